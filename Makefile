@@ -1,0 +1,40 @@
+# Two commands do everything on a machine with git, make and python3: `make demo` and `make test`.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+WORKERS ?= auto
+
+.PHONY: demo test lint types unit format bench clean
+
+demo: $(READY)
+	$(BIN)/unstuck demo
+
+test: lint types unit
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(READY)
+	$(BIN)/mypy
+
+unit: $(READY)
+	$(BIN)/python -m pytest -n $(WORKERS)
+
+format: $(READY)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(READY)
+	$(BIN)/unstuck bench
+
+# The stamp is newer than both files only after a complete install, so a broken one starts over.
+$(READY): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV) || { echo "unstuck needs Python 3.11 with venv (Debian: apt install python3-venv)" >&2; exit 69; }
+	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev]"
+	touch $(READY)
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist

@@ -1,0 +1,18 @@
+"""A recovery supervisor for autonomous coding agents: a plan goes in, verified commits come out."""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from unstuck.api import open_run, read_plan, reopen_run
+
+__version__ = "0.1.0"
+__all__ = ["__version__", "open_run", "read_plan", "reopen_run"]
+
+
+def __getattr__(name: str) -> Any:
+    """Load the library on first use: importing the package does no work."""
+    if name in __all__:
+        from unstuck import api  # noqa: PLC0415  # on first use
+
+        return getattr(api, name)
+    raise AttributeError(f"module 'unstuck' has no attribute {name!r}")

@@ -1,0 +1,58 @@
+"""What *we* can raise. The agent's failures are values; these are ours, each with a way on."""
+
+
+class UnstuckError(Exception):
+    """Something we cannot go on with: what happened, and what to do next."""
+
+    exit_code = 1
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class BadUsage(UnstuckError):
+    """The call, the plan or the configuration is wrong; nothing was started."""
+
+    exit_code = 64
+
+
+class InvalidPlan(BadUsage):
+    """The plan has problems; all of them are listed."""
+
+
+class Unavailable(UnstuckError):
+    """Something required is missing: git, an agent, a repository with a commit."""
+
+    exit_code = 69
+
+
+class Owned(Unavailable):
+    """Another supervisor owns this repository's run."""
+
+
+class OwnershipLost(UnstuckError):
+    """Our claim on the run was taken over; we must not write any more."""
+
+
+class JournalDamaged(UnstuckError):
+    """The journal cannot be read; it was set aside under the name in the message."""
+
+
+class CannotWrite(UnstuckError):
+    """The disk is full or `.unstuck/` is read-only; what was recorded before stands."""
+
+
+class GitFailed(UnstuckError):
+    """A git command of ours failed."""
+
+
+class CheckpointGone(UnstuckError):
+    """A commit or ref that we recorded no longer exists."""
+
+
+class RunConflict(UnstuckError):
+    """The user's branch and the run's branch cannot be merged without a person."""
+
+    exit_code = 3
