@@ -1,0 +1,73 @@
+"""What a user can set, as frozen values. Reading them from files is an adapter's work."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from unstuck.core.plan import CheckKind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentConfig:
+    """One agent of the user's own: a command line, split like a shell would, run without one."""
+
+    command: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkspaceConfig:
+    """What a fresh worktree needs besides git's files."""
+
+    copy: tuple[str, ...] = ()
+    link: tuple[str, ...] = ()
+    setup: tuple[str, ...] = ()
+    setup_timeout: float = 1800.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerifyConfig:
+    """How results are checked."""
+
+    unverified: Literal["ask", "land"] = "ask"
+    timeout: float = 900.0
+    """For a task's own Verify commands."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LimitsConfig:
+    """Seconds that a session may take; 0 is no limit."""
+
+    first_output: float = 180.0
+    silence: float = 1200.0
+    wall_clock: float = 7200.0
+    drain: float = 30.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GitConfig:
+    sign: bool = False
+
+
+GATE_TIMEOUTS: Mapping[CheckKind, float] = {
+    "lint": 300.0,
+    "format": 120.0,
+    "types": 600.0,
+    "test": 900.0,
+    "build": 900.0,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """Everything in `unstuck.toml`, or `[tool.unstuck]` in `pyproject.toml`."""
+
+    agent: tuple[str, ...] = ()
+    """Agents to use, in order, where the command line names none."""
+    parallel: int = 4
+    agents: Mapping[str, AgentConfig] = field(default_factory=dict)
+    checks: Mapping[Literal["test", "lint", "types", "format", "build"], str] = field(default_factory=dict)
+    """The repository's gates: they must hold after every task."""
+    workspace: WorkspaceConfig = WorkspaceConfig()
+    verify: VerifyConfig = VerifyConfig()
+    limits: LimitsConfig = LimitsConfig()
+    git: GitConfig = GitConfig()

@@ -1,0 +1,265 @@
+"""State to what people read: the files under `.unstuck/`, the summary of a run, the story of a stuck task. Values, not text."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from unstuck.core.attempt import Verdict
+from unstuck.core.plan import Plan, Task, check
+from unstuck.core.schedule import blocked
+from unstuck.core.state import AttemptState, RunState, TaskState
+from unstuck.core.text import one_line, quoted
+
+ERROR_CHARS = 300
+
+PHASE_STATUS = {"stuck": "failed", "verifying": "running", "waiting": "running"}
+"""Our statuses as seed 004's files know them; the others have the same name there."""
+
+HISTORY_STATUS = {"complete": "completed", "pending": "pending", "stuck": "stuck", "skipped": "stuck"}
+"""Our statuses as seed 000's files know them; whatever is under way is `failed` or `pending` there."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One task in a summary."""
+
+    id: str
+    title: str
+    status: str
+    attempts: int
+    commit: str | None
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """What a run came to."""
+
+    run: str
+    exit_code: int | None
+    reason: str
+    home: str
+    rows: tuple[Row, ...]
+    notes: tuple[str, ...]
+    seconds: float
+
+    def count(self, *statuses: str) -> int:
+        return sum(row.status in statuses for row in self.rows)
+
+
+def summary(state: RunState, now: float, *, live: bool) -> Summary:
+    """Say where every task stands. Without a living supervisor, what was under way is interrupted."""
+    waiting = blocked(state)
+    return Summary(
+        run=state.started.run if state.started else "",
+        exit_code=state.ended.exit_code if state.ended else None,
+        reason=state.ended.reason if state.ended else "",
+        home=state.home.text if state.home else "",
+        rows=tuple(_row(task, waiting.get(name, ()), live=live) for name, task in state.tasks.items()),
+        notes=tuple(state.notes),
+        seconds=now - state.began if state.began else 0.0,
+    )
+
+
+def problems(plan: Plan) -> str:
+    """Return everything that makes the plan impossible to run, as one message; empty if nothing does."""
+    found = check(plan)
+    lines = [f"  {f'line {one.line}: ' if one.line else ''}{one.message} {one.hint}" for one in found]
+    return (
+        "\n".join([f"{plan.path} cannot be run, {len(found)} problem{'s'[: len(found) > 1]}:", *lines]) if found else ""
+    )
+
+
+def run_object(state: RunState, exit_code: int) -> dict[str, Any]:
+    """Return what `run --json` prints."""
+    rows = summary(state, 0.0, live=False).rows
+    tasks = {
+        row.id: {"status": row.status, "attempts": row.attempts, "commit": row.commit, "cost_usd": None} for row in rows
+    }
+    return {
+        "schema": 1,
+        "run": state.started.run if state.started else None,
+        "exit": exit_code,
+        "resume_at": None,
+        "tasks": tasks,
+    }
+
+
+def phase(state: RunState, name: str) -> dict[str, Any]:
+    """Return a task's state file, in seed 004's shape."""
+    task = state.tasks[name]
+    attempts = task.attempts[task.epoch_from :]
+    last = attempts[-1] if attempts else None
+    return {
+        "phase_id": name,
+        "phase_name": task.task.title,
+        "status": PHASE_STATUS.get(task.status, task.status),
+        "attempt": len(attempts),
+        "max_attempts": state.started.options.max_attempts if state.started else None,
+        "timestamps": {
+            "started": _iso(attempts[0].started) if attempts else None,
+            "completed": _iso(task.last_at) if task.status == "complete" and attempts else None,
+            "last_updated": _iso(task.last_at) if task.last_at else None,
+        },
+        "dependencies": {"depends_on": list(task.task.depends_on)},
+        "verification": _verification(last.verdict) if last and last.verdict else None,
+        "commit": {"message": subject(task.task), "committed": task.commit is not None, "commit_sha": task.commit},
+        "attempts": [_attempt(attempt) for attempt in task.attempts],
+        "error": {"type": last.failure.kind, "message": last.failure.summary} if last and last.failure else None,
+        "unstuck": {"run": state.started.run if state.started else None, "event": state.seq},
+    }
+
+
+def attempt_history(state: RunState) -> dict[str, Any]:
+    """Return the attempts of all tasks, in seed 000's shape."""
+    subtasks = {name: _history(task) for name, task in state.tasks.items() if task.attempts}
+    stuck = [
+        {
+            "subtask_id": name,
+            "reason": task.question,
+            "escalated_at": _iso(task.last_at),
+            "attempt_count": len(task.attempts),
+        }
+        for name, task in state.tasks.items()
+        if task.status == "stuck"
+    ]
+    return {"subtasks": subtasks, "stuck_subtasks": stuck, "metadata": _metadata(state)}
+
+
+def build_commits(state: RunState) -> dict[str, Any]:
+    """Return the commits at which our checks were green, in seed 000's shape."""
+    landed = [task for task in state.tasks.values() if task.commit is not None]
+    commits = [
+        {"hash": task.commit, "subtask_id": task.task.id, "timestamp": _iso(task.last_at)}
+        for task in sorted(landed, key=lambda task: task.last_seq)
+    ]
+    return {
+        "commits": commits,
+        "last_good_commit": commits[-1]["hash"] if commits else None,
+        "metadata": _metadata(state),
+    }
+
+
+def config(state: RunState) -> dict[str, Any]:
+    """Return the run's own facts; written last, so that its event number covers all other files."""
+    started = state.started
+    assert started is not None
+    return {
+        "version": "1.0.0",
+        "run": started.run,
+        "plan_path": started.plan,
+        "commit_mode": started.options.commit,
+        "started_at": _iso(state.began),
+        "agents": list(started.options.agents),
+        "unstuck": {"run": started.run, "event": state.seq},
+    }
+
+
+def escalation(task: TaskState) -> str:
+    """Write the report of a stuck task, in seed 000's format, with the ways on."""
+    lines = [
+        f"## Stuck Subtask: {task.task.id}",
+        "",
+        "### Summary",
+        one_line(task.question, ERROR_CHARS),
+        "",
+        "### Attempts Made",
+    ]
+    for number, attempt in enumerate(task.attempts, 1):
+        approach = attempt.outcome.approach if attempt.outcome else ""
+        result = attempt.failure.summary if attempt.failure else "no result"
+        lines.append(
+            f"{number}. Attempt {number}: {one_line(approach, 200) or 'no approach given'} - {one_line(result, ERROR_CHARS)}"
+        )
+    failure = task.attempts[-1].failure if task.attempts else None
+    lines += [
+        "",
+        "### Error Details",
+        quoted(failure.detail or failure.summary, 4000) if failure else "None.",
+        "",
+        "### Files Involved",
+    ]
+    lines += [f"- {one_line(file, 200)}" for file in task.task.files] or ["- none named by the plan"]
+    lines += [
+        "",
+        "### Recommended Actions",
+        "- [ ] Review error logs",
+        "- [ ] Check external dependencies",
+        "- [ ] Consider alternative approach",
+    ]
+    kept = [attempt.snapshot for attempt in task.attempts if attempt.snapshot]
+    lines += [
+        "",
+        "### Ways On",
+        f"- `unstuck retry {task.task.id} --hint TEXT`, then `unstuck resume`",
+        f"- `unstuck skip {task.task.id}`",
+    ]
+    lines += [f"- `unstuck accept {task.task.id} --because TEXT` if the work is right as it is"]
+    lines += [f"- its work: `git show {ref}`" for ref in kept[-1:]]
+    return "\n".join(lines) + "\n"
+
+
+def subject(task: Task) -> str:
+    return task.commit or task.title
+
+
+def _row(task: TaskState, causes: tuple[str, ...], *, live: bool) -> Row:
+    status: str = task.status
+    why = task.question
+    if causes:
+        status, why = "blocked", f"waits for {', '.join(causes)}"
+    elif not live and status in ("running", "verifying", "waiting"):
+        status = "interrupted"
+    elif status == "complete" and not task.attempts:
+        why = "done before the run"
+    return Row(
+        id=task.task.id, title=task.task.title, status=status, attempts=len(task.attempts), commit=task.commit, why=why
+    )
+
+
+def _history(task: TaskState) -> dict[str, Any]:
+    failed = bool(task.attempts) and task.attempts[-1].failure is not None
+    return {
+        "attempts": [_old_attempt(attempt, task) for attempt in task.attempts if attempt.ended is not None],
+        "status": HISTORY_STATUS.get(task.status, "failed" if failed else "pending"),
+    }
+
+
+def _old_attempt(attempt: AttemptState, task: TaskState) -> dict[str, Any]:
+    landed = task.status == "complete" and attempt is task.attempts[-1]
+    return {
+        "session": attempt.sessions,
+        "timestamp": _iso(attempt.ended or attempt.started),
+        "approach": attempt.outcome.approach if attempt.outcome else "",
+        "success": landed,
+        "error": attempt.failure.summary if attempt.failure else None,
+    }
+
+
+def _attempt(attempt: AttemptState) -> dict[str, Any]:
+    return {
+        "n": attempt.number,
+        "agent": attempt.agent,
+        "sessions": attempt.sessions,
+        "started": _iso(attempt.started),
+        "ended": _iso(attempt.ended) if attempt.ended else None,
+        "type": attempt.failure.kind if attempt.failure else None,
+        "message": attempt.failure.summary if attempt.failure else None,
+        "decision": attempt.decision.action.type if attempt.decision else None,
+        "reason": attempt.decision.reason if attempt.decision else None,
+        "snapshot": attempt.snapshot,
+    }
+
+
+def _verification(verdict: Verdict) -> dict[str, Any]:
+    checks = [{"command": result.command, "kind": result.kind, "status": result.status} for result in verdict.results]
+    return {"fresh_verification": verdict.status, "tree": verdict.tree, "checks": checks}
+
+
+def _metadata(state: RunState) -> dict[str, Any]:
+    times = [task.last_at for task in state.tasks.values()]
+    return {"created_at": _iso(state.began), "last_updated": _iso(max(times, default=0.0) or state.began)}
+
+
+def _iso(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds")

@@ -1,0 +1,51 @@
+"""Which tasks may start now. Order in the plan is a preference; dependencies and groups are law."""
+
+from collections.abc import Collection
+
+from unstuck.core.state import SETTLED, RunState, TaskState
+
+
+def startable(state: RunState, running: Collection[str], room: int) -> list[str]:
+    """List tasks to start, in the plan's order, at most `room` of them.
+
+    A task without a group runs alone; tasks of one group run side by side. A task that waits or was
+    interrupted counts as running until it rests.
+    """
+    chosen: list[str] = []
+    busy = [state.tasks[name] for name in running]
+    for name in state.open:
+        if len(chosen) >= room:
+            break
+        task = state.tasks[name]
+        if name in running or state.blocked_by(task):
+            continue
+        if all(_side_by_side(task, other) for other in busy):
+            chosen.append(name)
+            busy.append(task)
+    return chosen
+
+
+def blocked(state: RunState) -> dict[str, tuple[str, ...]]:
+    """List the tasks that cannot start until a person has settled another one, and by what they are blocked."""
+    dependents: dict[str, list[str]] = {}
+    waiting = list(state.open)  # a copy: another thread may settle a task meanwhile
+    for name in waiting:
+        for other in state.tasks[name].task.depends_on:
+            dependents.setdefault(other, []).append(name)
+    causes: dict[str, dict[str, None]] = {}
+    reached = [name for name, task in state.tasks.items() if task.status == "stuck"]
+    for cause in reached:  # grows while it is walked
+        for name in dependents.get(cause, ()):
+            if name not in causes:
+                reached.append(name)
+            causes.setdefault(name, {})[cause] = None
+    return {name: tuple(causes[name]) for name in waiting if name in causes}
+
+
+def settled(state: RunState) -> bool:
+    """Whether every task landed or was settled by a person."""
+    return all(task.status in SETTLED for task in state.tasks.values())
+
+
+def _side_by_side(one: TaskState, other: TaskState) -> bool:
+    return one.task.group is not None and one.task.group == other.task.group
