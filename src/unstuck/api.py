@@ -1,0 +1,171 @@
+"""The library's façade: read plans, look at runs, open them. Surfaces know this and nothing below it."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from unstuck import run as composed
+from unstuck.adapters.codec import encode
+from unstuck.adapters.config_file import read_config
+from unstuck.adapters.owner import Owner
+from unstuck.adapters.plans.plan_file import open_plan
+from unstuck.adapters.pruning import prune as prune_repository
+from unstuck.adapters.repository import find
+from unstuck.adapters.sqlite import SqliteJournal
+from unstuck.core.event import Entry, Options
+from unstuck.core.plan import Check, Plan, Problem, check
+from unstuck.core.report import Summary, summary
+from unstuck.core.state import RunState, fold
+from unstuck.errors import BadUsage, UnstuckError
+from unstuck.run import Run, Watcher
+
+__all__ = ["Run", "View", "Watcher", "look", "open_run", "read_plan", "reopen_run"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """One run as the journal has it, for whoever looks at it from outside."""
+
+    run: str
+    entries: tuple[Entry, ...]
+    state: RunState
+    owner: Owner | None
+    """The living supervisor, if there is one."""
+
+    @property
+    def summary(self) -> Summary:
+        return summary(self.state, time.time(), live=self.owner is not None)
+
+
+# --- plans and looking -------------------------------------------------------------------------------
+
+
+def read_plan(path: Path, *, plan_format: str | None = None) -> Plan:
+    """Read a plan; its problems and concerns are in it."""
+    return open_plan(path, plan_format).read()
+
+
+def plan_problems(plan: Plan) -> tuple[Problem, ...]:
+    return check(plan)
+
+
+def gates(cwd: Path) -> tuple[Check, ...]:
+    """Return the checks that hold after every task; none outside of a repository."""
+    try:
+        return composed.gates(read_config(find(cwd).root))
+    except UnstuckError:
+        return ()
+
+
+def entry_json(entry: Entry) -> str:
+    """Return one event as one line of JSON."""
+    return f'{{"schema": 1, "seq": {entry.seq}, "at": {entry.at:.6f}, "event": {encode(entry.event)}}}'
+
+
+def look(cwd: Path, run: str | None = None) -> View:
+    """Return the latest run of the repository, or the one named."""
+    repository = find(cwd)
+    path = repository.ours / "journal.db"
+    if not path.exists():
+        raise BadUsage("There is no run in this repository yet.", hint="Start one with `unstuck run PLAN`.")
+    journal = SqliteJournal(path)
+    try:
+        runs = journal.runs()
+        if not runs or (run is not None and run not in runs):
+            raise BadUsage(
+                f"There is no run {run or ''} in this repository.", hint=f"Runs: {', '.join(runs[-5:]) or 'none'}."
+            )
+        chosen = run or runs[-1]
+        owner = journal.owner()
+        alive = owner if owner is not None and owner.run == chosen and owner.alive(time.time()) else None
+        entries = tuple(journal.read(chosen))
+    finally:
+        journal.close()
+    return View(run=chosen, entries=entries, state=fold(entries), owner=alive)
+
+
+# --- running -----------------------------------------------------------------------------------------
+
+
+def open_run(
+    plan: str | Path,
+    *,
+    agents: Sequence[str] = (),
+    options: Options | None = None,
+    parallel: int | None = None,
+    cwd: Path | None = None,
+    plan_format: str | None = None,
+    watcher: Watcher | None = None,
+) -> Run:
+    """Open a plan's run: its unfinished one with its stored options, or a new one."""
+    repository = find(cwd or Path.cwd())
+    config = read_config(repository.root)
+    plan_file = open_plan(Path(plan), plan_format, root=repository.root)
+    wanted = tuple(agents) or config.agent
+    chosen = replace(options or Options(agents=()), agents=wanted, parallel=parallel or config.parallel)
+    return Run(repository, config, plan_file, chosen, watcher or Watcher())
+
+
+def reopen_run(run: str | None = None, *, cwd: Path | None = None, watcher: Watcher | None = None) -> Run:
+    """Open the latest run again, or the one named."""
+    view = look(cwd or Path.cwd(), run)
+    started = view.state.started
+    assert started is not None
+    repository = find(cwd or Path.cwd())
+    known = {name: task.task.title for name, task in view.state.tasks.items()}
+    plan_file = open_plan(repository.root / started.plan, started.format, root=repository.root, known=known)
+    config = read_config(repository.root)
+    return Run(repository, config, plan_file, started.options, watcher or Watcher(), view.run)
+
+
+# --- operating ---------------------------------------------------------------------------------------
+
+
+def before_landing(cwd: Path, task: str) -> str:
+    """Return the commit that the run's branch stood at before the task landed."""
+    view = look(cwd)
+    if task not in view.state.tasks:
+        raise BadUsage(f"There is no task {task} in run {view.run}.", hint="See all of them with `unstuck status`.")
+    commit = view.state.tasks[task].commit
+    if commit is None:
+        raise BadUsage(f"Task {task} has no commit on the run's branch.", hint="See `unstuck status`.")
+    return commit_of_run(cwd, f"{commit}^")
+
+
+def commit_of_run(cwd: Path, name: str) -> str:
+    """Resolve a commit that a person named; one that is on the user's branch already cannot be rolled back here."""
+    repository, view = find(cwd), look(cwd)
+    git = repository.git
+    found = git.attempt("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+    if found.returncode != 0:
+        raise BadUsage(f"There is no commit {name!r}.", hint=f"See them with `git log unstuck/{view.run}`.")
+    commit = found.stdout.strip()
+    started = view.state.started
+    home = started.branch if started and started.branch else repository.head
+    if view.state.tip != commit and git.succeeds("merge-base", "--is-ancestor", view.state.tip, home):
+        raise BadUsage(
+            "The run's work is on your branch already.",
+            hint=f"Take it back there: git revert {commit[:12]}..{view.state.tip[:12]}",
+        )
+    return commit
+
+
+def prune(cwd: Path, *, dry_run: bool) -> tuple[str, ...]:
+    """Remove what ended runs left behind; say what was removed, and what was kept and why."""
+    repository = find(cwd)
+    path = repository.ours / "journal.db"
+    if not path.exists():
+        return ("There is nothing of unstuck's here.",)
+    journal = SqliteJournal(path)
+    try:
+        journal.claim("prune")
+        try:
+            ended = {run: fold(journal.read(run)).ended for run in journal.runs()}
+            finished = [run for run, end in ended.items() if end is not None and end.exit_code == 0]
+            pruned = prune_repository(repository, finished, dry_run=dry_run)
+        finally:
+            journal.release()
+    finally:
+        journal.close()
+    return (*pruned.removed, *pruned.kept) or ("There was nothing to remove.",)

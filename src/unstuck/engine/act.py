@@ -1,0 +1,51 @@
+"""Do what was decided. Every act may be done again: the decision is in the journal before it."""
+
+from unstuck.core.action import Accept, Continue, Wait
+from unstuck.core.classify import conflict
+from unstuck.core.event import Acted, Classified, LineEvent, Rebased
+from unstuck.core.state import TaskState
+from unstuck.core.text import one_line
+from unstuck.engine.bench import Bench
+from unstuck.ports import Conflict, Landing
+
+SUBJECT_CHARS = 72
+
+
+def act(bench: Bench, task: TaskState, slot: int) -> LineEvent:
+    """Perform the task's last decision."""
+    decision = task.current.decision
+    assert decision is not None
+    match decision.action:
+        case Accept():
+            return land(bench, task)
+        case Continue() | Wait():
+            return Acted(task=task.task.id, action=decision.action)
+        case _:
+            snapshot = bench.workspace.snapshot(slot, f"{task.task.id}-{task.current.number}")
+            return Acted(task=task.task.id, action=decision.action, snapshot=snapshot.ref if snapshot else None)
+
+
+def land(bench: Bench, task: TaskState) -> LineEvent:
+    """Put the verified tree on the run's branch, or merge it onto a tip that moved, to be verified again."""
+    name, verdict, decision = task.task.id, task.current.verdict, task.current.decision
+    assert verdict is not None
+    assert decision is not None
+    landing = Landing(tree=verdict.tree, base=verdict.base, message=message(bench, task), at=task.last_at)
+    if (commit := bench.workspace.land(landing)) is not None:
+        return Acted(task=name, action=decision.action, commit=commit if commit != verdict.base else None)
+    tip = bench.workspace.tip()
+    merged = bench.workspace.merge(landing, tip)
+    if isinstance(merged, Conflict):
+        return Classified(task=name, failure=conflict(merged.files))
+    return Rebased(task=name, base=tip, tree=merged)
+
+
+def message(bench: Bench, task: TaskState) -> str:
+    """Write the commit's text: the plan's own subject where it has one, and trailers that say where it came from."""
+    plan_task = bench.tasks[task.task.id]
+    subject = one_line(bench.redactor.text(plan_task.commit or plan_task.title), SUBJECT_CHARS)
+    trailers = [f"Unstuck-Run: {bench.run}", f"Unstuck-Task: {plan_task.id}", f"Unstuck-Attempt: {task.current.number}"]
+    action = task.current.decision.action if task.current.decision else None
+    because = action.because if isinstance(action, Accept) else ""
+    accepted = [f"Accepted: {one_line(because, 500)}", ""] if because else []
+    return "\n".join([subject or f"Task {plan_task.id}", "", *accepted, *trailers]) + "\n"

@@ -1,0 +1,78 @@
+"""What every stage works with: the ports, the run's settings, and where things lie on disk."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from unstuck.config import Config
+from unstuck.core.plan import Check, Task
+from unstuck.core.policy import Policy
+from unstuck.core.redact import Redactor
+from unstuck.engine.record import Recorder
+from unstuck.ports import Agent, Clock, Command, Processes, Stop, TimeLimits, Workspace
+
+
+class Interrupted(Exception):  # noqa: N818  # not an error: a person asked
+    """The run was stopped in the middle of a stage; the stage is done again on resume."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where our files lie."""
+
+    root: Path
+
+    @property
+    def home(self) -> Path:
+        return self.root / ".unstuck"
+
+    def log(self, task: str) -> Path:
+        return self.home / "logs" / f"task-{task}.log"
+
+    def brief(self, task: str, attempt: int, session: int) -> Path:
+        return self.home / "briefs" / f"{task}-{attempt}-{session}.md"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bench:
+    """The workbench of one run; the same for all of its tasks."""
+
+    run: str
+    record: Recorder
+    workspace: Workspace
+    processes: Processes
+    agents: Mapping[str, Agent]
+    tasks: Mapping[str, Task]
+    """The plan's tasks as written: commands with secrets in them run from here, never from the journal."""
+    config: Config
+    policy: Policy
+    gates: tuple[Check, ...]
+    layout: Layout
+    redactor: Redactor
+    stop: Stop
+    clock: Clock
+    spare: int
+    """The first slot beyond those of the running tasks: its worktrees serve for looking at a base."""
+    seen: Callable[[str, str], None] = field(default=lambda _task, _line: None)
+
+    def checks(self, name: str) -> tuple[Check, ...]:
+        """Return all that must hold after this task: its own checks, then the repository's gates."""
+        return (*self.tasks[name].checks, *self.gates)
+
+    def command(self, name: str, line: str, slot: int, *, timeout: float | None) -> Command:
+        """Return a line of the user's own code as a process: run as written, in the worktree's root."""
+        return Command(
+            argv=("bash", "-c", line),
+            cwd=self.workspace.path(slot),
+            log=self.layout.log(name),
+            env=self.environment(name, slot),
+            limits=TimeLimits(wall_clock=timeout or None),
+        )
+
+    def environment(self, name: str, slot: int) -> dict[str, str]:
+        """Return what tells our processes from all others."""
+        return {
+            "UNSTUCK_RUN": self.run,
+            "UNSTUCK_TASK": name,
+            "UNSTUCK_SLOT": str(slot % self.spare if self.spare else slot),
+        }

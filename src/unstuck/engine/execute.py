@@ -1,0 +1,120 @@
+"""Give the task to an agent: open an attempt, make its worktree, run one session."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from unstuck.core.attempt import Ended
+from unstuck.core.brief import brief
+from unstuck.core.event import AttemptStarted, Classified, LineEvent, SessionEnded, SessionStarted
+from unstuck.core.failure import KINDS, Failure, Kind
+from unstuck.core.state import TaskState
+from unstuck.engine.bench import Bench, Interrupted
+from unstuck.ports import Assignment, TimeLimits
+
+SLICE_SECONDS = 1.0
+
+
+def open_attempt(bench: Bench, task: TaskState, slot: int) -> LineEvent:
+    """Open the next attempt: on the tip, or on the tree that a retry keeps."""
+    previous = task.attempts[-1].agent if len(task.attempts) > task.epoch_from else None
+    return AttemptStarted(
+        task=task.task.id,
+        attempt=len(task.attempts) + 1,
+        agent=task.agent or previous or next(iter(bench.agents)),
+        base=task.base or bench.workspace.tip(),
+        slot=slot,
+        tree=task.seed,
+    )
+
+
+def run_session(bench: Bench, task: TaskState, slot: int) -> LineEvent:
+    """Run one session of the attempt's agent and return how it ended."""
+    name, attempt = task.task.id, task.current
+    if attempt.sessions == 0:
+        bench.workspace.prepare(slot, attempt.base, attempt.tree)
+    if (failure := set_up(bench, name, slot)) is not None:
+        return Classified(task=name, failure=failure)
+    session = attempt.sessions + 1
+    bench.record(SessionStarted(task=name, session=session))
+    agent = bench.agents[attempt.agent]
+    assignment = _assignment(bench, task, slot, session)
+    command = agent.command(assignment)
+    limits = bench.config.limits
+    command = replace(
+        command,
+        env={
+            **command.env,
+            **bench.environment(name, slot),
+            "UNSTUCK_ATTEMPT": str(attempt.number),
+            "UNSTUCK_BRIEF": str(assignment.brief_file),
+        },
+        limits=TimeLimits(
+            first_output=limits.first_output or None,
+            silence=limits.silence or None,
+            wall_clock=limits.wall_clock or None,
+        ),
+    )
+    _title(assignment.log, f"attempt {attempt.number}, session {session}: {agent.name}")
+    watch = bench.workspace.watch()
+    ended = bench.processes.run(command, stop=bench.stop, seen=lambda line: bench.seen(name, line))
+    for sentence in watch.restore():
+        bench.record.note(sentence, name)
+    return SessionEnded(task=name, outcome=agent.outcome(ended))
+
+
+def wait_then_run(bench: Bench, task: TaskState, slot: int) -> LineEvent:
+    """Wait until the time that was decided on, then go on in the same attempt."""
+    while (left := (task.wait_until or 0.0) - bench.clock.now()) > 0:
+        if bench.stop.deadline() is not None:
+            raise Interrupted
+        bench.clock.wait(min(left, SLICE_SECONDS))
+    return run_session(bench, task, slot)
+
+
+def set_up(bench: Bench, name: str, slot: int) -> Failure | None:
+    """Run the set-up commands once in every fresh worktree; a stamp beside it says that they are done."""
+    commands = bench.config.workspace.setup
+    stamp = bench.workspace.path(slot).with_suffix(".ready")
+    if not commands or (stamp.exists() and stamp.read_text(encoding="utf-8") == "\n".join(commands)):
+        return None
+    for line in commands:
+        bench.seen(name, f"set-up: {line}")
+        ended = bench.processes.run(
+            bench.command(name, line, slot, timeout=bench.config.workspace.setup_timeout), stop=bench.stop
+        )
+        if ended.ending == "stopped":
+            raise Interrupted
+        if not ended.ok:
+            return _setup_failed(line, ended)
+    stamp.write_text("\n".join(commands), encoding="utf-8")
+    return None
+
+
+def _setup_failed(line: str, ended: Ended) -> Failure:
+    means = KINDS[Kind.SETUP_FAILED].means
+    return Failure(kind=Kind.SETUP_FAILED, summary=f"{means.capitalize()}: `{line}`", detail=ended.tail)
+
+
+def _assignment(bench: Bench, task: TaskState, slot: int, session: int) -> Assignment:
+    name, attempt = task.task.id, task.current
+    text = bench.redactor.text(brief(replace(task, task=bench.tasks[name]), bench.checks(name)))
+    file = bench.layout.brief(name, attempt.number, session)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text, encoding="utf-8", errors="replace")
+    return Assignment(
+        run=bench.run,
+        task=name,
+        attempt=attempt.number,
+        session=session,
+        slot=slot,
+        worktree=bench.workspace.path(slot),
+        brief=text,
+        brief_file=file,
+        log=bench.layout.log(name),
+    )
+
+
+def _title(log: Path, text: str) -> None:
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("a", encoding="utf-8") as file:
+        file.write(f"\n=== {text}\n")

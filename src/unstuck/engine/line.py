@@ -1,0 +1,65 @@
+"""The straight line: move one task from stage to stage until it rests.
+
+Every stage is a function from what is known about the task to the next fact about it. The fact is recorded before
+the next stage begins, so a crash anywhere continues here, at the same stage, after replay.
+"""
+
+from collections.abc import Callable, Mapping
+
+from unstuck.core.attempt import Ended, Outcome
+from unstuck.core.classify import classify
+from unstuck.core.decide import decide
+from unstuck.core.event import Classified, Decided, LineEvent, SessionEnded
+from unstuck.core.stages import Stage
+from unstuck.core.state import TaskState
+from unstuck.engine.act import act
+from unstuck.engine.bench import Bench, Interrupted
+from unstuck.engine.execute import open_attempt, run_session, wait_then_run
+from unstuck.engine.verify import verify
+
+
+def advance(bench: Bench, name: str, slot: int) -> None:
+    """Advance the task until it rests or the run is stopped. Safe to call again after a crash."""
+    while (task := bench.record.task(name)).stage is not Stage.REST:
+        if task.stage in STARTS_WORK and bench.stop.deadline() is not None:
+            return
+        try:
+            bench.record(PERFORM[task.stage](bench, task, slot))
+        except Interrupted:
+            return
+
+
+def reconcile(_bench: Bench, task: TaskState, _slot: int) -> LineEvent:
+    """End a session whose supervisor died: what it left behind is verified like any other work."""
+    ended = Ended(ending="supervisor_died", tail="The supervisor died while this session ran.")
+    return SessionEnded(task=task.task.id, outcome=Outcome(ended=ended))
+
+
+def judge(_bench: Bench, task: TaskState, _slot: int) -> LineEvent:
+    """Say what stands in the way of landing, if anything."""
+    attempt = task.current
+    assert attempt.outcome is not None
+    assert attempt.verdict is not None
+    failure = None if task.accepted else classify(attempt.outcome, attempt.verdict)
+    return Classified(task=task.task.id, failure=failure)
+
+
+def choose(bench: Bench, task: TaskState, _slot: int) -> LineEvent:
+    """Decide what to do next."""
+    decision = decide(task.current.failure, task.history(tuple(bench.agents)), bench.policy)
+    return Decided(task=task.task.id, decision=decision)
+
+
+PERFORM: Mapping[Stage, Callable[[Bench, TaskState, int], LineEvent]] = {
+    Stage.OPEN: open_attempt,
+    Stage.EXECUTE: run_session,
+    Stage.RECONCILE: reconcile,
+    Stage.VERIFY: verify,
+    Stage.CLASSIFY: judge,
+    Stage.DECIDE: choose,
+    Stage.ACT: act,
+    Stage.WAIT: wait_then_run,
+}
+
+STARTS_WORK = (Stage.OPEN, Stage.EXECUTE, Stage.WAIT)
+"""Stages that are not begun once the run has been asked to stop."""

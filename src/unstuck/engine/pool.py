@@ -1,0 +1,137 @@
+"""Run the plan: start what may start, one thread per running task, until nothing is left to do."""
+
+import queue
+import threading
+import time
+from dataclasses import dataclass, field, replace
+
+from unstuck.core.event import RunEnded
+from unstuck.core.schedule import settled, startable
+from unstuck.core.stages import Stage
+from unstuck.engine.bench import Bench
+from unstuck.engine.line import advance
+from unstuck.engine.operate import Operations
+from unstuck.engine.stopping import OneTask, Stopper
+from unstuck.errors import UnstuckError
+from unstuck.ports import Journal, Projections
+
+TICK_SECONDS = 0.25
+PROJECT_SECONDS = 1.0
+BEAT_SECONDS = 5.0
+
+ALL_DONE, LIMIT, STUCK = 0, 2, 3
+
+
+@dataclass(slots=True, kw_only=True)
+class Pool:
+    """The threads of one run, and the few things that happen once per tick."""
+
+    bench: Bench
+    journal: Journal
+    projections: Projections
+    operations: Operations
+    stopper: Stopper
+    parallel: int
+    max_time: float | None
+    running: dict[str, tuple[int, OneTask]] = field(default_factory=dict)
+    finished: "queue.Queue[tuple[str, BaseException | None]]" = field(default_factory=queue.Queue)
+    fault: BaseException | None = None
+    _projected: float = 0.0
+    _beaten: float = 0.0
+
+    def run(self) -> RunEnded:
+        """Work until every task rests, the run is stopped, or a limit is reached; say how it ended."""
+        try:
+            while self._tick():
+                self._collect()
+        except BaseException as error:
+            self._drain(error)
+            raise
+        if self.fault is not None:
+            raise self.fault
+        return self._ending()
+
+    def _tick(self) -> bool:
+        """Do what is due; return whether anything still runs."""
+        state = self.bench.record.state
+        now = time.monotonic()
+        if now - self._beaten > BEAT_SECONDS:
+            self.journal.beat()
+            self._beaten = now
+        self.operations.take(self.running)
+        if self.max_time is not None and self.bench.clock.now() - state.began > self.max_time:
+            self._ask_once("The time limit of the run is reached.", LIMIT)
+        if self.stopper.deadline() is None and not state.halted:
+            for name in startable(state, self.running, self.parallel - len(self.running)):
+                self._start(name)
+        if now - self._projected > PROJECT_SECONDS:
+            self.project()
+            self._projected = now
+        return bool(self.running)
+
+    def project(self) -> None:
+        """Bring the files that people read up to date."""
+        self.projections.write(self.bench.record.state, self.bench.record.take_changed())
+
+    def _ask_once(self, reason: str, exit_code: int) -> None:
+        if self.stopper.deadline() is None:
+            self.stopper.ask(reason, exit_code)
+
+    def _start(self, name: str) -> None:
+        task = self.bench.record.task(name)
+        taken = {slot for slot, _ in self.running.values()}
+        keeps = task.attempts[-1].slot if task.stage is not Stage.OPEN else None
+        slot = keeps if keeps is not None else next(n for n in range(self.parallel) if n not in taken)
+        stop = OneTask(self.stopper)
+        self.running[name] = (slot, stop)
+        bench = replace(self.bench, stop=stop)
+        threading.Thread(target=self._work, args=(bench, name, slot), name=f"task {name}", daemon=True).start()
+
+    def _work(self, bench: Bench, name: str, slot: int) -> None:
+        """Advance one task; whatever happens, tell the main thread."""
+        fault: BaseException | None = None
+        try:
+            advance(bench, name, slot)
+            self._keep_unfinished(bench, name, slot)
+        except BaseException as error:  # noqa: BLE001  # handed to the main thread, which raises it
+            fault = error
+        self.finished.put((name, fault))
+
+    def _keep_unfinished(self, bench: Bench, name: str, slot: int) -> None:
+        """Put the work of a stopped session away, so that nothing depends on its worktree."""
+        task = bench.record.task(name)
+        if task.attempts and task.stage is Stage.VERIFY:
+            attempt = task.current
+            snapshot = bench.workspace.snapshot(slot, f"{name}-{attempt.number}-{attempt.sessions}-stopped")
+            if snapshot is not None:
+                bench.record.note(f"Task {name} was stopped; its work so far is kept at {snapshot.ref}.", name)
+
+    def _collect(self) -> None:
+        """Wait for a task to come to rest, one tick at the most."""
+        try:
+            name, fault = self.finished.get(timeout=TICK_SECONDS)
+        except queue.Empty:
+            return
+        self.running.pop(name)
+        if fault is not None and self.fault is None:
+            self.fault = fault
+            reason = fault.message if isinstance(fault, UnstuckError) else repr(fault)
+            self.stopper.at_once(reason, 1)
+
+    def _drain(self, error: BaseException) -> None:
+        """Something of ours failed: end every process before it is reported."""
+        self.stopper.at_once(repr(error), 1)
+        while self.running:
+            name, _ = self.finished.get()
+            self.running.pop(name)
+
+    def _ending(self) -> RunEnded:
+        state = self.bench.record.state
+        if settled(state):
+            return RunEnded(exit_code=ALL_DONE, reason="Every task landed or was settled by a person.")
+        if self.stopper.deadline() is not None:
+            return RunEnded(exit_code=self.stopper.exit_code, reason=self.stopper.reason)
+        if state.halted:
+            return RunEnded(exit_code=STUCK, reason=f"The run is halted: {state.halted}")
+        stuck = [name for name, task in state.tasks.items() if task.status == "stuck"]
+        return RunEnded(exit_code=STUCK, reason=f"Waiting for a person: {', '.join(stuck)}.")

@@ -1,0 +1,111 @@
+"""Begin a run, or take one up again: replay, carry out what was decided, and enter the ordinary loop.
+
+Resuming is not a second way to run. Everything here ends with the same state and the same pool.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from unstuck.core.event import Entry, PlanChanged, Request, RunResumed, RunStarted
+from unstuck.core.plan import Plan, Task
+from unstuck.core.redact import Redactor
+from unstuck.core.state import RunState
+from unstuck.engine.operate import Operations
+from unstuck.engine.record import Recorder, redacted
+from unstuck.errors import BadUsage, RunConflict
+from unstuck.ports import Conflict, Workspace
+
+BY_HAND = 0
+"""The id of a request that nobody left: a person's edit of a file."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """How the plan differs from the one that the run began with."""
+
+    changed: tuple[str, ...]
+    added: tuple[str, ...]
+    removed: tuple[str, ...]
+
+    def __bool__(self) -> bool:
+        return bool(self.changed or self.added or self.removed)
+
+    def __str__(self) -> str:
+        parts = [("changed", self.changed), ("added", self.added), ("removed", self.removed)]
+        return "; ".join(f"{verb}: {', '.join(names[:10])}" for verb, names in parts if names)
+
+
+def begin(record: Recorder, workspace: Workspace, started: RunStarted) -> None:
+    """Record the run and its plan, then give it a branch."""
+    record(started)
+    workspace.open_branch(started.base)
+
+
+def take_up(record: Recorder, workspace: Workspace, operations: Operations, *, user_head: str, at: float) -> None:
+    """Go on with a run: finish what was begun, bring in the user's new commits, and open a new epoch after a halt."""
+    state = record.state
+    started = state.started
+    assert started is not None
+    workspace.open_branch(started.base)
+    operations.redo()
+    tip = workspace.bring_in(user_head, message=f"Merge the user's commits into unstuck/{started.run}\n", at=at)
+    if isinstance(tip, Conflict):
+        raise RunConflict(
+            f"Your branch and unstuck/{started.run} changed the same lines: {', '.join(tip.files[:5])}.",
+            hint=f"Merge them by hand in a checkout of unstuck/{started.run}, then `unstuck resume`.",
+        )
+    halted = state.ended is not None and state.ended.exit_code not in (0, 130, 143)
+    record(RunResumed(epoch=halted, tip=tip))
+
+
+def compare(state: RunState, tasks: Sequence[Task], redactor: Redactor) -> Change:
+    """Say how the plan's tasks differ from the journal's, which holds them redacted."""
+    before = {name: _text(task.task) for name, task in state.tasks.items()}
+    now = {task.id: _text(redacted(task, redactor)) for task in tasks}
+    return Change(
+        changed=tuple(name for name in now if name in before and now[name] != before[name]),
+        added=tuple(name for name in now if name not in before),
+        removed=tuple(name for name in before if name not in now),
+    )
+
+
+def take_plan(record: Recorder, plan: Plan, redactor: Redactor, *, accepted: bool) -> None:
+    """Take a changed plan in, if a person said so; tasks whose text is unchanged stay as they are."""
+    change = compare(record.state, plan.tasks, redactor)
+    if not change:
+        return
+    if not accepted:
+        raise BadUsage(
+            f"The plan changed since the run began ({change}).",
+            hint="Go on with the new text: add --accept-plan-change. Begin anew: add --fresh.",
+        )
+    record(PlanChanged(tasks=tuple(replace(task, done=False) for task in plan.tasks), reopened=change.changed))
+
+
+def take_edits(operations: Operations, edits: Iterable[tuple[str, str]]) -> None:
+    """Turn what a person changed in our files into requests like any other."""
+    for task, how in edits:
+        operations.carry_out(Request(id=BY_HAND, verb="reset", task=task, text=how), live=False)
+
+
+def unfinished(entries: Sequence[Entry]) -> bool:
+    """Whether a run has anything left to do."""
+    for entry in reversed(entries):
+        if entry.event.type == "run_ended":
+            return entry.event.exit_code != 0
+        if entry.event.type in ("operated", "run_resumed"):
+            return True
+    return True
+
+
+def _text(task: Task) -> tuple[object, ...]:
+    """Return what a person could have changed: not the tick, nor the place in the file, nor what we derived."""
+    return (
+        task.title,
+        task.depends_on,
+        task.checks,
+        task.files,
+        task.commit,
+        task.markers,
+        task.body.partition("\n")[2],
+    )

@@ -1,0 +1,111 @@
+"""Supervise one run from the claim to its end: begin or take up, work, bring home, record how it ended."""
+
+from dataclasses import dataclass
+
+from unstuck.core.event import Entry, Operated, Options, RunEnded, RunStarted
+from unstuck.core.plan import Plan
+from unstuck.core.schedule import settled
+from unstuck.engine.bench import Bench
+from unstuck.engine.finish import bring_home
+from unstuck.engine.operate import Operations
+from unstuck.engine.pool import Pool
+from unstuck.engine.resume import begin, take_edits, take_plan, take_up
+from unstuck.engine.stopping import Stopper
+from unstuck.ports import Home, Journal, Projections
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Situation:
+    """What a supervisor finds when it starts."""
+
+    entries: tuple[Entry, ...]
+    """The run's events so far; none for a new run."""
+    plan: Plan
+    plan_files: tuple[str, ...]
+    head: str
+    branch: str | None
+    options: Options
+    accept_plan_change: bool = False
+    dead_owner: int | None = None
+    """The pid of the supervisor whose run this was."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Supervisor:
+    """All parts of one run, put together."""
+
+    bench: Bench
+    journal: Journal
+    projections: Projections
+    home: Home
+    stopper: Stopper
+
+    def work(self, situation: Situation) -> None:
+        """Run the plan, or what is left of it, to the end."""
+        bench, options = self.bench, situation.options
+        leftovers = bench.processes.end_leftovers(f"UNSTUCK_RUN={bench.run}")
+        if situation.dead_owner is not None and situation.entries:
+            bench.record.note(
+                f"Took the run over from pid {situation.dead_owner}, which died; {leftovers} processes of it were still there and were ended."
+            )
+        if situation.entries:
+            self._take_up(situation)
+        else:
+            begin(bench.record, bench.workspace, _started(bench.run, situation))
+        pool = Pool(
+            bench=bench,
+            journal=self.journal,
+            projections=self.projections,
+            operations=self.operations,
+            stopper=self.stopper,
+            parallel=options.parallel,
+            max_time=options.max_time,
+        )
+        try:
+            self._finish(pool, pool.run())
+        finally:
+            pool.project()
+
+    def answer(self) -> dict[int, Operated]:
+        """Carry out all waiting requests; return the answers by request."""
+        record = self.bench.record
+        answers = {
+            request.id: self.operations.carry_out(request, live=False)
+            for request in self.journal.requests(record.state.seen_request)
+        }
+        self.projections.write(record.state, record.take_changed())
+        return answers
+
+    @property
+    def operations(self) -> Operations:
+        return Operations(
+            record=self.bench.record, journal=self.journal, workspace=self.bench.workspace, stopper=self.stopper
+        )
+
+    def _take_up(self, situation: Situation) -> None:
+        record = self.bench.record
+        take_plan(record, situation.plan, self.bench.redactor, accepted=situation.accept_plan_change)
+        take_edits(self.operations, tuple(self.projections.edits(self.bench.run, situation.entries)))
+        take_up(record, self.bench.workspace, self.operations, user_head=situation.head, at=self.bench.clock.now())
+
+    def _finish(self, pool: Pool, ending: RunEnded) -> None:
+        record = self.bench.record
+        pool.project()  # the plan's ticks are part of what comes home
+        if settled(record.state) and self.stopper.deadline() is None:
+            record(bring_home(self.bench, self.home))
+        record(ending)
+
+
+def _started(run: str, situation: Situation) -> RunStarted:
+    plan = situation.plan
+    return RunStarted(
+        run=run,
+        plan=plan.path,
+        format=plan.format,
+        base=situation.head,
+        branch=situation.branch,
+        options=situation.options,
+        tasks=plan.tasks,
+        title=plan.title,
+        plan_files=situation.plan_files,
+    )

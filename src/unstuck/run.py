@@ -1,0 +1,262 @@
+"""One run, composed: the ports of the engine filled with the adapters of this machine."""
+
+import os
+import secrets
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from unstuck.adapters.agents.named import agent, no_agent
+from unstuck.adapters.clock import SystemClock
+from unstuck.adapters.execution_log import ExecutionLog
+from unstuck.adapters.git import Git
+from unstuck.adapters.merging import Homecoming
+from unstuck.adapters.owner import Owner
+from unstuck.adapters.placing import Placing
+from unstuck.adapters.plans.plan_file import TasksFile
+from unstuck.adapters.process import LocalProcesses
+from unstuck.adapters.projections import Projections
+from unstuck.adapters.repository import Repository
+from unstuck.adapters.setting_aside import set_old_aside
+from unstuck.adapters.sqlite import SqliteJournal, open_to_write
+from unstuck.adapters.watch import Watches
+from unstuck.adapters.workspace import GitWorkspace
+from unstuck.config import GATE_TIMEOUTS, Config
+from unstuck.core.event import Entry, Operated, Options, RunStarted, Verb
+from unstuck.core.plan import Check, Plan, Task
+from unstuck.core.policy import LADDERS, Policy
+from unstuck.core.redact import redactor
+from unstuck.core.report import Summary, problems, summary
+from unstuck.core.state import RunState, fold
+from unstuck.engine.bench import Bench, Layout
+from unstuck.engine.record import Recorder
+from unstuck.engine.resume import unfinished
+from unstuck.engine.stopping import Stopper
+from unstuck.engine.supervise import Situation, Supervisor
+from unstuck.errors import InvalidPlan, Owned
+from unstuck.ports import Agent
+
+INSIDE = "UNSTUCK_RUN"
+NOTHING_LEFT = "Nothing is left to do: every task of the plan is done."
+
+
+def _nobody(*_: object) -> None:
+    """Watch nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watcher:
+    """Who is told while a run works: every entry of the journal, and what each agent last did."""
+
+    entry: Callable[[Entry, RunState], None] = _nobody
+    activity: Callable[[str, str], None] = _nobody
+
+
+class Run:
+    """One durable execution of a plan."""
+
+    def __init__(
+        self,
+        repository: Repository,
+        config: Config,
+        plan_file: TasksFile,
+        options: Options,
+        watcher: Watcher,
+        run: str | None = None,
+    ) -> None:
+        self.stopper = Stopper(config.limits.drain)
+        self.state = RunState()
+        self._repository = repository
+        self._config = config
+        self._plan_file = plan_file
+        self._options = options
+        self._watcher = watcher
+        self._run = run
+
+    def go(self, *, fresh: bool = False, accept_plan_change: bool = False) -> Summary:
+        """Run the plan, or what is left of it, to the end; return what it came to."""
+        _refuse_inside_an_agent()
+        plan = self._sound_plan()
+        self._repository.exclude_ours()
+        if fresh:
+            set_old_aside(self._repository)
+        with self._journal() as journal:
+            run = self._choose(journal)
+            if run is None and all(task.done for task in plan.tasks):
+                return Summary(run="", exit_code=0, reason=NOTHING_LEFT, home="", rows=(), notes=(), seconds=0.0)
+            agents = {name: agent(name, self._config) for name in self._options.agents} or no_agent()
+            run = run or f"{time.strftime('%Y%m%d')}-{secrets.token_hex(3)}"
+            with _claimed(journal, run) as before:
+                entries = tuple(journal.read(run))
+                situation = Situation(
+                    entries=entries,
+                    plan=plan,
+                    plan_files=self._clean_plan_files(),
+                    head=self._repository.head,
+                    branch=self._repository.branch,
+                    options=self._options,
+                    accept_plan_change=accept_plan_change,
+                    dead_owner=before.pid if before else None,
+                )
+                self._supervisor(journal, run, fold(entries), plan, agents).work(situation)
+                return summary(self.state, time.time(), live=False)
+
+    def operate(self, verb: Verb, *, task: str | None = None, text: str = "") -> Operated | None:
+        """Leave a request and carry it out; None if a living supervisor will do that."""
+        assert self._run is not None
+        with self._journal() as journal:
+            number = journal.leave(self._run, verb, task=task, text=redactor(os.environ).text(text))
+            owner = journal.owner()
+            if owner is not None and owner.alive(time.time()):
+                return None
+            with _claimed(journal, self._run):
+                state = fold(journal.read(self._run))
+                supervisor = self._supervisor(journal, self._run, state, self._plan_file.read(), {})
+                return supervisor.answer()[number]
+
+    def uncommitted(self) -> tuple[str, ...]:
+        """List the user's files that the run does not see, because it starts from HEAD."""
+        return tuple(path for path in self._repository.uncommitted() if path not in self._plan_paths)
+
+    # --- below ---------------------------------------------------------------------------------------
+
+    @contextmanager
+    def _journal(self) -> Iterator[SqliteJournal]:
+        journal = open_to_write(self._repository.ours / "journal.db")
+        try:
+            yield journal
+        finally:
+            journal.close()
+
+    def _choose(self, journal: SqliteJournal) -> str | None:
+        """Return the run to go on with, and take its stored options; None for a new one."""
+        for run in (self._run,) if self._run else reversed(journal.runs()):
+            entries = tuple(journal.read(run))
+            started = entries[0].event if entries else None
+            if not isinstance(started, RunStarted) or (not self._run and started.plan != self._plan_name):
+                continue
+            if not self._run and not unfinished(entries):
+                return None
+            self._options = replace(started.options, agents=self._options.agents or started.options.agents)
+            return run
+        return None
+
+    def _supervisor(
+        self, journal: SqliteJournal, run: str, state: RunState, plan: Plan, agents: Mapping[str, Agent]
+    ) -> Supervisor:
+        repository, config, options = self._repository, self._config, self._options
+        redact = redactor(os.environ)
+        layout = Layout(repository.root)
+        log = ExecutionLog(layout.home / "logs" / "execution.log")
+        self.state = state
+        bench = Bench(
+            run=run,
+            record=Recorder(journal, state, redact, (log, self._watcher.entry)),
+            workspace=self._workspace(run),
+            processes=LocalProcesses(),
+            agents=agents,
+            tasks={task.id: _timed(task, config.verify.timeout) for task in plan.tasks},
+            config=config,
+            policy=Policy(
+                ladders=LADDERS,
+                max_attempts=options.max_attempts,
+                on_stuck=options.on_stuck,
+                land_unverified=config.verify.unverified == "land",
+            ),
+            gates=gates(config),
+            layout=layout,
+            redactor=redact,
+            stop=self.stopper,
+            clock=SystemClock(),
+            spare=options.parallel,
+            seen=self._watcher.activity,
+        )
+        projections = Projections(home=layout.home, plan=self._plan_file)
+        return Supervisor(
+            bench=bench, journal=journal, projections=projections, home=self._home(run, state), stopper=self.stopper
+        )
+
+    def _workspace(self, run: str) -> GitWorkspace:
+        repository, config = self._repository, self._config
+        untracked = tuple(path for path in self._plan_paths if not self._tracked(path))
+        return GitWorkspace(
+            repository=repository,
+            run=run,
+            identity=repository.identity(),
+            watching=Watches(Git(repository.root), run).begin,
+            sign=config.git.sign,
+            left_out=self._plan_paths,
+            place=Placing(root=repository.root, copy=(*config.workspace.copy, *untracked), link=config.workspace.link),
+        )
+
+    def _home(self, run: str, state: RunState) -> Homecoming:
+        """Return the way home: to the branch and the commit that the run began with."""
+        repository = self._repository
+        if state.started is not None:
+            repository = replace(repository, branch=state.started.branch, head=state.started.base)
+        return Homecoming(
+            repository=repository,
+            run=run,
+            identity=repository.identity(),
+            mode="single" if self._options.commit == "single" else "auto",
+            sign=self._config.git.sign,
+        )
+
+    def _sound_plan(self) -> Plan:
+        plan = replace(self._plan_file.read(), path=self._plan_name)
+        if message := problems(plan):
+            raise InvalidPlan(
+                message, hint=f"See it as unstuck does: `unstuck plan {self._plan_file.path}`. Nothing was started."
+            )
+        return plan
+
+    def _clean_plan_files(self) -> tuple[str, ...]:
+        """List the plan's files that git tracks and nobody has edited: a commit of them holds our changes alone."""
+        clean = self._repository.git.succeeds
+        return tuple(
+            path
+            for path in self._plan_paths
+            if self._tracked(path) and clean("diff", "--quiet", "HEAD", "--", f":(literal){path}")
+        )
+
+    def _tracked(self, path: str) -> bool:
+        return bool(self._repository.git.names("ls-files", "-z", "--", f":(literal){path}"))
+
+    @property
+    def _plan_paths(self) -> tuple[str, ...]:
+        """The plan and its companions, relative to the root; empty for a plan outside the repository."""
+        plan, root = self._plan_file.path.resolve(), self._repository.root.resolve()
+        paths = [plan, *(plan.parent / name for name in self._plan_file.companions)]
+        return tuple(str(path.relative_to(root)) for path in paths if path.is_relative_to(root))
+
+    @property
+    def _plan_name(self) -> str:
+        return self._plan_paths[0] if self._plan_paths else str(self._plan_file.path.resolve())
+
+
+@contextmanager
+def _claimed(journal: SqliteJournal, run: str) -> Iterator[Owner | None]:
+    """Own the run for a while; yields the dead owner that was replaced, if any."""
+    before = journal.claim(run)
+    try:
+        yield before
+    finally:
+        journal.release()
+
+
+def gates(config: Config) -> tuple[Check, ...]:
+    """Return the repository's own checks, which hold after every task."""
+    return tuple(Check(command=line, kind=kind, timeout=GATE_TIMEOUTS[kind]) for kind, line in config.checks.items())
+
+
+def _timed(task: Task, timeout: float) -> Task:
+    return replace(task, checks=tuple(replace(check, timeout=timeout) for check in task.checks))
+
+
+def _refuse_inside_an_agent() -> None:
+    if os.environ.get(INSIDE):
+        raise Owned(
+            f"This is a session of run {os.environ[INSIDE]}; a run is not started inside another one's agent.",
+            hint="Print what you need as your result; the supervisor around you goes on by itself.",
+        )
