@@ -1,0 +1,111 @@
+"""The command line: a table of commands, each loaded when it is called; our errors become messages and exit codes."""
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+import click
+
+from unstuck import __version__
+from unstuck.errors import UnstuckError
+
+USAGE, INTERRUPTED, BROKEN_PIPE = 64, 130, 141
+
+COMMANDS = {
+    "demo": ("run", "See the whole story in a minute, in a scratch repository."),
+    "init": ("setup", "Write unstuck.toml for this repository."),
+    "doctor": ("setup", "Say what is missing or left over, and what to do about it."),
+    "plan": ("look", "Read and check a plan; start nothing."),
+    "run": ("run", "Run a plan, or go on with its unfinished run."),
+    "resume": ("run", "Go on with the latest run, or the one named."),
+    "status": ("look", "Say where every task stands."),
+    "show": ("look", "Tell the story of one task."),
+    "log": ("look", "Print the journal."),
+    "stop": ("operate", "Ask the running supervisor to stop."),
+    "retry": ("operate", "Give a task a fresh budget, with a hint."),
+    "skip": ("operate", "Settle a task without doing it."),
+    "reset": ("operate", "Do a task again, even if it landed."),
+    "accept": ("operate", "Vouch for a task's work as it is."),
+    "rollback": ("operate", "Move the run's branch back."),
+    "undo": ("operate", "Take back what a command or a rollback did."),
+    "prune": ("operate", "Remove what is clean, merged and unused."),
+    "bench": ("bench", "Run the benchmarks."),
+}
+
+EXAMPLES = """
+Examples:
+
+\b
+  unstuck demo                                     see it work, no key, no network
+  unstuck plan specs/login                         check a plan
+  unstuck run specs/login --agent 'my-agent -p'    run it
+  unstuck status                                   in another terminal
+  unstuck retry 1.3 --hint 'use the old parser'    help a stuck task
+  unstuck resume                                   go on
+"""
+
+
+class Commands(click.Group):
+    """Commands by name; the module of one is loaded only to run it or to print its own help."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # click's signature
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002  # click's signature
+        if cmd_name not in COMMANDS:
+            return None
+        module = import_module(f"unstuck.surfaces.cli.{COMMANDS[cmd_name][0]}")
+        command: click.Command = getattr(module, cmd_name)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002  # click's signature
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Name the nearest command when there is no such one."""
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            from difflib import get_close_matches  # noqa: PLC0415  # only for a mistake
+
+            near = get_close_matches(args[0], COMMANDS, n=1)
+            ctx.fail(
+                f"There is no command {args[0]!r}."
+                + (f" Did you mean {near[0]!r}?" if near else " See unstuck --help.")
+            )
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=Commands, epilog=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="unstuck")
+def cli() -> None:
+    """Run a plan through a coding agent, check every result, and recover from what goes wrong."""
+
+
+def run_cli(arguments: Sequence[str]) -> int:
+    """Run one command and return the exit code; whatever goes wrong is told in words."""
+    try:
+        code = cli.main(list(arguments), prog_name="unstuck", standalone_mode=False)
+        sys.stdout.flush()
+        return code if isinstance(code, int) else 0
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message(), err=True)
+        return USAGE
+    except click.UsageError as error:
+        error.show()
+        return USAGE
+    except click.exceptions.Exit as error:
+        return error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("Interrupted.", err=True)
+        return INTERRUPTED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return BROKEN_PIPE
+    except UnstuckError as error:
+        click.echo(f"unstuck: {error.message}", err=True)
+        if error.hint:
+            click.echo(f"Hint: {error.hint}", err=True)
+        return error.exit_code

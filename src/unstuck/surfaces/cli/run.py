@@ -1,0 +1,139 @@
+"""`run`, `resume` and `demo`: start a run, show it while it works, sum it up."""
+
+import json
+import re
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import click
+
+from unstuck import api
+from unstuck.core.event import CommitMode, Options
+from unstuck.core.policy import OnStuck
+from unstuck.core.report import Summary, run_object
+from unstuck.surfaces import demo as story
+from unstuck.surfaces.live import Board, Lines, Silence
+from unstuck.surfaces.render import summary
+
+SIGNALS = {signal.SIGINT: 130, signal.SIGTERM: 143}
+UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+
+
+class Duration(click.ParamType[float]):
+    """A time such as 90s, 15m, 8h or 1.5h."""
+
+    name = "duration"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        found = re.fullmatch(r"(\d+(?:\.\d+)?)([smhd]?)", str(value).strip())
+        if found is None or float(found[1]) <= 0:
+            self.fail(f"{value!r} is not a time; write for example 90s, 15m or 8h.", param, ctx)
+        return float(found[1]) * UNITS[found[2]]
+
+
+def shown(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that say how a run is shown."""
+    command = click.option("--quiet", is_flag=True, help="Print nothing while it works.")(command)
+    return click.option("--json", "as_json", is_flag=True, help="Print one JSON object at the end.")(command)
+
+
+@click.command(
+    epilog="Examples:\n\n\b\n  unstuck run specs/login --agent 'my-agent -p'\n  unstuck run tasks.md --agent a --agent b --parallel 2 --max-time 8h"
+)
+@click.argument("plan", type=click.Path(path_type=Path))
+@click.option("--agent", "agents", multiple=True, metavar="NAME|COMMAND", help="Who does the work; give more to switch between them.")
+@click.option("--format", "plan_format", metavar="NAME", help="The plan's format, where it is not recognised.")
+@click.option("--parallel", type=click.IntRange(1, 64), help="How many tasks may run side by side (a ceiling).")
+@click.option("--commit", type=click.Choice(["auto", "single", "message-only"]), default="auto", show_default=True, help="What happens to your branch at the end.")
+@click.option("--on-stuck", type=click.Choice(["skip", "halt"]), default="skip", show_default=True, help="Go on around a stuck task, or stop.")
+@click.option("--max-attempts", type=click.IntRange(1), default=5, show_default=True, help="Attempts per task.")
+@click.option("--max-time", type=Duration(), help="A limit for the whole run, such as 8h.")
+@click.option("--resume", is_flag=True, help="Go on with the unfinished run (the default).")
+@click.option("--fresh", is_flag=True, help="Set the old state aside and begin anew; commits stay.")
+@click.option("--accept-plan-change", is_flag=True, help="Go on although the plan's text changed.")
+@shown
+def run(
+    plan: Path, *, agents: tuple[str, ...], plan_format: str | None, parallel: int | None, commit: CommitMode, on_stuck: OnStuck,
+    max_attempts: int, max_time: float | None, resume: bool, fresh: bool, accept_plan_change: bool, as_json: bool, quiet: bool,
+) -> int:  # fmt: skip
+    """Run PLAN, a file or a spec folder, or go on with its unfinished run."""
+    if resume and fresh:
+        raise click.UsageError("--resume and --fresh exclude each other.")
+    options = Options(agents=(), commit=commit, on_stuck=on_stuck, max_attempts=max_attempts, max_time=max_time)
+    with _progress(quiet=quiet) as progress:
+        opened = api.open_run(
+            plan, agents=agents, options=options, parallel=parallel, plan_format=plan_format, watcher=progress.watcher
+        )
+        _tell_what_is_not_used(opened, quiet=quiet)
+        with _signals(opened):
+            result = opened.go(fresh=fresh, accept_plan_change=accept_plan_change)
+    return _told(opened, result, as_json=as_json)
+
+
+@click.command()
+@click.argument("run_id", metavar="[RUN]", required=False)
+@shown
+def resume(run_id: str | None, *, as_json: bool, quiet: bool) -> int:
+    """Go on with the latest run, or the one named. Stuck tasks get a fresh budget."""
+    with _progress(quiet=quiet) as progress:
+        opened = api.reopen_run(run_id, watcher=progress.watcher)
+        with _signals(opened):
+            result = opened.go()
+    return _told(opened, result, as_json=as_json)
+
+
+@click.command()
+@click.option("--keep", type=click.Path(path_type=Path), help="Leave the scratch repository there.")
+def demo(keep: Path | None) -> int:
+    """See the whole story: a scratch repository, a real plan, and a scripted agent that fails as real ones do."""
+    with story.scratch(keep) as place:
+        click.echo(story.opening(place), err=True)
+        with _progress(quiet=False) as progress:
+            opened = api.open_run(place.plan, agents=[place.agent], cwd=place.root, watcher=progress.watcher)
+            with _signals(opened):
+                result = opened.go()
+        click.echo(summary(result))
+        click.echo(story.closing(place, kept=keep is not None))
+        return result.exit_code or 0
+
+
+def _progress(*, quiet: bool) -> Board | Lines | Silence:
+    if quiet:
+        return Silence()
+    return Board() if sys.stderr.isatty() else Lines()
+
+
+@contextmanager
+def _signals(opened: api.Run) -> Iterator[None]:
+    """The first Ctrl-C or SIGTERM stops the run politely, the second at once."""
+
+    def ask(number: int, _frame: FrameType | None) -> None:
+        again = opened.stopper.deadline() is not None
+        opened.stopper.ask("Interrupted; go on with `unstuck resume`.", SIGNALS[signal.Signals(number)])
+        drain = "ending everything now" if again else "nothing new starts; running sessions may finish, once more ends them at once"
+        click.echo(f"\nStopping: {drain}.", err=True)
+
+    before = {number: signal.signal(number, ask) for number in SIGNALS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _tell_what_is_not_used(opened: api.Run, *, quiet: bool) -> None:
+    files = opened.uncommitted()
+    if files and not quiet:
+        more = f" and {len(files) - 5} more" if len(files) > 5 else ""  # noqa: PLR2004  # a handful
+        click.echo(f"Uncommitted and not used by the run, which starts from HEAD: {', '.join(files[:5])}{more}", err=True)
+
+
+def _told(opened: api.Run, result: Summary, *, as_json: bool) -> int:
+    code = result.exit_code or 0
+    click.echo(json.dumps(run_object(opened.state, code)) if as_json else summary(result))
+    return code

@@ -1,0 +1,144 @@
+"""Progress while a run works: a board on a terminal, plain lines elsewhere. Both go to stderr."""
+
+import threading
+import time
+from contextlib import AbstractContextManager
+from types import TracebackType
+from typing import Any
+
+import click
+
+from unstuck.api import Watcher
+from unstuck.core.event import Acted, AttemptStarted, Classified, Entry, SessionStarted, Verified
+from unstuck.core.schedule import blocked
+from unstuck.core.state import RunState, TaskState
+from unstuck.surfaces.render import MARKS, cut, entry_line, span
+
+QUIET_EVENTS = (SessionStarted,)
+BOARD_ROWS = 14
+PER_SECOND = 4
+
+
+class Lines(AbstractContextManager["Lines"]):
+    """One line per event that tells something."""
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+    @property
+    def watcher(self) -> Watcher:
+        return Watcher(entry=self._entry)
+
+    def _entry(self, entry: Entry, _state: RunState) -> None:
+        passed = isinstance(entry.event, Classified) and entry.event.failure is None
+        if not passed and not isinstance(entry.event, QUIET_EVENTS):
+            click.echo(entry_line(entry), err=True)
+
+
+class Silence(AbstractContextManager["Silence"]):
+    """Nothing at all, for --quiet."""
+
+    watcher = Watcher()
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+
+class Board(AbstractContextManager["Board"]):
+    """Every task that matters now, with what its agent last did, and a bar over all of them."""
+
+    def __init__(self) -> None:
+        from rich.console import Console  # noqa: PLC0415  # rich is heavy and only needed here
+        from rich.live import Live  # noqa: PLC0415  # as above
+
+        self._lock = threading.Lock()
+        self._state = RunState()
+        self._did: dict[str, str] = {}
+        self._last = ""
+        self._began = time.monotonic()
+        self._live = Live(
+            console=Console(stderr=True), refresh_per_second=PER_SECOND, get_renderable=self._draw, transient=True
+        )
+
+    def __enter__(self) -> "Board":
+        self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._live.stop()
+
+    @property
+    def watcher(self) -> Watcher:
+        return Watcher(entry=self._entry, activity=self._activity)
+
+    def _entry(self, entry: Entry, state: RunState) -> None:
+        with self._lock:
+            self._state = state
+            if isinstance(entry.event, Acted | Verified | Classified):
+                self._last = entry_line(entry)
+            if isinstance(entry.event, AttemptStarted):
+                self._did.pop(entry.event.task, None)
+
+    def _activity(self, task: str, line: str) -> None:
+        with self._lock:
+            self._did[task] = line
+
+    def _draw(self) -> Any:
+        from rich.console import Group  # noqa: PLC0415  # as above
+        from rich.progress_bar import ProgressBar  # noqa: PLC0415  # as above
+        from rich.table import Table  # noqa: PLC0415  # as above
+        from rich.text import Text  # noqa: PLC0415  # as above
+
+        with self._lock:
+            state, last = self._state, self._last
+            tasks = dict(state.tasks)
+        landed = sum(task.status in ("complete", "skipped") for task in tasks.values())
+        head = Table.grid(padding=(0, 1), expand=True)
+        head.add_column(ratio=1)
+        head.add_column(justify="right")
+        head.add_row(
+            ProgressBar(total=max(len(tasks), 1), completed=landed),
+            f"{landed}/{len(tasks)}  {span(time.monotonic() - self._began)}",
+        )
+        table = Table.grid(padding=(0, 1), expand=True)
+        for ratio in (None, None, 3, None, None, 4):
+            table.add_column(ratio=ratio, no_wrap=True, overflow="ellipsis")
+        for task in _chosen(state, tasks):
+            table.add_row(*self._cells(task))
+        return Group(head, table, Text(last, style="dim", no_wrap=True, overflow="ellipsis"))
+
+    def _cells(self, task: TaskState) -> tuple[Any, ...]:
+        from rich.text import Text  # noqa: PLC0415  # as above
+
+        mark, colour = MARKS[task.status]
+        current = task.attempts[-1] if task.attempts else None
+        active = task.status in ("running", "verifying", "waiting")
+        elapsed = span(time.time() - current.started) if current and active else ""
+        did = self._did.get(task.task.id, "") if active else task.question
+        return (
+            Text(mark, style=colour),
+            Text(task.task.id),
+            Text(cut(task.task.title)),
+            Text(f"{task.status}{f' #{current.number}' if current else ''}", style=colour),
+            Text(elapsed),
+            Text(did, style="dim"),
+        )
+
+
+def _chosen(state: RunState, tasks: dict[str, TaskState]) -> list[TaskState]:
+    """Choose what fits: first what runs and what is stuck, then what comes next, and the last that landed."""
+    if len(tasks) <= BOARD_ROWS:
+        return list(tasks.values())
+    hidden = blocked(state)
+    active = [task for task in tasks.values() if task.status in ("running", "verifying", "waiting")]
+    stuck = [task for task in tasks.values() if task.status == "stuck"]
+    ready = [
+        tasks[name]
+        for name in list(state.open)[: BOARD_ROWS * 2]
+        if tasks[name].status == "pending" and name not in hidden
+    ]
+    done = sorted((task for task in tasks.values() if task.status == "complete"), key=lambda task: task.last_seq)[-3:]
+    chosen = {task.task.id for task in (*active, *stuck[-4:], *done, *ready)[:BOARD_ROWS]}
+    return [task for name, task in tasks.items() if name in chosen]
