@@ -8,6 +8,9 @@ from pathlib import Path
 from unstuck import run as composed
 from unstuck.adapters.codec import encode
 from unstuck.adapters.config_file import read_config
+from unstuck.adapters.doctor import Finding, examine
+from unstuck.adapters.first_config import FirstConfig
+from unstuck.adapters.first_config import write_config as write_first_config
 from unstuck.adapters.owner import Owner
 from unstuck.adapters.plans.plan_file import open_plan
 from unstuck.adapters.pruning import prune as prune_repository
@@ -20,7 +23,7 @@ from unstuck.core.state import RunState, fold
 from unstuck.errors import BadUsage, UnstuckError
 from unstuck.run import Run, Watcher
 
-__all__ = ["Run", "View", "Watcher", "look", "open_run", "read_plan", "reopen_run"]
+__all__ = ["Finding", "Run", "View", "Watcher", "examine", "look", "open_run", "read_plan", "reopen_run"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +86,11 @@ def look(cwd: Path, run: str | None = None) -> View:
     finally:
         journal.close()
     return View(run=chosen, entries=entries, state=fold(entries), owner=alive)
+
+
+def write_config(cwd: Path, *, force: bool = False) -> FirstConfig:
+    """Write a first `unstuck.toml` into the root of the repository."""
+    return write_first_config(find(cwd).root, force=force)
 
 
 # --- running -----------------------------------------------------------------------------------------

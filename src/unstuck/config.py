@@ -9,9 +9,10 @@ from unstuck.core.plan import CheckKind
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentConfig:
-    """One agent of the user's own: a command line, split like a shell would, run without one."""
+    """One agent of the user's own: a command line, split as a shell would and run without one, or a script to play."""
 
-    command: str
+    command: str = ""
+    script: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from unstuck.adapters.agents.named import agent, no_agent
 from unstuck.adapters.clock import SystemClock
@@ -64,6 +65,7 @@ class Run:
         options: Options,
         watcher: Watcher,
         run: str | None = None,
+        open_journal: Callable[[Path], SqliteJournal] = open_to_write,
     ) -> None:
         self.stopper = Stopper(config.limits.drain)
         self.state = RunState()
@@ -73,6 +75,7 @@ class Run:
         self._options = options
         self._watcher = watcher
         self._run = run
+        self._open_journal = open_journal
 
     def go(self, *, fresh: bool = False, accept_plan_change: bool = False) -> Summary:
         """Run the plan, or what is left of it, to the end; return what it came to."""
@@ -85,7 +88,9 @@ class Run:
             run = self._choose(journal)
             if run is None and all(task.done for task in plan.tasks):
                 return Summary(run="", exit_code=0, reason=NOTHING_LEFT, home="", rows=(), notes=(), seconds=0.0)
-            agents = {name: agent(name, self._config) for name in self._options.agents} or no_agent()
+            agents = {
+                name: agent(name, self._config, self._repository.root) for name in self._options.agents
+            } or no_agent()
             run = run or f"{time.strftime('%Y%m%d')}-{secrets.token_hex(3)}"
             with _claimed(journal, run) as before:
                 entries = tuple(journal.read(run))
@@ -123,7 +128,7 @@ class Run:
 
     @contextmanager
     def _journal(self) -> Iterator[SqliteJournal]:
-        journal = open_to_write(self._repository.ours / "journal.db")
+        journal = self._open_journal(self._repository.ours / "journal.db")
         try:
             yield journal
         finally:

@@ -22,10 +22,6 @@ class Place:
     def plan(self) -> Path:
         return self.root / "tasks.md"
 
-    @property
-    def agent(self) -> str:
-        return f"scripted:{STORY / 'agent.toml'}"
-
 
 @contextmanager
 def scratch(keep: Path | None) -> Iterator[Place]:
@@ -47,8 +43,14 @@ def opening(place: Place) -> str:
 
 
 def closing(place: Place, *, kept: bool) -> str:
-    log = subprocess.run(["git", "log", "--oneline", "--graph"], cwd=place.root, capture_output=True, text=True, check=False).stdout
-    look = f"It is all in {place.root}: try `unstuck show 1.1` and `unstuck log` there.\n" if kept else "Keep it to look around: unstuck demo --keep DIR\n"
+    log = subprocess.run(
+        ["git", "log", "--oneline", "--graph"], cwd=place.root, capture_output=True, text=True, check=False
+    ).stdout
+    look = (
+        f"It is all in {place.root}: try `unstuck show 1.1` and `unstuck log` there.\n"
+        if kept
+        else "Keep it to look around: unstuck demo --keep DIR\n"
+    )
     return f"\nWhat is on your branch now:\n{log}\n{look}"
 
 

@@ -4,7 +4,7 @@ import threading
 import time
 from contextlib import AbstractContextManager
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 import click
 
@@ -60,7 +60,7 @@ class Board(AbstractContextManager["Board"]):
             console=Console(stderr=True), refresh_per_second=PER_SECOND, get_renderable=self._draw, transient=True
         )
 
-    def __enter__(self) -> "Board":
+    def __enter__(self) -> Self:
         self._live.start()
         return self
 

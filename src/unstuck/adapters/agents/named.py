@@ -12,11 +12,14 @@ from unstuck.errors import Unavailable
 SCRIPT = "scripted:"
 
 
-def agent(name: str, config: Config) -> CommandAgent:
+def agent(name: str, config: Config, root: Path) -> CommandAgent:
     """Return the agent of that name; one that cannot be started is refused before anything begins."""
     if name.startswith(SCRIPT):
         return scripted(name, Path(name.removeprefix(SCRIPT)))
-    found = split(name, config.agents[name].command if name in config.agents else name)
+    own = config.agents.get(name)
+    if own is not None and own.script:
+        return scripted(name, root / own.script)
+    found = split(name, own.command if own is not None else name)
     if shutil.which(found.argv[0]) is None:
         raise Unavailable(
             f"The agent {found.argv[0]!r} is not on PATH.", hint="Install it, or name another with --agent."

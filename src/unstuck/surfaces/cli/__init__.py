@@ -2,6 +2,7 @@
 
 import os
 import sys
+import traceback
 from collections.abc import Sequence
 from importlib import import_module
 
@@ -109,3 +110,11 @@ def run_cli(arguments: Sequence[str]) -> int:
         if error.hint:
             click.echo(f"Hint: {error.hint}", err=True)
         return error.exit_code
+    except Exception:  # noqa: BLE001  # the last resort: a fault of ours is told as one
+        traceback.print_exc()
+        click.echo(
+            "unstuck: this is a fault of ours, not of your plan or agent; please report it with the lines above.",
+            err=True,
+        )
+        click.echo("Hint: everything recorded so far stands; go on with `unstuck resume`.", err=True)
+        return 1

@@ -48,11 +48,15 @@ def status(*, as_json: bool) -> None:
     if as_json:
         rows = {row.id: {key: value for key, value in asdict(row).items() if key != "id"} for row in view.summary.rows}
         who = {"pid": owner.pid, "host": owner.host.partition("/")[0], "since": owner.since} if owner else None
-        click.echo(json.dumps({"schema": 1, "run": view.run, "owner": who, "exit": view.summary.exit_code, "tasks": rows}))
+        click.echo(
+            json.dumps({"schema": 1, "run": view.run, "owner": who, "exit": view.summary.exit_code, "tasks": rows})
+        )
         return
     click.echo(render.summary(view.summary))
     if owner is not None:
-        click.echo(f"Supervisor: pid {owner.pid} on {owner.host.partition('/')[0]}, for {render.span(time.time() - owner.since)}.")
+        click.echo(
+            f"Supervisor: pid {owner.pid} on {owner.host.partition('/')[0]}, for {render.span(time.time() - owner.since)}."
+        )
     elif view.summary.exit_code is None:
         click.echo("No supervisor works on it. Go on with: unstuck resume")
 

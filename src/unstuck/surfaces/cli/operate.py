@@ -60,7 +60,12 @@ def rollback(task: str | None, *, commit: str | None) -> None:
     if (task is None) == (commit is None):
         raise click.UsageError("Give either a TASK or --to COMMIT.")
     target = api.before_landing(Path.cwd(), task) if task is not None else api.commit_of_run(Path.cwd(), commit or "")
-    _ask("rollback", None, target, done=f"The run's branch is at {target[:12]}; tasks that landed after it are open again. `unstuck undo` takes this back.")
+    _ask(
+        "rollback",
+        None,
+        target,
+        done=f"The run's branch is at {target[:12]}; tasks that landed after it are open again. `unstuck undo` takes this back.",
+    )
 
 
 @click.command()
@@ -84,7 +89,9 @@ def _ask(verb: Verb, task: str | None = None, text: str = "", *, done: str) -> N
         raise BadUsage(f"There is no task {task} in run {view.run}.", hint="See all of them with `unstuck status`.")
     answer = api.reopen_run(view.run).operate(verb, task=task, text=text)
     if answer is None:
-        click.echo(f"Left for the running supervisor (pid {view.owner.pid if view.owner else '?'}); watch with: unstuck log -f")
+        click.echo(
+            f"Left for the running supervisor (pid {view.owner.pid if view.owner else '?'}); watch with: unstuck log -f"
+        )
     elif answer.refused:
         raise BadUsage(answer.refused, hint="Nothing was changed.")
     else:

@@ -46,11 +46,29 @@ def shown(command: Callable[..., Any]) -> Callable[..., Any]:
     epilog="Examples:\n\n\b\n  unstuck run specs/login --agent 'my-agent -p'\n  unstuck run tasks.md --agent a --agent b --parallel 2 --max-time 8h"
 )
 @click.argument("plan", type=click.Path(path_type=Path))
-@click.option("--agent", "agents", multiple=True, metavar="NAME|COMMAND", help="Who does the work; give more to switch between them.")
+@click.option(
+    "--agent",
+    "agents",
+    multiple=True,
+    metavar="NAME|COMMAND",
+    help="Who does the work; give more to switch between them.",
+)
 @click.option("--format", "plan_format", metavar="NAME", help="The plan's format, where it is not recognised.")
 @click.option("--parallel", type=click.IntRange(1, 64), help="How many tasks may run side by side (a ceiling).")
-@click.option("--commit", type=click.Choice(["auto", "single", "message-only"]), default="auto", show_default=True, help="What happens to your branch at the end.")
-@click.option("--on-stuck", type=click.Choice(["skip", "halt"]), default="skip", show_default=True, help="Go on around a stuck task, or stop.")
+@click.option(
+    "--commit",
+    type=click.Choice(["auto", "single", "message-only"]),
+    default="auto",
+    show_default=True,
+    help="What happens to your branch at the end.",
+)
+@click.option(
+    "--on-stuck",
+    type=click.Choice(["skip", "halt"]),
+    default="skip",
+    show_default=True,
+    help="Go on around a stuck task, or stop.",
+)
 @click.option("--max-attempts", type=click.IntRange(1), default=5, show_default=True, help="Attempts per task.")
 @click.option("--max-time", type=Duration(), help="A limit for the whole run, such as 8h.")
 @click.option("--resume", is_flag=True, help="Go on with the unfinished run (the default).")
@@ -94,7 +112,7 @@ def demo(keep: Path | None) -> int:
     with story.scratch(keep) as place:
         click.echo(story.opening(place), err=True)
         with _progress(quiet=False) as progress:
-            opened = api.open_run(place.plan, agents=[place.agent], cwd=place.root, watcher=progress.watcher)
+            opened = api.open_run(place.plan, cwd=place.root, watcher=progress.watcher)
             with _signals(opened):
                 result = opened.go()
         click.echo(summary(result))
@@ -110,12 +128,16 @@ def _progress(*, quiet: bool) -> Board | Lines | Silence:
 
 @contextmanager
 def _signals(opened: api.Run) -> Iterator[None]:
-    """The first Ctrl-C or SIGTERM stops the run politely, the second at once."""
+    """Stop the run politely on the first Ctrl-C or SIGTERM, at once on the second."""
 
     def ask(number: int, _frame: FrameType | None) -> None:
         again = opened.stopper.deadline() is not None
         opened.stopper.ask("Interrupted; go on with `unstuck resume`.", SIGNALS[signal.Signals(number)])
-        drain = "ending everything now" if again else "nothing new starts; running sessions may finish, once more ends them at once"
+        drain = (
+            "ending everything now"
+            if again
+            else "nothing new starts; running sessions may finish, once more ends them at once"
+        )
         click.echo(f"\nStopping: {drain}.", err=True)
 
     before = {number: signal.signal(number, ask) for number in SIGNALS}
@@ -130,7 +152,9 @@ def _tell_what_is_not_used(opened: api.Run, *, quiet: bool) -> None:
     files = opened.uncommitted()
     if files and not quiet:
         more = f" and {len(files) - 5} more" if len(files) > 5 else ""  # noqa: PLR2004  # a handful
-        click.echo(f"Uncommitted and not used by the run, which starts from HEAD: {', '.join(files[:5])}{more}", err=True)
+        click.echo(
+            f"Uncommitted and not used by the run, which starts from HEAD: {', '.join(files[:5])}{more}", err=True
+        )
 
 
 def _told(opened: api.Run, result: Summary, *, as_json: bool) -> int:
