@@ -124,6 +124,10 @@ class Workspace(Protocol):
 
     def path(self, slot: int) -> Path: ...
 
+    def present(self, slot: int) -> bool:
+        """Whether the slot's worktree is still there: a person may have removed it."""
+        ...
+
     def tree(self, slot: int, base: str) -> Tree:
         """Write the slot's files as a git tree: what would land on `base`."""
         ...
@@ -283,6 +287,20 @@ class Journal(Protocol):
 
     def beat(self) -> None:
         """Renew the claim's heartbeat; raise OwnershipLost if it is no longer ours."""
+        ...
+
+
+class Desk(Protocol):
+    """Our own files."""
+
+    def put(self, path: Path, text: str) -> None:
+        """Replace a file atomically."""
+        ...
+
+    def append(self, path: Path, text: str) -> None: ...
+
+    def read(self, path: Path) -> str | None:
+        """Return the text, or None if there is no such file."""
         ...
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from unstuck.adapters.agents.named import agent, no_agent
 from unstuck.adapters.clock import SystemClock
+from unstuck.adapters.desk import DiskDesk
 from unstuck.adapters.execution_log import ExecutionLog
 from unstuck.adapters.git import Git
 from unstuck.adapters.merging import Homecoming
@@ -171,6 +172,7 @@ class Run:
             ),
             gates=gates(config),
             layout=layout,
+            desk=DiskDesk(),
             redactor=redact,
             stop=self.stopper,
             clock=SystemClock(),

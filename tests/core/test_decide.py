@@ -22,13 +22,25 @@ def failure(kind: Kind) -> Failure:
             Switch,
             id="second-red-switches-where-there-is-another-agent",
         ),
-        pytest.param(Kind.CHECK_FAILED, History(attempts=2, climbed=("check_failed[0]",)), Retry, id="second-red-retries-where-there-is-none"),
+        pytest.param(
+            Kind.CHECK_FAILED,
+            History(attempts=2, climbed=("check_failed[0]",)),
+            Retry,
+            id="second-red-retries-where-there-is-none",
+        ),
         pytest.param(Kind.BUILD_BROKEN, History(attempts=1), Rollback, id="broken-build-rolls-back"),
-        pytest.param(Kind.BUILD_BROKEN, History(attempts=3, climbed=("build_broken[0]",) * 2), Escalate, id="third-broken-build-asks"),
+        pytest.param(
+            Kind.BUILD_BROKEN,
+            History(attempts=3, climbed=("build_broken[0]",) * 2),
+            Escalate,
+            id="third-broken-build-asks",
+        ),
         pytest.param(Kind.INTERRUPTED, History(), Continue, id="an-interruption-continues"),
         pytest.param(Kind.UNVERIFIED, History(), Escalate, id="unverified-asks"),
         pytest.param(Kind.CHECK_FAILED, History(attempts=5), Escalate, id="the-attempt-limit-asks"),
-        pytest.param(Kind.INTERRUPTED, History(attempts=5), Continue, id="the-attempt-limit-is-only-for-the-agent's-own-failures"),
+        pytest.param(
+            Kind.INTERRUPTED, History(attempts=5), Continue, id="the-attempt-limit-is-only-for-the-agent's-own-failures"
+        ),
     ],
 )
 def test_a_decision_follows_the_ladder(kind: Kind, history: History, expected: type[Action]) -> None:

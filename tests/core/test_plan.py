@@ -38,10 +38,19 @@ def test_a_cycle_is_shown_whole() -> None:
 
 
 def test_all_problems_are_reported_at_once_in_the_order_of_the_text() -> None:
-    tasks = [Task(id="!", title="a", line=9), Task(id="b", title="b", line=3, depends_on=("q",)), Task(id="b", title="c", line=5)]
+    tasks = [
+        Task(id="!", title="a", line=9),
+        Task(id="b", title="b", line=3, depends_on=("q",)),
+        Task(id="b", title="c", line=5),
+    ]
     assert [problem.line for problem in check(plan(*tasks))] == [3, 5, 9]
 
 
 def test_batches_keep_the_order_of_the_text() -> None:
-    tasks = [Task(id="b", title=""), Task(id="a", title=""), Task(id="c", title="", depends_on=("a", "b")), Task(id="d", title="")]
+    tasks = [
+        Task(id="b", title=""),
+        Task(id="a", title=""),
+        Task(id="c", title="", depends_on=("a", "b")),
+        Task(id="d", title=""),
+    ]
     assert batches(tasks) == (("b", "a", "d"), ("c",))

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from unstuck.adapters.config_file import NAME
+from unstuck.adapters.desk import put
 from unstuck.adapters.detect import Stack, agents_on_path, detect
-from unstuck.adapters.projections import put
 from unstuck.errors import BadUsage
 
 
@@ -59,5 +59,5 @@ def _list(values: tuple[str, ...]) -> str:
 
 
 def _quoted(text: str) -> str:
-    """A JSON string is a TOML string."""
+    """Write a TOML string; JSON has the same form."""
     return json.dumps(text, ensure_ascii=False)

@@ -1,18 +1,16 @@
 """Write the files that people read, atomically, from the state; and notice what a person edited in them."""
 
-import contextlib
 import json
-import os
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from unstuck.adapters.desk import put
 from unstuck.core import report
 from unstuck.core.event import Entry
 from unstuck.core.state import RunState, fold
-from unstuck.errors import CannotWrite
 from unstuck.ports import PlanFile
 
 REOPENS = ("pending", "failed")
@@ -74,22 +72,6 @@ class Projections:
 
 def put_json(path: Path, content: dict[str, Any]) -> None:
     put(path, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
-
-
-def put(path: Path, text: str) -> None:
-    """Replace a file atomically: a reader sees the old text or the new one, never half of it."""
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part.write_text(text, encoding="utf-8", errors="surrogateescape")
-        part.replace(path)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            part.unlink(missing_ok=True)
-        raise CannotWrite(
-            f"{path} cannot be written: {error.strerror}.",
-            hint="Free some space or make the folder writable, then `unstuck resume`.",
-        ) from error
 
 
 def read_json(path: Path) -> dict[str, Any] | None:

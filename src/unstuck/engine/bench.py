@@ -9,10 +9,10 @@ from unstuck.core.plan import Check, Task
 from unstuck.core.policy import Policy
 from unstuck.core.redact import Redactor
 from unstuck.engine.record import Recorder
-from unstuck.ports import Agent, Clock, Command, Processes, Stop, TimeLimits, Workspace
+from unstuck.ports import Agent, Clock, Command, Desk, Processes, Stop, TimeLimits, Workspace
 
 
-class Interrupted(Exception):  # noqa: N818  # not an error: a person asked
+class Interrupted(Exception):
     """The run was stopped in the middle of a stage; the stage is done again on resume."""
 
 
@@ -48,6 +48,7 @@ class Bench:
     policy: Policy
     gates: tuple[Check, ...]
     layout: Layout
+    desk: Desk
     redactor: Redactor
     stop: Stop
     clock: Clock

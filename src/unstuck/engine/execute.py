@@ -1,7 +1,6 @@
 """Give the task to an agent: open an attempt, make its worktree, run one session."""
 
 from dataclasses import replace
-from pathlib import Path
 
 from unstuck.core.attempt import Ended
 from unstuck.core.brief import brief
@@ -54,7 +53,7 @@ def run_session(bench: Bench, task: TaskState, slot: int) -> LineEvent:
             wall_clock=limits.wall_clock or None,
         ),
     )
-    _title(assignment.log, f"attempt {attempt.number}, session {session}: {agent.name}")
+    bench.desk.append(assignment.log, f"\n=== attempt {attempt.number}, session {session}: {agent.name}\n")
     watch = bench.workspace.watch()
     ended = bench.processes.run(command, stop=bench.stop, seen=lambda line: bench.seen(name, line))
     for sentence in watch.restore():
@@ -75,7 +74,7 @@ def set_up(bench: Bench, name: str, slot: int) -> Failure | None:
     """Run the set-up commands once in every fresh worktree; a stamp beside it says that they are done."""
     commands = bench.config.workspace.setup
     stamp = bench.workspace.path(slot).with_suffix(".ready")
-    if not commands or (stamp.exists() and stamp.read_text(encoding="utf-8") == "\n".join(commands)):
+    if not commands or bench.desk.read(stamp) == "\n".join(commands):
         return None
     for line in commands:
         bench.seen(name, f"set-up: {line}")
@@ -86,7 +85,7 @@ def set_up(bench: Bench, name: str, slot: int) -> Failure | None:
             raise Interrupted
         if not ended.ok:
             return _setup_failed(line, ended)
-    stamp.write_text("\n".join(commands), encoding="utf-8")
+    bench.desk.put(stamp, "\n".join(commands))
     return None
 
 
@@ -99,8 +98,7 @@ def _assignment(bench: Bench, task: TaskState, slot: int, session: int) -> Assig
     name, attempt = task.task.id, task.current
     text = bench.redactor.text(brief(replace(task, task=bench.tasks[name]), bench.checks(name)))
     file = bench.layout.brief(name, attempt.number, session)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(text, encoding="utf-8", errors="replace")
+    bench.desk.put(file, text)
     return Assignment(
         run=bench.run,
         task=name,
@@ -112,9 +110,3 @@ def _assignment(bench: Bench, task: TaskState, slot: int, session: int) -> Assig
         brief_file=file,
         log=bench.layout.log(name),
     )
-
-
-def _title(log: Path, text: str) -> None:
-    log.parent.mkdir(parents=True, exist_ok=True)
-    with log.open("a", encoding="utf-8") as file:
-        file.write(f"\n=== {text}\n")

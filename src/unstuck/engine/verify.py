@@ -14,7 +14,7 @@ def verify(bench: Bench, task: TaskState, slot: int) -> LineEvent:
     """Run the task's checks and the repository's gates on what the worktree holds now."""
     name, attempt = task.task.id, task.current
     merged = attempt.tree if attempt.verdict is not None and attempt.verdict.base != attempt.base else None
-    if merged is not None or not bench.workspace.path(slot).exists():
+    if merged is not None or not bench.workspace.present(slot):
         bench.workspace.prepare(slot, attempt.base, attempt.tree)
         if (failure := set_up(bench, name, slot)) is not None:
             return Classified(task=name, failure=failure)

@@ -1,0 +1,247 @@
+"""The engine's ports without a world: for tests of your own agents, policies and surfaces.
+
+A `World` holds a script: for each task, what its attempts leave behind. Nothing here touches a disk or a clock.
+
+    world = World({"1.1": [Part(work="wrong"), Part(work="right")]})
+    state = world.run([Task(id="1.1", title="…", checks=(Check(command="right"),))])
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from unstuck.config import Config
+from unstuck.core.attempt import Ended, Outcome
+from unstuck.core.claim import claim
+from unstuck.core.event import Entry, Event, Options, Request, RunStarted
+from unstuck.core.plan import Task
+from unstuck.core.policy import DEFAULT, Policy
+from unstuck.core.redact import redactor
+from unstuck.core.state import RunState, fold
+from unstuck.engine.bench import Bench, Layout
+from unstuck.engine.operate import Operations
+from unstuck.engine.pool import Pool
+from unstuck.engine.record import Recorder
+from unstuck.engine.stopping import Stopper
+from unstuck.ports import Assignment, Command, Conflict, Landing, Snapshot, Stop, Tree
+
+ENDED_WELL = Ended(ending="exited", exit_code=0)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What one session leaves behind: the worktree's content, and how it ended."""
+
+    work: str = ""
+    ended: Ended = ENDED_WELL
+
+
+@dataclass(slots=True)
+class MemoryJournal:
+    """A journal in memory. `cut` is called after every append: raise there to end the world."""
+
+    cut: Callable[[int], None] = field(default=lambda _count: None)
+    entries: list[Entry] = field(default_factory=list)
+    left: list[Request] = field(default_factory=list)
+
+    def append(self, event: Event) -> Entry:
+        entry = Entry(len(self.entries) + 1, float(len(self.entries)), event)
+        self.entries.append(entry)
+        self.cut(entry.seq)
+        return entry
+
+    def read(self, run: str, after: int = 0) -> Iterator[Entry]:
+        return iter(self.entries[after:])
+
+    def requests(self, after: int) -> Sequence[Request]:
+        return [request for request in self.left if request.id > after]
+
+    def beat(self) -> None:
+        return None
+
+
+@dataclass(slots=True)
+class FakeClock:
+    """Time that passes only by waiting."""
+
+    time: float = 0.0
+
+    def now(self) -> float:
+        return self.time
+
+    def wait(self, seconds: float) -> None:
+        self.time += seconds
+
+
+class Paper:
+    """A desk that keeps nothing."""
+
+    def put(self, path: Path, text: str) -> None:
+        return None
+
+    def append(self, path: Path, text: str) -> None:
+        return None
+
+    def read(self, path: Path) -> str | None:
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Processes that are played, not run."""
+
+    world: "World"
+
+    def run(self, command: Command, *, stop: Stop, seen: Callable[[str], None] | None = None) -> Ended:
+        return self.world.play(command)
+
+    def end_leftovers(self, marker: str) -> int:
+        return 0
+
+
+@dataclass(slots=True)
+class World:
+    """Git, processes and agents as plain values. A tree is a string; a commit is a number in the log."""
+
+    script: Mapping[str, Sequence[Part]]
+    branch: list[str] = field(default_factory=lambda: ["base"])
+    slots: dict[int, str] = field(default_factory=dict)
+    snapshots: dict[str, str] = field(default_factory=dict)
+    sessions: list[tuple[str, int]] = field(default_factory=list)
+    name: str = "scripted"
+
+    def run(
+        self,
+        tasks: Sequence[Task],
+        *,
+        journal: MemoryJournal | None = None,
+        policy: Policy = DEFAULT,
+        parallel: int = 1,
+    ) -> RunState:
+        """Run the tasks, or go on after a cut: what the journal holds decides."""
+        journal = journal or MemoryJournal()
+        record = Recorder(journal, fold(journal.entries), redactor({}))
+        if not journal.entries:
+            options = Options(agents=(self.name,), parallel=parallel)
+            record(
+                RunStarted(run="r", plan="p", format="f", base="0", branch=None, options=options, tasks=tuple(tasks))
+            )
+        stopper = Stopper(drain=0.0)
+        bench = Bench(
+            run="r",
+            record=record,
+            workspace=self,
+            processes=Stage(self),
+            agents={self.name: self},
+            tasks={task.id: task for task in tasks},
+            config=Config(),
+            policy=policy,
+            gates=(),
+            layout=Layout(Path("/nonexistent")),
+            desk=Paper(),
+            redactor=redactor({}),
+            stop=stopper,
+            clock=FakeClock(),
+            spare=parallel,
+        )
+        operations = Operations(record=record, journal=journal, workspace=self, stopper=stopper)
+        pool = Pool(
+            bench=bench,
+            journal=journal,
+            projections=self,
+            operations=operations,
+            stopper=stopper,
+            parallel=parallel,
+            max_time=None,
+        )
+        record(pool.run())
+        return record.state
+
+    # --- an agent and its processes ----------------------------------------------------------------
+
+    def command(self, assignment: Assignment) -> Command:
+        argv = ("agent", assignment.task, str(assignment.attempt), str(assignment.slot))
+        return Command(argv=argv, cwd=assignment.worktree, log=assignment.log)
+
+    def outcome(self, ended: Ended) -> Outcome:
+        return Outcome(ended=ended, claim=claim(ended))
+
+    def play(self, command: Command) -> Ended:
+        """Play a session, or evaluate a check: its line must be in the worktree's content."""
+        program, *rest = command.argv
+        if program == "agent":
+            task, attempt, slot = rest[0], int(rest[1]), int(rest[2])
+            parts = self.script.get(task, [Part()])
+            part = parts[min(attempt, len(parts)) - 1]
+            self.sessions.append((task, attempt))
+            self.slots[slot] = f"{self.slots[slot]} {part.work}".strip()
+            return part.ended
+        holds = rest[-1] in self.slots[int(command.cwd.name)].split()
+        return Ended(ending="exited", exit_code=0 if holds else 1)
+
+    # --- git -----------------------------------------------------------------------------------------
+
+    def open_branch(self, base: str) -> None:
+        return None
+
+    def tip(self) -> str:
+        return str(len(self.branch) - 1)
+
+    def path(self, slot: int) -> Path:
+        return Path(str(slot))
+
+    def prepare(self, slot: int, base: str, tree: str | None = None) -> Path:
+        self.slots[slot] = tree if tree is not None else self.branch[int(base)]
+        return self.path(slot)
+
+    def present(self, slot: int) -> bool:
+        return slot in self.slots
+
+    def tree(self, slot: int, base: str) -> Tree:
+        return Tree(id=self.slots[slot])
+
+    def snapshot(self, slot: int, name: str) -> Snapshot | None:
+        self.snapshots[name] = self.slots[slot]
+        return Snapshot(ref=name, commit=self.slots[slot])
+
+    def changed(self, base: str, tree: str) -> tuple[str, ...]:
+        return () if self.branch[int(base)] == tree else ("file",)
+
+    def merge(self, landing: Landing, tip: str) -> str | Conflict:
+        added = [word for word in landing.tree.split() if word not in self.branch[int(landing.base)].split()]
+        return " ".join([self.branch[int(tip)], *added])
+
+    def land(self, landing: Landing) -> str | None:
+        if landing.tree == self.branch[int(landing.base)]:
+            return landing.base
+        following = int(landing.base) + 1
+        if following < len(self.branch):
+            return str(following) if self.branch[following] == landing.tree else None
+        self.branch.append(landing.tree)
+        return self.tip()
+
+    def history(self, commit: str, base: str) -> tuple[str, ...]:
+        return tuple(str(number) for number in range(int(commit), int(base) - 1, -1))
+
+    def bring_in(self, commit: str, *, message: str, at: float) -> str | Conflict:
+        return self.tip()
+
+    def keep(self, name: str, commit: str) -> Snapshot:
+        return Snapshot(ref=name, commit=commit)
+
+    def move_branch(self, commit: str, *, expected: str) -> None:
+        del self.branch[int(commit) + 1 :]
+
+    def watch(self) -> "World":
+        return self
+
+    def restore(self) -> tuple[str, ...]:
+        return ()
+
+    # --- files ---------------------------------------------------------------------------------------
+
+    def write(self, state: RunState, changed: Sequence[str]) -> None:
+        return None
+
+    def edits(self, run: str, entries: Sequence[Entry]) -> Iterator[tuple[str, str]]:
+        return iter(())
