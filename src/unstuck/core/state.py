@@ -136,7 +136,7 @@ class RunState:
     home: BroughtHome | None = None
     seen_request: int = 0
     seq: int = 0
-    last_operation: Operated | None = None
+    last_operation: tuple[int, Operated | None] = (0, None)
     notes: list[str] = field(default_factory=list)
     undoable: dict[int, Undo] = field(default_factory=dict)
     """What can be taken back, by the number of its event."""
@@ -202,7 +202,7 @@ class RunState:
 
     def _operate(self, event: Operated, entry: Entry) -> None:
         self.seen_request = max(self.seen_request, event.request.id)
-        self.last_operation = event
+        self.last_operation = (entry.seq, event)
         if event.refused:
             return
         if event.after is not None:

@@ -21,7 +21,7 @@ def act(bench: Bench, task: TaskState, slot: int) -> LineEvent:
         case Continue() | Wait():
             return Acted(task=task.task.id, action=decision.action)
         case _:
-            snapshot = bench.workspace.snapshot(slot, f"{task.task.id}-{task.current.number}")
+            snapshot = bench.workspace.snapshot(slot, str(task.last_seq))
             return Acted(task=task.task.id, action=decision.action, snapshot=snapshot.ref if snapshot else None)
 
 

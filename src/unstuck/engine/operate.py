@@ -38,18 +38,17 @@ class Operations:
             operated = Operated(
                 request=request, refused="The run's branch is not moved while tasks run: `unstuck stop` first."
             )
-        if operated.before is not None and operated.after is not None and not operated.refused:
-            self.workspace.keep(f"request-{request.id}", operated.before)
         self.record(operated)
         self.redo()
         return operated
 
     def redo(self) -> None:
-        """Bring the branch to where the last operation says it should be. Harmless to repeat."""
-        operated = self.record.state.last_operation
+        """Bring the branch to where the last operation says it should be, keeping what it leaves. Harmless to repeat."""
+        seq, operated = self.record.state.last_operation
         if operated is None or operated.refused or operated.before is None or operated.after is None:
             return
         if self.workspace.tip() == operated.before != operated.after and self.record.state.tip == operated.after:
+            self.workspace.keep(str(seq), operated.before)
             self.workspace.move_branch(operated.after, expected=operated.before)
 
     def stop(self, request: Request) -> Operated:

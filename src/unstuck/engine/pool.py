@@ -101,8 +101,7 @@ class Pool:
         """Put the work of a stopped session away, so that nothing depends on its worktree."""
         task = bench.record.task(name)
         if task.attempts and task.stage is Stage.VERIFY:
-            attempt = task.current
-            snapshot = bench.workspace.snapshot(slot, f"{name}-{attempt.number}-{attempt.sessions}-stopped")
+            snapshot = bench.workspace.snapshot(slot, str(task.last_seq))
             if snapshot is not None:
                 bench.record.note(f"Task {name} was stopped; its work so far is kept at {snapshot.ref}.", name)
 
