@@ -1,0 +1,75 @@
+"""Judge shell text without running it: what its first word is, and whether it can fail at all."""
+
+import os
+import re
+import shlex
+import shutil
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+Runnable = Callable[[str], bool]
+"""Whether a word can begin a command."""
+
+_BUILTINS = (
+    "! . : [ [[ { alias bg bind break builtin caller case cd command compgen complete continue coproc declare dirs disown"
+    " echo enable eval exec exit export false fc fg for function getopts hash help if jobs kill let local logout mapfile"
+    " popd printf pushd pwd read readarray readonly return select set shift shopt source suspend test time times trap true"
+    " type typeset ulimit umask unalias unset until wait while"
+)
+BUILTINS = frozenset(_BUILTINS.split())
+"""Bash's builtins, and the keywords that can begin a command."""
+
+_ALWAYS_PASS = frozenset({"echo", "printf", "true", ":"})
+_HARMLESS = re.compile(r"\s*(?:echo|printf|true|:|exit\s+0|#.*)(?:[\s;&|]|\Z)")
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=(?:\"[^\"]*\"|'[^']*'|[^\s;&|\"'])*\s+", re.ASCII)
+_WORD = re.compile(r"[^\s;&|<>()]+")
+
+
+def runnable_in(root: Path) -> Runnable:
+    """Return the test for commands that run in `root`: a builtin, a program on PATH or a file of the repository."""
+
+    @cache
+    def runnable(word: str) -> bool:
+        on_path = os.sep not in word and shutil.which(word) is not None
+        return word in BUILTINS or on_path or os.path.isfile(root / word)  # noqa: PTH113  # Path.is_file raises on odd names
+
+    return runnable
+
+
+def first_word(command: str) -> str:
+    """Return the word that bash would look up first, past `(` and variable assignments; empty if there is none."""
+    at = 0
+    rest = command.lstrip(" \t(")
+    while assignment := _ASSIGNMENT.match(rest, at):
+        at = assignment.end()
+    word = _WORD.match(rest, at)
+    return word[0] if word else ""
+
+
+def always_passes(command: str) -> bool:
+    """Tell whether the command is nothing but echo, printf, true, `:`, `exit 0` or a comment."""
+    if _HARMLESS.match(command) is None:
+        return False
+    lexer = shlex.shlex(command.replace("\n", " ; "), posix=True, punctuation_chars=";&|")
+    lexer.whitespace_split = True
+    lexer.commenters = ""
+    try:
+        words = list(lexer)
+    except ValueError:
+        return False
+    return all(_passes(part) for part in _simple_commands(words))
+
+
+def _simple_commands(words: list[str]) -> list[list[str]]:
+    parts: list[list[str]] = [[]]
+    for word in words:
+        if set(word) <= set(";&|"):
+            parts.append([])
+        else:
+            parts[-1].append(word)
+    return [part for part in parts if part]
+
+
+def _passes(words: list[str]) -> bool:
+    return words[0] in _ALWAYS_PASS or words[0].startswith("#") or words[:2] == ["exit", "0"]

@@ -1,0 +1,198 @@
+"""Read a `tasks.md` plan, and tick its boxes by changing one byte each and nothing else.
+
+A task is a line `- [ ] 1.2 [P] Title` at column 0. Its block is what follows, blank or indented, up to the next line
+at column 0 that is not inside a code block, a here-document or a comment.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from unstuck.adapters.plans.blocks import Block, Reading, name_tasks
+from unstuck.adapters.plans.fields import read_commit, read_fields, read_files, read_verify
+from unstuck.adapters.plans.order import dependencies, groups
+from unstuck.adapters.plans.shell import Runnable
+from unstuck.core.plan import Check, Plan, Problem, Task
+
+FORMAT = "tasks.md"
+
+_SHOWN = 5
+_DAMAGED_SHARE = 10
+_DAMAGED = re.compile("[\udc80-\udcff]")
+"""How `decode` carries bytes that are not UTF-8."""
+
+
+def read(text: str, path: str, *, runnable: Runnable, known: Mapping[str, str] | None = None) -> Plan:
+    """Read a whole plan; everything wrong with it is in its problems and concerns.
+
+    `Task.commit` is None where the plan leaves the subject to us and "" where it asks for no commit.
+    `runnable` says whether a word can begin a command: it decides which Verify texts without back-ticks are commands.
+    `known` holds the ids of an earlier reading and their titles: a task without an id keeps the `t<n>` it had.
+    """
+    problems = list(_not_text(text))
+    if problems:
+        return Plan(path=path, format=FORMAT, tasks=(), problems=tuple(problems))
+    concerns = list(_damage(text)) if _is_damaged(text) else []
+    text = _printable(text)
+    reading = Reading(text)
+    blocks = list(reading.blocks())
+    asked = [_read_asked(reading.flat, block, runnable) for block in blocks]
+    names = name_tasks(blocks, known or {})
+    parallel = groups(blocks, [fields.files for fields in asked])
+    tasks = tuple(
+        Task(
+            id=name,
+            title=block.title,
+            line=block.line,
+            body=text[block.start : block.end],
+            depends_on=depends_on,
+            group=group,
+            checks=fields.checks,
+            files=fields.files,
+            markers=block.markers,
+            fixes=block.fixes,
+            commit=fields.commit,
+            done=block.ticked,
+        )
+        for block, fields, name, depends_on, group in zip(
+            blocks, asked, names, dependencies(blocks, names), parallel, strict=True
+        )
+    )
+    concerns += [*reading.concerns, *_unverified(tasks, asked), *_unknown_originals(tasks)]
+    return Plan(
+        path=path,
+        format=FORMAT,
+        title=reading.title,
+        tasks=tasks,
+        concerns=tuple(sorted(concerns, key=lambda concern: concern.line or 0)),
+        problems=tuple(sorted(reading.problems, key=lambda problem: problem.line or 0)),
+    )
+
+
+def tick(content: bytes, changes: Mapping[str, bool], known: Mapping[str, str] | None = None) -> bytes:
+    """Tick (True) or un-tick (False) tasks by id: one byte changes per task, and no other.
+
+    A task that is not there is passed over (`find_boxes` tells). Damaged encoding anywhere in the file survives.
+    """
+    text = decode(content)
+    boxes = find_boxes(text, known)
+    return set_boxes(text, {boxes[name]: ticked for name, ticked in changes.items() if name in boxes})
+
+
+def find_boxes(text: str, known: Mapping[str, str] | None = None) -> dict[str, int]:
+    """Map each task's id to the place of the character between its brackets; of two with one id, the first."""
+    if any(_not_text(text)):
+        return {}
+    blocks = list(Reading(_printable(text)).blocks())
+    boxes: dict[str, int] = {}
+    for block, name in zip(blocks, name_tasks(blocks, known or {}), strict=True):
+        boxes.setdefault(name, block.box)
+    return boxes
+
+
+def set_boxes(text: str, boxes: Mapping[int, bool]) -> bytes:
+    """Write boxes at their places, ticked or not, and return the file's bytes. `X` is a tick and stays."""
+    pieces: list[str] = []
+    copied = 0
+    for box, ticked in sorted(boxes.items()):
+        if (text[box] != " ") != ticked:
+            pieces += (text[copied:box], "x" if ticked else " ")
+            copied = box + 1
+    return "".join((*pieces, text[copied:])).encode("utf-8", "surrogateescape")
+
+
+def decode(content: bytes) -> str:
+    """Decode so that encoding again gives the same bytes, whatever they are."""
+    return content.decode("utf-8", "surrogateescape")
+
+
+def _printable(text: str) -> str:
+    """Show undecodable bytes as U+FFFD, one for one, so that places stay the same."""
+    return _DAMAGED.sub("\ufffd", text) if _is_damaged(text) else text
+
+
+class _Asked(NamedTuple):
+    """What a task's fields ask for, and why there are no checks; the reason is empty if it has no Verify at all."""
+
+    files: tuple[str, ...]
+    checks: tuple[Check, ...]
+    commit: str | None
+    reason: str
+
+
+def _read_asked(flat: str, block: Block, runnable: Runnable) -> _Asked:
+    files: dict[str, None] = {}
+    commands: dict[str, None] = {}
+    commit: str | None = None
+    reason = ""
+    for field in read_fields(flat, block):
+        if field.name == "files":
+            files.update(dict.fromkeys(read_files(field)))
+        elif field.name == "verify":
+            verification = read_verify(field, runnable)
+            commands.update(dict.fromkeys(verification.commands))
+            reason = reason or verification.reason
+        elif field.name == "commit" and commit is None:
+            commit = read_commit(field)
+    return _Asked(tuple(files), tuple(Check(command=command) for command in commands), commit, reason)
+
+
+def _not_text(text: str) -> Iterator[Problem]:
+    nul = text.find("\0")
+    if nul >= 0:
+        hint = "Save it as UTF-8." if nul <= 1 else "Name a plan that is a text file."
+        yield Problem(message="The file is not text: it has NUL bytes.", line=text.count("\n", 0, nul) + 1, hint=hint)
+    elif _is_damaged(text) and len(found := _DAMAGED.findall(text)) * _DAMAGED_SHARE > len(text):
+        message = f"The file is not text: {len(found)} of its bytes are not UTF-8."
+        yield Problem(message=message, line=1, hint="Save it as UTF-8.")
+
+
+def _is_damaged(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return True
+    return False
+
+
+def _damage(text: str) -> Iterator[Problem]:
+    if found := _DAMAGED.search(text):
+        yield Problem(
+            message="Some bytes are not UTF-8; they are kept as they are and shown as \ufffd.",
+            line=text.count("\n", 0, found.start()) + 1,
+            hint="Save the file as UTF-8.",
+        )
+
+
+def _unverified(tasks: Sequence[Task], asked: Sequence[_Asked]) -> Iterator[Problem]:
+    """Tell which tasks have no check that could fail; those without a Verify field in one sentence."""
+    hint = "Put a command that fails while the task is not done in back-ticks after **Verify**:"
+    silent: list[Task] = []
+    for task, fields in zip(tasks, asked, strict=True):
+        if task.checks or task.done:
+            continue
+        if fields.reason:
+            yield Problem(
+                message=f"Task {task.id} has nothing to verify it: {fields.reason}.", line=task.line, hint=hint
+            )
+        else:
+            silent.append(task)
+    if len(silent) == 1:
+        message = f"Task {silent[0].id} has nothing to verify it: it has no **Verify**."
+        yield Problem(message=message, line=silent[0].line, hint=hint)
+    elif silent:
+        shown = ", ".join(task.id for task in silent[:_SHOWN])
+        more = f" and {len(silent) - _SHOWN} more" if len(silent) > _SHOWN else ""
+        message = f"{len(silent)} tasks have nothing to verify them, no **Verify**: {shown}{more}."
+        yield Problem(message=message, line=silent[0].line, hint=hint)
+
+
+def _unknown_originals(tasks: Sequence[Task]) -> Iterator[Problem]:
+    known = {task.id for task in tasks}
+    for task in tasks:
+        if task.fixes is not None and task.fixes not in known:
+            yield Problem(
+                message=f"Task {task.id} fixes task {task.fixes}, which is not in the plan.",
+                line=task.line,
+                hint="Correct the id after FIX.",
+            )

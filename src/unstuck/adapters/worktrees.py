@@ -1,0 +1,296 @@
+"""One worktree per slot: make it, repair it, reset it, and keep a private index that no agent can tamper with.
+
+Law: the agent's own index, HEAD and `.git` file decide nothing. Our commands name the folder, git's record
+of it and the index themselves, so whatever an agent does to those is undone by the next `prepare`.
+"""
+
+import contextlib
+import json
+import os
+import shutil
+import stat
+import subprocess
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from unstuck.adapters import git_locks, submodules
+from unstuck.adapters.git import Git, shown
+from unstuck.adapters.repository import Repository
+from unstuck.errors import CannotWrite, CheckpointGone, GitFailed
+
+Place = Callable[[Path, bool], tuple[str, ...]]
+"""Puts into a worktree what git does not carry; told whether the folder is fresh; returns the paths it placed."""
+
+DURABLE = ("core.fsync=committed,reference", "core.fsyncMethod=batch")
+"""The journal survives a power cut, so what it names must, too."""
+
+PRIVATE_INDEX = (
+    *DURABLE,
+    "core.splitIndex=false",
+    "core.untrackedCache=false",
+    "core.ignoreStat=false",
+    "core.trustctime=true",
+    "core.checkStat=default",
+    "core.safecrlf=false",
+    "index.sparse=false",
+    "add.ignoreErrors=false",
+    "advice.addEmbeddedRepo=false",
+)
+"""What could make git believe a changed file unchanged, or refuse a file that an agent wrote."""
+
+HALF_DONE = (
+    "MERGE_HEAD",
+    "MERGE_MSG",
+    "MERGE_MODE",
+    "SQUASH_MSG",
+    "AUTO_MERGE",
+    "CHERRY_PICK_HEAD",
+    "REVERT_HEAD",
+    "BISECT_LOG",
+    "BISECT_START",
+    "BISECT_TERMS",
+    "BISECT_NAMES",
+    "BISECT_EXPECTED_REV",
+    "rebase-merge",
+    "rebase-apply",
+    "sequencer",
+)
+"""What an agent's unfinished merge, rebase, cherry-pick or bisect leaves in git's record of the worktree."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """What a worktree was last prepared for, as kept beside it."""
+
+    base: str | None = None
+    placed: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    ready: bool = True
+    """False while `prepare` works: whatever the folder holds then was put away before."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Worktree:
+    """A slot's folder, git's record of it, and our index beside it."""
+
+    repository: Repository
+    slot: int
+
+    @property
+    def path(self) -> Path:
+        return self.repository.ours / "worktrees" / f"w{self.slot}"
+
+    @property
+    def index(self) -> Path:
+        return self.path.with_name(f"w{self.slot}.index")
+
+    @property
+    def git(self) -> Git:
+        """Git on this folder with our private index, whatever became of the folder's own `.git`."""
+        git_dir = self.record() or self.repository.git_dir
+        env = {"GIT_DIR": str(git_dir), "GIT_WORK_TREE": str(self.path), "GIT_INDEX_FILE": str(self.index)}
+        return Git(self.path, env=env, settings=PRIVATE_INDEX)
+
+    def record(self) -> Path | None:
+        """Return the folder in which git keeps this worktree's HEAD and index."""
+        return next(self._records(), None)
+
+    def prepared(self) -> Prepared:
+        try:
+            saved = json.loads(self._note.read_text())
+            return Prepared(**{**saved, "placed": tuple(saved["placed"]), "notes": tuple(saved["notes"])})
+        except (OSError, ValueError, KeyError, TypeError):
+            return Prepared()
+
+    def prepare(self, base: str, tree: str | None, place: Place) -> None:
+        """Make the folder hold `base`, with `tree`'s files on top when given."""
+        git_locks.await_quiet(self.path)
+        placed = self.prepared().placed
+        self._save(Prepared(base=base, placed=placed, ready=False))
+        fresh = self._reset_or_remake(base, placed)
+        if tree is not None:
+            self.git("read-tree", "--reset", "-u", tree)
+        notes = submodules.fill(self.path, self.repository)
+        self._save(Prepared(base=base, placed=place(self.path, fresh), notes=notes))
+
+    def release_index(self) -> None:
+        git_locks.release(Path(f"{self.index}.lock"), folder=self.path)
+
+    def remove(self) -> None:
+        """Remove the folder, git's record of it and what we keep beside it; repeatable at any point."""
+        self._remove_folder()
+        self._note.unlink(missing_ok=True)
+
+    @property
+    def _note(self) -> Path:
+        return self.path.with_name(f"w{self.slot}.json")
+
+    def _reset_or_remake(self, base: str, placed: tuple[str, ...]) -> bool:
+        """Reset the worktree, or make it anew if that cannot be done; return whether it is a new one."""
+        if self._healthy():
+            if self._reset(base, placed) is None:
+                return False
+            self.index.unlink(missing_ok=True)
+            if self._reset(base, placed) is None:
+                return False
+        self._remake(base)
+        failed = self._reset(base, ())
+        if failed is not None:
+            raise GitFailed(
+                f"The worktree {self.path} cannot be filled with {base}: {failed}",
+                hint="See whether the disk is full, then go on with `unstuck resume`.",
+            )
+        return True
+
+    def _healthy(self) -> bool:
+        record = self.record()
+        try:
+            return (
+                record is not None
+                and (record / "HEAD").is_file()
+                and (record / "commondir").is_file()
+                and not _is_initializing(record)
+                and _points_to(self.path / ".git", record)
+            )
+        except OSError:
+            return False
+
+    def _reset(self, base: str, placed: tuple[str, ...]) -> str | None:
+        """Make the folder and the agent's index hold `base`; return git's reason if that failed."""
+        record = self.record()
+        assert record is not None
+        for name in HALF_DONE:
+            _remove(record / name)
+        for lock in (Path(f"{self.index}.lock"), record / "index.lock", record / "HEAD.lock"):
+            git_locks.release(lock, folder=self.path)
+        git = self.git
+        done = git.attempt("checkout", "--quiet", "--force", "--detach", base)
+        if done.returncode == 0:
+            done = _clean(git, placed)
+        if done.returncode != 0:
+            return shown(done.stderr.strip())
+        self._remove_inner_repositories(git, base)
+        # The agent starts with a plain index at `base`. Its time stamp is kept: git compares files against it.
+        copy = record / "index.unstuck"
+        shutil.copy2(self.index, copy)
+        copy.replace(record / "index")
+        return None
+
+    def _remove_inner_repositories(self, git: Git, base: str) -> None:
+        """Undo a `git init` in a folder that `base` has: `git clean` does not look for it there.
+
+        Runs when the folders are those of `base` again; a link left by an agent could lead to the user's own `.git`.
+        """
+        top = self.path.resolve()
+        for entry in git("ls-tree", "-r", "-d", "-z", base).split("\0"):
+            facts, _, folder = entry.partition("\t")
+            inner = top / folder / ".git"
+            if " tree " in facts and os.path.lexists(inner) and inner.parent.resolve() == inner.parent:
+                _remove(inner)
+
+    def _remake(self, base: str) -> None:
+        repository = self.repository
+        self._save(Prepared(base=base, ready=False))
+        try:
+            self._remove_folder()
+            self.path.mkdir(parents=True)
+        except OSError as error:
+            raise CannotWrite(
+                f"The worktree {self.path} cannot be made anew: {error}.",
+                hint=f"Remove it by hand (sudo rm -rf {self.path}), then go on with `unstuck resume`.",
+            ) from error
+        # Run inside the folder, so that after a crash `await_quiet` sees a command that is still at work.
+        git = Git(self.path, env={"GIT_DIR": str(repository.git_dir)}, settings=("worktree.useRelativePaths=false",))
+        done = git.attempt("worktree", "add", "--force", "--detach", "--no-checkout", str(self.path), base)
+        if done.returncode != 0:
+            if not repository.git.succeeds("cat-file", "-e", base + "^{commit}"):
+                raise CheckpointGone(
+                    f"The commit {base} no longer exists.", hint="See what is left with `unstuck log`."
+                )
+            raise GitFailed(
+                f"git worktree add failed for {self.path}: {shown(done.stderr.strip())}",
+                hint="See what is wrong with `unstuck doctor`.",
+            )
+
+    def _remove_folder(self) -> None:
+        for record in (*self._records(), *self._half_made()):
+            _remove(record)
+        _remove(self.path)
+        for beside in (self.index, Path(f"{self.index}.lock")):
+            beside.unlink(missing_ok=True)
+
+    def _save(self, prepared: Prepared) -> None:
+        try:
+            self._note.parent.mkdir(parents=True, exist_ok=True)
+            temporary = self._note.with_suffix(".tmp")
+            temporary.write_text(json.dumps(asdict(prepared)))
+            temporary.replace(self._note)
+        except OSError as error:
+            raise CannotWrite(
+                f"{self._note} cannot be written: {error.strerror}.", hint="Make room and go on with `unstuck resume`."
+            ) from error
+
+    def _records(self) -> Iterator[Path]:
+        """Yield git's records that name this folder; a crash or a copied repository can leave several."""
+        ours = self.path.parent.resolve() / self.path.name / ".git"
+        for record in sorted((self.repository.common_dir / "worktrees").glob("*")):
+            with contextlib.suppress(OSError):
+                if not record.is_symlink() and _read_path(record / "gitdir", "") == ours:
+                    yield record
+
+    def _half_made(self) -> Iterator[Path]:
+        record = self.repository.common_dir / "worktrees" / self.path.name
+        if record.is_dir() and not (record / "gitdir").exists():
+            yield record
+
+
+def _clean(git: Git, placed: tuple[str, ...]) -> subprocess.CompletedProcess[str]:
+    """Remove untracked files but not ignored ones: those are warm caches."""
+    spared = [part for path in placed for part in ("-e", "/" + _as_pattern(path))]
+    done = git.attempt("clean", "-ffd", *spared)
+    # What an agent's own new .gitignore hid can be seen only after that file is gone.
+    while done.returncode == 0 and ".gitignore" in done.stdout:
+        done = git.attempt("clean", "-ffd", *spared)
+    return done
+
+
+def _is_initializing(record: Path) -> bool:
+    lock = record / "locked"
+    return lock.exists() and lock.read_bytes().startswith(b"initializing")
+
+
+def _points_to(git_file: Path, record: Path) -> bool:
+    return (
+        git_file.is_file()
+        and not git_file.is_symlink()
+        and _read_path(git_file, "gitdir: ").resolve() == record.resolve()
+    )
+
+
+def _read_path(file: Path, prefix: str) -> Path:
+    text = os.fsdecode(file.read_bytes()).removesuffix("\n").removeprefix(prefix)
+    return Path(os.path.normpath(file.parent / text))
+
+
+def _as_pattern(path: str) -> str:
+    return "".join(f"\\{letter}" if letter in "\\*?[ " else letter for letter in path)
+
+
+def _remove(path: Path) -> None:
+    """Remove a file or a folder, read-only folders and all; follow no link."""
+    if path.is_symlink() or path.is_file():
+        path.unlink(missing_ok=True)
+    elif path.exists():
+        shutil.rmtree(path, onerror=_open_and_retry)
+
+
+def _open_and_retry(_function: object, name: str, _error: object) -> None:
+    """Remove what a missing permission protects: module caches are read-only, and an agent may lock itself out."""
+    path = Path(name)
+    path.parent.chmod(path.parent.stat().st_mode | stat.S_IRWXU)
+    if path.is_dir() and not path.is_symlink():
+        path.chmod(path.stat().st_mode | stat.S_IRWXU)
+        shutil.rmtree(path, onerror=_open_and_retry if any(path.iterdir()) else None)
+    else:
+        path.unlink(missing_ok=True)

@@ -1,0 +1,104 @@
+"""Scratch repositories on real git, away from the configuration of whoever runs the tests."""
+
+import os
+import subprocess
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+GLOBAL_CONFIG = """\
+[user]
+    name = Ada
+    email = ada@example.org
+[init]
+    defaultBranch = main
+[protocol "file"]
+    allow = user
+"""
+
+
+@pytest.fixture(autouse=True)
+def own_git_configuration(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Give git a home with a user called Ada and nothing else."""
+    home = tmp_path_factory.mktemp("home")
+    (home / ".gitconfig").write_text(GLOBAL_CONFIG)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(home / ".config"))
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(home / ".gitconfig"))
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    for name in [name for name in os.environ if name.startswith("GIT_") and not name.startswith("GIT_CONFIG")]:
+        monkeypatch.delenv(name)
+    return home
+
+
+@pytest.fixture
+def scratch(tmp_path: Path) -> Path:
+    """Make a repository with two commits on `main`."""
+    return make_repository(
+        tmp_path / "repo", {"a.txt": "a\n", "src/b.py": "b = 1\n", ".gitignore": "*.log\nnode_modules/\n"}
+    )
+
+
+@pytest.fixture
+def large_scratch(tmp_path: Path) -> Path:
+    """Make a repository of 2,000 files, of which the user has deleted all: writing them takes longest."""
+    root = tmp_path / "large"
+    root.mkdir()
+    _git(root, "init", "--quiet")
+    lines = ["commit refs/heads/main", "committer Ada <ada@example.org> 0 +0000", "data 0"]
+    for number in range(2000):
+        lines += [f"M 644 inline d{number % 50}/f{number}.txt", f"data {len(f'{number} ') * 20}", f"{number} " * 20]
+    _git(root, "fast-import", "--quiet", stdin="\n".join([*lines, ""]).encode())
+    _git(root, "read-tree", "HEAD")
+    return root
+
+
+@pytest.fixture
+def fingerprint() -> Callable[[Path], Mapping[str, object]]:
+    """Return a function that reads everything of the user's that a run must not touch."""
+    return take_fingerprint
+
+
+def make_repository(root: Path, files: Mapping[str, str]) -> Path:
+    root.mkdir()
+    _git(root, "init", "--quiet")
+    for name, text in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    _git(root, "add", "-A")
+    _git(root, "commit", "--quiet", "-m", "first")
+    _git(root, "commit", "--quiet", "--allow-empty", "-m", "second")
+    return root
+
+
+def take_fingerprint(root: Path) -> Mapping[str, object]:
+    git_dir = Path(_git(root, "rev-parse", "--absolute-git-dir").decode().strip())
+    common = Path(_git(root, "rev-parse", "--path-format=absolute", "--git-common-dir").decode().strip())
+    refs = _git(root, "for-each-ref", "--format=%(refname) %(objectname)").decode().splitlines()
+    return {
+        "status": _git(root, "--no-optional-locks", "status", "--porcelain", "-z"),
+        "index": (git_dir / "index").read_bytes(),
+        "HEAD": (git_dir / "HEAD").read_bytes(),
+        "config": (common / "config").read_bytes(),
+        "stash": _git(root, "stash", "list"),
+        "refs": [line for line in refs if not line.startswith(("refs/heads/unstuck/", "refs/unstuck/"))],
+        "files": {
+            os.fsencode(path): _content(path) for path in root.rglob("*") if not _is_git_or_ours(path.relative_to(root))
+        },
+    }
+
+
+def _content(path: Path) -> tuple[int, bytes]:
+    mode = path.lstat().st_mode
+    if path.is_symlink():
+        return mode, os.fsencode(path.readlink())
+    return mode, path.read_bytes() if path.is_file() else b""
+
+
+def _is_git_or_ours(path: Path) -> bool:
+    return path.parts[0] in {".git", ".unstuck"}
+
+
+def _git(root: Path, *args: str, stdin: bytes = b"") -> bytes:
+    return subprocess.run(["git", *args], cwd=root, check=True, capture_output=True, input=stdin).stdout
