@@ -144,3 +144,23 @@ def test_the_state_is_a_function_of_the_journal() -> None:
     assert fold(journal.entries) == state
     assert sum(isinstance(entry.event, SessionEnded) for entry in journal.entries) == 3
     assert isinstance(journal.entries[-1].event, RunEnded)
+
+
+def test_an_interrupted_task_keeps_its_worktree_though_others_start_before_it() -> None:
+    """1.2 is cut in the middle of its session; then a person resets 1.1, which is done again first."""
+    script = {"1.1": [Part(work="right")], "1.2": [Part(work="half right", ended=Ended(ending="exited", exit_code=0))]}
+    tasks = [task("1.1"), Task(id="1.2", title="1.2", checks=(Check(command="half"),))]
+    world, journal = World(script), MemoryJournal()
+
+    def cut(_count: int) -> None:
+        if any(isinstance(entry.event, SessionEnded) and entry.event.task == "1.2" for entry in journal.entries):
+            raise PowerCut
+
+    journal.cut = cut
+    with pytest.raises(PowerCut):
+        world.run(tasks, journal=journal)
+    journal.cut = lambda _count: None
+    journal.left.append(Request(id=1, verb="reset", task="1.1"))
+    state = world.run(tasks, journal=journal)
+    assert [one.status for one in state.tasks.values()] == ["complete", "complete"]
+    assert len(state.tasks["1.2"].attempts) == 1, "its work was still there to be verified"

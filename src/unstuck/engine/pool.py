@@ -1,5 +1,6 @@
 """Run the plan: start what may start, one thread per running task, until nothing is left to do."""
 
+import itertools
 import queue
 import threading
 import time
@@ -8,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from unstuck.core.event import RunEnded
 from unstuck.core.schedule import settled, startable
 from unstuck.core.stages import Stage
+from unstuck.core.state import RunState
 from unstuck.engine.bench import Bench
 from unstuck.engine.line import advance
 from unstuck.engine.operate import Operations
@@ -36,11 +38,14 @@ class Pool:
     running: dict[str, tuple[int, OneTask]] = field(default_factory=dict)
     finished: "queue.Queue[tuple[str, BaseException | None]]" = field(default_factory=queue.Queue)
     fault: BaseException | None = None
+    _kept: dict[str, int] = field(default_factory=dict)
+    """The worktrees of tasks that an earlier supervisor left in the middle of an attempt."""
     _projected: float = 0.0
     _beaten: float = 0.0
 
     def run(self) -> RunEnded:
         """Work until every task rests, the run is stopped, or a limit is reached; say how it ended."""
+        self._kept = _slots_in_use(self.bench.record.state)
         try:
             while self._tick():
                 self._collect()
@@ -78,14 +83,21 @@ class Pool:
             self.stopper.ask(reason, exit_code)
 
     def _start(self, name: str) -> None:
-        task = self.bench.record.task(name)
-        taken = {slot for slot, _ in self.running.values()}
-        keeps = task.attempts[-1].slot if task.stage is not Stage.OPEN else None
-        slot = keeps if keeps is not None else next(n for n in range(self.parallel) if n not in taken)
+        slot = self._kept.pop(name, None)
+        slot = self._free_slot() if slot is None else slot
         stop = OneTask(self.stopper)
         self.running[name] = (slot, stop)
         bench = replace(self.bench, stop=stop)
         threading.Thread(target=self._work, args=(bench, name, slot), name=f"task {name}", daemon=True).start()
+
+    def _free_slot(self) -> int:
+        """Return a worktree that nobody works in, and in which no interrupted task has left its work.
+
+        The slots beyond `parallel`, which look at bases, are passed over when there are that many interrupted tasks.
+        """
+        taken = {slot for slot, _ in self.running.values()} | set(self._kept.values())
+        usable = (slot for slot in itertools.count() if slot < self.parallel or slot >= 2 * self.parallel)
+        return next(slot for slot in usable if slot not in taken)
 
     def _work(self, bench: Bench, name: str, slot: int) -> None:
         """Advance one task; whatever happens, tell the main thread."""
@@ -134,3 +146,8 @@ class Pool:
             return RunEnded(exit_code=STUCK, reason=f"The run is halted: {state.halted}")
         stuck = [name for name, task in state.tasks.items() if task.status == "stuck"]
         return RunEnded(exit_code=STUCK, reason=f"Waiting for a person: {', '.join(stuck)}.")
+
+
+def _slots_in_use(state: RunState) -> dict[str, int]:
+    tasks = (state.tasks[name] for name in state.open)
+    return {task.task.id: task.current.slot for task in tasks if task.attempts and task.stage is not Stage.OPEN}

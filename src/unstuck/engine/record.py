@@ -64,8 +64,9 @@ class Recorder:
 
 def redacted(value: T, redactor: Redactor) -> T:
     """Return the value with every string in it redacted, and fit for UTF-8: git hands on any file name."""
-    if type(value) is str:
-        return cast("T", redactor.text(value.encode(errors="backslashreplace").decode()))
+    if isinstance(value, str):
+        plain = type(value) is str  # an enumeration's member is one of ours
+        return cast("T", redactor.text(value.encode(errors="backslashreplace").decode())) if plain else value
     if isinstance(value, tuple):
         return cast("T", tuple(redacted(part, redactor) for part in value))
     if dataclasses.is_dataclass(value) and not isinstance(value, type):

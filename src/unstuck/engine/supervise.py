@@ -26,6 +26,8 @@ class Situation:
     branch: str | None
     options: Options
     accept_plan_change: bool = False
+    warnings: tuple[str, ...] = ()
+    """What a person should know before the first task starts."""
     dead_owner: int | None = None
     """The pid of the supervisor whose run this was."""
 
@@ -52,6 +54,8 @@ class Supervisor:
             self._take_up(situation)
         else:
             begin(bench.record, bench.workspace, _started(bench.run, situation))
+            for warning in situation.warnings:
+                bench.record.note(warning)
         pool = Pool(
             bench=bench,
             journal=self.journal,

@@ -10,7 +10,11 @@ from unstuck.adapters.plans.blocks import Block
 from unstuck.adapters.plans.lines import Kind, Stretch
 from unstuck.adapters.plans.shell import Runnable, always_passes, first_word
 
-_FIELD = re.compile(r"\n([ \t]*)(?:[-*+][ \t]+)?\*\*((?i:Files|Verify|Commit))(?:\*\*[ \t]*:|:\*\*)[ \t]*([^\n]*)")
+_FIELD = re.compile(
+    r"\n([ \t]*)(?:[-*+][ \t]+)?\*\*((?i:Files|Verify|Commit))(?:\*\*[ \t]*:|:\*\*)[ \t]*([^\n]*)"
+    r"(?=(\n(?:\1[ \t]|[ \t]*\r?\n|[^ \t\r\n]))?)"
+)
+"""The last group is there if something below may belong to the field; most have nothing, and asking here is quick."""
 _BULLET = re.compile(r"[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]+")
 _TICKS = re.compile(r"`+")
 _REMARK = re.compile(r"(?<![&|;\s])[ \t]+\([^()]*\)\s*\Z")
@@ -53,7 +57,7 @@ def read_fields(flat: str, block: Block) -> list[Field]:
     for place, head in enumerate(heads, 1):
         end = heads[place].start() + 1 if place < len(heads) else block.end
         below = block.literal[bisect_left(starts, head.end()) : bisect_left(starts, end)] if starts else ()
-        more = _parts(flat, head, end, below) if end > head.end() + 1 else ()
+        more = _parts(flat, head, end, below) if head[4] and end > head.end() + 1 else ()
         fields.append(Field(head[2].lower(), len(head[1]), head[3].strip(), more))
     return fields
 
