@@ -17,6 +17,7 @@ from unstuck.adapters.merging import Homecoming
 from unstuck.adapters.owner import Owner
 from unstuck.adapters.placing import Placing
 from unstuck.adapters.plans.plan_file import TasksFile
+from unstuck.adapters.policies import profile
 from unstuck.adapters.process import LocalProcesses
 from unstuck.adapters.projections import Projections
 from unstuck.adapters.repository import Repository
@@ -26,8 +27,9 @@ from unstuck.adapters.watch import Watches
 from unstuck.adapters.workspace import GitWorkspace
 from unstuck.config import GATE_TIMEOUTS, Config
 from unstuck.core.event import Entry, Operated, Options, RunStarted, Verb
+from unstuck.core.experience import Experience, Record
 from unstuck.core.plan import Check, Plan, Task
-from unstuck.core.policy import LADDERS, Policy
+from unstuck.core.policy import Policy
 from unstuck.core.redact import redactor
 from unstuck.core.report import Summary, problems, summary
 from unstuck.core.state import RunState, fold
@@ -164,12 +166,8 @@ class Run:
             agents=agents,
             tasks={task.id: _timed(task, config.verify.timeout) for task in plan.tasks},
             config=config,
-            policy=Policy(
-                ladders=LADDERS,
-                max_attempts=options.max_attempts,
-                on_stuck=options.on_stuck,
-                land_unverified=config.verify.unverified == "land",
-            ),
+            policy=policy_of(options, config),
+            experience=experience_of(journal),
             gates=gates(config),
             layout=layout,
             desk=DiskDesk(),
@@ -250,6 +248,29 @@ def _claimed(journal: SqliteJournal, run: str) -> Iterator[Owner | None]:
         yield before
     finally:
         journal.release()
+
+
+def policy_of(options: Options, config: Config) -> Policy:
+    """Return the run's profile with what the user said about it."""
+    policy = profile(options.profile, config.profiles)
+    return replace(
+        policy,
+        on_stuck=options.on_stuck or policy.on_stuck,
+        limits=replace(policy.limits, attempts=options.max_attempts or policy.limits.attempts),
+        land_unverified=config.verify.unverified == "land",
+    )
+
+
+def experience_of(journal: SqliteJournal) -> Experience:
+    """Count how the attempts of all earlier runs in this repository ended, agent by agent."""
+    counts: dict[str, list[int]] = {}
+    for run in journal.runs():
+        for task in fold(journal.read(run)).tasks.values():
+            for attempt in task.attempts:
+                landed = attempt is task.attempts[-1] and task.status == "complete"
+                if landed or (attempt.failure is not None and attempt.failure.charged):
+                    counts.setdefault(attempt.agent, [0, 0])[0 if landed else 1] += 1
+    return Experience(agents={name: Record(landed=landed, failed=failed) for name, (landed, failed) in counts.items()})
 
 
 def gates(config: Config) -> tuple[Check, ...]:

@@ -1,13 +1,15 @@
 """The line on values alone: every story, and a power cut after every event of every story."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from unstuck.adapters.policies import profile
 from unstuck.core.attempt import Ended
 from unstuck.core.event import Decided, Request, RunEnded, SessionEnded
 from unstuck.core.plan import Check, Task
-from unstuck.core.policy import LADDERS, Policy
 from unstuck.core.state import RunState, fold
 from unstuck.testing import MemoryJournal, Part, World
 
@@ -85,7 +87,7 @@ def test_a_stuck_task_blocks_only_what_depends_on_it() -> None:
 
 def test_on_stuck_halt_starts_nothing_new() -> None:
     world = World({"1.1": [RED], "1.2": [GREEN]})
-    state = world.run([task("1.1"), task("1.2")], policy=Policy(ladders=LADDERS, on_stuck="halt"))
+    state = world.run([task("1.1"), task("1.2")], policy=replace(profile("adaptive"), on_stuck="halt"))
     assert [one.status for one in state.tasks.values()] == ["stuck", "pending"]
 
 

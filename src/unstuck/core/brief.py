@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from unstuck.core.plan import Check
-from unstuck.core.state import AttemptState, TaskState
+from unstuck.core.task_state import AttemptState, TaskState
 from unstuck.core.text import one_line, quoted
 
 LAST_ATTEMPTS = 3

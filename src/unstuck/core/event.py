@@ -20,8 +20,10 @@ class Options:
     agents: tuple[str, ...]
     parallel: int = 4
     commit: CommitMode = "auto"
-    on_stuck: OnStuck = "skip"
-    max_attempts: int = 5
+    profile: str = "adaptive"
+    on_stuck: OnStuck | None = None
+    """None: what the profile says."""
+    max_attempts: int | None = None
     max_time: float | None = None
 
 

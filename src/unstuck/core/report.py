@@ -7,7 +7,8 @@ from typing import Any
 from unstuck.core.attempt import Verdict
 from unstuck.core.plan import Plan, Task, check
 from unstuck.core.schedule import blocked
-from unstuck.core.state import AttemptState, RunState, TaskState
+from unstuck.core.state import RunState
+from unstuck.core.task_state import AttemptState, TaskState
 from unstuck.core.text import one_line, quoted
 
 ERROR_CHARS = 300

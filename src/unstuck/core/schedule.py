@@ -2,7 +2,8 @@
 
 from collections.abc import Collection
 
-from unstuck.core.state import SETTLED, RunState, TaskState
+from unstuck.core.state import RunState
+from unstuck.core.task_state import SETTLED, TaskState
 
 
 def startable(state: RunState, running: Collection[str], room: int) -> list[str]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from unstuck.config import Config
+from unstuck.core.experience import Experience
 from unstuck.core.plan import Check, Task
 from unstuck.core.policy import Policy
 from unstuck.core.redact import Redactor
@@ -46,6 +47,7 @@ class Bench:
     """The plan's tasks as written: commands with secrets in them run from here, never from the journal."""
     config: Config
     policy: Policy
+    experience: Experience
     gates: tuple[Check, ...]
     layout: Layout
     desk: Desk

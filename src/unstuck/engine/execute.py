@@ -6,7 +6,7 @@ from unstuck.core.attempt import Ended
 from unstuck.core.brief import brief
 from unstuck.core.event import AttemptStarted, Classified, LineEvent, SessionEnded, SessionStarted
 from unstuck.core.failure import KINDS, Failure, Kind
-from unstuck.core.state import TaskState
+from unstuck.core.task_state import TaskState
 from unstuck.engine.bench import Bench, Interrupted
 from unstuck.ports import Assignment, TimeLimits
 

@@ -10,8 +10,9 @@ from unstuck.core.attempt import Ended, Outcome
 from unstuck.core.classify import classify
 from unstuck.core.decide import decide
 from unstuck.core.event import Classified, Decided, LineEvent, SessionEnded
+from unstuck.core.history import history
 from unstuck.core.stages import Stage
-from unstuck.core.state import TaskState
+from unstuck.core.task_state import TaskState
 from unstuck.engine.act import act
 from unstuck.engine.bench import Bench, Interrupted
 from unstuck.engine.execute import open_attempt, run_session, wait_then_run
@@ -46,7 +47,8 @@ def judge(_bench: Bench, task: TaskState, _slot: int) -> LineEvent:
 
 def choose(bench: Bench, task: TaskState, _slot: int) -> LineEvent:
     """Decide what to do next."""
-    decision = decide(task.current.failure, task.history(tuple(bench.agents)), bench.policy)
+    past = history(bench.record.state, task.task.id, tuple(bench.agents), bench.clock.now())
+    decision = decide(task.current.failure, past, bench.policy, bench.experience)
     return Decided(task=task.task.id, decision=decision)
 
 

@@ -7,7 +7,8 @@ from typing import TypeVar, cast
 
 from unstuck.core.event import BroughtHome, Entry, Event, Noted, Operated, PlanChanged, RunEnded, RunResumed, RunStarted
 from unstuck.core.redact import Redactor
-from unstuck.core.state import RunState, TaskState
+from unstuck.core.state import RunState
+from unstuck.core.task_state import TaskState
 from unstuck.ports import Journal
 
 T = TypeVar("T")

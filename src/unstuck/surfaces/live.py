@@ -11,7 +11,8 @@ import click
 from unstuck.api import Watcher
 from unstuck.core.event import Acted, AttemptStarted, Classified, Entry, SessionStarted, Verified
 from unstuck.core.schedule import blocked
-from unstuck.core.state import RunState, TaskState
+from unstuck.core.state import RunState
+from unstuck.core.task_state import TaskState
 from unstuck.surfaces.render import MARKS, cut, entry_line, span
 
 QUIET_EVENTS = (SessionStarted,)

@@ -8,7 +8,7 @@ from unstuck.core.event import Entry
 from unstuck.core.narrate import sentence
 from unstuck.core.plan import Plan, batches
 from unstuck.core.report import Row, Summary
-from unstuck.core.state import TaskState
+from unstuck.core.task_state import TaskState
 
 MARKS = {
     "complete": ("✔", "green"),

@@ -1,0 +1,32 @@
+"""One task's past, as far as a decision may know it."""
+
+from collections import Counter
+
+from unstuck.core.action import Rollback
+from unstuck.core.decide import History
+from unstuck.core.state import RunState
+
+GOLDEN = 0.6180339887
+"""Multiples of it fall evenly between 0 and 1: a jitter that is the same for the same journal."""
+
+
+def history(state: RunState, name: str, agents: tuple[str, ...], now: float) -> History:
+    """Gather what is known about the task in this epoch."""
+    task = state.tasks[name]
+    attempts = task.attempts[task.epoch_from :]
+    current = attempts[-1] if attempts else None
+    return History(
+        attempts=task.charged,
+        executions=len(attempts),
+        sessions=current.sessions if current else 0,
+        climbed=task.climbed,
+        rollbacks=sum(one.decision is not None and isinstance(one.decision.action, Rollback) for one in attempts),
+        agent=current.agent if current else "",
+        agents=agents,
+        tries=Counter(one.agent for one in attempts),
+        resting=frozenset(agent for agent in agents if f"agent:{agent}" in state.breakers),
+        green_base=current is not None and current.base in state.green,
+        accepted=task.accepted,
+        now=now,
+        jitter=task.last_seq * GOLDEN % 1.0,
+    )
