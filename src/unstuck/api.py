@@ -13,14 +13,16 @@ from unstuck.adapters.first_config import FirstConfig
 from unstuck.adapters.first_config import write_config as write_first_config
 from unstuck.adapters.owner import Owner
 from unstuck.adapters.plans.plan_file import open_plan
+from unstuck.adapters.policies import profiles as all_profiles
 from unstuck.adapters.pruning import prune as prune_repository
 from unstuck.adapters.repository import find
 from unstuck.adapters.sqlite import SqliteJournal
 from unstuck.core.event import Entry, Options
 from unstuck.core.plan import Check, Plan, Problem, check
+from unstuck.core.policy import Policy
 from unstuck.core.report import Summary, summary
 from unstuck.core.state import RunState, fold
-from unstuck.errors import BadUsage, UnstuckError
+from unstuck.errors import BadUsage, Unavailable, UnstuckError
 from unstuck.run import Run, Watcher
 
 __all__ = ["Finding", "Run", "View", "Watcher", "examine", "look", "open_run", "read_plan", "reopen_run"]
@@ -51,6 +53,15 @@ def read_plan(path: Path, *, plan_format: str | None = None) -> Plan:
 
 def plan_problems(plan: Plan) -> tuple[Problem, ...]:
     return check(plan)
+
+
+def profiles(cwd: Path) -> dict[str, Policy]:
+    """Return the profiles that a run here could use: the catalog's, and the configuration's own."""
+    try:
+        own = read_config(find(cwd).root).profiles
+    except Unavailable:
+        own = {}
+    return all_profiles(own)
 
 
 def gates(cwd: Path) -> tuple[Check, ...]:

@@ -41,6 +41,8 @@ class History:
     """Our checks were green at the commit that a rollback would go to."""
     looping: str = ""
     """A sentence, if the attempts go round in circles."""
+    systemic: tuple[str, ...] = ()
+    """Tasks that failed in the very same way not long ago, this one included, where they are many."""
     accepted: str = ""
     """A person's reason to take the work as it is."""
     now: float = 0.0
@@ -59,6 +61,11 @@ def decide(
         return Decision(action=Accept(because=LAND_ANYWAY), reason=LAND_ANYWAY, rung="unverified")
     reason = history.looping or failure.summary
     name, ladder = policy.ladder_of(Kind.CIRCULAR_FIX) if history.looping else policy.ladder(failure)
+    if history.systemic and policy.charges == "blame":
+        question = f"{len(history.systemic)} tasks fail in the same way, so it is one problem: {failure.summary}"
+        return Decision(
+            action=Halt(question=question), reason=f"The same in {', '.join(history.systemic)}.", rung="systemic"
+        )
     spent = _spent(failure, history, policy)
     if spent:
         return _ask(f"{spent} Last: {failure.summary}", "limit", policy)

@@ -10,7 +10,7 @@ from unstuck.core.plan import Task
 from unstuck.core.policy import OnStuck
 
 CommitMode = Literal["auto", "single", "message-only"]
-Verb = Literal["stop", "retry", "skip", "reset", "accept", "rollback", "undo"]
+Verb = Literal["stop", "retry", "answer", "skip", "reset", "accept", "rollback", "undo"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,10 @@ GOLDEN = 0.6180339887
 """Multiples of it fall evenly between 0 and 1: a jitter that is the same for the same journal."""
 
 
+MANY = 3
+WINDOW_SECONDS = 3600.0
+
+
 def history(state: RunState, name: str, agents: tuple[str, ...], now: float) -> History:
     """Gather what is known about the task in this epoch."""
     task = state.tasks[name]
@@ -26,7 +30,18 @@ def history(state: RunState, name: str, agents: tuple[str, ...], now: float) -> 
         tries=Counter(one.agent for one in attempts),
         resting=frozenset(agent for agent in agents if f"agent:{agent}" in state.breakers),
         green_base=current is not None and current.base in state.green,
+        systemic=_systemic(state, name, now),
         accepted=task.accepted,
         now=now,
         jitter=task.last_seq * GOLDEN % 1.0,
     )
+
+
+def _systemic(state: RunState, name: str, now: float) -> tuple[str, ...]:
+    """List the tasks that failed with this task's signature within the window, if they are many."""
+    attempt = state.tasks[name].current if state.tasks[name].attempts else None
+    signature = attempt.failure.signature if attempt and attempt.failure else ""
+    if not signature:
+        return ()
+    alike = tuple(task for task, at in state.signatures.get(signature, {}).items() if now - at <= WINDOW_SECONDS)
+    return alike if len(alike) >= MANY else ()

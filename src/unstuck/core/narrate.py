@@ -63,7 +63,7 @@ def _sentence(event: Event) -> str:
                 else "nothing stands in the way of landing"
             )
         case Decided():
-            return f"decided to {_decided(event.decision.action)} [{event.decision.rung}]"
+            return f"decided to {deed(event.decision.action)} [{event.decision.rung}]"
         case Acted():
             return _acted(event)
         case Rebased():
@@ -98,7 +98,8 @@ def _verdict(verdict: Verdict) -> str:
     return f"{len(verdict.results)} of {len(verdict.results)} checks pass" if not red else f"fails: {'; '.join(red)}"
 
 
-def _decided(action: Action) -> str:
+def deed(action: Action) -> str:
+    """Say what an action does, as in "decided to …"."""
     match action:
         case Accept():
             return f"land it ({action.because})" if action.because else "land it"

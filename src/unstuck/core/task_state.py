@@ -13,6 +13,7 @@ from unstuck.core.event import (
     LineEvent,
     Operated,
     Rebased,
+    Request,
     SessionEnded,
     SessionStarted,
     Verified,
@@ -134,7 +135,7 @@ def _acted(state: TaskState, event: Acted) -> TaskState:
 
 def operated(state: TaskState, event: Operated) -> TaskState:
     if state.task.id in event.reopened:
-        return reopened(state, hint=event.request.text if event.request.verb == "retry" else "")
+        return reopened(state, hint=_hint(event.request))
     match event.request.verb:
         case "skip":
             return replace(state, status="skipped", question="", notes=(*state.notes, f"Skipped: {event.request.text}"))
@@ -144,6 +145,17 @@ def operated(state: TaskState, event: Operated) -> TaskState:
             return replace(state, status="running", last=ready, accepted=event.request.text, question="")
         case _:
             return state
+
+
+def _hint(request: Request) -> str:
+    """Turn what a person wrote into a line of the next brief."""
+    match request.verb:
+        case "retry":
+            return request.text
+        case "answer":
+            return f"A person answers your question: {request.text}"
+        case _:
+            return ""
 
 
 def reopened(state: TaskState, *, hint: str) -> TaskState:

@@ -117,6 +117,7 @@ class Operations:
 ANSWERS: Mapping[Verb, Callable[[Operations, Request], Operated]] = {
     "stop": Operations.stop,
     "retry": Operations.retry,
+    "answer": Operations.retry,
     "reset": Operations.reopen,
     "skip": Operations.skip,
     "accept": Operations.accept,
