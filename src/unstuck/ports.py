@@ -7,6 +7,7 @@ from typing import Protocol
 
 from unstuck.core.attempt import Ended, Outcome
 from unstuck.core.event import Entry, Event, Request
+from unstuck.core.evidence import Hit
 from unstuck.core.plan import Plan
 from unstuck.core.state import RunState
 
@@ -26,6 +27,14 @@ class Stop(Protocol):
 
     def deadline(self) -> float | None:
         """Return the `time.monotonic()` at which running processes are ended; None while nobody asked."""
+        ...
+
+
+class Scanner(Protocol):
+    """Finds which classification rules fire on which lines."""
+
+    def scan(self, lines: Sequence[str]) -> tuple[Hit, ...]:
+        """Return the hits in the order of the lines."""
         ...
 
 

@@ -1,0 +1,103 @@
+"""One diagnosis, composed: rules from the catalogue and the user, the scanner of this machine, the judgement of the core.
+
+A hook may call this after every failing command, so nothing heavy is loaded here: no pydantic, no rich, and
+google-re2 only for long texts.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+
+from unstuck.adapters.rule_files import catalog_guidance, catalog_rules, read_rules, user_file
+from unstuck.adapters.scan_re import ReScanner
+from unstuck.core.cleaning import lines, plain
+from unstuck.core.diagnosis import Diagnosis
+from unstuck.core.diagnosis import diagnose as judge
+from unstuck.core.evidence import Evidence, Hit
+from unstuck.core.rule import Rule
+from unstuck.ports import Scanner
+
+SMALL = 1 << 16
+"""Up to this many characters the standard library is faster than setting up the fast engine."""
+
+
+@dataclass(frozen=True)
+class Judge:
+    """The rules in force, ready to be used many times."""
+
+    rules: tuple[Rule, ...]
+
+    def diagnose(self, evidence: Evidence) -> Diagnosis | None:
+        """Say what went wrong, or None if nothing did."""
+        found = lines(evidence)
+        return judge(evidence, found, self.scan([plain(line.text) for line in found]), self._by_id)
+
+    def scan(self, texts: Sequence[str]) -> tuple[Hit, ...]:
+        """Return what the rules find in plain lines."""
+        small = sum(map(len, texts)) <= SMALL
+        return (self._simple if small else self._fast).scan(texts)
+
+    @cached_property
+    def _by_id(self) -> dict[str, Rule]:
+        return {rule.id: rule for rule in self.rules}
+
+    @cached_property
+    def _sought(self) -> tuple[Rule, ...]:
+        """What is looked for in all lines; whether a line is noise is asked only where something was found."""
+        return tuple(rule for rule in self.rules if rule.proves != "noise")
+
+    @cached_property
+    def _simple(self) -> Scanner:
+        return ReScanner(self._sought)
+
+    @cached_property
+    def _fast(self) -> Scanner:
+        return fast_scanner(self._sought)
+
+
+def fast_scanner(rules: Sequence[Rule]) -> Scanner:
+    """Return the fastest scanner that this machine has; all find the same."""
+    try:
+        from unstuck.adapters.scan_re2 import Re2Scanner  # noqa: PLC0415  # not everywhere, and not for small texts
+    except ImportError:
+        return ReScanner(rules)
+    return Re2Scanner(rules)
+
+
+@lru_cache(maxsize=8)
+def open_judge(cwd: Path | None = None) -> Judge:
+    """Return the judge with our own rules, and the user's where there are some; theirs win over ours of the same id."""
+    own = user_file((cwd or Path.cwd()).absolute())
+    theirs = read_rules(own) if own else ()
+    taken = {rule.id for rule in theirs}
+    return Judge((*theirs, *(rule for rule in catalog_rules() if rule.id not in taken)))
+
+
+def diagnose(
+    text: str = "",
+    *,
+    stderr: str = "",
+    exit_code: int | None = None,
+    signal: str = "",
+    tool: str = "",
+    command: str = "",
+    timed_out: bool = False,
+) -> Diagnosis | None:
+    """Say what a command's output means: the failure, or None if it did what it should."""
+    return open_judge().diagnose(
+        Evidence(
+            stdout=text,
+            stderr=stderr,
+            exit_code=exit_code,
+            signal=signal,
+            tool=tool,
+            command=command,
+            timed_out=timed_out,
+        )
+    )
+
+
+def guidance(found: Diagnosis) -> str:
+    """Return what to do about it, in a sentence or two."""
+    return catalog_guidance().get(found.kind, "")
