@@ -4,13 +4,16 @@ from collections import Counter
 
 from unstuck.core.action import Rollback
 from unstuck.core.decide import History
+from unstuck.core.loops import Footprint, looping
 from unstuck.core.state import RunState
+from unstuck.core.task_state import AttemptState, TaskState
 
 GOLDEN = 0.6180339887
 """Multiples of it fall evenly between 0 and 1: a jitter that is the same for the same journal."""
 
 
 MANY = 3
+THIRD_TRY = 3
 WINDOW_SECONDS = 3600.0
 
 
@@ -30,10 +33,34 @@ def history(state: RunState, name: str, agents: tuple[str, ...], now: float) -> 
         tries=Counter(one.agent for one in attempts),
         resting=frozenset(agent for agent in agents if f"agent:{agent}" in state.breakers),
         green_base=current is not None and current.base in state.green,
+        looping=circling(task),
         systemic=_systemic(state, name, now),
         accepted=task.accepted,
         now=now,
         jitter=task.last_seq * GOLDEN % 1.0,
+    )
+
+
+def circling(task: TaskState) -> str:
+    """Say how the attempts go in circles, or nothing; never before the third try. Only the agent's own failures count."""
+    own = [one for one in task.attempts[task.epoch_from :] if one.failure is not None and one.failure.charged]
+    if len(own) < THIRD_TRY or own[-1] is not task.attempts[-1]:
+        return ""
+    signal = looping(footprint(own[-1]), [footprint(one) for one in own[:-1]])
+    return signal.sentence if signal else ""
+
+
+def footprint(attempt: AttemptState) -> Footprint:
+    """Return what an attempt left behind, for comparing it with others."""
+    failure = attempt.failure
+    return Footprint(
+        attempt=attempt.number,
+        approach=attempt.outcome.approach if attempt.outcome else "",
+        start=attempt.tree or "",
+        tree=attempt.verdict.tree if attempt.verdict else "",
+        signature=failure.signature if failure else "",
+        failing=len(failure.tests) if failure and failure.tests else None,
+        failed=failure is not None,
     )
 
 
