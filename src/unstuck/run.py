@@ -22,6 +22,7 @@ from unstuck.adapters.process import LocalProcesses
 from unstuck.adapters.projections import Projections
 from unstuck.adapters.repository import Repository
 from unstuck.adapters.setting_aside import set_old_aside
+from unstuck.adapters.rule_files import catalog_guidance
 from unstuck.adapters.sqlite import SqliteJournal, open_to_write
 from unstuck.adapters.watch import Watches
 from unstuck.adapters.workspace import GitWorkspace
@@ -168,6 +169,7 @@ class Run:
             config=config,
             policy=policy_of(options, config),
             experience=experience_of(journal),
+            guidance=catalog_guidance(),
             gates=gates(config),
             layout=layout,
             desk=DiskDesk(),

@@ -139,6 +139,7 @@ class World:
             config=Config(),
             policy=policy or profile("adaptive"),
             experience=Experience(),
+            guidance={},
             gates=(),
             layout=Layout(Path("/nonexistent")),
             desk=Paper(),

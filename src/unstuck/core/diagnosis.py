@@ -32,7 +32,12 @@ BY_ROLE: Mapping[Role, Kind] = {
     "format": Kind.FORMAT_FAILED,
     "build": Kind.BUILD_BROKEN,
 }
-FINDING: Mapping[Role, Kind] = {**BY_ROLE, "test": Kind.BUILD_BROKEN, "install": Kind.BUILD_BROKEN, "": Kind.BUILD_BROKEN}
+FINDING: Mapping[Role, Kind] = {
+    **BY_ROLE,
+    "test": Kind.BUILD_BROKEN,
+    "install": Kind.BUILD_BROKEN,
+    "": Kind.BUILD_BROKEN,
+}
 BY_SIGNAL: Mapping[str, Kind] = {
     "KILL": Kind.KILLED,
     "TERM": Kind.KILLED,
@@ -170,9 +175,7 @@ def _holds(rule: Rule, fired: set[str]) -> bool:
 def _noisy(lines: Sequence[Line], hits: Sequence[Hit], rules: Mapping[str, Rule]) -> set[int]:
     """Return the lines with a hit that are warnings, log entries or quoted code."""
     noise = [re.compile(rule.pattern, re.ASCII) for rule in rules.values() if rule.proves == "noise"]
-    return {
-        line for line in {hit.line for hit in hits} if any(each.search(plain(lines[line].text)) for each in noise)
-    }
+    return {line for line in {hit.line for hit in hits} if any(each.search(plain(lines[line].text)) for each in noise)}
 
 
 def _votes(hits: Sequence[Hit], noisy: set[int], for_what: Role, rules: Mapping[str, Rule]) -> list[Vote]:
@@ -218,7 +221,9 @@ def _facts(evidence: Evidence, for_what: Role) -> list[Vote]:
     if evidence.timed_out:
         votes.append(Vote(Kind.TIMEOUT, 97))
     code = evidence.exit_code
-    name = evidence.signal.upper().removeprefix("SIG") or SIGNALS.get(-code if code and code < 0 else (code or 0) - 128, "")
+    name = evidence.signal.upper().removeprefix("SIG") or SIGNALS.get(
+        -code if code and code < 0 else (code or 0) - 128, ""
+    )
     if name in BY_SIGNAL:
         limited = any(re.match(r"(?:busybox\s+)?timeout\s", part) for part in _raw(evidence.command))
         kind = Kind.TIMEOUT if limited and name in {"KILL", "TERM"} else BY_SIGNAL[name]

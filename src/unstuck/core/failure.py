@@ -138,9 +138,7 @@ KINDS: Mapping[Kind, Facts] = {
     Kind.COMMAND_SYNTAX: Facts(_OTHER, "syntax_error", None, "agent", True, "a command line cannot be parsed"),
     Kind.INVALID_ARGUMENTS: Facts(_OTHER, "invalid_arguments", None, "agent", True, "a command was called wrongly"),
     Kind.FILE_NOT_FOUND: Facts(_OTHER, "file_not_found", None, "agent", True, "a file or address does not exist"),
-    Kind.PERMISSION_DENIED: Facts(
-        _OTHER, "permission_denied", None, "environment", False, "the system refuses access"
-    ),
+    Kind.PERMISSION_DENIED: Facts(_OTHER, "permission_denied", None, "environment", False, "the system refuses access"),
     Kind.ENVIRONMENT_MISSING: Facts(
         _OTHER, "unknown", "unknown", "environment", False, "a variable or service is not set up", _PERSON
     ),
@@ -149,8 +147,12 @@ KINDS: Mapping[Kind, Facts] = {
     Kind.PORT_IN_USE: Facts(_OTHER, "unknown", "unknown", "environment", True, "another process has the port"),
     Kind.RESOURCE_BUSY: Facts(_OTHER, "unknown", "unknown", "environment", True, "another process holds a lock"),
     Kind.OUTPUT_FLOOD: Facts(_OTHER, "unknown", "unknown", "agent", True, "the command printed far too much"),
-    Kind.PROGRAM_CRASHED: Facts(_OTHER, "unknown", "unknown", "agent", True, "a program ended with an error of its own"),
-    Kind.MALFORMED_INPUT: Facts(_OTHER, "syntax_error", "parse_error", "agent", True, "a file or answer cannot be read"),
+    Kind.PROGRAM_CRASHED: Facts(
+        _OTHER, "unknown", "unknown", "agent", True, "a program ended with an error of its own"
+    ),
+    Kind.MALFORMED_INPUT: Facts(
+        _OTHER, "syntax_error", "parse_error", "agent", True, "a file or answer cannot be read"
+    ),
     Kind.GIT_REFUSED: Facts(_OTHER, "unknown", "unknown", "agent", True, "git refuses the command"),
     Kind.MERGE_CONFLICT: Facts(
         _OTHER, "unknown", "file_conflict", "supervisor", False, "another change touches the same lines"
@@ -180,9 +182,7 @@ KINDS: Mapping[Kind, Facts] = {
     Kind.AGENT_MISSING: Facts(
         _OTHER, "command_not_found", "dependency_missing", "environment", False, "the agent could not be started"
     ),
-    Kind.RESULT_UNREADABLE: Facts(
-        _OTHER, "unknown", "parse_error", "agent", True, "the agent's result cannot be read"
-    ),
+    Kind.RESULT_UNREADABLE: Facts(_OTHER, "unknown", "parse_error", "agent", True, "the agent's result cannot be read"),
     Kind.TASK_INCOMPLETE: Facts(
         _OTHER, "unknown", "task_incomplete", "agent", True, "the agent stopped before it was done"
     ),
@@ -197,9 +197,7 @@ KINDS: Mapping[Kind, Facts] = {
     Kind.NO_CHANGE: Facts(
         _OTHER, "unknown", "task_incomplete", "agent", True, "the agent says that it is done, and changed nothing"
     ),
-    Kind.CHECK_TIMEOUT: Facts(
-        _OTHER, "timeout", "timeout", "agent", True, "a check did not end within its time limit"
-    ),
+    Kind.CHECK_TIMEOUT: Facts(_OTHER, "timeout", "timeout", "agent", True, "a check did not end within its time limit"),
     Kind.HANG: Facts(_OTHER, "timeout", "timeout", "agent", True, "the agent printed nothing for too long"),
     Kind.TIMEOUT: Facts(_OTHER, "timeout", "timeout", "agent", True, "it took longer than its time limit"),
     Kind.KILLED: Facts(_OTHER, "unknown", "unknown", "environment", True, "somebody killed it"),

@@ -86,7 +86,13 @@ ANSWERS: Sequence[tuple[str, tuple[int, ...]]] = (
 )  # fmt: skip
 """Exit codes that answer a question ("no match", "they differ") and are no failures."""
 
-CHECK_ROLES: Mapping[str, Role] = {"test": "test", "lint": "lint", "types": "types", "format": "format", "build": "build"}
+CHECK_ROLES: Mapping[str, Role] = {
+    "test": "test",
+    "lint": "lint",
+    "types": "types",
+    "format": "format",
+    "build": "build",
+}
 
 
 def programs(command: str) -> tuple[str, ...]:
@@ -125,7 +131,7 @@ def _role(part: str) -> Role:
     for found, pattern in SUBCOMMANDS:
         if re.search(pattern, part):
             return found
-    name = re.sub(r"\.(?:exe|cmd|bat|phar|sh)$", "", part.split()[0])
+    name = re.sub(r"\.(?:exe|cmd|bat|phar|sh)$", "", part.split(maxsplit=1)[0])
     bare = re.sub(r"-?[\d.]+$", "", name)
     for found, names in PROGRAMS.items():
         if not {name, bare}.isdisjoint(names.split()):

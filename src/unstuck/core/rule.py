@@ -5,7 +5,7 @@ and no pattern may stall either, so a rule starts with a literal or an anchor an
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -82,13 +82,17 @@ def _refuse(pattern: str, tree: Any) -> None:
         raise BadPattern(f"it captures {unknown[0]!r}; known are {', '.join(sorted(GROUPS))}")
     flags = re.compile(pattern).flags & ~(re.UNICODE | re.IGNORECASE)
     if flags or "(?" in re.sub(r"^\(\?i\)|\(\?P<|\(\?:", "", pattern).replace(r"\(", ""):
-        raise BadPattern("it uses a flag or group that is not supported; known are (?i) at the start, (?:…) and (?P<…>…)")
+        raise BadPattern(
+            "it uses a flag or group that is not supported; known are (?i) at the start, (?:…) and (?P<…>…)"
+        )
     if re.search(r"\\[AZzBkKGpPXQECxuUN]", pattern.replace(r"\\", "")):
         raise BadPattern("it uses an escape that the engines do not share")
     if (deepest := _depth(tree)) > 1:
         raise BadPattern(f"it nests {deepest} open repeats, which can take for ever; bound the inner one")
     if _open(tree) > MAX_OPEN_REPEATS:
-        raise BadPattern(f"it has more than {MAX_OPEN_REPEATS} open repeats (`*`, `+`, `{{n,}}`), which can take very long")
+        raise BadPattern(
+            f"it has more than {MAX_OPEN_REPEATS} open repeats (`*`, `+`, `{{n,}}`), which can take very long"
+        )
 
 
 def _depth(tree: Iterable[tuple[Any, Any]]) -> int:

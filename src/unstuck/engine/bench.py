@@ -48,6 +48,8 @@ class Bench:
     config: Config
     policy: Policy
     experience: Experience
+    guidance: Mapping[str, str]
+    """Advice by kind of failure."""
     gates: tuple[Check, ...]
     layout: Layout
     desk: Desk
