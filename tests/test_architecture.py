@@ -18,7 +18,8 @@ ALLOWED = {
     "config": {"core"},
     "engine": {"core", "ports", "errors", "config", "engine"},
     "adapters": {"core", "ports", "errors", "config", "adapters"},
-    "surfaces": {"core", "api", "errors", "surfaces"},
+    "surfaces": {"core", "api", "errors", "benches", "surfaces"},
+    "benches": {"core", "api", "adapters", "errors", "benches"},
     "api": {"core", "ports", "errors", "config", "engine", "adapters", "run"},
     "run": {"core", "ports", "errors", "config", "engine", "adapters"},
 }

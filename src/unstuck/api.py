@@ -1,7 +1,7 @@
 """The library's façade: read plans, look at runs, open them. Surfaces know this and nothing below it."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from unstuck.adapters.plans.plan_file import open_plan
 from unstuck.adapters.policies import profiles as all_profiles
 from unstuck.adapters.pruning import prune as prune_repository
 from unstuck.adapters.repository import find
-from unstuck.adapters.sqlite import SqliteJournal
+from unstuck.adapters.sqlite import SqliteJournal, open_to_write
 from unstuck.core.event import Entry, Options
 from unstuck.core.plan import Check, Plan, Problem, check
 from unstuck.core.policy import Policy
@@ -40,7 +40,8 @@ class View:
 
     @property
     def summary(self) -> Summary:
-        return summary(self.state, time.time(), live=self.owner is not None)
+        live = self.owner is not None
+        return summary(self.state, time.time() if live else self.entries[-1].at, live=live)
 
 
 # --- plans and looking -------------------------------------------------------------------------------
@@ -116,6 +117,7 @@ def open_run(
     cwd: Path | None = None,
     plan_format: str | None = None,
     watcher: Watcher | None = None,
+    open_journal: Callable[[Path], SqliteJournal] = open_to_write,
 ) -> Run:
     """Open a plan's run: its unfinished one with its stored options, or a new one."""
     repository = find(cwd or Path.cwd())
@@ -123,7 +125,7 @@ def open_run(
     plan_file = open_plan(Path(plan), plan_format, root=repository.root)
     wanted = tuple(agents) or config.agent
     chosen = replace(options or Options(agents=()), agents=wanted, parallel=parallel or config.parallel)
-    return Run(repository, config, plan_file, chosen, watcher or Watcher())
+    return Run(repository, config, plan_file, chosen, watcher or Watcher(), open_journal=open_journal)
 
 
 def reopen_run(run: str | None = None, *, cwd: Path | None = None, watcher: Watcher | None = None) -> Run:

@@ -6,11 +6,11 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from unstuck.adapters.agents.named import agent, no_agent
 from unstuck.adapters.clock import SystemClock
-from unstuck.adapters.desk import DiskDesk
+from unstuck.adapters.desk import DiskDesk, sweep
 from unstuck.adapters.execution_log import ExecutionLog
 from unstuck.adapters.git import Git
 from unstuck.adapters.merging import Homecoming
@@ -24,6 +24,7 @@ from unstuck.adapters.repository import Repository
 from unstuck.adapters.setting_aside import set_old_aside
 from unstuck.adapters.rule_files import catalog_guidance
 from unstuck.adapters.sqlite import SqliteJournal, open_to_write
+from unstuck.adapters.traps import traps
 from unstuck.adapters.watch import Watches
 from unstuck.adapters.workspace import GitWorkspace
 from unstuck.config import GATE_TIMEOUTS, Config
@@ -97,6 +98,8 @@ class Run:
             } or no_agent()
             run = run or f"{time.strftime('%Y%m%d')}-{secrets.token_hex(3)}"
             with _claimed(journal, run) as before:
+                if before is not None:
+                    sweep(self._repository.ours)
                 entries = tuple(journal.read(run))
                 situation = Situation(
                     entries=entries,
@@ -106,6 +109,7 @@ class Run:
                     branch=self._repository.branch,
                     options=self._options,
                     accept_plan_change=accept_plan_change,
+                    warnings=self._warnings(),
                     dead_owner=before.pid if before else None,
                 )
                 self._supervisor(journal, run, fold(entries), plan, agents).work(situation)
@@ -179,14 +183,14 @@ class Run:
             spare=options.parallel,
             seen=self._watcher.activity,
         )
-        projections = Projections(home=layout.home, plan=self._plan_file)
+        projections = Projections(home=layout.home, plan=self._plan_file, told=bench.record.note)
         return Supervisor(
             bench=bench, journal=journal, projections=projections, home=self._home(run, state), stopper=self.stopper
         )
 
     def _workspace(self, run: str) -> GitWorkspace:
         repository, config = self._repository, self._config
-        untracked = tuple(path for path in self._plan_paths if not self._tracked(path))
+        copy = (*config.workspace.copy, *self._untracked_plan())
         return GitWorkspace(
             repository=repository,
             run=run,
@@ -194,7 +198,7 @@ class Run:
             watching=Watches(Git(repository.root), run).begin,
             sign=config.git.sign,
             left_out=self._plan_paths,
-            place=Placing(root=repository.root, copy=(*config.workspace.copy, *untracked), link=config.workspace.link),
+            place=Placing(root=repository.root, copy=copy, link=config.workspace.link),
         )
 
     def _home(self, run: str, state: RunState) -> Homecoming:
@@ -226,6 +230,19 @@ class Run:
             for path in self._plan_paths
             if self._tracked(path) and clean("diff", "--quiet", "HEAD", "--", f":(literal){path}")
         )
+
+    def _untracked_plan(self) -> tuple[str, ...]:
+        """List what an agent should read and git does not carry: an untracked plan, with its spec folder."""
+        folder = str(PurePath(self._plan_name).parent)
+        if self._plan_file.companions and self._plan_paths and folder != ".":
+            return (folder,)
+        return tuple(path for path in self._plan_paths[:1] if not self._tracked(path))
+
+    def _warnings(self) -> tuple[str, ...]:
+        """Say what will not be placed in worktrees, because it would lead back into the user's checkout."""
+        root, workspace = self._repository.root, self._config.workspace
+        found = (*traps(root, workspace.copy), *traps(root, workspace.link, linked=True))
+        return tuple(f"{trap.message} {trap.suggestion}" for trap in found)
 
     def _tracked(self, path: str) -> bool:
         return bool(self._repository.git.names("ls-files", "-z", "--", f":(literal){path}"))

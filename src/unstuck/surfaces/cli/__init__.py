@@ -1,5 +1,7 @@
 """The command line: a table of commands, each loaded when it is called; our errors become messages and exit codes."""
 
+import codecs
+import io
 import os
 import sys
 import traceback
@@ -38,6 +40,21 @@ COMMANDS = {
     "prune": ("operate", "Remove what is clean, merged and unused."),
     "bench": ("bench", "Run the benchmarks."),
 }
+
+PLAIN = {
+    "✔": "+",
+    "✘": "x",
+    "↷": ">",
+    "⊘": "-",
+    "‖": "=",
+    "▶": ">",
+    "⚙": "*",
+    "⏳": "~",
+    "·": ".",
+    "…": "...",
+    "→": "->",
+}
+"""What stands for our signs on a terminal that does not know them."""
 
 EXAMPLES = """
 Examples:
@@ -92,6 +109,7 @@ def cli() -> None:
 
 def run_cli(arguments: Sequence[str]) -> int:
     """Run one command and return the exit code; whatever goes wrong is told in words."""
+    _print_anything()
     try:
         code = cli.main(list(arguments), prog_name="unstuck", standalone_mode=False)
         sys.stdout.flush()
@@ -107,7 +125,7 @@ def run_cli(arguments: Sequence[str]) -> int:
     except (click.Abort, KeyboardInterrupt):
         click.echo("Interrupted.", err=True)
         return INTERRUPTED
-    except BrokenPipeError:
+    except (BrokenPipeError, SystemExit):  # click exits by itself only where the reader of a pipe went away
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
     except UnstuckError as error:
@@ -123,3 +141,21 @@ def run_cli(arguments: Sequence[str]) -> int:
         )
         click.echo("Hint: everything recorded so far stands; go on with `unstuck resume`.", err=True)
         return 1
+
+
+def _print_anything() -> None:
+    """Let file names that are no text, and terminals without UTF-8, cost a character and never the message."""
+    codecs.register_error("unstuck", _substitute)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="unstuck")
+
+
+def _substitute(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return "".join(map(_plain, error.object[error.start : error.end])), error.end
+
+
+def _plain(char: str) -> str:
+    return PLAIN.get(char) or char.encode("ascii", "backslashreplace").decode()

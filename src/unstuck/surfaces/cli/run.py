@@ -1,6 +1,7 @@
 """`run`, `resume` and `demo`: start a run, show it while it works, sum it up."""
 
 import json
+import os
 import re
 import signal
 import sys
@@ -20,6 +21,8 @@ from unstuck.surfaces import demo as story
 from unstuck.surfaces.live import Board, Lines, Silence
 from unstuck.surfaces.render import summary
 
+Progress = Board | Lines | Silence
+SHOWN_FILES = 5
 SIGNALS = {signal.SIGINT: 130, signal.SIGTERM: 143}
 UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
@@ -87,8 +90,8 @@ def run(
         opened = api.open_run(
             plan, agents=agents, options=options, parallel=parallel, plan_format=plan_format, watcher=progress.watcher
         )
-        _tell_what_is_not_used(opened, quiet=quiet)
-        with _signals(opened):
+        _tell_what_is_not_used(opened, progress)
+        with _signals(opened, progress):
             result = opened.go(fresh=fresh, accept_plan_change=accept_plan_change)
     return _told(opened, result, as_json=as_json)
 
@@ -100,7 +103,7 @@ def resume(run_id: str | None, *, as_json: bool, quiet: bool) -> int:
     """Go on with the latest run, or the one named. Stuck tasks get a fresh budget."""
     with _progress(quiet=quiet) as progress:
         opened = api.reopen_run(run_id, watcher=progress.watcher)
-        with _signals(opened):
+        with _signals(opened, progress):
             result = opened.go()
     return _told(opened, result, as_json=as_json)
 
@@ -113,21 +116,22 @@ def demo(keep: Path | None) -> int:
         click.echo(story.opening(place), err=True)
         with _progress(quiet=False) as progress:
             opened = api.open_run(place.plan, cwd=place.root, watcher=progress.watcher)
-            with _signals(opened):
+            with _signals(opened, progress):
                 result = opened.go()
         click.echo(summary(result))
         click.echo(story.closing(place, kept=keep is not None))
         return result.exit_code or 0
 
 
-def _progress(*, quiet: bool) -> Board | Lines | Silence:
+def _progress(*, quiet: bool) -> Progress:
     if quiet:
         return Silence()
-    return Board() if sys.stderr.isatty() else Lines()
+    clever = sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+    return Board() if clever else Lines()
 
 
 @contextmanager
-def _signals(opened: api.Run) -> Iterator[None]:
+def _signals(opened: api.Run, progress: Progress) -> Iterator[None]:
     """Stop the run politely on the first Ctrl-C or SIGTERM, at once on the second."""
 
     def ask(number: int, _frame: FrameType | None) -> None:
@@ -138,7 +142,7 @@ def _signals(opened: api.Run) -> Iterator[None]:
             if again
             else "nothing new starts; running sessions may finish, once more ends them at once"
         )
-        click.echo(f"\nStopping: {drain}.", err=True)
+        progress.say(f"Stopping: {drain}.")
 
     before = {number: signal.signal(number, ask) for number in SIGNALS}
     try:
@@ -148,13 +152,12 @@ def _signals(opened: api.Run) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _tell_what_is_not_used(opened: api.Run, *, quiet: bool) -> None:
+def _tell_what_is_not_used(opened: api.Run, progress: Progress) -> None:
     files = opened.uncommitted()
-    if files and not quiet:
-        more = f" and {len(files) - 5} more" if len(files) > 5 else ""  # noqa: PLR2004  # a handful
-        click.echo(
-            f"Uncommitted and not used by the run, which starts from HEAD: {', '.join(files[:5])}{more}", err=True
-        )
+    if files:
+        more = f" and {len(files) - SHOWN_FILES} more" if len(files) > SHOWN_FILES else ""
+        named = ", ".join(repr(name) if not name.isprintable() else name for name in files[:SHOWN_FILES])
+        progress.say(f"Uncommitted and not used by the run, which starts from HEAD: {named}{more}")
 
 
 def _told(opened: api.Run, result: Summary, *, as_json: bool) -> int:
