@@ -24,7 +24,7 @@ ALLOWED = {
     "run": {"core", "ports", "errors", "config", "engine", "adapters"},
 }
 PURE = {
-    "re", "graphlib", "datetime", "dataclasses", "enum", "typing", "collections", "functools", "itertools", "math",
+    "re", "json", "ast", "tokenize", "tomllib", "io", "graphlib", "datetime", "dataclasses", "enum", "typing", "collections", "functools", "itertools", "math",
     "hashlib", "difflib", "unicodedata", "string", "unstuck",
 }  # fmt: skip
 SCRIPTS = {"adapters/shim.py"}

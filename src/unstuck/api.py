@@ -114,6 +114,7 @@ def open_run(
     agents: Sequence[str] = (),
     options: Options | None = None,
     parallel: int | None = None,
+    profile: str | None = None,
     cwd: Path | None = None,
     plan_format: str | None = None,
     watcher: Watcher | None = None,
@@ -124,7 +125,13 @@ def open_run(
     config = read_config(repository.root)
     plan_file = open_plan(Path(plan), plan_format, root=repository.root)
     wanted = tuple(agents) or config.agent
-    chosen = replace(options or Options(agents=()), agents=wanted, parallel=parallel or config.parallel)
+    chosen = replace(
+        options or Options(agents=()),
+        agents=wanted,
+        parallel=parallel or config.parallel,
+        profile=profile or config.profile,
+    )
+    chosen = composed.resolved(chosen, config)
     return Run(repository, config, plan_file, chosen, watcher or Watcher(), open_journal=open_journal)
 
 

@@ -269,6 +269,12 @@ def _claimed(journal: SqliteJournal, run: str) -> Iterator[Owner | None]:
         journal.release()
 
 
+def resolved(options: Options, config: Config) -> Options:
+    """Write down what the profile says where the user said nothing; a profile that does not exist is refused here."""
+    policy = policy_of(options, config)
+    return replace(options, on_stuck=policy.on_stuck, max_attempts=policy.limits.attempts)
+
+
 def policy_of(options: Options, config: Config) -> Policy:
     """Return the run's profile with what the user said about it."""
     policy = profile(options.profile, config.profiles)

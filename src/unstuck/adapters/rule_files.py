@@ -16,7 +16,21 @@ from unstuck.errors import BadUsage
 CATALOG = Path(__file__).parents[1] / "catalog"
 COMPILED = CATALOG / "rules.json"
 USER_FILE = "unstuck.rules.toml"
-KEYS = ("id", "pattern", "kind", "mark", "strength", "command", "exits", "unless", "needs", "last", "zero", "loud", "stream")
+KEYS = (
+    "id",
+    "pattern",
+    "kind",
+    "mark",
+    "strength",
+    "command",
+    "exits",
+    "unless",
+    "needs",
+    "last",
+    "zero",
+    "loud",
+    "stream",
+)
 
 
 def catalog_rules() -> tuple[Rule, ...]:
@@ -53,7 +67,9 @@ def read_rules(path: Path) -> tuple[Rule, ...]:
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise _refused(path, 1, "`rule` must be a list of tables, each written as [[rule]]")
     starts = _starts(text)
-    return tuple(_from_toml(path, text, row, starts[place] if place < len(starts) else 1) for place, row in enumerate(rows))
+    return tuple(
+        _from_toml(path, text, row, starts[place] if place < len(starts) else 1) for place, row in enumerate(rows)
+    )
 
 
 def compile_catalog() -> str:
@@ -86,7 +102,9 @@ def _from_toml(path: Path, text: str, row: dict[str, Any], start: int) -> Rule:
     for key in row:
         if key not in KEYS:
             near = difflib.get_close_matches(key, KEYS, n=1)
-            raise _refused(path, line(key), f"there is no key {key!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
+            raise _refused(
+                path, line(key), f"there is no key {key!r}" + (f"; did you mean {near[0]!r}?" if near else "")
+            )
     for key in ("id", "pattern"):
         if not isinstance(row.get(key), str) or not row[key]:
             raise _refused(path, start, f"a rule needs {key!r}")
@@ -157,12 +175,16 @@ def _json(rows: Sequence[dict[str, Any]], guidance: dict[str, str]) -> str:
 
 def _starts(text: str) -> list[int]:
     """Return the line of every rule: its header, or its brace in a list of inline tables."""
-    return [number for number, line in enumerate(text.splitlines(), 1) if re.match(r"\s*(?:\[\[\s*rule\s*\]\]|\{)", line)]
+    return [
+        number for number, line in enumerate(text.splitlines(), 1) if re.match(r"\s*(?:\[\[\s*rule\s*\]\]|\{)", line)
+    ]
 
 
 def _line(text: str, start: int, key: str) -> int:
     lines: Iterable[tuple[int, str]] = enumerate(text.splitlines()[start - 1 :], start)
-    return next((number for number, line in lines if re.search(rf"(?:^|[\s{{,])[\"']?{re.escape(key)}[\"']?\s*=", line)), start)
+    return next(
+        (number for number, line in lines if re.search(rf"(?:^|[\s{{,])[\"']?{re.escape(key)}[\"']?\s*=", line)), start
+    )
 
 
 def _refused(path: Path, line: int, why: str) -> BadUsage:

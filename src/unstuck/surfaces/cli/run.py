@@ -68,19 +68,18 @@ def shown(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option(
     "--on-stuck",
     type=click.Choice(["skip", "halt"]),
-    default="skip",
-    show_default=True,
-    help="Go on around a stuck task, or stop.",
+    help="Go on around a stuck task, or stop (default: the profile's).",
 )
-@click.option("--max-attempts", type=click.IntRange(1), default=5, show_default=True, help="Attempts per task.")
+@click.option("--profile", metavar="NAME", help="How to recover; see them with `unstuck policy`.")
+@click.option("--max-attempts", type=click.IntRange(1), help="Charged attempts per task (default: the profile's).")
 @click.option("--max-time", type=Duration(), help="A limit for the whole run, such as 8h.")
 @click.option("--resume", is_flag=True, help="Go on with the unfinished run (the default).")
 @click.option("--fresh", is_flag=True, help="Set the old state aside and begin anew; commits stay.")
 @click.option("--accept-plan-change", is_flag=True, help="Go on although the plan's text changed.")
 @shown
 def run(
-    plan: Path, *, agents: tuple[str, ...], plan_format: str | None, parallel: int | None, commit: CommitMode, on_stuck: OnStuck,
-    max_attempts: int, max_time: float | None, resume: bool, fresh: bool, accept_plan_change: bool, as_json: bool, quiet: bool,
+    plan: Path, *, agents: tuple[str, ...], plan_format: str | None, parallel: int | None, commit: CommitMode, on_stuck: OnStuck | None,
+    profile: str | None, max_attempts: int | None, max_time: float | None, resume: bool, fresh: bool, accept_plan_change: bool, as_json: bool, quiet: bool,
 ) -> int:  # fmt: skip
     """Run PLAN, a file or a spec folder, or go on with its unfinished run."""
     if resume and fresh:
@@ -88,7 +87,13 @@ def run(
     options = Options(agents=(), commit=commit, on_stuck=on_stuck, max_attempts=max_attempts, max_time=max_time)
     with _progress(quiet=quiet) as progress:
         opened = api.open_run(
-            plan, agents=agents, options=options, parallel=parallel, plan_format=plan_format, watcher=progress.watcher
+            plan,
+            agents=agents,
+            options=options,
+            parallel=parallel,
+            profile=profile,
+            plan_format=plan_format,
+            watcher=progress.watcher,
         )
         _tell_what_is_not_used(opened, progress)
         with _signals(opened, progress):
