@@ -15,6 +15,8 @@ def startable(state: RunState, running: Collection[str], room: int) -> list[str]
     """
     chosen: list[str] = []
     busy = [state.tasks[name] for name in running]
+    if any(task.task.group is None for task in busy):
+        return chosen
     for name in state.open:
         if len(chosen) >= room:
             break
