@@ -1,12 +1,11 @@
 """Recorded trials replayed: small made-up files whose answers can be counted by hand."""
 
-import json
 from pathlib import Path
 
 import pytest
 
 from unstuck.adapters.policies import profile
-from unstuck.benches.policy import SAMPLE, read_trials, run
+from unstuck.benches.policy import SAMPLE, measure, read_trials, score
 from unstuck.core.trials import Score, Trial, replay
 from unstuck.errors import BadUsage
 
@@ -59,17 +58,17 @@ def test_more_budget_never_solves_less() -> None:
         assert solved == sorted(solved)
 
 
-def test_the_bench_prints_the_profiles_side_by_side_and_as_json() -> None:
-    assert "adaptive" in run(None, as_json=False)
-    printed = json.loads(run(None, as_json=True))
-    assert printed["schema"] == 1
-    assert set(printed["budgets"]) == {"1", "2", "3", "4", "5"}
-    assert printed["budgets"]["3"]["adaptive"]["solved"] >= printed["budgets"]["3"]["standard"]["solved"]
+def test_the_bench_puts_the_profiles_side_by_side() -> None:
+    report = measure(say=lambda _text: None)
+    assert any("adaptive" in line for line in report.lines)
+    budgets = report.figures["budgets"]
+    assert set(budgets) == {"1", "2", "3", "4", "5"}
+    assert budgets["3"]["adaptive"]["solved"] >= budgets["3"]["standard"]["solved"]
 
 
 def test_a_profile_of_the_users_own_takes_part() -> None:
-    printed = json.loads(run(None, as_json=True, own={"mine": {"like": "standard"}}))
-    assert printed["budgets"]["2"]["mine"] == printed["budgets"]["2"]["standard"]
+    scores = score(read_trials(SAMPLE), {"mine": {"like": "standard"}})
+    assert scores[2]["mine"] == scores[2]["standard"]
 
 
 @pytest.mark.parametrize(

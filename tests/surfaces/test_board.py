@@ -108,7 +108,7 @@ def test_without_a_terminal_progress_is_plain_lines_on_stderr(project: "Project"
     assert "\x1b" not in told.out + told.err
     lines = told.err.splitlines()
     assert all(re.match(r"\d\d:\d\d:\d\d +\d+  \S", line) for line in lines), told.err
-    assert [line for line in lines if "1.1: check_failed: A check of the task fails: `test -f a.txt`" in line]
+    assert [line for line in lines if "1.1: check_failed: A check fails: `test -f a.txt`" in line]
     assert [line for line in lines if "1.1: landed as " in line]
     assert "landed as" not in told.out
     assert told.out.startswith("Run ")

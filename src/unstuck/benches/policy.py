@@ -1,14 +1,16 @@
 """Replay recorded trials under every profile, side by side: tasks solved and attempts used, by attempt budget."""
 
 import csv
-import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from unstuck.adapters.config_file import read_config
 from unstuck.adapters.policies import profiles
+from unstuck.adapters.repository import find
+from unstuck.benches.report import Report
 from unstuck.core.trials import ENDED, Score, Trial, replay
-from unstuck.errors import BadUsage
+from unstuck.errors import BadUsage, Unavailable
 
 SAMPLE = Path(__file__).parents[1] / "catalog" / "bench" / "trials.csv"
 """Made up, so that the bench can be tried; real recordings are what it is for."""
@@ -67,14 +69,22 @@ def table(scores: Mapping[int, Mapping[str, Score]], stories: int) -> str:
     return "\n".join(lines)
 
 
-def run(path: Path | None, *, as_json: bool, own: Mapping[str, Any] | None = None) -> str:
-    """Return what the bench prints."""
-    trials = read_trials(path or SAMPLE)
-    scores = score(trials, own)
-    if not as_json:
-        return table(scores, len({(trial.task, trial.agent) for trial in trials}))
+def measure(*, file: Path | None = None, say: Callable[[str], None]) -> Report:
+    """Replay a file of trials, or the sample, under every profile."""
+    say(f"Replaying {file or SAMPLE}.")
+    trials = read_trials(file or SAMPLE)
+    scores = score(trials, _own_profiles())
     budgets = {
         str(budget): {name: {"solved": one.solved, "attempts": one.attempts} for name, one in row.items()}
         for budget, row in scores.items()
     }
-    return json.dumps({"schema": 1, "budgets": budgets})
+    lines = table(scores, len({(trial.task, trial.agent) for trial in trials})).splitlines()
+    return Report(figures={"budgets": budgets}, lines=tuple(lines), targets=())
+
+
+def _own_profiles() -> Mapping[str, Any]:
+    """Return the profiles of the repository around, if there is one."""
+    try:
+        return read_config(find(Path.cwd()).root).profiles
+    except Unavailable:
+        return {}

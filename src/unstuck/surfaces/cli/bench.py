@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import click
@@ -39,6 +40,12 @@ def benches() -> Mapping[str, Bench]:
                 click.Option(
                     ["--runs"], type=click.IntRange(1), help="Runs per length.  [default: 5 of 10 tasks, else 1]"
                 ),
+            ),
+        ),
+        "policy": Bench(
+            about="Recorded trials, replayed under every profile.",
+            options=(
+                click.Argument(["file"], metavar="[TRIALS.csv]", required=False, type=click.Path(path_type=Path)),
             ),
         ),
         "startup": Bench(
@@ -112,4 +119,4 @@ def _text(report: Report) -> str:
         f"{'✔' if target.met else '✘'} {target.name}: {target.value:.2f} (at most {target.at_most:g})"
         for target in report.targets
     ]
-    return "\n".join([*report.lines, "", *verdicts])
+    return "\n".join([*report.lines, *(["", *verdicts] if verdicts else [])])
