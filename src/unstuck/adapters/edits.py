@@ -28,7 +28,7 @@ def edits(home: Path, run: str, entries: Sequence[Entry], told: Told) -> Iterato
         return
     written, now = fold(entry for entry in entries if entry.seq <= covered), fold(entries)
     found: dict[str, str] = {}
-    for name, how in (*_phases(home, run, entries, covered, written, now, told), *_history(home, written, now, told)):
+    for name, how in (*_phases(home, run, entries, written, now, told), *_history(home, written, now, told)):
         found.setdefault(name, how)
     yield from found.items()
 
@@ -38,7 +38,7 @@ def phase_file(home: Path, name: str) -> Path:
 
 
 def _phases(
-    home: Path, run: str, entries: Sequence[Entry], covered: int, written: RunState, now: RunState, told: Told
+    home: Path, run: str, entries: Sequence[Entry], written: RunState, now: RunState, told: Told
 ) -> Iterator[tuple[str, str]]:
     """Look for phase files that were deleted, or whose status was set back."""
     reopened: dict[str, tuple[str, int]] = {}
@@ -53,7 +53,7 @@ def _phases(
         content = read_json(file, told)
         at = _made_at(content, run)
         if content is not None and at is not None and content.get("status") in REOPENS:
-            reopened[name] = content["status"], min(at, covered)
+            reopened[name] = content["status"], at
     written_as = _statuses(entries, {name: at for name, (_, at) in reopened.items()})
     for name, (status, _) in reopened.items():
         if written_as[name] != status:

@@ -55,12 +55,15 @@ class Recorder:
         with self._lock:
             return self.state.tasks[name]
 
-    def take_changed(self) -> tuple[str, ...]:
-        """Return the tasks that changed since the last call, in the plan's order."""
+    def take_changed(self) -> tuple[RunState, tuple[str, ...]]:
+        """Return the state of this moment, and the tasks that changed since the last call, in the plan's order.
+
+        The state is a copy: files that are made from it agree with each other, whatever is recorded meanwhile.
+        """
         with self._lock:
             names = sorted(self.changed & self.state.places.keys(), key=self.state.places.__getitem__)
             self.changed = set()
-            return tuple(names)
+            return dataclasses.replace(self.state, tasks=dict(self.state.tasks)), tuple(names)
 
 
 def redacted(value: T, redactor: Redactor) -> T:

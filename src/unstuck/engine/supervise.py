@@ -77,7 +77,7 @@ class Supervisor:
             request.id: self.operations.carry_out(request, live=False)
             for request in self.journal.requests(record.state.seen_request)
         }
-        self.projections.write(record.state, record.take_changed())
+        self.projections.write(*record.take_changed())
         return answers
 
     @property

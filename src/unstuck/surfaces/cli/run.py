@@ -23,6 +23,7 @@ from unstuck.surfaces.render import summary
 
 Progress = Board | Lines | Silence
 SHOWN_FILES = 5
+STDERR = 2
 SIGNALS = {signal.SIGINT: 130, signal.SIGTERM: 143}
 UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
@@ -147,7 +148,10 @@ def _signals(opened: api.Run, progress: Progress) -> Iterator[None]:
             if again
             else "nothing new starts; running sessions may finish, once more ends them at once"
         )
-        progress.say(f"Stopping: {drain}.")
+        try:
+            progress.say(f"Stopping: {drain}.")
+        except RuntimeError:  # the signal came in the middle of printing, which cannot be entered twice
+            os.write(STDERR, f"Stopping: {drain}.\n".encode())
 
     before = {number: signal.signal(number, ask) for number in SIGNALS}
     try:
