@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from unstuck.core.failure import Kind
-from unstuck.core.rule import MARKS, BadPattern, Rule, needles
+from unstuck.core.rule import MARKS, MAX_COST, BadPattern, Rule, cost, needles
 from unstuck.errors import BadUsage
 
 CATALOG = Path(__file__).parents[1] / "catalog"
@@ -40,7 +40,7 @@ def user_file(cwd: Path) -> Path | None:
     return None
 
 
-def read_rules(path: Path) -> tuple[Rule, ...]:
+def read_rules(path: Path, *, trusted: bool = False) -> tuple[Rule, ...]:
     """Read one file of rules; a bad one is refused by file, line and reason."""
     try:
         text = path.read_text(encoding="utf-8")
@@ -53,12 +53,15 @@ def read_rules(path: Path) -> tuple[Rule, ...]:
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise _refused(path, 1, "`rule` must be a list of tables, each written as [[rule]]")
     starts = _starts(text)
-    return tuple(_from_toml(path, text, row, starts[place] if place < len(starts) else 1) for place, row in enumerate(rows))
+    return tuple(
+        _from_toml(path, text, row, starts[place] if place < len(starts) else 1, trusted=trusted)
+        for place, row in enumerate(rows)
+    )
 
 
 def compile_catalog() -> str:
     """Return the text of the compiled form."""
-    rules = [rule for path in sorted((CATALOG / "rules").glob("*.toml")) for rule in read_rules(path)]
+    rules = [rule for path in sorted((CATALOG / "rules").glob("*.toml")) for rule in read_rules(path, trusted=True)]
     seen: set[str] = set()
     for rule in rules:
         assert rule.id not in seen, f"two rules are called {rule.id}"
@@ -79,7 +82,7 @@ def write_compiled() -> None:
 DEFAULTS = {field.name: field.default for field in fields(Rule)}
 
 
-def _from_toml(path: Path, text: str, row: dict[str, Any], start: int) -> Rule:
+def _from_toml(path: Path, text: str, row: dict[str, Any], start: int, *, trusted: bool) -> Rule:
     def line(key: str) -> int:
         return _line(text, start, key)
 
@@ -94,6 +97,8 @@ def _from_toml(path: Path, text: str, row: dict[str, Any], start: int) -> Rule:
         raise _refused(path, start, "a rule needs either 'kind' or 'mark'")
     try:
         found = needles(row["pattern"])
+        if not trusted and cost(row["pattern"]) > MAX_COST:
+            raise BadPattern("its repeats can take very long together; bound them, as in `\\S{1,40}`")
     except BadPattern as error:
         raise _refused(path, line("pattern"), f"the pattern is not supported: {error}") from error
     try:

@@ -21,8 +21,8 @@ NOISE = 20
 TEXT_ALONE = 45
 """Without an exit code a text must prove at least this much to be called a failure."""
 ROLE_WEIGHT = 42
-FOUND, SURE, VERDICT = 44, 95, 25
-"""A place in a file is at least the first; nothing outweighs the second; a verdict of a test command gains the third."""
+FOUND, ERROR_FOUND, SURE, VERDICT = 44, 55, 95, 25
+"""The least weight of a place in a file, and of an error there; what nothing outweighs; what a test's verdict gains."""
 PLACES, TESTS, OTHERS = 20, 50, 3
 
 BY_ROLE: Mapping[Role, Kind] = {
@@ -185,6 +185,8 @@ def _votes(hits: Sequence[Hit], noisy: set[int], for_what: Role, rules: Mapping[
         if kind is None or (unloaded and kind in TESTED):
             continue
         weight = rule.strength
+        if for_what == "test" and rule.proves == "finding" and weight < ERROR_FOUND:
+            weight = NOISE  # a failing test names its place, too
         if for_what == "test" and kind in TESTED:
             weight = min(weight + VERDICT, max(weight, SURE))
         if hit.line in findings and rule.proves != "finding" and kind not in ABOUT_CODE and rule.strength < SURE:
