@@ -18,9 +18,10 @@ ALLOWED = {
     "config": {"core"},
     "engine": {"core", "ports", "errors", "config", "engine"},
     "adapters": {"core", "ports", "errors", "config", "adapters"},
-    "surfaces": {"core", "api", "errors", "surfaces"},
-    "api": {"core", "ports", "errors", "config", "engine", "adapters", "run"},
-    "run": {"core", "ports", "errors", "config", "engine", "adapters"},
+    "surfaces": {"core", "api", "judge", "errors", "surfaces"},
+    "api": {"core", "ports", "errors", "config", "engine", "adapters", "run", "judge"},
+    "run": {"core", "ports", "errors", "config", "engine", "adapters", "judge"},
+    "judge": {"core", "ports", "errors", "adapters"},
 }
 PURE = {
     "re", "graphlib", "datetime", "dataclasses", "enum", "typing", "collections", "functools", "itertools", "math",

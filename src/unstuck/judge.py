@@ -6,8 +6,10 @@ google-re2 only for long texts.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime, tzinfo
 from functools import cached_property, lru_cache
 from pathlib import Path
+from typing import Any
 
 from unstuck.adapters.rule_files import catalog_guidance, catalog_rules, read_rules, user_file
 from unstuck.adapters.scan_re import ReScanner
@@ -15,7 +17,9 @@ from unstuck.core.cleaning import lines, plain
 from unstuck.core.diagnosis import Diagnosis
 from unstuck.core.diagnosis import diagnose as judge
 from unstuck.core.evidence import Evidence, Hit
+from unstuck.core.reset_time import reset_time
 from unstuck.core.rule import Rule
+from unstuck.core.signature import signature
 from unstuck.ports import Scanner
 
 SMALL = 1 << 16
@@ -23,10 +27,12 @@ SMALL = 1 << 16
 
 
 @dataclass(frozen=True)
-class Judge:
+class Rulebook:
     """The rules in force, ready to be used many times."""
 
     rules: tuple[Rule, ...]
+    foreign: bool = False
+    """Some of them are a user's own: the engine without backtracking runs those, wherever it is installed."""
 
     def diagnose(self, evidence: Evidence) -> Diagnosis | None:
         """Say what went wrong, or None if nothing did."""
@@ -35,7 +41,7 @@ class Judge:
 
     def scan(self, texts: Sequence[str]) -> tuple[Hit, ...]:
         """Return what the rules find in plain lines."""
-        small = sum(map(len, texts)) <= SMALL
+        small = sum(map(len, texts)) <= SMALL and not self.foreign
         return (self._simple if small else self._fast).scan(texts)
 
     @cached_property
@@ -66,12 +72,12 @@ def fast_scanner(rules: Sequence[Rule]) -> Scanner:
 
 
 @lru_cache(maxsize=8)
-def open_judge(cwd: Path | None = None) -> Judge:
-    """Return the judge with our own rules, and the user's where there are some; theirs win over ours of the same id."""
+def open_rulebook(cwd: Path | None = None) -> Rulebook:
+    """Return our own rules, and the user's where there are some; theirs win over ours of the same id."""
     own = user_file((cwd or Path.cwd()).absolute())
     theirs = read_rules(own) if own else ()
     taken = {rule.id for rule in theirs}
-    return Judge((*theirs, *(rule for rule in catalog_rules() if rule.id not in taken)))
+    return Rulebook((*theirs, *(rule for rule in catalog_rules() if rule.id not in taken)), foreign=bool(theirs))
 
 
 def diagnose(
@@ -85,7 +91,7 @@ def diagnose(
     timed_out: bool = False,
 ) -> Diagnosis | None:
     """Say what a command's output means: the failure, or None if it did what it should."""
-    return open_judge().diagnose(
+    return open_rulebook().diagnose(
         Evidence(
             stdout=text,
             stderr=stderr,
@@ -101,3 +107,47 @@ def diagnose(
 def guidance(found: Diagnosis) -> str:
     """Return what to do about it, in a sentence or two."""
     return catalog_guidance().get(found.kind, "")
+
+
+def as_json(found: Diagnosis | None, evidence: Evidence, now: datetime | None = None) -> dict[str, Any]:
+    """Return the public form of a diagnosis."""
+    if found is None:
+        return {"schema": 1, "failed": False}
+    facts = found.facts
+    until = reset_time(found.resets, now or datetime.now().astimezone(), _zone) if found.resets else None
+    return {
+        "schema": 1,
+        "failed": True,
+        "kind": str(found.kind),
+        "type": facts.type,
+        "category": facts.category,
+        "phase_type": facts.phase_type,
+        "blame": facts.blame,
+        "retryable": facts.retryable,
+        "severity": facts.severity,
+        "confidence": found.confidence,
+        "message": found.message,
+        "line": found.line,
+        "rule": found.rule or None,
+        "signature": signature(_named(found, evidence), str(found.kind), found.tests),
+        "where": [{"file": file, "line": line} for file, line in found.where],
+        "tests": list(found.tests),
+        "names": dict(found.names),
+        "resets_at": until.isoformat() if until else None,
+        "alternatives": [{"kind": str(kind), "confidence": weight} for kind, weight in found.alternatives],
+    }
+
+
+def _named(found: Diagnosis, evidence: Evidence) -> str:
+    """Return the text that names the failure: all of a short one, the decisive line of a long one."""
+    whole = f"{evidence.stdout}\n{evidence.stderr}"
+    return whole if len(whole) <= SMALL else found.message
+
+
+def _zone(name: str) -> tzinfo | None:
+    from zoneinfo import ZoneInfo  # noqa: PLC0415  # only where a provider names one
+
+    try:
+        return ZoneInfo(name)
+    except (OSError, ValueError, KeyError):
+        return None

@@ -37,6 +37,7 @@ from unstuck.engine.resume import unfinished
 from unstuck.engine.stopping import Stopper
 from unstuck.engine.supervise import Situation, Supervisor
 from unstuck.errors import InvalidPlan, Owned
+from unstuck.judge import open_rulebook
 from unstuck.ports import Agent
 
 INSIDE = "UNSTUCK_RUN"
@@ -176,6 +177,7 @@ class Run:
             redactor=redact,
             stop=self.stopper,
             clock=SystemClock(),
+            judge=open_rulebook(self._repository.root),
             spare=options.parallel,
             seen=self._watcher.activity,
         )

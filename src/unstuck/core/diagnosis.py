@@ -21,8 +21,8 @@ NOISE = 20
 TEXT_ALONE = 45
 """Without an exit code a text must prove at least this much to be called a failure."""
 ROLE_WEIGHT = 42
-FOUND, ERROR_FOUND, SURE, VERDICT = 44, 55, 95, 25
-"""The least weight of a place in a file, and of an error there; what nothing outweighs; what a test's verdict gains."""
+FOUND, ERROR_FOUND, OWN_WORDS, SURE, VERDICT = 44, 55, 80, 95, 25
+"""The least weight of a place in a file, of an error there, of a tool's own words; what nothing outweighs; what a test's verdict gains."""
 PLACES, TESTS, OTHERS = 20, 50, 3
 
 BY_ROLE: Mapping[Role, Kind] = {
@@ -205,7 +205,8 @@ def _kind(rule: Rule, for_what: Role, *, about_code: bool) -> Kind | None:
         return Kind.BUILD_BROKEN
     if not isinstance(rule.proves, Kind):
         return None
-    if rule.proves is Kind.CHECK_FAILED and for_what in {"test", "lint", "types", "format"}:
+    vague = rule.proves is Kind.CHECK_FAILED or (rule.proves is Kind.TEST_FAILED and rule.strength < OWN_WORDS)
+    if vague and for_what in {"test", "lint", "types", "format"}:
         return BY_ROLE[for_what]
     if rule.proves is Kind.FILE_NOT_FOUND and about_code and for_what == "build":
         return Kind.MODULE_MISSING

@@ -23,6 +23,7 @@ COMMANDS = {
     "status": ("look", "Say where every task stands."),
     "show": ("look", "Tell the story of one task."),
     "log": ("look", "Print the journal."),
+    "diagnose": ("diagnose", "Say what a command's output means."),
     "stop": ("operate", "Ask the running supervisor to stop."),
     "retry": ("operate", "Give a task a fresh budget, with a hint."),
     "skip": ("operate", "Settle a task without doing it."),
