@@ -25,7 +25,7 @@ ALLOWED = {
 }
 PURE = {
     "re", "graphlib", "datetime", "dataclasses", "enum", "typing", "collections", "functools", "itertools", "math",
-    "hashlib", "difflib", "unicodedata", "string", "unstuck",
+    "hashlib", "difflib", "json", "unicodedata", "string", "unstuck",
 }  # fmt: skip
 SCRIPTS = {"adapters/shim.py"}
 """Run as a program of its own, so that nothing of the package is loaded around an agent."""

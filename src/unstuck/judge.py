@@ -6,10 +6,9 @@ google-re2 only for long texts.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, tzinfo
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from unstuck.adapters.rule_files import catalog_guidance, catalog_rules, read_rules, user_file
 from unstuck.adapters.scan_re import ReScanner
@@ -17,10 +16,13 @@ from unstuck.core.cleaning import lines, plain
 from unstuck.core.diagnosis import Diagnosis
 from unstuck.core.diagnosis import diagnose as judge
 from unstuck.core.evidence import Evidence, Hit
-from unstuck.core.reset_time import reset_time
+from unstuck.core.failure import Kind
 from unstuck.core.rule import Rule
-from unstuck.core.signature import signature
-from unstuck.ports import Scanner
+
+if TYPE_CHECKING:
+    from datetime import datetime, tzinfo
+
+    from unstuck.ports import Scanner
 
 SMALL = 1 << 16
 """Up to this many characters the standard library is faster than setting up the fast engine."""
@@ -54,15 +56,15 @@ class Rulebook:
         return tuple(rule for rule in self.rules if rule.proves != "noise")
 
     @cached_property
-    def _simple(self) -> Scanner:
+    def _simple(self) -> "Scanner":
         return ReScanner(self._sought)
 
     @cached_property
-    def _fast(self) -> Scanner:
+    def _fast(self) -> "Scanner":
         return fast_scanner(self._sought)
 
 
-def fast_scanner(rules: Sequence[Rule]) -> Scanner:
+def fast_scanner(rules: Sequence[Rule]) -> "Scanner":
     """Return the fastest scanner that this machine has; all find the same."""
     try:
         from unstuck.adapters.scan_re2 import Re2Scanner  # noqa: PLC0415  # not everywhere, and not for small texts
@@ -104,17 +106,19 @@ def diagnose(
     )
 
 
-def guidance(found: Diagnosis) -> str:
-    """Return what to do about it, in a sentence or two."""
-    return catalog_guidance().get(found.kind, "")
+def guidance(kind: Kind) -> str:
+    """Return what to do about a failure of this kind, in a sentence or two."""
+    return catalog_guidance()[kind]
 
 
-def as_json(found: Diagnosis | None, evidence: Evidence, now: datetime | None = None) -> dict[str, Any]:
+def as_json(found: Diagnosis | None, evidence: Evidence, now: "datetime | None" = None) -> dict[str, Any]:
     """Return the public form of a diagnosis."""
     if found is None:
         return {"schema": 1, "failed": False}
+    from unstuck.core.signature import signature  # noqa: PLC0415  # success needs none
+
     facts = found.facts
-    until = reset_time(found.resets, now or datetime.now().astimezone(), _zone) if found.resets else None
+    until = _until(found.resets, now) if found.resets else None
     return {
         "schema": 1,
         "failed": True,
@@ -144,7 +148,15 @@ def _named(found: Diagnosis, evidence: Evidence) -> str:
     return whole if len(whole) <= SMALL else found.message
 
 
-def _zone(name: str) -> tzinfo | None:
+def _until(words: str, now: "datetime | None") -> "datetime | None":
+    from datetime import datetime  # noqa: PLC0415  # only for a limit
+
+    from unstuck.core.reset_time import reset_time  # noqa: PLC0415  # as above
+
+    return reset_time(words, now or datetime.now().astimezone(), _zone)
+
+
+def _zone(name: str) -> "tzinfo | None":
     from zoneinfo import ZoneInfo  # noqa: PLC0415  # only where a provider names one
 
     try:

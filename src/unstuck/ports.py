@@ -50,7 +50,7 @@ class Judge(Protocol):
 class NoJudge:
     """Has no opinion: what the engine itself knows must do."""
 
-    def diagnose(self, evidence: Evidence) -> Diagnosis | None:  # noqa: ARG002, PLR6301  # the port's signature
+    def diagnose(self, evidence: Evidence) -> Diagnosis | None:  # noqa: ARG002  # the port's signature
         return None
 
 

@@ -1,9 +1,7 @@
 """Read classification rules: the catalogue's in their compiled form, a user's own from TOML in the same shape."""
 
-import difflib
 import json
 import re
-import tomllib
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
@@ -16,7 +14,21 @@ from unstuck.errors import BadUsage
 CATALOG = Path(__file__).parents[1] / "catalog"
 COMPILED = CATALOG / "rules.json"
 USER_FILE = "unstuck.rules.toml"
-KEYS = ("id", "pattern", "kind", "mark", "strength", "command", "exits", "unless", "needs", "last", "zero", "loud", "stream")
+KEYS = (
+    "id",
+    "pattern",
+    "kind",
+    "mark",
+    "strength",
+    "command",
+    "exits",
+    "unless",
+    "needs",
+    "last",
+    "zero",
+    "loud",
+    "stream",
+)
 
 
 def catalog_rules() -> tuple[Rule, ...]:
@@ -42,6 +54,8 @@ def user_file(cwd: Path) -> Path | None:
 
 def read_rules(path: Path, *, trusted: bool = False) -> tuple[Rule, ...]:
     """Read one file of rules; a bad one is refused by file, line and reason."""
+    import tomllib  # noqa: PLC0415  # most diagnoses need no TOML
+
     try:
         text = path.read_text(encoding="utf-8")
         rows = tomllib.loads(text).get("rule", [])
@@ -61,6 +75,8 @@ def read_rules(path: Path, *, trusted: bool = False) -> tuple[Rule, ...]:
 
 def compile_catalog() -> str:
     """Return the text of the compiled form."""
+    import tomllib  # noqa: PLC0415  # as above
+
     rules = [rule for path in sorted((CATALOG / "rules").glob("*.toml")) for rule in read_rules(path, trusted=True)]
     seen: set[str] = set()
     for rule in rules:
@@ -88,8 +104,10 @@ def _from_toml(path: Path, text: str, row: dict[str, Any], start: int, *, truste
 
     for key in row:
         if key not in KEYS:
-            near = difflib.get_close_matches(key, KEYS, n=1)
-            raise _refused(path, line(key), f"there is no key {key!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
+            near = _near(key, KEYS)
+            raise _refused(
+                path, line(key), f"there is no key {key!r}" + (f"; did you mean {near[0]!r}?" if near else "")
+            )
     for key in ("id", "pattern"):
         if not isinstance(row.get(key), str) or not row[key]:
             raise _refused(path, start, f"a rule needs {key!r}")
@@ -97,10 +115,12 @@ def _from_toml(path: Path, text: str, row: dict[str, Any], start: int, *, truste
         raise _refused(path, start, "a rule needs either 'kind' or 'mark'")
     try:
         found = needles(row["pattern"])
-        if not trusted and cost(row["pattern"]) > MAX_COST:
-            raise BadPattern("its repeats can take very long together; bound them, as in `\\S{1,40}`")
     except BadPattern as error:
         raise _refused(path, line("pattern"), f"the pattern is not supported: {error}") from error
+    if not trusted and cost(row["pattern"]) > MAX_COST:
+        raise _refused(
+            path, line("pattern"), "the pattern's repeats can take very long together; bound them, as in \\S{1,40}"
+        )
     try:
         re.compile(row.get("command", ""))
     except re.error as error:
@@ -131,8 +151,8 @@ def _proves(path: Path, row: dict[str, Any], line: int) -> Any:
             raise _refused(path, line, f"there is no mark {row['mark']!r}; known are {', '.join(MARKS)}")
         return row["mark"]
     if row["kind"] not in set(Kind):
-        near = difflib.get_close_matches(str(row["kind"]), list(Kind), n=1)
-        more = f"; did you mean {near[0].value!r}?" if near else ""
+        near = _near(str(row["kind"]), [str(kind) for kind in Kind])
+        more = f"; did you mean {near[0]!r}?" if near else ""
         raise _refused(path, line, f"there is no kind {row['kind']!r}{more}")
     return Kind(row["kind"])
 
@@ -162,12 +182,22 @@ def _json(rows: Sequence[dict[str, Any]], guidance: dict[str, str]) -> str:
 
 def _starts(text: str) -> list[int]:
     """Return the line of every rule: its header, or its brace in a list of inline tables."""
-    return [number for number, line in enumerate(text.splitlines(), 1) if re.match(r"\s*(?:\[\[\s*rule\s*\]\]|\{)", line)]
+    return [
+        number for number, line in enumerate(text.splitlines(), 1) if re.match(r"\s*(?:\[\[\s*rule\s*\]\]|\{)", line)
+    ]
 
 
 def _line(text: str, start: int, key: str) -> int:
     lines: Iterable[tuple[int, str]] = enumerate(text.splitlines()[start - 1 :], start)
-    return next((number for number, line in lines if re.search(rf"(?:^|[\s{{,])[\"']?{re.escape(key)}[\"']?\s*=", line)), start)
+    return next(
+        (number for number, line in lines if re.search(rf"(?:^|[\s{{,])[\"']?{re.escape(key)}[\"']?\s*=", line)), start
+    )
+
+
+def _near(word: str, known: Sequence[str]) -> list[str]:
+    from difflib import get_close_matches  # noqa: PLC0415  # only for a mistake
+
+    return get_close_matches(word, known, n=1)
 
 
 def _refused(path: Path, line: int, why: str) -> BadUsage:

@@ -32,7 +32,12 @@ BY_ROLE: Mapping[Role, Kind] = {
     "format": Kind.FORMAT_FAILED,
     "build": Kind.BUILD_BROKEN,
 }
-FINDING: Mapping[Role, Kind] = {**BY_ROLE, "test": Kind.BUILD_BROKEN, "install": Kind.BUILD_BROKEN, "": Kind.BUILD_BROKEN}
+FINDING: Mapping[Role, Kind] = {
+    **BY_ROLE,
+    "test": Kind.BUILD_BROKEN,
+    "install": Kind.BUILD_BROKEN,
+    "": Kind.BUILD_BROKEN,
+}
 BY_SIGNAL: Mapping[str, Kind] = {
     "KILL": Kind.KILLED,
     "TERM": Kind.KILLED,
@@ -170,9 +175,7 @@ def _holds(rule: Rule, fired: set[str]) -> bool:
 def _noisy(lines: Sequence[Line], hits: Sequence[Hit], rules: Mapping[str, Rule]) -> set[int]:
     """Return the lines with a hit that are warnings, log entries or quoted code."""
     noise = [re.compile(rule.pattern, re.ASCII) for rule in rules.values() if rule.proves == "noise"]
-    return {
-        line for line in {hit.line for hit in hits} if any(each.search(plain(lines[line].text)) for each in noise)
-    }
+    return {line for line in {hit.line for hit in hits} if any(each.search(plain(lines[line].text)) for each in noise)}
 
 
 def _votes(hits: Sequence[Hit], noisy: set[int], for_what: Role, rules: Mapping[str, Rule]) -> list[Vote]:
@@ -221,16 +224,18 @@ def _facts(evidence: Evidence, for_what: Role) -> list[Vote]:
     if evidence.timed_out:
         votes.append(Vote(Kind.TIMEOUT, 97))
     code = evidence.exit_code
-    name = evidence.signal.upper().removeprefix("SIG") or SIGNALS.get(-code if code and code < 0 else (code or 0) - 128, "")
+    name = evidence.signal.upper().removeprefix("SIG") or SIGNALS.get(
+        -code if code and code < 0 else (code or 0) - 128, ""
+    )
     if name in BY_SIGNAL:
         limited = any(re.match(r"(?:busybox\s+)?timeout\s", part) for part in _raw(evidence.command))
         kind = Kind.TIMEOUT if limited and name in {"KILL", "TERM"} else BY_SIGNAL[name]
         votes.append(Vote(kind, 88 if evidence.signal or name == "KILL" else 62))
-    if code in BY_EXIT:
+    if code is not None and code in BY_EXIT:
         votes.append(Vote(*BY_EXIT[code]))
     for part in (*programs(evidence.command), evidence.tool):
         kind_of = BY_PROGRAM_EXIT.get(part.split(" ")[0], {})
-        if code in kind_of:
+        if code is not None and code in kind_of:
             votes.append(Vote(kind_of[code], 50))
     if evidence.changed is False and evidence.end == "done_claimed":
         votes.append(Vote(Kind.NO_CHANGE, 98))
@@ -269,7 +274,7 @@ def _rank(place: int, vote: Vote) -> tuple[int, int, int]:
 
 
 def _refuted_claim(votes: list[Vote], hits: Sequence[Hit], rules: Mapping[str, Rule]) -> list[Vote]:
-    """A failed check after a claim of success is a claim refuted."""
+    """Call a failed check after a claim of success a claim refuted."""
     first = votes[0]
     claims = [hit.line for hit in hits if rules[hit.rule].proves == "claim"]
     if first.kind in CHECKS and first.hit and claims and min(claims) < first.hit.line:
@@ -289,16 +294,31 @@ def _told(votes: Sequence[Vote], lines: Sequence[Line], hits: Sequence[Hit], rul
     near = [each for each in hits if rules[each.rule].proves not in {"claim", "success"}]
     return Diagnosis(
         kind=first.kind,
-        confidence=round(min(first.weight, 99) / 100, 2),
+        confidence=_confidence(votes),
         message=one_line(shown.text, MESSAGE_CHARS) if shown else "",
         line=shown.number if shown else None,
         rule=hit.rule if hit else "",
         where=_places([hit, *near] if hit else near),
-        tests=tuple(dict.fromkeys(each.groups["test"] for each in near if "test" in each.groups))[:TESTS],
+        tests=_tests(near, rules),
         names=tuple((key, value) for key, value in groups.items() if key not in {"file", "line", "test", "resets"}),
         resets=next((each.groups["resets"] for each in near if "resets" in each.groups), ""),
         alternatives=tuple(others.items())[:OTHERS],
     )
+
+
+def _confidence(votes: Sequence[Vote]) -> float:
+    """Return how sure we are: what the text proves and what the facts prove are independent of one another."""
+    first = votes[0]
+    text = max((vote.weight for vote in votes if vote.kind is first.kind and vote.hit), default=0)
+    fact = max((vote.weight for vote in votes if vote.kind is first.kind and not vote.hit), default=0)
+    return round(min(1 - (1 - text / 100) * (1 - fact / 100), 0.99), 2)
+
+
+def _tests(hits: Sequence[Hit], rules: Mapping[str, Rule]) -> tuple[str, ...]:
+    """Return the failing tests in a runner's own words, or else as a mere shape of a line suggests."""
+    named = [hit for hit in hits if "test" in hit.groups]
+    sure = [hit for hit in named if rules[hit.rule].strength >= OWN_WORDS]
+    return tuple(dict.fromkeys(hit.groups["test"] for hit in sure or named))[:TESTS]
 
 
 def _places(hits: Sequence[Hit]) -> tuple[tuple[str, int | None], ...]:
@@ -314,4 +334,4 @@ def _last(lines: Sequence[Line]) -> Line | None:
     """Return the line to show where no rule fires: the last that is not blank, of stderr if there is any."""
     spoken = [line for line in lines if line.text.strip()]
     errors = [line for line in spoken if line.stream == "stderr"]
-    return (errors or spoken or [None])[-1]
+    return (errors or spoken)[-1] if spoken else None

@@ -102,7 +102,9 @@ LADDERS: Mapping[Kind, Ladder] = {
     ),
     Kind.AGENT_FAILED: _ANEW,
     Kind.AGENT_MISSING: (Rung("switch"),),
-    Kind.RESULT_UNREADABLE: (Rung("retry", 1, "Your result could not be read. Print it in the form that was asked for."),),
+    Kind.RESULT_UNREADABLE: (
+        Rung("retry", 1, "Your result could not be read. Print it in the form that was asked for."),
+    ),
     Kind.TASK_INCOMPLETE: (Rung("retry", 2, ENDED_EARLY), Rung("switch")),
     Kind.NO_CLAIM: (Rung("retry", 2, ENDED_EARLY),),
     Kind.NO_CHANGE: (Rung("retry", 1, CHANGED_NOTHING), Rung("switch", 1, CHANGED_NOTHING)),

@@ -57,7 +57,9 @@ def _duration(text: str, now: datetime, _zone: Zone) -> datetime | None:
 
 def _clock(text: str, now: datetime, zone: Zone) -> datetime | None:
     """Read "3pm", "18:00", "Dec 20 at 3pm (America/New_York)": the next such moment."""
-    found = re.search(r"(?:^|\s)(\d{1,2})(?::(\d\d))? ?([ap]m)?\b", re.sub(r"^\D+ \d{1,2},?(?= )", "", text), re.IGNORECASE)
+    found = re.search(
+        r"(?:^|\s)(\d{1,2})(?::(\d\d))? ?([ap]m)?\b", re.sub(r"^\D+ \d{1,2},?(?= )", "", text), re.IGNORECASE
+    )
     if not found or not (found[2] or found[3]):
         return None
     named = re.search(r"\(([\w/+-]+)\)|\b(UTC|GMT)\b", text)

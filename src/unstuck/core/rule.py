@@ -5,7 +5,7 @@ and no pattern may stall either, so a rule starts with a literal or an anchor an
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -83,7 +83,9 @@ def _refuse(pattern: str, tree: Any) -> None:
         raise BadPattern(f"it captures {unknown[0]!r}; known are {', '.join(sorted(GROUPS))}")
     flags = re.compile(pattern).flags & ~(re.UNICODE | re.IGNORECASE)
     if flags or "(?" in re.sub(r"^\(\?i\)|\(\?P<|\(\?:", "", pattern).replace(r"\(", ""):
-        raise BadPattern("it uses a flag or group that is not supported; known are (?i) at the start, (?:…) and (?P<…>…)")
+        raise BadPattern(
+            "it uses a flag or group that is not supported; known are (?i) at the start, (?:…) and (?P<…>…)"
+        )
     if re.search(r"\\[AZzBkKGpPXQECxuUN]", pattern.replace(r"\\", "")):
         raise BadPattern("it uses an escape that the engines do not share")
     if _ambiguous(tree, inside=False):
@@ -173,5 +175,10 @@ def _needles(tree: Iterable[tuple[Any, Any]]) -> tuple[str, ...]:
         elif name in {"MAX_REPEAT", "MIN_REPEAT"} and argument[0] >= 1:
             found.append(_needles(argument[2]))
     found.append((stretch,))
-    best = max(found, key=lambda texts: min((len(text) for text in texts), default=0))
+    best = max(found, key=_worth)
     return best if all(best) else ()
+
+
+def _worth(texts: tuple[str, ...]) -> float:
+    """Prefer long texts, and few: each is looked for."""
+    return min((len(text) for text in texts), default=0) / (1 + len(texts).bit_length() / 2)

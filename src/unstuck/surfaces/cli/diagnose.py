@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 import click
 
 from unstuck.core.evidence import Evidence
-from unstuck.core.seed_classifiers import seed_001, seed_002
+from unstuck.core.failure import KINDS, Kind
 from unstuck.errors import BadUsage
 from unstuck.judge import as_json, guidance, open_rulebook
 
@@ -29,7 +29,9 @@ CLASSIFIERS = ("unstuck", "seed-001", "seed-002")
 @click.option("--timed-out", is_flag=True, help="Its time limit was reached.")
 @click.option("--json", "as_object", is_flag=True, help="Print one JSON object.")
 @click.option("--jsonl", is_flag=True, help="Read one JSON object per line, print one per line.")
-@click.option("--classifier", type=click.Choice(CLASSIFIERS), default="unstuck", help="Ours, or a seed's word for word.")
+@click.option(
+    "--classifier", type=click.Choice(CLASSIFIERS), default="unstuck", help="Ours, or a seed's word for word."
+)
 def diagnose(
     *,
     file: str,
@@ -57,7 +59,7 @@ def diagnose(
             timed_out=timed_out,
         )
     answer = _judged(evidence, classifier)
-    click.echo(json.dumps(answer, ensure_ascii=False) if as_object else "\n".join(_told(answer, evidence, classifier)))
+    click.echo(json.dumps(answer, ensure_ascii=False) if as_object else "\n".join(_told(answer, classifier)))
 
 
 # --- reading ------------------------------------------------------------------------------------------------
@@ -69,7 +71,9 @@ def _opened(file: str) -> BinaryIO:
     try:
         return Path(file).open("rb")
     except OSError as error:
-        raise BadUsage(f"{file} cannot be read: {error.strerror}.", hint="Name a file, or - for standard input.") from error
+        raise BadUsage(
+            f"{file} cannot be read: {error.strerror}.", hint="Name a file, or - for standard input."
+        ) from error
 
 
 def _read(stream: BinaryIO) -> bytes:
@@ -100,7 +104,7 @@ def _answers(stream: BinaryIO, classifier: str) -> Iterator[dict[str, Any]]:
         try:
             record = json.loads(line)
             yield {"id": _id(record), **_judged(_evidence(record), classifier)}
-        except (ValueError, TypeError, RecursionError) as error:
+        except (ValueError, TypeError, RecursionError, BadUsage) as error:
             yield {"id": _id(record), "error": str(error)[:200] or type(error).__name__}
 
 
@@ -119,7 +123,13 @@ def _evidence(record: Any) -> Evidence:
     if code is not None and (not isinstance(code, int) or isinstance(code, bool)):
         raise TypeError("exit_code is not a whole number")
     return Evidence(
-        **texts, exit_code=code, signal=_signal(str(record.get("signal") or "")), timed_out=bool(record.get("timed_out"))
+        stdout=texts["stdout"],
+        stderr=texts["stderr"],
+        tool=texts["tool"],
+        command=texts["command"],
+        exit_code=code,
+        signal=_signal(str(record.get("signal") or "")),
+        timed_out=bool(record.get("timed_out")),
     )
 
 
@@ -138,15 +148,17 @@ def _signal(name: str) -> str:
 
 
 def _judged(evidence: Evidence, classifier: str) -> dict[str, Any]:
+    if classifier == "unstuck":
+        return as_json(open_rulebook().diagnose(evidence), evidence)
+    from unstuck.core.seed_classifiers import seed_001, seed_002  # noqa: PLC0415  # only on request
+
     if classifier == "seed-002":
         return {"schema": 1, "failed": True, "type": seed_002(f"{evidence.stdout}\n{evidence.stderr}")}
-    if classifier == "seed-001":
-        category, confidence = seed_001(evidence)
-        return {"schema": 1, "failed": True, "category": category, "confidence": round(confidence, 3)}
-    return as_json(open_rulebook().diagnose(evidence), evidence)
+    category, confidence = seed_001(evidence)
+    return {"schema": 1, "failed": True, "category": category, "confidence": round(confidence, 3)}
 
 
-def _told(answer: dict[str, Any], evidence: Evidence, classifier: str) -> Iterator[str]:
+def _told(answer: dict[str, Any], classifier: str) -> Iterator[str]:
     """Tell it to a person."""
     if classifier != "unstuck":
         yield str(answer.get("type") or answer.get("category"))
@@ -154,9 +166,8 @@ def _told(answer: dict[str, Any], evidence: Evidence, classifier: str) -> Iterat
     if not answer["failed"]:
         yield "It did what it should: nothing failed."
         return
-    found = open_rulebook().diagnose(evidence)
-    assert found is not None
-    yield f"{answer['kind']}: {found.facts.means} ({answer['confidence']:.0%} sure)"
+    kind = Kind(answer["kind"])
+    yield f"{kind}: {KINDS[kind].means} ({answer['confidence']:.0%} sure)"
     if answer["message"]:
         yield f"  line {answer['line']}: {answer['message']}"
     for place in answer["where"][:3]:
@@ -169,4 +180,4 @@ def _told(answer: dict[str, Any], evidence: Evidence, classifier: str) -> Iterat
     yield f"  blame: {answer['blame']}; {again}"
     words = (answer["type"], answer["category"] or "-", answer["phase_type"] or "-")
     yield "  in the seeds' words: " + ", ".join(words)
-    yield f"  {' '.join(guidance(found).split())}"
+    yield f"  {' '.join(guidance(kind).split())}"
