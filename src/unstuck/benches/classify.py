@@ -105,7 +105,8 @@ def read_cases(path: Path) -> list[Case]:
         return [_case(number, record) for number, record in enumerate(records, 1)]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise BadUsage(
-            f"{path} cannot be read as labelled cases: {error!r}.", hint="See docs/reference/bench.md."
+            f"{path} cannot be read as labelled cases: {error!r}.",
+            hint="Each line is one record with labels A, B and C.",
         ) from error
 
 

@@ -142,7 +142,7 @@ def diagnose(
     if evidence.exit_code != 0:
         votes += _facts(evidence, for_what)
     else:
-        votes = [vote for vote in votes if vote.hit is None or rules[vote.hit.rule].zero] + _facts(evidence, "")
+        votes = [vote for vote in votes if _despite_zero(vote, evidence, rules)] + _facts(evidence, "")
     ranked = sorted(enumerate(votes), key=lambda vote: _rank(vote[0], vote[1]))
     chosen = [vote for _, vote in ranked] or [Vote(Kind.UNKNOWN, 30)]
     return _told(_refuted_claim(chosen, found, rules), lines, found, rules)
@@ -256,12 +256,20 @@ def _succeeded(evidence: Evidence, hits: Sequence[Hit], votes: Sequence[Vote], r
         return False
     heaviest = max((vote.weight for vote in votes), default=0)
     if evidence.exit_code == 0:
-        return not any(vote.hit and rules[vote.hit.rule].zero and vote.weight > NOISE for vote in votes)
+        return not any(_despite_zero(vote, evidence, rules) for vote in votes)
     if evidence.exit_code is None:
         succeeded = [hit.line for hit in hits if rules[hit.rule].proves == "success"]
         failed = [vote.hit.line for vote in votes if vote.hit and vote.weight >= TEXT_ALONE]
         return heaviest < TEXT_ALONE or bool(succeeded and max(succeeded) > max(failed) and heaviest < 90)  # noqa: PLR2004
     return heaviest < TEXT_ALONE and answers(evidence) and not evidence.stderr.strip()
+
+
+def _despite_zero(vote: Vote, evidence: Evidence, rules: Mapping[str, Rule]) -> bool:
+    """Whether this proves a failure though the exit code is 0: of a later command, or of a client that did its part."""
+    if vote.hit is None or vote.weight <= NOISE:
+        return False
+    masked = len(programs(evidence.command)) > 1 and evidence.stderr.strip() and not evidence.stdout.strip()
+    return rules[vote.hit.rule].zero or bool(masked and vote.weight >= OWN_WORDS and vote.kind not in CHECKS)
 
 
 # --- the choice -----------------------------------------------------------------------------------------
