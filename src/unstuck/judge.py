@@ -73,10 +73,13 @@ def fast_scanner(rules: Sequence[Rule]) -> "Scanner":
     return Re2Scanner(rules)
 
 
-@lru_cache(maxsize=8)
 def open_rulebook(cwd: Path | None = None) -> Rulebook:
     """Return our own rules, and the user's where there are some; theirs win over ours of the same id."""
-    own = user_file((cwd or Path.cwd()).absolute())
+    return _rulebook(user_file((cwd or Path.cwd()).absolute()))
+
+
+@lru_cache(maxsize=8)
+def _rulebook(own: Path | None) -> Rulebook:
     theirs = read_rules(own) if own else ()
     taken = {rule.id for rule in theirs}
     return Rulebook((*theirs, *(rule for rule in catalog_rules() if rule.id not in taken)), foreign=bool(theirs))
