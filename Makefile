@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 WORKERS ?= auto
 
-.PHONY: demo test lint types unit format bench clean
+.PHONY: demo test lint types unit format bench rules clean
 
 demo: $(READY)
 	$(BIN)/unstuck demo
@@ -26,6 +26,10 @@ unit: $(READY)
 format: $(READY)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+# The rules that a diagnosis loads are compiled from the TOML files of the catalogue.
+rules: $(READY)
+	$(BIN)/python -m unstuck.adapters.rule_files
 
 bench: $(READY)
 	$(BIN)/unstuck bench

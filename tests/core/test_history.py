@@ -129,20 +129,25 @@ def test_waiting_charges_nothing() -> None:
     assert history(state, "1.1", ("a",), now=9.0).attempts == 0
 
 
-def test_one_failure_in_many_tasks_is_one_problem() -> None:
-    facts = [
-        fact
-        for number in range(1, MANY + 1)
-        for fact in attempt(1, "", f"t{number}", task=f"1.{number}", signature="s")
+def in_many_tasks(kind: Kind) -> RunState:
+    tries = [
+        attempt(1, "", f"t{number}", task=f"1.{number}", kind=kind, signature="s") for number in range(1, MANY + 1)
     ]
-    state = run(*facts)
-    last = f"1.{MANY}"
+    return run(*(fact for one in tries for fact in one))
+
+
+def test_one_fault_in_many_tasks_is_one_problem() -> None:
+    state, last = in_many_tasks(Kind.COMMAND_NOT_FOUND), f"1.{MANY}"
     past = history(state, last, ("a",), now=20.0)
     assert past.systemic == ("1.1", "1.2", "1.3")
     decision = decide(state.tasks[last].current.failure, past, profile("adaptive"))
     assert isinstance(decision.action, Halt)
     assert "one problem" in decision.action.question
     assert not history(state, last, ("a",), now=20.0 + 2 * WINDOW_SECONDS).systemic
+
+
+def test_the_same_words_from_checks_of_many_tasks_are_many_problems() -> None:
+    assert not history(in_many_tasks(Kind.TEST_FAILED), f"1.{MANY}", ("a",), now=20.0).systemic
 
 
 def test_a_landed_commit_is_a_green_base() -> None:

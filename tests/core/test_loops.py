@@ -6,7 +6,7 @@ iterations, a completed task and interactive questions are the policy's and the 
 """
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from unstuck.core.loops import (
@@ -328,6 +328,7 @@ FOOTPRINTS = st.builds(
 
 
 @given(FOOTPRINTS, st.lists(FOOTPRINTS, max_size=6))
+@settings(deadline=None)
 def test_any_history_can_be_judged(current: Footprint, earlier: list[Footprint]) -> None:
     for signal in signals(current, earlier):
         assert signal.sentence.startswith(f"Attempt {current.attempt} ")
@@ -335,6 +336,7 @@ def test_any_history_can_be_judged(current: Footprint, earlier: list[Footprint])
 
 
 @given(st.text(), st.text())
+@settings(deadline=None)
 def test_likeness_is_symmetric_and_bounded(a: str, b: str) -> None:
     assert similar(a, b) == similar(b, a)
     assert 0 <= similar(a, b) <= jaccard(a, b) <= 1

@@ -3,7 +3,7 @@
 import time
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from unstuck.core.recurring import Issue, key, likeness, recurring, tally
@@ -61,16 +61,17 @@ def test_the_most_common_issue_comes_first() -> None:
 
 
 def test_long_titles_take_no_time() -> None:
-    began = time.monotonic()
+    began = time.process_time()
     issue = Issue(title="ab" * 100_000, file="c" * 100_000)
     assert recurring([issue], [[Issue(title="ba" * 100_000)], [issue], [issue]])
-    assert time.monotonic() - began < 5
+    assert time.process_time() - began < 5
 
 
 ISSUES = st.builds(Issue, title=st.text(max_size=20), file=st.text(max_size=10), line=st.none() | st.integers())
 
 
 @given(st.lists(ISSUES, max_size=4), st.lists(st.lists(ISSUES, max_size=3), max_size=4))
+@settings(deadline=None)
 def test_a_recurring_issue_is_one_of_the_current_ones(current: list[Issue], earlier: list[list[Issue]]) -> None:
     for one in recurring(current, earlier):
         assert one.issue in current

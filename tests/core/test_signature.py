@@ -68,6 +68,16 @@ SAME = [
         id="temporary object",
     ),
     pytest.param(
+        "OSError: no such file: '/tmp/tmp8x_k2q0z/till.db' in /tmp/tmp.Qw3rTy7UiO",
+        "OSError: no such file: '/var/tmp/tmpab3d5f7h/till.db' in /tmp/tmp.ZzYyXx1122",
+        id="temporary folders",
+    ),
+    pytest.param(
+        "error: Command '['gcc', '-I/home/ann/.venv/include', 'fast.c']' failed",
+        "error: Command '['gcc', '-I/opt/ci/env/include', 'fast.c']' failed",
+        id="path of an option",
+    ),
+    pytest.param(
         "fatal: bad object 1f0c9a7d3b", "fatal: bad object 90aa17bc22d7e6f08812ab3490ffee0012345678", id="commit"
     ),
     pytest.param(
@@ -98,6 +108,7 @@ DIFFERENT = [
     pytest.param("FAILED tests/a.py::test_x", "FAILED tests/b.py::test_x", id="file of a test"),
     pytest.param("FAILED tests/a.py::test_x[1]", "FAILED tests/a.py::test_x[2]", id="parameter of a test"),
     pytest.param("src/a/index.js:1:1: error: no semicolon", "src/b/index.js:1:1: error: no semicolon", id="file"),
+    pytest.param("/tmp/w/cart2.py:1: error: no", "/tmp/w/cart3.py:1: error: no", id="numbered files under /tmp"),
     pytest.param("No matching distribution for x==1.2.3", "No matching distribution for x==1.3.0", id="version"),
     pytest.param("a.py:1:1: F401 `os` unused", "a.py:1:1: F401 `re` unused", id="linter without the word error"),
     pytest.param("Der Zugriff wurde verweigert: kasse", "Die Datei fehlt: kasse", id="another language"),
@@ -152,11 +163,11 @@ def test_a_syntax_error_is_known_by_its_file() -> None:
 
 def test_the_decisive_line_is_found_in_the_middle_of_ten_megabytes_in_seconds() -> None:
     chatter = "\n".join(f"[{n}] step {n} of many, all is well with /srv/shop/{n}.txt" for n in range(90_000))
-    began = time.monotonic()
+    began = time.process_time()
     assert normal(f"{chatter}\nOSError: the till is shut\n{chatter}") == "OSError: the till is shut"
     assert normal("error " * 1_500_000)
     assert normal(" " * 9_000_000 + "Error: x") == "Error: x"
-    assert time.monotonic() - began < 20
+    assert time.process_time() - began < 20
 
 
 @pytest.mark.parametrize(
@@ -181,9 +192,9 @@ def test_the_decisive_line_is_found_in_the_middle_of_ten_megabytes_in_seconds() 
     ],
 )
 def test_no_line_takes_long(piece: str) -> None:
-    began = time.monotonic()
+    began = time.process_time()
     signature(f"error: {piece * 100_000}\n" * 3 + f"FAILED x::{piece * 100_000}")
-    assert time.monotonic() - began < 3
+    assert time.process_time() - began < 3
 
 
 def test_terminal_text_becomes_plain() -> None:
@@ -217,6 +228,7 @@ def run_of_one_failure(draw: st.DrawFn) -> str:
 
 
 @given(run_of_one_failure(), run_of_one_failure())
+@settings(deadline=None)
 def test_noise_never_changes_a_signature(one: str, other: str) -> None:
     assert normal(one) == normal(other)
 
@@ -225,6 +237,7 @@ ERRORS = st.sampled_from(["ValueError", "KeyError", "OSError", "TimeoutError", "
 
 
 @given(ERRORS, ERRORS, NAMES, NAMES, NAMES, NAMES)
+@settings(deadline=None)
 def test_class_test_and_module_are_the_failure(
     error: str, other_error: str, test: str, other_test: str, module: str, other_module: str
 ) -> None:
@@ -246,12 +259,12 @@ PIECES = st.sampled_from(
 
 
 @given(st.text() | run_of_one_failure() | st.lists(PIECES, max_size=14).map("".join))
-@settings(max_examples=300)
+@settings(max_examples=300, deadline=None)
 def test_a_normal_form_is_its_own_normal_form(text: str) -> None:
     assert normal(normal(text)) == normal(text)
 
 
 @given(st.binary().map(lambda raw: raw.decode(errors="surrogateescape")), st.lists(st.text()))
-@settings(max_examples=300)
+@settings(max_examples=300, deadline=None)
 def test_any_text_has_a_signature(text: str, tests: list[str]) -> None:
     assert signature(text, tests=tests) == signature(text, tests=tests)

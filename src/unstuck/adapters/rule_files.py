@@ -1,16 +1,14 @@
 """Read classification rules: the catalogue's in their compiled form, a user's own from TOML in the same shape."""
 
-import difflib
 import json
 import re
-import tomllib
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
 from unstuck.core.failure import Kind
-from unstuck.core.rule import MARKS, BadPattern, Rule, needles
+from unstuck.core.rule import MARKS, MAX_COST, BadPattern, Rule, cost, needles
 from unstuck.errors import BadUsage
 
 CATALOG = Path(__file__).parents[1] / "catalog"
@@ -54,8 +52,10 @@ def user_file(cwd: Path) -> Path | None:
     return None
 
 
-def read_rules(path: Path) -> tuple[Rule, ...]:
+def read_rules(path: Path, *, trusted: bool = False) -> tuple[Rule, ...]:
     """Read one file of rules; a bad one is refused by file, line and reason."""
+    import tomllib  # noqa: PLC0415  # most diagnoses need no TOML
+
     try:
         text = path.read_text(encoding="utf-8")
         rows = tomllib.loads(text).get("rule", [])
@@ -68,13 +68,16 @@ def read_rules(path: Path) -> tuple[Rule, ...]:
         raise _refused(path, 1, "`rule` must be a list of tables, each written as [[rule]]")
     starts = _starts(text)
     return tuple(
-        _from_toml(path, text, row, starts[place] if place < len(starts) else 1) for place, row in enumerate(rows)
+        _from_toml(path, text, row, starts[place] if place < len(starts) else 1, trusted=trusted)
+        for place, row in enumerate(rows)
     )
 
 
 def compile_catalog() -> str:
     """Return the text of the compiled form."""
-    rules = [rule for path in sorted((CATALOG / "rules").glob("*.toml")) for rule in read_rules(path)]
+    import tomllib  # noqa: PLC0415  # as above
+
+    rules = [rule for path in sorted((CATALOG / "rules").glob("*.toml")) for rule in read_rules(path, trusted=True)]
     seen: set[str] = set()
     for rule in rules:
         assert rule.id not in seen, f"two rules are called {rule.id}"
@@ -95,13 +98,13 @@ def write_compiled() -> None:
 DEFAULTS = {field.name: field.default for field in fields(Rule)}
 
 
-def _from_toml(path: Path, text: str, row: dict[str, Any], start: int) -> Rule:
+def _from_toml(path: Path, text: str, row: dict[str, Any], start: int, *, trusted: bool) -> Rule:
     def line(key: str) -> int:
         return _line(text, start, key)
 
     for key in row:
         if key not in KEYS:
-            near = difflib.get_close_matches(key, KEYS, n=1)
+            near = _near(key, KEYS)
             raise _refused(
                 path, line(key), f"there is no key {key!r}" + (f"; did you mean {near[0]!r}?" if near else "")
             )
@@ -114,6 +117,10 @@ def _from_toml(path: Path, text: str, row: dict[str, Any], start: int) -> Rule:
         found = needles(row["pattern"])
     except BadPattern as error:
         raise _refused(path, line("pattern"), f"the pattern is not supported: {error}") from error
+    if not trusted and cost(row["pattern"]) > MAX_COST:
+        raise _refused(
+            path, line("pattern"), "the pattern's repeats can take very long together; bound them, as in \\S{1,40}"
+        )
     try:
         re.compile(row.get("command", ""))
     except re.error as error:
@@ -144,8 +151,8 @@ def _proves(path: Path, row: dict[str, Any], line: int) -> Any:
             raise _refused(path, line, f"there is no mark {row['mark']!r}; known are {', '.join(MARKS)}")
         return row["mark"]
     if row["kind"] not in set(Kind):
-        near = difflib.get_close_matches(str(row["kind"]), list(Kind), n=1)
-        more = f"; did you mean {near[0].value!r}?" if near else ""
+        near = _near(str(row["kind"]), [str(kind) for kind in Kind])
+        more = f"; did you mean {near[0]!r}?" if near else ""
         raise _refused(path, line, f"there is no kind {row['kind']!r}{more}")
     return Kind(row["kind"])
 
@@ -185,6 +192,12 @@ def _line(text: str, start: int, key: str) -> int:
     return next(
         (number for number, line in lines if re.search(rf"(?:^|[\s{{,])[\"']?{re.escape(key)}[\"']?\s*=", line)), start
     )
+
+
+def _near(word: str, known: Sequence[str]) -> list[str]:
+    from difflib import get_close_matches  # noqa: PLC0415  # only for a mistake
+
+    return get_close_matches(word, known, n=1)
 
 
 def _refused(path: Path, line: int, why: str) -> BadUsage:

@@ -3,13 +3,14 @@
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from unstuck.core.evidence import Hit
 from unstuck.core.hits import bounded
 from unstuck.core.rule import Rule
 
 BLOCK = 1 << 18
+SMALL = 1 << 14
 
 
 class ReScanner:
@@ -27,13 +28,14 @@ class ReScanner:
         text = "\n".join(lines)
         lower = text.lower()
         starts: list[int] = []
+        words = _words(lower) if len(text) > SMALL else ""
         for index, rule in enumerate(self._rules):
             where = lower if rule.ignores_case else text
-            needles = [needle for needle in rule.needles if needle in where]
+            needles = [needle for needle in rule.needles if _perhaps(needle, words) and needle in where]
             if rule.needles and not needles:
                 continue
             if len(lower) != len(text) or not needles:
-                candidates = range(len(lines))
+                candidates = list(range(len(lines)))
             else:
                 starts = starts or _starts(lines)
                 candidates = sorted({line for needle in needles for line in _lines_with(needle, where, starts)})
@@ -55,6 +57,26 @@ def _blocks(lines: Sequence[str]) -> Iterator[tuple[int, Sequence[str]]]:
             start, size = index + 1, 0
     if start < len(lines):
         yield start, lines[start:]
+
+
+def _words(lower: str) -> str:
+    """Return every different word of a long text once, numbers as 0: a fraction of it, in which most needles are missed."""
+    return " ".join(set(_numbers().sub("0", lower).split()))
+
+
+def _perhaps(needle: str, words: str) -> bool:
+    """Whether every part of the needle is part of some word."""
+    return not words or all(part in words for part in _parts(needle))
+
+
+@cache
+def _parts(needle: str) -> tuple[str, ...]:
+    return tuple(_numbers().sub("0", needle.lower()).split())
+
+
+@lru_cache(maxsize=1)
+def _numbers() -> re.Pattern[str]:
+    return re.compile(r"\d+", re.ASCII)
 
 
 def _starts(lines: Sequence[str]) -> list[int]:

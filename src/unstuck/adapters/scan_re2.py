@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
-import re2
+import re2  # type: ignore[import-untyped]  # it ships no types
 
 from unstuck.core.evidence import Hit
 from unstuck.core.hits import bounded

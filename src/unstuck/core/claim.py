@@ -159,7 +159,7 @@ def _spoken(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
     """Yield the agent's own lines: no code and no quotation."""
     fence = ""
     for at, line in enumerate(lines):
-        mark = re.match(_FENCE, line)
+        mark = re.match(_FENCE, line) if "```" in line or "~~~" in line else None
         if mark and not fence:
             fence = mark[0].strip()
         elif mark and line.strip().startswith(fence) and not line.strip().strip("`~"):
@@ -169,10 +169,10 @@ def _spoken(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
 
 
 def _approach(lines: Sequence[str]) -> str:
-    for label in ("APPROACH", r"[-*]?\s*\**Attempted fix"):
-        shape = re.compile(rf"[\s*_#>]{{0,20}}{label}\**:\**\s*(\S.*)")
+    for label in ("APPROACH", "Attempted fix"):
+        shape = re.compile(rf"[\s*_#>-]{{0,20}}{label}\**:\**\s*(\S.*)")
         for line in reversed(lines):
-            if found := shape.match(line[:LONGEST_LINE]):
+            if label in line and (found := shape.match(line[:LONGEST_LINE])):
                 return found[1].strip().removesuffix("**").strip()[:APPROACH_CHARS]
     return ""
 

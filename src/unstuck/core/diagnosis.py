@@ -21,8 +21,8 @@ NOISE = 20
 TEXT_ALONE = 45
 """Without an exit code a text must prove at least this much to be called a failure."""
 ROLE_WEIGHT = 42
-FOUND, SURE, VERDICT = 44, 95, 25
-"""A place in a file is at least the first; nothing outweighs the second; a verdict of a test command gains the third."""
+FOUND, ERROR_FOUND, OWN_WORDS, SURE, VERDICT = 44, 55, 80, 95, 25
+"""The least weight of a place in a file, of an error there, of a tool's own words; what nothing outweighs; what a test's verdict gains."""
 PLACES, TESTS, OTHERS = 20, 50, 3
 
 BY_ROLE: Mapping[Role, Kind] = {
@@ -142,7 +142,7 @@ def diagnose(
     if evidence.exit_code != 0:
         votes += _facts(evidence, for_what)
     else:
-        votes = [vote for vote in votes if vote.hit is None or rules[vote.hit.rule].zero] + _facts(evidence, "")
+        votes = [vote for vote in votes if _despite_zero(vote, evidence, rules)] + _facts(evidence, "")
     ranked = sorted(enumerate(votes), key=lambda vote: _rank(vote[0], vote[1]))
     chosen = [vote for _, vote in ranked] or [Vote(Kind.UNKNOWN, 30)]
     return _told(_refuted_claim(chosen, found, rules), lines, found, rules)
@@ -188,6 +188,8 @@ def _votes(hits: Sequence[Hit], noisy: set[int], for_what: Role, rules: Mapping[
         if kind is None or (unloaded and kind in TESTED):
             continue
         weight = rule.strength
+        if for_what == "test" and rule.proves == "finding" and weight < ERROR_FOUND:
+            weight = NOISE  # a failing test names its place, too
         if for_what == "test" and kind in TESTED:
             weight = min(weight + VERDICT, max(weight, SURE))
         if hit.line in findings and rule.proves != "finding" and kind not in ABOUT_CODE and rule.strength < SURE:
@@ -206,7 +208,8 @@ def _kind(rule: Rule, for_what: Role, *, about_code: bool) -> Kind | None:
         return Kind.BUILD_BROKEN
     if not isinstance(rule.proves, Kind):
         return None
-    if rule.proves is Kind.CHECK_FAILED and for_what in {"test", "lint", "types", "format"}:
+    vague = rule.proves is Kind.CHECK_FAILED or (rule.proves is Kind.TEST_FAILED and rule.strength < OWN_WORDS)
+    if vague and for_what in {"test", "lint", "types", "format"}:
         return BY_ROLE[for_what]
     if rule.proves is Kind.FILE_NOT_FOUND and about_code and for_what == "build":
         return Kind.MODULE_MISSING
@@ -228,11 +231,11 @@ def _facts(evidence: Evidence, for_what: Role) -> list[Vote]:
         limited = any(re.match(r"(?:busybox\s+)?timeout\s", part) for part in _raw(evidence.command))
         kind = Kind.TIMEOUT if limited and name in {"KILL", "TERM"} else BY_SIGNAL[name]
         votes.append(Vote(kind, 88 if evidence.signal or name == "KILL" else 62))
-    if code in BY_EXIT:
+    if code is not None and code in BY_EXIT:
         votes.append(Vote(*BY_EXIT[code]))
     for part in (*programs(evidence.command), evidence.tool):
         kind_of = BY_PROGRAM_EXIT.get(part.split(" ")[0], {})
-        if code in kind_of:
+        if code is not None and code in kind_of:
             votes.append(Vote(kind_of[code], 50))
     if evidence.changed is False and evidence.end == "done_claimed":
         votes.append(Vote(Kind.NO_CHANGE, 98))
@@ -253,12 +256,20 @@ def _succeeded(evidence: Evidence, hits: Sequence[Hit], votes: Sequence[Vote], r
         return False
     heaviest = max((vote.weight for vote in votes), default=0)
     if evidence.exit_code == 0:
-        return not any(vote.hit and rules[vote.hit.rule].zero and vote.weight > NOISE for vote in votes)
+        return not any(_despite_zero(vote, evidence, rules) for vote in votes)
     if evidence.exit_code is None:
         succeeded = [hit.line for hit in hits if rules[hit.rule].proves == "success"]
         failed = [vote.hit.line for vote in votes if vote.hit and vote.weight >= TEXT_ALONE]
         return heaviest < TEXT_ALONE or bool(succeeded and max(succeeded) > max(failed) and heaviest < 90)  # noqa: PLR2004
     return heaviest < TEXT_ALONE and answers(evidence) and not evidence.stderr.strip()
+
+
+def _despite_zero(vote: Vote, evidence: Evidence, rules: Mapping[str, Rule]) -> bool:
+    """Whether this proves a failure though the exit code is 0: of a later command, or of a client that did its part."""
+    if vote.hit is None or vote.weight <= NOISE:
+        return False
+    masked = len(programs(evidence.command)) > 1 and evidence.stderr.strip() and not evidence.stdout.strip()
+    return rules[vote.hit.rule].zero or bool(masked and vote.weight >= OWN_WORDS and vote.kind not in CHECKS)
 
 
 # --- the choice -----------------------------------------------------------------------------------------
@@ -271,7 +282,7 @@ def _rank(place: int, vote: Vote) -> tuple[int, int, int]:
 
 
 def _refuted_claim(votes: list[Vote], hits: Sequence[Hit], rules: Mapping[str, Rule]) -> list[Vote]:
-    """A failed check after a claim of success is a claim refuted."""
+    """Call a failed check after a claim of success a claim refuted."""
     first = votes[0]
     claims = [hit.line for hit in hits if rules[hit.rule].proves == "claim"]
     if first.kind in CHECKS and first.hit and claims and min(claims) < first.hit.line:
@@ -291,16 +302,31 @@ def _told(votes: Sequence[Vote], lines: Sequence[Line], hits: Sequence[Hit], rul
     near = [each for each in hits if rules[each.rule].proves not in {"claim", "success"}]
     return Diagnosis(
         kind=first.kind,
-        confidence=round(min(first.weight, 99) / 100, 2),
+        confidence=_confidence(votes),
         message=one_line(shown.text, MESSAGE_CHARS) if shown else "",
         line=shown.number if shown else None,
         rule=hit.rule if hit else "",
         where=_places([hit, *near] if hit else near),
-        tests=tuple(dict.fromkeys(each.groups["test"] for each in near if "test" in each.groups))[:TESTS],
+        tests=_tests(near, rules),
         names=tuple((key, value) for key, value in groups.items() if key not in {"file", "line", "test", "resets"}),
         resets=next((each.groups["resets"] for each in near if "resets" in each.groups), ""),
         alternatives=tuple(others.items())[:OTHERS],
     )
+
+
+def _confidence(votes: Sequence[Vote]) -> float:
+    """Return how sure we are: what the text proves and what the facts prove are independent of one another."""
+    first = votes[0]
+    text = max((vote.weight for vote in votes if vote.kind is first.kind and vote.hit), default=0)
+    fact = max((vote.weight for vote in votes if vote.kind is first.kind and not vote.hit), default=0)
+    return round(min(1 - (1 - text / 100) * (1 - fact / 100), 0.99), 2)
+
+
+def _tests(hits: Sequence[Hit], rules: Mapping[str, Rule]) -> tuple[str, ...]:
+    """Return the failing tests in a runner's own words, or else as a mere shape of a line suggests."""
+    named = [hit for hit in hits if "test" in hit.groups]
+    sure = [hit for hit in named if rules[hit.rule].strength >= OWN_WORDS]
+    return tuple(dict.fromkeys(hit.groups["test"] for hit in sure or named))[:TESTS]
 
 
 def _places(hits: Sequence[Hit]) -> tuple[tuple[str, int | None], ...]:
@@ -316,4 +342,4 @@ def _last(lines: Sequence[Line]) -> Line | None:
     """Return the line to show where no rule fires: the last that is not blank, of stderr if there is any."""
     spoken = [line for line in lines if line.text.strip()]
     errors = [line for line in spoken if line.stream == "stderr"]
-    return (errors or spoken or [None])[-1]
+    return (errors or spoken)[-1] if spoken else None

@@ -1,9 +1,10 @@
 """What is known about a command that ended, before anybody judges it."""
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from unstuck.core.plan import CheckKind
+if TYPE_CHECKING:
+    from unstuck.core.plan import CheckKind
 
 KilledBy = Literal["", "us", "other"]
 
@@ -21,7 +22,7 @@ class Evidence:
     killed_by: KilledBy = ""
     tool: str = ""
     command: str = ""
-    check: CheckKind | None = None
+    check: "CheckKind | None" = None
     """Which of our checks it was."""
     end: str = ""
     """The agent's own typed end reason, e.g. ``rate_limited``."""

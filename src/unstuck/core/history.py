@@ -65,10 +65,13 @@ def footprint(attempt: AttemptState) -> Footprint:
 
 
 def _systemic(state: RunState, name: str, now: float) -> tuple[str, ...]:
-    """List the tasks that failed with this task's signature within the window, if they are many."""
-    attempt = state.tasks[name].current if state.tasks[name].attempts else None
-    signature = attempt.failure.signature if attempt and attempt.failure else ""
-    if not signature:
+    """List the tasks that failed with this task's signature within the window, if they are many.
+
+    Only what is not the agent's own doing: three tasks whose checks all say `AssertionError` are three problems.
+    """
+    failure = state.tasks[name].current.failure if state.tasks[name].attempts else None
+    if failure is None or failure.charged or not failure.signature:
         return ()
+    signature = failure.signature
     alike = tuple(task for task, at in state.signatures.get(signature, {}).items() if now - at <= WINDOW_SECONDS)
     return alike if len(alike) >= MANY else ()

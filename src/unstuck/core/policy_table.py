@@ -24,9 +24,8 @@ def _section(policy: Policy) -> str:
         "",
         policy.about,
         "",
-        f"Decides by {policy.view}; charges {charges}; `on_stuck` is {policy.on_stuck}. At most {limits.attempts} charged attempts, "
-        f"{limits.sessions} sessions an attempt, {limits.rollbacks} rollbacks. However a task fails, a person is asked after "
-        f"{most_decisions(policy)} decisions at the latest.",
+        f"Decides by {policy.view}; charges {charges}; `on_stuck` is {policy.on_stuck}. At most {limits.attempts} charged attempts, {limits.sessions} sessions an attempt, {limits.rollbacks} rollbacks.",
+        f"However a task fails, a person is asked after {most_decisions(policy)} decisions at the latest.",
         "",
         f"| {policy.view} | ladder |",
         "|---|---|",

@@ -30,16 +30,16 @@ SUBCOMMANDS: Sequence[tuple[Role, str]] = (
     ("types", r"^(?:ty|astro|glint|deno|gleam)\s+check\b|^mix\s+dialyzer\b|^tsc\b.*--no[eE]mit\b"),
     ("types", r"^(?:npm|yarn|pnpm|bun|make|poe|task|hatch|just)\s.*(?:type-?check|\btypes\b|\btsc\b)"),
     ("lint", r"^(?:biome|rome)\s+(?:check|ci|lint)\b|^cargo\s+(?:\+\S+\s+)?(?:clippy|deny|audit|machete|udeps)\b|^go\s+vet\b"),
-    ("lint", r"^(?:npm|yarn|pnpm)\s+audit\b|^mix\s+credo\b|^(?:dart|flutter)\s+analyze\b|^\S+\s+(?:run\s+)?[\w:]*lint\b"),
+    ("lint", r"^(?:npm|yarn|pnpm)\s+audit\b|^mix\s+credo\b|^(?:dart|flutter)\s+analyze\b|^\S+\s+(?:run\s+)?[\w:]*lint(?=[\s:]|$)"),
     ("lint", r"^(?:mvnw?|gradlew?)\s.*(?:checkstyle|pmd|spotbugs|detekt|ktlint|lint)"),
-    ("test", r"^\S+\s+(?:-\S+\s+)*(?:run\s+|exec\s+)?(?:test|tests|spec|eunit|ct|runtest|doctest|vitest|jest|e2e)\b"),
+    ("test", r"^\S+\s+(?:-\S+\s+)*(?:run\s+|exec\s+)?(?:test|tests|spec|eunit|ct|runtest|doctest|vitest|jest|e2e)(?=[\s:]|$)"),
     ("test", r"^(?:mvnw?|gradlew?|sbt|lein|bazel|bazelisk|xcodebuild|dotnet|swift|mill|ant)\s.*\b(?:\w*[tT]est\w*|verify|check)\b"),
     ("test", r"^(?:npm|yarn|pnpm|bun|rake|make|just|task)\s.*\b(?:test\S*|spec)\b|^make\s+check\b|^(?:run[_-]?tests?|test)\.(?:sh|py)\b"),
-    ("install", r"^(?:pip[\d.]*|uv|poetry|pdm|conda|mamba|npm|pnpm|yarn|bun|gem|bundle|composer|cargo|go|apt|apt-get|dnf|yum|apk|pacman"
+    ("install", (r"^(?:pip[\d.]*|uv|poetry|pdm|conda|mamba|npm|pnpm|yarn|bun|gem|bundle|composer|cargo|go|apt|apt-get|dnf|yum|apk|pacman"
                 r"|zypper|brew|nuget|dotnet|cpan|cpanm|luarocks|mix|rebar3|cabal|stack|opam|nimble|shards|pub|flutter|dart)\s+(?:\S+\s+)?"
-                r"(?:install|i|ci|add|sync|get|restore|require|update|upgrade|download|fetch|deps\.get|mod|lock|-S)\b"),
-    ("build", r"^(?:dotnet|swift|zig|mix|cargo|go|flutter|dart|docker|podman|nix|npm|yarn|pnpm|bun|gleam|forge|hugo|stack|cabal)"
-              r"\s+(?:run\s+)?(?:build|publish|compile|run|check|c|install)\b|^node\s+--check\b|^(?:ruby|perl)\s+-\w*c\b|^php\s+-l\b|^(?:ba|z|da)?sh\s+-n\b"),
+                r"(?:install|i|ci|add|sync|get|restore|require|update|upgrade|download|fetch|deps\.get|mod|lock|-S)\b")),
+    ("build", (r"^(?:dotnet|swift|zig|mix|cargo|go|flutter|dart|docker|podman|nix|npm|yarn|pnpm|bun|gleam|forge|hugo|stack|cabal)"
+              r"\s+(?:run\s+)?(?:build|publish|compile|run|check|c|install)\b|^node\s+--check\b|^(?:ruby|perl)\s+-\w*c\b|^php\s+-l\b|^(?:ba|z|da)?sh\s+-n\b")),
 )  # fmt: skip
 """Where a program has many uses; the first that fits counts, before the names below."""
 
@@ -70,6 +70,42 @@ PROGRAMS: Mapping[Role, str] = {
         maturin build py_compile compileall cython nuitka rpmbuild makepkg nix-build odin hare tinygo solc hardhat scarb nim
         tsx ts-node""",
 }  # fmt: skip
+
+IDLE = frozenset(
+    [
+        "cat",
+        "ls",
+        "cd",
+        "rm",
+        "mkdir",
+        "rmdir",
+        "cp",
+        "mv",
+        "ln",
+        "echo",
+        "printf",
+        "head",
+        "tail",
+        "less",
+        "more",
+        "touch",
+        "chmod",
+        "chown",
+        "tee",
+        "source",
+        ".",
+        "export",
+        "test",
+        "[",
+        "true",
+        "false",
+        "sleep",
+        "wc",
+        "sort",
+        "pwd",
+    ]
+)
+"""Programs whose arguments say nothing about what they are for."""
 
 ANSWERS: Sequence[tuple[str, tuple[int, ...]]] = (
     (r"^(?:[efz]?grep|rg|ag|ack|git\s+(?:\S+\s+)*grep)\b", (1,)),
@@ -126,7 +162,7 @@ def answers(evidence: Evidence) -> bool:
 
 
 def _role(part: str) -> Role:
-    if not part:
+    if not part or part.split(maxsplit=1)[0] in IDLE:
         return ""
     for found, pattern in SUBCOMMANDS:
         if re.search(pattern, part):
@@ -136,7 +172,7 @@ def _role(part: str) -> Role:
     for found, names in PROGRAMS.items():
         if not {name, bare}.isdisjoint(names.split()):
             return found
-    return "lint" if "lint" in name else "format" if "gofmt -l" in part else ""
+    return "lint" if "lint" in name else ""
 
 
 def _unwrapped(part: str) -> str:

@@ -20,7 +20,8 @@ GROUPS = frozenset(
     {"file", "line", "test", "rule", "count", "resets", "package", "command", "port", "env", "module", "status", "name"}
 )
 MIN_NEEDLE = 2
-MAX_OPEN_REPEATS = 4
+MAX_COST = 10**8
+"""Steps that a user's own pattern may take on one line where the fast engine is missing: a second or two."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,38 +88,59 @@ def _refuse(pattern: str, tree: Any) -> None:
         )
     if re.search(r"\\[AZzBkKGpPXQECxuUN]", pattern.replace(r"\\", "")):
         raise BadPattern("it uses an escape that the engines do not share")
-    if (deepest := _depth(tree)) > 1:
-        raise BadPattern(f"it nests {deepest} open repeats, which can take for ever; bound the inner one")
-    if _open(tree) > MAX_OPEN_REPEATS:
-        raise BadPattern(
-            f"it has more than {MAX_OPEN_REPEATS} open repeats (`*`, `+`, `{{n,}}`), which can take very long"
-        )
+    if _ambiguous(tree, inside=False):
+        raise BadPattern("it repeats something that itself repeats or branches, which can take for ever")
 
 
-def _depth(tree: Iterable[tuple[Any, Any]]) -> int:
-    """Count how deep open repeats are nested."""
-    deepest = 0
+def cost(pattern: str) -> int:
+    """Return how many steps a backtracking engine may take on one line, at worst and roughly."""
+    return _cost(re._parser.parse(pattern, re.ASCII))  # type: ignore[attr-defined]  # noqa: SLF001  # no public parser
+
+
+def _cost(tree: Iterable[tuple[Any, Any]]) -> int:
+    total = 1
     for op, argument in tree:
         name = str(op)
-        if name in {"MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"}:
-            low_high = argument[1] > _BOUND
-            deepest = max(deepest, int(low_high) + _depth(argument[2]))
+        if name in REPEATS:
+            total *= min(argument[1], _DIGITS if _digits(argument[2]) else LONGEST_LINE) * _cost(argument[2])
         else:
-            deepest = max([deepest, *(_depth(part) for part in _parts(name, argument))])
-    return deepest
+            total *= max((_cost(part) for part in _parts(name, argument)), default=1)
+    return max(total, 1)
 
 
-def _open(tree: Iterable[tuple[Any, Any]]) -> int:
-    """Count the open repeats that one match can go through."""
-    count = 0
+def _digits(body: Any) -> bool:
+    """Whether a repeat only takes digits: such a run is short."""
+    return len(body) == 1 and str(body[0][0]) == "IN" and "DIGIT" in str(body[0][1])
+
+
+def _ambiguous(tree: Iterable[tuple[Any, Any]], *, inside: bool) -> bool:
+    """Whether a repeat holds another open repeat or a choice, so that one text can be split in many ways."""
     for op, argument in tree:
         name = str(op)
-        if name in {"MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"}:
-            count += int(argument[1] > _BOUND) + _open(argument[2])
-        count += max((_open(part) for part in _parts(name, argument)), default=0)
-    return count
+        if name in REPEATS:
+            many = argument[1] > _BOUND
+            if inside and many:
+                return True
+            if _ambiguous(argument[2], inside=inside or many or argument[1] > _FEW):
+                return True
+        else:
+            if inside and name == "BRANCH" and not _told_apart(argument[1]):
+                return True
+            if any(_ambiguous(part, inside=inside) for part in _parts(name, argument)):
+                return True
+    return False
 
 
+def _told_apart(branches: Iterable[Any]) -> bool:
+    """Whether branches begin with different letters, so that only one can match."""
+    starts = [str(branch[0]) if len(branch) and str(branch[0][0]) == "LITERAL" else "" for branch in branches]
+    return all(starts) and len(set(starts)) == len(starts)
+
+
+REPEATS = frozenset({"MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"})
+LONGEST_LINE = 2000
+_DIGITS = 20
+_FEW = 10
 _BOUND = 60
 
 
@@ -128,8 +150,6 @@ def _parts(name: str, argument: Any) -> list[Any]:
             return [argument[3]]
         case "BRANCH":
             return list(argument[1])
-        case "MAX_REPEAT" | "MIN_REPEAT" | "POSSESSIVE_REPEAT":
-            return []
         case "ASSERT" | "ASSERT_NOT" | "GROUPREF" | "GROUPREF_EXISTS" | "ATOMIC_GROUP":
             raise BadPattern("it looks around or back, which the fast engine cannot do")
         case _:
@@ -155,5 +175,10 @@ def _needles(tree: Iterable[tuple[Any, Any]]) -> tuple[str, ...]:
         elif name in {"MAX_REPEAT", "MIN_REPEAT"} and argument[0] >= 1:
             found.append(_needles(argument[2]))
     found.append((stretch,))
-    best = max(found, key=lambda texts: min((len(text) for text in texts), default=0))
+    best = max(found, key=_worth)
     return best if all(best) else ()
+
+
+def _worth(texts: tuple[str, ...]) -> float:
+    """Prefer long texts, and few: each is looked for."""
+    return min((len(text) for text in texts), default=0) / (1 + len(texts).bit_length() / 2)

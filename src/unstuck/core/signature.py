@@ -195,7 +195,7 @@ def _test_id(test: str) -> str:
 _GAP = "#"
 _MONTHS = "Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec"
 _PATH = (
-    r"(?<![\w./\\~@-])(?:file://(?=/))?"
+    r"(?<![\w./\\~@-])(?:file://(?=/)|-[IL](?=/))?"
     r"(?:(?:~|\.{1,2}|[A-Za-z]:)?/(?!/)(?:[^\s'\":;,()\[\]<>|*?/\\]+/)*[^\s'\":;,()\[\]<>|*?/\\]*"
     r"|[A-Za-z]:\\(?:[^\s'\":;,()\[\]<>|*?/\\]+\\+)*[^\s'\":;,()\[\]<>|*?/\\]*"
     r"|(?:[^\s'\":;,()\[\]<>|*?/\\=]+/)+[^\s'\":;,()\[\]<>|*?/\\]+)"
@@ -205,7 +205,7 @@ _ROOTS = (
     "internal", "include", "cmd",
 )  # fmt: skip
 """Below the last of these a path is the same in every checkout."""
-_TEMPORARY = r"(?=\w*[\dA-Z])[\w-]{6,}|tmp\w+"
+_TEMPORARY = r"(?=\w*[\dA-Z])[\w-]{6,}"
 _HASH = r"(?<![\w-])[A-Za-z]{0,6}_?[A-Za-z0-9]{7,}(?![\w-])"
 _LABELS = (
     "lines?|ln|columns?|cols?|char(?:acter)?|row|offset|pos(?:ition)?|byte|pid|process|port|thread|worker|job|request"
@@ -220,6 +220,7 @@ _NOISE = (
     (r"\b\d\d?:\d\d(?::\d\d)?(?:[.,]\d+)?(?: ?[AP]M\b)?(?:Z\b| ?[+-]\d\d:?\d\d\b| (?:UTC|GMT|CES?T)\b)?(?!\w)", _GAP),
     (r"(?i)\b0x[0-9a-f]+\b", _GAP),
     (r"\[gw\d+\]", ""),
+    (r"\btmp(?:\.[A-Za-z0-9]{6,12}|(?=[a-z_]*\d)[a-z0-9_]{8})(?!\w)", _GAP),
     (r"\b[\w.-]+@[\w-]+(?=:[~/])", "user@host"),
     (r"(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?(?![\w.]\w)", _GAP),
     (rf"(?i)\b({_LABELS})\b[ :=#]*\d+(?: ?(?:-|to) ?\d+)?", rf"\1 {_GAP}"),
@@ -262,6 +263,7 @@ def _once(line: str) -> str:
 def _shorten(found: re.Match[str]) -> str:
     """Keep of a path what every checkout shares; a relative path that names no root may be a module and stays."""
     path = found[0].replace("\\", "/").removeprefix("file://")
+    path = path[2:] if path.startswith(("-I/", "-L/")) else path
     parts = [part for part in path.split("/") if part not in ("", ".", "..", "~")]
     if not parts:
         return path
@@ -271,8 +273,8 @@ def _shorten(found: re.Match[str]) -> str:
         parts = parts[roots[-1] :]
     elif absolute:
         stem, dot, ending = parts[-1].partition(".")
-        odd = any("tmp" in part.lower() or part in ("T", "Temp", "shm") for part in parts[:-1]) or stem[:3] == "tmp"
-        parts = [f"{_GAP}{dot}{ending}" if odd and re.fullmatch(_TEMPORARY, stem) else parts[-1]]
+        passing = parts[-2:-1] in (["tmp"], ["T"], ["Temp"], ["shm"]) and re.fullmatch(_TEMPORARY, stem)
+        parts = [f"{_GAP}{dot}{ending}" if passing else parts[-1]]
     return "/".join(parts)
 
 

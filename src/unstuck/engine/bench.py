@@ -10,7 +10,7 @@ from unstuck.core.plan import Check, Task
 from unstuck.core.policy import Policy
 from unstuck.core.redact import Redactor
 from unstuck.engine.record import Recorder
-from unstuck.ports import Agent, Clock, Command, Desk, Processes, Stop, TimeLimits, Workspace
+from unstuck.ports import Agent, Clock, Command, Desk, Judge, NoJudge, Processes, Stop, TimeLimits, Workspace
 
 
 class Interrupted(Exception):
@@ -56,6 +56,7 @@ class Bench:
     redactor: Redactor
     stop: Stop
     clock: Clock
+    judge: Judge = field(default_factory=NoJudge)
     spare: int
     """The first slot beyond those of the running tasks: its worktrees serve for looking at a base."""
     seen: Callable[[str, str], None] = field(default=lambda _task, _line: None)

@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from unstuck.core.attempt import Ended
 from unstuck.core.brief import brief
+from unstuck.core.classify import set_up_failed
 from unstuck.core.event import AttemptStarted, Classified, LineEvent, SessionEnded, SessionStarted
-from unstuck.core.failure import KINDS, Failure, Kind
+from unstuck.core.failure import Failure
 from unstuck.core.schedule import held, next_agent
 from unstuck.core.task_state import TaskState
 from unstuck.engine.bench import Bench, Interrupted
@@ -94,14 +94,9 @@ def set_up(bench: Bench, name: str, slot: int) -> Failure | None:
         if ended.ending == "stopped":
             raise Interrupted
         if not ended.ok:
-            return _setup_failed(line, ended)
+            return set_up_failed(line, ended)
     bench.desk.put(stamp, "\n".join(commands))
     return None
-
-
-def _setup_failed(line: str, ended: Ended) -> Failure:
-    means = KINDS[Kind.SETUP_FAILED].means
-    return Failure(kind=Kind.SETUP_FAILED, summary=f"{means.capitalize()}: `{line}`", detail=ended.tail)
 
 
 def _assignment(bench: Bench, task: TaskState, slot: int, session: int) -> Assignment:

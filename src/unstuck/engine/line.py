@@ -5,9 +5,10 @@ the next stage begins, so a crash anywhere continues here, at the same stage, af
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from unstuck.core.attempt import Ended, Outcome
-from unstuck.core.classify import classify
+from unstuck.core.classify import classify, evidence
 from unstuck.core.decide import decide
 from unstuck.core.event import Classified, Decided, LineEvent, SessionEnded
 from unstuck.core.history import history
@@ -36,12 +37,18 @@ def reconcile(_bench: Bench, task: TaskState, _slot: int) -> LineEvent:
     return SessionEnded(task=task.task.id, outcome=Outcome(ended=ended))
 
 
-def judge(_bench: Bench, task: TaskState, _slot: int) -> LineEvent:
+def judge(bench: Bench, task: TaskState, _slot: int) -> LineEvent:
     """Say what stands in the way of landing, if anything."""
     attempt = task.current
     assert attempt.outcome is not None
     assert attempt.verdict is not None
-    failure = None if task.accepted else classify(attempt.outcome, attempt.verdict)
+    if task.accepted:
+        return Classified(task=task.task.id, failure=None)
+    closer = evidence(attempt.outcome, attempt.verdict)
+    found = bench.judge.diagnose(closer) if closer else None
+    failure = classify(attempt.outcome, attempt.verdict, found)
+    if failure is not None and found is not None and failure.kind is found.kind:
+        failure = replace(failure, resets_at=bench.judge.resets_at(found, bench.clock.now()))
     return Classified(task=task.task.id, failure=failure)
 
 

@@ -42,6 +42,15 @@ def benches() -> Mapping[str, Bench]:
                 ),
             ),
         ),
+        "classify": Bench(
+            about="Our judgement of recorded outputs, against the seeds' keywords.",
+            options=(click.Argument(["file"], metavar="CASES.jsonl", type=click.Path(path_type=Path)),),
+            by_name_only=True,
+        ),
+        "scan": Bench(
+            about="How fast output is scanned.",
+            options=(click.Option(["--megabytes"], type=click.IntRange(1), help="How much.  [default: 10]"),),
+        ),
         "policy": Bench(
             about="Recorded trials, replayed under every profile.",
             options=(
