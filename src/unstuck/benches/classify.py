@@ -5,16 +5,14 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from unstuck.benches.report import Report, Target
 from unstuck.core.diagnosis import Diagnosis
 from unstuck.core.evidence import Evidence
 from unstuck.core.seed_classifiers import seed_001, seed_002
 from unstuck.errors import BadUsage
 from unstuck.judge import open_rulebook
-
-if TYPE_CHECKING:
-    from unstuck.benches.report import Report
 
 VIEWS: Mapping[str, str] = {"type": "A", "category": "B", "phase_type": "C"}
 """Our names for the views, and the letters that the records use."""
@@ -72,11 +70,10 @@ class Judged:
 Classifier = Callable[[Evidence], Mapping[str, str]]
 
 
-def measure(file: str) -> "Report":
+def measure(*, file: Path, say: Callable[[str], None]) -> Report:
     """Score the file, and say where we are wrong."""
-    from unstuck.benches.report import Report, Target  # noqa: PLC0415  # scoring needs no report
-
-    cases = read_cases(Path(file))
+    cases = read_cases(file)
+    say(f"Judging {len(cases)} cases.")
     judged = {name: judge(cases, classifier) for name, classifier in classifiers().items()}
     views = {
         view: {name: scores([one for one in each if one.view == view]) for name, each in judged.items()}

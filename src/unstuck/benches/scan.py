@@ -5,16 +5,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from unstuck.adapters.rule_files import catalog_rules
 from unstuck.adapters.scan_re import ReScanner
+from unstuck.benches.report import Report, Target
 from unstuck.core.cleaning import clean, plain
 from unstuck.core.rule import Rule
 from unstuck.judge import fast_scanner
-
-if TYPE_CHECKING:
-    from unstuck.benches.report import Report
 
 MEGABYTE = 1_000_000
 NAIVE_LINES = 2000
@@ -24,12 +21,11 @@ REPEATS = 7
 ERROR = "Traceback (most recent call last):\n" + '  File "app.py", line 1, in <module>\n' * 40 + "KeyError: 'price'\n"
 
 
-def measure(megabytes: int | None = None) -> "Report":
+def measure(*, megabytes: int = 10, say: Callable[[str], None]) -> Report:
     """Scan a log in all three ways, and diagnose a short error in fresh processes."""
-    from unstuck.benches.report import Report, Target  # noqa: PLC0415  # timing needs no report
-
+    say(f"Scanning {megabytes} MB in three ways.")
     rules = [rule for rule in catalog_rules() if rule.proves != "noise"]
-    text = "\n".join(log(megabytes or 10))
+    text = "\n".join(log(megabytes))
     size = len(text) / MEGABYTE
     lines = [plain(line) for line in clean(text)]
     fast, simple = fast_scanner(rules), ReScanner(rules)
