@@ -38,6 +38,7 @@ bench: $(READY)
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV) || { echo "unstuck needs Python 3.11 with venv (Debian: apt install python3-venv)" >&2; exit 69; }
 	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev]"
+	$(BIN)/python -m compileall -q src/unstuck
 	touch $(READY)
 
 clean:

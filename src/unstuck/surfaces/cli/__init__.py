@@ -4,7 +4,6 @@ import codecs
 import io
 import os
 import sys
-import traceback
 from collections.abc import Sequence
 from importlib import import_module
 
@@ -135,6 +134,8 @@ def run_cli(arguments: Sequence[str]) -> int:
             click.echo(f"Hint: {error.hint}", err=True)
         return error.exit_code
     except Exception:  # noqa: BLE001  # the last resort: a fault of ours is told as one
+        import traceback  # noqa: PLC0415  # only for a fault of ours
+
         traceback.print_exc()
         click.echo(
             "unstuck: this is a fault of ours, not of your plan or agent; please report it with the lines above.",
