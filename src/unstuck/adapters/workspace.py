@@ -63,7 +63,7 @@ class GitWorkspace:
         return self._worktree(slot).path
 
     def present(self, slot: int) -> bool:
-        return (self.path(slot) / ".git").exists()
+        return self.path(slot).is_dir()  # with or without the `.git` that an agent may have removed
 
     def prepare(self, slot: int, base: str, tree: str | None = None) -> Path:
         worktree = self._worktree(slot)
