@@ -66,12 +66,15 @@ def test_setup_makes_an_editable_venv_once_per_worktree_and_checks_import_the_wo
     check = ".venv/bin/python -c 'import shop; assert shop.PRICE == {}; assert \".unstuck/worktrees\" in shop.__file__'"
     project.plan(*((f"1.{number}", f"Price {number}", check.format(number)) for number in (2, 3, 4)))
     project.script(
-        **{f"_1_{number}": [[{"write": "src/shop/__init__.py", "text": f"PRICE = {number}\n"}]] for number in (2, 3, 4)}
+        **{
+            f"_1_{number}": [[{"write": "src/shop/__init__.py", "text": f"PRICE = {number}\n{'#' * number}\n"}]]
+            for number in (2, 3, 4)
+        }
     )
     told = project.run()
     assert told.code == 0, told
     assert log.read_text().splitlines() == ["made"], "three tasks, one worktree, one set-up"
-    assert (project.root / "src/shop/__init__.py").read_text() == "PRICE = 4\n"
+    assert (project.root / "src/shop/__init__.py").read_text() == "PRICE = 4\n####\n"
     assert project.git("ls-tree", "-r", "--name-only", "main", ".venv") == ""
 
 
