@@ -4,6 +4,7 @@ What counts is what the checks say about the tree, never how the session ended o
 a green tree from a crashed session can land, a red one from a proud session cannot.
 """
 
+import re
 from collections.abc import Mapping
 
 from unstuck.core.attempt import CheckResult, Ended, Ending, Outcome, Verdict
@@ -50,6 +51,9 @@ OF_CHECKS = frozenset({
     Kind.NETWORK_ERROR,
 })  # fmt: skip
 """What a red check's output may make of it. Other words in it are the project's own."""
+
+
+AT_HOME = re.compile(r"(?i)\blocalhost\b|\b127\.\d+\.\d+\.\d+|\b0\.0\.0\.0\b|\[?::1\]?|\brefused\b|ECONNREFUSED")
 
 
 def evidence(outcome: Outcome, verdict: Verdict) -> Evidence | None:
@@ -108,9 +112,16 @@ def red(result: CheckResult, found: Diagnosis | None = None) -> Failure:
     """Say which check fails, and how."""
     if result.ended.ending in LIMITS:
         return _failure(Kind.CHECK_TIMEOUT, result.ended.tail, because=f"`{one_line(result.command, COMMAND_CHARS)}`")
-    kind = found.kind if found is not None and found.kind in OF_CHECKS else BY_CHECK[result.kind]
+    kind = (
+        found.kind if found is not None and found.kind in OF_CHECKS and not _at_home(found) else BY_CHECK[result.kind]
+    )
     how = f"`{one_line(result.command, COMMAND_CHARS)}` (exit code {result.ended.exit_code})"
     return _failure(kind, result.ended.tail, because=how, found=found)
+
+
+def _at_home(found: Diagnosis) -> bool:
+    """Whether it was this machine that did not answer: a server that the work should have started, not the network."""
+    return found.kind is Kind.NETWORK_ERROR and AT_HOME.search(found.message) is not None
 
 
 def _red(verdict: Verdict) -> CheckResult | None:
