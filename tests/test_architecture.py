@@ -26,7 +26,7 @@ ALLOWED = {
 }
 PURE = {
     "re", "json", "ast", "tokenize", "tomllib", "io", "graphlib", "datetime", "dataclasses", "enum", "typing", "collections", "functools", "itertools", "math",
-    "hashlib", "difflib", "unicodedata", "string", "unstuck",
+    "hashlib", "shlex", "difflib", "unicodedata", "string", "unstuck",
 }  # fmt: skip
 SCRIPTS = {"adapters/shim.py"}
 """Run as a program of its own, so that nothing of the package is loaded around an agent."""

@@ -21,6 +21,7 @@ from unstuck.core.event import Entry, Options
 from unstuck.core.plan import Check, Plan, Problem, check
 from unstuck.core.policy import Policy
 from unstuck.core.report import Summary, summary
+from unstuck.core.review import reviewed
 from unstuck.core.state import RunState, fold
 from unstuck.errors import BadUsage, Unavailable, UnstuckError
 from unstuck.run import Run, Watcher
@@ -48,8 +49,8 @@ class View:
 
 
 def read_plan(path: Path, *, plan_format: str | None = None) -> Plan:
-    """Read a plan; its problems and concerns are in it."""
-    return open_plan(path, plan_format).read()
+    """Read a plan and look it over; its problems and concerns are in it."""
+    return reviewed(open_plan(path, plan_format).read(), gates=len(gates(Path.cwd())))
 
 
 def plan_problems(plan: Plan) -> tuple[Problem, ...]:

@@ -11,6 +11,7 @@ from unstuck.core.event import Entry, Event, Request
 from unstuck.core.evidence import Evidence, Hit
 from unstuck.core.plan import Plan
 from unstuck.core.state import RunState
+from unstuck.core.way_home import AlreadyHome, NotPossible, WayHome
 
 
 class Clock(Protocol):
@@ -210,40 +211,6 @@ class Watch(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AlreadyHome:
-    """The user's branch has everything."""
-
-    commit: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FastForward:
-    """The user's branch can simply move on to `commit`."""
-
-    commit: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Merge:
-    """The user's branch moved; `commit` joins both. Its tree must be verified before it is applied."""
-
-    commit: str
-    tree: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NotPossible:
-    """Why the branch stays where it is, as a sentence, and the command that brings it home by hand."""
-
-    reason: str
-    command: str
-    files: tuple[str, ...] = ()
-
-
-WayHome = AlreadyHome | FastForward | Merge | NotPossible
-
-
 class Home(Protocol):
     """The user's branch, which the run's branch comes home to at the end."""
 
@@ -296,15 +263,25 @@ class Agent(Protocol):
 
 
 class PlanFile(Protocol):
-    """The user's plan on disk: read it, and change ticks in place."""
+    """The user's plan on disk: read it, and keep ticks and statuses in it current."""
 
     @property
     def path(self) -> Path: ...
 
+    @property
+    def companions(self) -> tuple[str, ...]:
+        """Names of files in the plan's folder that are kept up with it."""
+        ...
+
+    @property
+    def spec_folder(self) -> bool:
+        """Whether everything in the plan's folder belongs to it."""
+        ...
+
     def read(self) -> Plan: ...
 
-    def tick(self, done: Mapping[str, bool]) -> bool:
-        """Tick or un-tick tasks in place, atomically; return whether anything changed."""
+    def mark(self, statuses: Mapping[str, str]) -> bool:
+        """Write where tasks stand in place, atomically; return whether anything changed."""
         ...
 
 

@@ -16,7 +16,6 @@ from unstuck.adapters.git import Git
 from unstuck.adapters.merging import Homecoming
 from unstuck.adapters.owner import Owner
 from unstuck.adapters.placing import Placing
-from unstuck.adapters.plans.plan_file import TasksFile
 from unstuck.adapters.policies import profile
 from unstuck.adapters.process import LocalProcesses
 from unstuck.adapters.projections import Projections
@@ -34,6 +33,7 @@ from unstuck.core.plan import Check, Plan, Task
 from unstuck.core.policy import Policy
 from unstuck.core.redact import redactor
 from unstuck.core.report import Summary, problems, summary
+from unstuck.core.review import reviewed
 from unstuck.core.state import RunState, fold
 from unstuck.engine.bench import Bench, Layout
 from unstuck.engine.record import Recorder
@@ -42,7 +42,7 @@ from unstuck.engine.stopping import Stopper
 from unstuck.engine.supervise import Situation, Supervisor
 from unstuck.errors import InvalidPlan, Owned
 from unstuck.judge import open_rulebook
-from unstuck.ports import Agent
+from unstuck.ports import Agent, PlanFile
 
 INSIDE = "UNSTUCK_RUN"
 NOTHING_LEFT = "Nothing is left to do: every task of the plan is done."
@@ -67,7 +67,7 @@ class Run:
         self,
         repository: Repository,
         config: Config,
-        plan_file: TasksFile,
+        plan_file: PlanFile,
         options: Options,
         watcher: Watcher,
         run: str | None = None,
@@ -175,7 +175,7 @@ class Run:
             policy=policy_of(options, config),
             experience=experience_of(journal),
             guidance=catalog_guidance(),
-            gates=gates(config),
+            gates=gates(config, plan),
             layout=layout,
             desk=DiskDesk(),
             redactor=redact,
@@ -217,7 +217,7 @@ class Run:
         )
 
     def _sound_plan(self) -> Plan:
-        plan = replace(self._plan_file.read(), path=self._plan_name)
+        plan = reviewed(replace(self._plan_file.read(), path=self._plan_name), gates=len(self._config.checks))
         if message := problems(plan):
             raise InvalidPlan(
                 message, hint=f"See it as unstuck does: `unstuck plan {self._plan_file.path}`. Nothing was started."
@@ -236,9 +236,10 @@ class Run:
     def _untracked_plan(self) -> tuple[str, ...]:
         """List what an agent should read and git does not carry: an untracked plan, with its spec folder."""
         folder = str(PurePath(self._plan_name).parent)
-        if self._plan_file.companions and self._plan_paths and folder != ".":
+        if self._plan_file.spec_folder and self._plan_paths and folder != ".":
             return (folder,)
-        return tuple(path for path in self._plan_paths[:1] if not self._tracked(path))
+        parts = self._plan_paths[:1] if self._plan_file.spec_folder else self._plan_paths
+        return tuple(path for path in parts if not self._tracked(path))
 
     def _warnings(self) -> tuple[str, ...]:
         """Say what will not be placed in worktrees, because it would lead back into the user's checkout."""
@@ -300,9 +301,10 @@ def experience_of(journal: SqliteJournal) -> Experience:
     return Experience(agents={name: Record(landed=landed, failed=failed) for name, (landed, failed) in counts.items()})
 
 
-def gates(config: Config) -> tuple[Check, ...]:
-    """Return the repository's own checks, which hold after every task."""
-    return tuple(Check(command=line, kind=kind, timeout=GATE_TIMEOUTS[kind]) for kind, line in config.checks.items())
+def gates(config: Config, plan: Plan | None = None) -> tuple[Check, ...]:
+    """Return what must hold after every task: the repository's own checks, and the plan's where it has none of a kind."""
+    asked = {check.kind: check.command for check in (plan.gates if plan else ())} | dict(config.checks)
+    return tuple(Check(command=line, kind=kind, timeout=GATE_TIMEOUTS[kind]) for kind, line in asked.items())
 
 
 def _timed(task: Task, timeout: float) -> Task:

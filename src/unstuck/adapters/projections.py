@@ -10,6 +10,7 @@ from unstuck.adapters.desk import put
 from unstuck.adapters.edits import edits, phase_file
 from unstuck.core import report
 from unstuck.core.event import Entry
+from unstuck.core.schedule import blocked
 from unstuck.core.state import RunState
 from unstuck.ports import PlanFile
 
@@ -35,9 +36,11 @@ class Projections:
                 put(self.home / "reports" / f"{name}.md", report.escalation(task))
         put_json(self.home / "attempt_history.json", report.attempt_history(state))
         put_json(self.home / "build_commits.json", report.build_commits(state))
-        ticks = {name: state.tasks[name].status == "complete" for name in changed}
-        if ticks:
-            self.plan.tick(ticks)
+        if changed:
+            waiting = blocked(state)
+            self.plan.mark(
+                {name: "blocked" if name in waiting else state.tasks[name].status for name in (*changed, *waiting)}
+            )
         put_json(self.home / "config.json", report.config(state))
 
     def edits(self, run: str, entries: Sequence[Entry]) -> Iterator[tuple[str, str]]:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from unstuck.core import notices
 from unstuck.core.attempt import Ending, Verdict
 from unstuck.core.plan import Plan, Task, check
 from unstuck.core.schedule import blocked
@@ -74,10 +75,17 @@ def summary(state: RunState, now: float, *, live: bool) -> Summary:
 def problems(plan: Plan) -> str:
     """Return everything that makes the plan impossible to run, as one message; empty if nothing does."""
     found = check(plan)
-    lines = [f"  {f'line {one.line}: ' if one.line else ''}{one.message} {one.hint}" for one in found]
-    return (
-        "\n".join([f"{plan.path} cannot be run, {len(found)} problem{'s'[: len(found) > 1]}:", *lines]) if found else ""
-    )
+    if not found:
+        return ""
+    head = f"{plan.path} cannot be run, {len(found)} problem{'s'[: len(found) > 1]}:"
+    if plan.format == "tasks.md":
+        lines = [f"  {f'line {one.line}: ' if one.line else ''}{one.message} {one.hint}" for one in found]
+        return "\n".join([head, *lines])
+    tasks = {task.id: task for task in plan.tasks}
+    wrong = [one for one in found if not one.cycle]
+    blocks = [notices.plan_invalid(wrong, plan.path)] if wrong else []
+    blocks += [notices.circular_dependency(one.cycle, tasks, plan.noun) for one in found if one.cycle]
+    return "\n\n".join([head, *blocks])
 
 
 def run_object(state: RunState, exit_code: int) -> dict[str, Any]:

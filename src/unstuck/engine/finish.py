@@ -7,10 +7,11 @@ from unstuck.core.plan import Check
 from unstuck.core.report import subject
 from unstuck.core.state import RunState
 from unstuck.core.text import one_line
+from unstuck.core.way_home import AlreadyHome, FastForward, Merge, NotPossible
 from unstuck.engine.bench import Bench
 from unstuck.engine.execute import set_up
 from unstuck.engine.verify import run_check
-from unstuck.ports import AlreadyHome, FastForward, Home, Merge, NotPossible
+from unstuck.ports import Home
 
 MERGED_TREE = "merged"
 """The log's name for checks on the merged tree."""

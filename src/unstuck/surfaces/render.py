@@ -11,7 +11,7 @@ import click
 
 from unstuck.core.event import Entry
 from unstuck.core.narrate import counted, sentence
-from unstuck.core.plan import Plan, batches
+from unstuck.core.plan import Plan, Task, execution
 from unstuck.core.report import Row, Summary
 from unstuck.core.task_state import TaskState
 from unstuck.core.text import one_line
@@ -83,28 +83,33 @@ def story(task: TaskState, entries: list[Entry]) -> str:
 def plan(document: Plan, checks: int) -> str:
     """Show a plan as it will be run: its tasks in batches, what checks them, and what looks odd."""
     tasks = {task.id: task for task in document.tasks}
-    width = max((len(name) for name in tasks), default=0)
+    width = max((columns(task.shown) for task in document.tasks), default=0)
+    settled = sum(task.done or task.skipped for task in document.tasks)
     lines = [
-        f"{document.path} ({document.format}): {counted(len(tasks), 'task')}, {sum(task.done for task in tasks.values())} done already",
+        f"{document.path} ({document.format}): {counted(len(tasks), document.noun)}, {settled} done already",
         "",
     ]
-    for number, wave in enumerate(batches(document.tasks), 1):
-        lines.append(f"Batch {number}")
-        for name in wave:
-            task = tasks[name]
-            done = (
-                "done"
-                if task.done
-                else counted(len(task.checks) + checks, "check")
-                if task.checks or checks
-                else "nothing checks it"
-            )
+    for number, batch in enumerate(execution(document), 1):
+        lines.append(f"Batch {number}{', side by side' if batch.parallel and document.format != 'tasks.md' else ''}")
+        for task in (tasks[name] for name in batch.tasks):
             beside = "  side by side" if task.group else ""
-            lines.append(f"  {name.ljust(width)}  {cut(task.title)}  [{done}]{beside}")
+            points = f"  {task.estimate} points" if task.estimate.isdigit() else ""
+            lines.append(f"  {task.shown.ljust(width)}  {cut(task.title)}  [{_checked(task, checks)}]{points}{beside}")
+    if document.gates:
+        lines += ["", "After every task: " + ", ".join(f"`{one.command}`" for one in document.gates)]
     if document.concerns:
         lines += ["", "Worth a look (none of this stops a run):"]
-        lines += [f"  line {one.line}: {one.message} {one.hint}".rstrip() for one in document.concerns]
+        lines += [
+            f"  {f'line {one.line}: ' if one.line else ''}{one.message} {one.hint}".rstrip()
+            for one in document.concerns
+        ]
     return "\n".join(lines)
+
+
+def _checked(task: Task, checks: int) -> str:
+    if task.done or task.skipped:
+        return "done" if task.done else "skipped"
+    return counted(len(task.checks) + checks, "check") if task.checks or checks else "nothing checks it"
 
 
 def entry_line(entry: Entry) -> str:

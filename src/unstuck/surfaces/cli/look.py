@@ -11,7 +11,7 @@ import click
 
 from unstuck import api
 from unstuck.core.event import Entry
-from unstuck.core.plan import Plan, batches
+from unstuck.core.plan import Plan, execution
 from unstuck.core.report import phase, problems
 from unstuck.errors import BadUsage, InvalidPlan
 from unstuck.surfaces import render
@@ -36,7 +36,11 @@ def plan(path: Path, *, plan_format: str | None, as_json: bool) -> None:
     if message:
         raise InvalidPlan(message, hint="Correct these lines. Nothing was started.")
     if not as_json:
-        click.echo(render.plan(document, len(api.gates(Path.cwd()))))
+        click.echo(
+            render.plan(
+                document, len({*(one.kind for one in api.gates(Path.cwd())), *(one.kind for one in document.gates)})
+            )
+        )
 
 
 @click.command()
@@ -103,13 +107,16 @@ def _about(entry: Entry) -> str | None:
 
 
 def _plan_object(document: Plan, *, valid: bool) -> dict[str, Any]:
+    order = execution(document) if valid else ()
     return {
         "schema": 1,
         "path": document.path,
         "format": document.format,
         "valid": valid,
         "tasks": [asdict(task) for task in document.tasks],
-        "batches": batches(document.tasks) if valid else [],
+        "batches": [one.tasks for one in order],
+        "execution": [asdict(one) for one in order],
+        "gates": [asdict(one) for one in document.gates],
         "concerns": [asdict(one) for one in document.concerns],
         "problems": [asdict(one) for one in api.plan_problems(document)],
     }
