@@ -18,7 +18,7 @@ from unstuck.adapters.pruning import prune as prune_repository
 from unstuck.adapters.repository import find
 from unstuck.adapters.sqlite import SqliteJournal, open_to_write
 from unstuck.core.event import Entry, Options
-from unstuck.core.plan import Check, Plan, Problem, check
+from unstuck.core.plan import Check, Plan, Problem, check, named
 from unstuck.core.policy import Policy
 from unstuck.core.report import Summary, summary
 from unstuck.core.review import reviewed
@@ -43,6 +43,13 @@ class View:
     def summary(self) -> Summary:
         live = self.owner is not None
         return summary(self.state, time.time() if live else self.entries[-1].at, live=live)
+
+    def named(self, task: str) -> str:
+        """Return the id of the task that a person means."""
+        found = named((one.task for one in self.state.tasks.values()), task)
+        if found is None:
+            raise BadUsage(f"There is no task {task} in run {self.run}.", hint="See all of them with `unstuck status`.")
+        return found
 
 
 # --- plans and looking -------------------------------------------------------------------------------
@@ -154,8 +161,7 @@ def reopen_run(run: str | None = None, *, cwd: Path | None = None, watcher: Watc
 def before_landing(cwd: Path, task: str) -> str:
     """Return the commit that the run's branch stood at before the task landed."""
     view = look(cwd)
-    if task not in view.state.tasks:
-        raise BadUsage(f"There is no task {task} in run {view.run}.", hint="See all of them with `unstuck status`.")
+    task = view.named(task)
     commit = view.state.tasks[task].commit
     if commit is None:
         raise BadUsage(f"Task {task} has no commit on the run's branch.", hint="See `unstuck status`.")

@@ -5,10 +5,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from unstuck.core.attempt import Ended, Outcome
+from unstuck.core.attempt import Changes, Ended, Outcome
 from unstuck.core.diagnosis import Diagnosis
 from unstuck.core.event import Entry, Event, Request
 from unstuck.core.evidence import Evidence, Hit
+from unstuck.core.failure import Touch
 from unstuck.core.plan import Plan
 from unstuck.core.state import RunState
 from unstuck.core.way_home import AlreadyHome, NotPossible, WayHome
@@ -167,6 +168,14 @@ class Workspace(Protocol):
 
     def snapshot(self, slot: int, name: str) -> Snapshot | None:
         """Put the slot's work away under `refs/unstuck/snapshots/<run>/<name>`; None if there is nothing to save."""
+        ...
+
+    def changes(self, base: str, tree: str) -> Changes:
+        """Say in which files the two differ; of very many, the first few hundred."""
+        ...
+
+    def touches(self, base: str, tree: str, files: Sequence[str]) -> tuple[Touch, ...]:
+        """Say what was done to each of these files between the two, in the lines of `base`."""
         ...
 
     def changed(self, base: str, tree: str) -> tuple[str, ...]:

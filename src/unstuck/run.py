@@ -9,12 +9,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
 from unstuck.adapters.agents.named import agent, no_agent
+from unstuck.adapters.autobuild import Adopted, adopt
 from unstuck.adapters.clock import SystemClock
 from unstuck.adapters.desk import DiskDesk, sweep
 from unstuck.adapters.execution_log import ExecutionLog
 from unstuck.adapters.git import Git
 from unstuck.adapters.merging import Homecoming
-from unstuck.adapters.owner import Owner
+from unstuck.adapters.owner import Owner, refuse_inside_an_agent
 from unstuck.adapters.placing import Placing
 from unstuck.adapters.policies import profile
 from unstuck.adapters.process import LocalProcesses
@@ -23,13 +24,14 @@ from unstuck.adapters.repository import Repository
 from unstuck.adapters.rule_files import catalog_guidance
 from unstuck.adapters.setting_aside import set_old_aside
 from unstuck.adapters.sqlite import SqliteJournal, open_to_write
+from unstuck.adapters.stack import commands, describe
 from unstuck.adapters.traps import traps
 from unstuck.adapters.watch import Watches
 from unstuck.adapters.workspace import GitWorkspace
 from unstuck.config import GATE_TIMEOUTS, Config
 from unstuck.core.event import Entry, Operated, Options, RunStarted, Verb
 from unstuck.core.experience import Experience, Record
-from unstuck.core.plan import Check, Plan, Task
+from unstuck.core.plan import Check, Plan, Problem, Task, named
 from unstuck.core.policy import Policy
 from unstuck.core.redact import redactor
 from unstuck.core.report import Summary, problems, summary
@@ -40,11 +42,10 @@ from unstuck.engine.record import Recorder
 from unstuck.engine.resume import unfinished
 from unstuck.engine.stopping import Stopper
 from unstuck.engine.supervise import Situation, Supervisor
-from unstuck.errors import InvalidPlan, Owned
+from unstuck.errors import BadUsage, InvalidPlan
 from unstuck.judge import open_rulebook
 from unstuck.ports import Agent, PlanFile
 
-INSIDE = "UNSTUCK_RUN"
 NOTHING_LEFT = "Nothing is left to do: every task of the plan is done."
 
 
@@ -83,16 +84,23 @@ class Run:
         self._run = run
         self._open_journal = open_journal
 
-    def go(self, *, fresh: bool = False, accept_plan_change: bool = False) -> Summary:
+    def go(self, *, fresh: bool = False, accept_plan_change: bool = False, start_from: str | None = None) -> Summary:
         """Run the plan, or what is left of it, to the end; return what it came to."""
-        _refuse_inside_an_agent()
+        refuse_inside_an_agent()
         plan = self._sound_plan()
+        first = _first(plan, start_from)
         self._repository.exclude_ours()
         if fresh:
             set_old_aside(self._repository)
         with self._journal() as journal:
-            run = self._choose(journal)
-            if run is None and all(task.done for task in plan.tasks):
+            run = self._choose(journal, again=first is not None)
+            found = (
+                adopt(self._repository.root, self._repository.git, plan)
+                if run is None and not fresh
+                else Adopted(plan=plan)
+            )
+            plan = found.plan
+            if run is None and first is None and all(task.done or task.skipped for task in plan.tasks):
                 return Summary(run="", exit_code=0, reason=NOTHING_LEFT, home="", rows=(), notes=(), seconds=0.0)
             agents = {
                 name: agent(name, self._config, self._repository.root) for name in self._options.agents
@@ -110,7 +118,8 @@ class Run:
                     branch=self._repository.branch,
                     options=self._options,
                     accept_plan_change=accept_plan_change,
-                    warnings=self._warnings(),
+                    start_from=first,
+                    warnings=(*found.notes, *self._warnings()),
                     dead_owner=before.pid if before else None,
                 )
                 self._supervisor(journal, run, fold(entries), plan, agents).work(situation)
@@ -129,6 +138,10 @@ class Run:
                 supervisor = self._supervisor(journal, self._run, state, self._plan_file.read(), {})
                 return supervisor.answer()[number]
 
+    def concerns(self) -> tuple[Problem, ...]:
+        """List what a careful reader would ask about the plan."""
+        return reviewed(self._plan_file.read(), gates=len(self._config.checks)).concerns
+
     def uncommitted(self) -> tuple[str, ...]:
         """List the user's files that the run does not see, because it starts from HEAD."""
         return tuple(path for path in self._repository.uncommitted() if path not in self._plan_paths)
@@ -143,14 +156,14 @@ class Run:
         finally:
             journal.close()
 
-    def _choose(self, journal: SqliteJournal) -> str | None:
-        """Return the run to go on with, and take its stored options; None for a new one."""
+    def _choose(self, journal: SqliteJournal, *, again: bool) -> str | None:
+        """Return the run to go on with, and take its stored options; None for a new one. `again`: even a finished one."""
         for run in (self._run,) if self._run else reversed(journal.runs()):
             entries = tuple(journal.read(run))
             started = entries[0].event if entries else None
             if not isinstance(started, RunStarted) or (not self._run and started.plan != self._plan_name):
                 continue
-            if not self._run and not unfinished(entries):
+            if not self._run and not again and not unfinished(entries):
                 return None
             self._options = replace(started.options, agents=self._options.agents or started.options.agents)
             return run
@@ -185,7 +198,13 @@ class Run:
             spare=options.parallel,
             seen=self._watcher.activity,
         )
-        projections = Projections(home=layout.home, plan=self._plan_file, told=bench.record.note)
+        projections = Projections(
+            home=layout.home,
+            plan=self._plan_file,
+            told=bench.record.note,
+            stack=describe(repository.root, bench.gates),
+            commands=commands(bench.gates),
+        )
         return Supervisor(
             bench=bench, journal=journal, projections=projections, home=self._home(run, state), stopper=self.stopper
         )
@@ -262,6 +281,16 @@ class Run:
         return self._plan_paths[0] if self._plan_paths else str(self._plan_file.path.resolve())
 
 
+def _first(plan: Plan, start_from: str | None) -> str | None:
+    """Return the task that a person wants to start from."""
+    found = named(plan.tasks, start_from) if start_from is not None else None
+    if start_from is not None and found is None:
+        raise BadUsage(
+            f"There is no task {start_from} in {plan.path}.", hint=f"See all of them with `unstuck plan {plan.path}`."
+        )
+    return found
+
+
 @contextmanager
 def _claimed(journal: SqliteJournal, run: str) -> Iterator[Owner | None]:
     """Own the run for a while; yields the dead owner that was replaced, if any."""
@@ -275,7 +304,9 @@ def _claimed(journal: SqliteJournal, run: str) -> Iterator[Owner | None]:
 def resolved(options: Options, config: Config) -> Options:
     """Write down what the profile says where the user said nothing; a profile that does not exist is refused here."""
     policy = policy_of(options, config)
-    return replace(options, on_stuck=policy.on_stuck, max_attempts=policy.limits.attempts)
+    return replace(
+        options, on_stuck=policy.on_stuck, max_attempts=policy.limits.attempts, siblings_first=policy.siblings_first
+    )
 
 
 def policy_of(options: Options, config: Config) -> Policy:
@@ -309,11 +340,3 @@ def gates(config: Config, plan: Plan | None = None) -> tuple[Check, ...]:
 
 def _timed(task: Task, timeout: float) -> Task:
     return replace(task, checks=tuple(replace(check, timeout=timeout) for check in task.checks))
-
-
-def _refuse_inside_an_agent() -> None:
-    if os.environ.get(INSIDE):
-        raise Owned(
-            f"This is a session of run {os.environ[INSIDE]}; a run is not started inside another one's agent.",
-            hint="Print what you need as your result; the supervisor around you goes on by itself.",
-        )

@@ -12,10 +12,11 @@ from pathlib import Path
 
 from unstuck.adapters.policies import profile
 from unstuck.config import Config
-from unstuck.core.attempt import Ended, Outcome
+from unstuck.core.attempt import Changes, Ended, Outcome
 from unstuck.core.claim import claim
 from unstuck.core.event import Entry, Event, Options, Request, RunStarted
 from unstuck.core.experience import Experience
+from unstuck.core.failure import Touch
 from unstuck.core.plan import Task
 from unstuck.core.policy import Policy
 from unstuck.core.redact import redactor
@@ -210,6 +211,12 @@ class World:
 
     def changed(self, base: str, tree: str) -> tuple[str, ...]:
         return () if self.branch[int(base)] == tree else ("file",)
+
+    def changes(self, base: str, tree: str) -> Changes:
+        return Changes(modified=self.changed(base, tree))
+
+    def touches(self, base: str, tree: str, files: Sequence[str]) -> tuple[Touch, ...]:
+        return ()
 
     def merge(self, landing: Landing, tip: str) -> str | Conflict:
         added = [word for word in landing.tree.split() if word not in self.branch[int(landing.base)].split()]

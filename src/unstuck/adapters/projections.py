@@ -1,8 +1,8 @@
 """Write the files that people read, atomically, from the state; and notice what a person edited in them."""
 
 import json
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ from unstuck.adapters.desk import put
 from unstuck.adapters.edits import edits, phase_file
 from unstuck.core import report
 from unstuck.core.event import Entry
+from unstuck.core.phase_file import config, phase
 from unstuck.core.schedule import blocked
 from unstuck.core.state import RunState
 from unstuck.ports import PlanFile
@@ -23,25 +24,34 @@ class Projections:
     plan: PlanFile
     told: Callable[[str], None]
     """Hears of files that had to be set aside."""
+    stack: Mapping[str, str | None] = field(default_factory=dict)
+    """What the project is made of, for those who read our files."""
+    commands: Mapping[str, str | None] = field(default_factory=dict)
+    """The gates, by the names that those readers know."""
 
     def write(self, state: RunState, changed: Sequence[str]) -> None:
         """Bring everything up to date; the config, which names the last event covered, comes last."""
         if not changed and (self.home / "config.json").exists():
             return
+        waiting = blocked(state)
         for name in changed:
             task = state.tasks[name]
-            if task.last_seq or task.status != "pending" or self._phase(name).exists():
-                put_json(self._phase(name), report.phase(state, name))
+            if name not in waiting and (task.last_seq or task.status != "pending" or self._phase(name).exists()):
+                put_json(self._phase(name), phase(state, name))
             if task.status == "stuck":
                 put(self.home / "reports" / f"{name}.md", report.escalation(task))
+        newly = any(state.tasks[name].status == "stuck" for name in changed)
+        for name in (name for name in waiting if newly or name in changed or not self._phase(name).exists()):
+            put_json(self._phase(name), phase(state, name))
         put_json(self.home / "attempt_history.json", report.attempt_history(state))
         put_json(self.home / "build_commits.json", report.build_commits(state))
         if changed:
-            waiting = blocked(state)
             self.plan.mark(
                 {name: "blocked" if name in waiting else state.tasks[name].status for name in (*changed, *waiting)}
             )
-        put_json(self.home / "config.json", report.config(state))
+        put_json(
+            self.home / "config.json", config(state) | {"stack": dict(self.stack), "commands": dict(self.commands)}
+        )
 
     def edits(self, run: str, entries: Sequence[Entry]) -> Iterator[tuple[str, str]]:
         """Yield (task, what was done) for every task that a person set back by editing our files."""

@@ -1,13 +1,15 @@
 """The git side of one run: worktrees, what would land, snapshots, and the run's branch moved by compare-and-swap."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from unstuck.adapters import git_locks, snapshots, staging
+from unstuck.adapters import differences, git_locks, snapshots, staging
 from unstuck.adapters.git import Git, shown
 from unstuck.adapters.repository import Identity, Repository
 from unstuck.adapters.worktrees import DURABLE, Place, Worktree
+from unstuck.core.attempt import Changes
+from unstuck.core.failure import Touch
 from unstuck.errors import CheckpointGone, GitFailed
 from unstuck.ports import Conflict, Landing, Snapshot, Tree, Watch
 
@@ -100,6 +102,12 @@ class GitWorkspace:
         return self._git.names(
             "diff-tree", "-r", "-z", "--name-only", "--no-renames", "--ignore-submodules=none", base, tree
         )
+
+    def changes(self, base: str, tree: str) -> Changes:
+        return differences.changes(self._git, base, tree)
+
+    def touches(self, base: str, tree: str, files: Sequence[str]) -> tuple[Touch, ...]:
+        return differences.touches(self._git, base, tree, files)
 
     def merge(self, landing: Landing, tip: str) -> str | Conflict:
         return merge_trees(self._git, tip, self._commit(landing, sign=False))

@@ -47,6 +47,15 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Changes:
+    """The files in which two trees differ."""
+
+    created: tuple[str, ...] = ()
+    modified: tuple[str, ...] = ()
+    deleted: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CheckResult:
     """One check, run by us."""
 

@@ -17,10 +17,7 @@ _RULE = re.compile(
     re.MULTILINE,
 )
 _COUNT = re.compile(r"\b(\d{1,6})[ \t]+(?:errors?|problems?|failed|failures?|failing|tests? failed)\b", re.IGNORECASE)
-_SAYS = re.compile(
-    r"^[ \t]*(?:E[ \t]{2,}|>?[ \t]*)((?:\w*(?:Error|Exception)\b|error\b|expected\b|assert)[^\n]*|[^\n]*\berror\b[^\n]*)$",
-    re.IGNORECASE | re.MULTILINE,
-)
+_SAYS = re.compile(r"\b\w*(?:Error|Exception)\b[^\n]*|^E[ \t]{2,}[^\n]+|\berror\b[^\n]*", re.IGNORECASE | re.MULTILINE)
 _FAILING = re.compile(r"^[ \t]*(?:FAIL(?:ED)?[:]?|✗|✕|×|not ok \d+ -?|--- FAIL:)[ \t]+([^\n]+?)[ \t]*$", re.MULTILINE)  # noqa: RUF001  # as test runners print it
 
 NOUNS: Mapping[str, str] = {"test_failure": "test", "lint_error": "lint error", "typecheck_error": "type error"}
@@ -41,7 +38,9 @@ def capture(failure: Failure, verdict: Verdict | None = None, outcome: Outcome |
         )
     )[:MOST]
     lines = [f"{file}:{line}" for file, line in dict.fromkeys(places)][:MOST]
-    said = list(dict.fromkeys(one_line(found[1], SAID_CHARS) for found in _SAYS.finditer(detail)))[:MOST]
+    said = list(dict.fromkeys(one_line(found[0].removeprefix("E "), SAID_CHARS) for found in _SAYS.finditer(detail)))[
+        :MOST
+    ]
     match kind:
         case "test_failure":
             names = _tests(failure)

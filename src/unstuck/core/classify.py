@@ -6,11 +6,12 @@ a green tree from a crashed session can land, a red one from a proud session can
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 
 from unstuck.core.attempt import CheckResult, Ended, Ending, Outcome, Verdict
 from unstuck.core.diagnosis import Diagnosis
 from unstuck.core.evidence import Evidence
-from unstuck.core.failure import KINDS, Failure, Kind
+from unstuck.core.failure import KINDS, Failure, Kind, Touch
 from unstuck.core.plan import CheckKind
 from unstuck.core.signature import signature
 from unstuck.core.text import one_line
@@ -98,9 +99,21 @@ def classify(outcome: Outcome, verdict: Verdict, found: Diagnosis | None = None)
     return red(result, found)
 
 
-def conflict(files: tuple[str, ...]) -> Failure:
-    """Say that the work cannot be merged with what landed meanwhile."""
-    return _failure(Kind.MERGE_CONFLICT, "\n".join(files), because=", ".join(files[:3]))
+def conflict(files: tuple[str, ...], touches: tuple[Touch, ...] = ()) -> Failure:
+    """Say that the work cannot be merged with what landed meanwhile, and who changed what."""
+    sides = [f"{touch.file} ({touch.task or 'a commit of yours'}: {_touched(touch)})" for touch in touches]
+    failure = _failure(Kind.MERGE_CONFLICT, "\n".join(sides or files), because=", ".join(files[:3]))
+    return replace(failure, touches=touches)
+
+
+def red_together(failure: Failure, other: str) -> Failure:
+    """Say that the work is green alone and red with another task's, and whose that is."""
+    how = f"Green alone, red together with {other}: {failure.summary[0].lower()}{failure.summary[1:]}"
+    return replace(failure, summary=how, together=other)
+
+
+def _touched(touch: Touch) -> str:
+    return f"lines {touch.first}-{touch.last}" if touch.how == "modified" else touch.how
 
 
 def set_up_failed(command: str, ended: Ended) -> Failure:

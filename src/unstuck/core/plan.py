@@ -125,6 +125,16 @@ def batches(tasks: Sequence[Task]) -> tuple[tuple[str, ...], ...]:
     return tuple(waves)
 
 
+def named(tasks: Iterable[Task], text: str) -> str | None:
+    """Return the id of the task that a person means: phase `2a` is also 2A and Phase 2A."""
+    listed = list(tasks)
+    if any(task.id == text for task in listed):
+        return text
+    wanted = text.strip().casefold()
+    wanted = wanted.removeprefix("phase").strip() or wanted
+    return next((task.id for task in listed if wanted in (task.id.casefold(), task.shown.casefold())), None)
+
+
 def beside(one: Task, other: Task) -> bool:
     """Whether the two may run at the same time."""
     if one.group is not None and one.group == other.group:

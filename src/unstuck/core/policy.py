@@ -68,6 +68,8 @@ class Policy:
     """Roll back only to a commit at which our checks were green; otherwise the task's own base will do."""
     limits: Limits = field(default_factory=Limits)
     land_unverified: bool = False
+    siblings_first: bool = False
+    """Try a failed task again only after those that ran at its side have finished."""
 
     def ladder(self, failure: Failure) -> tuple[str, Ladder]:
         """Return the ladder for a failure, and its name."""
@@ -85,7 +87,7 @@ class BadPolicy(ValueError):
 
 def parse(name: str, table: Mapping[str, Any], hints: Mapping[str, str]) -> Policy:
     """Make a profile from its table; refuse what could not be climbed."""
-    known = {"about", "view", "charges", "on_stuck", "green_base", "limits", "ladder"}
+    known = {"about", "view", "charges", "on_stuck", "green_base", "siblings_first", "limits", "ladder"}
     if unknown := set(table) - known:
         raise BadPolicy(f"profile {name}: unknown key {min(unknown)!r}")
     view: View = table.get("view", "kind")
@@ -111,6 +113,7 @@ def parse(name: str, table: Mapping[str, Any], hints: Mapping[str, str]) -> Poli
         charges=table.get("charges", "blame"),
         on_stuck=table.get("on_stuck", "skip"),
         green_base=table.get("green_base", False),
+        siblings_first=table.get("siblings_first", False),
         limits=limits,
         ladders=ladders,
     )

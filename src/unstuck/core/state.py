@@ -25,7 +25,7 @@ from unstuck.core.event import (
 )
 from unstuck.core.failure import KINDS, Kind
 from unstuck.core.stages import Stage
-from unstuck.core.task_state import SETTLED, TaskState, advanced, operated, reopened, unverified
+from unstuck.core.task_state import SETTLED, TaskState, advanced, initial, operated, reopened, unverified
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,14 +111,14 @@ class RunState:
         self.started, self.tip, self.began = event, event.base, at
         for place, task in enumerate(event.tasks):
             self.places[task.id] = place
-            self._put(TaskState(task=task, status="complete" if task.done else "pending"))
+            self._put(initial(task))
 
     def _replan(self, event: PlanChanged) -> None:
         before = self.tasks
         self.tasks, self.open, self.places = {}, {}, {}
         for place, task in enumerate(event.tasks):
             self.places[task.id] = place
-            state = replace(before[task.id], task=task) if task.id in before else TaskState(task=task)
+            state = replace(before[task.id], task=task) if task.id in before else initial(task)
             self._put(reopened(state, hint="") if task.id in event.reopened else state)
 
     def _resume(self, event: RunResumed, at: float) -> None:

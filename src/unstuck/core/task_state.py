@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from unstuck.core.action import Accept, Decision, Escalate, Halt, Retry, Rollback, Skip, Switch, Wait
-from unstuck.core.attempt import Outcome, Verdict
+from unstuck.core.attempt import Changes, Outcome, Verdict
 from unstuck.core.event import (
     Acted,
     AttemptStarted,
@@ -45,6 +45,8 @@ class AttemptState:
     failure: Failure | None = None
     decision: Decision | None = None
     snapshot: str | None = None
+    alone: Verdict | None = None
+    """The verdict before the work was merged with what had landed meanwhile."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +73,8 @@ class TaskState:
     accepted: str = ""
     question: str = ""
     commit: str | None = None
+    changes: Changes | None = None
+    """The files that the landed commit changes."""
     wait_until: float | None = None
     notes: tuple[str, ...] = ()
 
@@ -79,8 +83,18 @@ class TaskState:
         return Stage.REST if self.status in ("complete", "skipped", "stuck") else next_stage(self.last)
 
     @property
+    def tries(self) -> tuple[AttemptState, ...]:
+        """The attempts since a person last gave the task a fresh budget."""
+        return self.attempts[self.epoch_from :]
+
+    @property
     def current(self) -> AttemptState:
         return self.attempts[-1]
+
+
+def initial(task: Task) -> TaskState:
+    """Return the state of a task of which nothing is known but the plan."""
+    return TaskState(task=task, status="complete" if task.done else "skipped" if task.skipped else "pending")
 
 
 def advanced(state: TaskState, event: LineEvent, at: float) -> TaskState:
@@ -99,7 +113,8 @@ def advanced(state: TaskState, event: LineEvent, at: float) -> TaskState:
         case SessionEnded():
             return replace(_current(state, outcome=event.outcome, ended=at), status="verifying")
         case Rebased():
-            return replace(_current(state, base=event.base, tree=event.tree), status="verifying")
+            alone = state.current.alone or state.current.verdict
+            return replace(_current(state, base=event.base, tree=event.tree, alone=alone), status="verifying")
         case Verified():
             return _current(state, verdict=event.verdict)
         case Classified():
@@ -114,7 +129,7 @@ def advanced(state: TaskState, event: LineEvent, at: float) -> TaskState:
 def _acted(state: TaskState, event: Acted) -> TaskState:
     match event.action:
         case Accept():
-            return replace(state, status="complete", commit=event.commit, question="", hint="")
+            return replace(state, status="complete", commit=event.commit, changes=event.changes, question="", hint="")
         case Skip():
             return replace(state, status="skipped")
         case Escalate(question=question) | Halt(question=question):

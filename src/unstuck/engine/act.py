@@ -6,6 +6,7 @@ from unstuck.core.event import Acted, Classified, LineEvent, Rebased
 from unstuck.core.task_state import TaskState
 from unstuck.core.text import one_line
 from unstuck.engine.bench import Bench
+from unstuck.engine.together import both_sides
 from unstuck.ports import Conflict, Landing
 
 SUBJECT_CHARS = 72
@@ -32,11 +33,14 @@ def land(bench: Bench, task: TaskState) -> LineEvent:
     assert decision is not None
     landing = Landing(tree=verdict.tree, base=verdict.base, message=message(bench, task), at=task.last_at)
     if (commit := bench.workspace.land(landing)) is not None:
-        return Acted(task=name, action=decision.action, commit=commit if commit != verdict.base else None)
+        if commit == verdict.base:
+            return Acted(task=name, action=decision.action)
+        changes = bench.workspace.changes(verdict.base, commit)
+        return Acted(task=name, action=decision.action, commit=commit, changes=changes)
     tip = bench.workspace.tip()
     merged = bench.workspace.merge(landing, tip)
     if isinstance(merged, Conflict):
-        return Classified(task=name, failure=conflict(merged.files))
+        return Classified(task=name, failure=conflict(merged.files, both_sides(bench, task, tip, merged.files)))
     return Rebased(task=name, base=tip, tree=merged)
 
 

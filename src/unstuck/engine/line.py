@@ -12,11 +12,13 @@ from unstuck.core.classify import classify, evidence
 from unstuck.core.decide import decide
 from unstuck.core.event import Classified, Decided, LineEvent, SessionEnded
 from unstuck.core.history import history
+from unstuck.core.schedule import waits_for_siblings
 from unstuck.core.stages import Stage
 from unstuck.core.task_state import TaskState
 from unstuck.engine.act import act
 from unstuck.engine.bench import Bench, Interrupted
 from unstuck.engine.execute import open_attempt, run_session, wait_then_run
+from unstuck.engine.together import stands_together, with_partner
 from unstuck.engine.verify import verify
 
 
@@ -24,6 +26,8 @@ def advance(bench: Bench, name: str, slot: int) -> None:
     """Advance the task until it rests or the run is stopped. Safe to call again after a crash."""
     while (task := bench.record.task(name)).stage is not Stage.REST:
         if task.stage in STARTS_WORK and bench.stop.deadline() is not None:
+            return
+        if task.stage is Stage.OPEN and waits_for_siblings(bench.record.state, name):
             return
         try:
             bench.record(PERFORM[task.stage](bench, task, slot))
@@ -37,7 +41,7 @@ def reconcile(_bench: Bench, task: TaskState, _slot: int) -> LineEvent:
     return SessionEnded(task=task.task.id, outcome=Outcome(ended=ended))
 
 
-def judge(bench: Bench, task: TaskState, _slot: int) -> LineEvent:
+def judge(bench: Bench, task: TaskState, slot: int) -> LineEvent:
     """Say what stands in the way of landing, if anything."""
     attempt = task.current
     assert attempt.outcome is not None
@@ -49,6 +53,7 @@ def judge(bench: Bench, task: TaskState, _slot: int) -> LineEvent:
     failure = classify(attempt.outcome, attempt.verdict, found)
     if failure is not None and found is not None and failure.kind is found.kind:
         failure = replace(failure, resets_at=bench.judge.resets_at(found, bench.clock.now()))
+    failure = stands_together(bench, task, slot) if failure is None else with_partner(bench, task, slot, failure)
     return Classified(task=task.task.id, failure=failure)
 
 

@@ -72,7 +72,7 @@ class Pool:
             self._ask_once("The time limit of the run is reached.", LIMIT)
         if state.open and state.executions >= self.bench.policy.limits.run_executions(len(state.tasks)):
             self._ask_once(f"The limit of {state.executions} sessions for one run is reached.", LIMIT)
-        if self.stopper.deadline() is None and not state.halted:
+        if self.stopper.deadline() is None:
             for name in startable(state, self.running, self.parallel - len(self.running)):
                 self._start(name)
         if now >= self._next_projection:

@@ -3,7 +3,6 @@
 import re
 import shutil
 import sys
-import unicodedata
 from collections.abc import Sequence
 from datetime import datetime
 
@@ -15,6 +14,8 @@ from unstuck.core.plan import Plan, Task, execution
 from unstuck.core.report import Row, Summary
 from unstuck.core.task_state import TaskState
 from unstuck.core.text import one_line
+from unstuck.surfaces.columns import columns, cut_columns
+from unstuck.surfaces.halt_box import halt_summary
 
 MARKS = {
     "complete": ("✔", "green"),
@@ -50,6 +51,18 @@ def summary(result: Summary) -> str:
     """Tell what a run came to: every task in a line, then what needs a person, then what to type."""
     if not result.rows:
         return result.reason
+    if result.halted is not None:
+        width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+        box = halt_summary(result.halted, width)
+        return "\n".join(
+            [
+                box,
+                "",
+                f"Run {result.run}: {_counts(result)}",
+                *([result.home] if result.home else []),
+                *_ways_on(result),
+            ]
+        )
     few = len(result.rows) <= MANY
     shown = result.rows if few else [row for row in result.rows if row.status not in ("complete", "pending")][:MANY]
     lines = [f"Run {result.run}", "", *_rows(shown)]
@@ -131,21 +144,13 @@ def span(seconds: float) -> str:
 
 def cut(text: str, limit: int = TITLE_CHARS) -> str:
     """Fold text into one line that takes at most `limit` columns of a terminal."""
-    line = one_line(TERMINAL_CODES.sub("", text), limit)
-    while columns(line) > limit:
-        line = line.rstrip("…")[:-1] + "…"
-    return line
+    return cut_columns(one_line(TERMINAL_CODES.sub("", text), limit), limit)
 
 
 def plain(line: str) -> str:
     """Return a line of a program's output without what would steer a terminal; its indentation stays."""
     clean = TERMINAL_CODES.sub("", line).expandtabs()
     return "".join(char for char in clean if char.isprintable())[:DETAIL_CHARS]
-
-
-def columns(text: str) -> int:
-    """Count the columns that a text takes on a terminal."""
-    return sum(0 if unicodedata.combining(char) else 1 + (unicodedata.east_asian_width(char) in "WF") for char in text)
 
 
 def _rows(rows: Sequence[Row]) -> list[str]:

@@ -11,9 +11,10 @@ import click
 
 from unstuck import api
 from unstuck.core.event import Entry
+from unstuck.core.phase_file import phase
 from unstuck.core.plan import Plan, execution
-from unstuck.core.report import phase, problems
-from unstuck.errors import BadUsage, InvalidPlan
+from unstuck.core.report import problems
+from unstuck.errors import InvalidPlan
 from unstuck.surfaces import render
 
 FOLLOW_SECONDS = 0.5
@@ -71,8 +72,7 @@ def status(*, as_json: bool) -> None:
 def show(task: str, *, as_json: bool) -> None:
     """Tell the story of TASK: every attempt, what was seen, what was decided and why."""
     view = api.look(Path.cwd())
-    if task not in view.state.tasks:
-        raise BadUsage(f"There is no task {task} in run {view.run}.", hint="See all of them with `unstuck status`.")
+    task = view.named(task)
     if as_json:
         click.echo(json.dumps({"schema": 1, **phase(view.state, task)}))
         return
