@@ -38,7 +38,10 @@ def superplan(project: "Project", rows: Sequence[Row] = SIBLINGS, *, tools: str 
     ]
     table = f"| Tool Type | Command |\n|---|---|\n{tools}\n" if tools else ""
     project.file("tests.sh", TESTS)
-    project.file(PLAN, "# Login Implementation Plan\n\n" + head + "\n".join(lines) + f"\n\n{table}\n" + "\n".join(sections) + extra)
+    project.file(
+        PLAN,
+        "# Login Implementation Plan\n\n" + head + "\n".join(lines) + f"\n\n{table}\n" + "\n".join(sections) + extra,
+    )
 
 
 def write(name: str, text: str = "right\n") -> dict[str, Any]:

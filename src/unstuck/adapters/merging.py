@@ -132,7 +132,13 @@ class Homecoming:
         ]
         for commit in listed.split():
             message = shown(self._git("show", "--no-patch", "--format=%B", commit))
-            lines += ["", *(f"# {line}".rstrip() for line in message.splitlines()), "#", *self._files(commit), f"pick {commit}"]
+            lines += [
+                "",
+                *(f"# {line}".rstrip() for line in message.splitlines()),
+                "#",
+                *self._files(commit),
+                f"pick {commit}",
+            ]
         path = self.repository.ours / "commits.sh"
         try:
             path.write_text("\n".join(lines) + "\n")

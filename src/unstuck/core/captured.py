@@ -16,7 +16,9 @@ _RULE = re.compile(
     r"\b(?:TS\d{4}|[A-Z]{1,4}\d{2,4})\b|\[([a-z]+(?:-[a-z]+)+)\]\s*$|\s{2,}((?:@?[\w-]+/)?[a-z]+(?:-[a-z]+)+)\s*$",
     re.MULTILINE,
 )
-_COUNT = re.compile(r"\b(\d{1,6})[ \t]+(?:errors?|problems?|failed|failures?|failing|tests? failed)\b", re.IGNORECASE)
+_COUNT = re.compile(
+    r"(?<![\w:.])(\d{1,6})[ \t]+(?:errors?|problems?|failed|failures?|failing|tests? failed)\b", re.IGNORECASE
+)
 _SAYS = re.compile(r"\b\w*(?:Error|Exception)\b[^\n]*|^E[ \t]{2,}[^\n]+|\berror\b[^\n]*", re.IGNORECASE | re.MULTILINE)
 _FAILING = re.compile(r"^[ \t]*(?:FAIL(?:ED)?[:]?|✗|✕|×|not ok \d+ -?|--- FAIL:)[ \t]+([^\n]+?)[ \t]*$", re.MULTILINE)  # noqa: RUF001  # as test runners print it
 
@@ -84,7 +86,8 @@ def _tests(failure: Failure) -> list[str]:
 
 
 def _counted(detail: str) -> int:
-    return max((int(found[1]) for found in _COUNT.finditer(detail)), default=0)
+    """Return the last count that the output gives: tools sum up at the end."""
+    return next((int(found[1]) for found in reversed(list(_COUNT.finditer(detail)))), 0)
 
 
 def _timeout(failure: Failure, verdict: Verdict | None, outcome: Outcome | None) -> dict[str, Any]:

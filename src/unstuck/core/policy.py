@@ -32,6 +32,11 @@ class Rung:
 
 Ladder = tuple[Rung, ...]
 
+GO_ON: Ladder = (
+    Rung("continue", 1000, None, "The last session was interrupted. Its work is still here: go on from it."),
+)
+"""What our own stop or death leads to in a profile that says nothing about it: it uses up no budget of any kind."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
@@ -76,6 +81,8 @@ class Policy:
         return self.ladder_of(failure.kind)
 
     def ladder_of(self, kind: Kind) -> tuple[str, Ladder]:
+        if kind is Kind.INTERRUPTED and kind.value not in self.ladders:
+            return kind.value, GO_ON
         facts = KINDS[kind]
         name = {"kind": kind.value, "type": facts.type, "phase_type": facts.phase_type or "unknown"}[self.view]
         return name, self.ladders.get(name, self.ladders.get(ANYTHING, ()))

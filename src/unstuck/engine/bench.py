@@ -10,6 +10,7 @@ from unstuck.core.plan import Check, Task
 from unstuck.core.policy import Policy
 from unstuck.core.redact import Redactor
 from unstuck.engine.record import Recorder
+from unstuck.engine.turns import Turn
 from unstuck.ports import Agent, Clock, Command, Desk, Judge, NoJudge, Processes, Stop, TimeLimits, Workspace
 
 
@@ -59,6 +60,8 @@ class Bench:
     judge: Judge = field(default_factory=NoJudge)
     spare: int
     """The first slot beyond those of the running tasks: its worktrees serve for looking at a base."""
+    turn: Turn = field(default_factory=Turn)
+    """Whose turn it is to land."""
     seen: Callable[[str, str], None] = field(default=lambda _task, _line: None)
 
     def checks(self, name: str) -> tuple[Check, ...]:

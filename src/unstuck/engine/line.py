@@ -4,9 +4,11 @@ Every stage is a function from what is known about the task to the next fact abo
 the next stage begins, so a crash anywhere continues here, at the same stage, after replay.
 """
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from unstuck.core.action import Accept
 from unstuck.core.attempt import Ended, Outcome
 from unstuck.core.classify import classify, evidence
 from unstuck.core.decide import decide
@@ -24,15 +26,34 @@ from unstuck.engine.verify import verify
 
 def advance(bench: Bench, name: str, slot: int) -> None:
     """Advance the task until it rests or the run is stopped. Safe to call again after a crash."""
-    while (task := bench.record.task(name)).stage is not Stage.REST:
-        if task.stage in STARTS_WORK and bench.stop.deadline() is not None:
-            return
-        if task.stage is Stage.OPEN and waits_for_siblings(bench.record.state, name):
-            return
-        try:
+    try:
+        while (task := bench.record.task(name)).stage is not Stage.REST:
+            if task.stage in STARTS_WORK and bench.stop.deadline() is not None:
+                return
+            if task.stage is Stage.OPEN and waits_for_siblings(bench.record.state, name):
+                return
+            if task.stage not in LANDS:
+                bench.turn.give(name)
+            elif not _may_act(bench, task):
+                return
             bench.record(PERFORM[task.stage](bench, task, slot))
-        except Interrupted:
-            return
+    except Interrupted:
+        return
+    finally:
+        bench.turn.give(name)
+
+
+def _may_act(bench: Bench, task: TaskState) -> bool:
+    """Wait for the turn to land, where that is what was decided; False if the run is stopped at once meanwhile."""
+    decision = task.current.decision
+    if task.stage is not Stage.ACT or decision is None or not isinstance(decision.action, Accept):
+        return True
+    place = bench.record.state.places[task.task.id]
+    return bench.turn.take(task.task.id, place, given_up=lambda: _over(bench.stop.deadline()))
+
+
+def _over(deadline: float | None) -> bool:
+    return deadline is not None and time.monotonic() >= deadline
 
 
 def reconcile(_bench: Bench, task: TaskState, _slot: int) -> LineEvent:
@@ -75,5 +96,7 @@ PERFORM: Mapping[Stage, Callable[[Bench, TaskState, int], LineEvent]] = {
     Stage.WAIT: wait_then_run,
 }
 
+LANDS = (Stage.VERIFY, Stage.CLASSIFY, Stage.DECIDE, Stage.ACT)
+"""Stages through which a task keeps its turn to land: a merged tree is verified before the tip moves again."""
 STARTS_WORK = (Stage.OPEN, Stage.EXECUTE, Stage.WAIT)
 """Stages that are not begun once the run has been asked to stop."""
