@@ -126,6 +126,56 @@ def test_several_failed_siblings_are_each_tried_once_more_and_then_the_run_halts
     assert landed(project) == ["1", "2a", "2c"]
 
 
+RESULT = {
+    "phase_id": "1", "status": "complete", "tasks": {"total": 1, "completed": 1}, "quality_gates": {"test": {"passed": True}},
+    "commit_message": "feat: x", "files": {"created": [], "modified": [], "deleted": []}, "plan_updated": False, "error": None,
+}  # fmt: skip
+QUICK = '[limits]\nfirst_output = 20\n[profiles.quick]\nlike = "single-retry"\n[profiles.quick.limits]\nattempts = 2\nwall_clock = 5\n'
+
+
+@pytest.mark.parametrize(
+    ("tool", "output", "first", "kind", "guidance"),
+    [
+        pytest.param(
+            "Linter", "src/a.py:1:1: F401 unused", [write("1", "bad")], "lint_error",
+            "Fix linting errors. Run `bash gate.sh` to see current errors.", id="lint",
+        ),
+        pytest.param(
+            "Type Checker", "src/a.py:3: error: Incompatible types  [arg-type]", [write("1", "bad")], "typecheck_error",
+            "Fix type errors. Run `bash gate.sh` to see current errors.\nCheck that function signatures match usage.", id="types",
+        ),
+        pytest.param(
+            "Formatter", "would reformat src/a.py", [write("1", "bad")], "format_error",
+            "Run the formatter over the files it names, and nothing else.", id="format",
+        ),
+        pytest.param(
+            "Test Framework", "FAILED tests/a.py::t", [write("1", "bad"), {"print": json.dumps(RESULT)}], "verification_mismatch",
+            "Previous sub-agent reported success but verification failed.\nRun ALL quality gates after EVERY change. Ensure tests pass\n"
+            "at the end, not just during development.", id="mismatch",
+        ),
+        pytest.param(
+            "Test Framework", "", [{"print": "npm test"}, {"hang": True}], "timeout",
+            "Previous attempt timed out. Focus on completing tasks efficiently.\nIf tests are slow, consider running targeted tests only.",
+            id="timeout",
+        ),
+    ],
+)  # fmt: skip
+def test_each_type_of_failure_has_its_guidance_and_its_facts(
+    project: "Project", tool: str, output: str, first: list[Any], kind: str, guidance: str
+) -> None:
+    project.settings(QUICK)
+    superplan(project, [("1", "-", "-", "test -f 1.txt")], tools=f"| {tool} | bash gate.sh |\n")
+    project.file("gate.sh", f"if grep -qs bad 1.txt; then echo {shlex.quote(output)}; exit 1; fi\n")
+    project.script(_1=[first, [write("1")]])
+    told = run(project, "--profile", "quick" if kind == "timeout" else "single-retry")
+    assert told.code == 0, told
+    assert guidance in (project.home / "briefs" / "1-2-1.md").read_text()
+    state = phase(project, "1")
+    assert state["error"]["attempt_1"]["type"] == kind
+    assert state["error"]["resolved_on_retry"] is True
+    assert state["attempts"][0]["captured"] or kind == "format_error"
+
+
 # --- what is not retried -------------------------------------------------------------------------------
 
 

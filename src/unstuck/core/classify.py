@@ -13,6 +13,7 @@ from unstuck.core.diagnosis import Diagnosis
 from unstuck.core.evidence import Evidence
 from unstuck.core.failure import KINDS, Failure, Kind, Touch
 from unstuck.core.plan import CheckKind
+from unstuck.core.result import Result, read_result
 from unstuck.core.signature import signature
 from unstuck.core.text import one_line
 
@@ -96,7 +97,17 @@ def classify(outcome: Outcome, verdict: Verdict, found: Diagnosis | None = None)
         return _failure(Kind.AGENT_FAILED, ended.tail)
     result = _red(verdict)
     assert result is not None
-    return red(result, found)
+    return _refuted(ended, red(result, found))
+
+
+def _refuted(ended: Ended, failure: Failure) -> Failure:
+    """Call it a refuted claim where the agent's own result says in so many words that the phase is complete."""
+    said = read_result(ended.tail)
+    if not isinstance(said, Result) or said.status != "complete" or not failure.charged:
+        return failure
+    means = KINDS[Kind.CLAIM_REFUTED].means
+    how = f"{means[0].upper()}{means[1:]}: {failure.summary[0].lower()}{failure.summary[1:]}"
+    return replace(failure, kind=Kind.CLAIM_REFUTED, summary=how)
 
 
 def conflict(files: tuple[str, ...], touches: tuple[Touch, ...] = ()) -> Failure:

@@ -17,6 +17,9 @@ from unstuck.engine.execute import set_up
 from unstuck.engine.verify import run_check
 from unstuck.ports import Conflict, Landing
 
+OURS = "UNSTUCK_"
+"""What a command that asks for the task it runs for has in it."""
+
 
 def both_sides(bench: Bench, task: TaskState, tip: str, files: tuple[str, ...]) -> tuple[Touch, ...]:
     """Say what this task and those that landed since its base did to the files in conflict."""
@@ -35,14 +38,19 @@ def stands_together(bench: Bench, task: TaskState, slot: int) -> Failure | None:
     attempt = task.current
     if attempt.alone is None or attempt.verdict is None:
         return None
-    others = _landed_since(bench, attempt.alone.base, attempt.verdict.base)
-    checks = {check.command: (name, check) for name, _ in others for check in bench.tasks[name].checks}
+    landed = _landed_since(bench, attempt.alone.base, attempt.verdict.base)
     own = {check.command for check in bench.checks(task.task.id)}
-    wanted = [(name, check) for command, (name, check) in checks.items() if command not in own]
-    if not wanted or not _lay_out(bench, task, slot, attempt.verdict.base, attempt.verdict.tree):
+    wanted: dict[str, tuple[str, Check]] = {}
+    for name, check in ((name, check) for name, _ in landed for check in bench.tasks[name].checks):
+        if OURS in check.command:
+            wanted[f"{name} {check.command}"] = name, check  # it means something else for every task
+        elif check.command not in own:
+            wanted.setdefault(check.command, (name, check))
+    place = _lay_out(bench, task, slot, attempt.verdict.base, attempt.verdict.tree) if wanted else None
+    if place is None:
         return None
-    for name, check in wanted:
-        result = run_check(bench, task.task.id, check, bench.spare + slot)
+    for name, check in wanted.values():
+        result = run_check(bench, name, check, place)
         if result.status == "fail":
             return red_together(red(result), name)
     return None
@@ -78,15 +86,16 @@ def _is_red(bench: Bench, task: TaskState, slot: int, commit: str, check: Check)
     alone = task.current.alone
     assert alone is not None
     merged = bench.workspace.merge(Landing(tree=alone.tree, base=alone.base, message="", at=0.0), commit)
-    if isinstance(merged, Conflict) or not _lay_out(bench, task, slot, commit, merged):
-        return True
-    return run_check(bench, task.task.id, check, bench.spare + slot).status == "fail"
+    place = None if isinstance(merged, Conflict) else _lay_out(bench, task, slot, commit, merged)
+    return place is None or run_check(bench, task.task.id, check, place).status == "fail"
 
 
-def _lay_out(bench: Bench, task: TaskState, slot: int, base: str, tree: str) -> bool:
-    """Put a tree into the slot's spare worktree; False if that could not be set up."""
+def _lay_out(bench: Bench, task: TaskState, slot: int, base: str, tree: str) -> int | None:
+    """Return the slot of a worktree that holds a tree: the task's own if it does, else a spare one; None if that fails."""
+    if bench.workspace.present(slot) and bench.workspace.tree(slot, base).id == tree:
+        return slot
     bench.workspace.prepare(bench.spare + slot, base, tree)
-    return set_up(bench, task.task.id, bench.spare + slot) is None
+    return bench.spare + slot if set_up(bench, task.task.id, bench.spare + slot) is None else None
 
 
 def _landed_since(bench: Bench, base: str, tip: str) -> list[tuple[str, str]]:
