@@ -41,11 +41,12 @@ def stands_together(bench: Bench, task: TaskState, slot: int) -> Failure | None:
     landed = _landed_since(bench, attempt.alone.base, attempt.verdict.base)
     own = {check.command for check in bench.checks(task.task.id)}
     wanted: dict[str, tuple[str, Check]] = {}
-    for name, check in ((name, check) for name, _ in landed for check in bench.tasks[name].checks):
-        if OURS in check.command:
-            wanted[f"{name} {check.command}"] = name, check  # it means something else for every task
-        elif check.command not in own:
-            wanted.setdefault(check.command, (name, check))
+    for name, _ in landed:
+        for check in bench.tasks[name].checks:
+            if OURS in check.command:
+                wanted[f"{name} {check.command}"] = name, check  # it means something else for every task
+            elif check.command not in own:
+                wanted.setdefault(check.command, (name, check))
     place = _lay_out(bench, task, slot, attempt.verdict.base, attempt.verdict.tree) if wanted else None
     if place is None:
         return None
