@@ -1,0 +1,160 @@
+"""Find product code that answers the tests' own inputs with constants instead of working them out."""
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+
+from unstuck.core.tamper.change import Change, Finding, Line, added_lines, language
+from unstuck.core.tamper.python_cases import parse
+from unstuck.core.tamper.python_form import form
+from unstuck.core.tamper.rules import found
+from unstuck.core.tamper.suite import Assertion
+
+TRIVIAL = frozenset({"0", "1", "-1", "2", "''", '""', "None", "True", "False", "null", "undefined", "true", "false", "0.0", "1.0"})
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+_LITERAL = r"(?:-?\d[\w.]*|'[^']*'|\"[^\"]*\"|`[^`$]*`|true|false|null|\[[^\[\]()a-z]*\]|\{[^{}()]*\})"
+_ARM = re.compile(rf"\b(?:if|case)\b\s*\(?(?P<test>.*?[!=]==?\s*{_LITERAL}.*?|\s*{_LITERAL}\s*:)\)?\s*\{{?\s*return\s+(?P<answer>{_LITERAL})\s*;?", re.DOTALL)
+_PIN = re.compile(rf"===?\s*(?P<literal>{_LITERAL})")
+_ONLY_ANSWER = re.compile(rf"^\s*return\s+(?P<answer>{_LITERAL})\s*;?\s*$")
+
+
+def judge_answers(changes: Sequence[Change], asserted: Sequence[Assertion]) -> Iterator[Finding]:
+    """Judge the functions of changed product files; `asserted` is all that the tests are known to assert."""
+    by_name: dict[str, list[frozenset[str]]] = {}
+    for one in asserted:
+        for name in one.names:
+            by_name.setdefault(name, []).append(one.literals)
+    for change in changes:
+        if change.new is None:
+            continue
+        if language(change.path) == "python":
+            yield from _python(change, by_name)
+        elif language(change.path) == "script":
+            yield from _script(change, by_name)
+
+
+def _python(change: Change, asserted: dict[str, list[frozenset[str]]]) -> Iterator[Finding]:
+    new, old = parse(change.new or ""), parse(change.old or "")
+    if new is None or old is None:
+        return
+    before = {node.name: node for node in ast.walk(old) if isinstance(node, Function)}
+    for node in ast.walk(new):
+        if not isinstance(node, Function) or (node.name in before and ast.dump(node) == ast.dump(before[node.name])):
+            continue
+        was = before.get(node.name)
+        known = asserted.get(node.name, [])
+        arms = [arm for arm in _arms(node) if was is None or arm[:2] not in [other[:2] for other in _arms(was)]]
+        for inputs, answer, line, pins in arms:
+            matched = any(inputs | {answer} <= literals for literals in known)
+            odd = not (inputs | {answer}) <= TRIVIAL
+            if odd and ((pins > 1 and pins >= _arity(node)) or (was is not None and (matched or (len(arms) > 1 and not known)))):
+                says = f"{node.name} answers one input with a constant."
+                yield found("answers-hard-coded", change.path, line, says, f"{', '.join(sorted(inputs))} → {answer}")
+                break
+        else:
+            yield from _constant_function(change, node, was, known)
+
+
+def _constant_function(change: Change, node: Function, was: Function | None, known: list[frozenset[str]]) -> Iterator[Finding]:
+    if was is None or not _uses_arguments(was) or _uses_arguments(node):
+        return
+    answers = {part for inner in ast.walk(node) if isinstance(inner, ast.Return) and inner.value is not None for part in form(inner.value, {}).literals}
+    if answers and (any(answers <= literals for literals in known) or not answers <= TRIVIAL):
+        says = f"{node.name} returns a constant, whatever it is given."
+        yield found("answers-hard-coded", change.path, node.lineno, says, ", ".join(sorted(answers)))
+
+
+def _uses_arguments(node: Function) -> bool:
+    names = {arg.arg for arg in [*node.args.args, *node.args.kwonlyargs]} - {"self", "cls"}
+    used = {inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)}
+    return not names or bool(names & used)
+
+
+def _arity(node: Function) -> int:
+    return len({arg.arg for arg in node.args.args} - {"self", "cls"})
+
+
+def _arms(node: Function) -> Iterator[tuple[frozenset[str], str, int, int]]:
+    """Give each `if x == literal: return literal`: the inputs, the answer, the line, and how many inputs are pinned."""
+    names = {arg.arg for arg in [*node.args.args, *node.args.kwonlyargs]} | ({node.args.vararg.arg} if node.args.vararg else set())
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.If) and len(inner.body) == 1:
+            answer = _answer(inner.body[0])
+            pinned = _pinned(inner.test, names)
+            if answer and pinned:
+                yield frozenset(pinned), answer, inner.lineno, len(pinned)
+        elif isinstance(inner, ast.Return) and isinstance(inner.value, ast.IfExp):
+            pinned = _pinned(inner.value.test, names)
+            if pinned and isinstance(inner.value.body, ast.Constant):
+                yield frozenset(pinned), repr(inner.value.body.value), inner.lineno, len(pinned)
+
+
+def _answer(statement: ast.stmt) -> str:
+    if not isinstance(statement, ast.Return) or statement.value is None:
+        return ""
+    written = form(statement.value, {})
+    plain = not any(isinstance(part, ast.Name | ast.Call) for part in ast.walk(statement.value))
+    return written.key if plain and len(written.literals) != 1 else next(iter(written.literals), "") if plain else ""
+
+
+def _pinned(test: ast.expr, names: set[str]) -> list[str]:
+    """Give the literals that arguments are compared with, one for each argument."""
+    out: list[str] = []
+    parts = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
+    for part in parts:
+        if not isinstance(part, ast.Compare) or len(part.ops) != 1 or not isinstance(part.ops[0], ast.Eq):
+            continue
+        sides = (part.left, part.comparators[0])
+        named = {inner.id for side in sides for inner in ast.walk(side) if isinstance(inner, ast.Name)} & names
+        if not named:
+            continue
+        for side in sides:
+            if isinstance(side, ast.Tuple) and any(isinstance(one, ast.Constant) for one in side.elts):
+                out += [repr(one.value) for one in side.elts if isinstance(one, ast.Constant)]
+            elif not any(isinstance(inner, ast.Name) for inner in ast.walk(side)):
+                out.append(" ".join(sorted(form(side, {}).literals)))
+    return out
+
+
+def _script(change: Change, asserted: dict[str, list[frozenset[str]]]) -> Iterator[Finding]:
+    lines = list(added_lines(change))
+    numbers = {line.number for line in lines}
+    text = (change.new or "").splitlines()
+    old = change.old or ""
+    arms = 0
+    for line in lines:
+        window = "\n".join(text[line.number - 1 : line.number + 1]) if line.number in numbers else line.text
+        match = _ARM.match(window.lstrip()) if len(window) < 600 else None  # noqa: PLR2004 - no arm is that long
+        if match is None:
+            continue
+        pins = [_plain(pin) for pin in _PIN.findall(match["test"])]
+        answer = _plain(match["answer"])
+        if {*pins, answer} <= TRIVIAL or not pins:
+            continue
+        arms += 1
+        matched = any({*pins, answer} <= literals for many in asserted.values() for literals in many)
+        if (len(pins) > 1 and not {answer} <= {"true", "false", "null"}) or (old and (matched or (arms > 1 and not asserted))):
+            yield found("answers-hard-coded", change.path, line.number, "One input is answered with a constant.", line.text.strip())
+            return
+    yield from _constant_script(change, lines, asserted)
+
+
+def _constant_script(change: Change, lines: list[Line], asserted: dict[str, list[frozenset[str]]]) -> Iterator[Finding]:
+    """A function that computed and now returns a constant which a test expects."""
+    text = (change.new or "").splitlines()
+    for line in lines:
+        match = _ONLY_ANSWER.match(line.text)
+        if match is None or change.old is None or line.number < 2:  # noqa: PLR2004 - a head must stand above
+            continue
+        head = re.search(r"(?:function\s+|const\s+)?(\w+)\s*(?:=\s*(?:async\s*)?)?\((\s*\w[^)]*)\)\s*(?::[^{=]+)?(?:=>)?\s*\{\s*$", text[line.number - 2])
+        if head is None or _plain(match["answer"]) in TRIVIAL:
+            continue
+        if head[0].strip() in change.old and any(_plain(match["answer"]) in literals for literals in asserted.get(head[1], [frozenset({_plain(match["answer"])})])):
+            says = f"{head[1]} returns a constant, whatever it is given."
+            yield found("answers-hard-coded", change.path, line.number, says, line.text.strip())
+            return
+
+
+def _plain(text: str) -> str:
+    return repr(text[1:-1]) if text[:1] in "'\"`" else text

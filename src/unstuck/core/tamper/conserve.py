@@ -1,0 +1,268 @@
+"""The law of conservation: what a test asserted before must be asserted after, somewhere, as strictly.
+
+Tests may be renamed, moved, split, merged, parametrised or written in another style. What may not happen is that an
+assertion vanishes, says less, or expects something else without anybody having asked for it.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from unstuck.core.tamper.change import Finding
+from unstuck.core.tamper.rules import found
+from unstuck.core.tamper.suite import NOTHING, WEAK, Assertion, Case
+
+
+MOST_CANDIDATES = 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class World:
+    """What the rest of the change says."""
+
+    gone: frozenset[str] = frozenset()
+    """Functions, classes and the like that the product no longer defines, under any name."""
+    vanished: frozenset[str] = frozenset()
+    """Names that no changed product file holds any more."""
+    local: frozenset[str] = frozenset()
+    """Functions that the old tests defined themselves."""
+    literals: frozenset[str] = frozenset()
+    """Literals of files that tests may read their cases from."""
+    constants: Mapping[str, frozenset[str]] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class _Gain:
+    assertion: Assertion
+    case: Case
+    uses: int = 0
+
+
+@dataclass(slots=True)
+class _Pool:
+    """All that is newly asserted anywhere, by shape and by name, so that a large change stays linear."""
+
+    by_skeleton: dict[str, list[_Gain]] = field(default_factory=dict)
+    by_name: dict[str, list[_Gain]] = field(default_factory=dict)
+
+    def add(self, gain: _Gain) -> None:
+        self.by_skeleton.setdefault(gain.assertion.skeleton, []).append(gain)
+        for name in gain.assertion.names | gain.case.calls or {""}:
+            self.by_name.setdefault(name, []).append(gain)
+
+    def near(self, old: Assertion) -> Iterator[_Gain]:
+        seen: set[int] = set()
+        rarest_first = sorted(old.names or {""}, key=lambda name: len(self.by_name.get(name, ())))
+        for name in rarest_first:
+            for gain in self.by_name.get(name, [])[:MOST_CANDIDATES]:
+                if id(gain) not in seen:
+                    seen.add(id(gain))
+                    yield gain
+
+
+@dataclass(slots=True)
+class _Loss:
+    assertion: Assertion
+    case: Case
+    became: Case | None
+    own: list[_Gain]
+
+
+def judge_losses(pairs: Sequence[tuple[Case, Case | None]], fresh: Sequence[Case], world: World) -> Iterator[Finding]:
+    """Compare each old case with what it became; `fresh` are the new tests that no old one became."""
+    losses, pool = _difference(pairs, fresh)
+    for level in (_same_shape, _same_elsewhere, _absorbed, _absorbed_elsewhere):
+        losses = [loss for loss in losses if not level(loss, pool, world)]
+    open_losses: dict[int, list[_Loss]] = {}
+    for loss in losses:
+        open_losses.setdefault(id(loss.case), []).append(loss)
+    for case, became in pairs:
+        left = open_losses.get(id(case), [])
+        if became is None:
+            yield from _deleted(case, left, fresh, world)
+        elif left:
+            yield from _changed(case, became, left, world)
+        elif not case.assertions and case.calls and not became.calls and case.kind == "test":
+            yield found("test-emptied", became.path, became.line, f"The test {case.name} no longer does anything.", case.body[:200])
+
+
+def _difference(pairs: Sequence[tuple[Case, Case | None]], fresh: Sequence[Case]) -> tuple[list[_Loss], _Pool]:
+    losses: list[_Loss] = []
+    pool = _Pool()
+    for case, became in pairs:
+        if case.skip and not case.skip_is_conditional or case.hidden:
+            continue
+        kept = Counter(one.key for one in became.assertions) if became is not None else Counter()
+        had = Counter(one.key for one in case.assertions)
+        own = [_Gain(one, became) for one in _surplus(became.assertions, had)] if became is not None else []
+        if became is not None and became.kind == "test" and not became.hidden:
+            for gain in own:
+                pool.add(gain)
+        if case.kind == "test" or became is not None:
+            losses += [_Loss(one, case, became, own) for one in _surplus(case.assertions, kept) if one.rank > NOTHING]
+    for case in fresh:
+        for one in case.assertions if not case.skip and not case.hidden else ():
+            pool.add(_Gain(one, case))
+    losses.sort(key=lambda loss: -loss.assertion.rank)
+    return losses, pool
+
+
+def _surplus(assertions: Sequence[Assertion], other: Counter[str]) -> list[Assertion]:
+    spare = other.copy()
+    out: list[Assertion] = []
+    for one in assertions:
+        if spare[one.key] > 0:
+            spare[one.key] -= 1
+        else:
+            out.append(one)
+    return out
+
+
+def _same_shape(loss: _Loss, _pool: _Pool, world: World) -> bool:
+    return _take(loss, loss.own, world)
+
+
+def _same_elsewhere(loss: _Loss, pool: _Pool, world: World) -> bool:
+    return _take(loss, pool.by_skeleton.get(loss.assertion.skeleton, ()), world)
+
+
+def _take(loss: _Loss, gains: Sequence[_Gain], world: World) -> bool:
+    old = loss.assertion
+    for gain in gains:
+        new = gain.assertion
+        if gain.uses or new.rank < old.rank or new.skeleton != old.skeleton:
+            continue
+        renamed = old.names - new.names
+        if new.key == old.key or not renamed or renamed <= world.vanished | world.local:
+            gain.uses += 1
+            return True
+    return False
+
+
+def _absorbed(loss: _Loss, _pool: _Pool, world: World) -> bool:
+    return _absorb(loss, loss.own, world)
+
+
+def _absorbed_elsewhere(loss: _Loss, pool: _Pool, world: World) -> bool:
+    return _absorb(loss, pool.near(loss.assertion), world)
+
+
+def _absorb(loss: _Loss, gains: Iterable[_Gain], world: World) -> bool:
+    """Find an assertion that covers the lost one: the same literals in one of its cases, or in its aids."""
+    for gain in gains:
+        old, new, case = loss.assertion, gain.assertion, gain.case
+        many = bool(case.rows) or case.open_rows or case.looped or (bool(old.literals) and old.literals <= new.literals)
+        if (gain.uses and not many) or not _as_strict(old, new):
+            continue
+        named = new.names | case.calls
+        if old.names and not old.names & named and not old.names & world.vanished:
+            continue
+        if _covers(old, new, case, world):
+            gain.uses += 1
+            return True
+    return False
+
+
+def _as_strict(old: Assertion, new: Assertion) -> bool:
+    if new.rank < old.rank or new.idle or not new.blurs <= old.blurs:
+        return False
+    if old.tolerance and new.tolerance > 10 * old.tolerance:
+        return False
+    if "raises" in (old.relation, new.relation) and old.relation != new.relation:
+        return False
+    alike = {old.relation, new.relation} <= {"eq", "call", "called"} or old.relation == new.relation
+    return alike or (new.rank > old.rank and not {"ne", "falsy"} & {old.relation, new.relation})
+
+
+def _covers(old: Assertion, new: Assertion, case: Case, world: World) -> bool:
+    if case.rows:
+        shared = case.literals - frozenset().union(*case.rows)
+        if any(old.literals <= row | new.literals | shared for row in case.rows):
+            return True
+    elif old.literals <= case.literals:
+        return True
+    if case.open_rows and old.literals <= case.literals | world.literals:
+        return True
+    missing = old.literals - case.literals
+    if len(missing) != 1:
+        return False
+    named = [name for name in new.names - old.names if name.isupper() and len(name) > 1]
+    return any(name not in world.constants or missing <= world.constants[name] for name in named)
+
+
+def _deleted(case: Case, left: list[_Loss], fresh: Sequence[Case], world: World) -> Iterator[Finding]:
+    if case.kind != "test" or case.hidden or (case.skip and not case.skip_is_conditional):
+        return
+    mentioned = case.calls | {name for one in case.assertions for name in one.names}
+    if mentioned & world.gone:
+        return
+    strong = [one for one in case.assertions if one.rank > NOTHING]
+    if strong and not left:
+        return
+    if not strong and any(case.calls <= other.calls for other in fresh):
+        return
+    evidence = left[0].assertion.text if left else case.body
+    yield found("test-deleted", case.path, case.line, f"The test {case.name} is gone, and nothing else asserts what it did.", evidence)
+
+
+def _changed(case: Case, became: Case, left: list[_Loss], world: World) -> Iterator[Finding]:
+    left = [loss for loss in left if not (loss.assertion.names & world.gone)]
+    if not left:
+        return
+    strong = [one for one in became.assertions if one.rank > NOTHING]
+    if not strong:
+        yield _nothing_left(case, became, left)
+        return
+    for loss in left:
+        yield from _one_loss(loss, became, world)
+
+
+def _nothing_left(case: Case, became: Case, left: list[_Loss]) -> Finding:
+    evidence = left[0].assertion.text
+    idle = next((one for one in became.assertions if one.idle), None)
+    if idle is not None:
+        says = f"The assertion in {became.name} {idle.idle}."
+        return found("assertion-unreachable", became.path, idle.line, says, evidence)
+    if became.assertions:
+        says = f"What {became.name} still asserts can never fail."
+        return found("assertion-vacuous", became.path, became.assertions[0].line, says, f"{evidence} → {became.assertions[0].text}")
+    return found("test-emptied", became.path, became.line, f"The test {case.name} no longer asserts anything.", evidence)
+
+
+def _one_loss(loss: _Loss, became: Case, world: World) -> Iterator[Finding]:
+    old = loss.assertion
+    free = [gain for gain in loss.own if not gain.uses]
+    close = sorted(free, key=lambda gain: (gain.assertion.skeleton != old.skeleton, -len(gain.assertion.names & old.names), abs(gain.assertion.line - old.line)))
+    stricter = [gain for gain in close if gain.assertion.rank > old.rank and not gain.assertion.idle]
+    if stricter:
+        stricter[0].uses += 1
+        return
+    same = [gain for gain in close if gain.assertion.rank == old.rank and not gain.assertion.idle]
+    if same:
+        same[0].uses += 1
+        yield from _same_rank(old, same[0].assertion, became, world)
+    elif close:
+        close[0].uses += 1
+        yield _weaker(old, close[0].assertion, became)
+    else:
+        yield found("assertion-removed", became.path, became.line, f"{became.name} no longer asserts this, and nothing else does.", old.text)
+
+
+def _same_rank(old: Assertion, new: Assertion, became: Case, world: World) -> Iterator[Finding]:
+    evidence = f"{old.text} → {new.text}"
+    if new.blurs - old.blurs or (old.tolerance and new.tolerance > 10 * old.tolerance):
+        says = f"{became.name} compares less of the value than before."
+        yield found("assertion-loosened", became.path, new.line, says, evidence)
+    elif not (old.literals <= new.literals and old.names & world.vanished and old.relation == new.relation):
+        says = f"{became.name} expects something else than before."
+        yield found("expected-changed", became.path, new.line, says, evidence)
+
+
+def _weaker(old: Assertion, new: Assertion, became: Case) -> Finding:
+    evidence = f"{old.text} → {new.text}"
+    if new.idle and new.rank == NOTHING:
+        return found("assertion-unreachable", became.path, new.line, f"The assertion in {became.name} {new.idle}.", evidence)
+    if new.rank == NOTHING:
+        return found("assertion-vacuous", became.path, new.line, f"What {became.name} asserts here can never fail.", evidence)
+    says = f"{became.name} accepts more than before."
+    return found("assertion-loosened", became.path, new.line, says, evidence, severity=None if old.rank > WEAK or new.rank < WEAK else "ask")

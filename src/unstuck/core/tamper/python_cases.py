@@ -1,0 +1,292 @@
+"""Read the tests of a Python text: pytest functions and classes, unittest cases, and what they lean on."""
+
+import ast
+import re
+import warnings
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from unstuck.core.tamper.change import LONGEST
+from unstuck.core.tamper.python_flow import follow, rows_of
+from unstuck.core.tamper.python_form import dotted, form, single_assignments
+from unstuck.core.tamper.python_patches import patches_in
+from unstuck.core.tamper.suite import Case, Patch, Suite
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+_SKIP = re.compile(r"(?:^|\.)(?:skip|skipif|skipIf|skipUnless|xfail|expectedFailure|importorskip|disabled?|ignore)\b")
+_CONDITIONAL = re.compile(r"(?:^|\.)(?:skipif|skipIf|skipUnless)\(|xfail\((?!reason|strict|raises|\))")
+_RETRY = re.compile(r"(?:^|\.)(?:flaky|retry|rerun|repeat_until|retries)\b")
+_SETUP = frozenset({"setUp", "setUpClass", "setup_method", "setup_class", "setup", "asyncSetUp", "setUpModule", "setup_module"})
+
+
+def parse(text: str) -> ast.Module | None:
+    """Parse a text; None where that cannot be done."""
+    if len(text) > LONGEST:
+        return None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # an odd escape in the user's text is not our business
+            return ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Scope:
+    """Where a test stands: the class around it, and what holds for all tests in there."""
+
+    path: str
+    name: str
+    hidden: str
+    skip: str
+    conditional: bool
+    known: dict[str, ast.expr]
+    literals: frozenset[str] = frozenset()
+    unittest: bool = False
+
+
+def read_python(path: str, tree: ast.Module) -> Suite:
+    """Turn a parsed text into a suite."""
+    known = single_assignments(tree.body)
+    skip, conditional = _skip_of_block(tree.body, known)
+    scope = _Scope(path, "", "", skip, conditional, known, _setup_literals(tree.body, known))
+    cases = tuple(_cases(tree.body, scope))
+    inside = {node for case in ast.walk(tree) if isinstance(case, Function) for node in ast.walk(case)}
+    loose = [node for node in ast.walk(tree) if isinstance(node, ast.stmt) and node not in inside]
+    return Suite(
+        path=path,
+        cases=cases,
+        patches=(*patches_in(loose, everywhere=True), *_fixture_patches(tree)),
+        defined=frozenset(node.name for node in ast.walk(tree) if isinstance(node, Function)),
+        imports=frozenset(_imports(tree)),
+    )
+
+
+def _cases(body: list[ast.stmt], scope: _Scope) -> Iterator[Case]:
+    last = {name: place for place, statement in enumerate(body) for name in _binds(statement)}
+    replaced = {name for statement in body for name in _replaced_elsewhere(statement)}
+    for place, statement in enumerate(body):
+        hidden = scope.hidden
+        if any(last[name] > place for name in _binds(statement)):
+            hidden = hidden or "a later definition of the same name hides it"
+        match statement:
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                if f"{scope.name}.{statement.name}".strip(".") in replaced:
+                    hidden = hidden or "it is replaced further down"
+                yield _case(statement, scope, hidden)
+            case ast.ClassDef():
+                yield from _cases(statement.body, _class_scope(statement, scope, hidden))
+            case ast.If(body=inner, orelse=orelse):
+                never = isinstance(statement.test, ast.Constant) and not statement.test.value
+                shut = "a condition that never holds" if never else ""
+                yield from _cases(inner, _under(scope, shut or hidden, ast.unparse(statement.test)))
+                yield from _cases(orelse, scope)
+            case ast.Try(body=inner):
+                yield from _cases(inner, scope)
+            case _:
+                pass
+
+
+def _under(scope: _Scope, hidden: str, test: str) -> _Scope:
+    condition = scope.skip or ("" if hidden else f"if {test}")
+    return _Scope(scope.path, scope.name, hidden, condition, True, scope.known, scope.literals, scope.unittest)
+
+
+def _class_scope(node: ast.ClassDef, scope: _Scope, hidden: str) -> _Scope:
+    bases = " ".join(dotted(base) for base in node.bases)
+    unittest = "TestCase" in bases or "Test" in bases
+    shut = any(
+        isinstance(part, ast.Assign)
+        and any(dotted(target) == "__test__" for target in part.targets)
+        and isinstance(part.value, ast.Constant)
+        and not part.value.value
+        for part in node.body
+    )
+    if shut:
+        hidden = hidden or "__test__ is False"
+    elif not unittest and not node.name.startswith("Test"):
+        hidden = hidden or f"the class {node.name} is not collected"
+    elif not unittest and any(isinstance(part, ast.FunctionDef) and part.name == "__init__" for part in node.body):
+        hidden = hidden or f"the class {node.name} has a constructor"
+    known = scope.known | single_assignments(node.body)
+    skip, conditional = _skip_of_block(node.body, known)
+    own, own_conditional = _skip_of_decorators(node.decorator_list, known)
+    return _Scope(
+        scope.path, f"{scope.name}.{node.name}".strip("."), hidden, scope.skip or own or skip,
+        scope.conditional if scope.skip else own_conditional if own else conditional, known,
+        scope.literals | _setup_literals(node.body, known), unittest,
+    )  # fmt: skip
+
+
+def _case(node: Function, scope: _Scope, hidden: str) -> Case:
+    known = scope.known | single_assignments(node.body)
+    flow = follow(node.body, known)
+    body = [form(statement, known) for statement in _without_docstring(node.body)]
+    rows, open_rows, no_rows = _rows(node, known)
+    skip, conditional = _skip_of_decorators(node.decorator_list, known)
+    if no_rows:
+        skip, conditional = skip or no_rows, False
+    if not skip and scope.skip:
+        skip, conditional = scope.skip, scope.conditional
+    if not skip and flow.skip:
+        skip, conditional = flow.skip, flow.skip_is_conditional
+    is_test = node.name.startswith("test") and not _is_fixture(node)
+    arguments = {arg.arg for arg in [*node.args.args, *node.args.kwonlyargs]} - {"self", "cls"}
+    named = {_last(decorator) for decorator in node.decorator_list} | _used_fixtures(node)
+    decorators = [form(decorator, known).literals for decorator in node.decorator_list]
+    return Case(
+        kind="test" if is_test else "aid",
+        name=node.name,
+        scope=scope.name,
+        path=scope.path,
+        line=node.lineno,
+        assertions=tuple(flow.assertions),
+        body=" ; ".join(part.key for part in body),
+        literals=frozenset().union(scope.literals, *decorators, *(part.literals for part in body)),
+        calls=frozenset(flow.calls | arguments | named),
+        rows=tuple([*(rows or []), *flow.rows]) if rows is not None or flow.rows else None,
+        open_rows=open_rows,
+        looped=flow.looped,
+        hidden=(hidden or _never_run(node, scope)) if is_test else "",
+        skip=skip,
+        skip_is_conditional=conditional,
+        retries=next((ast.unparse(part) for part in node.decorator_list if _RETRY.search(ast.unparse(part))), ""),
+        patches=tuple(patches_in([node])),
+    )
+
+
+def _never_run(node: Function, scope: _Scope) -> str:
+    inner = [part for part in ast.walk(node) if part is not node]
+    if isinstance(node, ast.AsyncFunctionDef):
+        awaits = any(isinstance(part, ast.Await | ast.AsyncWith | ast.AsyncFor) for part in inner)
+        if not awaits:
+            return "it became async although it awaits nothing, so nobody runs its body"
+        return ""
+    generator = any(isinstance(part, ast.Yield | ast.YieldFrom) for part in inner)
+    if generator and not node.decorator_list and not any(isinstance(part, Function | ast.Lambda) for part in inner):
+        return "it became a generator, so its body never runs"
+    return ""
+
+
+def _rows(node: Function, known: dict[str, ast.expr]) -> tuple[list[frozenset[str]] | None, bool, str]:
+    found: list[frozenset[str]] | None = None
+    unseen = False
+    for decorator in node.decorator_list:
+        name = dotted(decorator.func).rpartition(".")[2] if isinstance(decorator, ast.Call) else ""
+        if name not in {"parametrize", "expand", "parameterized", "data", "ddt", "named_data"}:
+            continue
+        assert isinstance(decorator, ast.Call)
+        words = {word.arg: word.value for word in decorator.keywords}
+        source = words.get("argvalues") or (decorator.args[-1] if decorator.args else None)
+        if name == "parametrize" and len(decorator.args) > 1:
+            source = decorator.args[1]
+        elements = None if source is None else rows_of(source, known)
+        if elements is None:
+            found, unseen = found or [], True
+            continue
+        live = [part for part in elements if not _SKIP.search(_marks(part))]
+        if not live:
+            return [], False, "no case is left to run"
+        found = (found or []) + [frozenset(form(part, known).literals) for part in live]
+    return found, unseen, ""
+
+
+def _marks(row: ast.expr) -> str:
+    if not isinstance(row, ast.Call):
+        return ""
+    return " ".join(ast.unparse(word.value) for word in row.keywords if word.arg == "marks")
+
+
+def _skip_of_decorators(decorators: Iterable[ast.expr], known: dict[str, ast.expr]) -> tuple[str, bool]:
+    for decorator in decorators:
+        meant = known.get(decorator.id, decorator) if isinstance(decorator, ast.Name) else decorator
+        text = ast.unparse(meant)
+        if _SKIP.search(dotted(meant.func if isinstance(meant, ast.Call) else meant)):
+            return text[:120], _CONDITIONAL.search(text) is not None
+    return "", False
+
+
+def _skip_of_block(body: list[ast.stmt], known: dict[str, ast.expr]) -> tuple[str, bool]:
+    """Find what skips every test of a module or class: a mark, a skip at its top, or one in its set-up."""
+    for statement in body:
+        if isinstance(statement, ast.Assign) and any(dotted(target) == "pytestmark" for target in statement.targets):
+            marks = statement.value.elts if isinstance(statement.value, ast.List | ast.Tuple) else [statement.value]
+            skip = _skip_of_decorators(marks, known)
+            if skip[0]:
+                return skip
+        elif isinstance(statement, Function) and (statement.name in _SETUP or "autouse=True" in _decorators(statement)):
+            flow = follow(statement.body, {})
+            if flow.skip:
+                return flow.skip, flow.skip_is_conditional
+        elif not isinstance(statement, Function | ast.ClassDef):
+            flow = follow([statement], {})
+            if flow.skip:
+                return flow.skip, flow.skip_is_conditional
+    return "", False
+
+
+def _setup_literals(body: list[ast.stmt], known: dict[str, ast.expr]) -> frozenset[str]:
+    wanted = [part for part in body if isinstance(part, Function) and (part.name in _SETUP or "autouse" in _decorators(part))]
+    return frozenset().union(*(form(part, known).literals for part in wanted))
+
+
+def _fixture_patches(tree: ast.Module) -> Iterator[Patch]:
+    for node in ast.walk(tree):
+        if isinstance(node, Function) and (node.name in _SETUP or "autouse=True" in _decorators(node) or node.name.startswith("pytest_")):
+            yield from patches_in([node], everywhere=True)
+
+
+def _decorators(node: Function) -> str:
+    return " ".join(ast.unparse(part) for part in node.decorator_list)
+
+
+def _is_fixture(node: Function) -> bool:
+    return any(_last(part) == "fixture" for part in node.decorator_list)
+
+
+def _used_fixtures(node: Function) -> set[str]:
+    return {
+        str(arg.value)
+        for part in node.decorator_list
+        if isinstance(part, ast.Call) and _last(part) == "usefixtures"
+        for arg in part.args
+        if isinstance(arg, ast.Constant)
+    }
+
+
+def _last(node: ast.expr) -> str:
+    return dotted(node.func if isinstance(node, ast.Call) else node).rpartition(".")[2]
+
+
+def _without_docstring(body: list[ast.stmt]) -> list[ast.stmt]:
+    first = body[0] if body else None
+    return body[1:] if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) else body
+
+
+def _binds(statement: ast.stmt) -> set[str]:
+    match statement:
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            return {name}
+        case ast.Assign(targets=targets) | ast.Delete(targets=targets):
+            return {target.id for target in targets if isinstance(target, ast.Name)}
+        case _:
+            return set()
+
+
+def _replaced_elsewhere(statement: ast.stmt) -> Iterator[str]:
+    match statement:
+        case ast.Assign(targets=targets) | ast.Delete(targets=targets):
+            yield from (dotted(target) for target in targets if isinstance(target, ast.Attribute))
+        case ast.Expr(value=ast.Call(func=ast.Name(id="setattr" | "delattr"), args=[owner, ast.Constant(value=name), *_])):
+            yield f"{dotted(owner)}.{name}"
+        case _:
+            return
+
+
+def _imports(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from (f"{node.module or ''}.{alias.name}" for alias in node.names)

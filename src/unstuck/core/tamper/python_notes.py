@@ -1,0 +1,150 @@
+"""Find in a Python text what is suspicious in itself: exits, runner hooks, overridden asserts, equality, test detection."""
+
+import ast
+from collections.abc import Iterator
+
+from unstuck.core.tamper.change import Role
+from unstuck.core.tamper.python_form import dotted
+
+Note = tuple[str, int, str]
+"""Rule, line, text."""
+
+_EXITS = frozenset({"sys.exit", "os._exit", "exit", "quit", "pytest.exit", "_exit", "os.kill", "os.abort"})
+_HOOKS = frozenset({
+    "pytest_collection_modifyitems", "pytest_ignore_collect", "pytest_runtest_makereport", "pytest_sessionfinish",
+    "pytest_runtest_setup", "pytest_runtest_call", "pytest_runtest_protocol", "pytest_pyfunc_call", "pytest_itemcollected",
+    "pytest_pycollect_makeitem", "pytest_report_teststatus", "pytest_deselected", "pytest_collect_file", "pytest_terminal_summary",
+    "pytest_runtest_logreport", "pytest_exception_interact", "pytest_assertrepr_compare", "pytest_cmdline_main", "pytest_runtestloop",
+    "pytest_unconfigure", "load_tests",
+})  # fmt: skip
+_MEDDLES = (
+    "skip", "xfail", "deselect", "items[:]", "items.clear", "items.remove", "items.pop", "del items", "outcome", "exitstatus",
+    "return True", "os._exit", "wasxfailed", "force_result", "excinfo", "TestSuite()", "testsfailed", "failed",
+)  # fmt: skip
+_COMPARISONS = frozenset({"__eq__", "__contains__", "__bool__", "__ge__", "__le__", "__gt__", "__lt__", "__instancecheck__"})
+_DETECTS = ("PYTEST_CURRENT_TEST", "PYTEST_VERSION", "PYTEST_XDIST", "_called_from_test", "UNITTEST", "RUNNING_TESTS")
+
+
+def python_notes(tree: ast.Module, role: Role) -> Iterator[Note]:
+    """Give every suspicious thing; the caller tells which of them are new."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                yield from _function(node, role)
+            case ast.Assign():
+                yield from _assignment(node, role)
+            case ast.ClassDef(name="AssertionError"):
+                yield "assertions-overridden", node.lineno, "class AssertionError"
+            case ast.Compare() | ast.Call() | ast.Subscript() if role == "product":
+                yield from _detection(node)
+            case _:
+                pass
+    yield from _exits(tree, role)
+
+
+def _function(node: ast.FunctionDef | ast.AsyncFunctionDef, role: Role) -> Iterator[Note]:
+    text = ast.unparse(node)
+    if node.name in _HOOKS and role != "product" and any(sign in text for sign in _MEDDLES):
+        yield "collection-hooked", node.lineno, node.name
+    if node.name in _COMPARISONS and _always_true(node.body):
+        yield "equality-overridden", node.lineno, node.name
+    if node.name == "__ne__" and len(node.body) == 1 and isinstance(node.body[0], ast.Return) and _is(node.body[0].value, value=False):
+        yield "equality-overridden", node.lineno, node.name
+
+
+def _always_true(body: list[ast.stmt]) -> bool:
+    returns = [part for statement in body for part in ast.walk(statement) if isinstance(part, ast.Return)]
+    return bool(returns) and all(_is(part.value, value=True) for part in returns)
+
+
+def _is(node: ast.expr | None, *, value: bool) -> bool:
+    return isinstance(node, ast.Constant) and node.value is value
+
+
+def _assignment(node: ast.Assign, role: Role) -> Iterator[Note]:
+    for target in node.targets:
+        name = dotted(target)
+        last = name.rpartition(".")[2]
+        if name in {"collect_ignore", "collect_ignore_glob"} and role in {"support", "test"}:
+            yield "collection-hooked", node.lineno, ast.unparse(node)
+        elif last.startswith(("assertE", "assertT", "assertF", "assertI", "assertR", "assertA", "assertD", "assertL", "assertN", "assert_called", "failureException")):
+            yield "assertions-overridden", node.lineno, name
+        elif last in {"AssertionError"} or name.startswith("builtins."):
+            yield "assertions-overridden", node.lineno, name
+        elif last in _COMPARISONS and isinstance(node.value, ast.Lambda) and _is(node.value.body, value=True):
+            yield "equality-overridden", node.lineno, name
+        elif name in {"session.exitstatus", "report.outcome", "rep.outcome", "session.testsfailed"}:
+            yield "collection-hooked", node.lineno, name
+        elif name in {"pytest.raises", "pytest.approx", "pytest.fail"}:
+            yield "assertions-overridden", node.lineno, name
+
+
+def _detection(node: ast.expr) -> Iterator[Note]:
+    text = ast.unparse(node)
+    if len(text) > 300:  # noqa: PLR2004 - the short expressions inside are looked at by themselves
+        return
+    quoted = text.replace('"', "'")
+    named = any(sign in text for sign in _DETECTS)
+    loaded = "sys.modules" in text and any(f"'{tool}'" in quoted for tool in ("pytest", "unittest", "_pytest", "nose"))
+    started = "sys.argv" in text and any(tool in text for tool in ("pytest", "unittest", "test"))
+    stack = ("inspect.stack" in text or "_getframe" in text or "extract_stack" in text) and "test" in text
+    if isinstance(node, ast.Call | ast.Compare | ast.Subscript) and (named or loaded or started or stack):
+        yield "test-detected", node.lineno, text
+
+
+def _exits(tree: ast.Module, role: Role) -> Iterator[Note]:
+    is_program = _is_program(tree)
+    for statement, place in _statements(tree.body, "module"):
+        for call in _calls_of(statement):
+            name = dotted(call.func)
+            if name not in _EXITS or (name == "os.kill" and "getpid" not in ast.unparse(call)) or not _succeeds(call, name):
+                continue
+            text = ast.unparse(call)
+            if role in {"test", "support"}:
+                yield "early-exit", call.lineno, text
+            elif place == "module":
+                yield "early-exit", call.lineno, text
+            elif place == "function" and (name in {"os._exit", "_exit", "pytest.exit", "os.kill"} or not is_program):
+                yield "possible-early-exit", call.lineno, text
+
+
+def _succeeds(call: ast.Call, name: str) -> bool:
+    if name in {"os.kill", "os.abort", "pytest.exit"}:
+        return name != "os.abort"
+    codes = [*call.args, *(word.value for word in call.keywords)]
+    return not codes or any(isinstance(code, ast.Constant) and code.value in {0, None, False} for code in codes)
+
+
+def _is_program(tree: ast.Module) -> bool:
+    """A command line may well end with success; a library has no business to."""
+    imported = {alias.name.partition(".")[0] for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+    imported |= {(node.module or "").partition(".")[0] for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    guarded = any(isinstance(node, ast.If) and "__main__" in ast.unparse(node.test) for node in tree.body)
+    main = any(isinstance(node, ast.FunctionDef) and node.name in {"main", "cli", "run_cli"} for node in tree.body)
+    return bool(imported & {"argparse", "click", "typer", "optparse", "docopt", "fire", "signal"}) or guarded or main
+
+
+def _statements(body: list[ast.stmt], place: str) -> Iterator[tuple[ast.stmt, str]]:
+    """Give every statement with where it stands: on the module, in a function, or in the program's own part."""
+    for statement in body:
+        yield statement, place
+        inner = place
+        if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):
+            inner = "function"
+        elif isinstance(statement, ast.If) and "__name__" in ast.unparse(statement.test):
+            inner = "program"
+        for _, value in ast.iter_fields(statement):
+            if isinstance(value, list):
+                yield from _statements([part for part in value if isinstance(part, ast.stmt)], inner)
+                for handler in value:
+                    if isinstance(handler, ast.ExceptHandler | ast.match_case):
+                        yield from _statements(handler.body, inner)
+
+
+def _calls_of(statement: ast.stmt) -> Iterator[ast.Call]:
+    todo: list[ast.AST] = [statement]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, ast.Call):
+            yield node
+        todo += [part for part in ast.iter_child_nodes(node) if not isinstance(part, ast.stmt | ast.ExceptHandler | ast.match_case)]
