@@ -83,11 +83,11 @@ def _arms(node: Function) -> Iterator[tuple[frozenset[str], str, int, int]]:
             answer = _answer(inner.body[0])
             pinned = _pinned(inner.test, names)
             if answer and pinned:
-                yield frozenset(pinned), answer, inner.lineno, len(pinned)
+                yield frozenset().union(*pinned), answer, inner.lineno, len(pinned)
         elif isinstance(inner, ast.Return) and isinstance(inner.value, ast.IfExp):
             pinned = _pinned(inner.value.test, names)
             if pinned and isinstance(inner.value.body, ast.Constant):
-                yield frozenset(pinned), repr(inner.value.body.value), inner.lineno, len(pinned)
+                yield frozenset().union(*pinned), repr(inner.value.body.value), inner.lineno, len(pinned)
 
 
 def _answer(statement: ast.stmt) -> str:
@@ -98,9 +98,9 @@ def _answer(statement: ast.stmt) -> str:
     return written.key if plain and len(written.literals) != 1 else next(iter(written.literals), "") if plain else ""
 
 
-def _pinned(test: ast.expr, names: set[str]) -> list[str]:
+def _pinned(test: ast.expr, names: set[str]) -> list[frozenset[str]]:
     """Give the literals that arguments are compared with, one for each argument."""
-    out: list[str] = []
+    out: list[frozenset[str]] = []
     parts = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
     for part in parts:
         if not isinstance(part, ast.Compare) or len(part.ops) != 1 or not isinstance(part.ops[0], ast.Eq):
@@ -111,9 +111,9 @@ def _pinned(test: ast.expr, names: set[str]) -> list[str]:
             continue
         for side in sides:
             if isinstance(side, ast.Tuple) and any(isinstance(one, ast.Constant) for one in side.elts):
-                out += [repr(one.value) for one in side.elts if isinstance(one, ast.Constant)]
+                out += [frozenset({repr(one.value)}) for one in side.elts if isinstance(one, ast.Constant)]
             elif not any(isinstance(inner, ast.Name) for inner in ast.walk(side)):
-                out.append(" ".join(sorted(form(side, {}).literals)))
+                out.append(frozenset(form(side, {}).literals))
     return out
 
 

@@ -14,6 +14,7 @@ from unstuck.core.tamper.suite import NOTHING, WEAK, Assertion, Case
 
 
 MOST_CANDIDATES = 60
+Exact = tuple[str, int, float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,8 +93,8 @@ def _difference(pairs: Sequence[tuple[Case, Case | None]], fresh: Sequence[Case]
     for case, became in pairs:
         if case.skip and not case.skip_is_conditional or case.hidden:
             continue
-        kept = Counter(one.key for one in became.assertions) if became is not None else Counter()
-        had = Counter(one.key for one in case.assertions)
+        kept = Counter(_exact(one) for one in became.assertions) if became is not None else Counter()
+        had = Counter(_exact(one) for one in case.assertions)
         own = [_Gain(one, became) for one in _surplus(became.assertions, had)] if became is not None else []
         if became is not None and became.kind == "test" and not became.hidden:
             for gain in own:
@@ -107,12 +108,16 @@ def _difference(pairs: Sequence[tuple[Case, Case | None]], fresh: Sequence[Case]
     return losses, pool
 
 
-def _surplus(assertions: Sequence[Assertion], other: Counter[str]) -> list[Assertion]:
+def _exact(one: Assertion) -> Exact:
+    return one.key, one.rank, one.tolerance
+
+
+def _surplus(assertions: Sequence[Assertion], other: Counter[Exact]) -> list[Assertion]:
     spare = other.copy()
     out: list[Assertion] = []
     for one in assertions:
-        if spare[one.key] > 0:
-            spare[one.key] -= 1
+        if spare[_exact(one)] > 0:
+            spare[_exact(one)] -= 1
         else:
             out.append(one)
     return out
@@ -130,7 +135,7 @@ def _take(loss: _Loss, gains: Sequence[_Gain], world: World) -> bool:
     old = loss.assertion
     for gain in gains:
         new = gain.assertion
-        if gain.uses or new.rank < old.rank or new.skeleton != old.skeleton:
+        if gain.uses or new.rank < old.rank or new.skeleton != old.skeleton or _is_wider(old, new):
             continue
         renamed = old.names - new.names
         if new.key == old.key or not renamed or renamed <= world.vanished | world.local:
@@ -166,12 +171,16 @@ def _absorb(loss: _Loss, gains: Iterable[_Gain], world: World) -> bool:
 def _as_strict(old: Assertion, new: Assertion) -> bool:
     if new.rank < old.rank or new.idle or not new.blurs <= old.blurs:
         return False
-    if old.tolerance and new.tolerance > 10 * old.tolerance:
+    if _is_wider(old, new):
         return False
     if "raises" in (old.relation, new.relation) and old.relation != new.relation:
         return False
     alike = {old.relation, new.relation} <= {"eq", "call", "called"} or old.relation == new.relation
     return alike or (new.rank > old.rank and not {"ne", "falsy"} & {old.relation, new.relation})
+
+
+def _is_wider(old: Assertion, new: Assertion) -> bool:
+    return bool(old.tolerance) and new.tolerance > 10 * old.tolerance
 
 
 def _covers(old: Assertion, new: Assertion, case: Case, world: World) -> bool:
@@ -206,7 +215,7 @@ def _deleted(case: Case, left: list[_Loss], fresh: Sequence[Case], world: World)
 
 
 def _changed(case: Case, became: Case, left: list[_Loss], world: World) -> Iterator[Finding]:
-    left = [loss for loss in left if not (loss.assertion.names & world.gone)]
+    left = [loss for loss in left if not (loss.assertion.names & world.gone) and not _implied(loss.assertion, became)]
     if not left:
         return
     strong = [one for one in became.assertions if one.rank > NOTHING]
@@ -215,6 +224,15 @@ def _changed(case: Case, became: Case, left: list[_Loss], world: World) -> Itera
         return
     for loss in left:
         yield from _one_loss(loss, became, world)
+
+
+def _implied(old: Assertion, became: Case) -> bool:
+    """`is not None` beside `== 3` says nothing of its own."""
+    about = old.literals - {"None", "True", "False", "null", "undefined", "true", "false"}
+    return any(
+        one.rank > old.rank and not one.idle and old.names and old.names <= one.names and about <= one.literals
+        for one in became.assertions
+    )
 
 
 def _nothing_left(case: Case, became: Case, left: list[_Loss]) -> Finding:
@@ -250,7 +268,7 @@ def _one_loss(loss: _Loss, became: Case, world: World) -> Iterator[Finding]:
 
 def _same_rank(old: Assertion, new: Assertion, became: Case, world: World) -> Iterator[Finding]:
     evidence = f"{old.text} → {new.text}"
-    if new.blurs - old.blurs or (old.tolerance and new.tolerance > 10 * old.tolerance):
+    if new.blurs - old.blurs or _is_wider(old, new):
         says = f"{became.name} compares less of the value than before."
         yield found("assertion-loosened", became.path, new.line, says, evidence)
     elif not (old.literals <= new.literals and old.names & world.vanished and old.relation == new.relation):

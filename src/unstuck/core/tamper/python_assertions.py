@@ -63,7 +63,8 @@ def _compared(op: ast.cmpop, left: ast.expr, right: ast.expr, known: Known, at: 
     if isinstance(op, ast.Eq) and any(isinstance(side, ast.Constant) and side.value is True for side in (left, right)):
         return next(judge(left if isinstance(right, ast.Constant) else right, known, at))  # `== True` is no more than truth
     one, two = form(left, known), form(right, known)
-    same = one.key == two.key
+    # Two plain names look alike in this form; only what is spelled out can be compared.
+    same = ast.dump(left) == ast.dump(right) or (one.key == two.key and "_" not in one.key.split())
     if isinstance(op, ast.Eq | ast.Is):
         if same:
             rank = DOUBTFUL if one.names and not isinstance(left, ast.Name) else NOTHING

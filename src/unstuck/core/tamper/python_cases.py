@@ -59,6 +59,7 @@ def read_python(path: str, tree: ast.Module) -> Suite:
         cases=cases,
         patches=(*patches_in(loose, everywhere=True), *_fixture_patches(tree)),
         defined=frozenset(node.name for node in ast.walk(tree) if isinstance(node, Function)),
+        bound=frozenset(name for statement in tree.body for name in _binds(statement)),
         imports=frozenset(_imports(tree)),
     )
 

@@ -10,7 +10,7 @@ class Rule:
     severity: Severity
     means: str
     blatant: bool = False
-    """So plain that a task which names the path does not excuse it."""
+    """Not excused by a task that names the path: too plain, or a fault in product code, which every task names."""
 
 
 RULES: dict[str, Rule] = {
@@ -35,14 +35,14 @@ RULES: dict[str, Rule] = {
     "assertions-overridden": Rule("reject", "The functions that assert are replaced.", blatant=True),
     "collection-hooked": Rule("reject", "A hook of the test runner changes what runs or how it counts.", blatant=True),
     "early-exit": Rule("reject", "The process ends with success before the tests can say anything.", blatant=True),
-    "possible-early-exit": Rule("ask", "Tested code ends the process with success."),
+    "possible-early-exit": Rule("ask", "Tested code ends the process with success.", blatant=True),
     "equality-overridden": Rule("reject", "Objects are made equal to anything.", blatant=True),
     "tool-shadowed": Rule("reject", "A file takes the place of a tool that the checks use.", blatant=True),
-    "test-detected": Rule("ask", "Product code behaves differently when it is tested."),
-    "answers-hard-coded": Rule("ask", "Product code answers the inputs of the tests with constants."),
+    "test-detected": Rule("ask", "Product code behaves differently when it is tested.", blatant=True),
+    "answers-hard-coded": Rule("ask", "Product code answers the inputs of the tests with constants.", blatant=True),
     "threshold-lowered": Rule("reject", "A gate asks for less than before."),
     "gate-loosened": Rule("reject", "A linter, type checker or coverage tool looks at less than before."),
-    "suppressions-added": Rule("ask", "Complaints of a tool are silenced in bulk."),
+    "suppressions-added": Rule("ask", "Complaints of a tool are silenced in bulk.", blatant=True),
     "test-settings-narrowed": Rule("reject", "The test runner's settings make it run less than before."),
     "ci-changed": Rule("ask", "Steps of the build server are changed or gone."),
     "check-changed": Rule("reject", "What a check runs is changed."),

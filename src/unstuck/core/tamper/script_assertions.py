@@ -120,7 +120,7 @@ def _limit(matcher: str, parts: list[Form], script: Script, given: list[Span]) -
         return NOTHING if all(part.key.count(".") <= 1 and not part.literals for part in parts[1:]) else PARTIAL
     if "expect" in tokens and _ROUGH & names:
         return WEAK if "any" in names and not parts[1].literals else PARTIAL
-    if len(parts) > 1 and parts[0].key == parts[1].key:
+    if len(parts) > 1 and parts[0].key == parts[1].key and "_" not in parts[0].key.split():
         return DOUBTFUL if "(" in parts[0].key else NOTHING
     if parts and parts[0].pieces and all(_is_literal(piece) for piece in parts[0].pieces):
         return NOTHING

@@ -70,6 +70,7 @@ def read_script(path: str, text: str) -> Suite:
         cases=(*cases, *aids),
         patches=tuple(patches_in(script, outside, everywhere=True)),
         defined=frozenset(aid.name for aid in aids),
+        bound=frozenset(_bound(script)),
         imports=frozenset(imports_in(script)),
     )
 
@@ -290,6 +291,14 @@ def _aids(script: Script, path: str, heads: list[_Head], known: dict[str, Span])
             assertions=tuple(_with(one, why[place - span[0]]) for place, one in iterate(script, span, mine)),
             literals=frozenset(whole.literals), calls=frozenset(_calls(script, list(range(*span)))),
         )  # fmt: skip
+
+
+def _bound(script: Script) -> Iterator[str]:
+    """Name what is declared outside all brackets, other than by an import or a require."""
+    for at in _flat(script, 0, len(script.tokens)):
+        if script.text(at) == "function" or (script.text(at) in {"const", "let", "var"} and script.text(at + 2) == "="):
+            if script.text(at + 3) not in {"require", "await"}:
+                yield script.text(at + 1)
 
 
 def _arrow_name(script: Script, arrow: int) -> str:

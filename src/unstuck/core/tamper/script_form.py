@@ -62,6 +62,8 @@ def _write(script: Script, span: Span, known: Mapping[str, Span], to: Form, dept
             to.literals.add(token.text)
             to.pieces.append((False, token.text))
         elif token.text in _WORDS:
+            if token.text == "typeof":
+                to.blurs.add("typeof")
             if token.text not in _SILENT:
                 to.pieces.append((False, token.text))
         else:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from unstuck.core.tamper.change import Finding, collected
+from unstuck.core.tamper.change import Finding, collected, language
 from unstuck.core.tamper.rules import found
 from unstuck.core.tamper.suite import NOTHING, Case, Patch, Suite
 
@@ -47,8 +47,8 @@ def judge_standing(pairs: Sequence[tuple[Case, Case | None]], fresh: Sequence[Ca
 def judge_mocks(old: Sequence[Suite], new: Sequence[Suite]) -> Iterator[Finding]:
     """Find tests that now replace what they test."""
     known = {(patch.target, patch.names) for suite in old for patch in _all_patches(suite)}
-    subjects = frozenset().union(*(case.calls for suite in [*old, *new] for case in suite.cases if case.kind == "test"))
     for suite in new:
+        yield from _defined_here(next((one for one in old if one.path == suite.path), None), suite)
         for case in suite.cases:
             mine = [*case.patches, *[patch for patch in suite.patches if patch.everywhere]] if case.kind == "test" else []
             for patch in mine:
@@ -57,18 +57,27 @@ def judge_mocks(old: Sequence[Suite], new: Sequence[Suite]) -> Iterator[Finding]
                     yield found("subject-mocked", suite.path, patch.line, says, patch.target)
                     known.add((patch.target, patch.names))
         if not any(case.kind == "test" for case in suite.cases):
-            yield from _mocked_for_all(suite, known, subjects)
+            yield from _mocked_for_all(suite, known)
 
 
-def _mocked_for_all(suite: Suite, known: set[tuple[str, frozenset[str]]], subjects: frozenset[str]) -> Iterator[Finding]:
+def _mocked_for_all(suite: Suite, known: set[tuple[str, frozenset[str]]]) -> Iterator[Finding]:
     for patch in suite.patches:
         top = re.split(r"[./]", patch.target.removeprefix("node:").lstrip("./@"))[0]
         if not patch.everywhere or (patch.target, patch.names) in known or top in OUTSIDE:
             continue
-        if re.match(r"[a-z@]", patch.target) and "/" not in patch.target and "." not in patch.target and top not in subjects and top != "src":
-            continue
+        if language(suite.path) == "script" and re.match(r"[\w@]", patch.target) and not re.match(r"src/|@/|~/|\w+\.", patch.target):
+            continue  # a package from outside
         says = f"{patch.target} is replaced for every test."
         yield found("subject-mocked", suite.path, patch.line, says, patch.target)
+
+
+def _defined_here(old: Suite | None, new: Suite) -> Iterator[Finding]:
+    """A name that was imported and is now made by the test itself is no longer what it was."""
+    if old is None:
+        return
+    imported = {re.split(r"[.#]", name)[-1] for name in old.imports}
+    for name in sorted((imported & new.bound) - old.bound):
+        yield found("subject-mocked", new.path, 1, f"The tests make {name} themselves instead of testing the real one.", name)
 
 
 def _all_patches(suite: Suite) -> Iterator[Patch]:

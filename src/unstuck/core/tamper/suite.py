@@ -1,6 +1,6 @@
 """The tests of one text as values, the same for every language: what each asserts, and whether it runs at all."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 EXACT, PARTIAL, WEAK, DOUBTFUL, NOTHING = 4, 3, 2, 1, 0
@@ -79,7 +79,7 @@ class Suite:
     """Those outside single tests."""
     defined: frozenset[str] = frozenset()
     """Functions that the text defines itself."""
+    bound: frozenset[str] = frozenset()
+    """Names that the text gives a meaning of its own, outside any function."""
     imports: frozenset[str] = frozenset()
     parsed: bool = True
-    notes: tuple[tuple[str, int, str], ...] = field(default=())
-    """Rule, line and text of what is suspicious in itself, wherever it stands."""
