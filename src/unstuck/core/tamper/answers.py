@@ -14,7 +14,7 @@ TRIVIAL = frozenset({"0", "1", "-1", "2", "''", '""', "None", "True", "False", "
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 _LITERAL = r"(?:-?\d[\w.]*|'[^']*'|\"[^\"]*\"|`[^`$]*`|true|false|null|\[[^\[\]()a-z]*\]|\{[^{}()]*\})"
-_ARM = re.compile(rf"\b(?:if|case)\b\s*\(?(?P<test>.*?[!=]==?\s*{_LITERAL}.*?|\s*{_LITERAL}\s*:)\)?\s*\{{?\s*return\s+(?P<answer>{_LITERAL})\s*;?", re.DOTALL)
+_ARM = re.compile(rf"(?:if|case)\b\s*\(?(?P<test>.*?[!=]==?\s*{_LITERAL}.*?|\s*{_LITERAL}\s*:)\)?\s*\{{?\s*return\s+(?P<answer>{_LITERAL})\s*;?", re.DOTALL)
 _PIN = re.compile(rf"===?\s*(?P<literal>{_LITERAL})")
 _ONLY_ANSWER = re.compile(rf"^\s*return\s+(?P<answer>{_LITERAL})\s*;?\s*$")
 
@@ -53,7 +53,22 @@ def _python(change: Change, asserted: dict[str, list[frozenset[str]]]) -> Iterat
                 yield found("answers-hard-coded", change.path, line, says, f"{', '.join(sorted(inputs))} → {answer}")
                 break
         else:
+            yield from _table(change, node, was, known)
             yield from _constant_function(change, node, was, known)
+
+
+def _table(change: Change, node: Function, was: Function | None, known: list[frozenset[str]]) -> Iterator[Finding]:
+    """Find a table whose every entry is a sample of the tests."""
+    if was is None or not known:
+        return
+    for inner in ast.walk(node):
+        if not isinstance(inner, ast.Dict) or len(inner.keys) < 2 or None in inner.keys:  # noqa: PLR2004 - one entry is no table
+            continue
+        rows = [form(key, {}).literals | form(value, {}).literals for key, value in zip(inner.keys, inner.values, strict=True) if key is not None]
+        if all(row and any(row <= literals for literals in known) for row in rows):
+            says = f"{node.name} looks its answers up in a table of the tests' own samples."
+            yield found("answers-hard-coded", change.path, inner.lineno, says, ", ".join(sorted(rows[0])))
+            return
 
 
 def _constant_function(change: Change, node: Function, was: Function | None, known: list[frozenset[str]]) -> Iterator[Finding]:
@@ -128,7 +143,7 @@ def _script(change: Change, asserted: dict[str, list[frozenset[str]]]) -> Iterat
         match = _ARM.match(window.lstrip()) if len(window) < 600 else None  # noqa: PLR2004 - no arm is that long
         if match is None:
             continue
-        pins = [_plain(pin) for pin in _PIN.findall(match["test"])]
+        pins = [_plain(pin) for pin in _PIN.findall(match["test"])] or [_plain(match["test"].strip(" :"))]
         answer = _plain(match["answer"])
         if {*pins, answer} <= TRIVIAL or not pins:
             continue

@@ -144,7 +144,8 @@ def _plain(text: str) -> str:
 
 def _shelved(pairs: Sequence[tuple[Case, Case | None]], fresh: Sequence[Case]) -> Iterator[Finding]:
     """A lost test whose body lives on in a function that no test calls was only renamed out of sight."""
-    called = frozenset().union(*(case.calls for _, case in pairs if case is not None), *(case.calls for case in fresh))
+    alive = [*(case for _, case in pairs if case is not None), *fresh]
+    called = frozenset().union(*(case.calls | case.requests for case in alive))
     bodies = {case.body: case for case in fresh if case.kind == "aid" and case.name not in called and case.body}
     for case, became in pairs:
         twin = bodies.get(case.body) if became is None and case.kind == "test" and not case.hidden else None

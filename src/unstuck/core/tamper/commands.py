@@ -59,13 +59,20 @@ def judge_commands(changes: Sequence[Change], checks: Sequence[str]) -> Iterator
         if change.path.endswith("package.json"):
             yield from _scripts(change, checks)
         elif role(change.path) != "commands":
-            continue
+            if _is_check_program(change.path, checks):
+                yield from _script_file(change, checks)
         elif _is_ci(change):
             yield from _build_server(change, ci_lines)
         elif re.search(r"(?:akefile|ustfile|\.mk)$", change.path):
             yield from _targets(change, checks)
         else:
             yield from _script_file(change, checks)
+
+
+def _is_check_program(path: str, checks: Sequence[str]) -> bool:
+    """A program that a check starts and that only exists to check."""
+    named = re.search(r"(?:^|/)(?:scripts?|tools?|ci|hack|dev|bin|checks?)/|(?:check|verify|lint|validate|gate)[^/]*$", path)
+    return named is not None and role(path) in {"product", "other"} and any(path in command for command in checks)
 
 
 def _scripts(change: Change, checks: Sequence[str]) -> Iterator[Finding]:
@@ -88,7 +95,7 @@ def _recipes(text: str) -> dict[str, str]:
         match = re.match(r"([\w./%-]+)(?:\s+[\w=*+\"' -]*)?\s*:(?!=)\s*(.*)$", line)
         if match and not line[:1].isspace():
             name = match[1]
-            found_recipes.setdefault(name, []).append(match[2].strip())
+            found_recipes.setdefault(name, []).extend(match[2].split("#")[0].split())
         elif line[:1].isspace() and name and line.strip() and not line.strip().startswith("#"):
             found_recipes[name].append(line.strip())
     return {name: "\n".join(part for part in lines if part) for name, lines in found_recipes.items()}
@@ -173,13 +180,17 @@ def _build_server(change: Change, present: Counter[str]) -> Iterator[Finding]:
             yield found("ci-changed", change.path, line.number, "The build server runs less often, or on less.", line.text.strip())
     for line in removed_lines(change):
         bare = _bare(line.text)
-        if _EXEMPT.search(line.text.strip()) or present[bare] or _still_runs(bare, present):
+        hook = re.match(r"- id:", line.text.strip()) and "pre-commit" in change.path
+        if (_EXEMPT.search(line.text.strip()) and not hook) or present[bare] or _still_runs(bare, present):
             continue
         weight = "reject" if CHECKING.search(bare) else None
         yield found("ci-changed", change.path, line.number, "The build server no longer does this.", bare, weight)
 
 
 def _still_runs(bare: str, present: Counter[str]) -> bool:
+    words = bare.replace(",", " ").replace("[", " ").replace("]", " ").split()
+    if re.match(r"[\w-]+: \[", bare):  # a list of versions or triggers that only grew
+        return any(line.startswith(words[0]) and not Counter(words) - Counter(re.sub(r"[,\[\]]", " ", line).split()) for line in present)
     words = bare.split()
     return bool(words) and any(_longer(words, line.split()) for line in present if line.startswith(words[0]))
 

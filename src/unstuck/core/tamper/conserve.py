@@ -159,8 +159,9 @@ def _absorb(loss: _Loss, gains: Iterable[_Gain], world: World) -> bool:
         many = bool(case.rows) or case.open_rows or case.looped or (bool(old.literals) and old.literals <= new.literals)
         if (gain.uses and not many) or not _as_strict(old, new):
             continue
-        named = new.names | case.calls
-        if old.names and not old.names & named and not old.names & world.vanished:
+        named = new.names | case.calls | case.requests
+        about_error = new.relation == "raises" != old.relation
+        if old.names and not old.names & named and not old.names & world.vanished and not about_error:
             continue
         if _covers(old, new, case, world):
             gain.uses += 1
@@ -174,7 +175,7 @@ def _as_strict(old: Assertion, new: Assertion) -> bool:
     if _is_wider(old, new):
         return False
     if "raises" in (old.relation, new.relation) and old.relation != new.relation:
-        return False
+        return new.relation == "raises" and bool(old.names & {"exception", "value", "message", "args"})
     alike = {old.relation, new.relation} <= {"eq", "call", "called"} or old.relation == new.relation
     return alike or (new.rank > old.rank and not {"ne", "falsy"} & {old.relation, new.relation})
 
@@ -184,15 +185,16 @@ def _is_wider(old: Assertion, new: Assertion) -> bool:
 
 
 def _covers(old: Assertion, new: Assertion, case: Case, world: World) -> bool:
+    near = case.literals | new.literals
     if case.rows:
-        shared = case.literals - frozenset().union(*case.rows)
+        shared = near - frozenset().union(*case.rows)
         if any(old.literals <= row | new.literals | shared for row in case.rows):
             return True
-    elif old.literals <= case.literals:
+    elif old.literals <= near:
         return True
-    if case.open_rows and old.literals <= case.literals | world.literals:
+    if case.open_rows and old.literals <= near | world.literals:
         return True
-    missing = old.literals - case.literals
+    missing = old.literals - near
     if len(missing) != 1:
         return False
     named = [name for name in new.names - old.names if name.isupper() and len(name) > 1]
@@ -268,6 +270,8 @@ def _one_loss(loss: _Loss, became: Case, world: World) -> Iterator[Finding]:
 
 def _same_rank(old: Assertion, new: Assertion, became: Case, world: World) -> Iterator[Finding]:
     evidence = f"{old.text} → {new.text}"
+    if new.blurs < old.blurs and old.names - old.blurs <= new.names:
+        return  # the value itself instead of its length
     if new.blurs - old.blurs or _is_wider(old, new):
         says = f"{became.name} compares less of the value than before."
         yield found("assertion-loosened", became.path, new.line, says, evidence)

@@ -36,7 +36,8 @@ def read_lines(path: str, text: str) -> Suite:
 
 def _cases(path: str, lines: list[str]) -> Iterator[Case]:
     heads = [(place, match["name"]) for place, line in enumerate(lines) if (match := _head(line)) is not None]
-    for (start, name), (end, _) in zip(heads, [*heads[1:], (len(lines), "")], strict=True):
+    for place, (start, name) in enumerate(heads):
+        end = heads[place + 1][0] if place + 1 < len(heads) else len(lines)
         above = [line for line in lines[max(0, start - 4) : start] if line.lstrip().startswith(("@", "#[", "["))]
         is_test = bool(re.match(r"(?i)test|should", name)) or any(_MARKED.search(line) for line in above) or "'" in lines[start] or '"' in lines[start]
         body = [(place, line) for place, line in enumerate(lines[start + 1 : end], start + 2) if not _COMMENT.match(line)]

@@ -23,7 +23,7 @@ def expand(suites: Sequence[Suite]) -> list[Case]:
 
 def _expanded(case: Case, aids: dict[str, list[Case]]) -> Case:
     seen: set[str] = set()
-    todo = sorted(case.calls)
+    todo = sorted(case.calls | case.requests)
     assertions = list(case.assertions)
     literals = set(case.literals)
     skip, conditional = case.skip, case.skip_is_conditional
@@ -40,7 +40,7 @@ def _expanded(case: Case, aids: dict[str, list[Case]]) -> Case:
         if aid.skip and not skip:
             skip, conditional = aid.skip, aid.skip_is_conditional
         calls |= aid.calls
-        todo += sorted(aid.calls)
+        todo += sorted(aid.calls | aid.requests)
     return replace(
         case, assertions=tuple(assertions), literals=frozenset(literals), skip=skip, skip_is_conditional=conditional,
         calls=frozenset(calls),

@@ -20,6 +20,7 @@ _DEFINITION = re.compile(
     r"|^\s+(?:static\s+|async\s+|get\s+|set\s+|public\s+|private\s+)*(\w+)\s*\([^;{}]*\)\s*(?::[^{;]+)?\{\s*$"
     r"|^\s+(?:self\.)?(\w+)\s*:\s*[\w\[\], |.\"'<>]+(?:\s*=.*|;|,)?$|^\s*exports\.(\w+)\s*=|^([A-Z][A-Z0-9_]+)\s*=",
 )
+_READS = re.compile(r"(?:open|Path|read_text|readFile\w*|require|glob|listdir|import_module|readdir\w*)\b[^#]*['\"][^'\"]*(?:\btests?/|test_\w+\.py|\.(?:test|spec)\.[jt]sx?|__tests__|__snapshots__)[^'\"]*['\"]")
 _WORDS = frozenset({"if", "for", "while", "switch", "catch", "return", "function", "constructor", "else", "with", "try"})
 
 
@@ -65,6 +66,14 @@ def judge_product(changes: Sequence[Change]) -> Iterator[Finding]:
         if change.old is None and _TOOLS.search(change.path) and not change.path.endswith((".md", ".txt")):
             yield found("tool-shadowed", change.path, 1, f"{change.path} takes the place of a tool that the checks use.")
         yield from _secrets(change)
+        if role(change.path) == "product" and not change.binary:
+            yield from _reads_tests(change)
+
+
+def _reads_tests(change: Change) -> Iterator[Finding]:
+    for line in added_lines(change):
+        if len(line.text) < 500 and _READS.search(line.text):  # noqa: PLR2004 - generated code is longer
+            yield found("test-detected", change.path, line.number, "Product code reads the tests.", line.text.strip())
 
 
 def _suppressions(changes: Sequence[Change]) -> Iterator[Finding]:

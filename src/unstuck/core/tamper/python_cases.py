@@ -3,6 +3,7 @@
 import ast
 import re
 import warnings
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -44,6 +45,7 @@ class _Scope:
     known: dict[str, ast.expr]
     literals: frozenset[str] = frozenset()
     unittest: bool = False
+    requests: frozenset[str] = frozenset()
 
 
 def read_python(path: str, tree: ast.Module) -> Suite:
@@ -54,11 +56,14 @@ def read_python(path: str, tree: ast.Module) -> Suite:
     cases = tuple(_cases(tree.body, scope))
     inside = {node for case in ast.walk(tree) if isinstance(case, Function) for node in ast.walk(case)}
     loose = [node for node in ast.walk(tree) if isinstance(node, ast.stmt) and node not in inside]
+    called = Counter(_last(node) for node in ast.walk(tree) if isinstance(node, ast.Call))
     return Suite(
         path=path,
         cases=cases,
         patches=(*patches_in(loose, everywhere=True), *_fixture_patches(tree)),
         defined=frozenset(node.name for node in ast.walk(tree) if isinstance(node, Function)),
+        called=frozenset(called),
+        stand_ins=sum(called[name] for name in ("Mock", "MagicMock", "AsyncMock", "create_autospec", "SimpleNamespace")),
         bound=frozenset(name for statement in tree.body for name in _binds(statement)),
         imports=frozenset(_imports(tree)),
     )
@@ -91,7 +96,7 @@ def _cases(body: list[ast.stmt], scope: _Scope) -> Iterator[Case]:
 
 def _under(scope: _Scope, hidden: str, test: str) -> _Scope:
     condition = scope.skip or ("" if hidden else f"if {test}")
-    return _Scope(scope.path, scope.name, hidden, condition, True, scope.known, scope.literals, scope.unittest)
+    return _Scope(scope.path, scope.name, hidden, condition, True, scope.known, scope.literals, scope.unittest, scope.requests)
 
 
 def _class_scope(node: ast.ClassDef, scope: _Scope, hidden: str) -> _Scope:
@@ -116,7 +121,7 @@ def _class_scope(node: ast.ClassDef, scope: _Scope, hidden: str) -> _Scope:
     return _Scope(
         scope.path, f"{scope.name}.{node.name}".strip("."), hidden, scope.skip or own or skip,
         scope.conditional if scope.skip else own_conditional if own else conditional, known,
-        scope.literals | _setup_literals(node.body, known), unittest,
+        scope.literals | _setup_literals(node.body, known), unittest, scope.requests | _used_fixtures(node),
     )  # fmt: skip
 
 
@@ -145,7 +150,8 @@ def _case(node: Function, scope: _Scope, hidden: str) -> Case:
         assertions=tuple(flow.assertions),
         body=" ; ".join(part.key for part in body),
         literals=frozenset().union(scope.literals, *decorators, *(part.literals for part in body)),
-        calls=frozenset(flow.calls | arguments | named),
+        calls=frozenset(flow.calls),
+        requests=frozenset(arguments | named) | scope.requests,
         rows=tuple([*(rows or []), *flow.rows]) if rows is not None or flow.rows else None,
         open_rows=open_rows,
         looped=flow.looped,
@@ -189,8 +195,15 @@ def _rows(node: Function, known: dict[str, ast.expr]) -> tuple[list[frozenset[st
         live = [part for part in elements if not _SKIP.search(_marks(part))]
         if not live:
             return [], False, "no case is left to run"
-        found = (found or []) + [frozenset(form(part, known).literals) for part in live]
+        found = (found or []) + [frozenset(form(_values(part), known).literals) for part in live]
     return found, unseen, ""
+
+
+def _values(row: ast.expr) -> ast.expr:
+    """Of `pytest.param(1, 2, id="x")` only the values are a case."""
+    if isinstance(row, ast.Call) and _last(row) in {"param", "case"}:
+        return ast.Tuple(elts=row.args)
+    return row
 
 
 def _marks(row: ast.expr) -> str:
@@ -246,7 +259,7 @@ def _is_fixture(node: Function) -> bool:
     return any(_last(part) == "fixture" for part in node.decorator_list)
 
 
-def _used_fixtures(node: Function) -> set[str]:
+def _used_fixtures(node: Function | ast.ClassDef) -> set[str]:
     return {
         str(arg.value)
         for part in node.decorator_list

@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from unstuck.core.tamper.change import Role
+from unstuck.core.tamper.python_flow import follow
 from unstuck.core.tamper.python_form import dotted
 
 Note = tuple[str, int, str]
@@ -17,6 +18,7 @@ _HOOKS = frozenset({
     "pytest_runtest_logreport", "pytest_exception_interact", "pytest_assertrepr_compare", "pytest_cmdline_main", "pytest_runtestloop",
     "pytest_unconfigure", "load_tests",
 })  # fmt: skip
+_ALWAYS = frozenset({"pytest_ignore_collect", "pytest_pyfunc_call", "pytest_runtest_protocol", "pytest_runtestloop"})
 _MEDDLES = (
     "skip", "xfail", "deselect", "items[:]", "items.clear", "items.remove", "items.pop", "del items", "outcome", "exitstatus",
     "return True", "os._exit", "wasxfailed", "force_result", "excinfo", "TestSuite()", "testsfailed", "failed",
@@ -33,6 +35,8 @@ def python_notes(tree: ast.Module, role: Role) -> Iterator[Note]:
                 yield from _function(node, role)
             case ast.Assign():
                 yield from _assignment(node, role)
+            case ast.ClassDef() if role in {"test", "support"} and node.name != "AssertionError":
+                yield from _test_class(node)
             case ast.ClassDef(name="AssertionError"):
                 yield "assertions-overridden", node.lineno, "class AssertionError"
             case ast.Compare() | ast.Call() | ast.Subscript() if role == "product":
@@ -44,12 +48,34 @@ def python_notes(tree: ast.Module, role: Role) -> Iterator[Note]:
 
 def _function(node: ast.FunctionDef | ast.AsyncFunctionDef, role: Role) -> Iterator[Note]:
     text = ast.unparse(node)
-    if node.name in _HOOKS and role != "product" and any(sign in text for sign in _MEDDLES):
+    if node.name in _HOOKS and role != "product" and (node.name in _ALWAYS or any(sign in text for sign in _MEDDLES)):
         yield "collection-hooked", node.lineno, node.name
+    if role == "support" and any("fixture" in ast.unparse(part) for part in node.decorator_list):
+        flow = follow(node.body, {})
+        everyone = any("autouse=True" in ast.unparse(part) for part in node.decorator_list)
+        if flow.skip and (everyone or not flow.skip_is_conditional):
+            yield "collection-hooked", node.lineno, f"{node.name}: {flow.skip}"
     if node.name in _COMPARISONS and _always_true(node.body):
         yield "equality-overridden", node.lineno, node.name
     if node.name == "__ne__" and len(node.body) == 1 and isinstance(node.body[0], ast.Return) and _is(node.body[0].value, value=False):
         yield "equality-overridden", node.lineno, node.name
+
+
+def _test_class(node: ast.ClassDef) -> Iterator[Note]:
+    """A class of tests that redefines what a failing assertion, or a run, means."""
+    for part in node.body:
+        if not isinstance(part, ast.FunctionDef) or "super()" in ast.unparse(part):
+            continue
+        if part.name in _UNITTEST and not any(isinstance(inner, ast.Raise | ast.Assert) for inner in ast.walk(part)):
+            yield "assertions-overridden", part.lineno, part.name
+        elif part.name in {"run", "__call__", "debug", "_callTestMethod"} and any("TestCase" in dotted(base) for base in node.bases):
+            yield "collection-hooked", part.lineno, part.name
+
+
+_UNITTEST = frozenset({
+    "assertEqual", "assertTrue", "assertFalse", "assertRaises", "assertIn", "assertIs", "assertIsNone", "assertIsNotNone", "fail",
+    "assertNotEqual", "assertListEqual", "assertDictEqual", "assertAlmostEqual", "assertGreater", "assertLess", "assertRegex",
+})  # fmt: skip
 
 
 def _always_true(body: list[ast.stmt]) -> bool:

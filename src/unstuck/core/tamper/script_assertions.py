@@ -43,7 +43,8 @@ _FUNCTIONS = {
     "isDefined": ("ne", WEAK), "exists": ("ne", WEAK), "isOk": ("truthy", WEAK), "truthy": ("truthy", WEAK), "assert": ("truthy", WEAK),
     "true": ("eq", EXACT), "false": ("eq", EXACT), "not": ("ne", WEAK), "notThrows": ("quiet", WEAK), "fail": ("fail", PARTIAL),
     "isAbove": ("order", PARTIAL), "isAtLeast": ("order", PARTIAL), "isBelow": ("order", PARTIAL), "instanceOf": ("isinstance", WEAK),
-    "isNotNull": ("ne", WEAK), "typeOf": ("isinstance", WEAK), "ifError": ("quiet", WEAK),
+    "calledOnce": ("called", PARTIAL), "called": ("called", WEAK), "calledWith": ("called", EXACT), "notCalled": ("called", EXACT),
+    "calledOnceWithExactly": ("called", EXACT), "callCount": ("called", EXACT), "isNotNull": ("ne", WEAK), "typeOf": ("isinstance", WEAK), "ifError": ("quiet", WEAK),
 }  # fmt: skip
 _CHAIN = frozenset({"not", "to", "be", "been", "is", "that", "which", "and", "has", "have", "with", "at", "of", "deep", "resolves", "rejects", "own", "nested", "eventually", "soft", "poll"})
 _ANYTHING = frozenset({"anything"})
@@ -57,7 +58,7 @@ def assertion_at(script: Script, place: int, known: Known) -> tuple[Assertion, i
     word, before, after = script.text(place), script.text(place - 1), script.text(place + 1)
     if word == "expect" and before != "." and (after == "(" or (after == "." and script.text(place + 2) in {"soft", "poll"})):
         return _expectation(script, place, known)
-    if word in {"assert", "t", "chai"} and before not in {".", "function"}:
+    if word in {"assert", "t", "chai"} and (before not in {".", "function"} or script.text(place - 2) == "sinon"):
         return _assert_call(script, place, known)
     return None
 
@@ -98,11 +99,16 @@ def _matched(script: Script, place: int, subject: Span, chain: list[str], openin
         parts[0].blurs.add("length")
     if relation == "raises" and not given:
         rank = WEAK
+    spied = parts[0].names & {"called", "calledOnce", "calledTwice", "calledWith", "calledOnceWithExactly"}
+    if relation == "eq" and spied and parts[-1].key == "true":
+        relation, rank, parts = "called", PARTIAL, parts[:1]
     if "not" in chain[:-1]:
         relation, rank = ("ne" if relation == "eq" else f"not {relation}"), (EXACT if relation == "called" else WEAK)
         if matcher in {"toBeDefined", "toBeNull", "toBeUndefined", "exist"}:
             relation, rank = ("eq", EXACT) if matcher in {"toBeDefined"} else ("ne", WEAK)
     rank = min(rank, _limit(matcher, parts, script, given))
+    if given and rank > DOUBTFUL and _spelled(script, subject) == _spelled(script, given[0]):
+        rank = DOUBTFUL
     idle = ""
     if {"resolves", "rejects"} & set(chain) and script.text(place - 1) not in {"await", "return", "=>", "(", ",", "["}:
         rank, idle = NOTHING, "is not awaited"
@@ -110,6 +116,10 @@ def _matched(script: Script, place: int, subject: Span, chain: list[str], openin
     if matcher in {"toBeCloseTo", "closeTo"}:
         made = replace(made, tolerance=_tolerance(parts))
     return replace(made, idle=idle, key=f"({idle}) {made.key}") if idle else made
+
+
+def _spelled(script: Script, span: Span) -> str:
+    return " ".join(token.text for token in script.tokens[span[0] : span[1]])
 
 
 def _limit(matcher: str, parts: list[Form], script: Script, given: list[Span]) -> int:
@@ -172,6 +182,8 @@ def _assert_call(script: Script, place: int, known: Known) -> tuple[Assertion, i
         relation, rank = _truth(parts[0], rank)
     if parts:
         rank = min(rank, _limit(name, parts, script, given))
+    if len(given) > 1 and rank > DOUBTFUL and _spelled(script, given[0]) == _spelled(script, given[1]):
+        rank = DOUBTFUL
     made = _made(relation, rank, parts, script, place, script.end(at))
     return replace(made, idle=idle, key=f"({idle}) {made.key}") if idle else made, script.end(at) + 1
 

@@ -71,6 +71,8 @@ def read_script(path: str, text: str) -> Suite:
         patches=tuple(patches_in(script, outside, everywhere=True)),
         defined=frozenset(aid.name for aid in aids),
         bound=frozenset(_bound(script)),
+        called=frozenset(token.text for at, token in enumerate(script.tokens) if token.kind == "id" and script.text(at + 1) == "("),
+        stand_ins=sum(1 for at, token in enumerate(script.tokens) if token.text in {"fn", "stub", "mock", "createMock", "fake"} and script.text(at + 1) == "("),
         imports=frozenset(imports_in(script)),
     )
 
@@ -296,7 +298,7 @@ def _aids(script: Script, path: str, heads: list[_Head], known: dict[str, Span])
 def _bound(script: Script) -> Iterator[str]:
     """Name what is declared outside all brackets, other than by an import or a require."""
     for at in _flat(script, 0, len(script.tokens)):
-        if script.text(at) == "function" or (script.text(at) in {"const", "let", "var"} and script.text(at + 2) == "="):
+        if script.text(at) in {"function", "class"} or (script.text(at) in {"const", "let", "var"} and script.text(at + 2) == "="):
             if script.text(at + 3) not in {"require", "await"}:
                 yield script.text(at + 1)
 

@@ -38,6 +38,10 @@ def idle_stretches(script: Script, span: Span) -> list[Idle]:
                 found += _inner_function(script, place, span)
             case "then" if script.text(place - 1) == ".":
                 found += _promise(script, place, span)
+            case "setTimeout" | "setImmediate" | "nextTick" | "queueMicrotask" | "requestAnimationFrame" if script.text(place + 1) == "(":
+                inside = (place + 2, script.end(place + 1))
+                if not _holds(script, inside, frozenset({"done", "resolve", "res"})):
+                    found.append(Idle(*inside, UNAWAITED))
             case "[" if script.text(place + 1) == "]" and script.text(place + 3) in {"forEach", "map"}:
                 found.append(Idle(place, script.end(place + 4), EMPTY_LOOP))
             case _:

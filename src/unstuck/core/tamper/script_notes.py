@@ -34,6 +34,8 @@ def script_notes(script: Script, path: str, role: Role) -> Iterator[Note]:
                 yield "assertions-overridden", line, "expect.extend"
         elif word == "asymmetricMatch" or (word == "toPrimitive" and role == "product"):
             yield "equality-overridden", line, word
+        elif word in {"retryTimes", "retries"} and script.text(at + 1) == "(" and role in {"test", "support"}:
+            yield "test-retried", line, f"{word}({script.text(at + 2)})"
         elif role == "product":
             yield from _detection(script, at)
 
@@ -61,9 +63,10 @@ def _own_expect(script: Script, at: int) -> Iterator[Note]:
 
 def _detection(script: Script, at: int) -> Iterator[Note]:
     word = script.text(at)
-    if word in _ENVIRONMENT or script.tokens[at].value in _ENVIRONMENT:
+    compared = script.text(at - 2) == "env" and script.text(at + 1) in {"===", "=="} and script.tokens[min(at + 2, len(script.tokens) - 1)].value == "test"
+    if compared or word in _ENVIRONMENT or script.tokens[at].value in _ENVIRONMENT:
         window = [script.tokens[one].value or script.text(one) for one in range(at, min(at + 4, len(script.tokens)))]
-        about_tests = word != "NODE_ENV" or "test" in window
+        about_tests = (word != "NODE_ENV" and script.tokens[at].value != "NODE_ENV") or "test" in window
         if not about_tests:
             return
         after = [script.text(one) for one in range(at, min(at + 14, len(script.tokens)))]

@@ -53,9 +53,20 @@ def judge_settings(changes: Sequence[Change]) -> Iterator[Finding]:
         if re.search(r"ignore$", change.path):
             yield from _ignore_file(change)
             continue
+        yield from _presets(change)
         for key in sorted({*old, *new}):
             if old.get(key) != new.get(key):
                 yield from _one(change, key, old.get(key), new.get(key), moved)
+
+
+def _presets(change: Change) -> Iterator[Finding]:
+    """Count the rule sets that an ESLint config in code takes over."""
+    if "eslint" not in change.path or change.new is None:
+        return
+    shape = re.compile(r"\w+\.configs\.\w+|configs\[['\"][\w/-]+['\"]\]")
+    if len(shape.findall(change.new)) < len(shape.findall(change.old or "")):
+        gone = set(shape.findall(change.old or "")) - set(shape.findall(change.new))
+        yield found("gate-loosened", change.path, 1, "A set of lint rules is no longer used.", ", ".join(sorted(gone)))
 
 
 def _one(change: Change, key: str, old: tuple[str, ...] | None, new: tuple[str, ...] | None, moved: Mapping[str, tuple[str, ...]]) -> Iterator[Finding]:
@@ -67,7 +78,9 @@ def _one(change: Change, key: str, old: tuple[str, ...] | None, new: tuple[str, 
         return
     if new is None and _leaf(key) in moved:
         new = moved[_leaf(key)]
-    for judge in (_minimum, _maximum, _ignores, _choices, _collects, _switches, _lint_rule, _options, _others):
+    # A file that is new cannot loosen what was never asked; it can still hide tests.
+    judges = _ALL if change.old is not None else _NEW_FILE
+    for judge in judges:
         for rule, says in judge(key, old, new):
             yield found(rule, change.path, line, says, f"{_shown(old)} → {_shown(new)}")
             return
@@ -132,7 +145,7 @@ def _collects(key: str, old: Values, new: Values) -> Verdicts:
 
 def _switches(key: str, old: Values, new: Values) -> Verdicts:
     before, after = (old or ("",))[0].lower(), (new or ("",))[0].lower()
-    if _STRICT.search(key) and before in {"true", "1", "error", "strict"} and after in {"false", "0", "off", ""}:
+    if _STRICT.search(key) and ((before in {"true", "1", "error", "strict"} and after in {"false", "0", "off", ""}) or (old is None and after == "false")):
         yield "gate-loosened", f"{key} is switched off."
     elif _LAX.search(key) and after in {"true", "1", "yes"} and before not in {"true", "1", "yes"}:
         if "ignore_missing_imports" in key and re.search(r"overrides|mypy-", key):
@@ -141,7 +154,7 @@ def _switches(key: str, old: Values, new: Values) -> Verdicts:
         yield rule, f"{key} is switched on."
     elif key.lower().endswith("follow_imports") and after in {"skip", "silent"} and before not in {"skip", "silent"}:
         yield "gate-loosened", f"{key} is {after}."
-    elif re.search(r"typecheckingmode|\.diagnostics$|ignorediagnostics|reportmissing|^report\w+", key, re.IGNORECASE) and after in {"off", "basic", "false", "none", "warning"} and before not in {"", after}:
+    elif re.search(r"typecheckingmode|\.diagnostics$|ignorediagnostics|reportmissing|^report\w+", key, re.IGNORECASE) and after in {"off", "basic", "false", "none", "warning"} and before != after:
         yield "gate-loosened", f"{key} is {after}."
 
 
@@ -154,6 +167,8 @@ def _lint_rule(key: str, old: Values, new: Values) -> Verdicts:
     before, after = _level(old), _level(new)
     if before is not None and (after is None or after < before) and before > 0:
         yield "gate-loosened", f"The lint rule {key.rpartition('rules.')[2]} is weaker than before."
+    elif re.search(r"complexity|max-", key) and old and new and len(old) > 1 and len(new) > 1 and (_number(new[1:]) or 0) > (_number(old[1:]) or 0):
+        yield "threshold-lowered", f"The lint rule {key.rpartition('rules.')[2]} allows more than before."
     elif before is None and after == 0:
         yield "gate-loosened", f"The lint rule {key.rpartition('rules.')[2]} is switched off."
 
@@ -162,11 +177,15 @@ def _options(key: str, old: Values, new: Values) -> Verdicts:
     if not _OPTIONS.search(key):
         return
     before, after = " ".join(old or ()), " ".join(new or ())
-    reason = weakened(before, after, checks_something=True)
+    ignored = [one for one in new or () if re.match(r"-\s", one) and one not in (old or ())]
+    reason = "a failing command is ignored" if ignored and "commands" in key else weakened(before, after, checks_something=True)
     if reason:
         yield "test-settings-narrowed" if "addopts" in key else "always-green", f"{key}: {reason}."
         return
-    gone = [one for one in re.findall(r"--cov-fail-under\S*|--strict\S*|-W\s*error|--doctest-modules|--fail\S*|--max-warnings\S*", before) if one not in after]
+    gone = [one for one in re.findall(r"--strict\S*|-W\s*error|--doctest-modules", before) if one not in after]
+    asked, asks = (re.search(r"--(?:cov-)?fail-under[= ]?(\d+)", text) for text in (before, after))
+    if asked and (not asks or float(asks[1]) < float(asked[1])):
+        gone.append(asked[0])
     if gone:
         yield "threshold-lowered", f"{key} no longer holds {gone[0]}."
     elif "commands" in key and old is not None and not set(before.split()) <= set(after.split()):
@@ -183,6 +202,10 @@ def _others(key: str, old: Values, new: Values) -> Verdicts:
         yield "gate-loosened", "Warnings are no longer errors."
     elif re.search(r"preset|testrunner|runner$", key, re.IGNORECASE) and re.search(r"^\.{0,2}/", after) and old != new:
         yield "check-changed", f"{key} is a runner of the project's own."
+
+
+_ALL = (_minimum, _maximum, _ignores, _choices, _collects, _switches, _lint_rule, _options, _others)
+_NEW_FILE = (_collects, _options, _others)
 
 
 def _ignore_file(change: Change) -> Iterator[Finding]:

@@ -78,6 +78,10 @@ def _defined_here(old: Suite | None, new: Suite) -> Iterator[Finding]:
     imported = {re.split(r"[.#]", name)[-1] for name in old.imports}
     for name in sorted((imported & new.bound) - old.bound):
         yield found("subject-mocked", new.path, 1, f"The tests make {name} themselves instead of testing the real one.", name)
+    stem = re.sub(r"^test_|_test$|[._-](?:test|spec)$", "", re.sub(r"\.\w+$", "", new.path.rpartition("/")[2])).lower()
+    about = {re.split(r"[.#]", name)[-1] for name in old.imports if stem and stem in re.sub(r"\.\w+#", "#", name).lower()}
+    for name in sorted((about & old.called) - new.called) if new.stand_ins > old.stand_ins else ():
+        yield found("subject-mocked", new.path, 1, f"The tests no longer use {name}, but a stand-in.", name)
 
 
 def _all_patches(suite: Suite) -> Iterator[Patch]:

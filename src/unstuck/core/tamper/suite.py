@@ -55,6 +55,8 @@ class Case:
     """The whole body without local names and formatting."""
     literals: frozenset[str] = frozenset()
     calls: frozenset[str] = frozenset()
+    requests: frozenset[str] = frozenset()
+    """Fixtures and decorators that it names: they are run for it, but it does not call them."""
     rows: tuple[frozenset[str], ...] | None = None
     """The literals of each case of a parametrised test; None where it is not parametrised."""
     open_rows: bool = False
@@ -81,5 +83,8 @@ class Suite:
     """Functions that the text defines itself."""
     bound: frozenset[str] = frozenset()
     """Names that the text gives a meaning of its own, outside any function."""
+    called: frozenset[str] = frozenset()
+    stand_ins: int = 0
+    """How many mocks and the like it makes."""
     imports: frozenset[str] = frozenset()
     parsed: bool = True
