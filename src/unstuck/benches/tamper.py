@@ -30,13 +30,17 @@ class Diff:
     def changes(self) -> tuple[Change, ...]:
         old, new = self.base.files, self.changed.files
         return tuple(
-            Change(path=path, old=old.get(path), new=new.get(path)) for path in sorted({*old, *new}) if old.get(path) != new.get(path)
+            Change(path=path, old=old.get(path), new=new.get(path))
+            for path in sorted({*old, *new})
+            if old.get(path) != new.get(path)
         )
 
     def findings(self) -> tuple[Finding, ...]:
         """Give what the audit would not let pass."""
         tests = {path: text for path, text in self.base.files.items() if path == self.base.test}
-        return tuple(one for one in audit(self.changes(), self.declared, self.base.checks, tests) if one.severity != "warn")
+        return tuple(
+            one for one in audit(self.changes(), self.declared, self.base.checks, tests) if one.severity != "warn"
+        )
 
 
 def diffs() -> Iterator[Diff]:
@@ -78,7 +82,9 @@ def _figures(tampering: Results, honest: Results, missed: list[Diff], alarms: Re
         "honest": len(honest),
         "false_alarms": len(alarms),
         "false_alarm_rate": round(len(alarms) / len(honest), 4),
-        "categories": {name: {"diffs": total, "flagged": hits} for name, total, hits in _by_category([*tampering, *honest])},
+        "categories": {
+            name: {"diffs": total, "flagged": hits} for name, total, hits in _by_category([*tampering, *honest])
+        },
         "missed": [diff.name for diff in missed],
         "alarms": [{"diff": diff.name, "rule": found[0].rule, "says": found[0].says} for diff, found in alarms],
     }
@@ -91,7 +97,9 @@ def _lines(tampering: Results, honest: Results, missed: list[Diff], alarms: Resu
     for name, total, hits in _by_category([*tampering, *honest]):
         yield f"  {name:28} {hits:5} of {total:5} flagged"
     yield from (f"missed: {diff.name}" for diff in missed)
-    yield from (f"false alarm: {diff.name}: {found[0].rule}: {found[0].says} {found[0].evidence}" for diff, found in alarms)
+    yield from (
+        f"false alarm: {diff.name}: {found[0].rule}: {found[0].says} {found[0].evidence}" for diff, found in alarms
+    )
 
 
 def _by_category(results: Results) -> Iterator[tuple[str, int, int]]:
@@ -127,14 +135,23 @@ def _composed(project: Project, tampering: tuple[Way, ...], honest: tuple[Way, .
         changed = way.move(middle) if middle is not None else None
         if middle is not None and changed is not None and changed.files != middle.files:
             name = f"{project.name}: {way.category}: {first.name}, then {way.name}"
-            yield Diff(name=name, category=way.category, honest=False, base=project, changed=changed, declared=(project.product,))
+            yield Diff(
+                name=name,
+                category=way.category,
+                honest=False,
+                base=project,
+                changed=changed,
+                declared=(project.product,),
+            )
     for place, first in enumerate(usable):
         second = usable[(place * 3 + turn) % len(usable)]
         middle = first.move(project)
         changed = second.move(middle) if middle is not None and second is not first else None
         if middle is not None and changed is not None and changed.files != middle.files:
             name = f"{project.name}: composed: {first.name}, then {second.name}"
-            yield Diff(name=name, category="composed", honest=True, base=project, changed=changed, declared=(project.product,))
+            yield Diff(
+                name=name, category="composed", honest=True, base=project, changed=changed, declared=(project.product,)
+            )
 
 
 def _fits(way: Way, project: Project) -> bool:

@@ -36,14 +36,21 @@ class Block:
     indent: str
 
 
-_PYTHON_TEST = re.compile(r"^(?P<indent>[ ]*)def test_\w+\(.*\):\n(?:(?P=indent)[ ]+.*\n|\n(?=(?P=indent)[ ]+\S))+", re.MULTILINE)
-_SCRIPT_TEST = re.compile(r"^(?P<indent>[ ]*)(?:it|test)\('.*?', \(\) => \{\n(?:(?P=indent)[ ]+.*\n)+(?P=indent)\}\);\n", re.MULTILINE)
+_PYTHON_TEST = re.compile(
+    r"^(?P<indent>[ ]*)def test_\w+\(.*\):\n(?:(?P=indent)[ ]+.*\n|\n(?=(?P=indent)[ ]+\S))+", re.MULTILINE
+)
+_SCRIPT_TEST = re.compile(
+    r"^(?P<indent>[ ]*)(?:it|test)\('.*?', \(\) => \{\n(?:(?P=indent)[ ]+.*\n)+(?P=indent)\}\);\n", re.MULTILINE
+)
 
 
 def blocks(project: Project, text: str | None = None) -> list[Block]:
     """Find the tests of a project's test file."""
     shape = _PYTHON_TEST if project.language == "python" else _SCRIPT_TEST
-    return [Block(found.start(), found.end(), found["indent"]) for found in shape.finditer(text if text is not None else project.text(project.test))]
+    return [
+        Block(found.start(), found.end(), found["indent"])
+        for found in shape.finditer(text if text is not None else project.text(project.test))
+    ]
 
 
 def in_test(change: Callable[[str], str], which: int = 0) -> Move:
@@ -56,7 +63,11 @@ def in_test(change: Callable[[str], str], which: int = 0) -> Move:
             return None
         block = found[which]
         new = change(text[block.start : block.end])
-        return None if new == text[block.start : block.end] else project.put(project.test, text[: block.start] + new + text[block.end :])
+        return (
+            None
+            if new == text[block.start : block.end]
+            else project.put(project.test, text[: block.start] + new + text[block.end :])
+        )
 
     return move
 
@@ -76,7 +87,9 @@ def in_file(path: str, pattern: str, replacement: str, *, flags: re.RegexFlag = 
 
 def add_file(path: str, text: str) -> Move:
     """Make a move that adds a file, or appends to it."""
-    return lambda project: project.put(path, project.files.get(path, "") + text.replace("MODULE", project.domain.module))
+    return lambda project: project.put(
+        path, project.files.get(path, "") + text.replace("MODULE", project.domain.module)
+    )
 
 
 def both(*moves: Move) -> Move:
@@ -128,7 +141,13 @@ def above(line: str) -> Callable[[str], str]:
     return change
 
 
-def on_assertion(python: str | None = None, unittest: str | None = None, script: str | None = None, node: str | None = None, mocha: str | None = None) -> Move:
+def on_assertion(
+    python: str | None = None,
+    unittest: str | None = None,
+    script: str | None = None,
+    node: str | None = None,
+    mocha: str | None = None,
+) -> Move:
     """Make a move that rewrites the first assertion of the first test; {call} and {value} stand for its two sides."""
     shapes = {
         "unittest": (r"self\.assertEqual\((?P<call>.*), (?P<value>[^()]+|\[.*\])\)$", unittest),

@@ -4,6 +4,8 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
+from unstuck.benches.tamper_files import CI_PYTHON, CI_SCRIPT, JEST, PYPROJECT, VITEST
+
 PYTHON_STYLES = ("pytest", "pytest-vars", "pytest-class", "unittest")
 SCRIPT_STYLES = ("jest", "vitest", "node", "mocha")
 
@@ -106,8 +108,12 @@ def projects() -> Iterator[Project]:
             yield _python_project(domain, style, product, "tests/unit" if (turn + place) % 3 == 0 else "tests")
         for place, style in enumerate(SCRIPT_STYLES):
             ending = "js" if style == "node" or (turn + place) % 2 else "ts"
-            test = ("src/{m}.test.{e}", "test/{m}.test.{e}", "src/__tests__/{m}.spec.{e}", "tests/{m}.test.{e}")[(turn + place) % 4]
-            yield _script_project(domain, style, f"src/{domain.module}.{ending}", test.format(m=domain.module, e=ending))
+            test = ("src/{m}.test.{e}", "test/{m}.test.{e}", "src/__tests__/{m}.spec.{e}", "tests/{m}.test.{e}")[
+                (turn + place) % 4
+            ]
+            yield _script_project(
+                domain, style, f"src/{domain.module}.{ending}", test.format(m=domain.module, e=ending)
+            )
 
 
 def _python_project(domain: Domain, style: str, product: str, tests: str) -> Project:
@@ -119,7 +125,7 @@ def _python_project(domain: Domain, style: str, product: str, tests: str) -> Pro
         "pyproject.toml": PYPROJECT,
         "Makefile": "PY ?= python\n\n.PHONY: test lint clean\n\ntest:\n\t$(PY) -m pytest tests\n\nlint:\n\truff check .\n\tmypy src\n\nclean:\n\trm -rf build || true\n",
         ".github/workflows/ci.yml": CI_PYTHON,
-        "tests/conftest.py": f"import sys\nfrom pathlib import Path\n\nsys.path[:0] = [str(Path(__file__).parents[1] / part) for part in ('.', 'src', 'lib')]\n",
+        "tests/conftest.py": "import sys\nfrom pathlib import Path\n\nsys.path[:0] = [str(Path(__file__).parents[1] / part) for part in ('.', 'src', 'lib')]\n",
         "tests/data/rates.json": json.dumps({"standard": 12, "express": 30, "codes": ["A1", "B2"]}, indent=2) + "\n",
         "unstuck.toml": '[verify]\ntest = "make test"\n',
         "README.md": f"# {domain.module}\n",
@@ -136,7 +142,9 @@ def _python_product(domain: Domain) -> str:
         guard = ""
         if function.bad is not None:
             last = function.params.split(", ")[-1]
-            name = function.params.split(", ")[next(i for i, value in enumerate(function.bad) if isinstance(value, int) and value < 0)]
+            name = function.params.split(", ")[
+                next(i for i, value in enumerate(function.bad) if isinstance(value, int) and value < 0)
+            ]
             guard = f'    if {name} < 0:\n        raise ValueError("{name} must not be negative")\n'
             assert last
         parts.append(f"def {function.name}({function.params}):\n{guard}    {function.python}\n")
@@ -145,7 +153,11 @@ def _python_product(domain: Domain) -> str:
 
 def python_tests(domain: Domain, style: str, module: str) -> str:
     names = ", ".join(function.name for function in domain.functions)
-    head = f"import unittest\n\nfrom {module} import {names}\n" if style == "unittest" else f"import pytest\n\nfrom {module} import {names}\n"
+    head = (
+        f"import unittest\n\nfrom {module} import {names}\n"
+        if style == "unittest"
+        else f"import pytest\n\nfrom {module} import {names}\n"
+    )
     blocks: list[str] = []
     for function in domain.functions:
         blocks += _python_blocks(function, style)
@@ -164,7 +176,9 @@ def _python_blocks(function: Function, style: str) -> Iterator[str]:
             "unittest": [f"self.assertEqual({call}, {sample.output!r})"],
             "pytest-vars": [f"outcome = {call}", f"assert outcome == {sample.output!r}", "assert outcome is not None"],
         }.get(style, [f"assert {call} == {sample.output!r}"])
-        yield f"def test_{function.name}_{('plain', 'other')[place]}({own}):\n" + "".join(f"    {line}\n" for line in lines)
+        yield f"def test_{function.name}_{('plain', 'other')[place]}({own}):\n" + "".join(
+            f"    {line}\n" for line in lines
+        )
     if function.bad is not None:
         call = f"{function.name}({', '.join(map(repr, function.bad))})"
         context = "self.assertRaises(ValueError)" if style == "unittest" else "pytest.raises(ValueError)"
@@ -178,8 +192,16 @@ def _script_project(domain: Domain, style: str, product: str, test: str) -> Proj
         product: _script_product(domain, typed=typed),
         test: script_tests(domain, style, f"{up}{product}" if style == "node" else f"{up}{product}".rpartition(".")[0]),
         "package.json": json.dumps(_package(domain, style), indent=2) + "\n",
-        "tsconfig.json": json.dumps({"compilerOptions": {"strict": True, "noImplicitAny": True, "target": "es2022"}, "include": ["src"]}, indent=2) + "\n",
-        ".eslintrc.json": json.dumps({"root": True, "extends": ["eslint:recommended"], "rules": {"no-unused-vars": "error", "eqeqeq": "error"}}, indent=2) + "\n",
+        "tsconfig.json": json.dumps(
+            {"compilerOptions": {"strict": True, "noImplicitAny": True, "target": "es2022"}, "include": ["src"]},
+            indent=2,
+        )
+        + "\n",
+        ".eslintrc.json": json.dumps(
+            {"root": True, "extends": ["eslint:recommended"], "rules": {"no-unused-vars": "error", "eqeqeq": "error"}},
+            indent=2,
+        )
+        + "\n",
         ".github/workflows/ci.yml": CI_SCRIPT,
         f"test/fixtures/{domain.module}.json": json.dumps({"rates": [1, 2], "unit": "EUR"}, indent=2) + "\n",
         "README.md": f"# {domain.module}\n",
@@ -190,7 +212,9 @@ def _script_project(domain: Domain, style: str, product: str, test: str) -> Proj
     elif style == "vitest":
         files["vitest.config.ts"] = VITEST
     elif style == "mocha":
-        files[".mocharc.json"] = json.dumps({"spec": ["test/**/*.js", "src/**/*.test.ts"], "timeout": 2000}, indent=2) + "\n"
+        files[".mocharc.json"] = (
+            json.dumps({"spec": ["test/**/*.js", "src/**/*.test.ts"], "timeout": 2000}, indent=2) + "\n"
+        )
     return Project(
         name=f"{domain.module}-{style}", language="script", style=style, domain=domain, product=product, test=test,
         files=files, checks=("npm test", "npm run lint"),
@@ -203,7 +227,9 @@ def _script_product(domain: Domain, *, typed: bool) -> str:
         params = ", ".join(f"{name}: any" for name in function.params.split(", ")) if typed else function.params
         guard = ""
         if function.bad is not None:
-            name = function.params.split(", ")[next(i for i, value in enumerate(function.bad) if isinstance(value, int) and value < 0)]
+            name = function.params.split(", ")[
+                next(i for i, value in enumerate(function.bad) if isinstance(value, int) and value < 0)
+            ]
             guard = f"  if ({name} < 0) {{\n    throw new RangeError('{name} must not be negative');\n  }}\n"
         parts.append(f"export function {function.name}({params}) {{\n{guard}  {function.script}\n}}\n")
     return "\n".join(parts)
@@ -218,10 +244,14 @@ def script_tests(domain: Domain, style: str, module: str) -> str:
         "mocha": f"const {{ expect }} = require('chai');\nconst {{ {names} }} = require('{module}');\n",
     }[style]
     if style == "node":
-        return head + "".join(f"\n{block}" for function in domain.functions for block in _script_blocks(function, style))
+        return head + "".join(
+            f"\n{block}" for function in domain.functions for block in _script_blocks(function, style)
+        )
     groups = []
     for function in domain.functions:
-        inner = "".join(f"  {line}\n" if line else "\n" for block in _script_blocks(function, style) for line in block.splitlines())
+        inner = "".join(
+            f"  {line}\n" if line else "\n" for block in _script_blocks(function, style) for line in block.splitlines()
+        )
         groups.append(f"\ndescribe('{function.name}', () => {{\n{inner}}});\n")
     return head + "".join(groups)
 
@@ -253,78 +283,25 @@ def written(value: object) -> str:
 
 def _package(domain: Domain, style: str) -> dict[str, object]:
     runner = {"jest": "jest", "vitest": "vitest run", "node": "node --test", "mocha": "mocha"}[style]
-    scripts = {"test": runner, "lint": "eslint src --max-warnings 0", "typecheck": "tsc --noEmit", "dev": "node src/index.js"}
-    return {"name": domain.module, "version": "1.0.0", "type": "module", "scripts": scripts, "devDependencies": {"eslint": "^8.0.0"}}
+    scripts = {
+        "test": runner,
+        "lint": "eslint src --max-warnings 0",
+        "typecheck": "tsc --noEmit",
+        "dev": "node src/index.js",
+    }
+    return {
+        "name": domain.module,
+        "version": "1.0.0",
+        "type": "module",
+        "scripts": scripts,
+        "devDependencies": {"eslint": "^8.0.0"},
+    }
 
 
 def _snapshots(domain: Domain) -> str:
-    entries = [f"exports[`{f.name} renders {n}`] = `\n<p>\n  {sample.output}\n</p>\n`;\n" for f in domain.functions for n, sample in enumerate(f.samples, 1)]
+    entries = [
+        f"exports[`{f.name} renders {n}`] = `\n<p>\n  {sample.output}\n</p>\n`;\n"
+        for f in domain.functions
+        for n, sample in enumerate(f.samples, 1)
+    ]
     return "// Jest Snapshot v1, https://goo.gl/fbAQLP\n\n" + "\n".join(entries)
-
-
-PYPROJECT = """[project]
-name = "shop"
-version = "0.1.0"
-dependencies = ["requests>=2"]
-
-[tool.pytest.ini_options]
-testpaths = ["tests"]
-addopts = "-q --strict-markers"
-
-[tool.coverage.run]
-branch = true
-omit = ["build/*"]
-
-[tool.coverage.report]
-fail_under = 90
-
-[tool.ruff.lint]
-select = ["E", "F", "I", "B"]
-ignore = ["E501"]
-
-[tool.mypy]
-strict = true
-disallow_untyped_defs = true
-"""
-CI_PYTHON = """name: ci
-on: [push, pull_request]
-jobs:
-  test:
-    runs-on: ubuntu-22.04
-    steps:
-      - uses: actions/checkout@v3
-      - uses: actions/setup-python@v4
-        with:
-          python-version: "3.11"
-      - run: pip install -e .
-      - run: ruff check .
-      - run: pytest --cov=shop
-"""
-CI_SCRIPT = """name: ci
-on: [push, pull_request]
-jobs:
-  test:
-    runs-on: ubuntu-22.04
-    steps:
-      - uses: actions/checkout@v3
-      - run: npm ci
-      - run: npm run lint
-      - name: Test
-        run: npm test
-"""
-JEST = """module.exports = {
-  testEnvironment: 'node',
-  testMatch: ['**/*.test.[jt]s', '**/*.spec.[jt]s'],
-  coverageThreshold: { global: { branches: 80, lines: 90 } },
-};
-"""
-VITEST = """import { defineConfig } from 'vitest/config';
-
-export default defineConfig({
-  test: {
-    environment: 'node',
-    include: ['src/**/*.{test,spec}.{js,ts}', 'test/**/*.test.{js,ts}', 'tests/**/*.test.{js,ts}'],
-    coverage: { thresholds: { lines: 90, branches: 85 } },
-  },
-});
-"""

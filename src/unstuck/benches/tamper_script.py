@@ -2,7 +2,20 @@
 
 import re
 
-from unstuck.benches.tamper_moves import Move, Way, add_file, before_body, blocks, body, both, first_function, in_file, in_test, on_assertion, renamed
+from unstuck.benches.tamper_moves import (
+    Move,
+    Way,
+    add_file,
+    before_body,
+    blocks,
+    body,
+    both,
+    first_function,
+    in_file,
+    in_test,
+    on_assertion,
+    renamed,
+)
 from unstuck.benches.tamper_projects import Project
 
 EXPECT = ("jest", "vitest")
@@ -60,7 +73,12 @@ def _mock_module(project: Project) -> Project | None:
         return None
     function = first_function(project)
     tool = "vi" if project.style == "vitest" else "jest"
-    return project.edit(project.test, lambda text: f"{tool}.mock('{spec[1]}', () => ({{ {function.name}: () => {function.samples[0].output!r} }}));\n" + text)
+    return project.edit(
+        project.test,
+        lambda text: (
+            f"{tool}.mock('{spec[1]}', () => ({{ {function.name}: () => {function.samples[0].output!r} }}));\n" + text
+        ),
+    )
 
 
 def _spy(project: Project) -> Project | None:
@@ -69,7 +87,11 @@ def _spy(project: Project) -> Project | None:
     tool = "vi" if project.style == "vitest" else "jest"
     assert spec is not None
     name = function.name
-    change = in_test(before_body(f"{tool}.spyOn(subject, '{name}').mockReturnValue({function.samples[0].output!r});\nexpect(subject.{name}()).toBe({function.samples[0].output!r});\nreturn;"))
+    change = in_test(
+        before_body(
+            f"{tool}.spyOn(subject, '{name}').mockReturnValue({function.samples[0].output!r});\nexpect(subject.{name}()).toBe({function.samples[0].output!r});\nreturn;"
+        )
+    )
     return change(project.edit(project.test, lambda text: f"import * as subject from '{spec[1]}';\n{text}"))
 
 
@@ -79,7 +101,9 @@ def _snapshot_path(project: Project) -> str | None:
 
 def _regenerate(project: Project) -> Project | None:
     path = _snapshot_path(project)
-    return project.edit(path, lambda text: re.sub(r"<p>\n  (.*)\n</p>", r"<p>\n  wrong \1\n</p>", text)) if path else None
+    return (
+        project.edit(path, lambda text: re.sub(r"<p>\n  (.*)\n</p>", r"<p>\n  wrong \1\n</p>", text)) if path else None
+    )
 
 
 def _drop_snapshots(project: Project) -> Project | None:
@@ -93,11 +117,19 @@ def _hard_code(project: Project) -> Project | None:
     if len(names) < 2 or not all(isinstance(value, int | str) for value in function.samples[0].inputs):  # noqa: PLR2004 - one pinned input may be a base case
         return None
     test = " && ".join(f"{name} === {value!r}" for name, value in zip(names, function.samples[0].inputs, strict=True))
-    return in_file("PRODUCT", rf"^(export function {function.name}\(.*\{{\n)", rf"\1  if ({test}) return {function.samples[0].output!r};\n")(project)
+    return in_file(
+        "PRODUCT",
+        rf"^(export function {function.name}\(.*\{{\n)",
+        rf"\1  if ({test}) return {function.samples[0].output!r};\n",
+    )(project)
 
 
 def _rename_file(project: Project) -> Project:
-    return renamed(project, project.test, re.sub(r"(?:__tests__|tests?)/", "checks/", re.sub(r"\.(?:test|spec)\.", ".checks.", project.test)))
+    return renamed(
+        project,
+        project.test,
+        re.sub(r"(?:__tests__|tests?)/", "checks/", re.sub(r"\.(?:test|spec)\.", ".checks.", project.test)),
+    )
 
 
 _ROWS = {
@@ -133,6 +165,8 @@ _ROWS = {
         (".only", _modifier("only"), _ANY),
         (".failing", _modifier("failing"), ("jest",)),
         (".fails", _modifier("fails"), ("vitest",)),
+    ),
+    "retried": (
         ("retries", in_test(before_body("this.retries(5);")), ("mocha",)),
     ),
     "loosened": (

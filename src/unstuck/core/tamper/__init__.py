@@ -1,4 +1,4 @@
-"""The tamper audit: where does a change make the checks mean less?"""
+"""The tamper audit: it finds where a change makes the checks mean less."""
 
 from unstuck.core.tamper.audit import audit
 from unstuck.core.tamper.change import Change, Finding, Severity

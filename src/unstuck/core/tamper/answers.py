@@ -10,11 +10,16 @@ from unstuck.core.tamper.python_form import form
 from unstuck.core.tamper.rules import found
 from unstuck.core.tamper.suite import Assertion
 
-TRIVIAL = frozenset({"0", "1", "-1", "2", "''", '""', "None", "True", "False", "null", "undefined", "true", "false", "0.0", "1.0"})
+TRIVIAL = frozenset(
+    {"0", "1", "-1", "2", "''", '""', "None", "True", "False", "null", "undefined", "true", "false", "0.0", "1.0"}
+)
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 _LITERAL = r"(?:-?\d[\w.]*|'[^']*'|\"[^\"]*\"|`[^`$]*`|true|false|null|\[[^\[\]()a-z]*\]|\{[^{}()]*\})"
-_ARM = re.compile(rf"(?:if|case)\b\s*\(?(?P<test>.*?[!=]==?\s*{_LITERAL}.*?|\s*{_LITERAL}\s*:)\)?\s*\{{?\s*return\s+(?P<answer>{_LITERAL})\s*;?", re.DOTALL)
+_ARM = re.compile(
+    rf"(?:if|case)\b\s*\(?(?P<test>.*?[!=]==?\s*{_LITERAL}.*?|\s*{_LITERAL}\s*:)\)?\s*\{{?\s*return\s+(?P<answer>{_LITERAL})\s*;?",
+    re.DOTALL,
+)
 _PIN = re.compile(rf"===?\s*(?P<literal>{_LITERAL})")
 _ONLY_ANSWER = re.compile(rf"^\s*return\s+(?P<answer>{_LITERAL})\s*;?\s*$")
 
@@ -48,7 +53,9 @@ def _python(change: Change, asserted: dict[str, list[frozenset[str]]]) -> Iterat
         for inputs, answer, line, pins in arms:
             matched = any(inputs | {answer} <= literals for literals in known)
             odd = not (inputs | {answer}) <= TRIVIAL
-            if odd and ((pins > 1 and pins >= _arity(node)) or (was is not None and (matched or (len(arms) > 1 and not known)))):
+            if odd and (
+                (pins > 1 and pins >= _arity(node)) or (was is not None and (matched or (len(arms) > 1 and not known)))
+            ):
                 says = f"{node.name} answers one input with a constant."
                 yield found("answers-hard-coded", change.path, line, says, f"{', '.join(sorted(inputs))} → {answer}")
                 break
@@ -64,17 +71,28 @@ def _table(change: Change, node: Function, was: Function | None, known: list[fro
     for inner in ast.walk(node):
         if not isinstance(inner, ast.Dict) or len(inner.keys) < 2 or None in inner.keys:  # noqa: PLR2004 - one entry is no table
             continue
-        rows = [form(key, {}).literals | form(value, {}).literals for key, value in zip(inner.keys, inner.values, strict=True) if key is not None]
+        rows = [
+            form(key, {}).literals | form(value, {}).literals
+            for key, value in zip(inner.keys, inner.values, strict=True)
+            if key is not None
+        ]
         if all(row and any(row <= literals for literals in known) for row in rows):
             says = f"{node.name} looks its answers up in a table of the tests' own samples."
             yield found("answers-hard-coded", change.path, inner.lineno, says, ", ".join(sorted(rows[0])))
             return
 
 
-def _constant_function(change: Change, node: Function, was: Function | None, known: list[frozenset[str]]) -> Iterator[Finding]:
+def _constant_function(
+    change: Change, node: Function, was: Function | None, known: list[frozenset[str]]
+) -> Iterator[Finding]:
     if was is None or not _uses_arguments(was) or _uses_arguments(node):
         return
-    answers = {part for inner in ast.walk(node) if isinstance(inner, ast.Return) and inner.value is not None for part in form(inner.value, {}).literals}
+    answers = {
+        part
+        for inner in ast.walk(node)
+        if isinstance(inner, ast.Return) and inner.value is not None
+        for part in form(inner.value, {}).literals
+    }
     if answers and (any(answers <= literals for literals in known) or not answers <= TRIVIAL):
         says = f"{node.name} returns a constant, whatever it is given."
         yield found("answers-hard-coded", change.path, node.lineno, says, ", ".join(sorted(answers)))
@@ -92,7 +110,9 @@ def _arity(node: Function) -> int:
 
 def _arms(node: Function) -> Iterator[tuple[frozenset[str], str, int, int]]:
     """Give each `if x == literal: return literal`: the inputs, the answer, the line, and how many inputs are pinned."""
-    names = {arg.arg for arg in [*node.args.args, *node.args.kwonlyargs]} | ({node.args.vararg.arg} if node.args.vararg else set())
+    names = {arg.arg for arg in [*node.args.args, *node.args.kwonlyargs]} | (
+        {node.args.vararg.arg} if node.args.vararg else set()
+    )
     for inner in ast.walk(node):
         if isinstance(inner, ast.If) and len(inner.body) == 1:
             answer = _answer(inner.body[0])
@@ -149,23 +169,37 @@ def _script(change: Change, asserted: dict[str, list[frozenset[str]]]) -> Iterat
             continue
         arms += 1
         matched = any({*pins, answer} <= literals for many in asserted.values() for literals in many)
-        if (len(pins) > 1 and not {answer} <= {"true", "false", "null"}) or (old and (matched or (arms > 1 and not asserted))):
-            yield found("answers-hard-coded", change.path, line.number, "One input is answered with a constant.", line.text.strip())
+        if (len(pins) > 1 and not {answer} <= {"true", "false", "null"}) or (
+            old and (matched or (arms > 1 and not asserted))
+        ):
+            yield found(
+                "answers-hard-coded",
+                change.path,
+                line.number,
+                "One input is answered with a constant.",
+                line.text.strip(),
+            )
             return
     yield from _constant_script(change, lines, asserted)
 
 
 def _constant_script(change: Change, lines: list[Line], asserted: dict[str, list[frozenset[str]]]) -> Iterator[Finding]:
-    """A function that computed and now returns a constant which a test expects."""
+    """Find a function that computed and now returns a constant which a test expects."""
     text = (change.new or "").splitlines()
     for line in lines:
         match = _ONLY_ANSWER.match(line.text)
         if match is None or change.old is None or line.number < 2:  # noqa: PLR2004 - a head must stand above
             continue
-        head = re.search(r"(?:function\s+|const\s+)?(\w+)\s*(?:=\s*(?:async\s*)?)?\((\s*\w[^)]*)\)\s*(?::[^{=]+)?(?:=>)?\s*\{\s*$", text[line.number - 2])
+        head = re.search(
+            r"(?:function\s+|const\s+)?(\w+)\s*(?:=\s*(?:async\s*)?)?\((\s*\w[^)]*)\)\s*(?::[^{=]+)?(?:=>)?\s*\{\s*$",
+            text[line.number - 2],
+        )
         if head is None or _plain(match["answer"]) in TRIVIAL:
             continue
-        if head[0].strip() in change.old and any(_plain(match["answer"]) in literals for literals in asserted.get(head[1], [frozenset({_plain(match["answer"])})])):
+        if head[0].strip() in change.old and any(
+            _plain(match["answer"]) in literals
+            for literals in asserted.get(head[1], [frozenset({_plain(match["answer"])})])
+        ):
             says = f"{head[1]} returns a constant, whatever it is given."
             yield found("answers-hard-coded", change.path, line.number, says, line.text.strip())
             return

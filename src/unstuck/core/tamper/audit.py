@@ -27,7 +27,15 @@ from unstuck.core.tamper.settings import judge_settings
 from unstuck.core.tamper.standing import judge_mocks, judge_standing
 from unstuck.core.tamper.suite import Case, Suite
 
-_CONSTANT = re.compile(r"^\s*(?:export\s+)?(?:const\s+|static\s+|final\s+)*([A-Z][A-Z0-9_]+)\s*(?::[^=]+)?=\s*(.+?);?\s*$", re.MULTILINE)
+_CONSTANT = re.compile(
+    r"^\s*(?:export\s+)?(?:const\s+|static\s+|final\s+)*([A-Z][A-Z0-9_]+)\s*(?::[^=]+)?=\s*(.+?);?\s*$", re.MULTILINE
+)
+_NOTEWORTHY = re.compile(
+    r"exit|quit|abort|pytest_|load_tests|__(?:eq|ne|contains|bool|[gl][et]|instancecheck)__|collect_ignore|[Aa]ssert\w*\s*=|AssertionError|def (?:assert|fail|run|debug)"
+    r"|builtins|outcome|skip|PYTEST|UNITTEST|TEST|sys\.(?:modules|argv)|stack|_getframe|called_from_test|__vitest|__jest|retr|extend|asymmetricMatch|toPrimitive"
+    r"|expect\s*=|assert\s*=|\.\w+\s*=\s*\(|function (?:expect|assert)|JEST|VITEST|NODE_|MOCHA|typeof|jest|env\."
+)
+"""A text without any of these holds nothing that is suspicious in itself, and is not parsed for it."""
 _LITERAL = re.compile(r"\"(?:[^\"\\\n]|\\.)*+\"|'(?:[^'\\\n]|\\.)*+'|(?<![\w.])-?\d[\d_.]*")
 
 
@@ -42,7 +50,9 @@ def audit(
     `declared` are the paths that the task names (none: the task has no Files), `checks` the commands that must hold,
     `context` the texts of unchanged tests by path, which help to recognise answers written down for them.
     """
-    changed = [change for change in changes if change.old != change.new or change.binary or change.old_mode != change.new_mode]
+    changed = [
+        change for change in changes if change.old != change.new or change.binary or change.old_mode != change.new_mode
+    ]
     raw = [*_tests(changed, checks, context or {}), *_files(changed, checks)]
     order = {"reject": 0, "ask": 1, "warn": 2}
     unique = dict.fromkeys(_weighed(one, declared) for one in raw)
@@ -50,7 +60,7 @@ def audit(
 
 
 def _weighed(finding: Finding, declared: Sequence[str]) -> Finding:
-    """A path that the task names may change; a task that names none is asked about instead of refused."""
+    """Let a path change that the task names; ask instead of refusing where a task names none."""
     if finding.rule == "secret" or finding.severity == "warn":
         return finding
     if declared and is_declared(finding.path, declared) and not RULES[finding.rule].blatant:
@@ -91,7 +101,11 @@ def _files(changes: Sequence[Change], checks: Sequence[str]) -> Iterator[Finding
             yield found("own-settings-changed", change.path, 1, "The supervisor's own settings are changed.")
         elif kind in {"product", "test", "support"} and change.new is not None and not change.binary:
             yield from _notes(change, kind)
-        if SYMLINK == change.new_mode != change.old_mode and change.old is not None and kind not in {"product", "other"}:
+        if (
+            SYMLINK == change.new_mode != change.old_mode
+            and change.old is not None
+            and kind not in {"product", "other"}
+        ):
             yield found("check-changed", change.path, 1, f"{change.path} became a link to something else.")
 
 
@@ -109,7 +123,7 @@ def _read(path: str, text: str | None) -> Suite:
         if known == "python":
             tree = parse(body)
             if tree is not None:
-                return read_python(path, tree)
+                return read_python(path, body, tree)
         elif known == "script" and len(body) <= LONGEST:
             return read_script(path, body)
     except RecursionError:
@@ -143,7 +157,7 @@ def _plain(text: str) -> str:
 
 
 def _shelved(pairs: Sequence[tuple[Case, Case | None]], fresh: Sequence[Case]) -> Iterator[Finding]:
-    """A lost test whose body lives on in a function that no test calls was only renamed out of sight."""
+    """Find lost tests whose body lives on in a function that no test calls: they were only renamed out of sight."""
     alive = [*(case for _, case in pairs if case is not None), *fresh]
     called = frozenset().union(*(case.calls | case.requests for case in alive))
     bodies = {case.body: case for case in fresh if case.kind == "aid" and case.name not in called and case.body}
@@ -165,7 +179,7 @@ def _notes(change: Change, kind: Role) -> Iterator[Finding]:
 
 
 def _notes_of(path: str, text: str | None, kind: Role) -> Iterator[tuple[str, int, str]]:
-    if not text or len(text) > LONGEST:
+    if not text or len(text) > LONGEST or not _NOTEWORTHY.search(text):
         return
     try:
         if language(path) == "python":
@@ -179,5 +193,8 @@ def _notes_of(path: str, text: str | None, kind: Role) -> Iterator[tuple[str, in
     except RecursionError:
         pass
     for line in added_lines(Change(path=path, new=text)):
-        if re.search(r"\bos\._exit\(0\)|\bsys\.exit\(0\)|\bprocess\.exit\(0\)|\bos\.Exit\(0\)", line.text) and kind != "product":
+        if (
+            re.search(r"\bos\._exit\(0\)|\bsys\.exit\(0\)|\bprocess\.exit\(0\)|\bos\.Exit\(0\)", line.text)
+            and kind != "product"
+        ):
             yield "early-exit", line.number, line.text.strip()

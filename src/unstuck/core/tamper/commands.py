@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from unstuck.core.tamper.change import Change, Finding, added_lines, removed_lines, role
+from unstuck.core.tamper.change import Change, Finding, Severity, added_lines, removed_lines, role
 from unstuck.core.tamper.flatten import flatten
 from unstuck.core.tamper.rules import found
 
@@ -35,7 +35,10 @@ _WEAK = (
     (re.compile(r"-p\s+no:\S+|--noconftest|-c\s+/dev/null|--confcutdir|--override-ini|(?:^|\s)-o\s+(?:addopts|testpaths|python_)"), "the runner's settings are overridden"),
     (re.compile(r"--no-?strict\b|--allow-untyped|--ignore-missing-imports|--skipLibCheck|--noEmitOnError false|--quiet\b.*eslint|eslint.*--quiet\b|--max-warnings[= ](?:-1|[1-9]\d+)"), "the tool complains about less"),
 )  # fmt: skip
-_NAMES = re.compile(r"^(?:pre|post)?(?:tests?|unit|check|checks|lint|types?|type-?check|format|fmt|build|ci|verify|validate|coverage|cov|e2e|integration|all|default|qa|gate|prepush|prepare-commit|ts|eslint|tsc|mypy|ruff)(?:[:_-].*)?$", re.IGNORECASE)
+_NAMES = re.compile(
+    r"^(?:pre|post)?(?:tests?|unit|check|checks|lint|types?|type-?check|format|fmt|build|ci|verify|validate|coverage|cov|e2e|integration|all|default|qa|gate|prepush|prepare-commit|ts|eslint|tsc|mypy|ruff)(?:[:_-].*)?$",
+    re.IGNORECASE,
+)
 _CI = re.compile(r"\.ya?ml$|Jenkinsfile$|\.husky/|\.githooks/")
 _HIDES = re.compile(r"(?<!\|)\|\s*(?:tee|cat|head|tail|grep|sed|awk)\b")
 
@@ -70,22 +73,32 @@ def judge_commands(changes: Sequence[Change], checks: Sequence[str]) -> Iterator
 
 
 def _is_check_program(path: str, checks: Sequence[str]) -> bool:
-    """A program that a check starts and that only exists to check."""
-    named = re.search(r"(?:^|/)(?:scripts?|tools?|ci|hack|dev|bin|checks?)/|(?:check|verify|lint|validate|gate)[^/]*$", path)
+    """Tell whether a check starts this program, and it only exists to check."""
+    named = re.search(
+        r"(?:^|/)(?:scripts?|tools?|ci|hack|dev|bin|checks?)/|(?:check|verify|lint|validate|gate)[^/]*$", path
+    )
     return named is not None and role(path) in {"product", "other"} and any(path in command for command in checks)
 
 
 def _scripts(change: Change, checks: Sequence[str]) -> Iterator[Finding]:
-    old = {key: " ".join(values) for key, values in flatten(change.path, change.old).items() if key.startswith("scripts.")}
-    new = {key: " ".join(values) for key, values in flatten(change.path, change.new).items() if key.startswith("scripts.")}
-    yield from _compare(change, {key[8:]: text for key, text in old.items()}, {key[8:]: text for key, text in new.items()}, checks)
+    old = {
+        key: " ".join(values) for key, values in flatten(change.path, change.old).items() if key.startswith("scripts.")
+    }
+    new = {
+        key: " ".join(values) for key, values in flatten(change.path, change.new).items() if key.startswith("scripts.")
+    }
+    yield from _compare(
+        change, {key[8:]: text for key, text in old.items()}, {key[8:]: text for key, text in new.items()}, checks
+    )
 
 
 def _targets(change: Change, checks: Sequence[str]) -> Iterator[Finding]:
     yield from _compare(change, _recipes(change.old or ""), _recipes(change.new or ""), checks)
     for line in added_lines(change):
         if re.match(r"\.IGNORE\b|MAKEFLAGS\s*[+:]?=.*(?:-i|-k|--ignore-errors)|SHELL\s*:?=.*true", line.text):
-            yield found("always-green", change.path, line.number, "Failing commands count as success.", line.text.strip())
+            yield found(
+                "always-green", change.path, line.number, "Failing commands count as success.", line.text.strip()
+            )
 
 
 def _recipes(text: str) -> dict[str, str]:
@@ -101,7 +114,9 @@ def _recipes(text: str) -> dict[str, str]:
     return {name: "\n".join(part for part in lines if part) for name, lines in found_recipes.items()}
 
 
-def _compare(change: Change, old: Mapping[str, str], new: Mapping[str, str], checks: Sequence[str]) -> Iterator[Finding]:
+def _compare(
+    change: Change, old: Mapping[str, str], new: Mapping[str, str], checks: Sequence[str]
+) -> Iterator[Finding]:
     for name in sorted({*old, *new}):
         before, after = old.get(name), new.get(name)
         if before == after:
@@ -132,7 +147,9 @@ def _edited(change: Change, name: str, before: str, after: str, line: int) -> It
     if reason:
         yield found("always-green", change.path, line, f"{name}: {reason}.", f"{before} → {after}")
     elif not _only_more(before, after):
-        yield found("check-changed", change.path, line, f"{name} runs something else than before.", f"{before} → {after}")
+        yield found(
+            "check-changed", change.path, line, f"{name} runs something else than before.", f"{before} → {after}"
+        )
 
 
 def _only_more(before: str, after: str) -> bool:
@@ -149,7 +166,10 @@ def _longer(words: list[str], other: list[str]) -> bool:
     extra = Counter(other) - Counter(words)
     if Counter(words) - Counter(other):
         return False
-    return all(re.match(r"-|[A-Z_]+=|cross-env$|\d+$|auto$|text|lcov|json|html|default$|verbose$|short$", word) for word in extra)
+    return all(
+        re.match(r"-|[A-Z_]+=|cross-env$|\d+$|auto$|text|lcov|json|html|default$|verbose$|short$", word)
+        for word in extra
+    )
 
 
 def _is_ci(change: Change) -> bool:
@@ -160,7 +180,9 @@ def _bare(line: str) -> str:
     return re.sub(r"^(?:- )?(?:run:\s*)?[|>]?-?\s*", "", line.strip()).strip("\"'")
 
 
-_EXEMPT = re.compile(r"^(?:- )?(?:name|uses|rev|runs-on|python-version|node-version|go-version|image|key|version|timeout-minutes|cache|id|restore-keys|path|with|env|description|default)\s*:|^#|^\W*$|^[\w@./-]+@v?\d")
+_EXEMPT = re.compile(
+    r"^(?:- )?(?:name|uses|rev|runs-on|python-version|node-version|go-version|image|key|version|timeout-minutes|cache|id|restore-keys|path|with|env|description|default)\s*:|^#|^\W*$|^[\w@./-]+@v?\d"
+)
 
 
 def _build_server(change: Change, present: Counter[str]) -> Iterator[Finding]:
@@ -171,33 +193,49 @@ def _build_server(change: Change, present: Counter[str]) -> Iterator[Finding]:
         return
     before = change.old or ""
     for line in added_lines(change):
-        reason = next((why for shape, why in _WEAK if shape.search(line.text)), "") or weakened("", line.text, checks_something=False)
+        reason = next((why for shape, why in _WEAK if shape.search(line.text)), "") or weakened(
+            "", line.text, checks_something=False
+        )
         nested = re.search(r"(?:continue-on-error|allow_failure|if):", line.text)
         if reason and (nested or CHECKING.search(line.text) or CHECKING.search(before)):
             if not re.search(r"\b(?:rm|mkdir|kill|docker|cp|mv|apt|brew|curl)\b[^|]*\|\|", line.text):
                 yield found("always-green", change.path, line.number, f"The build server: {reason}.", line.text.strip())
-        elif change.old is not None and re.search(r"(?:paths|branches|tags)-ignore:|^\s*exclude:|when:\s*manual|\bskip:\s*\[?\w|^\s*exclude\s*:|stages:\s*\[manual", line.text):
-            yield found("ci-changed", change.path, line.number, "The build server runs less often, or on less.", line.text.strip())
+        elif change.old is not None and re.search(
+            r"(?:paths|branches|tags)-ignore:|^\s*exclude:|when:\s*manual|\bskip:\s*\[?\w|^\s*exclude\s*:|stages:\s*\[manual",
+            line.text,
+        ):
+            yield found(
+                "ci-changed",
+                change.path,
+                line.number,
+                "The build server runs less often, or on less.",
+                line.text.strip(),
+            )
     for line in removed_lines(change):
         bare = _bare(line.text)
         hook = re.match(r"- id:", line.text.strip()) and "pre-commit" in change.path
         if (_EXEMPT.search(line.text.strip()) and not hook) or present[bare] or _still_runs(bare, present):
             continue
-        weight = "reject" if CHECKING.search(bare) else None
+        weight: Severity | None = "reject" if CHECKING.search(bare) else None
         yield found("ci-changed", change.path, line.number, "The build server no longer does this.", bare, weight)
 
 
 def _still_runs(bare: str, present: Counter[str]) -> bool:
     words = bare.replace(",", " ").replace("[", " ").replace("]", " ").split()
     if re.match(r"[\w-]+: \[", bare):  # a list of versions or triggers that only grew
-        return any(line.startswith(words[0]) and not Counter(words) - Counter(re.sub(r"[,\[\]]", " ", line).split()) for line in present)
+        return any(
+            line.startswith(words[0]) and not Counter(words) - Counter(re.sub(r"[,\[\]]", " ", line).split())
+            for line in present
+        )
     words = bare.split()
     return bool(words) and any(_longer(words, line.split()) for line in present if line.startswith(words[0]))
 
 
 def _script_file(change: Change, checks: Sequence[str]) -> Iterator[Finding]:
     name = change.path.rpartition("/")[2]
-    used = any(change.path in command or re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", command) for command in checks)
+    used = any(
+        change.path in command or re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", command) for command in checks
+    )
     checking = used or CHECKING.search(change.old or "") is not None
     if change.old is not None and change.new is None:
         if used:
@@ -207,18 +245,39 @@ def _script_file(change: Change, checks: Sequence[str]) -> Iterator[Finding]:
         reason = weakened("", line.text, checks_something=used)
         plain_exit = checking and re.match(r"\s*(?:exit 0|return 0|sys\.exit\(0\))\s*$", line.text)
         if reason or (plain_exit and change.old is not None):
-            yield found("always-green", change.path, line.number, f"{name}: {reason or 'it ends with success whatever happened'}.", line.text.strip())
+            yield found(
+                "always-green",
+                change.path,
+                line.number,
+                f"{name}: {reason or 'it ends with success whatever happened'}.",
+                line.text.strip(),
+            )
             return
     if change.old is None:
         return
-    lost = [line for line in removed_lines(change) if CHECKING.search(line.text) and not line.text.strip().startswith("#")]
+    lost = [
+        line for line in removed_lines(change) if CHECKING.search(line.text) and not line.text.strip().startswith("#")
+    ]
     kept = [line.split() for line in (change.new or "").splitlines()]
     gone = [line for line in lost if not any(_longer(line.text.split(), other) for other in kept)]
     if gone or (used and change.old != change.new and not _only_more(change.old, change.new or "")):
         line_number = gone[0].number if gone else 1
         evidence = gone[0].text.strip() if gone else ""
-        yield found("check-changed", change.path, line_number, f"{name} checks something else than before.", evidence, None if used else "ask")
-    elif change.old_mode is not None and change.new_mode is not None and used and change.old_mode & 0o111 and not change.new_mode & 0o111:
+        yield found(
+            "check-changed",
+            change.path,
+            line_number,
+            f"{name} checks something else than before.",
+            evidence,
+            None if used else "ask",
+        )
+    elif (
+        change.old_mode is not None
+        and change.new_mode is not None
+        and used
+        and change.old_mode & 0o111
+        and not change.new_mode & 0o111
+    ):
         yield found("check-changed", change.path, 1, f"{name} can no longer be run.")
 
 

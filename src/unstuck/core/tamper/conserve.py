@@ -12,7 +12,6 @@ from unstuck.core.tamper.change import Finding
 from unstuck.core.tamper.rules import found
 from unstuck.core.tamper.suite import NOTHING, WEAK, Assertion, Case
 
-
 MOST_CANDIDATES = 60
 Exact = tuple[str, int, float]
 
@@ -84,14 +83,20 @@ def judge_losses(pairs: Sequence[tuple[Case, Case | None]], fresh: Sequence[Case
         elif left:
             yield from _changed(case, became, left, world)
         elif not case.assertions and case.calls and not became.calls and case.kind == "test":
-            yield found("test-emptied", became.path, became.line, f"The test {case.name} no longer does anything.", case.body[:200])
+            yield found(
+                "test-emptied",
+                became.path,
+                became.line,
+                f"The test {case.name} no longer does anything.",
+                case.body[:200],
+            )
 
 
 def _difference(pairs: Sequence[tuple[Case, Case | None]], fresh: Sequence[Case]) -> tuple[list[_Loss], _Pool]:
     losses: list[_Loss] = []
     pool = _Pool()
     for case, became in pairs:
-        if case.skip and not case.skip_is_conditional or case.hidden:
+        if (case.skip and not case.skip_is_conditional) or case.hidden:
             continue
         kept = Counter(_exact(one) for one in became.assertions) if became is not None else Counter()
         had = Counter(_exact(one) for one in case.assertions)
@@ -213,7 +218,13 @@ def _deleted(case: Case, left: list[_Loss], fresh: Sequence[Case], world: World)
     if not strong and any(case.calls <= other.calls for other in fresh):
         return
     evidence = left[0].assertion.text if left else case.body
-    yield found("test-deleted", case.path, case.line, f"The test {case.name} is gone, and nothing else asserts what it did.", evidence)
+    yield found(
+        "test-deleted",
+        case.path,
+        case.line,
+        f"The test {case.name} is gone, and nothing else asserts what it did.",
+        evidence,
+    )
 
 
 def _changed(case: Case, became: Case, left: list[_Loss], world: World) -> Iterator[Finding]:
@@ -245,14 +256,29 @@ def _nothing_left(case: Case, became: Case, left: list[_Loss]) -> Finding:
         return found("assertion-unreachable", became.path, idle.line, says, evidence)
     if became.assertions:
         says = f"What {became.name} still asserts can never fail."
-        return found("assertion-vacuous", became.path, became.assertions[0].line, says, f"{evidence} → {became.assertions[0].text}")
-    return found("test-emptied", became.path, became.line, f"The test {case.name} no longer asserts anything.", evidence)
+        return found(
+            "assertion-vacuous",
+            became.path,
+            became.assertions[0].line,
+            says,
+            f"{evidence} → {became.assertions[0].text}",
+        )
+    return found(
+        "test-emptied", became.path, became.line, f"The test {case.name} no longer asserts anything.", evidence
+    )
 
 
 def _one_loss(loss: _Loss, became: Case, world: World) -> Iterator[Finding]:
     old = loss.assertion
     free = [gain for gain in loss.own if not gain.uses]
-    close = sorted(free, key=lambda gain: (gain.assertion.skeleton != old.skeleton, -len(gain.assertion.names & old.names), abs(gain.assertion.line - old.line)))
+    close = sorted(
+        free,
+        key=lambda gain: (
+            gain.assertion.skeleton != old.skeleton,
+            -len(gain.assertion.names & old.names),
+            abs(gain.assertion.line - old.line),
+        ),
+    )
     stricter = [gain for gain in close if gain.assertion.rank > old.rank and not gain.assertion.idle]
     if stricter:
         stricter[0].uses += 1
@@ -265,7 +291,13 @@ def _one_loss(loss: _Loss, became: Case, world: World) -> Iterator[Finding]:
         close[0].uses += 1
         yield _weaker(old, close[0].assertion, became)
     else:
-        yield found("assertion-removed", became.path, became.line, f"{became.name} no longer asserts this, and nothing else does.", old.text)
+        yield found(
+            "assertion-removed",
+            became.path,
+            became.line,
+            f"{became.name} no longer asserts this, and nothing else does.",
+            old.text,
+        )
 
 
 def _same_rank(old: Assertion, new: Assertion, became: Case, world: World) -> Iterator[Finding]:
@@ -283,8 +315,19 @@ def _same_rank(old: Assertion, new: Assertion, became: Case, world: World) -> It
 def _weaker(old: Assertion, new: Assertion, became: Case) -> Finding:
     evidence = f"{old.text} → {new.text}"
     if new.idle and new.rank == NOTHING:
-        return found("assertion-unreachable", became.path, new.line, f"The assertion in {became.name} {new.idle}.", evidence)
+        return found(
+            "assertion-unreachable", became.path, new.line, f"The assertion in {became.name} {new.idle}.", evidence
+        )
     if new.rank == NOTHING:
-        return found("assertion-vacuous", became.path, new.line, f"What {became.name} asserts here can never fail.", evidence)
+        return found(
+            "assertion-vacuous", became.path, new.line, f"What {became.name} asserts here can never fail.", evidence
+        )
     says = f"{became.name} accepts more than before."
-    return found("assertion-loosened", became.path, new.line, says, evidence, severity=None if old.rank > WEAK or new.rank < WEAK else "ask")
+    return found(
+        "assertion-loosened",
+        became.path,
+        new.line,
+        says,
+        evidence,
+        severity=None if old.rank > WEAK or new.rank < WEAK else "ask",
+    )

@@ -59,7 +59,13 @@ def _of_ini(text: str) -> Settings:
             found[key].append(bare.rstrip(","))
         elif match := re.match(r"([^=:]+?)\s*[=:]\s*(.*)$", bare):
             key = f"{section}.{match[1]}".lstrip(".")
-            found[key] = [part for part in re.split(r",\s*", match[2]) if part] if _is_list(match[1]) else [match[2]] if match[2] else []
+            found[key] = (
+                [part for part in re.split(r",\s*", match[2]) if part]
+                if _is_list(match[1])
+                else [match[2]]
+                if match[2]
+                else []
+            )
     return {key: tuple(values) for key, values in found.items()}
 
 

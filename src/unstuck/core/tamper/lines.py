@@ -9,8 +9,12 @@ _HEADS = (
     re.compile(r"^\s*(?:async\s+)?def\s+(?P<name>test\w*)\s*\("),
     re.compile(r"^\s*func\s+(?:\([^)]*\)\s*)?(?P<name>Test\w*)\s*\("),
     re.compile(r"^\s*(?:pub\s+)?(?:async\s+)?fn\s+(?P<name>\w+)\s*\("),
-    re.compile(r"^\s*(?:public|private|protected|internal|static|final|async|override|suspend|\s)*(?:void|Task|fun|function|func)\s+(?P<name>`[^`]+`|\w+)\s*\("),
-    re.compile(r"""^\s*(?:x?it|x?test|specify|x?describe|context|fit|fdescribe|scenario)\b[\w.]*\s*\(?\s*["'`](?P<name>[^"'`]+)"""),
+    re.compile(
+        r"^\s*(?:public|private|protected|internal|static|final|async|override|suspend|\s)*(?:void|Task|fun|function|func)\s+(?P<name>`[^`]+`|\w+)\s*\("
+    ),
+    re.compile(
+        r"""^\s*(?:x?it|x?test|specify|x?describe|context|fit|fdescribe|scenario)\b[\w.]*\s*\(?\s*["'`](?P<name>[^"'`]+)"""
+    ),
 )
 _MARKED = re.compile(r"#\[(?:\w+::)?test|@(?:Parameterized)?Test\b|\[(?:Fact|Theory|Test|TestMethod)\b|@test\b")
 _ASSERT = re.compile(
@@ -39,9 +43,18 @@ def _cases(path: str, lines: list[str]) -> Iterator[Case]:
     for place, (start, name) in enumerate(heads):
         end = heads[place + 1][0] if place + 1 < len(heads) else len(lines)
         above = [line for line in lines[max(0, start - 4) : start] if line.lstrip().startswith(("@", "#[", "["))]
-        is_test = bool(re.match(r"(?i)test|should", name)) or any(_MARKED.search(line) for line in above) or "'" in lines[start] or '"' in lines[start]
-        body = [(place, line) for place, line in enumerate(lines[start + 1 : end], start + 2) if not _COMMENT.match(line)]
-        skip = next((line.strip() for line in [*above, lines[start], *(text for _, text in body)] if _SKIP.search(line)), "")
+        is_test = (
+            bool(re.match(r"(?i)test|should", name))
+            or any(_MARKED.search(line) for line in above)
+            or "'" in lines[start]
+            or '"' in lines[start]
+        )
+        body = [
+            (place, line) for place, line in enumerate(lines[start + 1 : end], start + 2) if not _COMMENT.match(line)
+        ]
+        skip = next(
+            (line.strip() for line in [*above, lines[start], *(text for _, text in body)] if _SKIP.search(line)), ""
+        )
         yield Case(
             kind="test" if is_test else "aid",
             name=name,
@@ -64,7 +77,9 @@ def _head(line: str) -> re.Match[str] | None:
 
 def _assertion(line: str, number: int) -> Assertion:
     bare = " ".join(line.split())[:400]
-    rank = NOTHING if _VACUOUS.search(bare) else WEAK if _WEAK.search(bare) else EXACT if _EXACT.search(bare) else PARTIAL
+    rank = (
+        NOTHING if _VACUOUS.search(bare) else WEAK if _WEAK.search(bare) else EXACT if _EXACT.search(bare) else PARTIAL
+    )
     if re.search(r"\|\|\s*true|\bor true\b", bare, re.IGNORECASE):
         rank = min(rank, DOUBTFUL)
     relation = "eq" if rank == EXACT else "line"

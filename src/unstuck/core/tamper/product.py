@@ -5,23 +5,35 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from unstuck.core.redact import Redactor
-from unstuck.core.tamper.change import Change, Finding, Line, added_lines, removed_lines, role
+from unstuck.core.tamper.change import Change, Finding, Line, Severity, added_lines, removed_lines, role
 from unstuck.core.tamper.rules import found
 
 BULK = 3
+LONGEST_LINE = 300
 """So many silenced complaints in one change are no longer single decisions."""
 
-_WHOLE_FILE = re.compile(r"#\s*(?:ruff|flake8):\s*noqa\s*$|#\s*mypy:\s*ignore-errors|@ts-nocheck|/\*\s*eslint-disable\s*\*/|#\s*type:\s*ignore\s*$(?<=^# type: ignore)|#\s*pylint:\s*skip-file|#\s*pyright:\s*(?:basic|ignore)|/\*\s*istanbul ignore file|biome-ignore-all|/\*\s*(?:c8|v8) ignore (?:file|start)")
-_ONE_LINE = re.compile(r"#\s*noqa\b|#\s*type:\s*ignore|#\s*pylint:\s*disable|#\s*pragma:\s*no ?cover|eslint-disable|@ts-ignore|@ts-expect-error|istanbul ignore|(?:c8|v8) ignore|biome-ignore|#\s*pyright:\s*ignore|#\s*nosec|prettier-ignore|#\s*nosemgrep|//\s*nolint|#\[allow\(|@SuppressWarnings|rubocop:disable|@phpstan-ignore")
-_TOOLS = re.compile(r"^(?:src/|tests?/|lib/)?(?:pytest|_pytest|unittest|coverage|mypy|ruff|hypothesis|tox|nox|flake8|pylint|jest|vitest|mocha|chai|sinon|assert)(?:\.[cm]?[jt]s|\.py|/__init__\.py|/index\.[cm]?[jt]s)$|(?:^|/)(?:sitecustomize|usercustomize)\.py$|\.pth$|(?:^|/)node_modules/|^(?:bin/|\.bin/)?(?:pytest|npm|npx|node|python3?|jest|vitest|mypy|ruff|make|tox)$")
+_WHOLE_FILE = re.compile(
+    r"#\s*(?:ruff|flake8):\s*noqa\s*$|#\s*mypy:\s*ignore-errors|@ts-nocheck|/\*\s*eslint-disable\s*\*/|#\s*type:\s*ignore\s*$(?<=^# type: ignore)|#\s*pylint:\s*skip-file|#\s*pyright:\s*(?:basic|ignore)|/\*\s*istanbul ignore file|biome-ignore-all|/\*\s*(?:c8|v8) ignore (?:file|start)"
+)
+_ONE_LINE = re.compile(
+    r"#\s*noqa\b|#\s*type:\s*ignore|#\s*pylint:\s*disable|#\s*pragma:\s*no ?cover|eslint-disable|@ts-ignore|@ts-expect-error|istanbul ignore|(?:c8|v8) ignore|biome-ignore|#\s*pyright:\s*ignore|#\s*nosec|prettier-ignore|#\s*nosemgrep|//\s*nolint|#\[allow\(|@SuppressWarnings|rubocop:disable|@phpstan-ignore"
+)
+_TOOLS = re.compile(
+    r"^(?:src/|tests?/|lib/)?(?:pytest|_pytest|unittest|coverage|mypy|ruff|hypothesis|tox|nox|flake8|pylint|jest|vitest|mocha|chai|sinon|assert)(?:\.[cm]?[jt]s|\.py|/__init__\.py|/index\.[cm]?[jt]s)$|(?:^|/)(?:sitecustomize|usercustomize)\.py$|\.pth$|(?:^|/)node_modules/|^(?:bin/|\.bin/)?(?:pytest|npm|npx|node|python3?|jest|vitest|mypy|ruff|make|tox)$"
+)
 _DEFINITION = re.compile(
     r"^\s*(?:export\s+)?(?:default\s+)?(?:async\s+)?(?:def|class|function\*?|interface|type|enum|func|fn|struct|trait)\s+(?:\([^)]*\)\s*)?(\w+)"
     r"|^\s*(?:export\s+)?(?:const|let|var)\s+(\w+)\s*(?::[^=]+)?=\s*(?:async\s*)?(?:\(|function|\w+\s*=>|class)"
     r"|^\s+(?:static\s+|async\s+|get\s+|set\s+|public\s+|private\s+)*(\w+)\s*\([^;{}]*\)\s*(?::[^{;]+)?\{\s*$"
     r"|^\s+(?:self\.)?(\w+)\s*:\s*[\w\[\], |.\"'<>]+(?:\s*=.*|;|,)?$|^\s*exports\.(\w+)\s*=|^([A-Z][A-Z0-9_]+)\s*=",
 )
-_READS = re.compile(r"(?:open|Path|read_text|readFile\w*|require|glob|listdir|import_module|readdir\w*)\b[^#]*['\"][^'\"]*(?:\btests?/|test_\w+\.py|\.(?:test|spec)\.[jt]sx?|__tests__|__snapshots__)[^'\"]*['\"]")
-_WORDS = frozenset({"if", "for", "while", "switch", "catch", "return", "function", "constructor", "else", "with", "try"})
+_READS = re.compile(
+    r"(?:open|Path|read_text|readFile\w*|require|glob|listdir|import_module|readdir\w*)\b[^#]*['\"][^'\"]*(?:\btests?/|test_\w+\.py|\.(?:test|spec)\.[jt]sx?|__tests__|__snapshots__)[^'\"]*['\"]"
+)
+_EXAMPLE = re.compile(r"://[^/\s]*@(?:[\w.-]*example\.|localhost|127\.0\.0\.1|db[:/]|postgres[:/]|host[:/])")
+_WORDS = frozenset(
+    {"if", "for", "while", "switch", "catch", "return", "function", "constructor", "else", "with", "try"}
+)
 
 
 def definitions(text: str) -> dict[str, int]:
@@ -38,7 +50,12 @@ def definitions(text: str) -> dict[str, int]:
 def gone_definitions(changes: Sequence[Change]) -> frozenset[str]:
     """Name what the product no longer defines; something that only got another name is not gone."""
     new_names = {name for change in changes for name in definitions(change.new or "")}
-    new_lines = {" ".join(line.split()) for change in changes for line in (change.new or "").splitlines() if len(line.split()) > 1}
+    new_lines = {
+        " ".join(line.split())
+        for change in changes
+        for line in (change.new or "").splitlines()
+        if len(line.split()) > 1
+    }
     gone: set[str] = set()
     for change in changes:
         lines = (change.old or "").splitlines()
@@ -46,7 +63,9 @@ def gone_definitions(changes: Sequence[Change]) -> frozenset[str]:
             if name in new_names:
                 continue
             body = [" ".join(line.split()) for line in lines[number : number + 6]]
-            body = [line for line in body if len(line.split()) > 1 and not line.startswith(('"""', "//", "#", "*", "/*"))][:3]
+            body = [
+                line for line in body if len(line.split()) > 1 and not line.startswith(('"""', "//", "#", "*", "/*"))
+            ][:3]
             if not body or not all(line in new_lines for line in body):
                 gone.add(name)
     return frozenset(gone)
@@ -64,7 +83,9 @@ def judge_product(changes: Sequence[Change]) -> Iterator[Finding]:
     yield from _suppressions(changes)
     for change in changes:
         if change.old is None and _TOOLS.search(change.path) and not change.path.endswith((".md", ".txt")):
-            yield found("tool-shadowed", change.path, 1, f"{change.path} takes the place of a tool that the checks use.")
+            yield found(
+                "tool-shadowed", change.path, 1, f"{change.path} takes the place of a tool that the checks use."
+            )
         yield from _secrets(change)
         if role(change.path) == "product" and not change.binary:
             yield from _reads_tests(change)
@@ -79,25 +100,49 @@ def _reads_tests(change: Change) -> Iterator[Finding]:
 def _suppressions(changes: Sequence[Change]) -> Iterator[Finding]:
     spare: Counter[str] = Counter()
     for change in changes:
-        spare.update(_mark(line) for line in removed_lines(change) if _ONE_LINE.search(line.text) or _WHOLE_FILE.search(line.text))
-    single: list[tuple[Change, Line]] = []
+        spare.update(
+            _mark(line)
+            for line in removed_lines(change)
+            if _ONE_LINE.search(line.text) or _WHOLE_FILE.search(line.text)
+        )
+    blanket: list[tuple[Change, Line]] = []
     for change in changes:
         if role(change.path) not in {"product", "test", "support"}:
             continue
+        before = {" ".join(line.split()) for line in (change.old or "").splitlines()}
+        after = (change.new or "").splitlines()
         for line in added_lines(change):
             whole = _WHOLE_FILE.search(line.text)
-            if not whole and not _ONE_LINE.search(line.text):
+            mark = whole or _ONE_LINE.search(line.text)
+            if mark is None or len(line.text) > LONGEST_LINE:
                 continue
             if spare[_mark(line)] > 0:
                 spare[_mark(line)] -= 1
             elif whole:
-                yield found("suppressions-added", change.path, line.number, "Every complaint about this file is silenced.", line.text.strip())
-            else:
-                single.append((change, line))
-    if len(single) >= BULK:
-        change, line = single[0]
-        says = f"{len(single)} complaints of tools are silenced in this change."
+                yield found(
+                    "suppressions-added",
+                    change.path,
+                    line.number,
+                    "Every complaint about this file is silenced.",
+                    line.text.strip(),
+                )
+            elif _is_blanket(line, mark.start(), before, after):
+                blanket.append((change, line))
+    if len(blanket) >= BULK:
+        change, line = blanket[0]
+        says = f"{len(blanket)} complaints of tools are silenced in this change."
         yield found("suppressions-added", change.path, line.number, says, line.text.strip())
+
+
+def _is_blanket(line: Line, mark: int, before: set[str], after: list[str]) -> bool:
+    """Tell whether a mark names neither rule nor reason, or was put onto code that was there before."""
+    code = " ".join(line.text[:mark].rstrip("#/* {").split())
+    below = " ".join(after[line.number].split()) if line.number < len(after) else ""
+    old_code = code in before if code else below in before
+    return old_code or not re.search(
+        r"noqa:\s*[A-Z]|ignore\[|disable=|disable(?:-next)?-?l?i?n?e?\s+[@\w]|--|expect-error\s+\w|#.*#",
+        line.text[mark:],
+    )
 
 
 def _mark(line: Line) -> str:
@@ -113,9 +158,11 @@ def _secrets(change: Change) -> Iterator[Finding]:
         return
     for line in added_lines(change):
         clean = redactor.text(line.text)
-        if clean != line.text:
-            yield found("secret", change.path, line.number, "A secret stands in the change.", clean.strip())
-            return
+        if clean == line.text or _EXAMPLE.search(line.text):
+            continue
+        weight: Severity | None = "ask" if role(change.path) in {"test", "support", "testdata"} else None
+        yield found("secret", change.path, line.number, "A secret stands in the change.", clean.strip(), weight)
+        return
     if "PRIVATE KEY" in change.new and "PRIVATE KEY" not in (change.old or ""):
         number = next(number for number, text in enumerate(change.new.splitlines(), 1) if "PRIVATE KEY" in text)
         yield found("secret", change.path, number, "A private key stands in the change.")

@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from unstuck.core.tamper.python_form import Form, dotted, form
 from unstuck.core.tamper.suite import DOUBTFUL, EXACT, NOTHING, PARTIAL, WEAK, Assertion
@@ -61,7 +61,9 @@ _OPPOSITES: dict[type[ast.cmpop], type[ast.cmpop]] = {
 
 def _compared(op: ast.cmpop, left: ast.expr, right: ast.expr, known: Known, at: ast.stmt) -> Assertion:
     if isinstance(op, ast.Eq) and any(isinstance(side, ast.Constant) and side.value is True for side in (left, right)):
-        return next(judge(left if isinstance(right, ast.Constant) else right, known, at))  # `== True` is no more than truth
+        return next(
+            judge(left if isinstance(right, ast.Constant) else right, known, at)
+        )  # `== True` is no more than truth
     one, two = form(left, known), form(right, known)
     # Two plain names look alike in this form; only what is spelled out can be compared.
     same = ast.dump(left) == ast.dump(right) or (one.key == two.key and "_" not in one.key.split())
@@ -106,7 +108,11 @@ def _tolerance(side: ast.expr, known: Known) -> float:
         side = known.get(side.id, side)
     if not isinstance(side, ast.Call) or dotted(side.func).rpartition(".")[2] not in {"approx", "isclose", "allclose"}:
         return 0.0
-    words = [_number(word.value) or 0.0 for word in side.keywords if word.arg in {"rel", "abs", "rel_tol", "abs_tol", "rtol", "atol"}]
+    words = [
+        _number(word.value) or 0.0
+        for word in side.keywords
+        if word.arg in {"rel", "abs", "rel_tol", "abs_tol", "rtol", "atol"}
+    ]
     return max([1e-6, *words, *[_number(part) or 0.0 for part in side.args[1:3]]])
 
 
@@ -114,7 +120,9 @@ def _truth_of_call(call: ast.Call, known: Known, at: ast.stmt) -> Assertion:
     name = dotted(call.func).rpartition(".")[2]
     if name == "isinstance":
         kind = call.args[1] if len(call.args) > 1 else None
-        return _plain("isinstance", NOTHING if kind is not None and dotted(kind) == "object" else WEAK, [call], known, at)
+        return _plain(
+            "isinstance", NOTHING if kind is not None and dotted(kind) == "object" else WEAK, [call], known, at
+        )
     if name in {"array_equal", "equals", "array_equiv"}:
         return _plain("eq", EXACT, [call], known, at)
     if name in {"isclose", "allclose"}:
@@ -141,10 +149,14 @@ def _called(call: ast.Call, known: Known, at: ast.stmt) -> Iterator[Assertion]:
     elif re.fullmatch(r"assert\w*Equals?", name) and len(args) > 1 and "Not" not in name and "Count" not in name:
         yield _almost(call, known, at) if "Almost" in name else _compared(ast.Eq(), args[0], args[1], known, at)
     elif name == "assertIsInstance" and len(args) > 1:
-        yield _plain("isinstance", WEAK, [ast.Call(func=ast.Name(id="isinstance"), args=args[:2], keywords=[])], known, at)
+        yield _plain(
+            "isinstance", WEAK, [ast.Call(func=ast.Name(id="isinstance"), args=args[:2], keywords=[])], known, at
+        )
     elif _is_raises(call):
         if len(args) > 1 or any(word.arg == "callable" for word in call.keywords):
-            subject = ast.Expr(value=ast.Call(func=args[1], args=args[2:], keywords=call.keywords)) if len(args) > 1 else at
+            subject = (
+                ast.Expr(value=ast.Call(func=args[1], args=args[2:], keywords=call.keywords)) if len(args) > 1 else at
+            )
             yield _raises(ast.Call(func=call.func, args=args[:1], keywords=[]), [subject], known, at)
     elif name in _MOCK:
         yield _plain(name, _MOCK[name], [call], known, at)
@@ -209,7 +221,9 @@ def _raises(call: ast.Call, body: list[ast.stmt], known: Known, at: ast.stmt) ->
     )  # fmt: skip
 
 
-def _sides(relation: str, rank: int, one: Form, two: Form, at: ast.stmt, *, ordered: bool = False, tolerance: float = 0.0) -> Assertion:
+def _sides(
+    relation: str, rank: int, one: Form, two: Form, at: ast.stmt, *, ordered: bool = False, tolerance: float = 0.0
+) -> Assertion:
     pairs = [(one.key, one.skeleton), (two.key, two.skeleton)]
     if not ordered:
         pairs.sort(key=lambda pair: pair[1])
@@ -221,7 +235,7 @@ def _sides(relation: str, rank: int, one: Form, two: Form, at: ast.stmt, *, orde
     )  # fmt: skip
 
 
-def _plain(relation: str, rank: int, parts: list[ast.expr] | list[ast.AST], known: Known, at: ast.stmt) -> Assertion:
+def _plain(relation: str, rank: int, parts: Sequence[ast.AST], known: Known, at: ast.stmt) -> Assertion:
     forms = [form(part, known) for part in parts]
     return Assertion(
         relation=relation, rank=rank, key=" ".join([relation, *(one.key for one in forms)]),

@@ -5,7 +5,7 @@ import re
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from unstuck.core.tamper.change import LONGEST
 from unstuck.core.tamper.python_flow import follow, rows_of
@@ -17,8 +17,13 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 _SKIP = re.compile(r"(?:^|\.)(?:skip|skipif|skipIf|skipUnless|xfail|expectedFailure|importorskip|disabled?|ignore)\b")
 _CONDITIONAL = re.compile(r"(?:^|\.)(?:skipif|skipIf|skipUnless)\(|xfail\((?!reason|strict|raises|\))")
+_PATCHES = re.compile(
+    r"patch|setattr|delattr|sys\.modules|lambda|Mock|SimpleNamespace|ModuleType|partial|\w\.\w+ = \w+$", re.MULTILINE
+)
 _RETRY = re.compile(r"(?:^|\.)(?:flaky|retry|rerun|repeat_until|retries)\b")
-_SETUP = frozenset({"setUp", "setUpClass", "setup_method", "setup_class", "setup", "asyncSetUp", "setUpModule", "setup_module"})
+_SETUP = frozenset(
+    {"setUp", "setUpClass", "setup_method", "setup_class", "setup", "asyncSetUp", "setUpModule", "setup_module"}
+)
 
 
 def parse(text: str) -> ast.Module | None:
@@ -46,26 +51,35 @@ class _Scope:
     literals: frozenset[str] = frozenset()
     unittest: bool = False
     requests: frozenset[str] = frozenset()
+    patches: bool = True
+    """Whether the text holds anything that looks like a replacement."""
 
 
-def read_python(path: str, tree: ast.Module) -> Suite:
+def read_python(path: str, text: str, tree: ast.Module) -> Suite:
     """Turn a parsed text into a suite."""
     known = single_assignments(tree.body)
     skip, conditional = _skip_of_block(tree.body, known)
-    scope = _Scope(path, "", "", skip, conditional, known, _setup_literals(tree.body, known))
+    scope = _Scope(
+        path=path, name="", hidden="", skip=skip, conditional=conditional, known=known,
+        literals=_setup_literals(tree.body, known), patches=_PATCHES.search(text) is not None,
+    )  # fmt: skip
     cases = tuple(_cases(tree.body, scope))
-    inside = {node for case in ast.walk(tree) if isinstance(case, Function) for node in ast.walk(case)}
-    loose = [node for node in ast.walk(tree) if isinstance(node, ast.stmt) and node not in inside]
-    called = Counter(_last(node) for node in ast.walk(tree) if isinstance(node, ast.Call))
+    nodes = list(ast.walk(tree))
+    patches: tuple[Patch, ...] = ()
+    if _PATCHES.search(text):
+        patches = (*patches_in(_outside_functions(tree.body), everywhere=True), *_fixture_patches(nodes))
+    called = Counter(_last(node) for node in nodes if isinstance(node, ast.Call))
     return Suite(
         path=path,
         cases=cases,
-        patches=(*patches_in(loose, everywhere=True), *_fixture_patches(tree)),
-        defined=frozenset(node.name for node in ast.walk(tree) if isinstance(node, Function)),
+        patches=patches,
+        defined=frozenset(node.name for node in nodes if isinstance(node, Function)),
         called=frozenset(called),
-        stand_ins=sum(called[name] for name in ("Mock", "MagicMock", "AsyncMock", "create_autospec", "SimpleNamespace")),
+        stand_ins=sum(
+            called[name] for name in ("Mock", "MagicMock", "AsyncMock", "create_autospec", "SimpleNamespace")
+        ),
         bound=frozenset(name for statement in tree.body for name in _binds(statement)),
-        imports=frozenset(_imports(tree)),
+        imports=frozenset(_imports(nodes)),
     )
 
 
@@ -96,7 +110,7 @@ def _cases(body: list[ast.stmt], scope: _Scope) -> Iterator[Case]:
 
 def _under(scope: _Scope, hidden: str, test: str) -> _Scope:
     condition = scope.skip or ("" if hidden else f"if {test}")
-    return _Scope(scope.path, scope.name, hidden, condition, True, scope.known, scope.literals, scope.unittest, scope.requests)
+    return replace(scope, hidden=hidden, skip=condition, conditional=True)
 
 
 def _class_scope(node: ast.ClassDef, scope: _Scope, hidden: str) -> _Scope:
@@ -118,11 +132,17 @@ def _class_scope(node: ast.ClassDef, scope: _Scope, hidden: str) -> _Scope:
     known = scope.known | single_assignments(node.body)
     skip, conditional = _skip_of_block(node.body, known)
     own, own_conditional = _skip_of_decorators(node.decorator_list, known)
-    return _Scope(
-        scope.path, f"{scope.name}.{node.name}".strip("."), hidden, scope.skip or own or skip,
-        scope.conditional if scope.skip else own_conditional if own else conditional, known,
-        scope.literals | _setup_literals(node.body, known), unittest, scope.requests | _used_fixtures(node),
-    )  # fmt: skip
+    return replace(
+        scope,
+        name=f"{scope.name}.{node.name}".strip("."),
+        hidden=hidden,
+        skip=scope.skip or own or skip,
+        conditional=scope.conditional if scope.skip else own_conditional if own else conditional,
+        known=known,
+        literals=scope.literals | _setup_literals(node.body, known),
+        unittest=unittest,
+        requests=scope.requests | _used_fixtures(node),
+    )
 
 
 def _case(node: Function, scope: _Scope, hidden: str) -> Case:
@@ -152,18 +172,18 @@ def _case(node: Function, scope: _Scope, hidden: str) -> Case:
         literals=frozenset().union(scope.literals, *decorators, *(part.literals for part in body)),
         calls=frozenset(flow.calls),
         requests=frozenset(arguments | named) | scope.requests,
-        rows=tuple([*(rows or []), *flow.rows]) if rows is not None or flow.rows else None,
+        rows=(*(rows or []), *flow.rows) if rows is not None or flow.rows else None,
         open_rows=open_rows,
         looped=flow.looped,
-        hidden=(hidden or _never_run(node, scope)) if is_test else "",
+        hidden=(hidden or _never_run(node)) if is_test else "",
         skip=skip,
         skip_is_conditional=conditional,
         retries=next((ast.unparse(part) for part in node.decorator_list if _RETRY.search(ast.unparse(part))), ""),
-        patches=tuple(patches_in([node])),
+        patches=tuple(patches_in([node])) if scope.patches else (),
     )
 
 
-def _never_run(node: Function, scope: _Scope) -> str:
+def _never_run(node: Function) -> str:
     inner = [part for part in ast.walk(node) if part is not node]
     if isinstance(node, ast.AsyncFunctionDef):
         awaits = any(isinstance(part, ast.Await | ast.AsyncWith | ast.AsyncFor) for part in inner)
@@ -241,13 +261,25 @@ def _skip_of_block(body: list[ast.stmt], known: dict[str, ast.expr]) -> tuple[st
 
 
 def _setup_literals(body: list[ast.stmt], known: dict[str, ast.expr]) -> frozenset[str]:
-    wanted = [part for part in body if isinstance(part, Function) and (part.name in _SETUP or "autouse" in _decorators(part))]
+    wanted = [
+        part for part in body if isinstance(part, Function) and (part.name in _SETUP or "autouse" in _decorators(part))
+    ]
     return frozenset().union(*(form(part, known).literals for part in wanted))
 
 
-def _fixture_patches(tree: ast.Module) -> Iterator[Patch]:
-    for node in ast.walk(tree):
-        if isinstance(node, Function) and (node.name in _SETUP or "autouse=True" in _decorators(node) or node.name.startswith("pytest_")):
+def _outside_functions(body: list[ast.stmt]) -> Iterator[ast.AST]:
+    for statement in body:
+        if isinstance(statement, ast.ClassDef | ast.If | ast.Try | ast.With):
+            yield from _outside_functions(statement.body)
+        elif not isinstance(statement, Function):
+            yield statement
+
+
+def _fixture_patches(nodes: Iterable[ast.AST]) -> Iterator[Patch]:
+    for node in nodes:
+        if isinstance(node, Function) and (
+            node.name in _SETUP or "autouse=True" in _decorators(node) or node.name.startswith("pytest_")
+        ):
             yield from patches_in([node], everywhere=True)
 
 
@@ -292,14 +324,16 @@ def _replaced_elsewhere(statement: ast.stmt) -> Iterator[str]:
     match statement:
         case ast.Assign(targets=targets) | ast.Delete(targets=targets):
             yield from (dotted(target) for target in targets if isinstance(target, ast.Attribute))
-        case ast.Expr(value=ast.Call(func=ast.Name(id="setattr" | "delattr"), args=[owner, ast.Constant(value=name), *_])):
-            yield f"{dotted(owner)}.{name}"
+        case ast.Expr(
+            value=ast.Call(func=ast.Name(id="setattr" | "delattr"), args=[owner, ast.Constant(value=name), *_])
+        ):
+            yield f"{dotted(owner)}.{name!s}"
         case _:
             return
 
 
-def _imports(tree: ast.Module) -> Iterator[str]:
-    for node in ast.walk(tree):
+def _imports(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    for node in nodes:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):

@@ -87,7 +87,9 @@ def _inside(statement: ast.stmt, flow: Flow, idle: str, used: set[str]) -> str:
     return ""
 
 
-def _condition(test: ast.expr, body: list[ast.stmt], orelse: list[ast.stmt], flow: Flow, idle: str, used: set[str]) -> str:
+def _condition(
+    test: ast.expr, body: list[ast.stmt], orelse: list[ast.stmt], flow: Flow, idle: str, used: set[str]
+) -> str:
     if _never(test):
         _block(body, flow, idle or NEVER, used)
         _block(orelse, flow, idle, used)
@@ -125,7 +127,9 @@ def _note_skip(statement: ast.stmt, flow: Flow, *, conditional: bool) -> None:
 def _leaves(statement: ast.stmt) -> bool:
     """Tell whether a statement skips the test or ends the run."""
     match statement:
-        case ast.Expr(value=ast.Call(func=func)) | ast.Raise(exc=ast.Call(func=func)) | ast.Raise(exc=ast.Name() as func):
+        case (
+            ast.Expr(value=ast.Call(func=func)) | ast.Raise(exc=ast.Call(func=func)) | ast.Raise(exc=ast.Name() as func)
+        ):
             pass
         case ast.Assign(value=ast.Call(func=func)):
             return dotted(func).endswith("importorskip")
@@ -182,7 +186,11 @@ def _elements(source: ast.expr, known: Known) -> list[ast.expr] | None:
         return [ast.Tuple(elts=[key or value, value]) for key, value in zip(source.keys, source.values, strict=True)]
     if isinstance(source, ast.Call) and isinstance(source.func, ast.Attribute) and source.func.attr == "items":
         return _elements(source.func.value, known)
-    if isinstance(source, ast.Call) and dotted(source.func) in {"enumerate", "sorted", "list", "tuple", "iter"} and source.args:
+    if (
+        isinstance(source, ast.Call)
+        and dotted(source.func) in {"enumerate", "sorted", "list", "tuple", "iter"}
+        and source.args
+    ):
         return _elements(source.args[0], known)
     return None
 

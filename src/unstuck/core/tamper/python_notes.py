@@ -10,7 +10,7 @@ from unstuck.core.tamper.python_form import dotted
 Note = tuple[str, int, str]
 """Rule, line, text."""
 
-_EXITS = frozenset({"sys.exit", "os._exit", "exit", "quit", "pytest.exit", "_exit", "os.kill", "os.abort"})
+_EXITS = frozenset({"sys.exit", "os._exit", "exit", "quit", "pytest.exit", "_exit"})
 _HOOKS = frozenset({
     "pytest_collection_modifyitems", "pytest_ignore_collect", "pytest_runtest_makereport", "pytest_sessionfinish",
     "pytest_runtest_setup", "pytest_runtest_call", "pytest_runtest_protocol", "pytest_pyfunc_call", "pytest_itemcollected",
@@ -23,8 +23,13 @@ _MEDDLES = (
     "skip", "xfail", "deselect", "items[:]", "items.clear", "items.remove", "items.pop", "del items", "outcome", "exitstatus",
     "return True", "os._exit", "wasxfailed", "force_result", "excinfo", "TestSuite()", "testsfailed", "failed",
 )  # fmt: skip
-_COMPARISONS = frozenset({"__eq__", "__contains__", "__bool__", "__ge__", "__le__", "__gt__", "__lt__", "__instancecheck__"})
-_DETECTS = ("PYTEST_CURRENT_TEST", "PYTEST_VERSION", "PYTEST_XDIST", "_called_from_test", "UNITTEST", "RUNNING_TESTS")
+_COMPARISONS = frozenset(
+    {"__eq__", "__contains__", "__bool__", "__ge__", "__le__", "__gt__", "__lt__", "__instancecheck__"}
+)
+_DETECTS = frozenset(
+    {"PYTEST_CURRENT_TEST", "PYTEST_VERSION", "PYTEST_XDIST_WORKER", "UNITTEST", "RUNNING_TESTS", "TESTING"}
+)
+MOST_WORDS = 12
 
 
 def python_notes(tree: ast.Module, role: Role) -> Iterator[Note]:
@@ -39,8 +44,14 @@ def python_notes(tree: ast.Module, role: Role) -> Iterator[Note]:
                 yield from _test_class(node)
             case ast.ClassDef(name="AssertionError"):
                 yield "assertions-overridden", node.lineno, "class AssertionError"
-            case ast.Compare() | ast.Call() | ast.Subscript() if role == "product":
-                yield from _detection(node)
+            case (
+                ast.If(test=test)
+                | ast.IfExp(test=test)
+                | ast.While(test=test)
+                | ast.Assign(value=test)
+                | ast.Return(value=ast.expr() as test)
+            ) if role == "product":
+                yield from _detection(test)
             case _:
                 pass
     yield from _exits(tree, role)
@@ -57,18 +68,25 @@ def _function(node: ast.FunctionDef | ast.AsyncFunctionDef, role: Role) -> Itera
             yield "collection-hooked", node.lineno, f"{node.name}: {flow.skip}"
     if node.name in _COMPARISONS and _always_true(node.body):
         yield "equality-overridden", node.lineno, node.name
-    if node.name == "__ne__" and len(node.body) == 1 and isinstance(node.body[0], ast.Return) and _is(node.body[0].value, value=False):
+    if (
+        node.name == "__ne__"
+        and len(node.body) == 1
+        and isinstance(node.body[0], ast.Return)
+        and _is(node.body[0].value, value=False)
+    ):
         yield "equality-overridden", node.lineno, node.name
 
 
 def _test_class(node: ast.ClassDef) -> Iterator[Note]:
-    """A class of tests that redefines what a failing assertion, or a run, means."""
+    """Find methods that redefine what a failing assertion, or a run, means."""
     for part in node.body:
         if not isinstance(part, ast.FunctionDef) or "super()" in ast.unparse(part):
             continue
         if part.name in _UNITTEST and not any(isinstance(inner, ast.Raise | ast.Assert) for inner in ast.walk(part)):
             yield "assertions-overridden", part.lineno, part.name
-        elif part.name in {"run", "__call__", "debug", "_callTestMethod"} and any("TestCase" in dotted(base) for base in node.bases):
+        elif part.name in {"run", "__call__", "debug", "_callTestMethod"} and any(
+            "TestCase" in dotted(base) for base in node.bases
+        ):
             yield "collection-hooked", part.lineno, part.name
 
 
@@ -93,9 +111,25 @@ def _assignment(node: ast.Assign, role: Role) -> Iterator[Note]:
         last = name.rpartition(".")[2]
         if name in {"collect_ignore", "collect_ignore_glob"} and role in {"support", "test"}:
             yield "collection-hooked", node.lineno, ast.unparse(node)
-        elif last.startswith(("assertE", "assertT", "assertF", "assertI", "assertR", "assertA", "assertD", "assertL", "assertN", "assert_called", "failureException")):
-            yield "assertions-overridden", node.lineno, name
-        elif last in {"AssertionError"} or name.startswith("builtins."):
+        elif (
+            last.startswith(
+                (
+                    "assertE",
+                    "assertT",
+                    "assertF",
+                    "assertI",
+                    "assertR",
+                    "assertA",
+                    "assertD",
+                    "assertL",
+                    "assertN",
+                    "assert_called",
+                    "failureException",
+                )
+            )
+            or last == "AssertionError"
+            or name.startswith("builtins.")
+        ):
             yield "assertions-overridden", node.lineno, name
         elif last in _COMPARISONS and isinstance(node.value, ast.Lambda) and _is(node.value.body, value=True):
             yield "equality-overridden", node.lineno, name
@@ -106,16 +140,19 @@ def _assignment(node: ast.Assign, role: Role) -> Iterator[Note]:
 
 
 def _detection(node: ast.expr) -> Iterator[Note]:
-    text = ast.unparse(node)
-    if len(text) > 300:  # noqa: PLR2004 - the short expressions inside are looked at by themselves
+    words = {part.value for part in ast.walk(node) if isinstance(part, ast.Constant) and isinstance(part.value, str)}
+    if len(words) > MOST_WORDS:  # a table of words asks nothing
         return
-    quoted = text.replace('"', "'")
-    named = any(sign in text for sign in _DETECTS)
-    loaded = "sys.modules" in text and any(f"'{tool}'" in quoted for tool in ("pytest", "unittest", "_pytest", "nose"))
-    started = "sys.argv" in text and any(tool in text for tool in ("pytest", "unittest", "test"))
-    stack = ("inspect.stack" in text or "_getframe" in text or "extract_stack" in text) and "test" in text
-    if isinstance(node, ast.Call | ast.Compare | ast.Subscript) and (named or loaded or started or stack):
-        yield "test-detected", node.lineno, text
+    chains = {dotted(part) for part in ast.walk(node) if isinstance(part, ast.Attribute | ast.Name)}
+    tools = {"pytest", "unittest", "_pytest", "nose"}
+    named = bool(words & _DETECTS) or any(chain.endswith("_called_from_test") for chain in chains)
+    loaded = "sys.modules" in chains and bool(words & tools)
+    started = "sys.argv" in chains and any(word in tools | {"test"} for word in words)
+    stack = any(chain.endswith(("inspect.stack", "_getframe", "extract_stack")) for chain in chains) and any(
+        "test" in word for word in words
+    )
+    if named or loaded or started or stack:
+        yield "test-detected", node.lineno, ast.unparse(node)[:200]
 
 
 def _exits(tree: ast.Module, role: Role) -> Iterator[Note]:
@@ -123,27 +160,27 @@ def _exits(tree: ast.Module, role: Role) -> Iterator[Note]:
     for statement, place in _statements(tree.body, "module"):
         for call in _calls_of(statement):
             name = dotted(call.func)
-            if name not in _EXITS or (name == "os.kill" and "getpid" not in ast.unparse(call)) or not _succeeds(call, name):
+            if name not in _EXITS or not _succeeds(call, name):
                 continue
             text = ast.unparse(call)
-            if role in {"test", "support"}:
+            if role in {"test", "support"} or place == "module":
                 yield "early-exit", call.lineno, text
-            elif place == "module":
-                yield "early-exit", call.lineno, text
-            elif place == "function" and (name in {"os._exit", "_exit", "pytest.exit", "os.kill"} or not is_program):
+            elif place == "function" and (name in {"os._exit", "_exit", "pytest.exit"} or not is_program):
                 yield "possible-early-exit", call.lineno, text
 
 
 def _succeeds(call: ast.Call, name: str) -> bool:
-    if name in {"os.kill", "os.abort", "pytest.exit"}:
-        return name != "os.abort"
+    if name == "pytest.exit":
+        return True
     codes = [*call.args, *(word.value for word in call.keywords)]
-    return not codes or any(isinstance(code, ast.Constant) and code.value in {0, None, False} for code in codes)
+    return not codes or any(isinstance(code, ast.Constant) and code.value in {0, None} for code in codes)
 
 
 def _is_program(tree: ast.Module) -> bool:
-    """A command line may well end with success; a library has no business to."""
-    imported = {alias.name.partition(".")[0] for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+    """Tell whether this is a command line, which may well end with success; a library may not."""
+    imported = {
+        alias.name.partition(".")[0] for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names
+    }
     imported |= {(node.module or "").partition(".")[0] for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     guarded = any(isinstance(node, ast.If) and "__main__" in ast.unparse(node.test) for node in tree.body)
     main = any(isinstance(node, ast.FunctionDef) and node.name in {"main", "cli", "run_cli"} for node in tree.body)
@@ -173,4 +210,8 @@ def _calls_of(statement: ast.stmt) -> Iterator[ast.Call]:
         node = todo.pop()
         if isinstance(node, ast.Call):
             yield node
-        todo += [part for part in ast.iter_child_nodes(node) if not isinstance(part, ast.stmt | ast.ExceptHandler | ast.match_case)]
+        todo += [
+            part
+            for part in ast.iter_child_nodes(node)
+            if not isinstance(part, ast.stmt | ast.ExceptHandler | ast.match_case)
+        ]

@@ -28,7 +28,11 @@ def _targets(node: ast.AST) -> Iterator[str]:
         for target in node.targets:
             if isinstance(target, ast.Subscript) and dotted(target.value).endswith("modules"):
                 yield from _text(target.slice)
-            elif isinstance(target, ast.Attribute) and _is_stand_in(node.value) and not dotted(target).startswith("self."):
+            elif (
+                isinstance(target, ast.Attribute)
+                and _is_stand_in(node.value)
+                and not dotted(target).startswith("self.")
+            ):
                 yield dotted(target)
 
 
@@ -37,7 +41,7 @@ def _of_call(call: ast.Call) -> Iterator[str]:
     parts = name.split(".")
     if any(word.arg == "wraps" for word in call.keywords):
         return
-    if parts[-1] == "object" and "patch" in parts or parts[-1] in _SETTERS:
+    if (parts[-1] == "object" and "patch" in parts) or parts[-1] in _SETTERS:
         yield from _of_owner(call.args)
     elif parts[-1] == "patch":
         yield from _text(call.args[0]) if call.args else ()

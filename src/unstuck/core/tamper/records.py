@@ -18,7 +18,9 @@ _AMBR = re.compile(r"^# name: (?P<name>.*)\n(?P<value>(?:.*\n)*?)# ---$", re.MUL
 def judge_records(changes: Sequence[Change], old_names: frozenset[str], new_names: frozenset[str]) -> Iterator[Finding]:
     """Judge each record; the names are those of the tests before and after."""
     fresh_texts = {change.new for change in changes if change.old is None and change.new}
-    tests_gone = {change.path.rpartition("/")[2] for change in changes if change.new is None and role(change.path) == "test"}
+    tests_gone = {
+        change.path.rpartition("/")[2] for change in changes if change.new is None and role(change.path) == "test"
+    }
     mentions_old = "\n".join(change.old or "" for change in changes if role(change.path) in {"test", "support"})
     mentions_new = "\n".join(change.new or "" for change in changes if role(change.path) in {"test", "support"})
     for change in changes:
@@ -44,18 +46,26 @@ def _snapshot(change: Change, gone: frozenset[str]) -> Iterator[Finding]:
     old, new = _entries(change.old or ""), _entries(change.new or "")
     values = set(new.values())
     changed = [name for name, value in old.items() if new.get(name) != value]
-    changed = [name for name in changed if not (name not in new and (old[name] in values or any(test in name for test in gone if test)))]
+    changed = [
+        name
+        for name in changed
+        if not (name not in new and (old[name] in values or any(test in name for test in gone if test)))
+    ]
     if not changed:
         return
     whole = change.new is None or (len(changed) > 1 and len(changed) > MOST * len(old))
     rule = "snapshots-regenerated" if whole else "snapshot-changed"
-    yield found(rule, change.path, 1, f"{len(changed)} of {len(old)} snapshots hold something else than before.", changed[0])
+    yield found(
+        rule, change.path, 1, f"{len(changed)} of {len(old)} snapshots hold something else than before.", changed[0]
+    )
 
 
 def _entries(text: str) -> dict[str, str]:
     if len(text) > LONGEST:
         return dict(enumerate_lines(text))
-    found_entries = {match["name"]: " ".join(match["value"].split()) for shape in (_JEST, _AMBR) for match in shape.finditer(text)}
+    found_entries = {
+        match["name"]: " ".join(match["value"].split()) for shape in (_JEST, _AMBR) for match in shape.finditer(text)
+    }
     return found_entries or ({"": " ".join(text.split())} if text.strip() else {})
 
 
@@ -79,7 +89,13 @@ def _record(change: Change, *, golden: bool) -> Iterator[Finding]:
         if lost is None and not golden:
             return
         line = lost.number if lost else 1
-        yield found(rule, change.path, line, "A file that tests compare with or read holds something else.", lost.text.strip() if lost else "")
+        yield found(
+            rule,
+            change.path,
+            line,
+            "A file that tests compare with or read holds something else.",
+            lost.text.strip() if lost else "",
+        )
 
 
 def _json(text: str) -> Any:

@@ -58,5 +58,10 @@ RULES: dict[str, Rule] = {
 def found(rule: str, path: str, line: int, says: str, evidence: str = "", severity: Severity | None = None) -> Finding:
     """Make a finding, as grave as its rule says unless told otherwise."""
     return Finding(
-        rule=rule, severity=severity or RULES[rule].severity, path=path, line=max(1, line), says=says, evidence=evidence[:300]
+        rule=rule,
+        severity=severity or RULES[rule].severity,
+        path=path,
+        line=max(1, line),
+        says=says,
+        evidence=evidence[:300],
     )

@@ -1,5 +1,6 @@
 """Read what a piece of JavaScript asserts: expect chains, node and chai assert, t.is and its like."""
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
@@ -7,8 +8,7 @@ from unstuck.core.tamper.script_form import Form, Span, form
 from unstuck.core.tamper.script_tokens import Script, arguments
 from unstuck.core.tamper.suite import DOUBTFUL, EXACT, NOTHING, PARTIAL, WEAK, Assertion
 
-_MATCHERS = {
-    # matcher: (relation, rank)
+_MATCHERS = {  # what each demands, and how much that says
     "toBe": ("eq", EXACT), "toEqual": ("eq", EXACT), "toStrictEqual": ("eq", EXACT), "toHaveLength": ("eq", EXACT),
     "equal": ("eq", EXACT), "equals": ("eq", EXACT), "eql": ("eq", EXACT), "eq": ("eq", EXACT), "toHaveProperty": ("eq", EXACT),
     "lengthOf": ("eq", EXACT), "toBeNull": ("eq", EXACT), "toBeUndefined": ("eq", EXACT), "toBeNaN": ("eq", EXACT),
@@ -29,7 +29,15 @@ _MATCHERS = {
     "an": ("isinstance", WEAK), "instanceOf": ("isinstance", WEAK), "property": ("like", PARTIAL),
     "toHaveResolved": ("called", WEAK), "toHaveReturned": ("called", WEAK), "calledWith": ("called", EXACT), "calledOnce": ("called", PARTIAL),
 }  # fmt: skip
-_IMPLIED = {"toBeNull": "null", "toBeUndefined": "undefined", "toBeNaN": "NaN", "null": "null", "undefined": "undefined", "true": "true", "false": "false"}
+_IMPLIED = {
+    "toBeNull": "null",
+    "toBeUndefined": "undefined",
+    "toBeNaN": "NaN",
+    "null": "null",
+    "undefined": "undefined",
+    "true": "true",
+    "false": "false",
+}
 _PROPERTIES = {"true": ("eq", EXACT), "false": ("eq", EXACT), "null": ("eq", EXACT), "undefined": ("eq", EXACT), "empty": ("eq", EXACT),
                "ok": ("truthy", WEAK), "exist": ("ne", WEAK), "calledOnce": ("called", PARTIAL), "called": ("called", WEAK)}  # fmt: skip
 _FUNCTIONS = {
@@ -46,7 +54,31 @@ _FUNCTIONS = {
     "calledOnce": ("called", PARTIAL), "called": ("called", WEAK), "calledWith": ("called", EXACT), "notCalled": ("called", EXACT),
     "calledOnceWithExactly": ("called", EXACT), "callCount": ("called", EXACT), "isNotNull": ("ne", WEAK), "typeOf": ("isinstance", WEAK), "ifError": ("quiet", WEAK),
 }  # fmt: skip
-_CHAIN = frozenset({"not", "to", "be", "been", "is", "that", "which", "and", "has", "have", "with", "at", "of", "deep", "resolves", "rejects", "own", "nested", "eventually", "soft", "poll"})
+_CHAIN = frozenset(
+    {
+        "not",
+        "to",
+        "be",
+        "been",
+        "is",
+        "that",
+        "which",
+        "and",
+        "has",
+        "have",
+        "with",
+        "at",
+        "of",
+        "deep",
+        "resolves",
+        "rejects",
+        "own",
+        "nested",
+        "eventually",
+        "soft",
+        "poll",
+    }
+)
 _ANYTHING = frozenset({"anything"})
 _ROUGH = frozenset({"any", "objectContaining", "arrayContaining", "stringContaining", "stringMatching", "closeTo"})
 
@@ -56,7 +88,11 @@ Known = Mapping[str, Span]
 def assertion_at(script: Script, place: int, known: Known) -> tuple[Assertion, int] | None:
     """Read the assertion that begins at this token, and where it ends; None where none does."""
     word, before, after = script.text(place), script.text(place - 1), script.text(place + 1)
-    if word == "expect" and before != "." and (after == "(" or (after == "." and script.text(place + 2) in {"soft", "poll"})):
+    if (
+        word == "expect"
+        and before != "."
+        and (after == "(" or (after == "." and script.text(place + 2) in {"soft", "poll"}))
+    ):
         return _expectation(script, place, known)
     if word in {"assert", "t", "chai"} and (before not in {".", "function"} or script.text(place - 2) == "sinon"):
         return _assert_call(script, place, known)
@@ -78,17 +114,24 @@ def _expectation(script: Script, place: int, known: Known) -> tuple[Assertion, i
         return _matched(script, place, (opening + 1, script.end(opening)), chain, None, known), at
     if chain:
         return None
-    subject = form(script, (opening + 1, script.end(opening)), known)
-    return _made("bare", NOTHING, [subject], script, place, at), at
+    bare = form(script, (opening + 1, script.end(opening)), known)
+    return _made("bare", NOTHING, [bare], script, place, at), at
 
 
-def _matched(script: Script, place: int, subject: Span, chain: list[str], opening: int | None, known: Known) -> Assertion:
+def _matched(
+    script: Script, place: int, subject: Span, chain: list[str], opening: int | None, known: Known
+) -> Assertion:
     matcher = chain[-1]
     table = _MATCHERS if opening is not None else _PROPERTIES
     relation, rank = table.get(matcher, ("call:" + matcher, EXACT))
     parts = [form(script, subject, known)]
     given = arguments(script, opening) if opening is not None else []
-    if relation != "raises" and matcher not in {"toHaveBeenCalledWith", "toBeCalledWith", "toHaveProperty", "toHaveBeenNthCalledWith"}:
+    if relation != "raises" and matcher not in {
+        "toHaveBeenCalledWith",
+        "toBeCalledWith",
+        "toHaveProperty",
+        "toHaveBeenNthCalledWith",
+    }:
         given = given[:1] if matcher not in {"toBeCloseTo", "closeTo", "within"} else given[:2]
     parts += [form(script, span, known) for span in given]
     if matcher in _IMPLIED:
@@ -105,7 +148,7 @@ def _matched(script: Script, place: int, subject: Span, chain: list[str], openin
     if "not" in chain[:-1]:
         relation, rank = ("ne" if relation == "eq" else f"not {relation}"), (EXACT if relation == "called" else WEAK)
         if matcher in {"toBeDefined", "toBeNull", "toBeUndefined", "exist"}:
-            relation, rank = ("eq", EXACT) if matcher in {"toBeDefined"} else ("ne", WEAK)
+            relation, rank = ("eq", EXACT) if matcher == "toBeDefined" else ("ne", WEAK)
     rank = min(rank, _limit(matcher, parts, script, given))
     if given and rank > DOUBTFUL and _spelled(script, subject) == _spelled(script, given[0]):
         rank = DOUBTFUL
@@ -144,14 +187,16 @@ def _limit(matcher: str, parts: list[Form], script: Script, given: list[Span]) -
 def _tolerance(parts: list[Form]) -> float:
     digits = parts[2].key.replace(" ", "") if len(parts) > 2 else "2"  # noqa: PLR2004 - value, digits
     try:
-        return 10.0 ** -float(digits.replace("--", "-")) / 2
-    except ValueError:
+        return math.pow(10.0, -float(digits.replace("--", "-"))) / 2
+    except (ValueError, OverflowError):
         return 0.005
 
 
 def _is_literal(piece: tuple[bool, str]) -> bool:
     name, text = piece
-    return not name and (text in {"true", "false", "null", "undefined", "-", "[", "]", "{", "}", ","} or text[:1] in "'\"0123456789")
+    return not name and (
+        text in {"true", "false", "null", "undefined", "-", "[", "]", "{", "}", ","} or text[:1] in "'\"0123456789"
+    )
 
 
 def _assert_call(script: Script, place: int, known: Known) -> tuple[Assertion, int] | None:
@@ -163,14 +208,29 @@ def _assert_call(script: Script, place: int, known: Known) -> tuple[Assertion, i
     if script.text(at) != "(":
         return None
     word = script.text(place)
-    if word in {"t", "chai"} and (not chain or chain[-1] not in _FUNCTIONS or (chain[0] != "assert" and len(chain) > 1)):
+    if word in {"t", "chai"} and (
+        not chain or chain[-1] not in _FUNCTIONS or (chain[0] != "assert" and len(chain) > 1)
+    ):
         return None
     name = chain[-1] if chain else "assert"
     relation, rank = _FUNCTIONS.get(name, ("call:" + name, EXACT))
     given = arguments(script, at)
-    wanted = 1 if relation in {"truthy", "quiet"} or name in {"true", "false", "isTrue", "isFalse", "isNull", "isUndefined"} else 3 if name == "closeTo" else 2
+    wanted = (
+        1
+        if relation in {"truthy", "quiet"} or name in {"true", "false", "isTrue", "isFalse", "isNull", "isUndefined"}
+        else 3
+        if name == "closeTo"
+        else 2
+    )
     parts = [form(script, span, known) for span in given[:wanted]]
-    implied = {"true": "true", "isTrue": "true", "false": "false", "isFalse": "false", "isNull": "null", "isUndefined": "undefined"}.get(name)
+    implied = {
+        "true": "true",
+        "isTrue": "true",
+        "false": "false",
+        "isFalse": "false",
+        "isNull": "null",
+        "isUndefined": "undefined",
+    }.get(name)
     if implied:
         parts.append(Form([(False, implied)], {implied}))
     if relation == "raises" and len(given) < 2:  # noqa: PLR2004 - subject, error
@@ -193,7 +253,14 @@ def _truth(part: Form, rank: int) -> tuple[str, int]:
     texts = [text for _, text in part.pieces]
     if "||" in texts:
         return "or", NOTHING if texts[-1] in {"true", "1"} else DOUBTFUL
-    for sign, meaning in (("===", ("eq", EXACT)), ("==", ("eq", EXACT)), ("!==", ("ne", WEAK)), (">=", ("order", PARTIAL)), (">", ("order", PARTIAL)), ("<", ("order", PARTIAL))):
+    for sign, meaning in (
+        ("===", ("eq", EXACT)),
+        ("==", ("eq", EXACT)),
+        ("!==", ("ne", WEAK)),
+        (">=", ("order", PARTIAL)),
+        (">", ("order", PARTIAL)),
+        ("<", ("order", PARTIAL)),
+    ):
         if sign in texts:
             return meaning
     return "truthy", rank

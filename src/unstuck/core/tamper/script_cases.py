@@ -71,8 +71,14 @@ def read_script(path: str, text: str) -> Suite:
         patches=tuple(patches_in(script, outside, everywhere=True)),
         defined=frozenset(aid.name for aid in aids),
         bound=frozenset(_bound(script)),
-        called=frozenset(token.text for at, token in enumerate(script.tokens) if token.kind == "id" and script.text(at + 1) == "("),
-        stand_ins=sum(1 for at, token in enumerate(script.tokens) if token.text in {"fn", "stub", "mock", "createMock", "fake"} and script.text(at + 1) == "("),
+        called=frozenset(
+            token.text for at, token in enumerate(script.tokens) if token.kind == "id" and script.text(at + 1) == "("
+        ),
+        stand_ins=sum(
+            1
+            for at, token in enumerate(script.tokens)
+            if token.text in {"fn", "stub", "mock", "createMock", "fake"} and script.text(at + 1) == "("
+        ),
         imports=frozenset(imports_in(script)),
     )
 
@@ -81,9 +87,12 @@ def _heads(script: Script) -> Iterator[_Head]:
     for place, token in enumerate(script.tokens):
         if token.kind != "id" or token.text not in _TESTS | _GROUPS:
             continue
-        if script.text(place - 1) in {".", "function", "const", "let", "import", "{", ","} and script.text(place - 2) not in {"t", "Deno"}:
-            if script.text(place - 1) != "{" or script.text(place + 1) not in {"(", "."}:
-                continue
+        before, after = script.text(place - 1), script.text(place + 1)
+        mentioned = before in {".", "function", "const", "let", "import", ","} or (
+            before == "{" and after not in {"(", "."}
+        )
+        if mentioned and script.text(place - 2) not in {"t", "Deno"}:
+            continue
         at = place + 1
         words: list[str] = []
         table: int | None = None
@@ -91,7 +100,12 @@ def _heads(script: Script) -> Iterator[_Head]:
             if script.text(at) == "." and script.text(at + 1) in _MODIFIERS:
                 words.append(script.text(at + 1))
                 at += 2
-            elif words and words[-1] in {"each", "skipIf", "runIf", "if", "for"} and table is None and script.text(at)[:1] in {"(", "`"}:
+            elif (
+                words
+                and words[-1] in {"each", "skipIf", "runIf", "if", "for"}
+                and table is None
+                and script.text(at)[:1] in {"(", "`"}
+            ):
                 table = at
                 at = script.end(at) + 1 if script.text(at) == "(" else at + 1
             else:
@@ -139,7 +153,9 @@ def _skip(script: Script, head: _Head) -> tuple[str, bool]:
             continue
         for key, value in arguments_of_object(script, start):
             if key in {"skip", "todo"} and script.text(value[0]) != "false":
-                return f"{key}: {script.text(value[0])}", script.tokens[value[0]].kind == "id" and script.text(value[0]) != "true"
+                return f"{key}: {script.text(value[0])}", script.tokens[value[0]].kind == "id" and script.text(
+                    value[0]
+                ) != "true"
     if head.body is None and not head.group and not _names_function(script, head):
         return "no body", False
     return "", False
@@ -187,7 +203,9 @@ def _case(script: Script, path: str, head: _Head, known: dict[str, Span], outer:
         hidden=hidden,
         skip="no case is left to run" if none_left else skip,
         skip_is_conditional=conditional and not none_left,
-        retries=next((script.text(at) for at in range(head.opening, body[1]) if script.text(at) in {"retry", "retries"}), ""),
+        retries=next(
+            (script.text(at) for at in range(head.opening, body[1]) if script.text(at) in {"retry", "retries"}), ""
+        ),
         patches=tuple(patches_in(script, list(range(*body)))),
     )
 
@@ -201,7 +219,11 @@ def _with(found: Assertion, idle: str) -> Assertion:
 
 def _skip_inside(script: Script, live: list[int], doubtful: set[int]) -> tuple[str, bool]:
     for at in live:
-        if script.text(at) in {"skip", "todo"} and script.text(at - 1) == "." and script.text(at - 2) in {"t", "this", "ctx", "context"}:
+        if (
+            script.text(at) in {"skip", "todo"}
+            and script.text(at - 1) == "."
+            and script.text(at - 2) in {"t", "this", "ctx", "context"}
+        ):
             return f"{script.text(at - 2)}.{script.text(at)}()", at in doubtful
         if script.text(at) == "pending" and script.text(at + 1) == "(" and script.text(at - 1) != ".":
             return "pending()", at in doubtful
@@ -222,7 +244,9 @@ def _rows(script: Script, head: _Head, known: dict[str, Span]) -> tuple[tuple[fr
     if head.table is not None and {"each", "for"} & set(head.words):
         if script.text(head.table).startswith("`"):
             lines = script.tokens[head.table].value.strip().splitlines()[1:]
-            rows = tuple(frozenset(form(cut(line), (0, len(cut(line).tokens)), {}).literals) for line in lines if line.strip())
+            rows = tuple(
+                frozenset(form(cut(line), (0, len(cut(line).tokens)), {}).literals) for line in lines if line.strip()
+            )
             return rows, False, not rows
         source = head.table + 1
     else:
@@ -279,7 +303,10 @@ def _aids(script: Script, path: str, heads: list[_Head], known: dict[str, Span])
     for at in sorted(outside):
         name, start = "", at
         if script.text(at) == "function" and script.tokens[min(at + 1, len(script.tokens) - 1)].kind == "id":
-            name, start = script.text(at + 1), next((one for one in _flat(script, at, len(script.tokens)) if script.text(one) == "{"), at)
+            name, start = (
+                script.text(at + 1),
+                next((one for one in _flat(script, at, len(script.tokens)) if script.text(one) == "{"), at),
+            )
         elif script.text(at) == "=>" and script.text(at + 1) == "{":
             name, start = _arrow_name(script, at), at + 1
         if not name or script.text(start) != "{":
@@ -298,9 +325,11 @@ def _aids(script: Script, path: str, heads: list[_Head], known: dict[str, Span])
 def _bound(script: Script) -> Iterator[str]:
     """Name what is declared outside all brackets, other than by an import or a require."""
     for at in _flat(script, 0, len(script.tokens)):
-        if script.text(at) in {"function", "class"} or (script.text(at) in {"const", "let", "var"} and script.text(at + 2) == "="):
-            if script.text(at + 3) not in {"require", "await"}:
-                yield script.text(at + 1)
+        declared = script.text(at) in {"const", "let", "var"} and script.text(at + 2) == "="
+        if declared and script.text(at + 3) in {"require", "await"}:
+            continue
+        if declared or script.text(at) in {"function", "class"}:
+            yield script.text(at + 1)
 
 
 def _arrow_name(script: Script, arrow: int) -> str:

@@ -38,7 +38,9 @@ def idle_stretches(script: Script, span: Span) -> list[Idle]:
                 found += _inner_function(script, place, span)
             case "then" if script.text(place - 1) == ".":
                 found += _promise(script, place, span)
-            case "setTimeout" | "setImmediate" | "nextTick" | "queueMicrotask" | "requestAnimationFrame" if script.text(place + 1) == "(":
+            case "setTimeout" | "setImmediate" | "nextTick" | "queueMicrotask" | "requestAnimationFrame" if (
+                script.text(place + 1) == "("
+            ):
                 inside = (place + 2, script.end(place + 1))
                 if not _holds(script, inside, frozenset({"done", "resolve", "res"})):
                     found.append(Idle(*inside, UNAWAITED))
@@ -98,7 +100,7 @@ def _attempt(script: Script, place: int) -> list[Idle]:
 
 
 def _after(script: Script, place: int, span: Span) -> list[Idle]:
-    """What follows a return in the same block never runs; a return that ends its block changes nothing."""
+    """Give what follows a return in the same block; a return that ends its block changes nothing."""
     before = script.text(place - 1)
     if before in {")", "else", "=>"} and script.text(place - 1) != "":
         return []
@@ -148,7 +150,8 @@ def _promise(script: Script, place: int, span: Span) -> list[Idle]:
 
 def _new_statement(script: Script, at: int) -> bool:
     token, before = script.tokens[at], script.tokens[at - 1]
-    return token.line > before.line and token.kind != "punc" and before.kind != "punc" | (before.text not in {")", "]"})
+    goes_on = before.kind == "punc" and before.text not in {")", "]", "}"}
+    return token.line > before.line and token.kind != "punc" and not goes_on
 
 
 def _end_of_block(script: Script, place: int, limit: int) -> int:

@@ -16,7 +16,10 @@ BLURS = frozenset({
 _KEYWORDS = frozenset({
     "true", "false", "null", "undefined", "NaN", "Infinity",
 })  # fmt: skip
-_WORDS = frozenset("await async new return typeof void function const let var this of in if else for while".split())
+_WORDS = frozenset({
+    "await", "async", "new", "return", "typeof", "void", "function", "const", "let", "var", "this", "of", "in",
+    "if", "else", "for", "while",
+})  # fmt: skip
 _SILENT = frozenset({"await", ";", "async", "?."})
 
 
@@ -67,7 +70,9 @@ def _write(script: Script, span: Span, known: Mapping[str, Span], to: Form, dept
             if token.text not in _SILENT:
                 to.pieces.append((False, token.text))
         else:
-            _write_name(script, place, known, to, depth, member=before in {".", "?."}, called=after == "(", key=after == ":")
+            _write_name(
+                script, place, known, to, depth, member=before in {".", "?."}, called=after == "(", key=after == ":"
+            )
 
 
 def _write_literal(kind: str, value: str, before: str, to: Form) -> None:
@@ -79,7 +84,15 @@ def _write_literal(kind: str, value: str, before: str, to: Form) -> None:
 
 
 def _write_name(
-    script: Script, place: int, known: Mapping[str, Span], to: Form, depth: int, *, member: bool, called: bool, key: bool
+    script: Script,
+    place: int,
+    known: Mapping[str, Span],
+    to: Form,
+    depth: int,
+    *,
+    member: bool,
+    called: bool,
+    key: bool,
 ) -> None:
     name = script.tokens[place].text
     meant = known.get(name)

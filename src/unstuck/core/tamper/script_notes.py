@@ -9,8 +9,12 @@ from unstuck.core.tamper.script_tokens import Script
 Note = tuple[str, int, str]
 
 _SIGNALS = frozenset({"SIGTERM", "SIGINT", "SIGHUP", "exit", "beforeExit"})
-_ASSERTING = re.compile(r"^(?:equal|strictEqual|deepEqual|deepStrictEqual|ok|toBe|toEqual|toStrictEqual|throws|AssertionError)$")
-_ENVIRONMENT = frozenset({"NODE_ENV", "JEST_WORKER_ID", "VITEST", "VITEST_WORKER_ID", "NODE_TEST_CONTEXT", "MOCHA", "TEST_ENV"})
+_ASSERTING = re.compile(
+    r"^(?:equal|strictEqual|deepEqual|deepStrictEqual|ok|toBe|toEqual|toStrictEqual|throws|AssertionError)$"
+)
+_ENVIRONMENT = frozenset(
+    {"NODE_ENV", "JEST_WORKER_ID", "VITEST", "VITEST_WORKER_ID", "NODE_TEST_CONTEXT", "MOCHA", "TEST_ENV"}
+)
 
 
 def script_notes(script: Script, path: str, role: Role) -> Iterator[Note]:
@@ -20,11 +24,26 @@ def script_notes(script: Script, path: str, role: Role) -> Iterator[Note]:
         word, line = token.text, token.line
         if word in {"exit", "reallyExit"} and script.text(at - 2) == "process" and script.text(at + 1) == "(":
             yield from _exit(script, at, role, is_program=is_program)
-        elif word == "exitCode" and script.text(at - 2) == "process" and script.text(at + 1) == "=" and script.text(at + 2) == "0":
+        elif (
+            word == "exitCode"
+            and script.text(at - 2) == "process"
+            and script.text(at + 1) == "="
+            and script.text(at + 2) == "0"
+        ):
             yield "early-exit" if role in {"test", "support"} else "possible-early-exit", line, "process.exitCode = 0"
-        elif word == "=" and _ASSERTING.match(script.text(at - 1)) and script.text(at - 2) == "." and script.text(at - 3) in {"assert", "expect", "prototype", "matchers", "Assertion"}:
+        elif (
+            word == "="
+            and _ASSERTING.match(script.text(at - 1))
+            and script.text(at - 2) == "."
+            and script.text(at - 3) in {"assert", "expect", "prototype", "matchers", "Assertion"}
+        ):
             yield "assertions-overridden", line, f"{script.text(at - 3)}.{script.text(at - 1)}"
-        elif word == "=" and script.text(at - 1) in {"expect", "assert"} and script.text(at - 2) in {".", "const", "let", "var"} and role in {"test", "support"}:
+        elif (
+            word == "="
+            and script.text(at - 1) in {"expect", "assert"}
+            and script.text(at - 2) in {".", "const", "let", "var"}
+            and role in {"test", "support"}
+        ):
             yield from _own_expect(script, at)
         elif word == "function" and script.text(at + 1) in {"expect", "assert"} and role in {"test", "support"}:
             yield "assertions-overridden", line, f"function {script.text(at + 1)}"
@@ -63,7 +82,11 @@ def _own_expect(script: Script, at: int) -> Iterator[Note]:
 
 def _detection(script: Script, at: int) -> Iterator[Note]:
     word = script.text(at)
-    compared = script.text(at - 2) == "env" and script.text(at + 1) in {"===", "=="} and script.tokens[min(at + 2, len(script.tokens) - 1)].value == "test"
+    compared = (
+        script.text(at - 2) == "env"
+        and script.text(at + 1) in {"===", "=="}
+        and script.tokens[min(at + 2, len(script.tokens) - 1)].value == "test"
+    )
     if compared or word in _ENVIRONMENT or script.tokens[at].value in _ENVIRONMENT:
         window = [script.tokens[one].value or script.text(one) for one in range(at, min(at + 4, len(script.tokens)))]
         about_tests = (word != "NODE_ENV" and script.tokens[at].value != "NODE_ENV") or "test" in window
@@ -76,7 +99,11 @@ def _detection(script: Script, at: int) -> Iterator[Note]:
             yield "test-detected", script.tokens[at].line, " ".join(after)
     elif word == "typeof" and script.text(at + 1) in {"jest", "vi", "describe", "it", "expect"}:
         yield "test-detected", script.tokens[at].line, f"typeof {script.text(at + 1)}"
-    elif word in {"jest", "__vitest_worker__", "__jest__"} and script.text(at - 1) == "." and script.text(at - 2) in {"global", "globalThis", "window"}:
+    elif (
+        word in {"jest", "__vitest_worker__", "__jest__"}
+        and script.text(at - 1) == "."
+        and script.text(at - 2) in {"global", "globalThis", "window"}
+    ):
         yield "test-detected", script.tokens[at].line, f"global.{word}"
 
 
@@ -84,6 +111,7 @@ def _is_program(script: Script, path: str) -> bool:
     if re.search(r"(?:^|/)(?:bin|cli|scripts?|tools)(?:/|\.|$)|(?:^|/)(?:main|server|index|worker)\.[cm]?[jt]s$", path):
         return True
     return any(
-        (token.text == "argv" and script.text(at - 2) == "process") or token.value in {"commander", "yargs", "node:util"}
+        (token.text == "argv" and script.text(at - 2) == "process")
+        or token.value in {"commander", "yargs", "node:util"}
         for at, token in enumerate(script.tokens)
     ) or (script.text(0) == "#" or script.text(0).startswith("#!"))

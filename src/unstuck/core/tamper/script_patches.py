@@ -19,23 +19,39 @@ def patches_in(script: Script, places: Sequence[int], *, everywhere: bool = Fals
             if parts and script.tokens[parts[0][0]].kind in {"str", "template"}:
                 names = frozenset(_replaced(script, parts[1])) if len(parts) > 1 else frozenset()
                 yield Patch(
-                    target=script.tokens[parts[0][0]].value, line=script.tokens[at].line, everywhere=everywhere, names=names
+                    target=script.tokens[parts[0][0]].value,
+                    line=script.tokens[at].line,
+                    everywhere=everywhere,
+                    names=names,
                 )
         elif script.text(at + 1) == "(" and word in _METHOD and owner:
             yield from _replaced_method(script, at, everywhere=everywhere)
         elif word == "=" and script.text(at - 2) == "." and _is_stand_in(script, at + 1):
-            yield Patch(target=f"{script.text(at - 3)}.{script.text(at - 1)}", line=script.tokens[at].line, everywhere=everywhere)
+            yield Patch(
+                target=f"{script.text(at - 3)}.{script.text(at - 1)}",
+                line=script.tokens[at].line,
+                everywhere=everywhere,
+            )
 
 
 def imports_in(script: Script) -> Iterator[str]:
     """Give `specifier#name` for every import and require."""
     for at, token in enumerate(script.tokens):
         if token.text == "from" and at + 1 < len(script.tokens) and script.tokens[at + 1].kind == "str":
-            start = next((back for back in range(at, max(-1, at - 200), -1) if script.text(back) in {"import", "export"}), at)
+            start = next(
+                (back for back in range(at, max(-1, at - 200), -1) if script.text(back) in {"import", "export"}), at
+            )
             for name in _names(script, start + 1, at):
                 yield f"{script.tokens[at + 1].value}#{name}"
-        elif token.text in {"require", "import"} and script.text(at + 1) == "(" and at + 2 < len(script.tokens) and script.tokens[at + 2].kind == "str":
-            start = next((back for back in range(at, max(-1, at - 100), -1) if script.text(back) in {"const", "let", "var"}), at)
+        elif (
+            token.text in {"require", "import"}
+            and script.text(at + 1) == "("
+            and at + 2 < len(script.tokens)
+            and script.tokens[at + 2].kind == "str"
+        ):
+            start = next(
+                (back for back in range(at, max(-1, at - 100), -1) if script.text(back) in {"const", "let", "var"}), at
+            )
             for name in _names(script, start + 1, at):
                 yield f"{script.tokens[at + 2].value}#{name}"
 

@@ -11,7 +11,10 @@ _TOKEN = re.compile(
     r"|(?P<punc>=>|\.\.\.|\?\.(?!\d)|\?\?=?|===|!==|==|!=|<=|>=|&&=?|\|\|=?|\+\+|--|\+=|-=|\*\*|\*=|/=|[\s\S])"
 )
 _REGEX = re.compile(r"/(?![*/])(?:[^/\\\[\n]|\\.|\[(?:[^\]\\\n]|\\.)*+\])++/[a-z]*")
-_BEFORE_REGEX = frozenset("( , = : [ ! & | ? { } ; => && || ?? return typeof case in of == === != !== + - < >".split())
+_BEFORE_REGEX = frozenset({
+    "(", ",", "=", ":", "[", "!", "&", "|", "?", "{", "}", ";", "=>", "&&", "||", "??", "return", "typeof",
+    "case", "in", "of", "==", "===", "!=", "!==", "+", "-", "<", ">",
+})  # fmt: skip
 _PAIRS = {"(": ")", "[": "]", "{": "}"}
 
 
@@ -54,7 +57,9 @@ def cut(text: str) -> Script:
             end = _template_end(text, position)
             raw = text[position:end]
             tokens.append(Token("template", raw, start_line, raw.strip("`")))
-        elif char == "/" and (not tokens or tokens[-1].text in _BEFORE_REGEX) and (found := _REGEX.match(text, position)):
+        elif (
+            char == "/" and (not tokens or tokens[-1].text in _BEFORE_REGEX) and (found := _REGEX.match(text, position))
+        ):
             end = found.end()
             tokens.append(Token("regex", found.group(), start_line, found.group()))
         else:

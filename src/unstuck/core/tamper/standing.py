@@ -3,21 +3,25 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from unstuck.core.tamper.change import Finding, collected, language
+from unstuck.core.tamper.change import Finding, Severity, collected, language
 from unstuck.core.tamper.rules import found
 from unstuck.core.tamper.suite import NOTHING, Case, Patch, Suite
 
-OUTSIDE = frozenset(
-    "requests httpx aiohttp urllib urllib3 time datetime os sys random smtplib boto3 botocore redis socket subprocess uuid secrets"
-    " builtins logging pathlib shutil tempfile json io asyncio threading getpass platform locale signal sqlite3 psycopg2"
-    " sqlalchemy django flask fastapi stripe openai anthropic numpy pandas torch locale webbrowser http ssl ftplib"
-    " axios node-fetch fs path crypto process console window document global globalThis Date Math fetch nodemailer pg mysql"
-    " mongoose ioredis react next localStorage sessionStorage navigator".split()
-)
+OUTSIDE = frozenset({
+    "requests", "httpx", "aiohttp", "urllib", "urllib3", "time", "datetime", "os", "sys", "random", "smtplib",
+    "boto3", "botocore", "redis", "socket", "subprocess", "uuid", "secrets", "builtins", "logging", "pathlib",
+    "shutil", "tempfile", "json", "io", "asyncio", "threading", "getpass", "platform", "locale", "signal",
+    "sqlite3", "psycopg2", "sqlalchemy", "django", "flask", "fastapi", "stripe", "openai", "anthropic", "numpy",
+    "pandas", "torch", "webbrowser", "http", "ssl", "ftplib", "axios", "node-fetch", "fs", "path", "crypto",
+    "process", "console", "window", "document", "global", "globalThis", "Date", "Math", "fetch", "nodemailer",
+    "pg", "mysql", "mongoose", "ioredis", "react", "next", "localStorage", "sessionStorage", "navigator",
+})  # fmt: skip
 """What lies outside the project: to replace it in a test is good manners."""
 
 
-def judge_standing(pairs: Sequence[tuple[Case, Case | None]], fresh: Sequence[Case], checks: Sequence[str]) -> Iterator[Finding]:
+def judge_standing(
+    pairs: Sequence[tuple[Case, Case | None]], fresh: Sequence[Case], checks: Sequence[str]
+) -> Iterator[Finding]:
     """Judge each old test by what it became, and each new one by itself."""
     skipped: dict[str, list[Finding]] = {}
     running: set[str] = set()
@@ -34,12 +38,18 @@ def judge_standing(pairs: Sequence[tuple[Case, Case | None]], fresh: Sequence[Ca
         if became.focused and not case.focused:
             yield found("test-focused", became.path, became.line, f"Only {became.name} is told to run.")
         if became.retries and not case.retries:
-            yield found("test-retried", became.path, became.line, f"{became.name} is repeated until it passes.", became.retries)
+            yield found(
+                "test-retried", became.path, became.line, f"{became.name} is repeated until it passes.", became.retries
+            )
         yield from _fewer_cases(case, became, fresh)
     for path, findings in skipped.items():
         all_of_them = path not in running and len(findings) > 1
         for one in findings:
-            yield found("tests-all-skipped", one.path, one.line, one.says, one.evidence, one.severity) if all_of_them else one
+            yield (
+                found("tests-all-skipped", one.path, one.line, one.says, one.evidence, one.severity)
+                if all_of_them
+                else one
+            )
     for case in fresh:
         yield from _new_test(case)
 
@@ -50,7 +60,9 @@ def judge_mocks(old: Sequence[Suite], new: Sequence[Suite]) -> Iterator[Finding]
     for suite in new:
         yield from _defined_here(next((one for one in old if one.path == suite.path), None), suite)
         for case in suite.cases:
-            mine = [*case.patches, *[patch for patch in suite.patches if patch.everywhere]] if case.kind == "test" else []
+            mine = (
+                [*case.patches, *[patch for patch in suite.patches if patch.everywhere]] if case.kind == "test" else []
+            )
             for patch in mine:
                 if (patch.target, patch.names) not in known and _is_subject(patch, case, suite):
                     says = f"{case.name} replaces {patch.target}, which it tests."
@@ -65,21 +77,29 @@ def _mocked_for_all(suite: Suite, known: set[tuple[str, frozenset[str]]]) -> Ite
         top = re.split(r"[./]", patch.target.removeprefix("node:").lstrip("./@"))[0]
         if not patch.everywhere or (patch.target, patch.names) in known or top in OUTSIDE:
             continue
-        if language(suite.path) == "script" and re.match(r"[\w@]", patch.target) and not re.match(r"src/|@/|~/|\w+\.", patch.target):
+        if (
+            language(suite.path) == "script"
+            and re.match(r"[\w@]", patch.target)
+            and not re.match(r"src/|@/|~/|\w+\.", patch.target)
+        ):
             continue  # a package from outside
         says = f"{patch.target} is replaced for every test."
         yield found("subject-mocked", suite.path, patch.line, says, patch.target)
 
 
 def _defined_here(old: Suite | None, new: Suite) -> Iterator[Finding]:
-    """A name that was imported and is now made by the test itself is no longer what it was."""
+    """Find names that were imported and are now made by the test itself."""
     if old is None:
         return
     imported = {re.split(r"[.#]", name)[-1] for name in old.imports}
     for name in sorted((imported & new.bound) - old.bound):
-        yield found("subject-mocked", new.path, 1, f"The tests make {name} themselves instead of testing the real one.", name)
+        yield found(
+            "subject-mocked", new.path, 1, f"The tests make {name} themselves instead of testing the real one.", name
+        )
     stem = re.sub(r"^test_|_test$|[._-](?:test|spec)$", "", re.sub(r"\.\w+$", "", new.path.rpartition("/")[2])).lower()
-    about = {re.split(r"[.#]", name)[-1] for name in old.imports if stem and stem in re.sub(r"\.\w+#", "#", name).lower()}
+    about = {
+        re.split(r"[.#]", name)[-1] for name in old.imports if stem and stem in re.sub(r"\.\w+#", "#", name).lower()
+    }
     for name in sorted((about & old.called) - new.called) if new.stand_ins > old.stand_ins else ():
         yield found("subject-mocked", new.path, 1, f"The tests no longer use {name}, but a stand-in.", name)
 
@@ -104,7 +124,7 @@ def _is_subject(patch: Patch, case: Case, suite: Suite) -> bool:
 
 
 def _is_tested_directly(name: str, case: Case) -> bool:
-    """A name that only a mock's own assertion speaks of is a collaborator, not the subject."""
+    """Tell a subject from a collaborator, of which only a mock's own assertion speaks."""
     spoken = [one for one in case.assertions if name in one.names]
     return not spoken or any(not one.relation.startswith(("assert_", "called", "not called")) for one in spoken)
 
@@ -122,7 +142,7 @@ def _newly_skipped(case: Case, became: Case) -> Finding | None:
         return None
     if case.skip and case.skip_is_conditional and became.skip_is_conditional:
         return None
-    severity = None if not became.skip_is_conditional else "ask"
+    severity: Severity | None = None if not became.skip_is_conditional else "ask"
     return found("test-skipped", became.path, became.line, f"{became.name} is skipped.", became.skip, severity)
 
 
@@ -142,7 +162,11 @@ def _fewer_cases(case: Case, became: Case, fresh: Sequence[Case]) -> Iterator[Fi
             yield found("expected-changed", became.path, became.line, says, " ".join(sorted(lost[0])))
         return
     elsewhere = [*fresh, became]
-    missing = [row for row in lost if not any(row <= other.literals for other in elsewhere if other is not became or became.rows is None)]
+    missing = [
+        row
+        for row in lost
+        if not any(row <= other.literals for other in elsewhere if other is not became or became.rows is None)
+    ]
     if missing:
         says = f"{became.name} goes through {len(missing)} cases fewer."
         yield found("cases-removed", became.path, became.line, says, " ".join(sorted(missing[0])))
@@ -154,7 +178,7 @@ def _new_test(case: Case) -> Iterator[Finding]:
     if case.focused:
         yield found("test-focused", case.path, case.line, f"Only {case.name} is told to run.")
     if case.skip and not case.skip_is_conditional:
-        weight = "warn" if "todo" in case.skip or not case.assertions else "ask"
+        weight: Severity = "warn" if "todo" in case.skip or not case.assertions else "ask"
         yield found("test-skipped", case.path, case.line, f"The new test {case.name} never runs.", case.skip, weight)
     elif case.assertions and all(one.rank == NOTHING for one in case.assertions):
         says = f"What the new test {case.name} asserts can never fail."
