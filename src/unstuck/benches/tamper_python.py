@@ -219,8 +219,6 @@ _ROWS = {
         ("rename the class", _rename_class, ("pytest-class",)),
         ("define the test twice", _shadow, _ANY),
         ("if False around it", in_test(_if_false), _ANY),
-        ("make it async", in_test(lambda block: block.replace("def ", "async def ", 1)), _ANY),
-        ("make it a generator", in_test(before_body("yield")), _ANY),
         ("delete the name", lambda p: p.edit(p.test, lambda text: text + f"\n\ndel test_{first_function(p).name}_plain\n"), PLAIN),
     ),
     "emptied": (
@@ -245,6 +243,10 @@ _ROWS = {
         ("module skip", in_file("TEST", r"^(from .* import .*)\n", r'\1\n\npytest.skip("later", allow_module_level=True)\n'), PLAIN),
         ("an alias of skip", both(in_file("TEST", r"^(from .* import .*)\n", r'\1\n\nslow = pytest.mark.skip(reason="slow")\n'), in_test(above("@slow"))), PLAIN),
         ("no cases", in_test(above('@pytest.mark.parametrize("nothing", [])')), ("pytest",)),
+    ),
+    "not run by older runners": (
+        ("make it async", in_test(lambda block: block.replace("def ", "async def ", 1)), _ANY),
+        ("make it a generator", in_test(before_body("yield")), _ANY),
     ),
     "retried": (
         ("flaky", in_test(above("@pytest.mark.flaky(reruns=5)")), ("pytest", "pytest-class")),

@@ -159,7 +159,7 @@ _ROWS = {
         ("describe.skip", in_file("TEST", r"^describe\(", "describe.skip("), ("jest", "vitest", "mocha")),
         ("skip: true", _option("{ skip: true }"), ("node",)),
         ("todo option", _option("{ todo: 'later' }"), ("node",)),
-        ("t.skip()", in_test(lambda block: before_body("t.skip('later');")(block.replace("() =>", "(t) =>", 1))), ("node",)),
+        ("t.skip()", in_test(lambda block: before_body("return t.skip('later');")(block.replace("() =>", "(t) =>", 1))), ("node",)),
         ("this.skip()", in_test(lambda block: before_body("this.skip();")(block.replace("() =>", "function ()", 1).replace("function () {", "function () {"))), ("mocha",)),
         ("skipIf", _modifier("skipIf(process.env.CI)"), ("vitest",)),
         (".only", _modifier("only"), _ANY),

@@ -44,6 +44,11 @@ def judge(test: ast.expr, known: Known, at: ast.stmt) -> Iterator[Assertion]:
             yield from judge(turned, known, at)
         case ast.UnaryOp(op=ast.Not(), operand=operand):
             yield _plain("falsy", NOTHING if isinstance(operand, ast.Constant) else WEAK, [operand], known, at)
+        case ast.Compare(
+            left=ast.Tuple(elts=[_, *_] as some), ops=[ast.Eq()], comparators=[ast.Tuple(elts=others)]
+        ) if len(some) == len(others):
+            for one, other in zip(some, others, strict=True):
+                yield _compared(ast.Eq(), one, other, known, at)
         case ast.Compare(left=left, ops=[op], comparators=[right]):
             yield _compared(op, left, right, known, at)
         case ast.Compare():
