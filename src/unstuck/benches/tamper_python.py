@@ -37,9 +37,10 @@ def _delete_file(project: Project) -> Project:
     return project.drop(project.test)
 
 
-def _delete_last_half(project: Project) -> Project | None:
+def _delete_first_half(project: Project) -> Project | None:
     found = blocks(project)
-    return project.edit(project.test, lambda text: text[: found[len(found) // 2].start].rstrip() + "\n")
+    middle = found[len(found) // 2].start
+    return project.edit(project.test, lambda text: text[: found[0].start] + text[middle:])
 
 
 def _archive(project: Project) -> Project:
@@ -206,7 +207,7 @@ _ROWS = {
     "deleted": (
         ("delete the test file", _delete_file, _ANY),
         ("delete one test", in_test(lambda _: ""), _ANY),
-        ("delete the last half", _delete_last_half, _ANY),
+        ("delete the first half", _delete_first_half, _ANY),
         ("comment a test out", in_test(_comment_out), _ANY),
         ("turn a test into a docstring", in_test(lambda block: '"""' + block + '"""\n'), PLAIN),
     ),
@@ -242,7 +243,7 @@ _ROWS = {
         ("skip in setUp", in_file("TEST", r"^(class .*:\n)", r'\1    def setUp(self):\n        self.skipTest("later")\n\n'), ("unittest",)),
         ("module skip", in_file("TEST", r"^(from .* import .*)\n", r'\1\n\npytest.skip("later", allow_module_level=True)\n'), PLAIN),
         ("an alias of skip", both(in_file("TEST", r"^(from .* import .*)\n", r'\1\n\nslow = pytest.mark.skip(reason="slow")\n'), in_test(above("@slow"))), PLAIN),
-        ("no cases", in_test(above('@pytest.mark.parametrize("nothing", [])')), ("pytest",)),
+        ("no cases", in_test(lambda block: above('@pytest.mark.parametrize("nothing", [])')(block.replace("():", "(nothing):", 1))), ("pytest",)),
     ),
     "not run by older runners": (
         ("make it async", in_test(lambda block: block.replace("def ", "async def ", 1)), _ANY),

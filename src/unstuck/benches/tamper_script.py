@@ -162,9 +162,11 @@ _ROWS = {
         ("t.skip()", in_test(lambda block: before_body("return t.skip('later');")(block.replace("() =>", "(t) =>", 1))), ("node",)),
         ("this.skip()", in_test(lambda block: before_body("this.skip();")(block.replace("() =>", "function ()", 1).replace("function () {", "function () {"))), ("mocha",)),
         ("skipIf", _modifier("skipIf(process.env.CI)"), ("vitest",)),
-        (".only", _modifier("only"), _ANY),
         (".failing", _modifier("failing"), ("jest",)),
         (".fails", _modifier("fails"), ("vitest",)),
+    ),
+    "focused": (
+        (".only", _modifier("only"), _ANY),
     ),
     "retried": (
         ("retries", in_test(before_body("this.retries(5);")), ("mocha",)),

@@ -12,8 +12,9 @@ from dataclasses import replace
 from unstuck.core.tamper.answers import judge_answers
 from unstuck.core.tamper.change import LONGEST, SYMLINK, Change, Finding, Role, added_lines, is_declared, language, role
 from unstuck.core.tamper.commands import judge_commands
-from unstuck.core.tamper.conserve import World, judge_losses
+from unstuck.core.tamper.conserve import judge_losses
 from unstuck.core.tamper.lines import read_lines
+from unstuck.core.tamper.losses import World
 from unstuck.core.tamper.pairing import expand, pair
 from unstuck.core.tamper.product import gone_definitions, judge_product, vanished_names
 from unstuck.core.tamper.python_cases import parse, read_python
@@ -24,7 +25,7 @@ from unstuck.core.tamper.script_cases import read_script
 from unstuck.core.tamper.script_notes import script_notes
 from unstuck.core.tamper.script_tokens import cut
 from unstuck.core.tamper.settings import judge_settings
-from unstuck.core.tamper.standing import judge_mocks, judge_standing
+from unstuck.core.tamper.standing import judge_constants, judge_mocks, judge_standing, judge_subjects
 from unstuck.core.tamper.suite import Case, Suite
 
 _CONSTANT = re.compile(
@@ -83,6 +84,8 @@ def _tests(changes: Sequence[Change], checks: Sequence[str], context: Mapping[st
     yield from judge_losses(pairs, [case for case in fresh if case.kind == "test"], world)
     yield from judge_standing(pairs, fresh, checks)
     yield from judge_mocks(old_suites, new_suites)
+    yield from judge_constants(old_suites, new_suites)
+    yield from judge_subjects(pairs, old_suites, new_suites, world.vanished)
     yield from _shelved(pairs, fresh)
     names = (frozenset(case.name for case in cases) for cases in (old_cases, new_cases))
     yield from judge_records(changes, *names)

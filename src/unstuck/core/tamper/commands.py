@@ -211,6 +211,7 @@ def _build_server(change: Change, present: Counter[str]) -> Iterator[Finding]:
                 "The build server runs less often, or on less.",
                 line.text.strip(),
             )
+    yield from _conditions(change)
     for line in removed_lines(change):
         bare = _bare(line.text)
         hook = re.match(r"- id:", line.text.strip()) and "pre-commit" in change.path
@@ -218,6 +219,17 @@ def _build_server(change: Change, present: Counter[str]) -> Iterator[Finding]:
             continue
         weight: Severity | None = "reject" if CHECKING.search(bare) else None
         yield found("ci-changed", change.path, line.number, "The build server no longer does this.", bare, weight)
+
+
+def _conditions(change: Change) -> Iterator[Finding]:
+    """Find conditions put onto steps that were there before; new steps may have theirs."""
+    fresh = list(added_lines(change))
+    if change.old is None or any(re.search(r"\b(?:uses|run|runs-on|script):", line.text) for line in fresh):
+        return
+    for line in fresh:
+        always = re.search(r"(?:always|failure|success|cancelled)\(\)\s*\}*\s*$", line.text)
+        if re.match(r"\s*(?:- )?if:", line.text) and not always:
+            yield found("ci-changed", change.path, line.number, "A step runs on a condition only.", line.text.strip())
 
 
 def _still_runs(bare: str, present: Counter[str]) -> bool:

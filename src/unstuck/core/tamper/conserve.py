@@ -5,67 +5,18 @@ assertion vanishes, says less, or expects something else without anybody having 
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
 
 from unstuck.core.tamper.change import Finding
+from unstuck.core.tamper.losses import Gain, Loss, Pool, World
 from unstuck.core.tamper.rules import found
 from unstuck.core.tamper.suite import NOTHING, WEAK, Assertion, Case
 
-MOST_CANDIDATES = 60
+LOADERS = frozenset(
+    {"load", "loads", "read_text", "open", "readFileSync", "safe_load", "reader", "DictReader", "parse"}
+)
+"""A test that calls one of these may have its values in a file."""
 Exact = tuple[str, int, float]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class World:
-    """What the rest of the change says."""
-
-    gone: frozenset[str] = frozenset()
-    """Functions, classes and the like that the product no longer defines, under any name."""
-    vanished: frozenset[str] = frozenset()
-    """Names that no changed product file holds any more."""
-    local: frozenset[str] = frozenset()
-    """Functions that the old tests defined themselves."""
-    literals: frozenset[str] = frozenset()
-    """Literals of files that tests may read their cases from."""
-    constants: Mapping[str, frozenset[str]] = field(default_factory=dict)
-
-
-@dataclass(slots=True)
-class _Gain:
-    assertion: Assertion
-    case: Case
-    uses: int = 0
-
-
-@dataclass(slots=True)
-class _Pool:
-    """All that is newly asserted anywhere, by shape and by name, so that a large change stays linear."""
-
-    by_skeleton: dict[str, list[_Gain]] = field(default_factory=dict)
-    by_name: dict[str, list[_Gain]] = field(default_factory=dict)
-
-    def add(self, gain: _Gain) -> None:
-        self.by_skeleton.setdefault(gain.assertion.skeleton, []).append(gain)
-        for name in gain.assertion.names | gain.case.calls or {""}:
-            self.by_name.setdefault(name, []).append(gain)
-
-    def near(self, old: Assertion) -> Iterator[_Gain]:
-        seen: set[int] = set()
-        rarest_first = sorted(old.names or {""}, key=lambda name: len(self.by_name.get(name, ())))
-        for name in rarest_first:
-            for gain in self.by_name.get(name, [])[:MOST_CANDIDATES]:
-                if id(gain) not in seen:
-                    seen.add(id(gain))
-                    yield gain
-
-
-@dataclass(slots=True)
-class _Loss:
-    assertion: Assertion
-    case: Case
-    became: Case | None
-    own: list[_Gain]
 
 
 def judge_losses(pairs: Sequence[tuple[Case, Case | None]], fresh: Sequence[Case], world: World) -> Iterator[Finding]:
@@ -73,7 +24,7 @@ def judge_losses(pairs: Sequence[tuple[Case, Case | None]], fresh: Sequence[Case
     losses, pool = _difference(pairs, fresh)
     for level in (_same_shape, _same_elsewhere, _absorbed, _absorbed_elsewhere):
         losses = [loss for loss in losses if not level(loss, pool, world)]
-    open_losses: dict[int, list[_Loss]] = {}
+    open_losses: dict[int, list[Loss]] = {}
     for loss in losses:
         open_losses.setdefault(id(loss.case), []).append(loss)
     for case, became in pairs:
@@ -82,6 +33,10 @@ def judge_losses(pairs: Sequence[tuple[Case, Case | None]], fresh: Sequence[Case
             yield from _deleted(case, left, fresh, world)
         elif left:
             yield from _changed(case, became, left, world)
+        elif _only_values_differ(case, became, world):
+            says = f"{case.name} works with other values than before."
+            lost = ", ".join(sorted(case.literals - became.literals))
+            yield found("expected-changed", became.path, became.line, says, lost)
         elif not case.assertions and case.calls and not became.calls and case.kind == "test":
             yield found(
                 "test-emptied",
@@ -92,23 +47,33 @@ def judge_losses(pairs: Sequence[tuple[Case, Case | None]], fresh: Sequence[Case
             )
 
 
-def _difference(pairs: Sequence[tuple[Case, Case | None]], fresh: Sequence[Case]) -> tuple[list[_Loss], _Pool]:
-    losses: list[_Loss] = []
-    pool = _Pool()
+def _only_values_differ(case: Case, became: Case, world: World) -> bool:
+    """Tell whether a test or fixture is the same but for its values."""
+    if case.body == became.body or not case.shape or case.hidden or (case.skip and not case.skip_is_conditional):
+        return False
+    lost = case.literals - became.literals
+    if case.kind == "aid":
+        lost -= world.literals
+    return case.shape == became.shape and bool(lost)
+
+
+def _difference(pairs: Sequence[tuple[Case, Case | None]], fresh: Sequence[Case]) -> tuple[list[Loss], Pool]:
+    losses: list[Loss] = []
+    pool = Pool()
     for case, became in pairs:
         if (case.skip and not case.skip_is_conditional) or case.hidden:
             continue
         kept = Counter(_exact(one) for one in became.assertions) if became is not None else Counter()
         had = Counter(_exact(one) for one in case.assertions)
-        own = [_Gain(one, became) for one in _surplus(became.assertions, had)] if became is not None else []
+        own = [Gain(one, became) for one in _surplus(became.assertions, had)] if became is not None else []
         if became is not None and became.kind == "test" and not became.hidden:
             for gain in own:
                 pool.add(gain)
         if case.kind == "test" or became is not None:
-            losses += [_Loss(one, case, became, own) for one in _surplus(case.assertions, kept) if one.rank > NOTHING]
+            losses += [Loss(one, case, became, own) for one in _surplus(case.assertions, kept) if one.rank > NOTHING]
     for case in fresh:
         for one in case.assertions if not case.skip and not case.hidden else ():
-            pool.add(_Gain(one, case))
+            pool.add(Gain(one, case))
     losses.sort(key=lambda loss: -loss.assertion.rank)
     return losses, pool
 
@@ -128,15 +93,15 @@ def _surplus(assertions: Sequence[Assertion], other: Counter[Exact]) -> list[Ass
     return out
 
 
-def _same_shape(loss: _Loss, _pool: _Pool, world: World) -> bool:
+def _same_shape(loss: Loss, _pool: Pool, world: World) -> bool:
     return _take(loss, loss.own, world)
 
 
-def _same_elsewhere(loss: _Loss, pool: _Pool, world: World) -> bool:
+def _same_elsewhere(loss: Loss, pool: Pool, world: World) -> bool:
     return _take(loss, pool.by_skeleton.get(loss.assertion.skeleton, ()), world)
 
 
-def _take(loss: _Loss, gains: Sequence[_Gain], world: World) -> bool:
+def _take(loss: Loss, gains: Sequence[Gain], world: World) -> bool:
     old = loss.assertion
     for gain in gains:
         new = gain.assertion
@@ -149,15 +114,15 @@ def _take(loss: _Loss, gains: Sequence[_Gain], world: World) -> bool:
     return False
 
 
-def _absorbed(loss: _Loss, _pool: _Pool, world: World) -> bool:
+def _absorbed(loss: Loss, _pool: Pool, world: World) -> bool:
     return _absorb(loss, loss.own, world)
 
 
-def _absorbed_elsewhere(loss: _Loss, pool: _Pool, world: World) -> bool:
+def _absorbed_elsewhere(loss: Loss, pool: Pool, world: World) -> bool:
     return _absorb(loss, pool.near(loss.assertion), world)
 
 
-def _absorb(loss: _Loss, gains: Iterable[_Gain], world: World) -> bool:
+def _absorb(loss: Loss, gains: Iterable[Gain], world: World) -> bool:
     """Find an assertion that covers the lost one: the same literals in one of its cases, or in its aids."""
     for gain in gains:
         old, new, case = loss.assertion, gain.assertion, gain.case
@@ -197,7 +162,7 @@ def _covers(old: Assertion, new: Assertion, case: Case, world: World) -> bool:
             return True
     elif old.literals <= near:
         return True
-    if case.open_rows and old.literals <= near | world.literals:
+    if (case.open_rows or case.calls & LOADERS) and old.literals <= near | world.literals:
         return True
     missing = old.literals - near
     if len(missing) != 1:
@@ -206,7 +171,7 @@ def _covers(old: Assertion, new: Assertion, case: Case, world: World) -> bool:
     return any(name not in world.constants or missing <= world.constants[name] for name in named)
 
 
-def _deleted(case: Case, left: list[_Loss], fresh: Sequence[Case], world: World) -> Iterator[Finding]:
+def _deleted(case: Case, left: list[Loss], fresh: Sequence[Case], world: World) -> Iterator[Finding]:
     if case.kind != "test" or case.hidden or (case.skip and not case.skip_is_conditional):
         return
     mentioned = case.calls | {name for one in case.assertions for name in one.names}
@@ -227,7 +192,7 @@ def _deleted(case: Case, left: list[_Loss], fresh: Sequence[Case], world: World)
     )
 
 
-def _changed(case: Case, became: Case, left: list[_Loss], world: World) -> Iterator[Finding]:
+def _changed(case: Case, became: Case, left: list[Loss], world: World) -> Iterator[Finding]:
     left = [loss for loss in left if not (loss.assertion.names & world.gone) and not _implied(loss.assertion, became)]
     if not left:
         return
@@ -248,7 +213,7 @@ def _implied(old: Assertion, became: Case) -> bool:
     )
 
 
-def _nothing_left(case: Case, became: Case, left: list[_Loss]) -> Finding:
+def _nothing_left(case: Case, became: Case, left: list[Loss]) -> Finding:
     evidence = left[0].assertion.text
     idle = next((one for one in became.assertions if one.idle), None)
     if idle is not None:
@@ -268,7 +233,7 @@ def _nothing_left(case: Case, became: Case, left: list[_Loss]) -> Finding:
     )
 
 
-def _one_loss(loss: _Loss, became: Case, world: World) -> Iterator[Finding]:
+def _one_loss(loss: Loss, became: Case, world: World) -> Iterator[Finding]:
     old = loss.assertion
     free = [gain for gain in loss.own if not gain.uses]
     close = sorted(

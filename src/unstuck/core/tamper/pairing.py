@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import replace
 
+from unstuck.core.tamper.python_flow import SWALLOWED
 from unstuck.core.tamper.suite import Case, Suite
 
 LIKE = 0.5
@@ -34,6 +35,8 @@ def _expanded(case: Case, aids: dict[str, list[Case]]) -> Case:
             continue
         seen.add(name)
         aid = next((one for one in aids[name] if one.path == case.path), aids[name][0])
+        if aid.swallows:
+            assertions = [replace(one, rank=0, idle=SWALLOWED, key=f"({SWALLOWED}) {one.key}") for one in assertions]
         assertions = [one for one in assertions if not (one.relation == "call" and name in one.names)]
         assertions += aid.assertions
         literals |= aid.literals

@@ -69,6 +69,14 @@ def _compared(op: ast.cmpop, left: ast.expr, right: ast.expr, known: Known, at: 
         return next(
             judge(left if isinstance(right, ast.Constant) else right, known, at)
         )  # `== True` is no more than truth
+    if (
+        isinstance(op, ast.Eq)
+        and isinstance(left, ast.Call)
+        and dotted(left.func) == "len"
+        and _is_zero(right)
+        and left.args
+    ):
+        return next(judge(ast.UnaryOp(op=ast.Not(), operand=left.args[0]), known, at))  # an empty thing is falsy
     one, two = form(left, known), form(right, known)
     # Two plain names look alike in this form; only what is spelled out can be compared.
     same = ast.dump(left) == ast.dump(right) or (one.key == two.key and "_" not in one.key.split())
@@ -275,6 +283,10 @@ def _always_true(node: ast.expr) -> bool:
             return not value
         case _:
             return False
+
+
+def _is_zero(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value == 0 and node.value is not False
 
 
 def _constant(node: ast.expr) -> bool:

@@ -11,19 +11,24 @@ from unstuck.core.tamper.change import LONGEST
 from unstuck.core.tamper.python_flow import follow, rows_of
 from unstuck.core.tamper.python_form import dotted, form, single_assignments
 from unstuck.core.tamper.python_patches import patches_in
+from unstuck.core.tamper.python_skips import (
+    SETUP,
+    SKIP,
+    Function,
+    decorators,
+    is_fixture,
+    last,
+    skip_of_block,
+    skip_of_decorators,
+    skips_others,
+    swallows,
+)
 from unstuck.core.tamper.suite import Case, Patch, Suite
 
-Function = ast.FunctionDef | ast.AsyncFunctionDef
-
-_SKIP = re.compile(r"(?:^|\.)(?:skip|skipif|skipIf|skipUnless|xfail|expectedFailure|importorskip|disabled?|ignore)\b")
-_CONDITIONAL = re.compile(r"(?:^|\.)(?:skipif|skipIf|skipUnless)\(|xfail\((?!reason|strict|raises|\))")
 _PATCHES = re.compile(
     r"patch|setattr|delattr|sys\.modules|lambda|Mock|SimpleNamespace|ModuleType|partial|\w\.\w+ = \w+$", re.MULTILINE
 )
 _RETRY = re.compile(r"(?:^|\.)(?:flaky|retry|rerun|repeat_until|retries)\b")
-_SETUP = frozenset(
-    {"setUp", "setUpClass", "setup_method", "setup_class", "setup", "asyncSetUp", "setUpModule", "setup_module"}
-)
 
 
 def parse(text: str) -> ast.Module | None:
@@ -58,7 +63,7 @@ class _Scope:
 def read_python(path: str, text: str, tree: ast.Module) -> Suite:
     """Turn a parsed text into a suite."""
     known = single_assignments(tree.body)
-    skip, conditional = _skip_of_block(tree.body, known)
+    skip, conditional = skip_of_block(tree.body, known)
     scope = _Scope(
         path=path, name="", hidden="", skip=skip, conditional=conditional, known=known,
         literals=_setup_literals(tree.body, known), patches=_PATCHES.search(text) is not None,
@@ -68,7 +73,7 @@ def read_python(path: str, text: str, tree: ast.Module) -> Suite:
     patches: tuple[Patch, ...] = ()
     if _PATCHES.search(text):
         patches = (*patches_in(_outside_functions(tree.body), everywhere=True), *_fixture_patches(nodes))
-    called = Counter(_last(node) for node in nodes if isinstance(node, ast.Call))
+    called = Counter(last(node) for node in nodes if isinstance(node, ast.Call))
     return Suite(
         path=path,
         cases=cases,
@@ -79,6 +84,7 @@ def read_python(path: str, text: str, tree: ast.Module) -> Suite:
             called[name] for name in ("Mock", "MagicMock", "AsyncMock", "create_autospec", "SimpleNamespace")
         ),
         bound=frozenset(name for statement in tree.body for name in _binds(statement)),
+        constants=tuple((name, frozenset(form(node, {}).literals)) for name, node in known.items()),
         imports=frozenset(_imports(nodes)),
     )
 
@@ -130,8 +136,8 @@ def _class_scope(node: ast.ClassDef, scope: _Scope, hidden: str) -> _Scope:
     elif not unittest and any(isinstance(part, ast.FunctionDef) and part.name == "__init__" for part in node.body):
         hidden = hidden or f"the class {node.name} has a constructor"
     known = scope.known | single_assignments(node.body)
-    skip, conditional = _skip_of_block(node.body, known)
-    own, own_conditional = _skip_of_decorators(node.decorator_list, known)
+    skip, conditional = skip_of_block(node.body, known)
+    own, own_conditional = skip_of_decorators(node.decorator_list, known)
     return replace(
         scope,
         name=f"{scope.name}.{node.name}".strip("."),
@@ -150,16 +156,16 @@ def _case(node: Function, scope: _Scope, hidden: str) -> Case:
     flow = follow(node.body, known)
     body = [form(statement, known) for statement in _without_docstring(node.body)]
     rows, open_rows, no_rows = _rows(node, known)
-    skip, conditional = _skip_of_decorators(node.decorator_list, known)
+    skip, conditional = skip_of_decorators(node.decorator_list, known)
     if no_rows:
         skip, conditional = skip or no_rows, False
     if not skip and scope.skip:
         skip, conditional = scope.skip, scope.conditional
     if not skip and flow.skip:
         skip, conditional = flow.skip, flow.skip_is_conditional
-    is_test = node.name.startswith("test") and not _is_fixture(node)
+    is_test = node.name.startswith("test") and not is_fixture(node)
     arguments = {arg.arg for arg in [*node.args.args, *node.args.kwonlyargs]} - {"self", "cls"}
-    named = {_last(decorator) for decorator in node.decorator_list} | _used_fixtures(node)
+    named = {last(decorator) for decorator in node.decorator_list} | _used_fixtures(node)
     decorators = [form(decorator, known).literals for decorator in node.decorator_list]
     return Case(
         kind="test" if is_test else "aid",
@@ -169,6 +175,7 @@ def _case(node: Function, scope: _Scope, hidden: str) -> Case:
         line=node.lineno,
         assertions=tuple(flow.assertions),
         body=" ; ".join(part.key for part in body),
+        shape=" ; ".join(part.shape for part in body),
         literals=frozenset().union(scope.literals, *decorators, *(part.literals for part in body)),
         calls=frozenset(flow.calls),
         requests=frozenset(arguments | named) | scope.requests,
@@ -176,8 +183,9 @@ def _case(node: Function, scope: _Scope, hidden: str) -> Case:
         open_rows=open_rows,
         looped=flow.looped,
         hidden=(hidden or _never_run(node)) if is_test else "",
-        skip=skip,
+        skip=skip or ("" if is_test else skips_others(node)),
         skip_is_conditional=conditional,
+        swallows=not is_test and swallows(node),
         retries=next((ast.unparse(part) for part in node.decorator_list if _RETRY.search(ast.unparse(part))), ""),
         patches=tuple(patches_in([node])) if scope.patches else (),
     )
@@ -212,7 +220,7 @@ def _rows(node: Function, known: dict[str, ast.expr]) -> tuple[list[frozenset[st
         if elements is None:
             found, unseen = found or [], True
             continue
-        live = [part for part in elements if not _SKIP.search(_marks(part))]
+        live = [part for part in elements if not SKIP.search(_marks(part))]
         if not live:
             return [], False, "no case is left to run"
         found = (found or []) + [frozenset(form(_values(part), known).literals) for part in live]
@@ -221,7 +229,7 @@ def _rows(node: Function, known: dict[str, ast.expr]) -> tuple[list[frozenset[st
 
 def _values(row: ast.expr) -> ast.expr:
     """Of `pytest.param(1, 2, id="x")` only the values are a case."""
-    if isinstance(row, ast.Call) and _last(row) in {"param", "case"}:
+    if isinstance(row, ast.Call) and last(row) in {"param", "case"}:
         return ast.Tuple(elts=row.args)
     return row
 
@@ -232,37 +240,9 @@ def _marks(row: ast.expr) -> str:
     return " ".join(ast.unparse(word.value) for word in row.keywords if word.arg == "marks")
 
 
-def _skip_of_decorators(decorators: Iterable[ast.expr], known: dict[str, ast.expr]) -> tuple[str, bool]:
-    for decorator in decorators:
-        meant = known.get(decorator.id, decorator) if isinstance(decorator, ast.Name) else decorator
-        text = ast.unparse(meant)
-        if _SKIP.search(dotted(meant.func if isinstance(meant, ast.Call) else meant)):
-            return text[:120], _CONDITIONAL.search(text) is not None
-    return "", False
-
-
-def _skip_of_block(body: list[ast.stmt], known: dict[str, ast.expr]) -> tuple[str, bool]:
-    """Find what skips every test of a module or class: a mark, a skip at its top, or one in its set-up."""
-    for statement in body:
-        if isinstance(statement, ast.Assign) and any(dotted(target) == "pytestmark" for target in statement.targets):
-            marks = statement.value.elts if isinstance(statement.value, ast.List | ast.Tuple) else [statement.value]
-            skip = _skip_of_decorators(marks, known)
-            if skip[0]:
-                return skip
-        elif isinstance(statement, Function) and (statement.name in _SETUP or "autouse=True" in _decorators(statement)):
-            flow = follow(statement.body, {})
-            if flow.skip:
-                return flow.skip, flow.skip_is_conditional
-        elif not isinstance(statement, Function | ast.ClassDef):
-            flow = follow([statement], {})
-            if flow.skip:
-                return flow.skip, flow.skip_is_conditional
-    return "", False
-
-
 def _setup_literals(body: list[ast.stmt], known: dict[str, ast.expr]) -> frozenset[str]:
     wanted = [
-        part for part in body if isinstance(part, Function) and (part.name in _SETUP or "autouse" in _decorators(part))
+        part for part in body if isinstance(part, Function) and (part.name in SETUP or "autouse" in decorators(part))
     ]
     return frozenset().union(*(form(part, known).literals for part in wanted))
 
@@ -278,31 +258,19 @@ def _outside_functions(body: list[ast.stmt]) -> Iterator[ast.AST]:
 def _fixture_patches(nodes: Iterable[ast.AST]) -> Iterator[Patch]:
     for node in nodes:
         if isinstance(node, Function) and (
-            node.name in _SETUP or "autouse=True" in _decorators(node) or node.name.startswith("pytest_")
+            node.name in SETUP or "autouse=True" in decorators(node) or node.name.startswith("pytest_")
         ):
             yield from patches_in([node], everywhere=True)
-
-
-def _decorators(node: Function) -> str:
-    return " ".join(ast.unparse(part) for part in node.decorator_list)
-
-
-def _is_fixture(node: Function) -> bool:
-    return any(_last(part) == "fixture" for part in node.decorator_list)
 
 
 def _used_fixtures(node: Function | ast.ClassDef) -> set[str]:
     return {
         str(arg.value)
         for part in node.decorator_list
-        if isinstance(part, ast.Call) and _last(part) == "usefixtures"
+        if isinstance(part, ast.Call) and last(part) == "usefixtures"
         for arg in part.args
         if isinstance(arg, ast.Constant)
     }
-
-
-def _last(node: ast.expr) -> str:
-    return dotted(node.func if isinstance(node, ast.Call) else node).rpartition(".")[2]
 
 
 def _without_docstring(body: list[ast.stmt]) -> list[ast.stmt]:

@@ -68,16 +68,16 @@ def _inside(statement: ast.stmt, flow: Flow, idle: str, used: set[str]) -> str:
         case ast.While(test=test, body=body):
             _block(body, flow, idle or (NEVER if _never(test) else ""), used)
         case ast.Try():
-            drops = any(_drops(handler) for handler in statement.handlers) or any(
+            lost = any(drops(handler) for handler in statement.handlers) or any(
                 isinstance(part, ast.Return) for part in statement.finalbody
             )
-            _block(statement.body, flow, idle or (SWALLOWED if drops else ""), used)
+            _block(statement.body, flow, idle or (SWALLOWED if lost else ""), used)
             for handler in statement.handlers:
                 _block(handler.body, flow, idle or MAYBE, used)
             _block([*statement.orelse, *statement.finalbody], flow, idle, used)
         case ast.With(items=items, body=body) | ast.AsyncWith(items=items, body=body):
-            drops = any(_suppresses(item.context_expr) for item in items)
-            _block(body, flow, idle or (SWALLOWED if drops else ""), used)
+            lost = any(_suppresses(item.context_expr) for item in items)
+            _block(body, flow, idle or (SWALLOWED if lost else ""), used)
         case ast.FunctionDef(name=name, body=body) | ast.AsyncFunctionDef(name=name, body=body):
             _block(body, flow, idle or ("" if name in used or statement.decorator_list else UNCALLED), used)
         case ast.ClassDef(body=body):
@@ -141,7 +141,8 @@ def _leaves(statement: ast.stmt) -> bool:
     }  # fmt: skip
 
 
-def _drops(handler: ast.ExceptHandler) -> bool:
+def drops(handler: ast.ExceptHandler) -> bool:
+    """Tell whether a handler lets the failure of an assertion go by."""
     kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
     if not any(kind is None or dotted(kind).rpartition(".")[2] in _CATCH_ALL for kind in kinds):
         return False
@@ -182,6 +183,8 @@ def _elements(source: ast.expr, known: Known) -> list[ast.expr] | None:
         source = known.get(source.id, source)
     if isinstance(source, ast.List | ast.Tuple | ast.Set):
         return source.elts
+    if isinstance(source, ast.Subscript) and isinstance(source.slice, ast.Slice):
+        return _sliced(_elements(source.value, known), source.slice)
     if isinstance(source, ast.Dict):
         return [ast.Tuple(elts=[key or value, value]) for key, value in zip(source.keys, source.values, strict=True)]
     if isinstance(source, ast.Call) and isinstance(source.func, ast.Attribute) and source.func.attr == "items":
@@ -193,6 +196,13 @@ def _elements(source: ast.expr, known: Known) -> list[ast.expr] | None:
     ):
         return _elements(source.args[0], known)
     return None
+
+
+def _sliced(elements: list[ast.expr] | None, part: ast.Slice) -> list[ast.expr] | None:
+    bounds = [getattr(bound, "value", None) for bound in (part.lower, part.upper)]
+    if elements is None or not all(bound is None or isinstance(bound, int) for bound in bounds):
+        return None
+    return elements[slice(*bounds)]
 
 
 def rows_of(source: ast.expr, known: Known) -> Iterator[ast.expr] | None:

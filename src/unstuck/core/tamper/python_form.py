@@ -31,6 +31,10 @@ class Form:
         return " ".join(text for _, text in self.pieces)
 
     @property
+    def shape(self) -> str:
+        return " ".join("#" if text in self.literals else text for _, text in self.pieces)
+
+    @property
     def skeleton(self) -> str:
         return " ".join("_" if name else text for name, text in self.pieces)
 
@@ -66,6 +70,9 @@ def _write(node: ast.AST, to: Form, depth: int) -> None:
                 _write(part, to, depth)
                 to.pieces.append((False, ","))
             to.pieces.append((False, ")"))
+        case ast.Assert(test=test):  # its message may say what it likes
+            to.pieces.append((False, "assert"))
+            _write(test, to, depth)
         case ast.keyword(arg=arg, value=value):
             to.pieces += [(True, arg or "**"), (False, "=")]
             _write(value, to, depth)

@@ -12,7 +12,7 @@ _MATCHERS = {  # what each demands, and how much that says
     "toBe": ("eq", EXACT), "toEqual": ("eq", EXACT), "toStrictEqual": ("eq", EXACT), "toHaveLength": ("eq", EXACT),
     "equal": ("eq", EXACT), "equals": ("eq", EXACT), "eql": ("eq", EXACT), "eq": ("eq", EXACT), "toHaveProperty": ("eq", EXACT),
     "lengthOf": ("eq", EXACT), "toBeNull": ("eq", EXACT), "toBeUndefined": ("eq", EXACT), "toBeNaN": ("eq", EXACT),
-    "toMatchSnapshot": ("eq", EXACT), "toMatchInlineSnapshot": ("eq", EXACT), "toHaveBeenCalledWith": ("called", EXACT),
+    "toMatchSnapshot": ("snapshot", PARTIAL), "toMatchInlineSnapshot": ("eq", EXACT), "toHaveBeenCalledWith": ("called", EXACT),
     "toHaveBeenLastCalledWith": ("called", EXACT), "toHaveBeenNthCalledWith": ("called", EXACT),
     "toHaveBeenCalledTimes": ("called", EXACT), "toHaveBeenCalledOnce": ("called", PARTIAL), "toHaveBeenCalled": ("called", WEAK),
     "toBeCalledWith": ("called", EXACT), "toBeCalledTimes": ("called", EXACT), "toBeCalled": ("called", WEAK),

@@ -5,12 +5,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from unstuck.core.tamper.python_flow import AFTER_RETURN, EMPTY_LOOP, NEVER, UNCALLED
+from unstuck.core.tamper.script_aids import aids, bound_names, calls_at, flat, with_reason
 from unstuck.core.tamper.script_assertions import iterate
 from unstuck.core.tamper.script_flow import SOFT, idle_stretches, reasons
 from unstuck.core.tamper.script_form import Span, form, single_assignments
 from unstuck.core.tamper.script_patches import imports_in, patches_in
 from unstuck.core.tamper.script_tokens import Script, arguments, cut
-from unstuck.core.tamper.suite import DOUBTFUL, NOTHING, Assertion, Case, Suite
+from unstuck.core.tamper.suite import Case, Suite
 
 _TESTS = frozenset({"it", "test", "specify", "xit", "xtest", "fit", "ftest"})
 _GROUPS = frozenset({"describe", "context", "suite", "xdescribe", "fdescribe", "xcontext"})
@@ -50,6 +51,8 @@ def read_script(path: str, text: str) -> Suite:
         skip, conditional = _skip(script, head)
         focused = "only" in head.words or script.text(head.place) in {"fit", "fdescribe", "ftest"}
         if head.group:
+            if not skip and "each" in head.words and _rows(script, head, known)[2]:
+                skip, conditional = "no case is left to run", False
             outer = groups[-1] if groups else (0, "", "", False, False)
             groups.append((
                 script.end(head.opening), f"{outer[1]} > {head.name}".strip(" >"), outer[2] or skip,
@@ -64,13 +67,13 @@ def read_script(path: str, text: str) -> Suite:
             case, scope=outer[1], skip=skip or case.skip, literals=case.literals | setup,
             skip_is_conditional=conditional if skip else case.skip_is_conditional, focused=focused or outer[4],
         ))  # fmt: skip
-    aids = list(_aids(script, path, heads, known))
+    around_tests = list(aids(script, path, outside, known))
     return Suite(
         path=path,
-        cases=(*cases, *aids),
+        cases=(*cases, *around_tests),
         patches=tuple(patches_in(script, outside, everywhere=True)),
-        defined=frozenset(aid.name for aid in aids),
-        bound=frozenset(_bound(script)),
+        defined=frozenset(aid.name for aid in around_tests),
+        bound=frozenset(bound_names(script)),
         called=frozenset(
             token.text for at, token in enumerate(script.tokens) if token.kind == "id" and script.text(at + 1) == "("
         ),
@@ -78,6 +81,9 @@ def read_script(path: str, text: str) -> Suite:
             1
             for at, token in enumerate(script.tokens)
             if token.text in {"fn", "stub", "mock", "createMock", "fake"} and script.text(at + 1) == "("
+        ),
+        constants=tuple(
+            (name, frozenset(form(script, span, {}).literals)) for name, span in known.items() if name.isupper()
         ),
         imports=frozenset(imports_in(script)),
     )
@@ -110,6 +116,8 @@ def _heads(script: Script) -> Iterator[_Head]:
                 at = script.end(at) + 1 if script.text(at) == "(" else at + 1
             else:
                 break
+        if script.text(at) == ")" and script.text(at + 1) == "(":  # (slow ? describe : describe.skip)(...)
+            at += 1
         if script.text(at) == "(":
             yield _head(script, place, tuple(words), table, at)
 
@@ -121,21 +129,15 @@ def _head(script: Script, place: int, words: tuple[str, ...], table: int | None,
     group = script.text(place) in _GROUPS or "describe" in words
     body: Span | None = None
     for start, end in reversed(parts):
-        arrow = next((at for at in _flat(script, start, end) if script.text(at) == "=>"), None)
+        arrow = next((at for at in flat(script, start, end) if script.text(at) == "=>"), None)
         if arrow is not None:
             body = (arrow + 2, script.end(arrow + 1)) if script.text(arrow + 1) == "{" else (arrow + 1, end)
             break
         if "function" in {script.text(start), script.text(start + 1)}:
-            at = next((at for at in _flat(script, start, end) if script.text(at) == "{"), start)
+            at = next((at for at in flat(script, start, end) if script.text(at) == "{"), start)
             body = (at + 1, script.end(at))
             break
     return _Head(place, group, name, words, table, opening, body)
-
-
-def _flat(script: Script, start: int, end: int) -> Iterator[int]:
-    while start < end:
-        yield start
-        start = script.closes.get(start, start) + 1
 
 
 def _skip(script: Script, head: _Head) -> tuple[str, bool]:
@@ -179,7 +181,7 @@ def _case(script: Script, path: str, head: _Head, known: dict[str, Span], outer:
     body = head.body or (head.opening, head.opening)
     mine = {**known, **single_assignments(script, body)}
     why = reasons(idle_stretches(script, body), body)
-    found = [_with(one, why[place - body[0]]) for place, one in iterate(script, body, mine)]
+    found = [with_reason(one, why[place - body[0]]) for place, one in iterate(script, body, mine)]
     live = [at for at in range(*body) if not why[at - body[0]] or why[at - body[0]] in SOFT]
     whole = form(script, body, mine)
     skip, conditional = _skip_inside(script, live, {at for at in live if why[at - body[0]]})
@@ -195,8 +197,9 @@ def _case(script: Script, path: str, head: _Head, known: dict[str, Span], outer:
         line=script.tokens[head.place].line,
         assertions=tuple(found),
         body=whole.key,
+        shape=whole.shape,
         literals=frozenset(whole.literals).union(*(rows or ())),
-        calls=frozenset(_calls(script, live)),
+        calls=frozenset(calls_at(script, live)),
         rows=rows,
         open_rows=unseen,
         looped=any(script.text(at) in {"forEach", "for", "map"} for at in live),
@@ -210,13 +213,6 @@ def _case(script: Script, path: str, head: _Head, known: dict[str, Span], outer:
     )
 
 
-def _with(found: Assertion, idle: str) -> Assertion:
-    if not idle:
-        return found
-    rank = min(found.rank, DOUBTFUL) if idle in SOFT else NOTHING
-    return replace(found, rank=rank, idle=idle, key=f"({idle}) {found.key}")
-
-
 def _skip_inside(script: Script, live: list[int], doubtful: set[int]) -> tuple[str, bool]:
     for at in live:
         if (
@@ -228,14 +224,6 @@ def _skip_inside(script: Script, live: list[int], doubtful: set[int]) -> tuple[s
         if script.text(at) == "pending" and script.text(at + 1) == "(" and script.text(at - 1) != ".":
             return "pending()", at in doubtful
     return "", False
-
-
-def _calls(script: Script, live: list[int]) -> Iterator[str]:
-    for at in live:
-        if script.tokens[at].kind == "id" and script.text(at + 1) == "(":
-            yield script.text(at)
-            if script.text(at - 1) == "." and script.tokens[at - 2].kind == "id":
-                yield script.text(at - 2)
 
 
 def _rows(script: Script, head: _Head, known: dict[str, Span]) -> tuple[tuple[frozenset[str], ...] | None, bool, bool]:
@@ -296,44 +284,3 @@ def _setup_literals(script: Script, known: dict[str, Span]) -> frozenset[str]:
         if re.fullmatch(r"before(?:Each|All)?|setup", token.text) and script.text(at + 1) == "(":
             found |= form(script, (at + 1, script.end(at + 1)), known).literals
     return frozenset(found)
-
-
-def _aids(script: Script, path: str, heads: list[_Head], known: dict[str, Span]) -> Iterator[Case]:
-    outside = set(_outside(script, heads))
-    for at in sorted(outside):
-        name, start = "", at
-        if script.text(at) == "function" and script.tokens[min(at + 1, len(script.tokens) - 1)].kind == "id":
-            name, start = (
-                script.text(at + 1),
-                next((one for one in _flat(script, at, len(script.tokens)) if script.text(one) == "{"), at),
-            )
-        elif script.text(at) == "=>" and script.text(at + 1) == "{":
-            name, start = _arrow_name(script, at), at + 1
-        if not name or script.text(start) != "{":
-            continue
-        span = (start + 1, script.end(start))
-        mine = {**known, **single_assignments(script, span)}
-        whole = form(script, span, mine)
-        why = reasons(idle_stretches(script, span), span)
-        yield Case(
-            kind="aid", name=name, scope="", path=path, line=script.tokens[at].line, body=whole.key,
-            assertions=tuple(_with(one, why[place - span[0]]) for place, one in iterate(script, span, mine)),
-            literals=frozenset(whole.literals), calls=frozenset(_calls(script, list(range(*span)))),
-        )  # fmt: skip
-
-
-def _bound(script: Script) -> Iterator[str]:
-    """Name what is declared outside all brackets, other than by an import or a require."""
-    for at in _flat(script, 0, len(script.tokens)):
-        declared = script.text(at) in {"const", "let", "var"} and script.text(at + 2) == "="
-        if declared and script.text(at + 3) in {"require", "await"}:
-            continue
-        if declared or script.text(at) in {"function", "class"}:
-            yield script.text(at + 1)
-
-
-def _arrow_name(script: Script, arrow: int) -> str:
-    head = script.opens.get(arrow - 1, arrow - 1)
-    if script.text(head - 1) == "async":
-        head -= 1
-    return script.text(head - 2) if script.text(head - 1) == "=" else ""

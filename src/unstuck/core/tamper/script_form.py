@@ -35,6 +35,10 @@ class Form:
         return " ".join(text for _, text in self.pieces)
 
     @property
+    def shape(self) -> str:
+        return " ".join("#" if text in self.literals else text for _, text in self.pieces)
+
+    @property
     def skeleton(self) -> str:
         return " ".join("_" if name else text for name, text in self.pieces)
 

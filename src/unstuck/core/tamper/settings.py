@@ -246,8 +246,15 @@ def _others(key: str, old: Values, new: Values) -> Verdicts:
         yield "check-changed", f"{key} is a runner of the project's own."
 
 
+def _wide_ignores(key: str, old: Values, new: Values) -> Verdicts:
+    """Find in a new file, which may take the place of settings elsewhere, that everything is left out."""
+    wide = [one for one in _entries(new or ()) if re.fullmatch(r"\*+(?:/\*+)*|\.|ALL|src(?:/\*+)*/?|[A-Z]", one)]
+    if old is None and wide and IGNORES.search(key):
+        yield "gate-loosened", f"{key} leaves out {wide[0]}."
+
+
 _ALL = (_minimum, _maximum, _ignores, _choices, _collects, _switches, _lint_rule, _options, _others)
-_NEW_FILE = (_collects, _options, _others)
+_NEW_FILE = (_collects, _options, _others, _wide_ignores)
 
 
 def _ignore_file(change: Change) -> Iterator[Finding]:

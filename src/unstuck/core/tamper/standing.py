@@ -57,13 +57,14 @@ def judge_standing(
 def judge_mocks(old: Sequence[Suite], new: Sequence[Suite]) -> Iterator[Finding]:
     """Find tests that now replace what they test."""
     known = {(patch.target, patch.names) for suite in old for patch in _all_patches(suite)}
+    before = {suite.path: suite for suite in old}
+    fixtures = {case.name: case.patches for suite in new for case in suite.cases if case.kind == "aid" and case.patches}
     for suite in new:
-        yield from _defined_here(next((one for one in old if one.path == suite.path), None), suite)
+        yield from _defined_here(before.get(suite.path), suite)
+        shared = [patch for patch in suite.patches if patch.everywhere]
         for case in suite.cases:
-            mine = (
-                [*case.patches, *[patch for patch in suite.patches if patch.everywhere]] if case.kind == "test" else []
-            )
-            for patch in mine:
+            asked_for = [patch for name in sorted(case.requests) for patch in fixtures.get(name, ())]
+            for patch in (*case.patches, *shared, *asked_for) if case.kind == "test" else ():
                 if (patch.target, patch.names) not in known and _is_subject(patch, case, suite):
                     says = f"{case.name} replaces {patch.target}, which it tests."
                     yield found("subject-mocked", suite.path, patch.line, says, patch.target)
@@ -100,8 +101,48 @@ def _defined_here(old: Suite | None, new: Suite) -> Iterator[Finding]:
     about = {
         re.split(r"[.#]", name)[-1] for name in old.imports if stem and stem in re.sub(r"\.\w+#", "#", name).lower()
     }
-    for name in sorted((about & old.called) - new.called) if new.stand_ins > old.stand_ins else ():
+    fakes = [name for name in new.bound - old.bound if re.search(r"fake|stub|dummy|mock", name, re.IGNORECASE)]
+    for name in sorted((about & old.called) - new.called) if new.stand_ins > old.stand_ins or fakes else ():
         yield found("subject-mocked", new.path, 1, f"The tests no longer use {name}, but a stand-in.", name)
+
+
+def judge_constants(old: Sequence[Suite], new: Sequence[Suite]) -> Iterator[Finding]:
+    """Find expected values that stand under a name of their own and are others now."""
+    before = {(suite.path, name): values for suite in old for name, values in suite.constants}
+    for suite in new:
+        for name, values in suite.constants:
+            had = before.get((suite.path, name), frozenset())
+            if not had <= values and re.search(r"expect|want|golden|result|answer|output|correct", name, re.IGNORECASE):
+                lost = ", ".join(sorted(had - values))
+                yield found("expected-changed", suite.path, 1, f"{name} holds another value than before.", lost)
+
+
+def judge_subjects(
+    pairs: Sequence[tuple[Case, Case | None]], old: Sequence[Suite], new: Sequence[Suite], vanished: frozenset[str]
+) -> Iterator[Finding]:
+    """Find tests that no longer touch anything of the project."""
+    ours = {suite.path: frozenset(_own_names(suite)) for suite in old}
+    ours_now = {suite.path: frozenset(_own_names(suite)) for suite in new}
+    for case, became in pairs:
+        if became is None or case.kind != "test" or became.skip or became.hidden:
+            continue
+        subjects = case.calls & ours.get(case.path, frozenset())
+        now = became.calls & (subjects | ours_now.get(became.path, frozenset()))
+        unknown = became.requests - case.requests
+        if subjects and not now and not unknown and not subjects & vanished and became.assertions:
+            names = ", ".join(sorted(subjects))
+            says = f"{became.name} no longer calls {names}, which it tested."
+            yield found("subject-mocked", became.path, became.line, says, names)
+
+
+def _own_names(suite: Suite) -> Iterator[str]:
+    """Give the names that a test imports from its own project, as far as that can be told."""
+    for name in suite.imports:
+        if "#" in name:
+            if re.match(r"\.|@/|~|src/", name):
+                yield name.partition("#")[2]
+        elif name.partition(".")[0] not in OUTSIDE | {"pytest", "unittest", "hypothesis", "mock"}:
+            yield name.rpartition(".")[2]
 
 
 def _all_patches(suite: Suite) -> Iterator[Patch]:

@@ -53,8 +53,12 @@ class Case:
     assertions: tuple[Assertion, ...] = ()
     body: str = ""
     """The whole body without local names and formatting."""
+    shape: str = ""
+    """The body without its values: two tests of one shape differ in nothing else."""
     literals: frozenset[str] = frozenset()
     calls: frozenset[str] = frozenset()
+    swallows: bool = False
+    """A decorator that drops the failures of what it decorates."""
     requests: frozenset[str] = frozenset()
     """Fixtures and decorators that it names: they are run for it, but it does not call them."""
     rows: tuple[frozenset[str], ...] | None = None
@@ -86,5 +90,7 @@ class Suite:
     called: frozenset[str] = frozenset()
     stand_ins: int = 0
     """How many mocks and the like it makes."""
+    constants: tuple[tuple[str, frozenset[str]], ...] = ()
+    """Names with plain values, and those values."""
     imports: frozenset[str] = frozenset()
     parsed: bool = True
