@@ -20,6 +20,9 @@ _ARM = re.compile(
     rf"(?:if|case)\b\s*\(?(?P<test>.*?[!=]==?\s*{_LITERAL}.*?|\s*{_LITERAL}\s*:)\)?\s*\{{?\s*return\s+(?P<answer>{_LITERAL})\s*;?",
     re.DOTALL,
 )
+_HINT = re.compile(
+    r"\breturn\s+[-\d'\"\[({]|\bcase\b.*:|[=!]=.*:\s*return|\{.*:|^\s*[\"'(\d].*:\s*\S+,?\s*$|\breturn\b.*\bif\b|=>\s*[-\d'\"]"
+)
 _PIN = re.compile(rf"===?\s*(?P<literal>{_LITERAL})")
 _ONLY_ANSWER = re.compile(rf"^\s*return\s+(?P<answer>{_LITERAL})\s*;?\s*$")
 
@@ -39,13 +42,21 @@ def judge_answers(changes: Sequence[Change], asserted: Sequence[Assertion]) -> I
             yield from _script(change, by_name)
 
 
+def may_answer(change: Change) -> bool:
+    """Tell, without parsing, whether a change could put constants in place of answers."""
+    return change.new is not None and any(_HINT.search(line.text) for line in added_lines(change))
+
+
 def _python(change: Change, asserted: dict[str, list[frozenset[str]]]) -> Iterator[Finding]:
     new, old = parse(change.new or ""), parse(change.old or "")
     if new is None or old is None:
         return
+    touched = {line.number for line in added_lines(change)}
     before = {node.name: node for node in ast.walk(old) if isinstance(node, Function)}
     for node in ast.walk(new):
-        if not isinstance(node, Function) or (node.name in before and ast.dump(node) == ast.dump(before[node.name])):
+        if not isinstance(node, Function) or not any(
+            number in touched for number in range(node.lineno, (node.end_lineno or node.lineno) + 1)
+        ):
             continue
         was = before.get(node.name)
         known = asserted.get(node.name, [])

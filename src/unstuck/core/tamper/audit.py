@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from unstuck.core.tamper.answers import judge_answers
+from unstuck.core.tamper.answers import judge_answers, may_answer
 from unstuck.core.tamper.change import LONGEST, SYMLINK, Change, Finding, Role, added_lines, is_declared, language, role
 from unstuck.core.tamper.commands import judge_commands
 from unstuck.core.tamper.conserve import judge_losses
@@ -27,6 +27,7 @@ from unstuck.core.tamper.script_tokens import cut
 from unstuck.core.tamper.settings import judge_settings
 from unstuck.core.tamper.standing import judge_constants, judge_mocks, judge_standing, judge_subjects
 from unstuck.core.tamper.suite import Case, Suite
+from unstuck.core.tamper.trim import trim
 
 _CONSTANT = re.compile(
     r"^\s*(?:export\s+)?(?:const\s+|static\s+|final\s+)*([A-Z][A-Z0-9_]+)\s*(?::[^=]+)?=\s*(.+?);?\s*$", re.MULTILINE
@@ -34,9 +35,9 @@ _CONSTANT = re.compile(
 _NOTEWORTHY = re.compile(
     r"exit|quit|abort|pytest_|load_tests|__(?:eq|ne|contains|bool|[gl][et]|instancecheck)__|collect_ignore|[Aa]ssert\w*\s*=|AssertionError|def (?:assert|fail|run|debug)"
     r"|builtins|outcome|skip|PYTEST|UNITTEST|TEST|sys\.(?:modules|argv)|stack|_getframe|called_from_test|__vitest|__jest|retr|extend|asymmetricMatch|toPrimitive"
-    r"|expect\s*=|assert\s*=|\.\w+\s*=\s*\(|function (?:expect|assert)|JEST|VITEST|NODE_|MOCHA|typeof|jest|env\."
+    r"|return (?:True|False|true|false)\b|expect\s*=|assert\s*=|\.\w+\s*=\s*\(|function (?:expect|assert)|JEST|VITEST|NODE_|MOCHA|typeof|jest|env\."
 )
-"""A text without any of these holds nothing that is suspicious in itself, and is not parsed for it."""
+"""A change that adds none of these adds nothing that is suspicious in itself, and is not parsed for it."""
 _LITERAL = re.compile(r"\"(?:[^\"\\\n]|\\.)*+\"|'(?:[^'\\\n]|\\.)*+'|(?<![\w.])-?\d[\d_.]*")
 
 
@@ -74,8 +75,9 @@ def _weighed(finding: Finding, declared: Sequence[str]) -> Finding:
 def _tests(changes: Sequence[Change], checks: Sequence[str], context: Mapping[str, str]) -> Iterator[Finding]:
     watched = [change for change in changes if _holds_tests(change)]
     product = [change for change in changes if role(change.path) == "product"]
-    old_suites = [_read(change.path, change.old) for change in watched if change.old is not None]
-    new_suites = [_read(change.path, change.new) for change in watched if change.new is not None]
+    texts = [(change.path, *_trimmed(change)) for change in watched]
+    old_suites = [_read(path, old) for path, old, _ in texts if old is not None]
+    new_suites = [_read(path, new) for path, _, new in texts if new is not None]
     old_cases, new_cases = expand(old_suites), expand(new_suites)
     pairs = pair(old_cases, new_cases)
     used = {id(became) for _, became in pairs if became is not None}
@@ -89,9 +91,11 @@ def _tests(changes: Sequence[Change], checks: Sequence[str], context: Mapping[st
     yield from _shelved(pairs, fresh)
     names = (frozenset(case.name for case in cases) for cases in (old_cases, new_cases))
     yield from judge_records(changes, *names)
-    known = [_read(path, text) for path, text in context.items()]
-    asserted = [one for case in [*old_cases, *expand(known)] for one in case.assertions]
-    yield from judge_answers(product, asserted)
+    answering = [change for change in product if may_answer(change)]
+    if answering:
+        known = [_read(path, text) for path, text in context.items()]
+        known += [_read(change.path, change.old) for change in watched if change.old is not None]
+        yield from judge_answers(answering, [one for case in expand(known) for one in case.assertions])
 
 
 def _files(changes: Sequence[Change], checks: Sequence[str]) -> Iterator[Finding]:
@@ -110,6 +114,12 @@ def _files(changes: Sequence[Change], checks: Sequence[str]) -> Iterator[Finding
             and kind not in {"product", "other"}
         ):
             yield found("check-changed", change.path, 1, f"{change.path} became a link to something else.")
+
+
+def _trimmed(change: Change) -> tuple[str | None, str | None]:
+    if change.old is None or change.new is None:
+        return change.old, change.new
+    return trim(language(change.path), change.old, change.new)
 
 
 def _holds_tests(change: Change) -> bool:
@@ -173,6 +183,8 @@ def _shelved(pairs: Sequence[tuple[Case, Case | None]], fresh: Sequence[Case]) -
 
 def _notes(change: Change, kind: Role) -> Iterator[Finding]:
     """Find what is suspicious in itself and was not there before."""
+    if not any(_NOTEWORTHY.search(line.text) for line in added_lines(change)):
+        return
     seen = Counter((rule, text) for rule, _, text in _notes_of(change.path, change.old, kind))
     for rule, line, text in _notes_of(change.path, change.new, kind):
         if seen[rule, text] > 0:
@@ -182,7 +194,7 @@ def _notes(change: Change, kind: Role) -> Iterator[Finding]:
 
 
 def _notes_of(path: str, text: str | None, kind: Role) -> Iterator[tuple[str, int, str]]:
-    if not text or len(text) > LONGEST or not _NOTEWORTHY.search(text):
+    if not text or len(text) > LONGEST:
         return
     try:
         if language(path) == "python":
