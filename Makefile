@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 WORKERS ?= auto
 
-.PHONY: demo test lint types unit format bench clean
+.PHONY: demo test lint types unit format bench rules clean
 
 demo: $(READY)
 	$(BIN)/unstuck demo
@@ -27,6 +27,10 @@ format: $(READY)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+# The rules that a diagnosis loads are compiled from the TOML files of the catalogue.
+rules: $(READY)
+	$(BIN)/python -m unstuck.adapters.rule_files
+
 bench: $(READY)
 	$(BIN)/unstuck bench
 
@@ -34,6 +38,7 @@ bench: $(READY)
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV) || { echo "unstuck needs Python 3.11 with venv (Debian: apt install python3-venv)" >&2; exit 69; }
 	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev]"
+	$(BIN)/python -m compileall -q src/unstuck
 	touch $(READY)
 
 clean:

@@ -13,8 +13,10 @@ import click
 import pytest
 
 from unstuck.adapters.agents.scripted import PLAY
+from unstuck.adapters.policies import profiles
 from unstuck.config import Config
 from unstuck.core.event import Event
+from unstuck.core.policy_table import page
 from unstuck.surfaces.cli import COMMANDS, cli
 
 ROOT = Path(__file__).parents[1]
@@ -124,3 +126,8 @@ def test_every_event_and_every_step_of_a_script_is_documented() -> None:
     configuration = (ROOT / "docs" / "reference" / "configuration.md").read_text(encoding="utf-8")
     for step in PLAY:
         assert f"{{ {step} = " in configuration
+
+
+def test_the_page_of_policies_is_made_from_the_data() -> None:
+    """Make it anew with: python -c 'from unstuck.core.policy_table import page; …' as below."""
+    assert (ROOT / "docs" / "reference" / "policies.md").read_text(encoding="utf-8") == page(profiles().values())

@@ -4,13 +4,18 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from unstuck.api import open_run, read_plan, reopen_run
+    from unstuck.judge import diagnose
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "open_run", "read_plan", "reopen_run"]
+__all__ = ["__version__", "diagnose", "open_run", "read_plan", "reopen_run"]
 
 
 def __getattr__(name: str) -> Any:
     """Load the library on first use: importing the package does no work."""
+    if name == "diagnose":
+        from unstuck import judge  # noqa: PLC0415  # on first use, and without the rest
+
+        return judge.diagnose
     if name in __all__:
         from unstuck import api  # noqa: PLC0415  # on first use
 

@@ -1,7 +1,7 @@
 """The library's façade: read plans, look at runs, open them. Surfaces know this and nothing below it."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -13,14 +13,16 @@ from unstuck.adapters.first_config import FirstConfig
 from unstuck.adapters.first_config import write_config as write_first_config
 from unstuck.adapters.owner import Owner
 from unstuck.adapters.plans.plan_file import open_plan
+from unstuck.adapters.policies import profiles as all_profiles
 from unstuck.adapters.pruning import prune as prune_repository
 from unstuck.adapters.repository import find
-from unstuck.adapters.sqlite import SqliteJournal
+from unstuck.adapters.sqlite import SqliteJournal, open_to_write
 from unstuck.core.event import Entry, Options
 from unstuck.core.plan import Check, Plan, Problem, check
+from unstuck.core.policy import Policy
 from unstuck.core.report import Summary, summary
 from unstuck.core.state import RunState, fold
-from unstuck.errors import BadUsage, UnstuckError
+from unstuck.errors import BadUsage, Unavailable, UnstuckError
 from unstuck.run import Run, Watcher
 
 __all__ = ["Finding", "Run", "View", "Watcher", "examine", "look", "open_run", "read_plan", "reopen_run"]
@@ -38,7 +40,8 @@ class View:
 
     @property
     def summary(self) -> Summary:
-        return summary(self.state, time.time(), live=self.owner is not None)
+        live = self.owner is not None
+        return summary(self.state, time.time() if live else self.entries[-1].at, live=live)
 
 
 # --- plans and looking -------------------------------------------------------------------------------
@@ -51,6 +54,15 @@ def read_plan(path: Path, *, plan_format: str | None = None) -> Plan:
 
 def plan_problems(plan: Plan) -> tuple[Problem, ...]:
     return check(plan)
+
+
+def profiles(cwd: Path) -> dict[str, Policy]:
+    """Return the profiles that a run here could use: the catalog's, and the configuration's own."""
+    try:
+        own = read_config(find(cwd).root).profiles
+    except Unavailable:
+        own = {}
+    return all_profiles(own)
 
 
 def gates(cwd: Path) -> tuple[Check, ...]:
@@ -102,17 +114,25 @@ def open_run(
     agents: Sequence[str] = (),
     options: Options | None = None,
     parallel: int | None = None,
+    profile: str | None = None,
     cwd: Path | None = None,
     plan_format: str | None = None,
     watcher: Watcher | None = None,
+    open_journal: Callable[[Path], SqliteJournal] = open_to_write,
 ) -> Run:
     """Open a plan's run: its unfinished one with its stored options, or a new one."""
     repository = find(cwd or Path.cwd())
     config = read_config(repository.root)
     plan_file = open_plan(Path(plan), plan_format, root=repository.root)
     wanted = tuple(agents) or config.agent
-    chosen = replace(options or Options(agents=()), agents=wanted, parallel=parallel or config.parallel)
-    return Run(repository, config, plan_file, chosen, watcher or Watcher())
+    chosen = replace(
+        options or Options(agents=()),
+        agents=wanted,
+        parallel=parallel or config.parallel,
+        profile=profile or config.profile,
+    )
+    chosen = composed.resolved(chosen, config)
+    return Run(repository, config, plan_file, chosen, watcher or Watcher(), open_journal=open_journal)
 
 
 def reopen_run(run: str | None = None, *, cwd: Path | None = None, watcher: Watcher | None = None) -> Run:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from unstuck.core.plan import CheckKind
 
@@ -68,6 +68,10 @@ class Config:
     agents: Mapping[str, AgentConfig] = field(default_factory=dict)
     checks: Mapping[Literal["test", "lint", "types", "format", "build"], str] = field(default_factory=dict)
     """The repository's gates: they must hold after every task."""
+    profile: str = "adaptive"
+    """The profile to use, where the command line names none."""
+    profiles: Mapping[str, Any] = field(default_factory=dict)
+    """Profiles of your own, in the shape of the catalog's; `like` names one to begin with."""
     workspace: WorkspaceConfig = WorkspaceConfig()
     verify: VerifyConfig = VerifyConfig()
     limits: LimitsConfig = LimitsConfig()

@@ -6,28 +6,32 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from unstuck.adapters.agents.named import agent, no_agent
 from unstuck.adapters.clock import SystemClock
-from unstuck.adapters.desk import DiskDesk
+from unstuck.adapters.desk import DiskDesk, sweep
 from unstuck.adapters.execution_log import ExecutionLog
 from unstuck.adapters.git import Git
 from unstuck.adapters.merging import Homecoming
 from unstuck.adapters.owner import Owner
 from unstuck.adapters.placing import Placing
 from unstuck.adapters.plans.plan_file import TasksFile
+from unstuck.adapters.policies import profile
 from unstuck.adapters.process import LocalProcesses
 from unstuck.adapters.projections import Projections
 from unstuck.adapters.repository import Repository
+from unstuck.adapters.rule_files import catalog_guidance
 from unstuck.adapters.setting_aside import set_old_aside
 from unstuck.adapters.sqlite import SqliteJournal, open_to_write
+from unstuck.adapters.traps import traps
 from unstuck.adapters.watch import Watches
 from unstuck.adapters.workspace import GitWorkspace
 from unstuck.config import GATE_TIMEOUTS, Config
 from unstuck.core.event import Entry, Operated, Options, RunStarted, Verb
+from unstuck.core.experience import Experience, Record
 from unstuck.core.plan import Check, Plan, Task
-from unstuck.core.policy import LADDERS, Policy
+from unstuck.core.policy import Policy
 from unstuck.core.redact import redactor
 from unstuck.core.report import Summary, problems, summary
 from unstuck.core.state import RunState, fold
@@ -37,6 +41,7 @@ from unstuck.engine.resume import unfinished
 from unstuck.engine.stopping import Stopper
 from unstuck.engine.supervise import Situation, Supervisor
 from unstuck.errors import InvalidPlan, Owned
+from unstuck.judge import open_rulebook
 from unstuck.ports import Agent
 
 INSIDE = "UNSTUCK_RUN"
@@ -94,6 +99,8 @@ class Run:
             } or no_agent()
             run = run or f"{time.strftime('%Y%m%d')}-{secrets.token_hex(3)}"
             with _claimed(journal, run) as before:
+                if before is not None:
+                    sweep(self._repository.ours)
                 entries = tuple(journal.read(run))
                 situation = Situation(
                     entries=entries,
@@ -103,6 +110,7 @@ class Run:
                     branch=self._repository.branch,
                     options=self._options,
                     accept_plan_change=accept_plan_change,
+                    warnings=self._warnings(),
                     dead_owner=before.pid if before else None,
                 )
                 self._supervisor(journal, run, fold(entries), plan, agents).work(situation)
@@ -164,29 +172,27 @@ class Run:
             agents=agents,
             tasks={task.id: _timed(task, config.verify.timeout) for task in plan.tasks},
             config=config,
-            policy=Policy(
-                ladders=LADDERS,
-                max_attempts=options.max_attempts,
-                on_stuck=options.on_stuck,
-                land_unverified=config.verify.unverified == "land",
-            ),
+            policy=policy_of(options, config),
+            experience=experience_of(journal),
+            guidance=catalog_guidance(),
             gates=gates(config),
             layout=layout,
             desk=DiskDesk(),
             redactor=redact,
             stop=self.stopper,
             clock=SystemClock(),
+            judge=open_rulebook(self._repository.root),
             spare=options.parallel,
             seen=self._watcher.activity,
         )
-        projections = Projections(home=layout.home, plan=self._plan_file)
+        projections = Projections(home=layout.home, plan=self._plan_file, told=bench.record.note)
         return Supervisor(
             bench=bench, journal=journal, projections=projections, home=self._home(run, state), stopper=self.stopper
         )
 
     def _workspace(self, run: str) -> GitWorkspace:
         repository, config = self._repository, self._config
-        untracked = tuple(path for path in self._plan_paths if not self._tracked(path))
+        copy = (*config.workspace.copy, *self._untracked_plan())
         return GitWorkspace(
             repository=repository,
             run=run,
@@ -194,7 +200,7 @@ class Run:
             watching=Watches(Git(repository.root), run).begin,
             sign=config.git.sign,
             left_out=self._plan_paths,
-            place=Placing(root=repository.root, copy=(*config.workspace.copy, *untracked), link=config.workspace.link),
+            place=Placing(root=repository.root, copy=copy, link=config.workspace.link),
         )
 
     def _home(self, run: str, state: RunState) -> Homecoming:
@@ -227,6 +233,19 @@ class Run:
             if self._tracked(path) and clean("diff", "--quiet", "HEAD", "--", f":(literal){path}")
         )
 
+    def _untracked_plan(self) -> tuple[str, ...]:
+        """List what an agent should read and git does not carry: an untracked plan, with its spec folder."""
+        folder = str(PurePath(self._plan_name).parent)
+        if self._plan_file.companions and self._plan_paths and folder != ".":
+            return (folder,)
+        return tuple(path for path in self._plan_paths[:1] if not self._tracked(path))
+
+    def _warnings(self) -> tuple[str, ...]:
+        """Say what will not be placed in worktrees, because it would lead back into the user's checkout."""
+        root, workspace = self._repository.root, self._config.workspace
+        found = (*traps(root, workspace.copy), *traps(root, workspace.link, linked=True))
+        return tuple(f"{trap.message} {trap.suggestion}" for trap in found)
+
     def _tracked(self, path: str) -> bool:
         return bool(self._repository.git.names("ls-files", "-z", "--", f":(literal){path}"))
 
@@ -250,6 +269,35 @@ def _claimed(journal: SqliteJournal, run: str) -> Iterator[Owner | None]:
         yield before
     finally:
         journal.release()
+
+
+def resolved(options: Options, config: Config) -> Options:
+    """Write down what the profile says where the user said nothing; a profile that does not exist is refused here."""
+    policy = policy_of(options, config)
+    return replace(options, on_stuck=policy.on_stuck, max_attempts=policy.limits.attempts)
+
+
+def policy_of(options: Options, config: Config) -> Policy:
+    """Return the run's profile with what the user said about it."""
+    policy = profile(options.profile, config.profiles)
+    return replace(
+        policy,
+        on_stuck=options.on_stuck or policy.on_stuck,
+        limits=replace(policy.limits, attempts=options.max_attempts or policy.limits.attempts),
+        land_unverified=config.verify.unverified == "land",
+    )
+
+
+def experience_of(journal: SqliteJournal) -> Experience:
+    """Count how the attempts of all earlier runs in this repository ended, agent by agent."""
+    counts: dict[str, list[int]] = {}
+    for run in journal.runs():
+        for task in fold(journal.read(run)).tasks.values():
+            for attempt in task.attempts:
+                landed = attempt is task.attempts[-1] and task.status == "complete"
+                if landed or (attempt.failure is not None and attempt.failure.charged):
+                    counts.setdefault(attempt.agent, [0, 0])[0 if landed else 1] += 1
+    return Experience(agents={name: Record(landed=landed, failed=failed) for name, (landed, failed) in counts.items()})
 
 
 def gates(config: Config) -> tuple[Check, ...]:

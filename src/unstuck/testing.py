@@ -10,12 +10,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from unstuck.adapters.policies import profile
 from unstuck.config import Config
 from unstuck.core.attempt import Ended, Outcome
 from unstuck.core.claim import claim
 from unstuck.core.event import Entry, Event, Options, Request, RunStarted
+from unstuck.core.experience import Experience
 from unstuck.core.plan import Task
-from unstuck.core.policy import DEFAULT, Policy
+from unstuck.core.policy import Policy
 from unstuck.core.redact import redactor
 from unstuck.core.state import RunState, fold
 from unstuck.engine.bench import Bench, Layout
@@ -115,7 +117,7 @@ class World:
         tasks: Sequence[Task],
         *,
         journal: MemoryJournal | None = None,
-        policy: Policy = DEFAULT,
+        policy: Policy | None = None,
         parallel: int = 1,
     ) -> RunState:
         """Run the tasks, or go on after a cut: what the journal holds decides."""
@@ -135,7 +137,9 @@ class World:
             agents={self.name: self},
             tasks={task.id: task for task in tasks},
             config=Config(),
-            policy=policy,
+            policy=policy or profile("adaptive"),
+            experience=Experience(),
+            guidance={},
             gates=(),
             layout=Layout(Path("/nonexistent")),
             desk=Paper(),

@@ -1,79 +1,258 @@
+"""Decisions: seed 000's tree box by box, the ladders of all profiles, and an end to every story."""
+
+import random
+
 import pytest
 
-from unstuck.core.action import Accept, Action, Continue, Escalate, Halt, Retry, Rollback, Switch
-from unstuck.core.decide import History, decide
-from unstuck.core.failure import Failure, Kind
-from unstuck.core.policy import LADDERS, Policy
+from unstuck.adapters.policies import profile, profiles
+from unstuck.core.action import Accept, Action, Continue, Escalate, Halt, Retry, Rollback, Switch, Wait
+from unstuck.core.decide import FIRST_WAIT, LONGEST_WAIT, MARGIN_SECONDS, History, decide
+from unstuck.core.experience import ENOUGH, Experience, Record
+from unstuck.core.failure import KINDS, Failure, Kind
+from unstuck.core.policy import Policy, most_decisions, parse
 
-POLICY = Policy(ladders=LADDERS)
+ADAPTIVE, STANDARD, SINGLE = profile("adaptive"), profile("standard"), profile("single-retry")
+OF_TYPE = {
+    "BROKEN_BUILD": Kind.BUILD_BROKEN,
+    "VERIFICATION_FAILED": Kind.TEST_FAILED,
+    "CONTEXT_EXHAUSTED": Kind.CONTEXT_EXHAUSTED,
+    "UNKNOWN": Kind.UNKNOWN,
+}
 
 
-def failure(kind: Kind) -> Failure:
-    return Failure(kind=kind, summary="3 tests fail")
+def failure(kind: Kind, resets_at: float | None = None) -> Failure:
+    return Failure(kind=kind, summary="3 tests fail", resets_at=resets_at)
+
+
+@pytest.mark.parametrize(
+    ("word", "history", "expected"),
+    [
+        pytest.param("BROKEN_BUILD", History(executions=1), Rollback, id="broken-build-with-a-good-commit-rolls-back"),
+        pytest.param(
+            "BROKEN_BUILD", History(executions=1, green_base=False), Escalate, id="broken-build-without-one-escalates"
+        ),
+        pytest.param(
+            "BROKEN_BUILD",
+            History(executions=3, rollbacks=2, climbed=("BROKEN_BUILD[0]",) * 2),
+            Escalate,
+            id="a-third-rollback-escalates",
+        ),
+        pytest.param("VERIFICATION_FAILED", History(executions=1), Retry, id="verification-first"),
+        pytest.param("VERIFICATION_FAILED", History(executions=2), Retry, id="verification-second"),
+        pytest.param("VERIFICATION_FAILED", History(executions=3), Escalate, id="verification-third-asks"),
+        pytest.param("VERIFICATION_FAILED", History(executions=3, looping="again"), Escalate, id="circular-asks"),
+        pytest.param(
+            "VERIFICATION_FAILED", History(executions=1, looping="again"), Escalate, id="circular-overrides-the-action"
+        ),
+        pytest.param("CONTEXT_EXHAUSTED", History(executions=1), Continue, id="context-continues"),
+        pytest.param("UNKNOWN", History(executions=1), Retry, id="unknown-first"),
+        pytest.param("UNKNOWN", History(executions=2), Escalate, id="unknown-second-asks"),
+    ],
+)
+def test_seed_000s_tree_comes_out_exactly_under_standard(word: str, history: History, expected: type[Action]) -> None:
+    assert isinstance(decide(failure(OF_TYPE[word]), history, STANDARD).action, expected)
+
+
+def test_attempts_of_any_type_count_together_under_standard() -> None:
+    """One unknown failure, then two failed verifications: that is three attempts."""
+    history = History(executions=3, climbed=("UNKNOWN[0]", "VERIFICATION_FAILED[0]"))
+    assert isinstance(decide(failure(Kind.TEST_FAILED), history, STANDARD).action, Escalate)
+
+
+@pytest.mark.parametrize("kind", list(Kind))
+def test_single_retry_gives_exactly_one_retry_and_then_halts(kind: Kind) -> None:
+    first = decide(failure(kind), History(executions=1), SINGLE).action
+    second = decide(failure(kind), History(executions=2), SINGLE).action
+    final = KINDS[kind].phase_type in ("dependency_missing", "circular_dependency", "file_conflict", "plan_invalid")
+    assert isinstance(first, Halt if final else Retry)
+    assert isinstance(second, Halt)
+
+
+def test_max_retries_stops_after_five_attempts() -> None:
+    policy = profile("max-retries")
+    assert isinstance(decide(failure(Kind.TEST_FAILED), History(executions=4), policy).action, Retry)
+    assert isinstance(decide(failure(Kind.TEST_FAILED), History(executions=5), policy).action, Halt)
 
 
 @pytest.mark.parametrize(
     ("kind", "history", "expected"),
     [
-        pytest.param(Kind.CHECK_FAILED, History(attempts=1), Retry, id="first-red-retries"),
         pytest.param(
-            Kind.CHECK_FAILED,
-            History(attempts=2, climbed=("check_failed[0]",), agents=("a", "b"), tried=frozenset({"a"})),
-            Switch,
-            id="second-red-switches-where-there-is-another-agent",
-        ),
-        pytest.param(
-            Kind.CHECK_FAILED,
-            History(attempts=2, climbed=("check_failed[0]",)),
+            Kind.TEST_FAILED,
+            History(attempts=1, agent="a", agents=("a",), tries={"a": 1}),
             Retry,
-            id="second-red-retries-where-there-is-none",
+            id="one-agent-retries",
         ),
-        pytest.param(Kind.BUILD_BROKEN, History(attempts=1), Rollback, id="broken-build-rolls-back"),
+        pytest.param(
+            Kind.TEST_FAILED,
+            History(attempts=1, agent="a", agents=("a", "b"), tries={"a": 1}),
+            Switch,
+            id="two-agents-switch-at-once",
+        ),
+        pytest.param(Kind.TEST_FAILED, History(attempts=5), Escalate, id="the-limit-asks"),
+        pytest.param(Kind.NETWORK_ERROR, History(attempts=5), Wait, id="the-limit-is-not-for-the-network"),
         pytest.param(
             Kind.BUILD_BROKEN,
-            History(attempts=3, climbed=("build_broken[0]",) * 2),
-            Escalate,
-            id="third-broken-build-asks",
+            History(attempts=1, green_base=False),
+            Rollback,
+            id="adaptive-may-go-back-to-its-own-base",
         ),
-        pytest.param(Kind.INTERRUPTED, History(), Continue, id="an-interruption-continues"),
         pytest.param(Kind.UNVERIFIED, History(), Escalate, id="unverified-asks"),
-        pytest.param(Kind.CHECK_FAILED, History(attempts=5), Escalate, id="the-attempt-limit-asks"),
+        pytest.param(Kind.CONTEXT_EXHAUSTED, History(sessions=12), Escalate, id="sessions-are-bounded"),
+        pytest.param(Kind.INTERRUPTED, History(sessions=500), Continue, id="our-own-deaths-are-free"),
         pytest.param(
-            Kind.INTERRUPTED, History(attempts=5), Continue, id="the-attempt-limit-is-only-for-the-agent's-own-failures"
+            Kind.TEST_FAILED,
+            History(looping="again", agent="a", agents=("a", "b"), tries={"a": 3}),
+            Switch,
+            id="a-loop-goes-to-another-agent",
+        ),
+        pytest.param(
+            Kind.TEST_FAILED,
+            History(looping="again", agent="a", agents=("a",), tries={"a": 3}),
+            Escalate,
+            id="a-loop-without-one-asks",
         ),
     ],
 )
-def test_a_decision_follows_the_ladder(kind: Kind, history: History, expected: type[Action]) -> None:
-    assert isinstance(decide(failure(kind), history, POLICY).action, expected)
+def test_adaptive_looks_at_the_blame_and_at_who_is_there(kind: Kind, history: History, expected: type[Action]) -> None:
+    assert isinstance(decide(failure(kind), history, ADAPTIVE).action, expected)
 
 
 def test_no_failure_is_accepted() -> None:
-    assert decide(None, History(), POLICY).action == Accept()
-
-
-def test_on_stuck_halt_stops_the_whole_run() -> None:
-    policy = Policy(ladders=LADDERS, on_stuck="halt")
-    assert decide(failure(Kind.UNVERIFIED), History(), policy).action == Halt(question="3 tests fail")
+    assert decide(None, History(), ADAPTIVE).action == Accept()
 
 
 def test_unverified_work_lands_only_where_the_user_said_so() -> None:
-    policy = Policy(ladders=LADDERS, land_unverified=True)
+    policy = Policy(ladders=ADAPTIVE.ladders, land_unverified=True)
     assert isinstance(decide(failure(Kind.UNVERIFIED), History(), policy).action, Accept)
 
 
-@pytest.mark.parametrize("kind", list(Kind))
+def test_every_decision_says_why_and_on_which_rung_it_stands() -> None:
+    decision = decide(failure(Kind.TEST_FAILED), History(attempts=1), ADAPTIVE)
+    assert (decision.reason, decision.rung) == ("3 tests fail", "test_failed[1]")
+
+
+def test_a_stated_reset_is_waited_for_with_a_margin() -> None:
+    action = decide(failure(Kind.RATE_LIMITED, resets_at=5000.0), History(now=1000.0), ADAPTIVE).action
+    assert action == Wait(until=5000.0 + MARGIN_SECONDS)
+
+
+def test_without_a_reset_the_waits_double_up_to_a_quarter_of_an_hour() -> None:
+    waits = []
+    for taken in range(7):
+        history = History(now=0.0, climbed=("provider_overloaded[0]",) * taken)
+        action = decide(failure(Kind.PROVIDER_OVERLOADED), history, ADAPTIVE).action
+        assert isinstance(action, Wait)
+        waits.append(action.until)
+    assert waits == [min(FIRST_WAIT * 2**n, LONGEST_WAIT) for n in range(7)]
+
+
+def test_jitter_spreads_waits_and_never_shortens_them() -> None:
+    plain = decide(failure(Kind.NETWORK_ERROR), History(now=0.0), ADAPTIVE).action
+    spread = decide(failure(Kind.NETWORK_ERROR), History(now=0.0, jitter=0.9), ADAPTIVE).action
+    assert isinstance(plain, Wait)
+    assert isinstance(spread, Wait)
+    assert spread.until > plain.until
+
+
+def test_agents_take_turns_in_the_users_order_while_nothing_is_known() -> None:
+    agents, tries, current = ("a", "b", "c"), {"a": 1}, "a"
+    chosen = []
+    for _ in range(4):
+        action = decide(failure(Kind.TEST_FAILED), History(agent=current, agents=agents, tries=tries), ADAPTIVE).action
+        current = action.agent if isinstance(action, Switch) else current
+        tries = {**tries, current: tries.get(current, 0) + 1}
+        chosen.append(current)
+    assert chosen == ["b", "c", "a", "b"]
+
+
+def test_with_enough_evidence_the_better_agent_comes_first() -> None:
+    known = Experience(
+        agents={"a": Record(landed=5, failed=5), "b": Record(landed=1, failed=19), "c": Record(landed=15, failed=5)}
+    )
+    assert known.best(("a", "b", "c"), {"a": 1}) == "c"
+    few = Experience(agents={"c": Record(landed=ENOUGH - 1)})
+    assert few.best(("a", "b", "c"), {"a": 1}) == "b"
+
+
+def test_a_resting_agent_is_passed_over() -> None:
+    history = History(agent="a", agents=("a", "b", "c"), tries={"a": 1}, resting=frozenset({"b"}))
+    action = decide(failure(Kind.TEST_FAILED), history, ADAPTIVE).action
+    assert isinstance(action, Switch)
+    assert action.agent == "c"
+
+
+@pytest.mark.parametrize("name", profiles())
 @pytest.mark.parametrize("agents", [("a",), ("a", "b", "c")], ids=["one-agent", "three-agents"])
-def test_every_story_ends_with_a_person(kind: Kind, agents: tuple[str, ...]) -> None:
-    """However a task keeps failing, a person is asked after finitely many decisions."""
-    bound = sum(rung.times for rung in LADDERS[kind]) + 1
+def test_every_story_ends_with_a_person_however_it_goes_wrong(name: str, agents: tuple[str, ...]) -> None:
+    """Whatever kinds come in whatever order, a person is asked within the bound that the profile's tables give."""
+    policy, bound = profile(name), most_decisions(profile(name))
+    for seed in range(20):
+        chance = random.Random(seed)
+        kinds = list(Kind) if seed else [kind for kind in Kind if kind is not Kind.INTERRUPTED]
+        climbed: tuple[str, ...] = ()
+        attempts, executions, sessions, rollbacks = 0, 1, 1, 0
+        for _ in range(bound + 1):
+            kind = chance.choice(kinds)
+            attempts += KINDS[kind].charged
+            history = History(
+                attempts=attempts,
+                executions=executions,
+                sessions=sessions,
+                climbed=climbed,
+                rollbacks=rollbacks,
+                agent="a",
+                agents=agents,
+            )
+            decision = decide(failure(kind), history, policy)
+            if isinstance(decision.action, Escalate | Halt):
+                break
+            climbed += (decision.rung,)
+            again = isinstance(decision.action, Continue | Wait)
+            sessions, executions = (sessions + 1, executions) if again else (1, executions + 1)
+            rollbacks += isinstance(decision.action, Rollback)
+        else:
+            pytest.fail(f"{name} does not end within {bound} decisions")
+
+
+@pytest.mark.parametrize("name", profiles())
+@pytest.mark.parametrize("kind", list(Kind))
+def test_one_kind_alone_ends_soon(name: str, kind: Kind) -> None:
+    policy = profile(name)
+    _, ladder = policy.ladder_of(kind)
+    bound = 1 + sum(min(rung.times, rung.below or rung.times) for rung in ladder)
     climbed: tuple[str, ...] = ()
-    tried = {"a"}
-    for attempts in range(1, bound + 1):
-        history = History(attempts=attempts, climbed=climbed, agents=agents, tried=frozenset(tried))
-        decision = decide(failure(kind), history, POLICY)
-        if isinstance(decision.action, Escalate):
+    for number in range(1, bound + 1):
+        history = History(
+            attempts=number if KINDS[kind].charged else 0, executions=number, climbed=climbed, agents=("a",), agent="a"
+        )
+        decision = decide(failure(kind), history, policy)
+        if isinstance(decision.action, Escalate | Halt):
             return
-        if isinstance(decision.action, Switch):
-            tried.add(decision.action.agent)
         climbed += (decision.rung,)
-    pytest.fail(f"{kind} never asks a person")
+    pytest.fail(f"{kind} never asks a person under {name}")
+
+
+def test_a_profile_of_the_users_own_begins_as_another_one() -> None:
+    own = profiles(
+        {"mine": {"like": "adaptive", "on_stuck": "halt", "ladder": [{"of": ["test_failed"], "rungs": []}]}}
+    )["mine"]
+    assert isinstance(decide(failure(Kind.TEST_FAILED), History(attempts=1), own).action, Halt)
+    assert own.ladders["lint_failed"] == ADAPTIVE.ladders["lint_failed"]
+
+
+@pytest.mark.parametrize(
+    ("table", "says"),
+    [
+        pytest.param({"ladder": [{"of": ["nonsense"], "rungs": []}]}, "is not a kind", id="unknown-kind"),
+        pytest.param({"ladder": [{"of": ["*"], "rungs": ["dance"]}]}, "is not a rung", id="unknown-move"),
+        pytest.param({"ladder": [{"of": ["*"], "rungs": ["retry nohint"]}]}, "no hint", id="unknown-hint"),
+        pytest.param({"ladder": [{"of": ["unknown"], "rungs": []}]}, "has no ladder", id="a-kind-is-missing"),
+        pytest.param({"ladder": [{"of": ["unknown", "unknown"], "rungs": []}]}, "two ladders", id="twice"),
+        pytest.param({"wrong": 1}, "unknown key", id="unknown-key"),
+        pytest.param({"limits": {"wrong": 1}, "ladder": [{"of": ["*"], "rungs": []}]}, "limits", id="unknown-limit"),
+    ],
+)
+def test_a_profile_that_makes_no_sense_is_refused_with_the_reason(table: dict[str, object], says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        parse("mine", table, {})

@@ -27,6 +27,7 @@ from unstuck.core.event import (
     Verified,
 )
 from unstuck.core.failure import Failure, Kind
+from unstuck.core.history import history
 from unstuck.core.narrate import sentence
 from unstuck.core.plan import Task
 from unstuck.core.report import attempt_history, build_commits, phase, summary
@@ -140,7 +141,7 @@ def test_a_failed_attempt_is_charged_before_the_decision_on_it() -> None:
         Verified(task="1.1", verdict=VERDICT),
         Classified(task="1.1", failure=RED),
     )
-    assert state.tasks["1.1"].history(("a",)).attempts == 1
+    assert history(state, "1.1", ("a",), now=0.0).attempts == 1
 
 
 def test_an_interruption_charges_nothing() -> None:

@@ -1,13 +1,15 @@
 """The line on values alone: every story, and a power cut after every event of every story."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from unstuck.adapters.policies import profile
 from unstuck.core.attempt import Ended
 from unstuck.core.event import Decided, Request, RunEnded, SessionEnded
 from unstuck.core.plan import Check, Task
-from unstuck.core.policy import LADDERS, Policy
 from unstuck.core.state import RunState, fold
 from unstuck.testing import MemoryJournal, Part, World
 
@@ -85,7 +87,7 @@ def test_a_stuck_task_blocks_only_what_depends_on_it() -> None:
 
 def test_on_stuck_halt_starts_nothing_new() -> None:
     world = World({"1.1": [RED], "1.2": [GREEN]})
-    state = world.run([task("1.1"), task("1.2")], policy=Policy(ladders=LADDERS, on_stuck="halt"))
+    state = world.run([task("1.1"), task("1.2")], policy=replace(profile("adaptive"), on_stuck="halt"))
     assert [one.status for one in state.tasks.values()] == ["stuck", "pending"]
 
 
@@ -164,3 +166,22 @@ def test_an_interrupted_task_keeps_its_worktree_though_others_start_before_it() 
     state = world.run(tasks, journal=journal)
     assert [one.status for one in state.tasks.values()] == ["complete", "complete"]
     assert len(state.tasks["1.2"].attempts) == 1, "its work was still there to be verified"
+
+
+def test_a_reset_keeps_the_work_of_a_session_that_was_cut_short() -> None:
+    world, journal = World({"1.1": [Part(work="half")]}), MemoryJournal()
+
+    def cut(_count: int) -> None:
+        if isinstance(journal.entries[-1].event, SessionEnded):
+            raise PowerCut
+
+    journal.cut = cut
+    with pytest.raises(PowerCut):
+        world.run([task()], journal=journal)
+    journal.cut = lambda _count: None
+    journal.left.append(Request(id=1, verb="reset", task="1.1"))
+    world.script = {"1.1": [GREEN]}
+    state = world.run([task()], journal=journal)
+    assert state.tasks["1.1"].status == "complete"
+    assert "base half" in world.snapshots.values()
+    assert any("is kept at" in note for note in state.tasks["1.1"].notes)

@@ -3,7 +3,7 @@
 import difflib
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -14,6 +14,10 @@ from unstuck.config import AgentConfig, Config
 from unstuck.errors import BadUsage
 
 NAME = "unstuck.toml"
+LEAST = {"parallel": 1}
+"""What a number must be at least; 0 for all others."""
+KEY_ITSELF = "[key]"
+"""Pydantic's word for a key of a mapping that is wrong itself."""
 
 
 def read_config(root: Path) -> Config:
@@ -22,11 +26,14 @@ def read_config(root: Path) -> Config:
     for keys in _unknown(content, Config):
         raise _refused(path, keys, _nearest(keys))
     try:
-        return TypeAdapter(Config).validate_python(content)
+        config = TypeAdapter(Config).validate_python(content)
     except ValidationError as error:
         first = error.errors()[0]
-        keys = tuple(str(part) for part in first["loc"])
+        keys = tuple(str(part) for part in first["loc"] if part != KEY_ITSELF)
         raise _refused(path, keys, first["msg"]) from error
+    for keys in _too_small(config):
+        raise _refused(path, keys, f"must be at least {LEAST.get(keys[-1], 0)}")
+    return config
 
 
 def _content(root: Path) -> tuple[Path, dict[str, Any]]:
@@ -61,6 +68,15 @@ def _unknown(content: dict[str, Any], shape: Any) -> list[tuple[str, ...]]:
             entries = [(name, entry) for name, entry in value.items() if isinstance(entry, dict)]
             found += [(key, name, *rest) for name, entry in entries for rest in _unknown(entry, AgentConfig)]
     return found
+
+
+def _too_small(value: Any) -> Iterator[tuple[str, ...]]:
+    for field in fields(value):
+        part = getattr(value, field.name)
+        if is_dataclass(part):
+            yield from ((field.name, *rest) for rest in _too_small(part))
+        elif isinstance(part, int | float) and not part >= LEAST.get(field.name, 0):
+            yield (field.name,)
 
 
 def _nearest(keys: tuple[str, ...]) -> str:

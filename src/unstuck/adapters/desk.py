@@ -42,6 +42,13 @@ def put(path: Path, text: str) -> None:
         raise _cannot_write(path, error) from error
 
 
+def sweep(home: Path) -> None:
+    """Remove what supervisors that died while they put a file left half written; for whoever holds the claim."""
+    for folder in (home, *(home / name for name in ("phases", "reports", "briefs", "worktrees"))):
+        for part in folder.glob(".*.part"):
+            part.unlink(missing_ok=True)
+
+
 def _cannot_write(path: Path, error: OSError) -> CannotWrite:
     return CannotWrite(
         f"{path} cannot be written: {error.strerror}.",

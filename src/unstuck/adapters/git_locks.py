@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from unstuck.adapters.git import QUIET_CONFIG
 from unstuck.errors import GitFailed
 
 PROC = Path("/proc")
@@ -19,10 +20,13 @@ STALE_AFTER_UNSEEN = 60.0
 """The same where no process can be looked at."""
 
 
-def await_quiet(folder: Path, patience: float = PATIENCE) -> None:
-    """Return when no git command works inside the folder any more; nobody may start one there but the caller."""
+def await_quiet(folder: Path, patience: float = PATIENCE, *, ours: bool = False) -> None:
+    """Return when no git command works inside the folder any more; nobody may start one there but the caller.
+
+    With `ours`, only commands that a supervisor started count, and other people may work there.
+    """
     deadline = time.monotonic() + patience
-    while pids := git_processes(folder):
+    while pids := [pid for pid in git_processes(folder) if not ours or _has_our_settings(pid)]:
         if time.monotonic() > deadline:
             raise GitFailed(
                 f"git still runs in {folder} (process {', '.join(map(str, pids))}).",
@@ -73,6 +77,14 @@ def _runs_git(pid: int) -> bool:
         return (PROC / str(pid) / "comm").read_bytes().startswith(b"git")
     except OSError:
         return False
+
+
+def _has_our_settings(pid: int) -> bool:
+    try:
+        arguments = (PROC / str(pid) / "cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return False
+    return all(setting.encode() in arguments for setting in QUIET_CONFIG)
 
 
 def _works_inside(pid: int, top: bytes) -> bool:

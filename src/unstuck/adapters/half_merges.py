@@ -37,6 +37,7 @@ def undo(git: Git, repository: Repository) -> None:
         head, target = str(noted["head"]), str(noted["target"])
     except (OSError, ValueError, KeyError, TypeError):
         return
+    git_locks.await_quiet(repository.root, ours=True)  # the merge may have outlived its supervisor
     git_dir, branch = repository.git_dir, repository.common_dir / f"{repository.branch}.lock"
     for lock in (git_dir / "index.lock", git_dir / "HEAD.lock", git_dir / "ORIG_HEAD.lock", branch):
         with contextlib.suppress(FileNotFoundError):

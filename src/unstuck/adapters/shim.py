@@ -12,11 +12,15 @@ import ctypes
 import errno
 import os
 import select
-import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import signal
+    from collections.abc import Callable, Iterator
+else:  # the shim starts with every command: what `signal` adds to this takes as long to load as all the rest
+    import _signal as signal
 
 PR_SET_CHILD_SUBREAPER = 36
 GIVE_UP = 10.0
@@ -124,7 +128,7 @@ class _Family:
             _send(os.kill, pid, signal.SIGTERM)
             _send(os.kill, pid, signal.SIGCONT)
 
-    def _signal_groups(self, number: signal.Signals) -> set[int]:
+    def _signal_groups(self, number: int) -> set[int]:
         """Signal whole groups, since a group cannot fork its way out of a signal; return the groups."""
         groups: set[int] = set()
         if not self._subreaper:
@@ -135,7 +139,7 @@ class _Family:
                 _send(os.killpg, group, number)
         return groups
 
-    def _members(self) -> Iterator[tuple[int, int]]:
+    def _members(self) -> "Iterator[tuple[int, int]]":
         """List the living descendants and their groups as they are found, so that a signal follows at once."""
         if not self._subreaper:
             return
@@ -185,7 +189,7 @@ def _read_job(control: int) -> list[bytes] | None:
     return job.split(b"\0") if job else None
 
 
-def _exactly(read: Callable[[int], bytes | None], size: int) -> bytes:
+def _exactly(read: "Callable[[int], bytes | None]", size: int) -> bytes:
     pieces: list[bytes] = []
     while size and (piece := read(size)):
         pieces.append(piece)
@@ -232,9 +236,11 @@ def _become(job: list[bytes], told: int) -> None:
         os._exit(127)
 
 
-def _send(kill: Callable[[int, int], None], target: int, number: signal.Signals) -> None:
-    with suppress(OSError):  # gone already, or not ours to end; the loop in `end` sees which
+def _send(kill: "Callable[[int, int], None]", target: int, number: int) -> None:
+    try:
         kill(target, number)
+    except OSError:
+        pass  # gone already, or not ours to end; the loop in `end` sees which
 
 
 def _how(status: int | None) -> str:
@@ -245,8 +251,10 @@ def _how(status: int | None) -> str:
 
 
 def _tell(report: int, line: str) -> None:
-    with suppress(OSError):  # the supervisor is gone; there is nobody to tell
+    try:
         os.write(report, line.encode() + b"\n")
+    except OSError:
+        pass  # the supervisor is gone; there is nobody to tell
 
 
 if __name__ == "__main__":

@@ -29,6 +29,11 @@ PRAGMA user_version = 1;
 VERSION = 1
 BUSY_SECONDS = 10.0
 
+COVERED = frozenset({"attempt_started", "verified", "classified"})
+"""Facts that are not forced to the disk by themselves, because the next fact follows before any effect that cannot be
+repeated, and forcing that one covers them. A killed process loses none of them; a power cut in between, which takes
+them, leaves a task one stage earlier."""
+
 
 def open_to_write(path: Path) -> "SqliteJournal":
     """Open the journal for a run. A damaged one is set aside and named; the caller is told, never surprised by a new one."""
@@ -114,7 +119,7 @@ class SqliteJournal:
     def append(self, event: Event) -> Entry:
         """Record a fact durably. Refused, with nothing written, when the claim is no longer ours."""
         at, body = time.time(), encode(event)
-        with self._guarded(), self._writing():
+        with self._guarded(), self._writing(sync=event.type not in COVERED):
             done = self._connection.execute(
                 "INSERT INTO events (run, at, body) SELECT ?, ?, ? WHERE EXISTS (SELECT 1 FROM claim WHERE token = ?)",
                 (self._run, at, body, self._token),
@@ -149,6 +154,8 @@ class SqliteJournal:
     # --- below --------------------------------------------------------------------------------------
 
     def _open(self) -> sqlite3.Connection:
+        if _emptied(self.path):
+            raise self._translated(sqlite3.DatabaseError("it is empty, though files were made from it"))
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             connection = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
@@ -179,7 +186,8 @@ class SqliteJournal:
                 raise self._translated(error) from error
 
     @contextmanager
-    def _writing(self) -> Iterator[None]:
+    def _writing(self, *, sync: bool = True) -> Iterator[None]:
+        self._connection.execute(f"PRAGMA synchronous = {'FULL' if sync else 'NORMAL'}")
         self._connection.execute("BEGIN IMMEDIATE")
         try:
             yield
@@ -201,6 +209,11 @@ class SqliteJournal:
         return OwnershipLost(
             f"Another supervisor took run {self._run} over; this one stops.", hint="See `unstuck status`."
         )
+
+
+def _emptied(path: Path) -> bool:
+    """Whether all events are gone: SQLite would take an empty file for a new journal."""
+    return path.exists() and path.stat().st_size == 0 and path.with_name("config.json").exists()
 
 
 def _version(connection: sqlite3.Connection, path: Path) -> int:

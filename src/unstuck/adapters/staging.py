@@ -60,6 +60,8 @@ def write(worktree: Worktree, base: str, left_out: Sequence[str]) -> Tree:
     notes = [*prepared.notes]
     notes += [f"{shown(name)} is a git repository of its own and was left out." for name in staged.nested]
     notes += [f"{shown(name)} could not be read and was left out." for name in staged.unread]
+    if (worktree.path / OURS).exists() and not worktree.git("ls-tree", base, OURS):
+        notes.append(f"The agent wrote into {OURS}/; that was left out.")
     drop: list[Change] = []
     for change in staged.changes:
         if change.path in staged.nested or _is_within(change.path, (*prepared.placed, OURS)):

@@ -63,7 +63,7 @@ class GitWorkspace:
         return self._worktree(slot).path
 
     def present(self, slot: int) -> bool:
-        return (self.path(slot) / ".git").exists()
+        return self.path(slot).is_dir()  # with or without the `.git` that an agent may have removed
 
     def prepare(self, slot: int, base: str, tree: str | None = None) -> Path:
         worktree = self._worktree(slot)
@@ -74,8 +74,17 @@ class GitWorkspace:
         return staging.write(self._worktree(slot), base, self.left_out)
 
     def snapshot(self, slot: int, name: str) -> Snapshot | None:
-        snapshot = snapshots.take(self._worktree(slot), self._snapshot_ref(name), self.identity.env())
-        return None if snapshot is None else self.keep(name, snapshot.commit)
+        ref = self._snapshot_ref(name)
+        snapshot = snapshots.take(self._worktree(slot), ref, self.identity.env())
+        if snapshot is None:
+            return None
+        try:
+            return self.keep(name, snapshot.commit)
+        except GitFailed:
+            # A git command that outlived its supervisor may have kept the same work a moment ago.
+            if (kept := self._resolve(ref)) is None:
+                raise
+            return Snapshot(ref=ref, commit=kept)
 
     def keep(self, name: str, commit: str) -> Snapshot:
         ref = self._snapshot_ref(name)

@@ -126,6 +126,11 @@ class Worktree:
     def _note(self) -> Path:
         return self.path.with_name(f"w{self.slot}.json")
 
+    @property
+    def _ready(self) -> Path:
+        """The engine's stamp: the set-up commands are done in this folder."""
+        return self.path.with_name(f"w{self.slot}.ready")
+
     def _reset_or_remake(self, base: str, placed: tuple[str, ...]) -> bool:
         """Reset the worktree, or make it anew if that cannot be done; return whether it is a new one."""
         if self._healthy():
@@ -214,6 +219,7 @@ class Worktree:
             )
 
     def _remove_folder(self) -> None:
+        self._ready.unlink(missing_ok=True)  # first: what was set up goes with the folder
         for record in (*self._records(), *self._half_made()):
             _remove(record)
         _remove(self.path)

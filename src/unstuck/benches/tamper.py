@@ -2,9 +2,10 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from unstuck.benches.report import Report, Target
 from unstuck.benches.tamper_honest import honest_ways
 from unstuck.benches.tamper_moves import Way
 from unstuck.benches.tamper_projects import Project, projects
@@ -12,8 +13,8 @@ from unstuck.benches.tamper_python import python_ways
 from unstuck.benches.tamper_script import script_ways
 from unstuck.core.tamper import Change, Finding, audit
 
-CAUGHT, FALSE_ALARMS = 0.95, 0.02
-"""At least so many tampering diffs are caught, at most so many honest ones are not let pass."""
+MISSED, FALSE_ALARMS = 5.0, 2.0
+"""At most so many per cent of the tampering diffs are missed, and of the honest ones not let pass."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,22 +54,30 @@ def diffs() -> Iterator[Diff]:
         yield from _composed(project, tampering, honest)
 
 
-def run(as_json: bool, every: int = 1) -> int:  # noqa: FBT001 - the command table calls it so
-    """Run every so many diffs of the suite and print what came of it; 1 when a target is missed."""
+def measure(*, every: int = 1, say: Callable[[str], None] = print) -> Report:
+    """Judge every so many diffs of the suite."""
     suite = list(diffs())[::every]
+    say(f"Judging {len(suite)} diffs ...")
     results = [(diff, diff.findings()) for diff in suite]
     tampering = [(diff, found) for diff, found in results if not diff.honest]
     honest = [(diff, found) for diff, found in results if diff.honest]
     missed = [diff for diff, found in tampering if not found]
     alarms = [(diff, found) for diff, found in honest if found]
-    rate = 1 - len(missed) / len(tampering)
-    false = len(alarms) / len(honest)
-    met = rate >= CAUGHT and false <= FALSE_ALARMS
-    if as_json:
-        print(json.dumps(_figures(tampering, honest, missed, alarms), indent=2))  # noqa: T201 - this is the command's output
-    else:
-        print("\n".join(_lines(tampering, honest, missed, alarms)))  # noqa: T201 - as above
-    return 0 if met else 1
+    return Report(
+        figures=_figures(tampering, honest, missed, alarms),
+        lines=tuple(_lines(tampering, honest, missed, alarms)),
+        targets=(
+            Target(name="missed tampering, %", value=100 * len(missed) / len(tampering), at_most=MISSED),
+            Target(name="false alarms, %", value=100 * len(alarms) / len(honest), at_most=FALSE_ALARMS),
+        ),
+    )
+
+
+def run(as_json: bool) -> int:  # noqa: FBT001 - asked for so
+    """Run the whole suite and print what came of it; 1 when a target is missed."""
+    report = measure(say=lambda _: None)
+    print(json.dumps(report.figures, indent=2) if as_json else "\n".join(report.lines))  # noqa: T201 - the output
+    return 0 if report.met else 1
 
 
 Results = list[tuple[Diff, tuple[Finding, ...]]]
@@ -91,8 +100,8 @@ def _figures(tampering: Results, honest: Results, missed: list[Diff], alarms: Re
 
 
 def _lines(tampering: Results, honest: Results, missed: list[Diff], alarms: Results) -> Iterator[str]:
-    yield f"tampering diffs  {len(tampering):5}   caught        {len(tampering) - len(missed):5}   {1 - len(missed) / len(tampering):7.2%}  (at least {CAUGHT:.0%})"
-    yield f"honest diffs     {len(honest):5}   false alarms  {len(alarms):5}   {len(alarms) / len(honest):7.2%}  (at most {FALSE_ALARMS:.0%})"
+    yield f"tampering diffs  {len(tampering):5}   caught        {len(tampering) - len(missed):5}   {1 - len(missed) / len(tampering):7.2%}  (at least {100 - MISSED:g}%)"
+    yield f"honest diffs     {len(honest):5}   false alarms  {len(alarms):5}   {len(alarms) / len(honest):7.2%}  (at most {FALSE_ALARMS:g}%)"
     yield ""
     for name, total, hits in _by_category([*tampering, *honest]):
         yield f"  {name:28} {hits:5} of {total:5} flagged"

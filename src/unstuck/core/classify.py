@@ -1,14 +1,18 @@
-"""Say what went wrong, from evidence alone. Pure: same evidence, same failure.
+"""Say what stands in the way of landing, from evidence alone. Pure: same evidence, same failure.
 
 What counts is what the checks say about the tree, never how the session ended or what the agent claims:
 a green tree from a crashed session can land, a red one from a proud session cannot.
 """
 
+import re
 from collections.abc import Mapping
 
-from unstuck.core.attempt import CheckResult, Ending, Outcome, Verdict
+from unstuck.core.attempt import CheckResult, Ended, Ending, Outcome, Verdict
+from unstuck.core.diagnosis import Diagnosis
+from unstuck.core.evidence import Evidence
 from unstuck.core.failure import KINDS, Failure, Kind
 from unstuck.core.plan import CheckKind
+from unstuck.core.signature import signature
 from unstuck.core.text import one_line
 
 DETAIL_CHARS = 4000
@@ -32,10 +36,46 @@ BY_CHECK: Mapping[CheckKind, Kind] = {
     "format": Kind.FORMAT_FAILED,
     "build": Kind.BUILD_BROKEN,
 }
+LIMITS: tuple[Ending, ...] = ("first_output", "silence", "wall_clock")
+
+OF_PROVIDERS = frozenset({
+    Kind.RATE_LIMITED, Kind.QUOTA_EXHAUSTED, Kind.PROVIDER_OVERLOADED, Kind.AUTH_FAILED, Kind.BILLING,
+    Kind.CONTEXT_EXHAUSTED,
+})  # fmt: skip
+"""What an agent's output may say about its own end; the rest of it is about its work, which the checks judge."""
+OF_CHECKS = frozenset({
+    Kind.CHECK_FAILED, Kind.TEST_FAILED, Kind.TEST_TIMEOUT, Kind.LINT_FAILED, Kind.TYPES_FAILED, Kind.FORMAT_FAILED,
+    Kind.BUILD_BROKEN, Kind.SYNTAX_ERROR, Kind.MODULE_MISSING, Kind.IMPORT_CYCLE, Kind.DEPENDENCY_MISSING,
+    Kind.DEPENDENCY_CONFLICT, Kind.PACKAGE_NOT_FOUND, Kind.COMMAND_NOT_FOUND, Kind.PERMISSION_DENIED,
+    Kind.ENVIRONMENT_MISSING, Kind.DISK_FULL, Kind.OUT_OF_MEMORY, Kind.PORT_IN_USE, Kind.RESOURCE_BUSY,
+    Kind.NETWORK_ERROR,
+})  # fmt: skip
+"""What a red check's output may make of it. Other words in it are the project's own."""
 
 
-def classify(outcome: Outcome, verdict: Verdict) -> Failure | None:
-    """Return what stands in the way of landing this tree, or None."""
+AT_HOME = re.compile(r"(?i)\blocalhost\b|\b127\.\d+\.\d+\.\d+|\b0\.0\.0\.0\b|\[?::1\]?|\brefused\b|ECONNREFUSED")
+
+
+def evidence(outcome: Outcome, verdict: Verdict) -> Evidence | None:
+    """Return what is worth a closer look before `classify`, if anything: the agent's end, or the first red check."""
+    ended = outcome.ended
+    if verdict.status == "pass" or ended.ending in ("not_started", "supervisor_died", "stopped"):
+        return None
+    if not ended.ok:
+        return Evidence(stdout=ended.tail, exit_code=ended.exit_code or 1)
+    result = _red(verdict)
+    if result is None or result.ended.ending in LIMITS:
+        return None
+    return Evidence(
+        stdout=result.ended.tail,
+        exit_code=result.ended.exit_code,
+        command=result.command,
+        check=None if result.kind == "verify" else result.kind,
+    )
+
+
+def classify(outcome: Outcome, verdict: Verdict, found: Diagnosis | None = None) -> Failure | None:
+    """Return what stands in the way of landing this tree, or None. `found`: what a closer look at the evidence gave."""
     ended = outcome.ended
     by_itself = ended.ok and outcome.claim == "done"
     if verdict.status == "pass":
@@ -43,6 +83,8 @@ def classify(outcome: Outcome, verdict: Verdict) -> Failure | None:
             return None
         kind = BY_ENDING.get(ended.ending, Kind.NO_CLAIM)
         return _failure(kind if kind is Kind.INTERRUPTED else Kind.NO_CLAIM, ended.tail)
+    if found is not None and not ended.ok and found.kind in OF_PROVIDERS:
+        return _failure(found.kind, ended.tail, because=found.message, found=found)
     if ended.ending in BY_ENDING:
         return _failure(BY_ENDING[ended.ending], ended.tail)
     if verdict.status == "inconclusive":
@@ -51,7 +93,9 @@ def classify(outcome: Outcome, verdict: Verdict) -> Failure | None:
         return _failure(Kind.AGENT_CRASHED, ended.tail, because=f"it ended with exit code {ended.exit_code}")
     if outcome.claim == "failed":
         return _failure(Kind.AGENT_FAILED, ended.tail)
-    return red(next(result for result in verdict.results if result.status == "fail"))
+    result = _red(verdict)
+    assert result is not None
+    return red(result, found)
 
 
 def conflict(files: tuple[str, ...]) -> Failure:
@@ -59,15 +103,38 @@ def conflict(files: tuple[str, ...]) -> Failure:
     return _failure(Kind.MERGE_CONFLICT, "\n".join(files), because=", ".join(files[:3]))
 
 
-def red(result: CheckResult) -> Failure:
+def set_up_failed(command: str, ended: Ended) -> Failure:
+    """Say that a fresh worktree could not be set up."""
+    return _failure(Kind.SETUP_FAILED, ended.tail, because=f"`{command}`")
+
+
+def red(result: CheckResult, found: Diagnosis | None = None) -> Failure:
     """Say which check fails, and how."""
-    limit = result.ended.ending in ("first_output", "silence", "wall_clock")
-    kind = Kind.CHECK_TIMEOUT if limit else BY_CHECK[result.kind]
-    how = "" if limit else f" (exit code {result.ended.exit_code})"
-    return _failure(kind, result.ended.tail, because=f"`{one_line(result.command, COMMAND_CHARS)}`{how}")
+    if result.ended.ending in LIMITS:
+        return _failure(Kind.CHECK_TIMEOUT, result.ended.tail, because=f"`{one_line(result.command, COMMAND_CHARS)}`")
+    kind = (
+        found.kind if found is not None and found.kind in OF_CHECKS and not _at_home(found) else BY_CHECK[result.kind]
+    )
+    how = f"`{one_line(result.command, COMMAND_CHARS)}` (exit code {result.ended.exit_code})"
+    return _failure(kind, result.ended.tail, because=how, found=found)
 
 
-def _failure(kind: Kind, detail: str, *, because: str = "") -> Failure:
+def _at_home(found: Diagnosis) -> bool:
+    """Whether it was this machine that did not answer: a server that the work should have started, not the network."""
+    return found.kind is Kind.NETWORK_ERROR and AT_HOME.search(found.message) is not None
+
+
+def _red(verdict: Verdict) -> CheckResult | None:
+    return next((result for result in verdict.results if result.status == "fail"), None)
+
+
+def _failure(kind: Kind, detail: str, *, because: str = "", found: Diagnosis | None = None) -> Failure:
     means = KINDS[kind].means
     summary = f"{means}: {because}" if because else means
-    return Failure(kind=kind, summary=summary[0].upper() + summary[1:], detail=detail[-DETAIL_CHARS:])
+    return Failure(
+        kind=kind,
+        summary=summary[0].upper() + summary[1:],
+        detail=detail[-DETAIL_CHARS:],
+        signature=signature(detail, kind, found.tests if found else ()) if detail else "",
+        tests=found.tests if found else (),
+    )

@@ -1,68 +1,130 @@
-"""Choose the next action. Pure: same failure and history, same decision."""
+"""Choose the next action. Pure: same failure, history, policy and experience, same decision."""
 
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
-from unstuck.core.action import Accept, Action, Continue, Decision, Escalate, Halt, Retry, Rollback, Switch
-from unstuck.core.failure import Failure, Kind
+from unstuck.core.action import Accept, Action, Continue, Decision, Escalate, Halt, Retry, Rollback, Switch, Wait
+from unstuck.core.experience import Experience
+from unstuck.core.failure import KINDS, Failure, Kind
 from unstuck.core.policy import Policy, Rung
 
 LAND_ANYWAY = 'not verified: the configuration says `unverified = "land"`'
+MARGIN_SECONDS = 30.0
+"""Waited beyond a stated reset, since clocks differ."""
+FIRST_WAIT, LONGEST_WAIT = 30.0, 900.0
+"""Without a stated reset: 30 seconds, doubling up to 15 minutes."""
+NO_EXPERIENCE = Experience()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class History:
-    """What a decision may know about the task's past in this epoch."""
+    """What a decision may know about the task's past in this epoch, and about now."""
 
     attempts: int = 0
     """Finished attempts that were charged to the agent, the one that just failed included."""
+    executions: int = 0
+    """All finished attempts, whoever was to blame."""
+    sessions: int = 1
+    """Sessions of the current attempt."""
     climbed: tuple[str, ...] = ()
-    """Rungs taken so far, oldest first, e.g. ``("check_failed[0]",)``."""
+    """Rungs taken so far, oldest first, e.g. ``("test_failed[0]",)``."""
+    rollbacks: int = 0
     agent: str = ""
     agents: tuple[str, ...] = ()
     """The agents that this run may use, in the user's order."""
-    tried: frozenset[str] = frozenset()
-    """Agents that have had this task."""
+    tries: Mapping[str, int] = field(default_factory=dict)
+    """How many attempts each agent has had at this task."""
+    resting: frozenset[str] = frozenset()
+    """Agents that are out of order for now."""
+    green_base: bool = True
+    """Our checks were green at the commit that a rollback would go to."""
+    looping: str = ""
+    """A sentence, if the attempts go round in circles."""
+    systemic: tuple[str, ...] = ()
+    """Tasks that failed in the very same way not long ago, this one included, where they are many."""
     accepted: str = ""
     """A person's reason to take the work as it is."""
+    now: float = 0.0
+    jitter: float = 0.0
+    """Between 0 and 1, so that many waiting tasks do not all wake at once."""
 
 
-def decide(failure: Failure | None, history: History, policy: Policy) -> Decision:
+def decide(
+    failure: Failure | None, history: History, policy: Policy, experience: Experience = NO_EXPERIENCE
+) -> Decision:
     """Accept what passed; else climb the failure's ladder to the first open rung; else ask a person."""
     if failure is None:
         because = history.accepted
         return Decision(action=Accept(because=because), reason=because or "All checks pass.", rung="pass")
     if failure.kind is Kind.UNVERIFIED and policy.land_unverified:
         return Decision(action=Accept(because=LAND_ANYWAY), reason=LAND_ANYWAY, rung="unverified")
-    if failure.charged and history.attempts >= policy.max_attempts:
-        return _ask(f"{_count(history.attempts)} made, none passed. Last: {failure.summary}", "limit", policy)
+    reason = history.looping or failure.summary
+    name, ladder = policy.ladder_of(Kind.CIRCULAR_FIX) if history.looping else policy.ladder(failure)
+    if history.systemic and policy.charges == "blame":
+        question = f"{len(history.systemic)} tasks fail in the same way, so it is one problem: {failure.summary}"
+        return Decision(
+            action=Halt(question=question), reason=f"The same in {', '.join(history.systemic)}.", rung="systemic"
+        )
+    spent = _spent(failure, history, policy)
+    if spent:
+        return _ask(f"{spent} Last: {failure.summary}", "limit", policy)
     taken = Counter(history.climbed)
-    for place, rung in enumerate(policy.ladders[failure.kind]):
-        name = f"{failure.kind}[{place}]"
-        action = _action(rung, history) if taken[name] < rung.times else None
+    for place, rung in enumerate(ladder):
+        step = f"{name}[{place}]"
+        action = _action(rung, failure, history, policy, experience, taken[step]) if taken[step] < rung.times else None
         if action is not None:
-            return Decision(action=action, reason=failure.summary, rung=name)
-    return _ask(failure.summary, f"{failure.kind}[end]", policy)
+            return Decision(action=action, reason=reason, rung=step)
+    return _ask(reason, f"{name}[end]", policy)
 
 
-def _action(rung: Rung, history: History) -> Action | None:
+def _spent(failure: Failure, history: History, policy: Policy) -> str:
+    """Say which limit of the task is used up, if any."""
+    attempts = _attempts(history, policy)
+    if (failure.charged or policy.charges == "all") and attempts >= policy.limits.attempts:
+        return f"{'One attempt was' if attempts == 1 else f'{attempts} attempts were'} made, none passed."
+    return ""
+
+
+def _attempts(history: History, policy: Policy) -> int:
+    return history.attempts if policy.charges == "blame" else history.executions
+
+
+def _action(
+    rung: Rung, failure: Failure, history: History, policy: Policy, experience: Experience, taken: int
+) -> Action | None:
     """Turn a rung into an action, or None where it does not apply."""
+    if rung.below is not None and _attempts(history, policy) >= rung.below:
+        return None
     match rung.move:
         case "retry":
             return Retry(hint=rung.hint)
         case "continue":
-            return Continue(hint=rung.hint)
+            return Continue(hint=rung.hint) if history.sessions < policy.limits.sessions or _ours(failure) else None
         case "rollback":
-            return Rollback(hint=rung.hint)
+            allowed = history.rollbacks < policy.limits.rollbacks and (history.green_base or not policy.green_base)
+            return Rollback(hint=rung.hint) if allowed else None
         case "switch":
-            other = next((name for name in history.agents if name not in history.tried), None)
-            return Switch(agent=other, hint=rung.hint) if other else None
+            awake = [name for name in history.agents if name not in history.resting]
+            other = experience.best(awake, history.tries)
+            return Switch(agent=other, hint=rung.hint) if other is not None and other != history.agent else None
+        case "wait":
+            return Wait(until=_until(failure, history, taken))
+
+
+def _ours(failure: Failure) -> bool:
+    """Whether the session ended through our own doing, which uses up no budget at all."""
+    return KINDS[failure.kind].blame == "supervisor"
+
+
+def _until(failure: Failure, history: History, taken: int) -> float:
+    """Return when to go on: at the stated reset, or after a time that doubles with every wait."""
+    if failure.resets_at is not None and failure.resets_at > history.now:
+        return failure.resets_at + MARGIN_SECONDS * (1.0 + history.jitter)
+    delay = min(FIRST_WAIT * 2.0 ** min(taken, 10), LONGEST_WAIT)
+    return history.now + delay * (1.0 + history.jitter / 4)
 
 
 def _ask(question: str, rung: str, policy: Policy) -> Decision:
     action = Halt(question=question) if policy.on_stuck == "halt" else Escalate(question=question)
     return Decision(action=action, reason=question, rung=rung)
-
-
-def _count(attempts: int) -> str:
-    return "One attempt was" if attempts == 1 else f"{attempts} attempts were"

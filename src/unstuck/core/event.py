@@ -10,7 +10,7 @@ from unstuck.core.plan import Task
 from unstuck.core.policy import OnStuck
 
 CommitMode = Literal["auto", "single", "message-only"]
-Verb = Literal["stop", "retry", "skip", "reset", "accept", "rollback", "undo"]
+Verb = Literal["stop", "retry", "answer", "skip", "reset", "accept", "rollback", "undo"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,8 +20,10 @@ class Options:
     agents: tuple[str, ...]
     parallel: int = 4
     commit: CommitMode = "auto"
-    on_stuck: OnStuck = "skip"
-    max_attempts: int = 5
+    profile: str = "adaptive"
+    on_stuck: OnStuck | None = None
+    """None: what the profile says."""
+    max_attempts: int | None = None
     max_time: float | None = None
 
 

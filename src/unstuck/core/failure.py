@@ -6,37 +6,93 @@ from enum import StrEnum
 from typing import Literal
 
 Blame = Literal["agent", "plan", "check", "environment", "provider", "supervisor"]
+Severity = Literal["recoverable", "user_action_required", "fatal"]
+"""Seed 001: can a tool recover, must a person act, or is all lost?"""
 
 
 class Kind(StrEnum):
-    """Why an attempt did not land. Judged from evidence, never from history."""
+    """Why something failed. Judged from evidence; only `circular_fix` and `flaky` need a history."""
 
+    # The work was checked and is not right.
     CHECK_FAILED = "check_failed"
     TEST_FAILED = "test_failed"
+    TEST_TIMEOUT = "test_timeout"
     LINT_FAILED = "lint_failed"
     TYPES_FAILED = "types_failed"
     FORMAT_FAILED = "format_failed"
+    CLAIM_REFUTED = "claim_refuted"
+    TAMPERED = "tampered"
+    FLAKY = "flaky"
+    CIRCULAR_FIX = "circular_fix"
+    # It cannot be built or started.
     BUILD_BROKEN = "build_broken"
-    CHECK_TIMEOUT = "check_timeout"
+    SYNTAX_ERROR = "syntax_error"
+    MODULE_MISSING = "module_missing"
+    IMPORT_CYCLE = "import_cycle"
+    DEPENDENCY_MISSING = "dependency_missing"
+    DEPENDENCY_CONFLICT = "dependency_conflict"
+    PACKAGE_NOT_FOUND = "package_not_found"
+    # A command was called wrongly, or its surroundings are not as it needs them.
+    COMMAND_NOT_FOUND = "command_not_found"
+    TOOL_NOT_FOUND = "tool_not_found"
+    COMMAND_SYNTAX = "command_syntax"
+    INVALID_ARGUMENTS = "invalid_arguments"
+    FILE_NOT_FOUND = "file_not_found"
+    PERMISSION_DENIED = "permission_denied"
+    ENVIRONMENT_MISSING = "environment_missing"
+    DISK_FULL = "disk_full"
+    OUT_OF_MEMORY = "out_of_memory"
+    PORT_IN_USE = "port_in_use"
+    RESOURCE_BUSY = "resource_busy"
+    OUTPUT_FLOOD = "output_flood"
+    PROGRAM_CRASHED = "program_crashed"
+    MALFORMED_INPUT = "malformed_input"
+    GIT_REFUSED = "git_refused"
+    MERGE_CONFLICT = "merge_conflict"
+    SETUP_FAILED = "setup_failed"
+    # Somebody on the network did not do their part.
+    NETWORK_ERROR = "network_error"
+    RATE_LIMITED = "rate_limited"
+    QUOTA_EXHAUSTED = "quota_exhausted"
+    PROVIDER_OVERLOADED = "provider_overloaded"
+    AUTH_FAILED = "auth_failed"
+    BILLING = "billing"
+    # The agent and its session.
+    CONTEXT_EXHAUSTED = "context_exhausted"
     AGENT_CRASHED = "agent_crashed"
     AGENT_FAILED = "agent_failed"
     AGENT_MISSING = "agent_missing"
+    RESULT_UNREADABLE = "result_unreadable"
+    TASK_INCOMPLETE = "task_incomplete"
+    NO_CLAIM = "no_claim"
+    NO_CHANGE = "no_change"
+    # Time and ends.
+    CHECK_TIMEOUT = "check_timeout"
     HANG = "hang"
     TIMEOUT = "timeout"
     KILLED = "killed"
-    NO_CLAIM = "no_claim"
-    UNVERIFIED = "unverified"
-    MERGE_CONFLICT = "merge_conflict"
-    SETUP_FAILED = "setup_failed"
     INTERRUPTED = "interrupted"
+    # The plan.
+    PLAN_INVALID = "plan_invalid"
+    CIRCULAR_DEPENDENCY = "circular_dependency"
+    UNVERIFIED = "unverified"
+    UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What holds for every failure of a kind."""
+    """What holds for every failure of a kind, and what the three seed vocabularies call it; None: no word for it."""
 
+    type: str
+    """Seed 002."""
+    category: str | None
+    """Seed 001: the tool call."""
+    phase_type: str | None
+    """Seed 004: the phase."""
     blame: Blame
+    retryable: bool
     means: str
+    severity: Severity = "recoverable"
 
     @property
     def charged(self) -> bool:
@@ -44,25 +100,134 @@ class Facts:
         return self.blame == "agent"
 
 
+_RED, _BUILD, _OTHER = "VERIFICATION_FAILED", "BROKEN_BUILD", "UNKNOWN"
+_PERSON: Severity = "user_action_required"
+_AGAIN, _FINAL = True, False
+"""Whether trying again may help."""
+
 KINDS: Mapping[Kind, Facts] = {
-    Kind.CHECK_FAILED: Facts("agent", "a check of the task fails"),
-    Kind.TEST_FAILED: Facts("agent", "the tests fail"),
-    Kind.LINT_FAILED: Facts("agent", "the linter complains"),
-    Kind.TYPES_FAILED: Facts("agent", "the type checker complains"),
-    Kind.FORMAT_FAILED: Facts("agent", "the formatter would change files"),
-    Kind.BUILD_BROKEN: Facts("agent", "the build is broken"),
-    Kind.CHECK_TIMEOUT: Facts("agent", "a check did not end within its time limit"),
-    Kind.AGENT_CRASHED: Facts("agent", "the agent ended with an error and the checks fail"),
-    Kind.AGENT_FAILED: Facts("agent", "the agent says that it failed, and the checks agree"),
-    Kind.AGENT_MISSING: Facts("environment", "the agent could not be started"),
-    Kind.HANG: Facts("agent", "the agent printed nothing for too long"),
-    Kind.TIMEOUT: Facts("agent", "the agent took longer than its time limit"),
-    Kind.KILLED: Facts("environment", "somebody killed the agent"),
-    Kind.NO_CLAIM: Facts("agent", "the checks pass, but they passed before, and the agent did not say that it is done"),
-    Kind.UNVERIFIED: Facts("plan", "no check could say whether the work is right"),
-    Kind.MERGE_CONFLICT: Facts("supervisor", "another task landed first and changed the same lines"),
-    Kind.SETUP_FAILED: Facts("environment", "a set-up command of the worktree fails"),
-    Kind.INTERRUPTED: Facts("supervisor", "the run was stopped, or the supervisor died, in the middle of it"),
+    Kind.CHECK_FAILED: Facts(_RED, None, "unknown", "agent", _AGAIN, "a check fails"),
+    Kind.TEST_FAILED: Facts(_RED, None, "test_failure", "agent", _AGAIN, "the tests fail"),
+    Kind.TEST_TIMEOUT: Facts(_RED, "timeout", "test_failure", "agent", _AGAIN, "a test did not end in time"),
+    Kind.LINT_FAILED: Facts(_RED, None, "lint_error", "agent", _AGAIN, "the linter complains"),
+    Kind.TYPES_FAILED: Facts(_RED, None, "typecheck_error", "agent", _AGAIN, "the type checker complains"),
+    Kind.FORMAT_FAILED: Facts(_RED, None, "format_error", "agent", _AGAIN, "the formatter would change files"),
+    Kind.CLAIM_REFUTED: Facts(
+        _RED, None, "verification_mismatch", "agent", _AGAIN, "the agent says that it is done, and the checks fail"
+    ),
+    Kind.TAMPERED: Facts(
+        _RED, None, "verification_mismatch", "agent", _AGAIN, "the checks themselves were weakened", _PERSON
+    ),
+    Kind.FLAKY: Facts(_RED, None, "test_failure", "check", _AGAIN, "a check passes and fails on the same tree"),
+    Kind.CIRCULAR_FIX: Facts("CIRCULAR_FIX", None, None, "agent", _FINAL, "the same approach was tried again", _PERSON),
+    Kind.BUILD_BROKEN: Facts(_BUILD, None, "unknown", "agent", _AGAIN, "the build is broken"),
+    Kind.SYNTAX_ERROR: Facts(_BUILD, "syntax_error", "unknown", "agent", _AGAIN, "a source file cannot be parsed"),
+    Kind.MODULE_MISSING: Facts(
+        _BUILD, "file_not_found", "unknown", "agent", _AGAIN, "a file of the project is missing"
+    ),
+    Kind.IMPORT_CYCLE: Facts(_BUILD, None, "circular_dependency", "agent", _AGAIN, "modules import one another"),
+    Kind.DEPENDENCY_MISSING: Facts(
+        _BUILD, None, "dependency_missing", "environment", _FINAL, "a package is not installed", _PERSON
+    ),
+    Kind.DEPENDENCY_CONFLICT: Facts(
+        _BUILD, None, "dependency_missing", "environment", _FINAL, "the required versions exclude one another", _PERSON
+    ),
+    Kind.PACKAGE_NOT_FOUND: Facts(
+        _OTHER, "unknown", "dependency_missing", "environment", _FINAL, "a package or version does not exist", _PERSON
+    ),
+    Kind.COMMAND_NOT_FOUND: Facts(
+        _OTHER, "command_not_found", "dependency_missing", "environment", _FINAL, "a command is not installed"
+    ),
+    Kind.TOOL_NOT_FOUND: Facts(_OTHER, "tool_not_found", None, "agent", _AGAIN, "the agent called a tool it has not"),
+    Kind.COMMAND_SYNTAX: Facts(_OTHER, "syntax_error", None, "agent", _AGAIN, "a command line cannot be parsed"),
+    Kind.INVALID_ARGUMENTS: Facts(_OTHER, "invalid_arguments", None, "agent", _AGAIN, "a command was called wrongly"),
+    Kind.FILE_NOT_FOUND: Facts(_OTHER, "file_not_found", None, "agent", _AGAIN, "a file or address does not exist"),
+    Kind.PERMISSION_DENIED: Facts(
+        _OTHER, "permission_denied", None, "environment", _FINAL, "the system refuses access"
+    ),
+    Kind.ENVIRONMENT_MISSING: Facts(
+        _OTHER, "unknown", "unknown", "environment", _FINAL, "a variable or service is not set up", _PERSON
+    ),
+    Kind.DISK_FULL: Facts(_OTHER, "disk_full", None, "environment", _FINAL, "the disk is full", _PERSON),
+    Kind.OUT_OF_MEMORY: Facts(_OTHER, "unknown", "unknown", "environment", _FINAL, "the memory is used up", _PERSON),
+    Kind.PORT_IN_USE: Facts(_OTHER, "unknown", "unknown", "environment", _AGAIN, "another process has the port"),
+    Kind.RESOURCE_BUSY: Facts(_OTHER, "unknown", "unknown", "environment", _AGAIN, "another process holds a lock"),
+    Kind.OUTPUT_FLOOD: Facts(_OTHER, "unknown", "unknown", "agent", _AGAIN, "the command printed far too much"),
+    Kind.PROGRAM_CRASHED: Facts(
+        _OTHER, "unknown", "unknown", "agent", _AGAIN, "a program ended with an error of its own"
+    ),
+    Kind.MALFORMED_INPUT: Facts(
+        _OTHER, "syntax_error", "parse_error", "agent", _AGAIN, "a file or answer cannot be read"
+    ),
+    Kind.GIT_REFUSED: Facts(_OTHER, "unknown", "unknown", "agent", _AGAIN, "git refuses the command"),
+    Kind.MERGE_CONFLICT: Facts(
+        _OTHER, "unknown", "file_conflict", "supervisor", _FINAL, "another change touches the same lines"
+    ),
+    Kind.SETUP_FAILED: Facts(
+        _OTHER,
+        "unknown",
+        "dependency_missing",
+        "environment",
+        _FINAL,
+        "a set-up command of the worktree fails",
+        _PERSON,
+    ),
+    Kind.NETWORK_ERROR: Facts(_OTHER, "network_error", None, "environment", _AGAIN, "the network or a server fails"),
+    Kind.RATE_LIMITED: Facts(_OTHER, "rate_limited", None, "provider", _AGAIN, "too many requests for now"),
+    Kind.QUOTA_EXHAUSTED: Facts(
+        _OTHER, "rate_limited", None, "provider", _FINAL, "the quota of the plan is used up", _PERSON
+    ),
+    Kind.PROVIDER_OVERLOADED: Facts(_OTHER, "rate_limited", None, "provider", _AGAIN, "the provider is overloaded"),
+    Kind.AUTH_FAILED: Facts(
+        _OTHER, "permission_denied", None, "provider", _FINAL, "the credentials are missing or refused", _PERSON
+    ),
+    Kind.BILLING: Facts(_OTHER, "permission_denied", None, "provider", _FINAL, "the account must be paid", _PERSON),
+    Kind.CONTEXT_EXHAUSTED: Facts(
+        "CONTEXT_EXHAUSTED", "unknown", "unknown", "agent", _AGAIN, "the model's context window is full"
+    ),
+    Kind.AGENT_CRASHED: Facts(
+        _OTHER, "unknown", "task_incomplete", "agent", _AGAIN, "the agent ended with an error and the checks fail"
+    ),
+    Kind.AGENT_FAILED: Facts(
+        _OTHER, "unknown", "task_incomplete", "agent", _AGAIN, "the agent says that it failed, and the checks agree"
+    ),
+    Kind.AGENT_MISSING: Facts(
+        _OTHER, "command_not_found", "dependency_missing", "environment", _FINAL, "the agent could not be started"
+    ),
+    Kind.RESULT_UNREADABLE: Facts(
+        _OTHER, "unknown", "parse_error", "agent", _AGAIN, "the agent's result cannot be read"
+    ),
+    Kind.TASK_INCOMPLETE: Facts(
+        _OTHER, "unknown", "task_incomplete", "agent", _AGAIN, "the agent stopped before it was done"
+    ),
+    Kind.NO_CLAIM: Facts(
+        _OTHER,
+        "unknown",
+        "task_incomplete",
+        "agent",
+        _AGAIN,
+        "the checks pass, but they passed before, and the agent did not say that it is done",
+    ),
+    Kind.NO_CHANGE: Facts(
+        _OTHER, "unknown", "task_incomplete", "agent", _AGAIN, "the agent says that it is done, and changed nothing"
+    ),
+    Kind.CHECK_TIMEOUT: Facts(
+        _OTHER, "timeout", "timeout", "agent", _AGAIN, "a check did not end within its time limit"
+    ),
+    Kind.HANG: Facts(_OTHER, "timeout", "timeout", "agent", _AGAIN, "the agent printed nothing for too long"),
+    Kind.TIMEOUT: Facts(_OTHER, "timeout", "timeout", "agent", _AGAIN, "it took longer than its time limit"),
+    Kind.KILLED: Facts(_OTHER, "unknown", "unknown", "environment", _AGAIN, "somebody killed it"),
+    Kind.INTERRUPTED: Facts(
+        _OTHER, "unknown", "unknown", "supervisor", _AGAIN, "the run was stopped, or the supervisor died, in the middle"
+    ),
+    Kind.PLAN_INVALID: Facts(_OTHER, "unknown", "plan_invalid", "plan", _FINAL, "the plan is not valid", _PERSON),
+    Kind.CIRCULAR_DEPENDENCY: Facts(
+        _OTHER, "unknown", "circular_dependency", "plan", _FINAL, "the plan's dependencies form a circle", _PERSON
+    ),
+    Kind.UNVERIFIED: Facts(
+        _OTHER, "unknown", "unknown", "plan", _FINAL, "no check could say whether the work is right", _PERSON
+    ),
+    Kind.UNKNOWN: Facts(_OTHER, "unknown", "unknown", "agent", _AGAIN, "it failed in a way that no rule knows"),
 }
 
 
@@ -75,6 +240,12 @@ class Failure:
     """One line, shown to people and put into the next brief."""
     detail: str = ""
     """The end of the decisive output, redacted and bounded."""
+    signature: str = ""
+    """The same failure again has the same signature; empty where there is no output to compare."""
+    tests: tuple[str, ...] = ()
+    """The failing tests, as far as their runner names them."""
+    resets_at: float | None = None
+    """When a limit ends, in seconds since 1970, where the provider says so."""
 
     @property
     def blame(self) -> Blame:

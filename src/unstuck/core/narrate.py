@@ -32,10 +32,15 @@ def sentence(event: Event) -> str:
     return one_line(f"{task}: {text}" if task else text, LINE_CHARS)
 
 
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun: 1 task, 2 tasks."""
+    return f"{number} {noun}{'s'[: number != 1]}"
+
+
 def _sentence(event: Event) -> str:
     match event:
         case RunStarted():
-            return f"run {event.run} of {event.plan} started at {event.base[:12]}, {len(event.tasks)} tasks"
+            return f"run {event.run} of {event.plan} started at {event.base[:12]}, {counted(len(event.tasks), 'task')}"
         case RunResumed():
             return "run resumed with fresh budgets for what was stuck" if event.epoch else "run resumed"
         case PlanChanged():
@@ -63,7 +68,7 @@ def _sentence(event: Event) -> str:
                 else "nothing stands in the way of landing"
             )
         case Decided():
-            return f"decided to {_decided(event.decision.action)} [{event.decision.rung}]"
+            return f"decided to {deed(event.decision.action)} [{event.decision.rung}]"
         case Acted():
             return _acted(event)
         case Rebased():
@@ -98,7 +103,8 @@ def _verdict(verdict: Verdict) -> str:
     return f"{len(verdict.results)} of {len(verdict.results)} checks pass" if not red else f"fails: {'; '.join(red)}"
 
 
-def _decided(action: Action) -> str:
+def deed(action: Action) -> str:
+    """Say what an action does, as in "decided to …"."""
     match action:
         case Accept():
             return f"land it ({action.because})" if action.because else "land it"
@@ -115,9 +121,9 @@ def _decided(action: Action) -> str:
         case Skip():
             return "skip it"
         case Escalate():
-            return f"ask a person: {action.question}"
+            return "ask a person"
         case Halt():
-            return f"halt the run and ask a person: {action.question}"
+            return "halt the run and ask a person"
 
 
 def _acted(event: Acted) -> str:

@@ -1,86 +1,157 @@
-"""The recovery table: for each kind of failure a ladder of rungs; past the last rung a person is asked."""
+"""The recovery table: a ladder of rungs for each way to fail; past the last rung a person is asked."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Literal
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
 
-from unstuck.core.failure import Kind
+from unstuck.core.failure import KINDS, Failure, Kind
 
-Move = Literal["retry", "continue", "rollback", "switch"]
+Move = Literal["retry", "continue", "rollback", "switch", "wait"]
 OnStuck = Literal["skip", "halt"]
+View = Literal["kind", "type", "phase_type"]
+Charges = Literal["blame", "all"]
+
+NEVER_ENDING = 10_000
+"""What a rung without a count allows; its `below` bounds it, or a limit does."""
+
+RUNG = re.compile(r"(?P<move>[a-z]+)(?:\*(?P<times>\d+))?(?:<(?P<below>\d+))?(?: (?P<hint>[a-z_]+))?")
+ANYTHING = "*"
 
 
 @dataclass(frozen=True, slots=True)
 class Rung:
-    """One move, how often it may be taken for one task, and what to tell the agent."""
+    """One move, how often and until which attempt it may be taken for one task, and what to tell the agent."""
 
     move: Move
     times: int = 1
+    below: int | None = None
+    """Only while fewer attempts than this are finished, the one that just failed included."""
     hint: str = ""
 
 
 Ladder = tuple[Rung, ...]
 
-REPAIR = "The checks below fail. Your last work is still here: repair it."
-DIFFERENT = "Go about it in a different way than before."
-RUN_CHECKS = "Run every check yourself before you say that you are done."
-SHORT_STEPS = "The last session was ended by a time limit. Work in small steps and avoid commands that wait for input."
 
-LADDERS: Mapping[Kind, Ladder] = {
-    Kind.CHECK_FAILED: (
-        Rung("retry", 1, REPAIR),
-        Rung("switch", 1, DIFFERENT),
-        Rung("retry", 1, RUN_CHECKS),
-        Rung("rollback", 1, DIFFERENT),
-    ),
-    Kind.TEST_FAILED: (
-        Rung("retry", 1, REPAIR),
-        Rung("switch", 1, DIFFERENT),
-        Rung("retry", 1, RUN_CHECKS),
-        Rung("rollback", 1, DIFFERENT),
-    ),
-    Kind.LINT_FAILED: (Rung("retry", 3, REPAIR),),
-    Kind.TYPES_FAILED: (Rung("retry", 3, REPAIR),),
-    Kind.FORMAT_FAILED: (Rung("retry", 3, REPAIR),),
-    Kind.BUILD_BROKEN: (Rung("rollback", 2, "Keep the build green at every step."),),
-    Kind.CHECK_TIMEOUT: (
-        Rung("retry", 1, "A check did not end in time: look for endless loops and waits."),
-        Rung("rollback", 1, DIFFERENT),
-    ),
-    Kind.AGENT_CRASHED: (
-        Rung("retry", 2, "The last session crashed. Its work is still here: look at what is missing."),
-        Rung("switch"),
-    ),
-    Kind.AGENT_FAILED: (Rung("retry", 1, DIFFERENT), Rung("switch", 1, DIFFERENT), Rung("rollback", 1, DIFFERENT)),
-    Kind.AGENT_MISSING: (Rung("switch"),),
-    Kind.HANG: (Rung("retry", 2, SHORT_STEPS), Rung("switch")),
-    Kind.TIMEOUT: (Rung("retry", 2, SHORT_STEPS), Rung("switch")),
-    Kind.KILLED: (Rung("continue", 2, "The last session was killed. Its work is still here: go on from it."),),
-    Kind.NO_CLAIM: (
-        Rung("retry", 2, "The last session ended early. Its work is still here: finish it and say that you are done."),
-    ),
-    Kind.UNVERIFIED: (),
-    Kind.MERGE_CONFLICT: (
-        Rung(
-            "rollback", 3, "Another task landed first and changed the same lines. Do the task again on top of its work."
-        ),
-    ),
-    Kind.SETUP_FAILED: (),
-    Kind.INTERRUPTED: (
-        Rung("continue", 1000, "The last session was interrupted. Its work is still here: go on from it."),
-    ),
-}
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Ceilings whatever the ladders say: for one task in one epoch, and for the run."""
+
+    attempts: int = 5
+    """Attempts that are charged."""
+    sessions: int = 12
+    """Sessions of one attempt."""
+    rollbacks: int = 3
+    executions: int | None = None
+    """Sessions of the whole run; None follows from the number of tasks."""
+    executions_per_task: int = 3
+    executions_at_least: int = 100
+    wall_clock: float | None = None
+    """Seconds for one session, where the profile has its own."""
+
+    def run_executions(self, tasks: int) -> int:
+        return self.executions or max(self.executions_at_least, self.executions_per_task * tasks)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """The ladders and the ceilings over all of them together."""
+    """A profile: how one run recovers."""
 
-    ladders: Mapping[Kind, Ladder]
-    max_attempts: int = 5
-    """Attempts that are charged to one task in one epoch; whatever the ladders say."""
+    ladders: Mapping[str, Ladder]
+    name: str = "adaptive"
+    about: str = ""
+    view: View = "kind"
+    charges: Charges = "blame"
+    """`blame` charges only the agent's own failures, `all` every finished attempt."""
     on_stuck: OnStuck = "skip"
+    green_base: bool = False
+    """Roll back only to a commit at which our checks were green; otherwise the task's own base will do."""
+    limits: Limits = field(default_factory=Limits)
     land_unverified: bool = False
 
+    def ladder(self, failure: Failure) -> tuple[str, Ladder]:
+        """Return the ladder for a failure, and its name."""
+        return self.ladder_of(failure.kind)
 
-DEFAULT = Policy(ladders=LADDERS)
+    def ladder_of(self, kind: Kind) -> tuple[str, Ladder]:
+        facts = KINDS[kind]
+        name = {"kind": kind.value, "type": facts.type, "phase_type": facts.phase_type or "unknown"}[self.view]
+        return name, self.ladders.get(name, self.ladders.get(ANYTHING, ()))
+
+
+class BadPolicy(ValueError):
+    """A profile that makes no sense, and why."""
+
+
+def parse(name: str, table: Mapping[str, Any], hints: Mapping[str, str]) -> Policy:
+    """Make a profile from its table; refuse what could not be climbed."""
+    known = {"about", "view", "charges", "on_stuck", "green_base", "limits", "ladder"}
+    if unknown := set(table) - known:
+        raise BadPolicy(f"profile {name}: unknown key {min(unknown)!r}")
+    view: View = table.get("view", "kind")
+    ladders: dict[str, Ladder] = {}
+    for entry in table.get("ladder", ()):
+        rungs = tuple(_rung(name, text, hints) for text in entry.get("rungs", ()))
+        for value in entry.get("of", ()):
+            if value in ladders:
+                raise BadPolicy(f"profile {name}: {value} has two ladders")
+            ladders[value] = rungs
+    if unknown := set(ladders) - _values(view) - {ANYTHING}:
+        raise BadPolicy(f"profile {name}: {min(unknown)!r} is not a {view}")
+    if ANYTHING not in ladders and (missing := _needed(view) - set(ladders)):
+        raise BadPolicy(f"profile {name}: {min(missing)} has no ladder")
+    try:
+        limits = Limits(**table.get("limits", {}))
+    except TypeError as error:
+        raise BadPolicy(f"profile {name}: limits: {error}") from error
+    return Policy(
+        name=name,
+        about=table.get("about", ""),
+        view=view,
+        charges=table.get("charges", "blame"),
+        on_stuck=table.get("on_stuck", "skip"),
+        green_base=table.get("green_base", False),
+        limits=limits,
+        ladders=ladders,
+    )
+
+
+def most_decisions(policy: Policy) -> int:
+    """Return how many decisions a task can cause, however it fails, before a person is asked.
+
+    Every decision that is not final takes a rung; a rung can be taken `times` times, or while attempts are few.
+    """
+    ladders = {policy.ladder_of(kind) for kind in Kind}
+    return 1 + sum(min(rung.times, rung.below or NEVER_ENDING) for _, ladder in ladders for rung in ladder)
+
+
+def _rung(profile: str, text: str, hints: Mapping[str, str]) -> Rung:
+    found = RUNG.fullmatch(text)
+    if found is None or found["move"] not in get_args(Move):
+        raise BadPolicy(f"profile {profile}: {text!r} is not a rung; write for example 'retry*2 repair'")
+    if found["hint"] and found["hint"] not in hints:
+        raise BadPolicy(f"profile {profile}: there is no hint {found['hint']!r}")
+    below = int(found["below"]) if found["below"] else None
+    times = int(found["times"]) if found["times"] else (NEVER_ENDING if below else 1)
+    return Rung(found["move"], times, below, hints[found["hint"]] if found["hint"] else "")  # type: ignore[arg-type]  # looked up above
+
+
+def _values(view: View) -> set[str]:
+    """Return all words of a view."""
+    if view == "kind":
+        return {kind.value for kind in Kind}
+    return {word for facts in KINDS.values() if (word := getattr(facts, view)) is not None}
+
+
+def _needed(view: View) -> set[str]:
+    return _values(view) if view != "phase_type" else _values(view) | {"unknown"}
+
+
+def rungs_of(ladder: Sequence[Rung]) -> str:
+    """Write a ladder as people read it: `retry, twice → rollback → a person`."""
+    parts = []
+    for rung in ladder:
+        count = f", {rung.times} times" if 1 < rung.times < NEVER_ENDING else ""
+        until = f" (fewer than {rung.below} attempts)" if rung.below else ""
+        parts.append(f"{rung.move}{count}{until}")
+    return " → ".join([*parts, "a person"])

@@ -106,9 +106,9 @@ def _word(beginning: str) -> str:
 
 
 _KEY_HEADER = r"-----BEGIN (?:[A-Z0-9]+ ){0,4}PRIVATE KEY(?: BLOCK)?-----"
-_KEY_BODY = r"""(?:[^-"'`(){}]++|-(?!----))*+"""  # code that only mentions the header goes on with a quote
+_KEY_BODY = r"""(?:[^-"'`(){}]|-(?!----))*"""  # code that only mentions the header goes on with a quote
 _KEY_FOOTER = r"-----END (?:[A-Z0-9]+ ){0,4}PRIVATE KEY(?: BLOCK)?-----"
-_KEY_LINES = r"(?:[^A-Za-z+/=\"'`]{1,24}+[A-Za-z0-9+/=]{24,})+"  # of a key that was cut off
+_KEY_LINES = r"(?:[^A-Za-z0-9+/=\"'`]{1,12}(?:\d{1,6}[^A-Za-z0-9+/=\"'`]{1,6})?[A-Za-z0-9+/=]{24,})+"  # of a key that was cut off
 
 _BEARER = r"""["'\\]{0,4}\s{0,4}[:=]\s{0,4}["'\\]{0,4}(?i:bearer|basic|token)\s{1,4}([\w.~+/=-]{8,})"""
 _AWS_VALUE = r"""["'\\\s:=]{1,12}([A-Za-z0-9/+=]{40,})"""

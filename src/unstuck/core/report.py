@@ -4,16 +4,26 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from unstuck.core.attempt import Verdict
+from unstuck.core.attempt import Ending, Verdict
 from unstuck.core.plan import Plan, Task, check
 from unstuck.core.schedule import blocked
-from unstuck.core.state import AttemptState, RunState, TaskState
+from unstuck.core.state import RunState
+from unstuck.core.task_state import AttemptState, TaskState
 from unstuck.core.text import one_line, quoted
 
 ERROR_CHARS = 300
 
 PHASE_STATUS = {"stuck": "failed", "verifying": "running", "waiting": "running"}
 """Our statuses as seed 004's files know them; the others have the same name there."""
+
+ENDED_BUT_RIGHT: dict[Ending, str] = {
+    "first_output": "the session hung, its work was right",
+    "silence": "the session hung, its work was right",
+    "wall_clock": "the session ran out of time, its work was right",
+    "signalled": "the session was killed, its work was right",
+    "stopped": "the session was stopped, its work was right",
+    "supervisor_died": "the supervisor died, the work was right",
+}
 
 HISTORY_STATUS = {"complete": "completed", "pending": "pending", "stuck": "stuck", "skipped": "stuck"}
 """Our statuses as seed 000's files know them; whatever is under way is `failed` or `pending` there."""
@@ -210,11 +220,21 @@ def _row(task: TaskState, causes: tuple[str, ...], *, live: bool) -> Row:
         status, why = "blocked", f"waits for {', '.join(causes)}"
     elif not live and status in ("running", "verifying", "waiting"):
         status = "interrupted"
-    elif status == "complete" and not task.attempts:
-        why = "done before the run"
+    elif status == "complete":
+        why = _how_it_landed(task)
     return Row(
         id=task.task.id, title=task.task.title, status=status, attempts=len(task.attempts), commit=task.commit, why=why
     )
+
+
+def _how_it_landed(task: TaskState) -> str:
+    """Say what a landed task was recovered from, if anything."""
+    if not task.attempts:
+        return "done before the run"
+    failed = dict.fromkeys(attempt.failure.kind.value for attempt in task.attempts if attempt.failure is not None)
+    ending = task.current.outcome.ended.ending if task.current.outcome else "exited"
+    parts = [f"recovered from {', '.join(failed)}" if failed else "", ENDED_BUT_RIGHT.get(ending, "")]
+    return "; ".join(part for part in parts if part)
 
 
 def _history(task: TaskState) -> dict[str, Any]:

@@ -2,7 +2,9 @@
 
 from collections.abc import Collection
 
-from unstuck.core.state import SETTLED, RunState, TaskState
+from unstuck.core.stages import Stage
+from unstuck.core.state import Breaker, RunState
+from unstuck.core.task_state import SETTLED, TaskState
 
 
 def startable(state: RunState, running: Collection[str], room: int) -> list[str]:
@@ -13,16 +15,37 @@ def startable(state: RunState, running: Collection[str], room: int) -> list[str]
     """
     chosen: list[str] = []
     busy = [state.tasks[name] for name in running]
+    if any(task.task.group is None for task in busy):
+        return chosen
     for name in state.open:
         if len(chosen) >= room:
             break
         task = state.tasks[name]
-        if name in running or state.blocked_by(task):
+        if name in running or state.blocked_by(task) or held(state, name, next_agent(state, task)):
             continue
         if all(_side_by_side(task, other) for other in busy):
             chosen.append(name)
             busy.append(task)
     return chosen
+
+
+def next_agent(state: RunState, task: TaskState) -> str:
+    """Return who will have the task next: as a switch chose, as before, or the first that is not out of order."""
+    agents = state.started.options.agents if state.started else ()
+    if task.attempts and task.stage is not Stage.OPEN:
+        return task.current.agent
+    before = task.attempts[-1].agent if len(task.attempts) > task.epoch_from else None
+    awake = [name for name in agents if f"agent:{name}" not in state.breakers]
+    return task.agent or before or next(iter([*awake, *agents]), "")
+
+
+def held(state: RunState, name: str, agent: str) -> Breaker | None:
+    """Return the fault that another task has met and that concerns this one, too: one of them tries, the others wait."""
+    for scope in ("run", f"agent:{agent}"):
+        breaker = state.breakers.get(scope)
+        if breaker is not None and breaker.task != name:
+            return breaker
+    return None
 
 
 def blocked(state: RunState) -> dict[str, tuple[str, ...]]:

@@ -7,104 +7,25 @@ a long run quadratic.
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import Literal
 
-from unstuck.core.action import Accept, Decision, Escalate, Halt, Retry, Rollback, Skip, Switch, Wait
-from unstuck.core.attempt import Outcome, Verdict
-from unstuck.core.decide import History
+from unstuck.core.action import Halt, Wait
 from unstuck.core.event import (
     Acted,
-    AttemptStarted,
     BroughtHome,
     Classified,
-    Decided,
     Entry,
     LineEvent,
     Noted,
     Operated,
     PlanChanged,
-    Rebased,
     RunEnded,
     RunResumed,
     RunStarted,
-    SessionEnded,
     SessionStarted,
-    Verified,
 )
-from unstuck.core.failure import Failure, Kind
-from unstuck.core.plan import Task
-from unstuck.core.stages import Stage, next_stage
-
-Status = Literal["pending", "running", "verifying", "waiting", "complete", "stuck", "skipped", "blocked", "interrupted"]
-"""`blocked` and `interrupted` are never stored: they depend on other tasks and on whether a supervisor lives."""
-
-SETTLED: tuple[Status, ...] = ("complete", "skipped")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AttemptState:
-    """One try with one approach, as far as it is known."""
-
-    number: int
-    agent: str
-    base: str
-    slot: int
-    started: float
-    tree: str | None = None
-    sessions: int = 0
-    ended: float | None = None
-    outcome: Outcome | None = None
-    verdict: Verdict | None = None
-    failure: Failure | None = None
-    decision: Decision | None = None
-    snapshot: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TaskState:
-    """One task's history, folded."""
-
-    task: Task
-    status: Status = "pending"
-    last: LineEvent | None = None
-    last_at: float = 0.0
-    last_seq: int = 0
-    attempts: tuple[AttemptState, ...] = ()
-    epoch_from: int = 0
-    """How many attempts were made before a person last gave the task a fresh budget."""
-    charged: int = 0
-    climbed: tuple[str, ...] = ()
-    hint: str = ""
-    agent: str | None = None
-    """The agent that a switch chose for the next attempt."""
-    seed: str | None = None
-    """The tree that the next attempt begins with; None is the tip's own."""
-    base: str | None = None
-    """The commit that the next attempt keeps as its base; None is the tip."""
-    accepted: str = ""
-    question: str = ""
-    commit: str | None = None
-    wait_until: float | None = None
-    notes: tuple[str, ...] = ()
-
-    @property
-    def stage(self) -> Stage:
-        return Stage.REST if self.status in ("complete", "skipped", "stuck") else next_stage(self.last)
-
-    @property
-    def current(self) -> AttemptState:
-        return self.attempts[-1]
-
-    def history(self, agents: tuple[str, ...]) -> History:
-        """Return what a decision may know."""
-        return History(
-            attempts=self.charged,
-            climbed=self.climbed,
-            agent=self.attempts[-1].agent if self.attempts else "",
-            agents=agents,
-            tried=frozenset(attempt.agent for attempt in self.attempts[self.epoch_from :]),
-            accepted=self.accepted,
-        )
+from unstuck.core.failure import KINDS, Kind
+from unstuck.core.stages import Stage
+from unstuck.core.task_state import SETTLED, TaskState, advanced, operated, reopened, unverified
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,6 +37,15 @@ class Undo:
     before: str | None = None
     after: str | None = None
     snapshot: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Breaker:
+    """A fault that concerns more than one task: the one that met it tries again at `until`, the others wait for that."""
+
+    kind: Kind
+    task: str
+    until: float
 
 
 @dataclass(slots=True, kw_only=True)
@@ -138,6 +68,14 @@ class RunState:
     seq: int = 0
     last_operation: tuple[int, Operated | None] = (0, None)
     notes: list[str] = field(default_factory=list)
+    green: set[str] = field(default_factory=set)
+    """Commits at which our checks were green."""
+    breakers: dict[str, Breaker] = field(default_factory=dict)
+    """What is out of order for now: `run`, or `agent:NAME`."""
+    signatures: dict[str, dict[str, float]] = field(default_factory=dict)
+    """Which tasks failed in the same way, and when."""
+    executions: int = 0
+    """Sessions started in this epoch."""
     undoable: dict[int, Undo] = field(default_factory=dict)
     """What can be taken back, by the number of its event."""
 
@@ -162,8 +100,8 @@ class RunState:
                 self.ended = event
             case _:
                 if (before := self.tasks.get(event.task)) is not None:
-                    self._put(replace(_advance(before, event, entry.at), last_seq=entry.seq))
-                    self._after(event, entry.seq)
+                    self._put(replace(advanced(before, event, entry.at), last_seq=entry.seq))
+                    self._after(event, entry)
 
     def blocked_by(self, task: TaskState) -> tuple[str, ...]:
         """List the tasks that must settle first."""
@@ -181,24 +119,52 @@ class RunState:
         for place, task in enumerate(event.tasks):
             self.places[task.id] = place
             state = replace(before[task.id], task=task) if task.id in before else TaskState(task=task)
-            self._put(_reopened(state, hint="") if task.id in event.reopened else state)
+            self._put(reopened(state, hint="") if task.id in event.reopened else state)
 
     def _resume(self, event: RunResumed, at: float) -> None:
         self.ended, self.home, self.tip = None, None, event.tip
         if event.epoch:
             self.epoch += 1
-            self.began, self.halted = at, ""
-            for task in [task for task in self.tasks.values() if task.status == "stuck" and not _unverified(task)]:
-                self._put(_reopened(task, hint=task.hint))
+            self.began, self.halted, self.executions = at, "", 0
+            self.breakers, self.signatures = {}, {}
+            for task in [task for task in self.tasks.values() if task.status == "stuck" and not unverified(task)]:
+                self._put(reopened(task, hint=task.hint))
 
-    def _after(self, event: LineEvent, seq: int) -> None:
-        if isinstance(event, Acted):
+    def _after(self, event: LineEvent, entry: Entry) -> None:
+        """Take in what a task's fact means for the run."""
+        task = self.tasks[event.task]
+        if isinstance(event, SessionStarted):
+            self.executions += 1
+        elif isinstance(event, Classified):
+            self._judged(event, entry.at)
+        elif isinstance(event, Acted):
             if isinstance(event.action, Halt):
                 self.halted = event.action.question
             if event.commit is not None:
                 self.tip = event.commit
+                self.green.add(event.commit)
             if event.snapshot is not None:
-                self.undoable[seq] = Undo(task=event.task, snapshot=event.snapshot)
+                self.undoable[entry.seq] = Undo(task=event.task, snapshot=event.snapshot)
+            if isinstance(event.action, Wait) and task.attempts and task.current.failure is not None:
+                scope = reach(task.current.failure.kind, task.current.agent)
+                if scope is not None:
+                    self.breakers[scope] = Breaker(
+                        kind=task.current.failure.kind, task=event.task, until=event.action.until
+                    )
+            elif task.stage is Stage.REST:
+                self._close(event.task)
+
+    def _judged(self, event: Classified, at: float) -> None:
+        """Close the breakers that the task opened, unless it met the same fault again; remember how it failed."""
+        failure = event.failure
+        still = {breaker.kind for breaker in self.breakers.values() if breaker.task == event.task}
+        if failure is None or failure.kind not in still:
+            self._close(event.task)
+        if failure is not None and failure.signature:
+            self.signatures.setdefault(failure.signature, {})[event.task] = at
+
+    def _close(self, task: str) -> None:
+        self.breakers = {scope: breaker for scope, breaker in self.breakers.items() if breaker.task != task}
 
     def _operate(self, event: Operated, entry: Entry) -> None:
         self.seen_request = max(self.seen_request, event.request.id)
@@ -217,14 +183,14 @@ class RunState:
                 task=event.request.task, states=before, before=event.before, after=event.after
             )
         for state in before:
-            self._put(_operated(state, event))
+            self._put(operated(state, event))
 
     def _undo(self, undo: Undo) -> None:
         for state in undo.states:
             self._put(state)
         if undo.snapshot is not None and undo.task in self.tasks:
             state = self.tasks[undo.task]
-            self._put(replace(_reopened(state, hint=state.hint), seed=undo.snapshot, base=state.current.base))
+            self._put(replace(reopened(state, hint=state.hint), seed=undo.snapshot, base=state.current.base))
 
     def _note(self, event: Noted) -> None:
         self.notes.append(event.text)
@@ -244,90 +210,16 @@ class RunState:
                 self.open = dict.fromkeys(sorted(self.open, key=self.places.__getitem__))
 
 
+def reach(kind: Kind, agent: str) -> str | None:
+    """Say how far a fault reaches: the whole run, everything with one agent, or (None) only its task."""
+    if kind in (Kind.DISK_FULL, Kind.NETWORK_ERROR):
+        return "run"
+    return f"agent:{agent}" if KINDS[kind].blame == "provider" else None
+
+
 def fold(entries: Iterable[Entry]) -> RunState:
     """Replay the journal."""
     state = RunState()
     for entry in entries:
         state.apply(entry)
     return state
-
-
-def _advance(state: TaskState, event: LineEvent, at: float) -> TaskState:
-    """Take in a fact of the line."""
-    state = replace(state, last=event, last_at=at)
-    if isinstance(event, AttemptStarted):
-        attempt = AttemptState(
-            number=event.attempt, agent=event.agent, base=event.base, slot=event.slot, started=at, tree=event.tree
-        )
-        return replace(state, status="running", attempts=(*state.attempts, attempt), wait_until=None, question="")
-    if not state.attempts:
-        return state
-    match event:
-        case SessionStarted():
-            return replace(_current(state, sessions=event.session), status="running", wait_until=None)
-        case SessionEnded():
-            return replace(_current(state, outcome=event.outcome, ended=at), status="verifying")
-        case Rebased():
-            return replace(_current(state, base=event.base, tree=event.tree), status="verifying")
-        case Verified():
-            return _current(state, verdict=event.verdict)
-        case Classified():
-            charged = event.failure is not None and event.failure.charged
-            return replace(_current(state, failure=event.failure), charged=state.charged + charged)
-        case Decided():
-            return replace(_current(state, decision=event.decision), climbed=(*state.climbed, event.decision.rung))
-        case Acted():
-            return _acted(_current(state, snapshot=event.snapshot or state.current.snapshot), event)
-
-
-def _acted(state: TaskState, event: Acted) -> TaskState:
-    match event.action:
-        case Accept():
-            return replace(state, status="complete", commit=event.commit, question="", hint="")
-        case Skip():
-            return replace(state, status="skipped")
-        case Escalate(question=question) | Halt(question=question):
-            return replace(state, status="stuck", question=question)
-        case Wait(until=until):
-            return replace(state, status="waiting", wait_until=until)
-        case Retry(hint=hint):
-            verdict = state.current.verdict
-            seed = verdict.tree if verdict else state.current.tree
-            return replace(state, status="running", hint=hint, seed=seed, base=state.current.base)
-        case Rollback(hint=hint):
-            return replace(state, status="running", hint=hint, seed=None, base=None)
-        case Switch(hint=hint, agent=agent):
-            return replace(state, status="running", hint=hint, seed=None, base=None, agent=agent)
-        case _:
-            return replace(state, status="running", hint=event.action.hint)
-
-
-def _operated(state: TaskState, event: Operated) -> TaskState:
-    if state.task.id in event.reopened:
-        return _reopened(state, hint=event.request.text if event.request.verb == "retry" else "")
-    match event.request.verb:
-        case "skip":
-            return replace(state, status="skipped", question="", notes=(*state.notes, f"Skipped: {event.request.text}"))
-        case "accept":
-            ready = Classified(task=state.task.id, failure=None)
-            state = _current(state, failure=None) if state.attempts else state
-            return replace(state, status="running", last=ready, accepted=event.request.text, question="")
-        case _:
-            return state
-
-
-def _reopened(state: TaskState, *, hint: str) -> TaskState:
-    """Give the task a fresh budget; it starts from the tip, and its history stays."""
-    return TaskState(
-        task=state.task, attempts=state.attempts, epoch_from=len(state.attempts), hint=hint, notes=state.notes
-    )
-
-
-def _unverified(state: TaskState) -> bool:
-    """Whether only a person can say that the work is right: running the agent again would not help."""
-    failure = state.attempts[-1].failure if state.attempts else None
-    return failure is not None and failure.kind is Kind.UNVERIFIED
-
-
-def _current(state: TaskState, **changes: object) -> TaskState:
-    return replace(state, attempts=(*state.attempts[:-1], replace(state.attempts[-1], **changes)))  # type: ignore[arg-type]  # names checked by the callers' tests

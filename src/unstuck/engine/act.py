@@ -3,7 +3,7 @@
 from unstuck.core.action import Accept, Continue, Wait
 from unstuck.core.classify import conflict
 from unstuck.core.event import Acted, Classified, LineEvent, Rebased
-from unstuck.core.state import TaskState
+from unstuck.core.task_state import TaskState
 from unstuck.core.text import one_line
 from unstuck.engine.bench import Bench
 from unstuck.ports import Conflict, Landing

@@ -5,11 +5,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from unstuck.config import Config
+from unstuck.core.experience import Experience
 from unstuck.core.plan import Check, Task
 from unstuck.core.policy import Policy
 from unstuck.core.redact import Redactor
 from unstuck.engine.record import Recorder
-from unstuck.ports import Agent, Clock, Command, Desk, Processes, Stop, TimeLimits, Workspace
+from unstuck.ports import Agent, Clock, Command, Desk, Judge, NoJudge, Processes, Stop, TimeLimits, Workspace
 
 
 class Interrupted(Exception):
@@ -46,12 +47,16 @@ class Bench:
     """The plan's tasks as written: commands with secrets in them run from here, never from the journal."""
     config: Config
     policy: Policy
+    experience: Experience
+    guidance: Mapping[str, str]
+    """Advice by kind of failure."""
     gates: tuple[Check, ...]
     layout: Layout
     desk: Desk
     redactor: Redactor
     stop: Stop
     clock: Clock
+    judge: Judge = field(default_factory=NoJudge)
     spare: int
     """The first slot beyond those of the running tasks: its worktrees serve for looking at a base."""
     seen: Callable[[str, str], None] = field(default=lambda _task, _line: None)

@@ -2,11 +2,12 @@
 
 from dataclasses import replace
 
-from unstuck.core.attempt import Ended
 from unstuck.core.brief import brief
+from unstuck.core.classify import set_up_failed
 from unstuck.core.event import AttemptStarted, Classified, LineEvent, SessionEnded, SessionStarted
-from unstuck.core.failure import KINDS, Failure, Kind
-from unstuck.core.state import TaskState
+from unstuck.core.failure import Failure
+from unstuck.core.schedule import held, next_agent
+from unstuck.core.task_state import TaskState
 from unstuck.engine.bench import Bench, Interrupted
 from unstuck.ports import Assignment, TimeLimits
 
@@ -15,11 +16,10 @@ SLICE_SECONDS = 1.0
 
 def open_attempt(bench: Bench, task: TaskState, slot: int) -> LineEvent:
     """Open the next attempt: on the tip, or on the tree that a retry keeps."""
-    previous = task.attempts[-1].agent if len(task.attempts) > task.epoch_from else None
     return AttemptStarted(
         task=task.task.id,
         attempt=len(task.attempts) + 1,
-        agent=task.agent or previous or next(iter(bench.agents)),
+        agent=next_agent(bench.record.state, task),
         base=task.base or bench.workspace.tip(),
         slot=slot,
         tree=task.seed,
@@ -29,6 +29,7 @@ def open_attempt(bench: Bench, task: TaskState, slot: int) -> LineEvent:
 def run_session(bench: Bench, task: TaskState, slot: int) -> LineEvent:
     """Run one session of the attempt's agent and return how it ended."""
     name, attempt = task.task.id, task.current
+    _wait_for_others(bench, name, attempt.agent)
     if attempt.sessions == 0:
         bench.workspace.prepare(slot, attempt.base, attempt.tree)
     if (failure := set_up(bench, name, slot)) is not None:
@@ -50,7 +51,7 @@ def run_session(bench: Bench, task: TaskState, slot: int) -> LineEvent:
         limits=TimeLimits(
             first_output=limits.first_output or None,
             silence=limits.silence or None,
-            wall_clock=limits.wall_clock or None,
+            wall_clock=bench.policy.limits.wall_clock or limits.wall_clock or None,
         ),
     )
     bench.desk.append(assignment.log, f"\n=== attempt {attempt.number}, session {session}: {agent.name}\n")
@@ -59,6 +60,15 @@ def run_session(bench: Bench, task: TaskState, slot: int) -> LineEvent:
     for sentence in watch.restore():
         bench.record.note(sentence, name)
     return SessionEnded(task=name, outcome=agent.outcome(ended))
+
+
+def _wait_for_others(bench: Bench, name: str, agent: str) -> None:
+    """Hold back while another task waits for the same fault to pass: it goes first, and this one learns from it."""
+    while (breaker := held(bench.record.state, name, agent)) is not None:
+        if bench.stop.deadline() is not None:
+            raise Interrupted
+        bench.seen(name, f"waits for task {breaker.task}, which met {breaker.kind}")
+        bench.clock.wait(SLICE_SECONDS)
 
 
 def wait_then_run(bench: Bench, task: TaskState, slot: int) -> LineEvent:
@@ -84,19 +94,14 @@ def set_up(bench: Bench, name: str, slot: int) -> Failure | None:
         if ended.ending == "stopped":
             raise Interrupted
         if not ended.ok:
-            return _setup_failed(line, ended)
+            return set_up_failed(line, ended)
     bench.desk.put(stamp, "\n".join(commands))
     return None
 
 
-def _setup_failed(line: str, ended: Ended) -> Failure:
-    means = KINDS[Kind.SETUP_FAILED].means
-    return Failure(kind=Kind.SETUP_FAILED, summary=f"{means.capitalize()}: `{line}`", detail=ended.tail)
-
-
 def _assignment(bench: Bench, task: TaskState, slot: int, session: int) -> Assignment:
     name, attempt = task.task.id, task.current
-    text = bench.redactor.text(brief(replace(task, task=bench.tasks[name]), bench.checks(name)))
+    text = bench.redactor.text(brief(replace(task, task=bench.tasks[name]), bench.checks(name), bench.guidance))
     file = bench.layout.brief(name, attempt.number, session)
     bench.desk.put(file, text)
     return Assignment(

@@ -5,13 +5,15 @@ the next stage begins, so a crash anywhere continues here, at the same stage, af
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from unstuck.core.attempt import Ended, Outcome
-from unstuck.core.classify import classify
+from unstuck.core.classify import classify, evidence
 from unstuck.core.decide import decide
 from unstuck.core.event import Classified, Decided, LineEvent, SessionEnded
+from unstuck.core.history import history
 from unstuck.core.stages import Stage
-from unstuck.core.state import TaskState
+from unstuck.core.task_state import TaskState
 from unstuck.engine.act import act
 from unstuck.engine.bench import Bench, Interrupted
 from unstuck.engine.execute import open_attempt, run_session, wait_then_run
@@ -35,18 +37,25 @@ def reconcile(_bench: Bench, task: TaskState, _slot: int) -> LineEvent:
     return SessionEnded(task=task.task.id, outcome=Outcome(ended=ended))
 
 
-def judge(_bench: Bench, task: TaskState, _slot: int) -> LineEvent:
+def judge(bench: Bench, task: TaskState, _slot: int) -> LineEvent:
     """Say what stands in the way of landing, if anything."""
     attempt = task.current
     assert attempt.outcome is not None
     assert attempt.verdict is not None
-    failure = None if task.accepted else classify(attempt.outcome, attempt.verdict)
+    if task.accepted:
+        return Classified(task=task.task.id, failure=None)
+    closer = evidence(attempt.outcome, attempt.verdict)
+    found = bench.judge.diagnose(closer) if closer else None
+    failure = classify(attempt.outcome, attempt.verdict, found)
+    if failure is not None and found is not None and failure.kind is found.kind:
+        failure = replace(failure, resets_at=bench.judge.resets_at(found, bench.clock.now()))
     return Classified(task=task.task.id, failure=failure)
 
 
 def choose(bench: Bench, task: TaskState, _slot: int) -> LineEvent:
     """Decide what to do next."""
-    decision = decide(task.current.failure, task.history(tuple(bench.agents)), bench.policy)
+    past = history(bench.record.state, task.task.id, tuple(bench.agents), bench.clock.now())
+    decision = decide(task.current.failure, past, bench.policy, bench.experience)
     return Decided(task=task.task.id, decision=decision)
 
 

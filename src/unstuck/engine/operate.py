@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from unstuck.core.event import Operated, Request, Verb
+from unstuck.core.stages import Stage
 from unstuck.engine.record import Recorder
 from unstuck.engine.stopping import OneTask, Stopper
 from unstuck.ports import Journal, Workspace
@@ -30,6 +31,8 @@ class Operations:
 
     def carry_out(self, request: Request, *, live: bool) -> Operated:
         """Record the request as a fact, then see to its effect."""
+        if request.task is not None:
+            self.put_away(request.task)
         if request.task is not None and request.task not in self.record.state.tasks:
             operated = Operated(request=request, refused=f"There is no task {request.task} in this run.")
         else:
@@ -41,6 +44,15 @@ class Operations:
         self.record(operated)
         self.redo()
         return operated
+
+    def put_away(self, name: str) -> None:
+        """Keep the work of an attempt that was cut short, before its task starts anew and its worktree is reset."""
+        task = self.record.state.tasks.get(name)
+        if task is None or not task.attempts or task.stage in (Stage.OPEN, Stage.REST):
+            return
+        snapshot = self.workspace.snapshot(task.current.slot, str(task.last_seq))
+        if snapshot is not None and not any(snapshot.ref in note for note in task.notes):
+            self.record.note(f"The unfinished work of task {name} is kept at {snapshot.ref}.", name)
 
     def redo(self) -> None:
         """Bring the branch to where the last operation says it should be, keeping what it leaves. Harmless to repeat."""
@@ -117,6 +129,7 @@ class Operations:
 ANSWERS: Mapping[Verb, Callable[[Operations, Request], Operated]] = {
     "stop": Operations.stop,
     "retry": Operations.retry,
+    "answer": Operations.retry,
     "reset": Operations.reopen,
     "skip": Operations.skip,
     "accept": Operations.accept,

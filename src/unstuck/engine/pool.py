@@ -18,10 +18,14 @@ from unstuck.errors import UnstuckError
 from unstuck.ports import Journal, Projections
 
 TICK_SECONDS = 0.25
-PROJECT_SECONDS = 1.0
+PROJECT_SECONDS, PROJECT_SHARE = 1.0, 0.05
+"""Between two writings of the files that people read: a second, or so long that they take this share of the time."""
 BEAT_SECONDS = 5.0
 
 ALL_DONE, LIMIT, STUCK = 0, 2, 3
+
+BETWEEN_SESSIONS = (Stage.VERIFY, Stage.EXECUTE, Stage.WAIT)
+"""Stages in which an attempt's work is in its worktree and nowhere else."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -40,7 +44,7 @@ class Pool:
     fault: BaseException | None = None
     _kept: dict[str, int] = field(default_factory=dict)
     """The worktrees of tasks that an earlier supervisor left in the middle of an attempt."""
-    _projected: float = 0.0
+    _next_projection: float = 0.0
     _beaten: float = 0.0
 
     def run(self) -> RunEnded:
@@ -66,17 +70,20 @@ class Pool:
         self.operations.take(self.running)
         if self.max_time is not None and self.bench.clock.now() - state.began > self.max_time:
             self._ask_once("The time limit of the run is reached.", LIMIT)
+        if state.executions >= self.bench.policy.limits.run_executions(len(state.tasks)):
+            self._ask_once(f"The limit of {state.executions} sessions for one run is reached.", LIMIT)
         if self.stopper.deadline() is None and not state.halted:
             for name in startable(state, self.running, self.parallel - len(self.running)):
                 self._start(name)
-        if now - self._projected > PROJECT_SECONDS:
+        if now >= self._next_projection:
             self.project()
-            self._projected = now
+            done = time.monotonic()
+            self._next_projection = done + max(PROJECT_SECONDS, (done - now) / PROJECT_SHARE)
         return bool(self.running)
 
     def project(self) -> None:
         """Bring the files that people read up to date."""
-        self.projections.write(self.bench.record.state, self.bench.record.take_changed())
+        self.projections.write(*self.bench.record.take_changed())
 
     def _ask_once(self, reason: str, exit_code: int) -> None:
         if self.stopper.deadline() is None:
@@ -112,7 +119,7 @@ class Pool:
     def _keep_unfinished(self, bench: Bench, name: str, slot: int) -> None:
         """Put the work of a stopped session away, so that nothing depends on its worktree."""
         task = bench.record.task(name)
-        if task.attempts and task.stage is Stage.VERIFY:
+        if task.attempts and task.current.sessions and task.stage in BETWEEN_SESSIONS:
             snapshot = bench.workspace.snapshot(slot, str(task.last_seq))
             if snapshot is not None:
                 bench.record.note(f"Task {name} was stopped; its work so far is kept at {snapshot.ref}.", name)

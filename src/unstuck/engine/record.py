@@ -7,7 +7,8 @@ from typing import TypeVar, cast
 
 from unstuck.core.event import BroughtHome, Entry, Event, Noted, Operated, PlanChanged, RunEnded, RunResumed, RunStarted
 from unstuck.core.redact import Redactor
-from unstuck.core.state import RunState, TaskState
+from unstuck.core.state import RunState
+from unstuck.core.task_state import TaskState
 from unstuck.ports import Journal
 
 T = TypeVar("T")
@@ -54,12 +55,15 @@ class Recorder:
         with self._lock:
             return self.state.tasks[name]
 
-    def take_changed(self) -> tuple[str, ...]:
-        """Return the tasks that changed since the last call, in the plan's order."""
+    def take_changed(self) -> tuple[RunState, tuple[str, ...]]:
+        """Return the state of this moment, and the tasks that changed since the last call, in the plan's order.
+
+        The state is a copy: files that are made from it agree with each other, whatever is recorded meanwhile.
+        """
         with self._lock:
             names = sorted(self.changed & self.state.places.keys(), key=self.state.places.__getitem__)
             self.changed = set()
-            return tuple(names)
+            return dataclasses.replace(self.state, tasks=dict(self.state.tasks)), tuple(names)
 
 
 def redacted(value: T, redactor: Redactor) -> T:

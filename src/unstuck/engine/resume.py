@@ -69,8 +69,9 @@ def compare(state: RunState, tasks: Sequence[Task], redactor: Redactor) -> Chang
     )
 
 
-def take_plan(record: Recorder, plan: Plan, redactor: Redactor, *, accepted: bool) -> None:
+def take_plan(operations: Operations, plan: Plan, redactor: Redactor, *, accepted: bool) -> None:
     """Take a changed plan in, if a person said so; tasks whose text is unchanged stay as they are."""
+    record = operations.record
     change = compare(record.state, plan.tasks, redactor)
     if not change:
         return
@@ -79,6 +80,8 @@ def take_plan(record: Recorder, plan: Plan, redactor: Redactor, *, accepted: boo
             f"The plan changed since the run began ({change}).",
             hint="Go on with the new text: add --accept-plan-change. Begin anew: add --fresh.",
         )
+    for name in (*change.changed, *change.removed):
+        operations.put_away(name)
     record(PlanChanged(tasks=tuple(replace(task, done=False) for task in plan.tasks), reopened=change.changed))
 
 

@@ -77,7 +77,7 @@ class Supervisor:
             request.id: self.operations.carry_out(request, live=False)
             for request in self.journal.requests(record.state.seen_request)
         }
-        self.projections.write(record.state, record.take_changed())
+        self.projections.write(*record.take_changed())
         return answers
 
     @property
@@ -88,7 +88,7 @@ class Supervisor:
 
     def _take_up(self, situation: Situation) -> None:
         record = self.bench.record
-        take_plan(record, situation.plan, self.bench.redactor, accepted=situation.accept_plan_change)
+        take_plan(self.operations, situation.plan, self.bench.redactor, accepted=situation.accept_plan_change)
         take_edits(self.operations, tuple(self.projections.edits(self.bench.run, situation.entries)))
         take_up(record, self.bench.workspace, self.operations, user_head=situation.head, at=self.bench.clock.now())
 

@@ -3,7 +3,7 @@
 from unstuck.core.attempt import CheckResult, Verdict
 from unstuck.core.event import Classified, LineEvent, Verified
 from unstuck.core.plan import Check
-from unstuck.core.state import TaskState
+from unstuck.core.task_state import TaskState
 from unstuck.engine.bench import Bench, Interrupted
 from unstuck.engine.execute import set_up
 

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from collections import deque
 from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any, Self
@@ -9,18 +10,31 @@ from typing import Any, Self
 import click
 
 from unstuck.api import Watcher
-from unstuck.core.event import Acted, AttemptStarted, Classified, Entry, SessionStarted, Verified
+from unstuck.core.event import AttemptStarted, Classified, Entry, SessionStarted
 from unstuck.core.schedule import blocked
-from unstuck.core.state import RunState, TaskState
-from unstuck.surfaces.render import MARKS, cut, entry_line, span
+from unstuck.core.state import RunState
+from unstuck.core.task_state import TaskState
+from unstuck.surfaces.render import MARKS, WORDS, cut, entry_line, span
 
 QUIET_EVENTS = (SessionStarted,)
-BOARD_ROWS = 14
+LAST_EVENTS = 3
+FEWEST_ROWS = 3
+AROUND_ROWS = 6
+"""Lines of the terminal that are not for tasks: the bar, the last events, room for a message."""
+NARROW = 60
+"""Columns below which a task's line keeps to what it is and how it stands."""
+ROOM_FOR_CTRL_C = 3
+"""A terminal writes `^C` at the end of the last line; if that wrapped, the board could not be drawn over."""
+LINE_CHARS = 200
 PER_SECOND = 4
 
 
 class Lines(AbstractContextManager["Lines"]):
     """One line per event that tells something."""
+
+    def say(self, text: str) -> None:
+        """Print a message beside the progress."""
+        click.echo(text, err=True)
 
     def __exit__(self, *_: object) -> None:
         return None
@@ -30,8 +44,7 @@ class Lines(AbstractContextManager["Lines"]):
         return Watcher(entry=self._entry)
 
     def _entry(self, entry: Entry, _state: RunState) -> None:
-        passed = isinstance(entry.event, Classified) and entry.event.failure is None
-        if not passed and not isinstance(entry.event, QUIET_EVENTS):
+        if tells(entry):
             click.echo(entry_line(entry), err=True)
 
 
@@ -39,6 +52,9 @@ class Silence(AbstractContextManager["Silence"]):
     """Nothing at all, for --quiet."""
 
     watcher = Watcher()
+
+    def say(self, text: str) -> None:
+        """Keep it."""
 
     def __exit__(self, *_: object) -> None:
         return None
@@ -54,10 +70,11 @@ class Board(AbstractContextManager["Board"]):
         self._lock = threading.Lock()
         self._state = RunState()
         self._did: dict[str, str] = {}
-        self._last = ""
+        self._last: deque[str] = deque(maxlen=LAST_EVENTS)
         self._began = time.monotonic()
+        self._console = Console(stderr=True)
         self._live = Live(
-            console=Console(stderr=True), refresh_per_second=PER_SECOND, get_renderable=self._draw, transient=True
+            console=self._console, refresh_per_second=PER_SECOND, get_renderable=self._draw, transient=True
         )
 
     def __enter__(self) -> Self:
@@ -69,6 +86,10 @@ class Board(AbstractContextManager["Board"]):
     ) -> None:
         self._live.stop()
 
+    def say(self, text: str) -> None:
+        """Print a message above the board; safe inside a signal handler, as rich's lock lets its holder in again."""
+        self._console.print(text, markup=False, highlight=False, soft_wrap=True)
+
     @property
     def watcher(self) -> Watcher:
         return Watcher(entry=self._entry, activity=self._activity)
@@ -76,24 +97,26 @@ class Board(AbstractContextManager["Board"]):
     def _entry(self, entry: Entry, state: RunState) -> None:
         with self._lock:
             self._state = state
-            if isinstance(entry.event, Acted | Verified | Classified):
-                self._last = entry_line(entry)
+            if tells(entry):
+                self._last.append(entry_line(entry))
             if isinstance(entry.event, AttemptStarted):
                 self._did.pop(entry.event.task, None)
 
     def _activity(self, task: str, line: str) -> None:
         with self._lock:
-            self._did[task] = line
+            self._did[task] = cut(line, LINE_CHARS)
 
     def _draw(self) -> Any:
         from rich.console import Group  # noqa: PLC0415  # as above
+        from rich.constrain import Constrain  # noqa: PLC0415  # as above
         from rich.progress_bar import ProgressBar  # noqa: PLC0415  # as above
         from rich.table import Table  # noqa: PLC0415  # as above
         from rich.text import Text  # noqa: PLC0415  # as above
 
         with self._lock:
-            state, last = self._state, self._last
+            state, last = self._state, list(self._last)
             tasks = dict(state.tasks)
+        width, height = self._console.size
         landed = sum(task.status in ("complete", "skipped") for task in tasks.values())
         head = Table.grid(padding=(0, 1), expand=True)
         head.add_column(ratio=1)
@@ -103,11 +126,16 @@ class Board(AbstractContextManager["Board"]):
             f"{landed}/{len(tasks)}  {span(time.monotonic() - self._began)}",
         )
         table = Table.grid(padding=(0, 1), expand=True)
-        for ratio in (None, None, 3, None, None, 4):
+        for ratio in (None, None, 3, None, None, 4)[: 4 if width < NARROW else 6]:
             table.add_column(ratio=ratio, no_wrap=True, overflow="ellipsis")
-        for task in _chosen(state, tasks):
-            table.add_row(*self._cells(task))
-        return Group(head, table, Text(last, style="dim", no_wrap=True, overflow="ellipsis"))
+        chosen = _chosen(state, tasks, max(height - AROUND_ROWS, FEWEST_ROWS))
+        for task in chosen:
+            table.add_row(*self._cells(task)[: len(table.columns)])
+        parts: list[Any] = [head, table]
+        if len(chosen) < len(tasks):
+            parts.append(Text(f"  … and {len(tasks) - len(chosen)} more", style="dim"))
+        parts += [Text(line, style="dim", no_wrap=True, overflow="ellipsis") for line in last]
+        return Constrain(Group(*parts), width - ROOM_FOR_CTRL_C)
 
     def _cells(self, task: TaskState) -> tuple[Any, ...]:
         from rich.text import Text  # noqa: PLC0415  # as above
@@ -116,29 +144,33 @@ class Board(AbstractContextManager["Board"]):
         current = task.attempts[-1] if task.attempts else None
         active = task.status in ("running", "verifying", "waiting")
         elapsed = span(time.time() - current.started) if current and active else ""
-        did = self._did.get(task.task.id, "") if active else task.question
+        did = self._did.get(task.task.id, "") if active else cut(task.question, LINE_CHARS)
         return (
             Text(mark, style=colour),
             Text(task.task.id),
             Text(cut(task.task.title)),
-            Text(f"{task.status}{f' #{current.number}' if current else ''}", style=colour),
+            Text(f"{WORDS[task.status]}{f' #{current.number}' if current else ''}", style=colour),
             Text(elapsed),
             Text(did, style="dim"),
         )
 
 
-def _chosen(state: RunState, tasks: dict[str, TaskState]) -> list[TaskState]:
+def tells(entry: Entry) -> bool:
+    """Whether an event tells a person something that the ones around it do not."""
+    passed = isinstance(entry.event, Classified) and entry.event.failure is None
+    return not passed and not isinstance(entry.event, QUIET_EVENTS)
+
+
+def _chosen(state: RunState, tasks: dict[str, TaskState], room: int) -> list[TaskState]:
     """Choose what fits: first what runs and what is stuck, then what comes next, and the last that landed."""
-    if len(tasks) <= BOARD_ROWS:
+    if len(tasks) <= room:
         return list(tasks.values())
     hidden = blocked(state)
     active = [task for task in tasks.values() if task.status in ("running", "verifying", "waiting")]
     stuck = [task for task in tasks.values() if task.status == "stuck"]
     ready = [
-        tasks[name]
-        for name in list(state.open)[: BOARD_ROWS * 2]
-        if tasks[name].status == "pending" and name not in hidden
+        tasks[name] for name in list(state.open)[: room * 2] if tasks[name].status == "pending" and name not in hidden
     ]
     done = sorted((task for task in tasks.values() if task.status == "complete"), key=lambda task: task.last_seq)[-3:]
-    chosen = {task.task.id for task in (*active, *stuck[-4:], *done, *ready)[:BOARD_ROWS]}
+    chosen = {task.task.id for task in (*active, *stuck[-4:], *done, *ready)[:room]}
     return [task for name, task in tasks.items() if name in chosen]

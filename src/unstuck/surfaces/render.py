@@ -1,14 +1,20 @@
 """Text for people: summaries, plans and stories. Colours are left to click, which drops them where nobody sees them."""
 
+import re
+import shutil
+import sys
+import unicodedata
+from collections.abc import Sequence
 from datetime import datetime
 
 import click
 
 from unstuck.core.event import Entry
-from unstuck.core.narrate import sentence
+from unstuck.core.narrate import counted, sentence
 from unstuck.core.plan import Plan, batches
 from unstuck.core.report import Row, Summary
-from unstuck.core.state import TaskState
+from unstuck.core.task_state import TaskState
+from unstuck.core.text import one_line
 
 MARKS = {
     "complete": ("✔", "green"),
@@ -23,23 +29,30 @@ MARKS = {
 }
 WORDS = {
     "complete": "landed",
-    "blocked": "blocked",
+    "running": "running",
+    "verifying": "checking",
+    "waiting": "waiting",
     "stuck": "stuck",
+    "blocked": "blocked",
     "skipped": "skipped",
     "interrupted": "interrupted",
+    "pending": "pending",
 }
 MANY = 60
 TITLE_CHARS = 56
+SHORTEST_TITLE = 12
+ASKED = 5
+DETAIL_LINES, DETAIL_CHARS = 20, 300
+TERMINAL_CODES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
 
 
 def summary(result: Summary) -> str:
     """Tell what a run came to: every task in a line, then what needs a person, then what to type."""
     if not result.rows:
         return result.reason
-    lines = [f"Run {result.run}", ""]
-    shown = result.rows if len(result.rows) <= MANY else [row for row in result.rows if row.status != "complete"][:MANY]
-    width = max((len(row.id) for row in shown), default=0)
-    lines += [_row(row, width) for row in shown]
+    few = len(result.rows) <= MANY
+    shown = result.rows if few else [row for row in result.rows if row.status not in ("complete", "pending")][:MANY]
+    lines = [f"Run {result.run}", "", *_rows(shown)]
     if len(shown) < len(result.rows):
         lines.append(f"  … and {len(result.rows) - len(shown)} more")
     lines += ["", _counts(result)]
@@ -60,10 +73,10 @@ def story(task: TaskState, entries: list[Entry]) -> str:
             lines += [
                 "",
                 "The end of the output:",
-                *(f"  | {line}" for line in attempt.failure.detail.splitlines()[-20:]),
+                *(f"  | {plain(line)}" for line in attempt.failure.detail.splitlines()[-DETAIL_LINES:]),
             ]
     if task.question:
-        lines += ["", f"It waits for a person: {task.question}", *_for_stuck(task.task.id)]
+        lines += ["", f"It waits for a person: {task.question}", *_for_stuck(task.task.id), GO_ON]
     return "\n".join(lines)
 
 
@@ -72,7 +85,7 @@ def plan(document: Plan, checks: int) -> str:
     tasks = {task.id: task for task in document.tasks}
     width = max((len(name) for name in tasks), default=0)
     lines = [
-        f"{document.path} ({document.format}): {len(tasks)} tasks, {sum(task.done for task in tasks.values())} done already",
+        f"{document.path} ({document.format}): {counted(len(tasks), 'task')}, {sum(task.done for task in tasks.values())} done already",
         "",
     ]
     for number, wave in enumerate(batches(document.tasks), 1):
@@ -82,7 +95,7 @@ def plan(document: Plan, checks: int) -> str:
             done = (
                 "done"
                 if task.done
-                else f"{len(task.checks) + checks} checks"
+                else counted(len(task.checks) + checks, "check")
                 if task.checks or checks
                 else "nothing checks it"
             )
@@ -111,46 +124,78 @@ def span(seconds: float) -> str:
     return f"{minutes}:{rest:02}" if minutes else f"{seconds:.1f} s" if seconds < 10 else f"{rest} s"  # noqa: PLR2004  # one decimal where it tells something
 
 
-def cut(text: str) -> str:
-    return text if len(text) <= TITLE_CHARS else text[: TITLE_CHARS - 1] + "…"
+def cut(text: str, limit: int = TITLE_CHARS) -> str:
+    """Fold text into one line that takes at most `limit` columns of a terminal."""
+    line = one_line(TERMINAL_CODES.sub("", text), limit)
+    while columns(line) > limit:
+        line = line.rstrip("…")[:-1] + "…"
+    return line
 
 
-def _row(row: Row, width: int) -> str:
-    mark, colour = MARKS.get(row.status, ("?", "white"))
-    tries = f"{row.attempts} attempt{'s'[: row.attempts != 1]}" if row.attempts else ""
-    facts = ", ".join(
-        part for part in (WORDS.get(row.status, row.status), tries, (row.commit or "")[:10], row.why) if part
-    )
-    return f"  {click.style(mark, fg=colour)} {row.id.ljust(width)}  {cut(row.title).ljust(TITLE_CHARS)}  {facts}"
+def plain(line: str) -> str:
+    """Return a line of a program's output without what would steer a terminal; its indentation stays."""
+    clean = TERMINAL_CODES.sub("", line).expandtabs()
+    return "".join(char for char in clean if char.isprintable())[:DETAIL_CHARS]
+
+
+def columns(text: str) -> int:
+    """Count the columns that a text takes on a terminal."""
+    return sum(0 if unicodedata.combining(char) else 1 + (unicodedata.east_asian_width(char) in "WF") for char in text)
+
+
+def _rows(rows: Sequence[Row]) -> list[str]:
+    """Lay tasks out in columns; titles give way where the terminal is narrow."""
+    told = [_facts(row) for row in rows]
+    names = max((columns(row.id) for row in rows), default=0)
+    facts = max((columns(text) for text in told), default=0)
+    room = max(_width() - len("  ✔ ") - names - facts - 2 * len("  "), SHORTEST_TITLE)
+    titles = [cut(row.title, min(room, TITLE_CHARS)) for row in rows]
+    longest = max((columns(title) for title in titles), default=0)
+    lines: list[str] = []
+    for row, title, text in zip(rows, titles, told, strict=True):
+        mark, colour = MARKS.get(row.status, ("?", "white"))
+        gap = " " * (longest - columns(title))
+        lines.append(f"  {click.style(mark, fg=colour)} {row.id.ljust(names)}  {title}{gap}  {text}")
+    return lines
+
+
+def _facts(row: Row) -> str:
+    tries = counted(row.attempts, "attempt") if row.attempts else ""
+    why = "" if row.status == "stuck" else cut(row.why)  # a question has its own place below
+    return ", ".join(part for part in (WORDS.get(row.status, row.status), tries, (row.commit or "")[:10], why) if part)
+
+
+def _width() -> int:
+    """Return the terminal's width; a file may be as wide as it likes."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else 200
 
 
 def _counts(result: Summary) -> str:
     parts = [(word, result.count(status)) for status, word in WORDS.items()]
     told = ", ".join(f"{number} {word}" for word, number in parts if number)
-    return f"{told or 'nothing done'} of {len(result.rows)} tasks in {span(result.seconds)}. {result.reason}"
+    return f"{told or 'nothing done'} of {counted(len(result.rows), 'task')} in {span(result.seconds)}. {result.reason}"
 
 
 def _ways_on(result: Summary) -> list[str]:
     stuck = [row for row in result.rows if row.status == "stuck"]
-    if stuck:
-        return [
-            "",
-            "What needs you:",
-            *(line for row in stuck[:5] for line in [f"  {row.id}: {row.why}", *_for_stuck(row.id)]),
-            _GO_ON,
-        ]
-    if result.exit_code not in (0, None):
-        return ["", _GO_ON]
-    return []
+    lines = ["", "What needs you:"] if stuck else []
+    for row in stuck[:ASKED]:
+        lines += [f"  {row.id}: {row.why}", *_for_stuck(row.id)]
+    if len(stuck) > ASKED:
+        lines.append(f"  and {len(stuck) - ASKED} more: {cut(', '.join(row.id for row in stuck[ASKED:]))}")
+    if result.exit_code:
+        lines += ["", GO_ON if stuck else "Go on with: unstuck resume"]
+    return lines
 
 
-_GO_ON = "Then go on with: unstuck resume"
+GO_ON = "Then go on with: unstuck resume"
 
 
 def _for_stuck(name: str) -> list[str]:
     return [
         f"    read its story    unstuck show {name}",
         f"    try again         unstuck retry {name} --hint 'TEXT'",
+        f"    take it as it is  unstuck accept {name} --because 'TEXT'",
         f"    go on without it  unstuck skip {name}",
     ]
 

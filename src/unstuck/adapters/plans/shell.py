@@ -19,9 +19,9 @@ _BUILTINS = (
 BUILTINS = frozenset(_BUILTINS.split())
 """Bash's builtins, and the keywords that can begin a command."""
 
-_WORDS = r"""(?:"(?:[^"\\]|\\.)*+"|'[^']*'|\\.|[<>]&|[^;&|\n"'\\])*+"""
+_WORDS = r"""(?:"(?:[^"\\]|\\.)*"|'[^']*'|\\.|[<>]&|[^;&|\n"'\\])*"""
 _HARMLESS = rf"[ \t]*(?:(?:echo|printf|true|:)(?=[\s;&|]|\Z){_WORDS}|exit[ \t]+0[ \t]*|\#[^\n]*)"
-_ALWAYS_PASSES = re.compile(rf"{_HARMLESS}(?:[;&|\s]++(?:{_HARMLESS})?)*+", re.DOTALL)
+_ALWAYS_PASSES = re.compile(rf"{_HARMLESS}(?:[;&|\s](?:{_HARMLESS})?)*", re.DOTALL)
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=(?:\"[^\"]*\"|'[^']*'|[^\s;&|\"'])*\s+", re.ASCII)
 _WORD = re.compile(r"[^\s;&|<>()]+")
 

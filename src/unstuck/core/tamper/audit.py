@@ -38,7 +38,7 @@ _NOTEWORTHY = re.compile(
     r"|return (?:True|False|true|false)\b|expect\s*=|assert\s*=|\.\w+\s*=\s*\(|function (?:expect|assert)|JEST|VITEST|NODE_|MOCHA|typeof|jest|env\."
 )
 """A change that adds none of these adds nothing that is suspicious in itself, and is not parsed for it."""
-_LITERAL = re.compile(r"\"(?:[^\"\\\n]|\\.)*+\"|'(?:[^'\\\n]|\\.)*+'|(?<![\w.])-?\d[\d_.]*")
+_LITERAL = re.compile(r"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|(?<![\w.])-?\d[\d_.]*")
 
 
 def audit(

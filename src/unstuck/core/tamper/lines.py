@@ -27,7 +27,7 @@ _SKIP = re.compile(
     r"\bt\.Skip(?:f|Now)?\(|#\[ignore|@(?:Disabled|Ignore)\b|\[Ignore|Skip\s*=|markTestSkipped|markTestIncomplete|\bpending\b|@pytest\.mark\.(?:skip|xfail)"
     r"|@unittest\.skip|\bpytest\.skip\(|\b(?:it|test|describe)\.(?:skip|todo)\b|^\s*(?:xit|xtest|xdescribe|skip)\b|XCTSkip|@tag\s+:skip|\bGTEST_SKIP"
 )
-_LITERAL = re.compile(r"""\"(?:[^"\\\n]|\\.)*+\"|'(?:[^'\\\n]|\\.)*+'|(?<![\w.])-?\d[\w.]*""")
+_LITERAL = re.compile(r"""\"(?:[^"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|(?<![\w.])-?\d[\w.]*""")
 _NAME = re.compile(r"[A-Za-z_]\w*(?=\s*[(!])")
 _COMMENT = re.compile(r"^\s*(?://|#(?!\[)|\*|--|;)")
 

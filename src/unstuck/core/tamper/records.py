@@ -11,7 +11,7 @@ from unstuck.core.tamper.rules import found
 MOST = 0.5
 """Above this share of changed entries a snapshot file was not corrected but written anew."""
 
-_JEST = re.compile(r"^exports\[`(?P<name>(?:[^`\\]|\\.)*+)`\] = `(?P<value>(?:[^`\\]|\\.)*+)`;", re.MULTILINE)
+_JEST = re.compile(r"^exports\[`(?P<name>(?:[^`\\]|\\.)*)`\] = `(?P<value>(?:[^`\\]|\\.)*)`;", re.MULTILINE)
 _AMBR = re.compile(r"^# name: (?P<name>.*)\n(?P<value>(?:.*\n)*?)# ---$", re.MULTILINE)
 
 

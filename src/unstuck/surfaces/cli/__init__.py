@@ -1,8 +1,9 @@
 """The command line: a table of commands, each loaded when it is called; our errors become messages and exit codes."""
 
+import codecs
+import io
 import os
 import sys
-import traceback
 from collections.abc import Sequence
 from importlib import import_module
 
@@ -23,8 +24,14 @@ COMMANDS = {
     "status": ("look", "Say where every task stands."),
     "show": ("look", "Tell the story of one task."),
     "log": ("look", "Print the journal."),
+    "report": ("explain", "Print what waits for a person."),
+    "explain": ("explain", "Tell why a task went as it did."),
+    "replay": ("explain", "Decide a run again under another profile."),
+    "policy": ("explain", "Print the profiles and their ladders."),
+    "diagnose": ("diagnose", "Say what a command's output means."),
     "stop": ("operate", "Ask the running supervisor to stop."),
     "retry": ("operate", "Give a task a fresh budget, with a hint."),
+    "answer": ("operate", "Answer what a stuck task asks."),
     "skip": ("operate", "Settle a task without doing it."),
     "reset": ("operate", "Do a task again, even if it landed."),
     "accept": ("operate", "Vouch for a task's work as it is."),
@@ -33,6 +40,21 @@ COMMANDS = {
     "prune": ("operate", "Remove what is clean, merged and unused."),
     "bench": ("bench", "Run the benchmarks."),
 }
+
+PLAIN = {
+    "✔": "+",
+    "✘": "x",
+    "↷": ">",
+    "⊘": "-",
+    "‖": "=",
+    "▶": ">",
+    "⚙": "*",
+    "⏳": "~",
+    "·": ".",
+    "…": "...",
+    "→": "->",
+}
+"""What stands for our signs on a terminal that does not know them."""
 
 EXAMPLES = """
 Examples:
@@ -87,6 +109,7 @@ def cli() -> None:
 
 def run_cli(arguments: Sequence[str]) -> int:
     """Run one command and return the exit code; whatever goes wrong is told in words."""
+    _print_anything()
     try:
         code = cli.main(list(arguments), prog_name="unstuck", standalone_mode=False)
         sys.stdout.flush()
@@ -102,7 +125,7 @@ def run_cli(arguments: Sequence[str]) -> int:
     except (click.Abort, KeyboardInterrupt):
         click.echo("Interrupted.", err=True)
         return INTERRUPTED
-    except BrokenPipeError:
+    except (BrokenPipeError, SystemExit):  # click exits by itself only where the reader of a pipe went away
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
     except UnstuckError as error:
@@ -111,6 +134,8 @@ def run_cli(arguments: Sequence[str]) -> int:
             click.echo(f"Hint: {error.hint}", err=True)
         return error.exit_code
     except Exception:  # noqa: BLE001  # the last resort: a fault of ours is told as one
+        import traceback  # noqa: PLC0415  # only for a fault of ours
+
         traceback.print_exc()
         click.echo(
             "unstuck: this is a fault of ours, not of your plan or agent; please report it with the lines above.",
@@ -118,3 +143,21 @@ def run_cli(arguments: Sequence[str]) -> int:
         )
         click.echo("Hint: everything recorded so far stands; go on with `unstuck resume`.", err=True)
         return 1
+
+
+def _print_anything() -> None:
+    """Let file names that are no text, and terminals without UTF-8, cost a character and never the message."""
+    codecs.register_error("unstuck", _substitute)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="unstuck")
+
+
+def _substitute(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return "".join(map(_plain, error.object[error.start : error.end])), error.end
+
+
+def _plain(char: str) -> str:
+    return PLAIN.get(char) or char.encode("ascii", "backslashreplace").decode()

@@ -29,6 +29,14 @@ def retry(task: str, *, hint: str) -> None:
     _ask("retry", task, hint, done=f"Task {task} is open again; go on with: unstuck resume")
 
 
+@click.command(epilog="Example:\n\n\b\n  unstuck answer 1.3 'yes, drop the old table'")
+@task_argument
+@click.argument("text")
+def answer(task: str, text: str) -> None:
+    """Answer what TASK asks: it is opened again with a fresh budget, and the answer stands in the agent's brief."""
+    _ask("answer", task, text, done=f"Task {task} is open again with your answer; go on with: unstuck resume")
+
+
 @click.command()
 @task_argument
 @click.option("--because", default="", help="Why; kept in the journal.")

@@ -1,6 +1,7 @@
 """`run`, `resume` and `demo`: start a run, show it while it works, sum it up."""
 
 import json
+import os
 import re
 import signal
 import sys
@@ -20,6 +21,9 @@ from unstuck.surfaces import demo as story
 from unstuck.surfaces.live import Board, Lines, Silence
 from unstuck.surfaces.render import summary
 
+Progress = Board | Lines | Silence
+SHOWN_FILES = 5
+STDERR = 2
 SIGNALS = {signal.SIGINT: 130, signal.SIGTERM: 143}
 UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
@@ -65,19 +69,18 @@ def shown(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option(
     "--on-stuck",
     type=click.Choice(["skip", "halt"]),
-    default="skip",
-    show_default=True,
-    help="Go on around a stuck task, or stop.",
+    help="Go on around a stuck task, or stop (default: the profile's).",
 )
-@click.option("--max-attempts", type=click.IntRange(1), default=5, show_default=True, help="Attempts per task.")
+@click.option("--profile", metavar="NAME", help="How to recover; see them with `unstuck policy`.")
+@click.option("--max-attempts", type=click.IntRange(1), help="Charged attempts per task (default: the profile's).")
 @click.option("--max-time", type=Duration(), help="A limit for the whole run, such as 8h.")
 @click.option("--resume", is_flag=True, help="Go on with the unfinished run (the default).")
 @click.option("--fresh", is_flag=True, help="Set the old state aside and begin anew; commits stay.")
 @click.option("--accept-plan-change", is_flag=True, help="Go on although the plan's text changed.")
 @shown
 def run(
-    plan: Path, *, agents: tuple[str, ...], plan_format: str | None, parallel: int | None, commit: CommitMode, on_stuck: OnStuck,
-    max_attempts: int, max_time: float | None, resume: bool, fresh: bool, accept_plan_change: bool, as_json: bool, quiet: bool,
+    plan: Path, *, agents: tuple[str, ...], plan_format: str | None, parallel: int | None, commit: CommitMode, on_stuck: OnStuck | None,
+    profile: str | None, max_attempts: int | None, max_time: float | None, resume: bool, fresh: bool, accept_plan_change: bool, as_json: bool, quiet: bool,
 ) -> int:  # fmt: skip
     """Run PLAN, a file or a spec folder, or go on with its unfinished run."""
     if resume and fresh:
@@ -85,10 +88,16 @@ def run(
     options = Options(agents=(), commit=commit, on_stuck=on_stuck, max_attempts=max_attempts, max_time=max_time)
     with _progress(quiet=quiet) as progress:
         opened = api.open_run(
-            plan, agents=agents, options=options, parallel=parallel, plan_format=plan_format, watcher=progress.watcher
+            plan,
+            agents=agents,
+            options=options,
+            parallel=parallel,
+            profile=profile,
+            plan_format=plan_format,
+            watcher=progress.watcher,
         )
-        _tell_what_is_not_used(opened, quiet=quiet)
-        with _signals(opened):
+        _tell_what_is_not_used(opened, progress)
+        with _signals(opened, progress):
             result = opened.go(fresh=fresh, accept_plan_change=accept_plan_change)
     return _told(opened, result, as_json=as_json)
 
@@ -100,7 +109,7 @@ def resume(run_id: str | None, *, as_json: bool, quiet: bool) -> int:
     """Go on with the latest run, or the one named. Stuck tasks get a fresh budget."""
     with _progress(quiet=quiet) as progress:
         opened = api.reopen_run(run_id, watcher=progress.watcher)
-        with _signals(opened):
+        with _signals(opened, progress):
             result = opened.go()
     return _told(opened, result, as_json=as_json)
 
@@ -113,21 +122,22 @@ def demo(keep: Path | None) -> int:
         click.echo(story.opening(place), err=True)
         with _progress(quiet=False) as progress:
             opened = api.open_run(place.plan, cwd=place.root, watcher=progress.watcher)
-            with _signals(opened):
+            with _signals(opened, progress):
                 result = opened.go()
         click.echo(summary(result))
         click.echo(story.closing(place, kept=keep is not None))
         return result.exit_code or 0
 
 
-def _progress(*, quiet: bool) -> Board | Lines | Silence:
+def _progress(*, quiet: bool) -> Progress:
     if quiet:
         return Silence()
-    return Board() if sys.stderr.isatty() else Lines()
+    clever = sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+    return Board() if clever else Lines()
 
 
 @contextmanager
-def _signals(opened: api.Run) -> Iterator[None]:
+def _signals(opened: api.Run, progress: Progress) -> Iterator[None]:
     """Stop the run politely on the first Ctrl-C or SIGTERM, at once on the second."""
 
     def ask(number: int, _frame: FrameType | None) -> None:
@@ -138,7 +148,10 @@ def _signals(opened: api.Run) -> Iterator[None]:
             if again
             else "nothing new starts; running sessions may finish, once more ends them at once"
         )
-        click.echo(f"\nStopping: {drain}.", err=True)
+        try:
+            progress.say(f"Stopping: {drain}.")
+        except RuntimeError:  # the signal came in the middle of printing, which cannot be entered twice
+            os.write(STDERR, f"Stopping: {drain}.\n".encode())
 
     before = {number: signal.signal(number, ask) for number in SIGNALS}
     try:
@@ -148,13 +161,12 @@ def _signals(opened: api.Run) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _tell_what_is_not_used(opened: api.Run, *, quiet: bool) -> None:
+def _tell_what_is_not_used(opened: api.Run, progress: Progress) -> None:
     files = opened.uncommitted()
-    if files and not quiet:
-        more = f" and {len(files) - 5} more" if len(files) > 5 else ""  # noqa: PLR2004  # a handful
-        click.echo(
-            f"Uncommitted and not used by the run, which starts from HEAD: {', '.join(files[:5])}{more}", err=True
-        )
+    if files:
+        more = f" and {len(files) - SHOWN_FILES} more" if len(files) > SHOWN_FILES else ""
+        named = ", ".join(repr(name) if not name.isprintable() else name for name in files[:SHOWN_FILES])
+        progress.say(f"Uncommitted and not used by the run, which starts from HEAD: {named}{more}")
 
 
 def _told(opened: api.Run, result: Summary, *, as_json: bool) -> int:

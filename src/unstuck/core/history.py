@@ -1,0 +1,77 @@
+"""One task's past, as far as a decision may know it."""
+
+from collections import Counter
+
+from unstuck.core.action import Rollback
+from unstuck.core.decide import History
+from unstuck.core.loops import Footprint, looping
+from unstuck.core.state import RunState
+from unstuck.core.task_state import AttemptState, TaskState
+
+GOLDEN = 0.6180339887
+"""Multiples of it fall evenly between 0 and 1: a jitter that is the same for the same journal."""
+
+
+MANY = 3
+THIRD_TRY = 3
+WINDOW_SECONDS = 3600.0
+
+
+def history(state: RunState, name: str, agents: tuple[str, ...], now: float) -> History:
+    """Gather what is known about the task in this epoch."""
+    task = state.tasks[name]
+    attempts = task.attempts[task.epoch_from :]
+    current = attempts[-1] if attempts else None
+    return History(
+        attempts=task.charged,
+        executions=len(attempts),
+        sessions=current.sessions if current else 0,
+        climbed=task.climbed,
+        rollbacks=sum(one.decision is not None and isinstance(one.decision.action, Rollback) for one in attempts),
+        agent=current.agent if current else "",
+        agents=agents,
+        tries=Counter(one.agent for one in attempts),
+        resting=frozenset(agent for agent in agents if f"agent:{agent}" in state.breakers),
+        green_base=current is not None and current.base in state.green,
+        looping=circling(task),
+        systemic=_systemic(state, name, now),
+        accepted=task.accepted,
+        now=now,
+        jitter=task.last_seq * GOLDEN % 1.0,
+    )
+
+
+def circling(task: TaskState) -> str:
+    """Say how the attempts go in circles, or nothing; never before the third try. Only the agent's own failures count."""
+    own = [one for one in task.attempts[task.epoch_from :] if one.failure is not None and one.failure.charged]
+    if len(own) < THIRD_TRY or own[-1] is not task.attempts[-1]:
+        return ""
+    signal = looping(footprint(own[-1]), [footprint(one) for one in own[:-1]])
+    return signal.sentence if signal else ""
+
+
+def footprint(attempt: AttemptState) -> Footprint:
+    """Return what an attempt left behind, for comparing it with others."""
+    failure = attempt.failure
+    return Footprint(
+        attempt=attempt.number,
+        approach=attempt.outcome.approach if attempt.outcome else "",
+        start=attempt.tree or "",
+        tree=attempt.verdict.tree if attempt.verdict else "",
+        signature=failure.signature if failure else "",
+        failing=len(failure.tests) if failure and failure.tests else None,
+        failed=failure is not None,
+    )
+
+
+def _systemic(state: RunState, name: str, now: float) -> tuple[str, ...]:
+    """List the tasks that failed with this task's signature within the window, if they are many.
+
+    Only what is not the agent's own doing: three tasks whose checks all say `AssertionError` are three problems.
+    """
+    failure = state.tasks[name].current.failure if state.tasks[name].attempts else None
+    if failure is None or failure.charged or not failure.signature:
+        return ()
+    signature = failure.signature
+    alike = tuple(task for task, at in state.signatures.get(signature, {}).items() if now - at <= WINDOW_SECONDS)
+    return alike if len(alike) >= MANY else ()

@@ -1,0 +1,175 @@
+"""One task's history, folded: frozen values, and how each fact makes the next one."""
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from unstuck.core.action import Accept, Decision, Escalate, Halt, Retry, Rollback, Skip, Switch, Wait
+from unstuck.core.attempt import Outcome, Verdict
+from unstuck.core.event import (
+    Acted,
+    AttemptStarted,
+    Classified,
+    Decided,
+    LineEvent,
+    Operated,
+    Rebased,
+    Request,
+    SessionEnded,
+    SessionStarted,
+    Verified,
+)
+from unstuck.core.failure import Failure, Kind
+from unstuck.core.plan import Task
+from unstuck.core.stages import Stage, next_stage
+
+Status = Literal["pending", "running", "verifying", "waiting", "complete", "stuck", "skipped", "blocked", "interrupted"]
+"""`blocked` and `interrupted` are never stored: they depend on other tasks and on whether a supervisor lives."""
+
+SETTLED: tuple[Status, ...] = ("complete", "skipped")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptState:
+    """One try with one approach, as far as it is known."""
+
+    number: int
+    agent: str
+    base: str
+    slot: int
+    started: float
+    tree: str | None = None
+    sessions: int = 0
+    ended: float | None = None
+    outcome: Outcome | None = None
+    verdict: Verdict | None = None
+    failure: Failure | None = None
+    decision: Decision | None = None
+    snapshot: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskState:
+    """One task's history, folded."""
+
+    task: Task
+    status: Status = "pending"
+    last: LineEvent | None = None
+    last_at: float = 0.0
+    last_seq: int = 0
+    attempts: tuple[AttemptState, ...] = ()
+    epoch_from: int = 0
+    """How many attempts were made before a person last gave the task a fresh budget."""
+    charged: int = 0
+    climbed: tuple[str, ...] = ()
+    hint: str = ""
+    agent: str | None = None
+    """The agent that a switch chose for the next attempt."""
+    seed: str | None = None
+    """The tree that the next attempt begins with; None is the tip's own."""
+    base: str | None = None
+    """The commit that the next attempt keeps as its base; None is the tip."""
+    accepted: str = ""
+    question: str = ""
+    commit: str | None = None
+    wait_until: float | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def stage(self) -> Stage:
+        return Stage.REST if self.status in ("complete", "skipped", "stuck") else next_stage(self.last)
+
+    @property
+    def current(self) -> AttemptState:
+        return self.attempts[-1]
+
+
+def advanced(state: TaskState, event: LineEvent, at: float) -> TaskState:
+    """Take in a fact of the line."""
+    state = replace(state, last=event, last_at=at)
+    if isinstance(event, AttemptStarted):
+        attempt = AttemptState(
+            number=event.attempt, agent=event.agent, base=event.base, slot=event.slot, started=at, tree=event.tree
+        )
+        return replace(state, status="running", attempts=(*state.attempts, attempt), wait_until=None, question="")
+    if not state.attempts:
+        return state
+    match event:
+        case SessionStarted():
+            return replace(_current(state, sessions=event.session), status="running", wait_until=None)
+        case SessionEnded():
+            return replace(_current(state, outcome=event.outcome, ended=at), status="verifying")
+        case Rebased():
+            return replace(_current(state, base=event.base, tree=event.tree), status="verifying")
+        case Verified():
+            return _current(state, verdict=event.verdict)
+        case Classified():
+            charged = event.failure is not None and event.failure.charged
+            return replace(_current(state, failure=event.failure), charged=state.charged + charged)
+        case Decided():
+            return replace(_current(state, decision=event.decision), climbed=(*state.climbed, event.decision.rung))
+        case Acted():
+            return _acted(_current(state, snapshot=event.snapshot or state.current.snapshot), event)
+
+
+def _acted(state: TaskState, event: Acted) -> TaskState:
+    match event.action:
+        case Accept():
+            return replace(state, status="complete", commit=event.commit, question="", hint="")
+        case Skip():
+            return replace(state, status="skipped")
+        case Escalate(question=question) | Halt(question=question):
+            return replace(state, status="stuck", question=question)
+        case Wait(until=until):
+            return replace(state, status="waiting", wait_until=until)
+        case Retry(hint=hint):
+            verdict = state.current.verdict
+            seed = verdict.tree if verdict else state.current.tree
+            return replace(state, status="running", hint=hint, seed=seed, base=state.current.base)
+        case Rollback(hint=hint):
+            return replace(state, status="running", hint=hint, seed=None, base=None)
+        case Switch(hint=hint, agent=agent):
+            return replace(state, status="running", hint=hint, seed=None, base=None, agent=agent)
+        case _:
+            return replace(state, status="running", hint=event.action.hint)
+
+
+def operated(state: TaskState, event: Operated) -> TaskState:
+    if state.task.id in event.reopened:
+        return reopened(state, hint=_hint(event.request))
+    match event.request.verb:
+        case "skip":
+            return replace(state, status="skipped", question="", notes=(*state.notes, f"Skipped: {event.request.text}"))
+        case "accept":
+            ready = Classified(task=state.task.id, failure=None)
+            state = _current(state, failure=None) if state.attempts else state
+            return replace(state, status="running", last=ready, accepted=event.request.text, question="")
+        case _:
+            return state
+
+
+def _hint(request: Request) -> str:
+    """Turn what a person wrote into a line of the next brief."""
+    match request.verb:
+        case "retry":
+            return request.text
+        case "answer":
+            return f"A person answers your question: {request.text}"
+        case _:
+            return ""
+
+
+def reopened(state: TaskState, *, hint: str) -> TaskState:
+    """Give the task a fresh budget; it starts from the tip, and its history stays."""
+    return TaskState(
+        task=state.task, attempts=state.attempts, epoch_from=len(state.attempts), hint=hint, notes=state.notes
+    )
+
+
+def unverified(state: TaskState) -> bool:
+    """Whether only a person can say that the work is right: running the agent again would not help."""
+    failure = state.attempts[-1].failure if state.attempts else None
+    return failure is not None and failure.kind is Kind.UNVERIFIED
+
+
+def _current(state: TaskState, **changes: object) -> TaskState:
+    return replace(state, attempts=(*state.attempts[:-1], replace(state.attempts[-1], **changes)))  # type: ignore[arg-type]  # names checked by the callers' tests
