@@ -10,7 +10,7 @@ Severity = Literal["reject", "ask", "warn"]
 Role = Literal["test", "support", "snapshot", "golden", "testdata", "settings", "commands", "ours", "product", "other"]
 
 SYMLINK = 0o120000
-LONGEST = 400_000
+LONGEST = 200_000
 """Characters of a text that is still parsed; a longer one is judged by its lines."""
 
 

@@ -1,5 +1,6 @@
 """Follow the blocks of a JavaScript function: where an assertion can fail, and where it only stands there."""
 
+from collections import Counter
 from dataclasses import dataclass
 
 from unstuck.core.tamper.python_flow import AFTER_RETURN, EMPTY_LOOP, LEFT_EARLY, MAYBE, NEVER, SWALLOWED, UNCALLED
@@ -7,6 +8,7 @@ from unstuck.core.tamper.script_form import Span
 from unstuck.core.tamper.script_tokens import Script, statement_end
 
 UNAWAITED = "is not awaited"
+LONGEST_CHAIN = 2_000
 SOFT = frozenset({MAYBE, LEFT_EARLY})
 _FAILS = frozenset({"throw", "expect", "assert", "fail", "done", "reject", "rejects"})
 _ASSERTS = frozenset({"expect", "assert", "throw", "fail", "t"})
@@ -24,6 +26,7 @@ class Idle:
 def idle_stretches(script: Script, span: Span) -> list[Idle]:
     """Find the stretches of a function's body in which an assertion means nothing, or little."""
     found: list[Idle] = []
+    uses = Counter(token.text for token in script.tokens[span[0] : span[1]])
     for place in range(*span):
         match script.text(place):
             case "if" if script.text(place + 1) == "(":
@@ -35,7 +38,7 @@ def idle_stretches(script: Script, span: Span) -> list[Idle]:
             case "for" | "while" if script.text(place + 1) == "(":
                 found += _loop(script, place)
             case "function" | "=>":
-                found += _inner_function(script, place, span)
+                found += _inner_function(script, place, span, uses)
             case "then" if script.text(place - 1) == ".":
                 found += _promise(script, place, span)
             case "setTimeout" | "setImmediate" | "nextTick" | "queueMicrotask" | "requestAnimationFrame" if (
@@ -82,7 +85,7 @@ def _condition(script: Script, place: int, limit: int) -> list[Idle]:
     if not (_holds(script, body, _ASSERTS) and _holds(script, other, _ASSERTS)):
         found = [Idle(*body, MAYBE), Idle(*other, MAYBE)]
         if _holds(script, body, frozenset({"return", "skip"})) and not _holds(script, body, _ASSERTS):
-            found.append(Idle(body[1], _end_of_block(script, place, limit), LEFT_EARLY))
+            found.append(Idle(body[1], min(script.around[place], limit), LEFT_EARLY))
         return found
     return []
 
@@ -105,7 +108,7 @@ def _after(script: Script, place: int, span: Span) -> list[Idle]:
     if before in {")", "else", "=>"} and script.text(place - 1) != "":
         return []
     end = statement_end(script, place + 1, span[1])
-    return [Idle(end, _end_of_block(script, place, span[1]), AFTER_RETURN)]
+    return [Idle(end, min(script.around[place], span[1]), AFTER_RETURN)]
 
 
 def _loop(script: Script, place: int) -> list[Idle]:
@@ -116,7 +119,7 @@ def _loop(script: Script, place: int) -> list[Idle]:
     return []
 
 
-def _inner_function(script: Script, place: int, span: Span) -> list[Idle]:
+def _inner_function(script: Script, place: int, span: Span, uses: Counter[str]) -> list[Idle]:
     if script.text(place) == "function":
         name = script.text(place + 1)
         opening = place + 2 if script.text(place + 2) == "(" else place + 1
@@ -128,15 +131,16 @@ def _inner_function(script: Script, place: int, span: Span) -> list[Idle]:
         body = place + 1
     if not name or name == "(" or not name.isidentifier():
         return []
-    uses = sum(1 for at in range(*span) if script.text(at) == name)
-    return [Idle(*_block(script, body, span[1]), UNCALLED)] if uses < 2 else []  # noqa: PLR2004 - once is its own name
+    return [Idle(*_block(script, body, span[1]), UNCALLED)] if uses[name] < 2 else []  # noqa: PLR2004 - once is its own name
 
 
 def _promise(script: Script, place: int, span: Span) -> list[Idle]:
     opening = place + 1
     inside = (opening + 1, script.end(opening))
     start = place
-    while start > span[0] and not (script.text(start - 1) in {";", "{", "}"} or _new_statement(script, start)):
+    while start > max(span[0], place - LONGEST_CHAIN) and not (
+        script.text(start - 1) in {";", "{", "}"} or _new_statement(script, start)
+    ):
         start = script.opens.get(start - 1, start - 1)
     after = script.end(opening) + 1
     if script.text(after) == "." and script.text(after + 1) == "catch":
@@ -152,15 +156,6 @@ def _new_statement(script: Script, at: int) -> bool:
     token, before = script.tokens[at], script.tokens[at - 1]
     goes_on = before.kind == "punc" and before.text not in {")", "]", "}"}
     return token.line > before.line and token.kind != "punc" and not goes_on
-
-
-def _end_of_block(script: Script, place: int, limit: int) -> int:
-    at = place
-    while at < limit:
-        if script.text(at) in {"}", ")", "]"}:
-            return at
-        at = script.closes.get(at, at) + 1
-    return limit
 
 
 def _holds(script: Script, span: Span, words: frozenset[str]) -> bool:

@@ -15,6 +15,8 @@ _BEFORE_REGEX = frozenset({
     "(", ",", "=", ":", "[", "!", "&", "|", "?", "{", "}", ";", "=>", "&&", "||", "??", "return", "typeof",
     "case", "in", "of", "==", "===", "!=", "!==", "+", "-", "<", ">",
 })  # fmt: skip
+UNCLOSED = 500
+"""How many tokens we look at behind a bracket that is never closed."""
 _PAIRS = {"(": ")", "[": "]", "{": "}"}
 
 
@@ -36,6 +38,8 @@ class Script:
     closes: dict[int, int]
     opens: dict[int, int]
     """The other way round."""
+    around: tuple[int, ...]
+    """For each token, where the innermost bracket around it closes."""
 
     def end(self, start: int) -> int:
         """Return where the bracket at `start` closes, or the end of the text."""
@@ -72,7 +76,8 @@ def cut(text: str) -> Script:
         line += text.count("\n", position, end)
         position = end
     closes = _brackets(tokens)
-    return Script(tuple(tokens), closes, {closing: opening for opening, closing in closes.items()})
+    opens = {closing: opening for opening, closing in closes.items()}
+    return Script(tuple(tokens), closes, opens, _around(len(tokens), closes))
 
 
 def _value(kind: str, text: str) -> str:
@@ -120,9 +125,21 @@ def _brackets(tokens: list[Token]) -> dict[int, int]:
     return closes
 
 
+def _around(count: int, closes: dict[int, int]) -> tuple[int, ...]:
+    stack = [count]
+    ends: list[int] = []
+    for place in range(count):
+        while len(stack) > 1 and stack[-1] < place:
+            stack.pop()
+        ends.append(stack[-1])
+        if place in closes:
+            stack.append(closes[place])
+    return tuple(ends)
+
+
 def arguments(script: Script, opening: int) -> list[tuple[int, int]]:
     """Split what stands in a bracket at its commas: first token and end of each part."""
-    end = script.end(opening)
+    end = script.closes.get(opening, min(len(script.tokens), opening + UNCLOSED))
     parts: list[tuple[int, int]] = []
     start = place = opening + 1
     while place < end:
