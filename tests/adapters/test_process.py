@@ -273,6 +273,7 @@ def test_everything_is_gone_when_the_supervisor_is_killed(tmp_path: Path) -> Non
         process.kill()
     pid = int((tmp_path / "pid").read_text())
     await_true(lambda: not alive(pid))
+    assert not alive(pid)
 
 
 def test_a_stopped_descendant_is_gone_too(tmp_path: Path) -> None:

@@ -191,6 +191,7 @@ def test_every_story_ends_with_a_person_however_it_goes_wrong(name: str, agents:
         chance = random.Random(seed)
         kinds = list(Kind) if seed else [kind for kind in Kind if kind is not Kind.INTERRUPTED]
         climbed: tuple[str, ...] = ()
+        asked = False
         attempts, executions, sessions, rollbacks = 0, 1, 1, 0
         for _ in range(bound + 1):
             kind = chance.choice(kinds)
@@ -205,14 +206,13 @@ def test_every_story_ends_with_a_person_however_it_goes_wrong(name: str, agents:
                 agents=agents,
             )
             decision = decide(failure(kind), history, policy)
-            if isinstance(decision.action, Escalate | Halt):
+            if asked := isinstance(decision.action, Escalate | Halt):
                 break
             climbed += (decision.rung,)
             again = isinstance(decision.action, Continue | Wait)
             sessions, executions = (sessions + 1, executions) if again else (1, executions + 1)
             rollbacks += isinstance(decision.action, Rollback)
-        else:
-            pytest.fail(f"{name} does not end within {bound} decisions")
+        assert asked, f"{name} does not end within {bound} decisions"
 
 
 @pytest.mark.parametrize("name", profiles())
@@ -222,15 +222,16 @@ def test_one_kind_alone_ends_soon(name: str, kind: Kind) -> None:
     _, ladder = policy.ladder_of(kind)
     bound = 1 + sum(min(rung.times, rung.below or rung.times) for rung in ladder)
     climbed: tuple[str, ...] = ()
+    asked = False
     for number in range(1, bound + 1):
         history = History(
             attempts=number if KINDS[kind].charged else 0, executions=number, climbed=climbed, agents=("a",), agent="a"
         )
         decision = decide(failure(kind), history, policy)
-        if isinstance(decision.action, Escalate | Halt):
-            return
+        if asked := isinstance(decision.action, Escalate | Halt):
+            break
         climbed += (decision.rung,)
-    pytest.fail(f"{kind} never asks a person under {name}")
+    assert asked, f"{kind} never asks a person under {name}"
 
 
 def test_a_profile_of_the_users_own_begins_as_another_one() -> None:

@@ -136,50 +136,56 @@ def test_an_undisturbed_run_fails_once_and_lands_everything(undisturbed: Callabl
 
 @pytest.mark.parametrize("moment", ["before", "after"])
 @pytest.mark.parametrize("append", [pytest.param(name, id=name.replace(" ", "-")) for name in APPENDS])
-def test_dying_at_an_append_changes_nothing(survive: Callable[..., None], moment: str, append: str) -> None:
-    survive(f"{moment} append {append}", commit="message-only")
+def test_dying_at_an_append_changes_nothing(expect_survival: Callable[..., None], moment: str, append: str) -> None:
+    expect_survival(f"{moment} append {append}", commit="message-only")
 
 
 @pytest.mark.parametrize("moment", ["before", "after"])
 @pytest.mark.parametrize("append", ["acted 1.3 1", "brought_home run 1", "run_ended run 1"])
-def test_dying_on_the_way_home_changes_nothing(survive: Callable[..., None], moment: str, append: str) -> None:
-    survive(f"{moment} append {append}", commit="auto")
+def test_dying_on_the_way_home_changes_nothing(expect_survival: Callable[..., None], moment: str, append: str) -> None:
+    expect_survival(f"{moment} append {append}", commit="auto")
 
 
 @pytest.mark.parametrize("moment", ["before", "during"])
 @pytest.mark.parametrize("command", [f"{name} 1" for name in GIT_COMMANDS] + list(EFFECTS))
-def test_dying_at_a_git_command_changes_nothing(survive: Callable[..., None], moment: str, command: str) -> None:
-    survive(f"{moment} git {command}", commit="auto", counting=True)
+def test_dying_at_a_git_command_changes_nothing(
+    expect_survival: Callable[..., None], moment: str, command: str
+) -> None:
+    expect_survival(f"{moment} git {command}", commit="auto", counting=True)
 
 
 @pytest.mark.parametrize("command", CUT_SHORT)
-def test_dying_together_with_git_changes_nothing(survive: Callable[..., None], command: str) -> None:
-    survive(f"inside git {command}", commit="auto", counting=True)
+def test_dying_together_with_git_changes_nothing(expect_survival: Callable[..., None], command: str) -> None:
+    expect_survival(f"inside git {command}", commit="auto", counting=True)
 
 
 @pytest.mark.parametrize("command", LATE)
-def test_a_git_command_that_outlives_its_supervisor_changes_nothing(survive: Callable[..., None], command: str) -> None:
-    survive(f"late git {command}", commit="auto", counting=True)
+def test_a_git_command_that_outlives_its_supervisor_changes_nothing(
+    expect_survival: Callable[..., None], command: str
+) -> None:
+    expect_survival(f"late git {command}", commit="auto", counting=True)
 
 
 @pytest.mark.parametrize("place", IN_COMMANDS)
-def test_dying_while_a_command_runs_changes_nothing(survive: Callable[..., None], place: str) -> None:
-    survive(place, commit="message-only")
+def test_dying_while_a_command_runs_changes_nothing(expect_survival: Callable[..., None], place: str) -> None:
+    expect_survival(place, commit="message-only")
 
 
 @pytest.mark.parametrize("moment", ["before", "after"])
 @pytest.mark.parametrize("name", FILES)
-def test_dying_while_a_file_is_put_changes_nothing(survive: Callable[..., None], moment: str, name: str) -> None:
-    survive(f"{moment} rename {name} 1", commit="message-only")
+def test_dying_while_a_file_is_put_changes_nothing(
+    expect_survival: Callable[..., None], moment: str, name: str
+) -> None:
+    expect_survival(f"{moment} rename {name} 1", commit="message-only")
 
 
 @pytest.mark.parametrize(("first", "second"), TWICE)
-def test_dying_twice_changes_nothing(survive: Callable[..., None], first: str, second: str) -> None:
-    survive(first, second, commit="auto")
+def test_dying_twice_changes_nothing(expect_survival: Callable[..., None], first: str, second: str) -> None:
+    expect_survival(first, second, commit="auto")
 
 
 @pytest.fixture
-def survive(
+def expect_survival(
     tmp_path: Path,
     make_world: Callable[..., "World"],
     undisturbed: Callable[[str], Undisturbed],

@@ -185,3 +185,13 @@ def test_a_reset_keeps_the_work_of_a_session_that_was_cut_short() -> None:
     assert state.tasks["1.1"].status == "complete"
     assert "base half" in world.snapshots.values()
     assert any("is kept at" in note for note in state.tasks["1.1"].notes)
+
+
+def test_the_limit_of_sessions_for_a_run_stops_it_between_tasks() -> None:
+    few = replace(profile("adaptive"), limits=replace(profile("adaptive").limits, executions=2))
+    world = World({name: [GREEN] for name in ("1.1", "1.2", "1.3")})
+    tasks = [Task(id=name, title=name, checks=(Check(command="right"),)) for name in ("1.1", "1.2", "1.3")]
+    state = world.run(tasks, policy=few)
+    assert [one.status for one in state.tasks.values()] == ["complete", "complete", "pending"]
+    assert state.ended is not None
+    assert state.ended.exit_code == 2

@@ -19,7 +19,7 @@ A = ("1.1", "Make a", "test -f a.txt")
 MAKE_A = {"write": "a.txt", "text": "a\n"}
 
 
-def assert_told(told: "Told", code: int, *says: str) -> None:
+def expect_told(told: "Told", code: int, *says: str) -> None:
     """The command failed as it should: with this code, in words, with a way on, and without a traceback."""
     assert told.code == code, told
     for words in says:
@@ -28,7 +28,7 @@ def assert_told(told: "Told", code: int, *says: str) -> None:
     assert told.out == "", told
 
 
-def assert_nothing_started(project: "Project") -> None:
+def expect_nothing_started(project: "Project") -> None:
     assert project.git("for-each-ref", "refs/heads/unstuck", "refs/unstuck") == ""
     assert project.git("worktree", "list", "--porcelain").count("worktree ") == 1
     journal = project.home / "journal.db"
@@ -61,8 +61,8 @@ def test_an_invalid_plan_is_told_line_by_line(
 ) -> None:
     (project.root / "plan.md").write_bytes(content)
     told = project.ask(command, "plan.md")
-    assert_told(told, 64, "plan.md", "Hint: ", *says)
-    assert_nothing_started(project)
+    expect_told(told, 64, "plan.md", "Hint: ", *says)
+    expect_nothing_started(project)
 
 
 def test_an_id_that_is_a_path_never_becomes_one(project: "Project") -> None:
@@ -121,13 +121,13 @@ def test_a_plan_of_fifty_thousand_tasks_is_read_and_begun(project: "Project") ->
 def test_a_plan_that_is_not_there_is_told(project: "Project", name: str, says: str) -> None:
     (project.root / "empty-folder").mkdir()
     os.mkfifo(project.root / "pipe")
-    assert_told(project.ask("run", name), 64, says, "Hint: ")
-    assert_nothing_started(project)
+    expect_told(project.ask("run", name), 64, says, "Hint: ")
+    expect_nothing_started(project)
 
 
 def test_a_format_that_does_not_exist_is_told(project: "Project") -> None:
     project.plan(A)
-    assert_told(project.ask("run", "tasks.md", "--format", "word"), 64, "'word'", "tasks.md")
+    expect_told(project.ask("run", "tasks.md", "--format", "word"), 64, "'word'", "tasks.md")
 
 
 # --- the repository ------------------------------------------------------------------------------------
@@ -138,7 +138,7 @@ def test_outside_of_a_repository_the_user_is_sent_into_one(project: "Project", t
     empty = tmp_path / "empty"
     empty.mkdir()
     for arguments in (("run", str(plan)), ("status",), ("prune",), ("init",), ("resume",)):
-        assert_told(project.ask(*arguments, cwd=empty), 69, "is not a git repository", "git init")
+        expect_told(project.ask(*arguments, cwd=empty), 69, "is not a git repository", "git init")
     assert list(empty.iterdir()) == []
 
 
@@ -146,7 +146,7 @@ def test_a_repository_without_commits_is_told(project: "Project", tmp_path: Path
     new = tmp_path / "new"
     subprocess.run(["git", "init", "-q", str(new)], check=True)
     (new / "tasks.md").write_text("- [ ] 1.1 One\n")
-    assert_told(project.ask("run", "tasks.md", cwd=new), 69, "has no commits yet", "git commit")
+    expect_told(project.ask("run", "tasks.md", cwd=new), 69, "has no commits yet", "git commit")
     assert not (new / ".unstuck").exists()
 
 
@@ -154,7 +154,7 @@ def test_a_bare_repository_is_told(project: "Project", tmp_path: Path) -> None:
     plan = project.plan(A)
     bare = tmp_path / "bare.git"
     project.git("clone", "-q", "--bare", ".", str(bare))
-    assert_told(project.ask("run", str(plan), cwd=bare), 64, "bare repository", "git worktree add")
+    expect_told(project.ask("run", str(plan), cwd=bare), 64, "bare repository", "git worktree add")
 
 
 def test_a_detached_head_is_left_alone_and_the_work_stays_on_the_run_branch(project: "Project") -> None:
@@ -218,7 +218,7 @@ def test_our_own_worktree_is_no_place_to_start_in(project: "Project") -> None:
     project.script(_1_1=[[MAKE_A]])
     assert project.run().code == 0
     (worktree, *_) = (path for path in (project.home / "worktrees").iterdir() if path.is_dir())
-    assert_told(project.ask("status", cwd=worktree), 64, "unstuck's own worktrees", f"cd {project.root}")
+    expect_told(project.ask("status", cwd=worktree), 64, "unstuck's own worktrees", f"cd {project.root}")
 
 
 NAMES = [
@@ -264,7 +264,7 @@ def test_a_damaged_journal_is_set_aside_by_name(project: "Project") -> None:
     for extra in ("journal.db-wal", "journal.db-shm"):
         (project.home / extra).unlink(missing_ok=True)
     told = project.run()
-    assert_told(told, 1, "journal.db", "Hint: ")
+    expect_told(told, 1, "journal.db", "Hint: ")
     (copy,) = project.home.glob("journal.db.*")
     assert copy.name in told.err
     assert copy.read_bytes().startswith(b"this is no database")
@@ -294,7 +294,7 @@ USAGE = {
 @pytest.mark.parametrize(("arguments", "says"), USAGE.values(), ids=USAGE.keys())
 def test_wrong_usage_is_exit_64_and_says_how_it_is_right(project: "Project", arguments: list[str], says: str) -> None:
     project.plan(A)
-    assert_told(project.ask(*arguments), 64, says)
+    expect_told(project.ask(*arguments), 64, says)
     assert not project.home.exists()
 
 
@@ -304,7 +304,7 @@ def test_wrong_usage_is_exit_64_and_says_how_it_is_right(project: "Project", arg
     ids=" ".join,
 )
 def test_without_a_run_the_user_is_told_how_to_start_one(project: "Project", arguments: list[str]) -> None:
-    assert_told(project.ask(*arguments), 64, "There is no run", "unstuck run PLAN")
+    expect_told(project.ask(*arguments), 64, "There is no run", "unstuck run PLAN")
     assert not project.home.exists()
 
 
@@ -314,8 +314,8 @@ def test_a_task_or_run_that_does_not_exist_is_named(project: "Project") -> None:
     assert project.run().code == 0
     commands = ("show 9.9", "retry 9.9", "skip 9.9", "reset 9.9", "rollback 9.9", "rollback --to 9.9", "resume 9.9")
     for command in commands:
-        assert_told(project.ask(*command.split()), 64, "9.9", "Hint: ")
-    assert_told(project.ask("undo", "99"), 64, "nothing to undo", "unstuck log")
+        expect_told(project.ask(*command.split()), 64, "9.9", "Hint: ")
+    expect_told(project.ask("undo", "99"), 64, "nothing to undo", "unstuck log")
 
 
 AGENTS = {
@@ -331,14 +331,14 @@ def test_an_agent_that_cannot_be_started_is_told_before_anything_begins(
     project: "Project", agent: str, code: int, says: str
 ) -> None:
     project.plan(A)
-    assert_told(project.ask("run", "tasks.md", "--agent", agent), code, says, "Hint: ")
-    assert_nothing_started(project)
+    expect_told(project.ask("run", "tasks.md", "--agent", agent), code, says, "Hint: ")
+    expect_nothing_started(project)
 
 
 def test_no_agent_at_all_is_told_with_the_ways_to_name_one(project: "Project") -> None:
     project.plan(A)
-    assert_told(project.unstuck("run", "tasks.md", PATH=git_only(project)), 69, "No agent", "--agent", "unstuck init")
-    assert_nothing_started(project)
+    expect_told(project.unstuck("run", "tasks.md", PATH=git_only(project)), 69, "No agent", "--agent", "unstuck init")
+    expect_nothing_started(project)
 
 
 SETTINGS = {
@@ -360,15 +360,15 @@ SETTINGS = {
 def test_a_wrong_configuration_is_told_with_its_line(project: "Project", text: str, says: str) -> None:
     project.plan(A)
     (project.root / "unstuck.toml").write_text(text)
-    assert_told(project.ask("run", "tasks.md", "--agent", project.agent), 64, "unstuck.toml", says, "Hint: ")
-    assert_nothing_started(project)
+    expect_told(project.ask("run", "tasks.md", "--agent", project.agent), 64, "unstuck.toml", says, "Hint: ")
+    expect_nothing_started(project)
 
 
 def test_a_run_inside_of_an_agents_session_is_refused(project: "Project") -> None:
     project.plan(A)
     project.script(_1_1=[[MAKE_A]])
-    assert_told(project.run(UNSTUCK_RUN="20260101-abcdef"), 69, "20260101-abcdef", "Hint: ")
-    assert_nothing_started(project)
+    expect_told(project.run(UNSTUCK_RUN="20260101-abcdef"), 69, "20260101-abcdef", "Hint: ")
+    expect_nothing_started(project)
 
 
 def git_only(project: "Project") -> str:

@@ -70,7 +70,7 @@ class Pool:
         self.operations.take(self.running)
         if self.max_time is not None and self.bench.clock.now() - state.began > self.max_time:
             self._ask_once("The time limit of the run is reached.", LIMIT)
-        if state.executions >= self.bench.policy.limits.run_executions(len(state.tasks)):
+        if state.open and state.executions >= self.bench.policy.limits.run_executions(len(state.tasks)):
             self._ask_once(f"The limit of {state.executions} sessions for one run is reached.", LIMIT)
         if self.stopper.deadline() is None and not state.halted:
             for name in startable(state, self.running, self.parallel - len(self.running)):

@@ -8,7 +8,7 @@ from unstuck.core.schedule import settled
 from unstuck.engine.bench import Bench
 from unstuck.engine.finish import bring_home
 from unstuck.engine.operate import Operations
-from unstuck.engine.pool import Pool
+from unstuck.engine.pool import ALL_DONE, LIMIT, Pool
 from unstuck.engine.resume import begin, take_edits, take_plan, take_up
 from unstuck.engine.stopping import Stopper
 from unstuck.ports import Home, Journal, Projections
@@ -95,7 +95,10 @@ class Supervisor:
     def _finish(self, pool: Pool, ending: RunEnded) -> None:
         record = self.bench.record
         pool.project()  # the plan's ticks are part of what comes home
-        if settled(record.state) and self.stopper.deadline() is None:
+        if settled(record.state) and self.stopper.exit_code in (
+            ALL_DONE,
+            LIMIT,
+        ):  # a person who stops it wants no merge now
             record(bring_home(self.bench, self.home))
         record(ending)
 
