@@ -25,6 +25,8 @@ class Options:
     """None: what the profile says."""
     max_attempts: int | None = None
     max_time: float | None = None
+    cache: bool = True
+    """Whether a check that passed on a tree before counts without running it again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

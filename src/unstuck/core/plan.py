@@ -12,6 +12,10 @@ TASK_ID = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]|\.(?=[A-Za-z0-9])){0,63}", re
 """Ids become file names and ref names, so they hold nothing that a file system or git could misread."""
 
 
+CHECKPOINT = re.compile(r"V(?:E?\d+|F)", re.ASCII)
+"""Ids of tasks that only check."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
     """One command that must hold. It is the user's code: it runs as written, with `bash -c`."""
@@ -19,6 +23,8 @@ class Check:
     command: str
     kind: CheckKind = "verify"
     timeout: float = 900.0
+    found: bool = False
+    """Nobody asked for it: it fits the files that are there. One that cannot run says nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +48,11 @@ class Task:
     """The commit subject that the plan asks for; None leaves it to us."""
     done: bool = False
     """Ticked in the plan before the run began."""
+
+    @property
+    def only_checks(self) -> bool:
+        """Whether it checks what was done before it: [VERIFY], or an id such as V4, VE1, VF."""
+        return "VERIFY" in self.markers or (self.fixes is None and CHECKPOINT.fullmatch(self.id) is not None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

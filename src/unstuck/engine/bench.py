@@ -9,8 +9,9 @@ from unstuck.core.experience import Experience
 from unstuck.core.plan import Check, Task
 from unstuck.core.policy import Policy
 from unstuck.core.redact import Redactor
+from unstuck.engine.checkout import Checkouts, Memory, NoMemory, ShortMemory
 from unstuck.engine.record import Recorder
-from unstuck.ports import Agent, Clock, Command, Desk, Judge, NoJudge, Processes, Stop, TimeLimits, Workspace
+from unstuck.ports import Agent, Clock, Command, Desk, Judge, NoJudge, Processes, Stop, TimeLimits
 
 
 class Interrupted(Exception):
@@ -40,7 +41,7 @@ class Bench:
 
     run: str
     record: Recorder
-    workspace: Workspace
+    workspace: Checkouts
     processes: Processes
     agents: Mapping[str, Agent]
     tasks: Mapping[str, Task]
@@ -58,7 +59,11 @@ class Bench:
     clock: Clock
     judge: Judge = field(default_factory=NoJudge)
     spare: int
-    """The first slot beyond those of the running tasks: its worktrees serve for looking at a base."""
+    """The first slot beyond those of the running tasks: its worktrees serve for verifying."""
+    memory: Memory = field(default_factory=NoMemory)
+    """How checks went before, for trees that did not change since."""
+    baselines: Memory = field(default_factory=ShortMemory)
+    """How gates went on the commits that tasks began with."""
     seen: Callable[[str, str], None] = field(default=lambda _task, _line: None)
 
     def checks(self, name: str) -> tuple[Check, ...]:

@@ -16,8 +16,8 @@ from unstuck.core.stages import Stage
 from unstuck.core.task_state import TaskState
 from unstuck.engine.act import act
 from unstuck.engine.bench import Bench, Interrupted
-from unstuck.engine.execute import open_attempt, run_session, wait_then_run
-from unstuck.engine.verify import verify
+from unstuck.engine.execute import open_attempt, wait_then_run
+from unstuck.engine.verify import check_first, verify
 
 
 def advance(bench: Bench, name: str, slot: int) -> None:
@@ -61,7 +61,7 @@ def choose(bench: Bench, task: TaskState, _slot: int) -> LineEvent:
 
 PERFORM: Mapping[Stage, Callable[[Bench, TaskState, int], LineEvent]] = {
     Stage.OPEN: open_attempt,
-    Stage.EXECUTE: run_session,
+    Stage.EXECUTE: check_first,
     Stage.RECONCILE: reconcile,
     Stage.VERIFY: verify,
     Stage.CLASSIFY: judge,
