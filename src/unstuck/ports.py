@@ -9,7 +9,7 @@ from unstuck.core.attempt import Ended, Outcome
 from unstuck.core.diagnosis import Diagnosis
 from unstuck.core.event import Entry, Event, Request
 from unstuck.core.evidence import Evidence, Hit
-from unstuck.core.plan import Plan
+from unstuck.core.plan import Insertion, Plan, Task
 from unstuck.core.state import RunState
 
 
@@ -49,16 +49,6 @@ class Judge(Protocol):
     def resets_at(self, found: Diagnosis, now: float) -> float | None:
         """Return when the limit ends that was found, in seconds since 1970, where the provider says so."""
         ...
-
-
-class NoJudge:
-    """Has no opinion: what the engine itself knows must do."""
-
-    def diagnose(self, evidence: Evidence) -> Diagnosis | None:  # noqa: ARG002  # the port's signature
-        return None
-
-    def resets_at(self, found: Diagnosis, now: float) -> float | None:  # noqa: ARG002  # nothing was found
-        return None
 
 
 # --- processes -----------------------------------------------------------------------------------
@@ -296,7 +286,12 @@ class Agent(Protocol):
 
 
 class PlanFile(Protocol):
-    """The user's plan on disk: read it, and change ticks in place."""
+    """The user's plan on disk: read it, change ticks and write new tasks in place."""
+
+    @property
+    def extensible(self) -> bool:
+        """Whether the format can take new tasks."""
+        ...
 
     @property
     def path(self) -> Path: ...
@@ -305,6 +300,10 @@ class PlanFile(Protocol):
 
     def tick(self, done: Mapping[str, bool]) -> bool:
         """Tick or un-tick tasks in place, atomically; return whether anything changed."""
+        ...
+
+    def insert(self, insertion: Insertion) -> tuple[Task, ...]:
+        """Write tasks into the plan, atomically, and return them as they read there. Those it has are left alone."""
         ...
 
 

@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Literal
 
 from unstuck.core.attempt import Claim, Ended
+from unstuck.core.fixes import summary
 from unstuck.core.result import Result, Unreadable, find_result
 from unstuck.core.signature import plain
 
@@ -16,7 +17,6 @@ LONGEST_LINE = 2_000
 APPROACH_CHARS = 300
 FIELD_CHARS = 4_000
 RAW_CHARS = 64_000
-SUMMARY_CHARS = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,12 +31,8 @@ class Report:
 
     @property
     def summary(self) -> str:
-        """The error as the title of a fix task: one line without markup, cut at a word."""
-        first = re.sub(r"[`|]", "", self.error.strip().split("\n", 1)[0])
-        words = " ".join(first.split()) or f"task {self.task_id} failure"
-        if len(words) <= SUMMARY_CHARS:
-            return words
-        return f"{words[: SUMMARY_CHARS - 1].rpartition(' ')[0] or words[: SUMMARY_CHARS - 1]}…"
+        """The error as the title of a fix task."""
+        return summary(self.error, self.task_id)
 
     def as_json(self) -> dict[str, object]:
         """Return it under the seed's names."""

@@ -4,9 +4,10 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from unstuck.core.action import Accept, Action, Continue, Decision, Escalate, Halt, Retry, Rollback, Switch, Wait
+from unstuck.core.action import Accept, Action, Continue, Decision, Escalate, Fix, Halt, Retry, Rollback, Switch, Wait
 from unstuck.core.experience import Experience
 from unstuck.core.failure import KINDS, Failure, Kind
+from unstuck.core.fixes import Lineage, exceeded
 from unstuck.core.policy import Policy, Rung
 
 LAND_ANYWAY = 'not verified: the configuration says `unverified = "land"`'
@@ -43,6 +44,13 @@ class History:
     """A sentence, if the attempts go round in circles."""
     systemic: tuple[str, ...] = ()
     """Tasks that failed in the very same way not long ago, this one included, where they are many."""
+    lineage: Lineage | None = None
+    """Its fix tasks and those it repairs; None where the plan cannot take new tasks."""
+    error: str = ""
+    attempted_fix: str = ""
+    """What the agent says went wrong, or what we saw; and what it tried against that."""
+    index: int = 0
+    """The task's place in the plan, counted from 0."""
     accepted: str = ""
     """A person's reason to take the work as it is."""
     now: float = 0.0
@@ -68,10 +76,13 @@ def decide(
         )
     spent = _spent(failure, history, policy)
     if spent:
-        return _ask(f"{spent} Last: {failure.summary}", "limit", policy)
+        return _ask(spent, "limit", policy)
     taken = Counter(history.climbed)
     for place, rung in enumerate(ladder):
         step = f"{name}[{place}]"
+        limit = exceeded(history.lineage, policy.limits) if rung.move == "fix" and history.lineage else None
+        if limit is not None:
+            return _ask(f"{limit[1]}\nLast: {failure.summary}", limit[0], policy)
         action = _action(rung, failure, history, policy, experience, taken[step]) if taken[step] < rung.times else None
         if action is not None:
             return Decision(action=action, reason=reason, rung=step)
@@ -82,7 +93,10 @@ def _spent(failure: Failure, history: History, policy: Policy) -> str:
     """Say which limit of the task is used up, if any."""
     attempts = _attempts(history, policy)
     if (failure.charged or policy.charges == "all") and attempts >= policy.limits.attempts:
-        return f"{'One attempt was' if attempts == 1 else f'{attempts} attempts were'} made, none passed."
+        if policy.spent:
+            return policy.spent.format(index=history.index, attempts=attempts, error=failure.summary).strip()
+        made = "One attempt was" if attempts == 1 else f"{attempts} attempts were"
+        return f"{made} made, none passed. Last: {failure.summary}"
     return ""
 
 
@@ -108,6 +122,12 @@ def _action(
             awake = [name for name in history.agents if name not in history.resting]
             other = experience.best(awake, history.tries)
             return Switch(agent=other, hint=rung.hint) if other is not None and other != history.agent else None
+        case "fix":
+            if history.lineage is None:  # the plan takes no new tasks: the same one again, as often
+                return Retry(hint=rung.hint) if taken < policy.limits.fixes else None
+            error = history.error or failure.summary
+            new = history.lineage.next_id
+            return Fix(id=new, error=error, attempted_fix=history.attempted_fix, kind=failure.kind)
         case "wait":
             return Wait(until=_until(failure, history, taken))
 

@@ -101,7 +101,9 @@ def set_up(bench: Bench, name: str, slot: int) -> Failure | None:
 
 def _assignment(bench: Bench, task: TaskState, slot: int, session: int) -> Assignment:
     name, attempt = task.task.id, task.current
-    text = bench.redactor.text(brief(replace(task, task=bench.tasks[name]), bench.checks(name), bench.guidance))
+    repairs = bench.record.state.tasks.get(task.task.fixes or "")
+    known = replace(task, task=bench.tasks[name])
+    text = bench.redactor.text(brief(known, bench.checks(name), bench.guidance, repairs=repairs))
     file = bench.layout.brief(name, attempt.number, session)
     bench.desk.put(file, text)
     return Assignment(

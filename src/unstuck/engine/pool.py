@@ -10,6 +10,7 @@ from unstuck.core.event import RunEnded
 from unstuck.core.schedule import settled, startable
 from unstuck.core.stages import Stage
 from unstuck.core.state import RunState
+from unstuck.core.text import one_line
 from unstuck.engine.bench import Bench
 from unstuck.engine.line import advance
 from unstuck.engine.operate import Operations
@@ -150,7 +151,7 @@ class Pool:
         if self.stopper.deadline() is not None:
             return RunEnded(exit_code=self.stopper.exit_code, reason=self.stopper.reason)
         if state.halted:
-            return RunEnded(exit_code=STUCK, reason=f"The run is halted: {state.halted}")
+            return RunEnded(exit_code=STUCK, reason=f"The run is halted: {one_line(state.halted, 300)}")
         stuck = [name for name, task in state.tasks.items() if task.status == "stuck"]
         return RunEnded(exit_code=STUCK, reason=f"Waiting for a person: {', '.join(stuck)}.")
 
