@@ -286,6 +286,11 @@ class Agent(Protocol):
     @property
     def name(self) -> str: ...
 
+    @property
+    def reports_cost(self) -> bool:
+        """Whether its outcomes say what a session cost."""
+        ...
+
     def command(self, assignment: Assignment) -> Command:
         """Return the process that does the work."""
         ...

@@ -110,7 +110,7 @@ class Run:
                     branch=self._repository.branch,
                     options=self._options,
                     accept_plan_change=accept_plan_change,
-                    warnings=self._warnings(),
+                    warnings=(*self._warnings(), *_unpriced(agents, self._options.budget_usd)),
                     dead_owner=before.pid if before else None,
                 )
                 self._supervisor(journal, run, fold(entries), plan, agents).work(situation)
@@ -183,6 +183,7 @@ class Run:
             clock=SystemClock(),
             judge=open_rulebook(self._repository.root),
             spare=options.parallel,
+            budget_usd=options.budget_usd,
             seen=self._watcher.activity,
         )
         projections = Projections(home=layout.home, plan=self._plan_file, told=bench.record.note)
@@ -286,6 +287,14 @@ def policy_of(options: Options, config: Config) -> Policy:
         limits=replace(policy.limits, attempts=options.max_attempts or policy.limits.attempts),
         land_unverified=config.verify.unverified == "land",
     )
+
+
+def _unpriced(agents: Mapping[str, Agent], budget_usd: float | None) -> tuple[str, ...]:
+    """Say whose costs a budget cannot see: unknown is not nothing."""
+    silent = [name for name, agent in agents.items() if not agent.reports_cost]
+    if budget_usd is None or not silent:
+        return ()
+    return (f"The budget of ${budget_usd:.2f} cannot be kept for {', '.join(silent)}: it does not say what it costs.",)
 
 
 def experience_of(journal: SqliteJournal) -> Experience:

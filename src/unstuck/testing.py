@@ -111,6 +111,7 @@ class World:
     snapshots: dict[str, str] = field(default_factory=dict)
     sessions: list[tuple[str, int]] = field(default_factory=list)
     name: str = "scripted"
+    reports_cost: bool = False
 
     def run(
         self,

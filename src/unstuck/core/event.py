@@ -25,6 +25,7 @@ class Options:
     """None: what the profile says."""
     max_attempts: int | None = None
     max_time: float | None = None
+    budget_usd: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,6 +28,8 @@ def history(state: RunState, name: str, agents: tuple[str, ...], now: float) -> 
         sessions=current.sessions if current else 0,
         climbed=task.climbed,
         rollbacks=sum(one.decision is not None and isinstance(one.decision.action, Rollback) for one in attempts),
+        seconds=task.seconds,
+        cost_usd=task.cost_usd,
         agent=current.agent if current else "",
         agents=agents,
         tries=Counter(one.agent for one in attempts),

@@ -38,6 +38,7 @@ class Row:
     status: str
     attempts: int
     commit: str | None
+    cost_usd: float | None
     why: str
 
 
@@ -52,6 +53,7 @@ class Summary:
     rows: tuple[Row, ...]
     notes: tuple[str, ...]
     seconds: float
+    cost_usd: float | None = None
 
     def count(self, *statuses: str) -> int:
         return sum(row.status in statuses for row in self.rows)
@@ -68,6 +70,7 @@ def summary(state: RunState, now: float, *, live: bool) -> Summary:
         rows=tuple(_row(task, waiting.get(name, ()), live=live) for name, task in state.tasks.items()),
         notes=tuple(state.notes),
         seconds=now - state.began if state.began else 0.0,
+        cost_usd=state.cost_usd or None,
     )
 
 
@@ -84,7 +87,8 @@ def run_object(state: RunState, exit_code: int) -> dict[str, Any]:
     """Return what `run --json` prints."""
     rows = summary(state, 0.0, live=False).rows
     tasks = {
-        row.id: {"status": row.status, "attempts": row.attempts, "commit": row.commit, "cost_usd": None} for row in rows
+        row.id: {"status": row.status, "attempts": row.attempts, "commit": row.commit, "cost_usd": row.cost_usd}
+        for row in rows
     }
     return {
         "schema": 1,
@@ -223,7 +227,13 @@ def _row(task: TaskState, causes: tuple[str, ...], *, live: bool) -> Row:
     elif status == "complete":
         why = _how_it_landed(task)
     return Row(
-        id=task.task.id, title=task.task.title, status=status, attempts=len(task.attempts), commit=task.commit, why=why
+        id=task.task.id,
+        title=task.task.title,
+        status=status,
+        attempts=len(task.attempts),
+        commit=task.commit,
+        cost_usd=task.cost_usd,
+        why=why,
     )
 
 
@@ -268,6 +278,7 @@ def _attempt(attempt: AttemptState) -> dict[str, Any]:
         "decision": attempt.decision.action.type if attempt.decision else None,
         "reason": attempt.decision.reason if attempt.decision else None,
         "snapshot": attempt.snapshot,
+        "cost_usd": attempt.cost_usd,
     }
 
 

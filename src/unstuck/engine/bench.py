@@ -59,6 +59,8 @@ class Bench:
     judge: Judge = field(default_factory=NoJudge)
     spare: int
     """The first slot beyond those of the running tasks: its worktrees serve for looking at a base."""
+    budget_usd: float | None = None
+    """What the run may cost, as far as the agents say."""
     seen: Callable[[str, str], None] = field(default=lambda _task, _line: None)
 
     def checks(self, name: str) -> tuple[Check, ...]:

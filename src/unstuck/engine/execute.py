@@ -46,6 +46,7 @@ def run_session(bench: Bench, task: TaskState, slot: int) -> LineEvent:
             **command.env,
             **bench.environment(name, slot),
             "UNSTUCK_ATTEMPT": str(attempt.number),
+            "UNSTUCK_SESSION": str(session),
             "UNSTUCK_BRIEF": str(assignment.brief_file),
         },
         limits=TimeLimits(
@@ -101,7 +102,11 @@ def set_up(bench: Bench, name: str, slot: int) -> Failure | None:
 
 def _assignment(bench: Bench, task: TaskState, slot: int, session: int) -> Assignment:
     name, attempt = task.task.id, task.current
-    text = bench.redactor.text(brief(replace(task, task=bench.tasks[name]), bench.checks(name), bench.guidance))
+    touched = (
+        bench.workspace.changed(attempt.base, attempt.verdict.tree) if attempt.verdict and attempt.sessions else ()
+    )
+    told = replace(task, task=bench.tasks[name])
+    text = bench.redactor.text(brief(told, bench.checks(name), bench.guidance, touched))
     file = bench.layout.brief(name, attempt.number, session)
     bench.desk.put(file, text)
     return Assignment(

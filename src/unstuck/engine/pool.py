@@ -70,6 +70,9 @@ class Pool:
         self.operations.take(self.running)
         if self.max_time is not None and self.bench.clock.now() - state.began > self.max_time:
             self._ask_once("The time limit of the run is reached.", LIMIT)
+        budget = self.bench.budget_usd
+        if state.open and budget is not None and state.cost_usd >= budget:
+            self._ask_once(f"The budget of ${budget:.2f} is used up: ${state.cost_usd:.2f} so far.", LIMIT)
         if state.open and state.executions >= self.bench.policy.limits.run_executions(len(state.tasks)):
             self._ask_once(f"The limit of {state.executions} sessions for one run is reached.", LIMIT)
         if self.stopper.deadline() is None and not state.halted:
