@@ -244,6 +244,8 @@ class Failure:
     """The same failure again has the same signature; empty where there is no output to compare."""
     tests: tuple[str, ...] = ()
     """The failing tests, as far as their runner names them."""
+    rule: str = ""
+    """The classification rule that decided, where one did."""
     resets_at: float | None = None
     """When a limit ends, in seconds since 1970, where the provider says so."""
 

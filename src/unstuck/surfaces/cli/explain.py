@@ -33,6 +33,8 @@ def explain(task: str, *, profile_name: str | None) -> None:
     for place, one in enumerate(next(iter(others.values()), [])):
         click.echo(f"\nAttempt {one.attempt}, event {one.seq}")
         click.echo(f"  seen:     {f'{one.failure.kind}: {one.failure.summary}' if one.failure else 'all checks pass'}")
+        if one.failure and one.failure.rule:
+            click.echo(f"  rule:     {one.failure.rule}")
         click.echo(f"  decided:  {deed(one.action)}")
         click.echo(f"  because:  {one.reason} [{one.rung}]")
         for name, told in others.items():
