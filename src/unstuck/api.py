@@ -24,6 +24,7 @@ from unstuck.core.report import Summary, summary
 from unstuck.core.spec_folder import RECOVERY
 from unstuck.core.state import RunState, fold
 from unstuck.errors import BadUsage, Unavailable, UnstuckError
+from unstuck.ports import Clock
 from unstuck.run import Run, Watcher
 
 __all__ = ["Finding", "Run", "View", "Watcher", "examine", "look", "open_run", "read_plan", "reopen_run"]
@@ -121,6 +122,7 @@ def open_run(
     plan_format: str | None = None,
     watcher: Watcher | None = None,
     open_journal: Callable[[Path], SqliteJournal] = open_to_write,
+    clock: Clock | None = None,
 ) -> Run:
     """Open a plan's run: its unfinished one with its stored options, or a new one.
 
@@ -138,7 +140,7 @@ def open_run(
         profile=profile or (RECOVERY if recovery_mode or asked.recovery else config.profile),
     )
     chosen = composed.resolved(chosen, config, asked)
-    return Run(repository, config, plan_file, chosen, watcher or Watcher(), open_journal=open_journal)
+    return Run(repository, config, plan_file, chosen, watcher or Watcher(), open_journal=open_journal, clock=clock)
 
 
 def reopen_run(run: str | None = None, *, cwd: Path | None = None, watcher: Watcher | None = None) -> Run:

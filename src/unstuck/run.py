@@ -24,6 +24,7 @@ from unstuck.adapters.repository import Repository
 from unstuck.adapters.rule_files import catalog_guidance
 from unstuck.adapters.setting_aside import set_old_aside
 from unstuck.adapters.sqlite import SqliteJournal, open_to_write
+from unstuck.adapters.states.predecessor import inherited
 from unstuck.adapters.states.spec_folder import SpecFolder
 from unstuck.adapters.traps import traps
 from unstuck.adapters.watch import Watches
@@ -44,7 +45,7 @@ from unstuck.engine.stopping import Stopper
 from unstuck.engine.supervise import Situation, Supervisor
 from unstuck.errors import InvalidPlan, Owned
 from unstuck.judge import open_rulebook
-from unstuck.ports import Agent
+from unstuck.ports import Agent, Clock
 
 INSIDE = "UNSTUCK_RUN"
 NOTHING_LEFT = "Nothing is left to do: every task of the plan is done."
@@ -74,6 +75,7 @@ class Run:
         watcher: Watcher,
         run: str | None = None,
         open_journal: Callable[[Path], SqliteJournal] = open_to_write,
+        clock: Clock | None = None,
     ) -> None:
         self.stopper = Stopper(config.limits.drain)
         self.state = RunState()
@@ -84,6 +86,7 @@ class Run:
         self._watcher = watcher
         self._run = run
         self._open_journal = open_journal
+        self._clock = clock or SystemClock()
 
     def go(self, *, fresh: bool = False, accept_plan_change: bool = False) -> Summary:
         """Run the plan, or what is left of it, to the end; return what it came to."""
@@ -112,7 +115,8 @@ class Run:
                     branch=self._repository.branch,
                     options=self._options,
                     accept_plan_change=accept_plan_change,
-                    warnings=self._warnings(),
+                    inherited=inherited(self._plan_file.path, *(() if journal.runs() else (self._repository.ours,))),
+                    warnings=(*self._warnings(), *_unpriced(agents, self._options.budget_usd)),
                     dead_owner=before.pid if before else None,
                 )
                 self._supervisor(journal, run, fold(entries), plan, agents).work(situation)
@@ -184,9 +188,11 @@ class Run:
             desk=DiskDesk(),
             redactor=redact,
             stop=self.stopper,
-            clock=SystemClock(),
+            clock=self._clock,
             judge=open_rulebook(self._repository.root),
             spare=options.parallel,
+            max_time=options.max_time,
+            budget_usd=options.budget_usd,
             seen=self._watcher.activity,
         )
         projections = Projections(
@@ -320,6 +326,14 @@ def policy_of(options: Options, config: Config, asked: Settings) -> Policy:
         on_stuck=options.on_stuck or policy.on_stuck,
         land_unverified=config.verify.unverified == "land",
     )
+
+
+def _unpriced(agents: Mapping[str, Agent], budget_usd: float | None) -> tuple[str, ...]:
+    """Say whose costs a budget cannot see: unknown is not nothing."""
+    silent = [name for name, agent in agents.items() if not agent.reports_cost]
+    if budget_usd is None or not silent:
+        return ()
+    return (f"The budget of ${budget_usd:.2f} cannot be kept for {', '.join(silent)}: it does not say what it costs.",)
 
 
 def experience_of(journal: SqliteJournal) -> Experience:

@@ -10,6 +10,7 @@ from unstuck.adapters.desk import put
 from unstuck.adapters.edits import edits, phase_file
 from unstuck.adapters.states.spec_folder import SpecFolder
 from unstuck.core import report
+from unstuck.core.escalation import escalation
 from unstuck.core.event import Entry
 from unstuck.core.policy import Limits
 from unstuck.core.state import RunState
@@ -37,7 +38,7 @@ class Projections:
             if task.last_seq or task.status != "pending" or self._phase(name).exists():
                 put_json(self._phase(name), report.phase(state, name))
             if task.status == "stuck":
-                put(self.home / "reports" / f"{name}.md", report.escalation(task, report.lineage_text(state, name)))
+                put(self.home / "reports" / f"{name}.md", escalation(task, report.lineage_text(state, name)))
         put_json(self.home / "attempt_history.json", report.attempt_history(state))
         put_json(self.home / "build_commits.json", report.build_commits(state))
         ticks = {name: state.tasks[name].status == "complete" for name in changed}

@@ -31,6 +31,10 @@ class History:
     climbed: tuple[str, ...] = ()
     """Rungs taken so far, oldest first, e.g. ``("test_failed[0]",)``."""
     rollbacks: int = 0
+    seconds: float = 0.0
+    """Time that agents have worked on the task."""
+    cost_usd: float | None = None
+    """What the task has cost so far, if the agents say."""
     agent: str = ""
     agents: tuple[str, ...] = ()
     """The agents that this run may use, in the user's order."""
@@ -91,12 +95,16 @@ def decide(
 
 def _spent(failure: Failure, history: History, policy: Policy) -> str:
     """Say which limit of the task is used up, if any."""
-    attempts = _attempts(history, policy)
-    if (failure.charged or policy.charges == "all") and attempts >= policy.limits.attempts:
+    attempts, limits = _attempts(history, policy), policy.limits
+    if (failure.charged or policy.charges == "all") and attempts >= limits.attempts:
         if policy.spent:
             return policy.spent.format(index=history.index, attempts=attempts, error=failure.summary).strip()
         made = "One attempt was" if attempts == 1 else f"{attempts} attempts were"
         return f"{made} made, none passed. Last: {failure.summary}"
+    if limits.task_seconds is not None and history.seconds >= limits.task_seconds:
+        return f"The limit of {limits.task_seconds:g} seconds for one task is reached. Last: {failure.summary}"
+    if limits.task_cost_usd is not None and (history.cost_usd or 0.0) >= limits.task_cost_usd:
+        return f"The limit of ${limits.task_cost_usd:.2f} for one task is reached. Last: {failure.summary}"
     return ""
 
 

@@ -54,6 +54,10 @@ class Limits:
     executions_at_least: int = 100
     wall_clock: float | None = None
     """Seconds for one session, where the profile has its own."""
+    task_seconds: float | None = None
+    """Seconds of all sessions of a task."""
+    task_cost_usd: float | None = None
+    """What a task may cost, as far as its agents say."""
 
     def run_executions(self, tasks: int) -> int:
         return self.executions or max(self.executions_at_least, self.executions_per_task * tasks)

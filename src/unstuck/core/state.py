@@ -14,6 +14,7 @@ from unstuck.core.event import (
     BroughtHome,
     Classified,
     Entry,
+    Inherited,
     LineEvent,
     Noted,
     Operated,
@@ -21,13 +22,14 @@ from unstuck.core.event import (
     RunEnded,
     RunResumed,
     RunStarted,
+    SessionEnded,
     SessionStarted,
 )
 from unstuck.core.failure import KINDS, Kind
 from unstuck.core.fixes import Lineage, next_id
 from unstuck.core.plan import Task
 from unstuck.core.stages import Stage
-from unstuck.core.task_state import SETTLED, TaskState, advanced, operated, reopened, unverified
+from unstuck.core.task_state import SETTLED, TaskState, advanced, billed, operated, reopened, unverified
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +68,8 @@ class RunState:
     halted: str = ""
     ended: RunEnded | None = None
     home: BroughtHome | None = None
+    inherited: Inherited | None = None
+    """What a predecessor recorded."""
     seen_request: int = 0
     seq: int = 0
     last_operation: tuple[int, Operated | None] = (0, None)
@@ -78,6 +82,10 @@ class RunState:
     """Which tasks failed in the same way, and when."""
     executions: int = 0
     """Sessions started in this epoch."""
+    meters: dict[str, float] = field(default_factory=dict)
+    """What each agent's session has cost so far: a resumed one is billed with all that went before."""
+    cost_usd: float = 0.0
+    """What this epoch has cost, as far as the agents say."""
     undoable: dict[int, Undo] = field(default_factory=dict)
     """What can be taken back, by the number of its event."""
 
@@ -94,6 +102,11 @@ class RunState:
                 self._replan(event)
             case Operated():
                 self._operate(event, entry)
+            case Inherited():
+                self.inherited = event
+                for past in event.tasks:
+                    if past.id in self.tasks:
+                        self._put(replace(self.tasks[past.id], inherited=past.attempts))
             case Noted():
                 self._note(event)
             case BroughtHome():
@@ -102,7 +115,8 @@ class RunState:
                 self.ended = event
             case _:
                 if (before := self.tasks.get(event.task)) is not None:
-                    self._put(replace(advanced(before, event, entry.at), last_seq=entry.seq))
+                    metered = self._meter(event, before) if isinstance(event, SessionEnded) else 0.0
+                    self._put(replace(advanced(before, event, entry.at, metered), last_seq=entry.seq))
                     self._after(event, entry)
 
     def blocked_by(self, task: TaskState) -> tuple[str, ...]:
@@ -180,7 +194,7 @@ class RunState:
         self.ended, self.home, self.tip = None, None, event.tip
         if event.epoch:
             self.epoch += 1
-            self.began, self.halted, self.executions = at, "", 0
+            self.began, self.halted, self.executions, self.cost_usd = at, "", 0, 0.0
             self.breakers, self.signatures = {}, {}
             for task in [task for task in self.tasks.values() if task.status not in SETTLED]:
                 again = task.status == "stuck" and not unverified(task)
@@ -213,6 +227,18 @@ class RunState:
                     )
             elif task.stage is Stage.REST:
                 self._close(event.task)
+
+    def _meter(self, event: SessionEnded, task: TaskState) -> float:
+        """Read the meter of the agent's session; return where it stood before."""
+        outcome = event.outcome
+        if outcome.cost_usd is None or not task.attempts:
+            return 0.0
+        name = f"{task.current.agent}:{outcome.session}" if outcome.session else ""
+        before = self.meters.get(name, 0.0)
+        if name:
+            self.meters[name] = outcome.cost_usd
+        self.cost_usd += billed(outcome, before) or 0.0
+        return before
 
     def _judged(self, event: Classified, at: float) -> None:
         """Close the breakers that the task opened, unless it met the same fault again; remember how it failed."""

@@ -1,6 +1,6 @@
 """Do what was decided. Every act may be done again: the decision is in the journal before it."""
 
-from unstuck.core.action import Accept, Continue, Fix, Wait
+from unstuck.core.action import Accept, Fix
 from unstuck.core.classify import conflict
 from unstuck.core.event import Acted, Classified, LineEvent, Rebased
 from unstuck.core.fixes import fix_block
@@ -20,8 +20,6 @@ def act(bench: Bench, task: TaskState, slot: int) -> LineEvent:
     match decision.action:
         case Accept():
             return land(bench, task)
-        case Continue() | Wait():
-            return Acted(task=task.task.id, action=decision.action)
         case Fix():
             return repair(bench, task, decision.action, slot)
         case _:

@@ -5,14 +5,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from unstuck.config import Config
-from unstuck.core.diagnosis import Diagnosis
-from unstuck.core.evidence import Evidence
 from unstuck.core.experience import Experience
 from unstuck.core.plan import Check, Task, recovers
 from unstuck.core.policy import Policy
 from unstuck.core.redact import Redactor
 from unstuck.engine.record import Recorder
-from unstuck.ports import Agent, Clock, Command, Desk, Judge, PlanFile, Processes, Stop, TimeLimits, Workspace
+from unstuck.ports import Agent, Clock, Command, Desk, Judge, NoJudge, PlanFile, Processes, Stop, TimeLimits, Workspace
 
 
 class Interrupted(Exception):
@@ -24,16 +22,6 @@ def timed(task: Task, timeout: float) -> Task:
     return replace(task, checks=tuple(replace(check, timeout=timeout) for check in task.checks))
 
 
-class NoJudge:
-    """Has no opinion: what the engine itself knows must do."""
-
-    def diagnose(self, evidence: Evidence) -> Diagnosis | None:  # noqa: ARG002  # the port's signature
-        return None
-
-    def resets_at(self, found: Diagnosis, now: float) -> float | None:  # noqa: ARG002  # nothing was found
-        return None
-
-
 @dataclass(frozen=True, slots=True)
 class Layout:
     """Where our files lie."""
@@ -43,6 +31,11 @@ class Layout:
     @property
     def home(self) -> Path:
         return self.root / ".unstuck"
+
+    @property
+    def pause(self) -> Path:
+        """A file that a person makes to stop the run at the next opportunity; its text is shown."""
+        return self.home / "PAUSE"
 
     def log(self, task: str) -> Path:
         return self.home / "logs" / f"task-{task}.log"
@@ -79,6 +72,10 @@ class Bench:
     judge: Judge = field(default_factory=NoJudge)
     spare: int
     """The first slot beyond those of the running tasks: its worktrees serve for looking at a base."""
+    max_time: float | None = None
+    """Seconds that the run may take."""
+    budget_usd: float | None = None
+    """What the run may cost, as far as the agents say."""
     seen: Callable[[str, str], None] = field(default=lambda _task, _line: None)
 
     def checks(self, name: str) -> tuple[Check, ...]:

@@ -76,20 +76,32 @@ def shown(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--recovery-mode", is_flag=True, help="Repair failures with fix tasks: the profile `fix-tasks`.")
 @click.option("--max-attempts", type=click.IntRange(1), help="Charged attempts per task (default: the profile's).")
 @click.option("--max-time", type=Duration(), help="A limit for the whole run, such as 8h.")
+@click.option(
+    "--budget-usd",
+    type=click.FloatRange(min=0, min_open=True),
+    help="What the whole run may cost, as far as the agents say.",
+)
 @click.option("--resume", is_flag=True, help="Go on with the unfinished run (the default).")
 @click.option("--fresh", is_flag=True, help="Set the old state aside and begin anew; commits stay.")
 @click.option("--accept-plan-change", is_flag=True, help="Go on although the plan's text changed.")
 @shown
 def run(
     plan: Path, *, agents: tuple[str, ...], plan_format: str | None, parallel: int | None, commit: CommitMode, on_stuck: OnStuck | None,
-    profile: str | None, recovery_mode: bool, max_attempts: int | None, max_time: float | None, resume: bool, fresh: bool, accept_plan_change: bool, as_json: bool, quiet: bool,
+    profile: str | None, recovery_mode: bool, max_attempts: int | None, max_time: float | None, budget_usd: float | None, resume: bool, fresh: bool, accept_plan_change: bool, as_json: bool, quiet: bool,
 ) -> int:  # fmt: skip
     """Run PLAN, a file or a spec folder, or go on with its unfinished run."""
     if resume and fresh:
         raise click.UsageError("--resume and --fresh exclude each other.")
     if recovery_mode and profile not in (None, RECOVERY):
         raise click.UsageError(f"--recovery-mode is the profile {RECOVERY}; it excludes --profile {profile}.")
-    options = Options(agents=(), commit=commit, on_stuck=on_stuck, max_attempts=max_attempts, max_time=max_time)
+    options = Options(
+        agents=(),
+        commit=commit,
+        on_stuck=on_stuck,
+        max_attempts=max_attempts,
+        max_time=max_time,
+        budget_usd=budget_usd,
+    )
     with _progress(quiet=quiet) as progress:
         opened = api.open_run(
             plan,
