@@ -5,7 +5,7 @@ from collections.abc import Callable
 from itertools import chain
 
 from unstuck.core.attempt import Counts
-from unstuck.core.signature import plain
+from unstuck.core.cleaning import shown
 
 _WORDS = {
     "passed": ("passed", "pass", "passing", "ok"),
@@ -26,7 +26,7 @@ _UNITTEST_BAD = re.compile(r"\b(failures|errors|skipped)=(\d+)")
 
 def read_counts(output: str) -> Counts | None:
     """Return the sum of all summaries in the output; None where no known runner speaks."""
-    text = plain(output)
+    text = shown(output)
     return next((found for read in _READERS if (found := read(text)) is not None), None)
 
 

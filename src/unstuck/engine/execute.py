@@ -33,6 +33,8 @@ def run_session(bench: Bench, task: TaskState, slot: int) -> LineEvent:
     _wait_for_others(bench, name, attempt.agent)
     if attempt.sessions == 0:
         bench.workspace.prepare(slot, attempt.base, attempt.tree)
+    elif not bench.workspace.present(slot):
+        bench.workspace.prepare(slot, attempt.base, attempt.verdict.tree if attempt.verdict else attempt.tree)
     if (failure := set_up(bench, name, slot)) is not None:
         return Classified(task=name, failure=failure)
     session = attempt.sessions + 1
@@ -47,6 +49,7 @@ def run_session(bench: Bench, task: TaskState, slot: int) -> LineEvent:
             **command.env,
             **bench.environment(name, slot),
             "UNSTUCK_ATTEMPT": str(attempt.number),
+            "UNSTUCK_SESSION": str(session),
             "UNSTUCK_BRIEF": str(assignment.brief_file),
         },
         limits=TimeLimits(
@@ -108,7 +111,12 @@ def set_up(bench: Bench, name: str, slot: int, *, needs: str | None = None) -> F
 
 def _assignment(bench: Bench, task: TaskState, slot: int, session: int) -> Assignment:
     name, attempt = task.task.id, task.current
-    text = bench.redactor.text(brief(replace(task, task=bench.tasks[name]), bench.checks(name), bench.guidance))
+    touched = (
+        bench.workspace.changed(attempt.base, attempt.verdict.tree) if attempt.verdict and attempt.sessions else ()
+    )
+    repairs = bench.record.state.tasks.get(task.task.fixes or "")
+    told = replace(task, task=bench.tasks[name])
+    text = bench.redactor.text(brief(told, bench.checks(name), bench.guidance, touched, repairs))
     file = bench.layout.brief(name, attempt.number, session)
     bench.desk.put(file, text)
     return Assignment(

@@ -10,7 +10,7 @@ from unstuck.core.plan import CHECKPOINT, Problem
 
 _ID_TEXT = r"(?:VF|[A-Za-z]*\d+)(?:\.\d+)*"
 _ID = re.compile(rf"({_ID_TEXT})[.:)]?(?=[ \t]|\Z)", re.ASCII)
-_MARKER = re.compile(rf"\[(?:(P|VERIFY|RED|GREEN|YELLOW)|FIX[ \t]+({_ID_TEXT}))\]", re.ASCII | re.IGNORECASE)
+_MARKER = re.compile(rf"\[(?:(P|VERIFY|RED|GREEN|YELLOW|RECOVERY)|FIX[ \t]+({_ID_TEXT}))\]", re.ASCII | re.IGNORECASE)
 _HEADING = re.compile(r"(#{1,2})(?:[ \t]+([^\r\n]*)|(?=[\r\n]|\Z))")
 _ALMOST = re.compile(r" ?(?:[-*+]|\d{1,9}[.)])[ \t]*\[[ \t]*([^\s\]]?)[ \t]*\](?![(\[:])[ \t]*([^\r\n]*)")
 _CLEARLY_AN_ID = re.compile(r"(?:\d+(?:\.\d+)+|V(?:E?\d+|F))(?=[ \t.:)]|\Z)", re.ASCII)
