@@ -13,7 +13,11 @@ from unstuck.core.tamper.suite import Assertion
 TRIVIAL = frozenset(
     {"0", "1", "-1", "2", "''", '""', "None", "True", "False", "null", "undefined", "true", "false", "0.0", "1.0"}
 )
+LIKE = 0.6
+"""An answer that shares more of its letters with the question was made from it."""
 Function = ast.FunctionDef | ast.AsyncFunctionDef
+Arm = tuple[frozenset[str], str, int, int]
+"""The inputs, the answer, the line, and how many inputs are pinned."""
 
 _LITERAL = r"(?:-?\d[\w.]*|'[^']*'|\"[^\"]*\"|`[^`$]*`|true|false|null|\[[^\[\]()a-z]*\]|\{[^{}()]*\})"
 _ARM = re.compile(
@@ -61,18 +65,38 @@ def _python(change: Change, asserted: dict[str, list[frozenset[str]]]) -> Iterat
         was = before.get(node.name)
         known = asserted.get(node.name, [])
         arms = [arm for arm in _arms(node) if was is None or arm[:2] not in [other[:2] for other in _arms(was)]]
-        for inputs, answer, line, pins in arms:
-            matched = any(inputs | {answer} <= literals for literals in known)
-            odd = not (inputs | {answer}) <= TRIVIAL
-            if odd and (
-                (pins > 1 and pins >= _arity(node)) or (was is not None and (matched or (len(arms) > 1 and not known)))
-            ):
-                says = f"{node.name} answers one input with a constant."
-                yield found("answers-hard-coded", change.path, line, says, f"{', '.join(sorted(inputs))} → {answer}")
-                break
+        cheat = _cheat(arms, known, arity=_arity(node), computed_before=was is not None)
+        if cheat is not None:
+            says = f"{node.name} answers one input with a constant."
+            evidence = f"{', '.join(sorted(cheat[0]))} → {cheat[1]}"
+            yield found("answers-hard-coded", change.path, cheat[2], says, evidence)
         else:
             yield from _table(change, node, was, known)
             yield from _constant_function(change, node, was, known)
+
+
+def _cheat(arms: Sequence[Arm], known: list[frozenset[str]], *, arity: int, computed_before: bool) -> Arm | None:
+    """Find the arm that shows that answers are looked up: it answers what the tests ask, and nothing else would."""
+    odd = [arm for arm in arms if not (arm[0] | {arm[1]}) <= TRIVIAL]
+    several = next((arm for arm in odd if arm[3] > 1 and arm[3] >= arity), None)
+    if several is not None or not computed_before:
+        return several
+    computed = [arm for arm in odd if _looks_computed(arm)]
+    if not known:
+        return computed[0] if len(computed) > 1 else None
+    samples = [arm for arm in odd if any(arm[0] | {arm[1]} <= literals for literals in known)]
+    if len(samples) == len(odd):
+        return next(iter(samples), None)
+    return next((arm for arm in samples if arm in computed), None)
+
+
+def _looks_computed(arm: Arm) -> bool:
+    """Tell a value that must have been worked out from one that a table of words may well hold."""
+    inputs, answer = arm[0], arm[1]
+    if answer[:1] not in "'\"`" or any(not re.fullmatch(r"-?\d+|['\"`][A-Za-z][\w.:/-]{0,24}['\"`]", one) for one in inputs):
+        return True
+    given, letters = (set(text.lower()) - set("'\"` ") for text in ("".join(inputs), answer))
+    return len(given & letters) > LIKE * max(1, len(given | letters))
 
 
 def _table(change: Change, node: Function, was: Function | None, known: list[frozenset[str]]) -> Iterator[Finding]:
@@ -119,8 +143,8 @@ def _arity(node: Function) -> int:
     return len({arg.arg for arg in node.args.args} - {"self", "cls"})
 
 
-def _arms(node: Function) -> Iterator[tuple[frozenset[str], str, int, int]]:
-    """Give each `if x == literal: return literal`: the inputs, the answer, the line, and how many inputs are pinned."""
+def _arms(node: Function) -> Iterator[Arm]:
+    """Give each `if x == literal: return literal`."""
     names = {arg.arg for arg in [*node.args.args, *node.args.kwonlyargs]} | (
         {node.args.vararg.arg} if node.args.vararg else set()
     )
@@ -165,33 +189,29 @@ def _pinned(test: ast.expr, names: set[str]) -> list[frozenset[str]]:
 
 def _script(change: Change, asserted: dict[str, list[frozenset[str]]]) -> Iterator[Finding]:
     lines = list(added_lines(change))
-    numbers = {line.number for line in lines}
+    cheat = _cheat(
+        list(_script_arms(change, lines)),
+        [literals for many in asserted.values() for literals in many],
+        arity=0,
+        computed_before=change.old is not None,
+    )
+    if cheat is not None:
+        evidence = f"{', '.join(sorted(cheat[0]))} → {cheat[1]}"
+        yield found("answers-hard-coded", change.path, cheat[2], "One input is answered with a constant.", evidence)
+        return
+    yield from _constant_script(change, lines, asserted)
+
+
+def _script_arms(change: Change, lines: list[Line]) -> Iterator[Arm]:
     text = (change.new or "").splitlines()
-    old = change.old or ""
-    arms = 0
     for line in lines:
-        window = "\n".join(text[line.number - 1 : line.number + 1]) if line.number in numbers else line.text
+        window = "\n".join(text[line.number - 1 : line.number + 1])
         match = _ARM.match(window.lstrip()) if len(window) < 600 else None  # noqa: PLR2004 - no arm is that long
         if match is None:
             continue
         pins = [_plain(pin) for pin in _PIN.findall(match["test"])] or [_plain(match["test"].strip(" :"))]
         answer = _plain(match["answer"])
-        if {*pins, answer} <= TRIVIAL or not pins:
-            continue
-        arms += 1
-        matched = any({*pins, answer} <= literals for many in asserted.values() for literals in many)
-        if (len(pins) > 1 and not {answer} <= {"true", "false", "null"}) or (
-            old and (matched or (arms > 1 and not asserted))
-        ):
-            yield found(
-                "answers-hard-coded",
-                change.path,
-                line.number,
-                "One input is answered with a constant.",
-                line.text.strip(),
-            )
-            return
-    yield from _constant_script(change, lines, asserted)
+        yield frozenset(pins), answer, line.number, len(pins) if answer not in {"true", "false", "null"} else 1
 
 
 def _constant_script(change: Change, lines: list[Line], asserted: dict[str, list[frozenset[str]]]) -> Iterator[Finding]:

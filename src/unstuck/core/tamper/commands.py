@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from unstuck.core.tamper.change import Change, Finding, Severity, added_lines, removed_lines, role
 from unstuck.core.tamper.flatten import flatten
 from unstuck.core.tamper.rules import found
+from unstuck.core.tamper.toolbox import does_the_same, installs, without_tidying
 
 CHECKING = re.compile(
     r"\b(?:pytest|py\.test|unittest|tox|nox|jest|vitest|mocha|ava|playwright|cypress|node --test|(?:npm|pnpm|yarn|bun)(?: run)? (?:test|lint|check|type|build)[\w:-]*|npm t\b"
@@ -45,6 +46,7 @@ _HIDES = re.compile(r"(?<!\|)\|\s*(?:tee|cat|head|tail|grep|sed|awk)\b")
 
 def weakened(before: str, after: str, *, checks_something: bool) -> str:
     """Say how a command became weaker; empty where it did not."""
+    before, after = without_tidying(before), without_tidying(after)
     if not checks_something and not CHECKING.search(after):
         return ""
     for shape, reason in _WEAK:
@@ -93,7 +95,8 @@ def _scripts(change: Change, checks: Sequence[str]) -> Iterator[Finding]:
 
 
 def _targets(change: Change, checks: Sequence[str]) -> Iterator[Finding]:
-    yield from _compare(change, _recipes(change.old or ""), _recipes(change.new or ""), checks)
+    old, new = _recipes(change.old or ""), _recipes(change.new or "")
+    yield from _compare(change, old, new, checks)
     for line in added_lines(change):
         if re.match(r"\.IGNORE\b|MAKEFLAGS\s*[+:]?=.*(?:-i|-k|--ignore-errors)|SHELL\s*:?=.*true", line.text):
             yield found(
@@ -122,7 +125,8 @@ def _compare(
         if before == after:
             continue
         used = any(re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", command) for command in checks)
-        matters = used or _NAMES.match(name) is not None or CHECKING.search(before or after or "") is not None
+        does = without_tidying(before or after or "")
+        matters = used or _NAMES.match(name) is not None or CHECKING.search(does) is not None
         if not matters:
             continue
         line = _line_of(change.new or change.old or "", name)
@@ -140,16 +144,15 @@ def _compare(
 
 def _edited(change: Change, name: str, before: str, after: str, line: int) -> Iterator[Finding]:
     reason = weakened(before, after, checks_something=True)
-    ignored = [part for part in after.splitlines() if re.match(r"@?-(?!-)", part)]
-    had = [part for part in before.splitlines() if re.match(r"@?-(?!-)", part)]
+    ignored, had = (re.findall(r"^@?-(?!-)", without_tidying(text), re.MULTILINE) for text in (after, before))
     if not reason and len(ignored) > len(had):
         reason = "its failure is ignored"
     if reason:
         yield found("always-green", change.path, line, f"{name}: {reason}.", f"{before} → {after}")
     elif not _only_more(before, after):
-        yield found(
-            "check-changed", change.path, line, f"{name} runs something else than before.", f"{before} → {after}"
-        )
+        weight: Severity | None = "warn" if does_the_same(before, after) else None
+        says = f"{name} runs something else than before."
+        yield found("check-changed", change.path, line, says, f"{before} → {after}", weight)
 
 
 def _only_more(before: str, after: str) -> bool:
@@ -181,7 +184,7 @@ def _bare(line: str) -> str:
 
 
 _EXEMPT = re.compile(
-    r"^(?:- )?(?:name|uses|rev|runs-on|python-version|node-version|go-version|image|key|version|timeout-minutes|cache|id|restore-keys|path|with|env|description|default)\s*:|^#|^\W*$|^[\w@./-]+@v?\d"
+    r"^(?:- )?(?:name|uses|repo|rev|runs-on|python-version|node-version|go-version|image|key|version|timeout-minutes|cache|id|restore-keys|path|with|env|description|default)\s*:|^#|^\W*$|^[\w@./-]+@v?\d"
 )
 
 
@@ -212,10 +215,13 @@ def _build_server(change: Change, present: Counter[str]) -> Iterator[Finding]:
                 line.text.strip(),
             )
     yield from _conditions(change)
+    fresh = [_bare(line.text) for line in added_lines(change)]
     for line in removed_lines(change):
         bare = _bare(line.text)
         hook = re.match(r"- id:", line.text.strip()) and "pre-commit" in change.path
         if (_EXEMPT.search(line.text.strip()) and not hook) or present[bare] or _still_runs(bare, present):
+            continue
+        if installs(bare) or any(does_the_same(bare, other) for other in fresh):
             continue
         weight: Severity | None = "reject" if CHECKING.search(bare) else None
         yield found("ci-changed", change.path, line.number, "The build server no longer does this.", bare, weight)

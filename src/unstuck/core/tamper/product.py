@@ -25,6 +25,7 @@ _DEFINITION = re.compile(
     r"^\s*(?:export\s+)?(?:default\s+)?(?:async\s+)?(?:def|class|function\*?|interface|type|enum|func|fn|struct|trait)\s+(?:\([^)]*\)\s*)?(\w+)"
     r"|^\s*(?:export\s+)?(?:const|let|var)\s+(\w+)\s*(?::[^=]+)?=\s*(?:async\s*)?(?:\(|function|\w+\s*=>|class)"
     r"|^\s+(?:static\s+|async\s+|get\s+|set\s+|public\s+|private\s+)*(\w+)\s*\([^;{}]*\)\s*(?::[^{;]+)?\{\s*$"
+    r"|^\s*module\.exports\s*=\s*(?:async\s+)?(?:function\*?|class)\s+(\w+)"
     r"|^\s+(?:self\.)?(\w+)\s*:\s*[\w\[\], |.\"'<>]+(?:\s*=.*|;|,)?$|^\s*exports\.(\w+)\s*=|^([A-Z][A-Z0-9_]+)\s*=",
 )
 _READS = re.compile(
@@ -56,7 +57,7 @@ def gone_definitions(changes: Sequence[Change]) -> frozenset[str]:
         for line in (change.new or "").splitlines()
         if len(line.split()) > 1
     }
-    gone: set[str] = set()
+    gone = _gone_modules(changes)
     for change in changes:
         lines = (change.old or "").splitlines()
         for name, number in definitions(change.old or "").items():
@@ -69,6 +70,19 @@ def gone_definitions(changes: Sequence[Change]) -> frozenset[str]:
             if not body or not all(line in new_lines for line in body):
                 gone.add(name)
     return frozenset(gone)
+
+
+def _gone_modules(changes: Sequence[Change]) -> set[str]:
+    """Name the modules that are deleted, not moved: a default export goes by the name of its file."""
+    left = {_stem(change.path) for change in changes if change.new is not None}
+    texts = {change.new for change in changes if change.old is None}
+    return {
+        _stem(change.path) for change in changes if change.new is None and change.old not in texts
+    } - left - {"index", "main", "__init__"}
+
+
+def _stem(path: str) -> str:
+    return path.rpartition("/")[2].partition(".")[0]
 
 
 def vanished_names(changes: Sequence[Change]) -> frozenset[str]:

@@ -80,6 +80,7 @@ def read_python(path: str, text: str, tree: ast.Module) -> Suite:
         patches=patches,
         defined=frozenset(node.name for node in nodes if isinstance(node, Function)),
         called=frozenset(called),
+        prepared=frozenset().union(*(case.calls for case in cases if case.name in SETUP)),
         stand_ins=sum(
             called[name] for name in ("Mock", "MagicMock", "AsyncMock", "create_autospec", "SimpleNamespace")
         ),
@@ -176,7 +177,7 @@ def _case(node: Function, scope: _Scope, hidden: str) -> Case:
         assertions=tuple(flow.assertions),
         body=" ; ".join(part.key for part in body),
         shape=" ; ".join(part.shape for part in body),
-        literals=frozenset().union(scope.literals, *decorators, *(part.literals for part in body)),
+        literals=frozenset().union(scope.literals, _keywords(node), *decorators, *(part.literals for part in body)),
         calls=frozenset(flow.calls),
         requests=frozenset(arguments | named) | scope.requests,
         rows=(*(rows or []), *flow.rows) if rows is not None or flow.rows else None,
@@ -189,6 +190,11 @@ def _case(node: Function, scope: _Scope, hidden: str) -> Case:
         retries=next((ast.unparse(part) for part in node.decorator_list if _RETRY.search(ast.unparse(part))), ""),
         patches=tuple(patches_in([node])) if scope.patches else (),
     )
+
+
+def _keywords(node: Function) -> frozenset[str]:
+    """Give the names that values are handed over under: `check(reply, name="Ada")` may assert `reply["name"]`."""
+    return frozenset(repr(part.arg) for part in ast.walk(node) if isinstance(part, ast.keyword) and part.arg)
 
 
 def _never_run(node: Function) -> str:

@@ -121,7 +121,8 @@ def _with(found: Assertion, idle: str) -> Assertion:
 
 def _note_skip(statement: ast.stmt, flow: Flow, *, conditional: bool) -> None:
     if _leaves(statement) and not (flow.skip and not flow.skip_is_conditional):
-        flow.skip, flow.skip_is_conditional = ast.unparse(statement)[:120], conditional
+        text = ast.unparse(statement)[:120]
+        flow.skip, flow.skip_is_conditional = text, conditional or "importorskip" in text
 
 
 def _leaves(statement: ast.stmt) -> bool:

@@ -16,9 +16,9 @@ from unstuck.core.tamper.suite import Case, Suite
 _TESTS = frozenset({"it", "test", "specify", "xit", "xtest", "fit", "ftest"})
 _GROUPS = frozenset({"describe", "context", "suite", "xdescribe", "fdescribe", "xcontext"})
 _MODIFIERS = frozenset({
-    "skip", "only", "todo", "each", "concurrent", "failing", "fails", "skipIf", "runIf", "sequential", "if", "for", "serial", "describe", "test", "it", "parallel",
+    "skip", "only", "todo", "each", "concurrent", "failing", "fails", "skipIf", "runIf", "sequential", "if", "for", "serial", "describe", "test", "it", "parallel", "fixme", "fail",
 })  # fmt: skip
-_OFF = frozenset({"skip", "todo", "failing", "fails"})
+_OFF = frozenset({"skip", "todo", "failing", "fails", "fixme", "fail"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,8 @@ def read_script(path: str, text: str) -> Suite:
     heads = list(_heads(script))
     outside = _outside(script, heads)
     known = single_assignments(script, (0, len(script.tokens)))
-    setup = _setup_literals(script, known)
+    before = list(_setup(script))
+    setup = frozenset().union(*(form(script, span, known).literals for span in before))
     everything = (0, len(script.tokens))
     around = reasons(idle_stretches(script, everything), everything)
     cases: list[Case] = []
@@ -77,6 +78,7 @@ def read_script(path: str, text: str) -> Suite:
         called=frozenset(
             token.text for at, token in enumerate(script.tokens) if token.kind == "id" and script.text(at + 1) == "("
         ),
+        prepared=frozenset(name for span in before for name in calls_at(script, list(range(*span)))),
         stand_ins=sum(
             1
             for at, token in enumerate(script.tokens)
@@ -221,6 +223,9 @@ def _skip_inside(script: Script, live: list[int], doubtful: set[int]) -> tuple[s
             and script.text(at - 2) in {"t", "this", "ctx", "context"}
         ):
             return f"{script.text(at - 2)}.{script.text(at)}()", at in doubtful
+        playwright = script.text(at) in {"skip", "fixme", "fail"} and script.text(at - 2) == "test"
+        if playwright and script.text(at + 1) == "(" and script.tokens[at + 2].kind != "str":
+            return f"test.{script.text(at)}()", at in doubtful or script.text(at + 2) not in {")", "true"}
         if script.text(at) == "pending" and script.text(at + 1) == "(" and script.text(at - 1) != ".":
             return "pending()", at in doubtful
     return "", False
@@ -278,9 +283,8 @@ def _outside(script: Script, heads: list[_Head]) -> list[int]:
     return [at for at in range(len(script.tokens)) if not inside[at]]
 
 
-def _setup_literals(script: Script, known: dict[str, Span]) -> frozenset[str]:
-    found: set[str] = set()
+def _setup(script: Script) -> Iterator[Span]:
+    """Give what runs before each test."""
     for at, token in enumerate(script.tokens):
         if re.fullmatch(r"before(?:Each|All)?|setup", token.text) and script.text(at + 1) == "(":
-            found |= form(script, (at + 1, script.end(at + 1)), known).literals
-    return frozenset(found)
+            yield at + 1, script.end(at + 1)

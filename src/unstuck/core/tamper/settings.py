@@ -5,12 +5,13 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from unstuck.core.tamper.change import Change, Finding, added_lines
 from unstuck.core.tamper.commands import weakened
-from unstuck.core.tamper.flatten import flatten
+from unstuck.core.tamper.flatten import Settings, flatten
 from unstuck.core.tamper.gates import (
     ARTEFACT,
     ASSETS,
     CHOICES,
     COLLECTS,
+    FOR_TESTS,
     HARMLESS,
     IGNORES,
     LAX,
@@ -33,14 +34,30 @@ def judge_settings(changes: Sequence[Change]) -> Iterator[Finding]:
         for key, values in new.items():
             if key not in old:
                 moved.setdefault(_leaf(key), values)
+    flat_eslint = any(re.search(r"eslint\.config\.", change.path) and change.old is None for change in changes)
     for change, old, new in pairs:
+        if flat_eslint and change.new is None and ".eslintrc" in change.path:
+            old = {key: values for key, values in old.items() if ".rules." in f".{key}"}  # the rest has another form now
         if re.search(r"ignore$", change.path):
             yield from _ignore_file(change)
             continue
         yield from _presets(change)
+        fresh = _fresh_sections(old, new)
         for key in sorted({*old, *new}):
             if old.get(key) != new.get(key):
-                yield from _one(change, key, old.get(key), new.get(key), moved)
+                yield from _one(change, key, old.get(key), new.get(key), moved, fresh=_section(key) in fresh)
+
+
+def _fresh_sections(old: Settings, new: Settings) -> frozenset[str]:
+    """Name the tools that are set up for the first time and asked for something: what they leave out was never asked."""
+    had = {_section(key) for key in old}
+    asked = {_section(key) for key in new if re.search(r"(?:^|\.)(?:select|extend-select|extends|strict|rules)(?:\.|$)", key)}
+    return frozenset(asked - had - {""})
+
+
+def _section(key: str) -> str:
+    """Name the tool that a setting belongs to: `tool.ruff.lint.select` is ruff's."""
+    return ".".join(key.split(".")[:2]) if key.startswith("tool.") else key.partition(".")[0]
 
 
 def _presets(change: Change) -> Iterator[Finding]:
@@ -59,6 +76,8 @@ def _one(
     old: tuple[str, ...] | None,
     new: tuple[str, ...] | None,
     moved: Mapping[str, tuple[str, ...]],
+    *,
+    fresh: bool,
 ) -> Iterator[Finding]:
     line = _line(change, key)
     if key.startswith(("tool.unstuck", "unstuck.")):
@@ -75,7 +94,7 @@ def _one(
     if new is None and _leaf(key) in moved:
         new = moved[_leaf(key)]
     # A file that is new cannot loosen what was never asked; it can still hide tests.
-    judges = _ALL if change.old is not None else _NEW_FILE
+    judges = _NEW_FILE if change.old is None or fresh else _ALL
     for judge in judges:
         for rule, says in judge(key, old, new):
             yield found(rule, change.path, line, says, f"{_shown(old)} → {_shown(new)}")
@@ -108,6 +127,8 @@ def _ignores(key: str, old: Values, new: Values) -> Verdicts:
     serious = [
         one for one in fresh if not ARTEFACT.search(one) and not HARMLESS.search(one) and one not in RUFF_CONFLICTS
     ]
+    if re.search(r"per-file-ignores\..*(?:test|conftest)", key):
+        serious = [one for one in serious if not FOR_TESTS.search(one)]
     if serious:
         hides = re.search(r"test\w*ignore|modulepath|norecurse|pytest", key, re.IGNORECASE) or (
             not re.search(r"cov|lint|ruff|flake8|mypy|ignores$|omit", key, re.IGNORECASE)
@@ -263,7 +284,7 @@ def _ignore_file(change: Change) -> Iterator[Finding]:
         bare = line.text.strip()
         if bare.startswith(("#", "!")) or ARTEFACT.search(bare):
             continue
-        if about_git and not re.search(r"(?:^|/)(?:tests?|specs?|__tests__)/?(?:\*+)?$|test_|\.(?:test|spec)\.", bare):
+        if about_git and not re.search(r"(?:^|/)(?:tests?|specs?|__tests__)/?(?:\*+)?$|(?:^|/)\*?test_[\w*]*\.py$|\.(?:test|spec)\.[\w*]+$", bare):
             continue
         rule = "test-hidden" if about_git else "gate-loosened"
         yield found(

@@ -123,11 +123,12 @@ def judge_subjects(
     """Find tests that no longer touch anything of the project."""
     ours = {suite.path: frozenset(_own_names(suite)) for suite in old}
     ours_now = {suite.path: frozenset(_own_names(suite)) for suite in new}
+    prepared = {suite.path: suite.prepared for suite in new}
     for case, became in pairs:
         if became is None or case.kind != "test" or became.skip or became.hidden:
             continue
         subjects = case.calls & ours.get(case.path, frozenset())
-        now = became.calls & (subjects | ours_now.get(became.path, frozenset()))
+        now = (became.calls | prepared[became.path]) & (subjects | ours_now[became.path])
         unknown = became.requests - case.requests
         if subjects and not now and not unknown and not subjects & vanished and became.assertions:
             names = ", ".join(sorted(subjects))
