@@ -32,6 +32,8 @@ from unstuck.core.tamper.trim import trim
 _CONSTANT = re.compile(
     r"^\s*(?:export\s+)?(?:const\s+|static\s+|final\s+)*([A-Z][A-Z0-9_]+)\s*(?::[^=]+)?=\s*(.+?);?\s*$", re.MULTILINE
 )
+_PROGRAM = re.compile(r"(?:^|/)(?:examples?|samples?|demos?|scripts?|tools?|bin|docs?|benchmarks?|hack)/|(?:^|/)(?:__main__|manage|setup)\.py$")
+"""What no test imports may end as it likes."""
 _NOTEWORTHY = re.compile(
     r"exit|quit|abort|pytest_|load_tests|__(?:eq|ne|contains|bool|[gl][et]|instancecheck)__|collect_ignore|[Aa]ssert\w*\s*=|AssertionError|def (?:assert|fail|run|debug)"
     r"|builtins|outcome|skip|PYTEST|UNITTEST|TEST|sys\.(?:modules|argv)|stack|_getframe|called_from_test|__vitest|__jest|retr|extend|asymmetricMatch|toPrimitive"
@@ -187,6 +189,8 @@ def _notes(change: Change, kind: Role) -> Iterator[Finding]:
         return
     seen = Counter((rule, text) for rule, _, text in _notes_of(change.path, change.old, kind))
     for rule, line, text in _notes_of(change.path, change.new, kind):
+        if kind == "product" and rule.endswith("early-exit") and _PROGRAM.search(change.path):
+            continue
         if seen[rule, text] > 0:
             seen[rule, text] -= 1
         else:

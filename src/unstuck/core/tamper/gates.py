@@ -48,6 +48,8 @@ ARTEFACT = re.compile(
 HARMLESS = re.compile(
     r"TYPE_CHECKING|__repr__|NotImplementedError|__main__|pragma: no cover|abstractmethod|\.\.\.$|Protocol|overload"
 )
+UNMEASURED = re.compile(r"^(?:\*+/)?(?:tests?(?:/.*)?|conftest\.py|setup\.py|manage\.py|.*__main__\.py|_version\.py|test_\*(?:\.py)?)$")
+"""What nobody measures the coverage of."""
 FOR_TESTS = re.compile(r"^(?:S101|S10[5-8]|PLR2004|INP001|SLF001|E501|D\d*|ANN\d*|ARG\d*|FBT\d*)$")
 """Lint rules that make no sense in tests."""
 ASSETS = re.compile(r"css|less|scss|sass|svg|png|jpg|gif|ttf|woff|@/|\^~|\(\.\*\)", re.IGNORECASE)

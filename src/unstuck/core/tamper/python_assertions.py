@@ -148,7 +148,7 @@ def _truth_of_call(call: ast.Call, known: Known, at: ast.stmt) -> Assertion:
 
 
 def _called(call: ast.Call, known: Known, at: ast.stmt) -> Iterator[Assertion]:
-    name = dotted(call.func).rpartition(".")[2]
+    name = _camel(dotted(call.func).rpartition(".")[2])
     args = call.args
     if name in {"assertTrue", "assert_"} and args:
         yield from judge(args[0], known, at)
@@ -182,6 +182,16 @@ def _called(call: ast.Call, known: Known, at: ast.stmt) -> Iterator[Assertion]:
         yield _plain("eq" if re.search(r"equal|close", name) else "call", EXACT, [call], known, at)
 
 
+def _camel(name: str) -> str:
+    """Give the name that unittest has for an assertion of nose."""
+    return _NOSE.sub(lambda part: part[1].upper(), name) if name in _OF_NOSE else name
+
+
+_NOSE = re.compile(r"_(\w)")
+_OF_NOSE = frozenset({
+    "assert_true", "assert_false", "assert_equal", "assert_equals", "assert_not_equal", "assert_in", "assert_not_in", "assert_is",
+    "assert_is_not", "assert_is_none", "assert_is_not_none", "assert_is_instance", "assert_raises", "assert_greater", "assert_less",
+})  # fmt: skip
 _COMPARING: dict[str, type[ast.cmpop]] = {
     "assertIs": ast.Is, "assertIsNot": ast.IsNot, "assertNotEqual": ast.NotEq, "assertNotEquals": ast.NotEq,
     "assertIn": ast.In, "assertNotIn": ast.NotIn, "assertGreater": ast.Gt, "assertGreaterEqual": ast.GtE,
@@ -211,7 +221,7 @@ def _almost(call: ast.Call, known: Known, at: ast.stmt) -> Assertion:
 
 
 def _is_raises(call: ast.Call) -> bool:
-    return dotted(call.func).rpartition(".")[2] in {
+    return _camel(dotted(call.func).rpartition(".")[2]) in {
         "raises", "assertRaises", "assertRaisesRegex", "warns", "assertWarns", "assertWarnsRegex", "assertLogs", "deprecated_call",
     }  # fmt: skip
 

@@ -1,6 +1,7 @@
 """Follow the blocks of a JavaScript function: where an assertion can fail, and where it only stands there."""
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from unstuck.core.tamper.python_flow import AFTER_RETURN, EMPTY_LOOP, LEFT_EARLY, MAYBE, NEVER, SWALLOWED, UNCALLED
@@ -32,7 +33,7 @@ def idle_stretches(script: Script, span: Span) -> list[Idle]:
             case "if" if script.text(place + 1) == "(":
                 found += _condition(script, place, span[1])
             case "try" if script.text(place + 1) == "{":
-                found += _attempt(script, place)
+                found += _attempt(script, place, uses)
             case "return" | "throw":
                 found += _after(script, place, span)
             case "for" | "while" if script.text(place + 1) == "(":
@@ -106,7 +107,7 @@ def _condition(script: Script, place: int, limit: int) -> list[Idle]:
     return []
 
 
-def _attempt(script: Script, place: int) -> list[Idle]:
+def _attempt(script: Script, place: int, counted: Mapping[str, int]) -> list[Idle]:
     body = (place + 2, script.end(place + 1))
     at = body[1] + 1
     if script.text(at) != "catch":
@@ -114,7 +115,8 @@ def _attempt(script: Script, place: int) -> list[Idle]:
     opening = script.end(at + 1) + 1 if script.text(at + 1) == "(" else at + 1
     handler = (opening + 1, script.end(opening))
     if _holds(script, handler, _FAILS):
-        return []
+        sure = _holds(script, body, frozenset({"fail", "throw", "unreachable"})) or "assertions" in counted or "hasAssertions" in counted
+        return [] if sure else [Idle(*handler, MAYBE)]
     return [Idle(*body, SWALLOWED)]
 
 

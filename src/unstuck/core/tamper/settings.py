@@ -22,6 +22,7 @@ from unstuck.core.tamper.gates import (
     RETRIES,
     RUFF_CONFLICTS,
     STRICT,
+    UNMEASURED,
 )
 from unstuck.core.tamper.rules import found
 
@@ -127,6 +128,8 @@ def _ignores(key: str, old: Values, new: Values) -> Verdicts:
     serious = [
         one for one in fresh if not ARTEFACT.search(one) and not HARMLESS.search(one) and one not in RUFF_CONFLICTS
     ]
+    if key.lower().endswith("omit"):
+        serious = [one for one in serious if not UNMEASURED.search(one)]
     if re.search(r"per-file-ignores\..*(?:test|conftest)", key):
         serious = [one for one in serious if not FOR_TESTS.search(one)]
     if serious:
@@ -150,6 +153,10 @@ def _choices(key: str, old: Values, new: Values) -> Verdicts:
         re.search(r"plugins$|extends$|packages$", key) and new and len(new) >= len(old)
     ):
         return
+    if re.search(r"source(?:_pkgs)?$", key) and new and len(new) >= len(old) and not any(
+        re.search(r"test", one) or any(one.startswith(had) for had in gone) for one in new
+    ):  # the package has another name now
+        return
     fewer = [one for one in _entries(new or ()) if one.startswith("!") and one not in _entries(old)]
     if (gone or fewer) and not re.search(r"package-data|hatch|setuptools|^files$", key):
         yield "gate-loosened", f"{key} no longer holds {', '.join([*gone, *fewer][:3])}."
@@ -160,11 +167,7 @@ def _collects(key: str, old: Values, new: Values) -> Verdicts:
         return
     before, after = _entries(old or ()), _entries(new or ())
     if old is None:
-        wide = any(
-            re.search(r"^\.?/?(?:tests?|spec|src|packages|__tests__|\.)/?$|\*\*|test_\*|\*_test|^test|^Test", one)
-            for one in after
-        )
-        if not wide and after:
+        if after and not any(_takes_in_all(one) for one in after):
             yield "test-settings-narrowed", f"{key} is set to {', '.join(after[:3])}."
         return
     if new is None:
@@ -290,6 +293,17 @@ def _ignore_file(change: Change) -> Iterator[Finding]:
         yield found(
             rule, change.path, line.number, f"{bare} is left out from now on.", bare, "ask" if about_git else None
         )
+
+
+def _takes_in_all(place: str) -> bool:
+    """Tell whether a place or pattern of tests is about all of them, or singles some out."""
+    folder, _, name = place.rstrip("/").rpartition("/")
+    if "*" not in name and "." not in name.strip("."):
+        return not folder or _COMMON.fullmatch(name) is not None or "*" in folder
+    return all(_COMMON.fullmatch(word) for word in re.findall(r"[A-Za-z]+", name))
+
+
+_COMMON = re.compile(r"(?i)_*(?:tests?|specs?|[cm]?[jt]sx?|jt|sx|x|py|src|lib|app|packages|checks?|e|cy|vue)_*")
 
 
 def _wider(one: str, other: str) -> bool:

@@ -20,7 +20,7 @@ _TARGETS = (
     ("types", re.compile(r"^(?:types?|type-?check|tsc|mypy)(?:[:._-]|$)")),
 )
 _LAUNCHER = re.compile(
-    r"(?:npx|bunx|pnpm exec|pnpm dlx|yarn exec|yarn dlx|uv run|poetry run|pipenv run|pdm run|hatch run|hatch test|rye run|python[\d.]* -m|py -m"
+    r"(?:npx|bunx|pnpm exec|pnpm dlx|yarn exec|yarn dlx|uv run|poetry run|pipenv run|pdm run|hatch run|hatch test|rye run|python[\d.]* -m|py -m|\$[({]\w+[)}](?: -m)?"
     r"|(?:\./)?node_modules/\.bin/|cross-env|env)\s*(?:--\s+)?"
 )
 _INSTALLS = re.compile(
@@ -32,6 +32,8 @@ _TIDIES = re.compile(
     re.MULTILINE,
 )
 _WIDE_PLACE = re.compile(r"^[\"']?(?:\./)?(?:\.|src|source|lib|libs|app|apps|packages|tests?|spec|__tests__|\*\*?)(?:/\*\*?(?:/[\w.*{},]+)?)?/?[\"']?$")
+
+_SUBCOMMANDS = frozenset({"run", "check", "test", "lint", "format", "exec", "npm", "pnpm", "yarn", "bun", "node", "make", "just", "ci", "&&"})
 
 
 def without_tidying(text: str) -> str:
@@ -58,7 +60,7 @@ def does_the_same(before: str, after: str) -> bool:
     if not wanted or not wanted <= families(after):
         return False
     had = set(_words(before))
-    return all(word in had or _WIDE_PLACE.match(word) for word in _words(after) if re.search(r"[/*]|\.\w+$", word))
+    return all(word in had or _WIDE_PLACE.match(word) or word in _SUBCOMMANDS or families(word) for word in _words(after))
 
 
 def _words(command: str) -> Iterable[str]:
