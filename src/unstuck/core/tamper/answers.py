@@ -4,10 +4,12 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 
-from unstuck.core.tamper.change import Change, Finding, Line, added_lines, language
+from unstuck.core.tamper.change import LONGEST, Change, Finding, Line, added_lines, language
 from unstuck.core.tamper.python_cases import parse
 from unstuck.core.tamper.python_form import form
 from unstuck.core.tamper.rules import found
+from unstuck.core.tamper.script_form import form as form_script
+from unstuck.core.tamper.script_tokens import Script, arguments, cut
 from unstuck.core.tamper.suite import Assertion
 
 TRIVIAL = frozenset(
@@ -19,7 +21,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 Arm = tuple[frozenset[str], str, int, int]
 """The inputs, the answer, the line, and how many inputs are pinned."""
 
-_LITERAL = r"(?:-?\d[\w.]*|'[^']*'|\"[^\"]*\"|`[^`$]*`|true|false|null|\[[^\[\]()a-z]*\]|\{[^{}()]*\})"
+_LITERAL = r"(?:-?\d[\w.]*|'[^']*'|\"[^\"]*\"|`[^`$]*`|true|false|null|\[[^\[\]()a-z]*\]|\{(?:\s*['\"]?\w+['\"]?\s*:\s*(?:-?\d[\w.]*|'[^']*'|\"[^\"]*\"|true|false|null)\s*,?)*\s*\})"
 _ARM = re.compile(
     rf"(?:if|case)\b\s*\(?(?P<test>.*?[!=]==?\s*{_LITERAL}.*?|\s*{_LITERAL}\s*:)\)?\s*\{{?\s*return\s+(?P<answer>{_LITERAL})\s*;?",
     re.DOTALL,
@@ -71,7 +73,7 @@ def _python(change: Change, asserted: dict[str, list[frozenset[str]]]) -> Iterat
             evidence = f"{', '.join(sorted(cheat[0]))} → {cheat[1]}"
             yield found("answers-hard-coded", change.path, cheat[2], says, evidence)
         else:
-            yield from _table(change, node, was, known)
+            yield from _table(change, node, was, known, new)
             yield from _constant_function(change, node, was, known)
 
 
@@ -93,28 +95,38 @@ def _cheat(arms: Sequence[Arm], known: list[frozenset[str]], *, arity: int, comp
 def _looks_computed(arm: Arm) -> bool:
     """Tell a value that must have been worked out from one that a table of words may well hold."""
     inputs, answer = arm[0], arm[1]
-    if answer[:1] not in "'\"`" or any(not re.fullmatch(r"-?\d+|['\"`][A-Za-z][\w.:/-]{0,24}['\"`]", one) for one in inputs):
+    if answer[:1] not in "'\"`" or any(not re.fullmatch(r"-?\d+|['\"`][^\s'\"`]{0,24}['\"`]", one) for one in inputs):
         return True
     given, letters = (set(text.lower()) - set("'\"` ") for text in ("".join(inputs), answer))
     return len(given & letters) > LIKE * max(1, len(given | letters))
 
 
-def _table(change: Change, node: Function, was: Function | None, known: list[frozenset[str]]) -> Iterator[Finding]:
-    """Find a table whose every entry is a sample of the tests."""
+def _table(change: Change, node: Function, was: Function | None, known: list[frozenset[str]], tree: ast.Module) -> Iterator[Finding]:
+    """Find a table, in the function or beside it, whose every entry is a sample of the tests."""
     if was is None or not known:
         return
-    for inner in ast.walk(node):
-        if not isinstance(inner, ast.Dict) or len(inner.keys) < 2 or None in inner.keys:  # noqa: PLR2004 - one entry is no table
+    used = {inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)}
+    beside = [
+        part.value
+        for part in tree.body
+        if isinstance(part, ast.Assign) and any(isinstance(one, ast.Name) and one.id in used for one in part.targets)
+    ]
+    for inner in (*ast.walk(node), *beside):
+        if not isinstance(inner, ast.Dict) or None in inner.keys:
             continue
         rows = [
-            form(key, {}).literals | form(value, {}).literals
+            frozenset(form(key, {}).literals | form(value, {}).literals)
             for key, value in zip(inner.keys, inner.values, strict=True)
             if key is not None
         ]
-        if all(row and any(row <= literals for literals in known) for row in rows):
+        if _all_samples(rows, known):
             says = f"{node.name} looks its answers up in a table of the tests' own samples."
             yield found("answers-hard-coded", change.path, inner.lineno, says, ", ".join(sorted(rows[0])))
             return
+
+
+def _all_samples(rows: Sequence[frozenset[str]], known: list[frozenset[str]]) -> bool:
+    return len(rows) > 1 and all(row and any(row <= literals for literals in known) for row in rows)
 
 
 def _constant_function(
@@ -199,6 +211,7 @@ def _script(change: Change, asserted: dict[str, list[frozenset[str]]]) -> Iterat
         evidence = f"{', '.join(sorted(cheat[0]))} → {cheat[1]}"
         yield found("answers-hard-coded", change.path, cheat[2], "One input is answered with a constant.", evidence)
         return
+    yield from _script_table(change, lines, [literals for many in asserted.values() for literals in many])
     yield from _constant_script(change, lines, asserted)
 
 
@@ -212,6 +225,36 @@ def _script_arms(change: Change, lines: list[Line]) -> Iterator[Arm]:
         pins = [_plain(pin) for pin in _PIN.findall(match["test"])] or [_plain(match["test"].strip(" :"))]
         answer = _plain(match["answer"])
         yield frozenset(pins), answer, line.number, len(pins) if answer not in {"true", "false", "null"} else 1
+
+
+def _script_table(change: Change, lines: list[Line], known: list[frozenset[str]]) -> Iterator[Finding]:
+    """Find an object or a Map whose every entry is a sample of the tests."""
+    if change.old is None or not known or len(change.new or "") > LONGEST:
+        return
+    touched = {line.number for line in lines}
+    script = cut(change.new or "")
+    for at, token in enumerate(script.tokens):
+        if token.text not in {"{", "["} or token.line not in touched:
+            continue
+        parts = arguments(script, at)
+        if len(parts) < 2 or not all(_is_entry(script, *part) for part in parts):  # noqa: PLR2004 - one entry is no table
+            continue
+        rows = [frozenset(form_script(script, part, {}).literals | _bare_key(script, part[0])) for part in parts]
+        if _all_samples(rows, known):
+            says = "Answers are looked up in a table of the tests' own samples."
+            yield found("answers-hard-coded", change.path, token.line, says, ", ".join(sorted(rows[0])))
+            return
+
+
+def _is_entry(script: Script, start: int, end: int) -> bool:
+    """Tell whether this is `key: literal` or `[literal, literal]`."""
+    if script.text(start) == "[":
+        return script.end(start) == end - 1
+    return script.text(start + 1) == ":" and all(token.kind != "id" or token.text in TRIVIAL for token in script.tokens[start + 2 : end])
+
+
+def _bare_key(script: Script, at: int) -> frozenset[str]:
+    return frozenset({repr(script.text(at))}) if script.tokens[at].kind == "id" else frozenset()
 
 
 def _constant_script(change: Change, lines: list[Line], asserted: dict[str, list[frozenset[str]]]) -> Iterator[Finding]:

@@ -40,7 +40,9 @@ _NOTEWORTHY = re.compile(
     r"|return (?:True|False|true|false)\b|expect\s*=|assert\s*=|\.\w+\s*=\s*\(|function (?:expect|assert)|JEST|VITEST|NODE_|MOCHA|typeof|jest|env\."
 )
 """A change that adds none of these adds nothing that is suspicious in itself, and is not parsed for it."""
-_LITERAL = re.compile(r"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|(?<![\w.])-?\d[\d_.]*")
+_LITERAL = re.compile(
+    r"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|(?<![\w.])-?\d[\d_.]*|\b(?:true|false|null|None|True|False)\b"
+)
 
 
 def audit(
@@ -101,7 +103,8 @@ def _tests(changes: Sequence[Change], checks: Sequence[str], context: Mapping[st
 
 
 def _files(changes: Sequence[Change], checks: Sequence[str]) -> Iterator[Finding]:
-    yield from judge_settings([change for change in changes if role(change.path) == "settings"])
+    moved = [(change.path, change.new is None) for change in changes if role(change.path) == "test" and None in (change.old, change.new)]
+    yield from judge_settings([change for change in changes if role(change.path) == "settings"], moved)
     yield from judge_commands(changes, checks)
     yield from judge_product(changes)
     for change in changes:

@@ -94,6 +94,17 @@ def _scripts(change: Change, checks: Sequence[str]) -> Iterator[Finding]:
     )
 
 
+_REFERENCE = re.compile(r"(?:npm|pnpm|yarn|bun)(?: run)? (?!run\b)([\w:.-]+)(?: --(?= ))?")
+
+
+def _resolved(name: str, scripts: Mapping[str, str]) -> str:
+    """Give a script with the scripts written out that it runs."""
+    text = scripts[name]
+    for _ in range(3):
+        text = _REFERENCE.sub(lambda part: scripts.get(part[1], part[0]) if part[1] != name else part[0], text)[:2000]
+    return text
+
+
 def _targets(change: Change, checks: Sequence[str]) -> Iterator[Finding]:
     old, new = _recipes(change.old or ""), _recipes(change.new or "")
     yield from _compare(change, old, new, checks)
@@ -139,7 +150,8 @@ def _compare(
             if not any(before == other for key, other in new.items() if key not in old):
                 yield found("check-changed", change.path, line, f"{name} is gone.", before)
             continue
-        yield from _edited(change, name, before, after, line)
+        if _resolved(name, old) != _resolved(name, new):
+            yield from _edited(change, name, _resolved(name, old), _resolved(name, new), line)
 
 
 def _edited(change: Change, name: str, before: str, after: str, line: int) -> Iterator[Finding]:
@@ -261,6 +273,8 @@ def _script_file(change: Change, checks: Sequence[str]) -> Iterator[Finding]:
         return
     for line in added_lines(change):
         reason = weakened("", line.text, checks_something=used)
+        if checking and re.match(r"\s*set \+e\b", line.text):
+            reason = "failures no longer stop the script"
         plain_exit = checking and re.match(r"\s*(?:exit 0|return 0|sys\.exit\(0\))\s*$", line.text)
         if reason or (plain_exit and change.old is not None):
             yield found(

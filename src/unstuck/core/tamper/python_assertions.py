@@ -205,6 +205,7 @@ _MOCK = {
 _OTHER = {
     "assertCountEqual": ("eq", PARTIAL), "assertItemsEqual": ("eq", PARTIAL), "assertRegex": ("like", PARTIAL),
     "assertNotRegex": ("like", WEAK), "assertNotIsInstance": ("isinstance", WEAK),
+    "assertContains": ("In", PARTIAL), "assertNotContains": ("NotIn", WEAK), "assertTemplateUsed": ("like", PARTIAL),
     "assertDictContainsSubset": ("like", PARTIAL), "assertNotAlmostEqual": ("ne", WEAK),
 }  # fmt: skip
 

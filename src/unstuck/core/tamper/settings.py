@@ -27,8 +27,14 @@ from unstuck.core.tamper.gates import (
 from unstuck.core.tamper.rules import found
 
 
-def judge_settings(changes: Sequence[Change]) -> Iterator[Finding]:
-    """Judge all changed settings files together, since settings move from one file to another."""
+def judge_settings(changes: Sequence[Change], moved_tests: Sequence[tuple[str, bool]] = ()) -> Iterator[Finding]:
+    """Judge all changed settings files together, since settings move from one file to another.
+
+    `moved_tests` are the test files that came or went, and whether they went.
+    """
+    left = {path.partition("/")[0] for path, went in moved_tests if went} - {
+        path.partition("/")[0] for path, went in moved_tests if not went
+    }
     pairs = [(change, flatten(change.path, change.old), flatten(change.path, change.new)) for change in changes]
     moved: dict[str, tuple[str, ...]] = {}
     for _, old, new in pairs:
@@ -46,7 +52,14 @@ def judge_settings(changes: Sequence[Change]) -> Iterator[Finding]:
         fresh = _fresh_sections(old, new)
         for key in sorted({*old, *new}):
             if old.get(key) != new.get(key):
-                yield from _one(change, key, old.get(key), new.get(key), moved, fresh=_section(key) in fresh)
+                was = old.get(key)
+                if was is not None and COLLECTS.search(key):
+                    was = tuple(one for one in was if _top(one) not in left)  # no test is there any more
+                yield from _one(change, key, was, new.get(key), moved, fresh=_section(key) in fresh)
+
+
+def _top(place: str) -> str:
+    return place.removeprefix("<rootDir>").lstrip("./").partition("/")[0]
 
 
 def _fresh_sections(old: Settings, new: Settings) -> frozenset[str]:
@@ -194,6 +207,8 @@ def _switches(key: str, old: Values, new: Values) -> Verdicts:
             else "gate-loosened"
         )
         yield rule, f"{key} is switched on."
+    elif re.search(r"(?:linter|formatter|organizeimports|assist)\.enabled$", key, re.IGNORECASE) and after == "false" != before:
+        yield "gate-loosened", f"{key} is switched off."
     elif (
         key.lower().endswith("follow_imports") and after in {"skip", "silent"} and before not in {"skip", "silent"}
     ) or (
@@ -312,7 +327,17 @@ def _wider(one: str, other: str) -> bool:
 
 
 def _entries(values: Sequence[str]) -> list[str]:
-    return [part.strip("\"' ,") for value in values for part in re.split(r"[\n,]", value) if part.strip("\"' ,")]
+    parts = [part.strip("\"' ,") for value in values for part in re.split(r"[\n,](?![^{]*\})", value)]
+    return [one for part in parts if part for one in _alternatives(part)]
+
+
+def _alternatives(pattern: str) -> list[str]:
+    """Write out `*.{js,ts}` and `*.[jt]s`."""
+    found = re.search(r"\{([^{}]*,[^{}]*)\}|\[([a-z]{2,4})\](?=sx?\b)", pattern)
+    if found is None or len(pattern) > 200:  # noqa: PLR2004 - no pattern is that long
+        return [pattern]
+    each = found[1].split(",") if found[1] is not None else list(found[2])
+    return [one for part in each[:8] for one in _alternatives(pattern[: found.start()] + part + pattern[found.end() :])]
 
 
 def _number(values: Values) -> float | None:

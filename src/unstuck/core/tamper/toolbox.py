@@ -50,6 +50,8 @@ def families(command: str) -> frozenset[str]:
     """Name the kinds of checking that a command does."""
     named = {name for name, shape in _TOOLS if shape.search(command)}
     for target in _TARGET.findall(command):
+        if any(shape.search(target) for _, shape in _TOOLS):
+            continue  # `yarn eslint` is the tool itself
         named |= {name for name, shape in _TARGETS if shape.search(target)}
     return frozenset(named)
 
