@@ -33,6 +33,7 @@ _CONSTANT = re.compile(
     r"^\s*(?:export\s+)?(?:const\s+|static\s+|final\s+)*([A-Z][A-Z0-9_]+)\s*(?::[^=]+)?=\s*(.+?);?\s*$", re.MULTILINE
 )
 _PROGRAM = re.compile(r"(?:^|/)(?:examples?|samples?|demos?|scripts?|tools?|bin|docs?|benchmarks?|hack)/|(?:^|/)(?:__main__|manage|setup)\.py$")
+_FIXTURE = re.compile(r"(?:^|/)(?:fixtures?|programs?|resources|data|samples|testdata|bin|scripts)/(?!conftest|test_)[^/]+$")
 """What no test imports may end as it likes."""
 _NOTEWORTHY = re.compile(
     r"exit|quit|abort|pytest_|load_tests|__(?:eq|ne|contains|bool|[gl][et]|instancecheck)__|collect_ignore|[Aa]ssert\w*\s*=|AssertionError|def (?:assert|fail|run|debug)"
@@ -192,7 +193,7 @@ def _notes(change: Change, kind: Role) -> Iterator[Finding]:
         return
     seen = Counter((rule, text) for rule, _, text in _notes_of(change.path, change.old, kind))
     for rule, line, text in _notes_of(change.path, change.new, kind):
-        if kind == "product" and rule.endswith("early-exit") and _PROGRAM.search(change.path):
+        if rule.endswith("early-exit") and (_PROGRAM if kind == "product" else _FIXTURE).search(change.path):
             continue
         if seen[rule, text] > 0:
             seen[rule, text] -= 1

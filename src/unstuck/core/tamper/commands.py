@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from unstuck.core.tamper.change import Change, Finding, Severity, added_lines, removed_lines, role
 from unstuck.core.tamper.flatten import flatten
 from unstuck.core.tamper.rules import found
-from unstuck.core.tamper.toolbox import does_the_same, installs, without_tidying
+from unstuck.core.tamper.toolbox import does_the_same, families, installs, without_tidying
 
 CHECKING = re.compile(
     r"\b(?:pytest|py\.test|unittest|tox|nox|jest|vitest|mocha|ava|playwright|cypress|node --test|(?:npm|pnpm|yarn|bun)(?: run)? (?:test|lint|check|type|build)[\w:-]*|npm t\b"
@@ -162,9 +162,14 @@ def _edited(change: Change, name: str, before: str, after: str, line: int) -> It
     if reason:
         yield found("always-green", change.path, line, f"{name}: {reason}.", f"{before} → {after}")
     elif not _only_more(before, after):
-        weight: Severity | None = "warn" if does_the_same(before, after) else None
+        built = re.match(r"(?:pre|post)?(?:build|format|fmt|compile|bundle|default|all)\b", name) and not families(before)
+        same = does_the_same(before, after) or (built and not _NOTHING.search(after))
+        weight: Severity | None = "warn" if same else None
         says = f"{name} runs something else than before."
         yield found("check-changed", change.path, line, says, f"{before} → {after}", weight)
+
+
+_NOTHING = re.compile(r"^\s*(?:echo\b|true\b|:|exit\b|node -e\b)")
 
 
 def _only_more(before: str, after: str) -> bool:
@@ -198,6 +203,9 @@ def _bare(line: str) -> str:
 _EXEMPT = re.compile(
     r"^(?:- )?(?:name|uses|repo|rev|runs-on|python-version|node-version|go-version|image|key|version|timeout-minutes|cache|id|restore-keys|path|with|env|description|default)\s*:|^#|^\W*$|^[\w@./-]+@v?\d"
 )
+
+
+_TRIGGER = re.compile(r"^(?:on|push|pull_request|branches|pull_request_target|merge_group|schedule|rules|when|only|trigger)\b")
 
 
 def _build_server(change: Change, present: Counter[str]) -> Iterator[Finding]:
@@ -235,7 +243,7 @@ def _build_server(change: Change, present: Counter[str]) -> Iterator[Finding]:
             continue
         if installs(bare) or any(does_the_same(bare, other) for other in fresh):
             continue
-        weight: Severity | None = "reject" if CHECKING.search(bare) else None
+        weight: Severity = "reject" if CHECKING.search(bare) or hook else "ask" if _TRIGGER.search(bare) else "warn"
         yield found("ci-changed", change.path, line.number, "The build server no longer does this.", bare, weight)
 
 

@@ -19,7 +19,7 @@ _ONE_LINE = re.compile(
     r"#\s*noqa\b|#\s*type:\s*ignore|#\s*pylint:\s*disable|#\s*pragma:\s*no ?cover|eslint-disable|@ts-ignore|@ts-expect-error|istanbul ignore|(?:c8|v8) ignore|biome-ignore|#\s*pyright:\s*ignore|#\s*nosec|prettier-ignore|#\s*nosemgrep|//\s*nolint|#\[allow\(|@SuppressWarnings|rubocop:disable|@phpstan-ignore"
 )
 _TOOLS = re.compile(
-    r"^(?:src/|tests?/|lib/)?(?:pytest|_pytest|unittest|coverage|mypy|ruff|hypothesis|tox|nox|flake8|pylint|jest|vitest|mocha|chai|sinon|assert)(?:\.[cm]?[jt]s|\.py|/__init__\.py|/index\.[cm]?[jt]s)$|(?:^|/)(?:sitecustomize|usercustomize)\.py$|\.pth$|(?:^|/)node_modules/|^(?:bin/|\.bin/)?(?:pytest|npm|npx|node|python3?|jest|vitest|mypy|ruff|make|tox)$"
+    r"^(?:src/|tests?/|lib/)?(?:pytest|_pytest|unittest|coverage|mypy|ruff|hypothesis|tox|nox|flake8|pylint)(?:\.py|/__init__\.py)$|(?:^|/)(?:sitecustomize|usercustomize)\.py$|\.pth$|(?:^|/)node_modules/|^(?:bin/|\.bin/)?(?:pytest|npm|npx|node|python3?|jest|vitest|mypy|ruff|make|tox)$"
 )
 _DEFINITION = re.compile(
     r"^\s*(?:export\s+)?(?:default\s+)?(?:async\s+)?(?:def|class|function\*?|interface|type|enum|func|fn|struct|trait)\s+(?:\([^)]*\)\s*)?(\w+)"

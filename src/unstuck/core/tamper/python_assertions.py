@@ -178,8 +178,20 @@ def _called(call: ast.Call, known: Known, at: ast.stmt) -> Iterator[Assertion]:
     elif name in _OTHER:
         relation, rank = _OTHER[name]
         yield _plain(relation, rank, [call], known, at)
+    elif _is_fluent(call.func):
+        rank = WEAK if re.search(r"not_none|truthy|is_true$|not_null|is_instance|exists", name) else EXACT
+        yield _plain("call", rank, [call], known, at)
     elif re.match(r"_?assert(?:_|[A-Z])", name):
         yield _plain("eq" if re.search(r"equal|close", name) else "call", EXACT, [call], known, at)
+
+
+def _is_fluent(node: ast.expr) -> bool:
+    """Tell whether a call hangs on `assert_that(x)` or its like."""
+    while isinstance(node, ast.Attribute | ast.Call):
+        node = node.value if isinstance(node, ast.Attribute) else node.func
+        if isinstance(node, ast.Call) and dotted(node.func).rpartition(".")[2] in {"assert_that", "expect", "ensure"}:
+            return True
+    return False
 
 
 def _camel(name: str) -> str:

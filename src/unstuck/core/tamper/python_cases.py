@@ -80,7 +80,10 @@ def read_python(path: str, text: str, tree: ast.Module) -> Suite:
         patches=patches,
         defined=frozenset(node.name for node in nodes if isinstance(node, Function)),
         called=frozenset(called),
-        prepared=frozenset().union(*(case.calls for case in cases if case.name in SETUP)),
+        prepared=frozenset().union(
+            *(case.calls for case in cases if case.name in SETUP),
+            (last(part) for top in _outside_functions(tree.body) for part in ast.walk(top) if isinstance(part, ast.Call)),
+        ),
         stand_ins=sum(
             called[name] for name in ("Mock", "MagicMock", "AsyncMock", "create_autospec", "SimpleNamespace")
         ),
@@ -122,7 +125,7 @@ def _under(scope: _Scope, hidden: str, test: str) -> _Scope:
 
 def _class_scope(node: ast.ClassDef, scope: _Scope, hidden: str) -> _Scope:
     bases = " ".join(dotted(base) for base in node.bases)
-    unittest = "TestCase" in bases or "Test" in bases
+    unittest = re.search(r"Test|Case|Base|Spec", bases) is not None
     shut = any(
         isinstance(part, ast.Assign)
         and any(dotted(target) == "__test__" for target in part.targets)

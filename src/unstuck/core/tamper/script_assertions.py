@@ -94,6 +94,8 @@ def assertion_at(script: Script, place: int, known: Known) -> tuple[Assertion, i
         and (after == "(" or (after == "." and script.text(place + 2) in {"soft", "poll"}))
     ):
         return _expectation(script, place, known)
+    if before == "." and (word == "should" or (word == "expect" and after == "(")):
+        return _should(script, place, known)
     if word in {"assert", "t", "chai"} and (before not in {".", "function"} or script.text(place - 2) == "sinon"):
         return _assert_call(script, place, known)
     return None
@@ -159,6 +161,23 @@ def _matched(
     if matcher in {"toBeCloseTo", "closeTo"}:
         made = replace(made, tolerance=_tolerance(parts))
     return replace(made, idle=idle, key=f"({idle}) {made.key}") if idle else made
+
+
+def _should(script: Script, place: int, known: Known) -> tuple[Assertion, int] | None:
+    """Read what hangs on its subject: `x.should.equal(3)`, `cy.get(a).should('have.text', b)`, `request(app).get(a).expect(200)`."""
+    at, chain = place + 1, []
+    while script.text(at) == ".":
+        chain.append(script.text(at + 1))
+        at += 2
+    matcher = chain[-1] if chain else script.text(place)
+    relation, rank = (_MATCHERS if script.text(at) == "(" else _PROPERTIES).get(matcher, (f"call:{matcher}", EXACT))
+    if "not" in chain:
+        relation, rank = f"not {relation}", WEAK
+    if matcher == "should" and script.tokens[min(at + 1, len(script.tokens) - 1)].value in {"exist", "be.visible", "not.exist"}:
+        rank = WEAK
+    end = script.end(at) if script.text(at) == "(" else at
+    parts = [form(script, span, known) for span in (arguments(script, at) if script.text(at) == "(" else [])]
+    return _made(relation, rank, parts or [Form()], script, place, end), end + 1
 
 
 def _spelled(script: Script, span: Span) -> str:

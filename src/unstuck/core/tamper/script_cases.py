@@ -78,7 +78,7 @@ def read_script(path: str, text: str) -> Suite:
         called=frozenset(
             token.text for at, token in enumerate(script.tokens) if token.kind == "id" and script.text(at + 1) == "("
         ),
-        prepared=frozenset(name for span in before for name in calls_at(script, list(range(*span)))),
+        prepared=frozenset(calls_at(script, outside)),
         stand_ins=sum(
             1
             for at, token in enumerate(script.tokens)
@@ -99,7 +99,7 @@ def _heads(script: Script) -> Iterator[_Head]:
         mentioned = before in {".", "function", "const", "let", "import", ","} or (
             before == "{" and after not in {"(", "."}
         )
-        if mentioned and script.text(place - 2) not in {"t", "Deno"}:
+        if mentioned and not (before == "." and script.text(place - 2) in {"t", "Deno", "QUnit", "tap", "bun"}):
             continue
         at = place + 1
         words: list[str] = []

@@ -88,11 +88,15 @@ def _mocked_for_all(suite: Suite, known: set[tuple[str, frozenset[str]]]) -> Ite
         yield found("subject-mocked", suite.path, patch.line, says, patch.target)
 
 
+_AIDS = re.compile(r"(?i)test|helper|factor|fixture|fake|stub|mock|support|builder|util")
+"""Modules that help tests; nobody tests them."""
+
+
 def _defined_here(old: Suite | None, new: Suite) -> Iterator[Finding]:
     """Find names that were imported and are now made by the test itself."""
     if old is None:
         return
-    imported = {re.split(r"[.#]", name)[-1] for name in old.imports}
+    imported = {re.split(r"[.#]", name)[-1] for name in old.imports if not _AIDS.search(name)}
     for name in sorted((imported & new.bound) - old.bound):
         yield found(
             "subject-mocked", new.path, 1, f"The tests make {name} themselves instead of testing the real one.", name
