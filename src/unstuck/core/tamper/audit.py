@@ -16,7 +16,7 @@ from unstuck.core.tamper.conserve import judge_losses
 from unstuck.core.tamper.lines import read_lines
 from unstuck.core.tamper.losses import World
 from unstuck.core.tamper.pairing import expand, pair
-from unstuck.core.tamper.product import gone_definitions, judge_product, vanished_names
+from unstuck.core.tamper.product import gone_definitions, gone_texts, judge_product, vanished_names
 from unstuck.core.tamper.python_cases import parse, read_python
 from unstuck.core.tamper.python_notes import python_notes
 from unstuck.core.tamper.records import judge_records
@@ -164,6 +164,7 @@ def _world(changes: Sequence[Change], product: Sequence[Change], old_suites: Seq
             literals.update(_plain(one) for one in _LITERAL.findall(change.new))
     return World(
         gone=gone_definitions(product),
+        gone_texts=gone_texts(product),
         vanished=vanished_names(product),
         local=frozenset().union(*(suite.defined for suite in old_suites)),
         literals=frozenset(literals),

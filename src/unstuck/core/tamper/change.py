@@ -161,7 +161,7 @@ _ROLES: tuple[tuple[Role, re.Pattern[str]], ...] = (
             r"|\.?(?:jest|vitest|vite|next|playwright|cypress|karma|ava|nyc|c8|babel|eslint|prettier|stylelint|biome)"
             r"\.config\.(?:[cm]?[jt]s|json)|vitest\.workspace\.[jt]s|biome\.jsonc?|tsconfig[^/]*\.json|jsconfig\.json"
             r"|\.(?:mocharc|nycrc|c8rc|eslintrc|prettierrc|stylelintrc|swcrc|babelrc)(?:\.[^/]+)?"
-            r"|\.(?:eslint|prettier|git|stylelint)ignore|\.?codecov\.ya?ml|sonar-project\.properties|\.bandit"
+            r"|\.(?:eslint|prettier|git|stylelint)ignore|\.gitattributes|(?:dev-|test-)?requirements[^/]*\.(?:txt|in)|\.?codecov\.ya?ml|sonar-project\.properties|\.bandit"
             r"|\.golangci\.ya?ml|clippy\.toml|\.rubocop\.ya?ml|\.rspec|phpunit\.xml(?:\.dist)?|phpstan\.neon)$"
         ),
     ),

@@ -219,7 +219,7 @@ def _deleted(
     if case.kind != "test" or case.hidden or (case.skip and not case.skip_is_conditional):
         return
     mentioned = case.calls | {name for one in case.assertions for name in one.names}
-    if mentioned & world.gone:
+    if mentioned & world.gone or case.literals & world.gone_texts:
         return
     strong = [one for one in case.assertions if one.rank > NOTHING]
     if strong and all(_exact(loss.assertion) in kept for loss in left):

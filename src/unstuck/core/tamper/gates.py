@@ -11,7 +11,7 @@ MINIMUM = re.compile(
     re.IGNORECASE,
 )
 MAXIMUM = re.compile(
-    r"max[_-]?(?:complexity|warnings|args|branches|statements|returns|locals|attributes|nested|bool|positional|public|parents|depth|lines)",
+    r"max[_-]?(?:complexity|warnings|args|branches|statements|returns|locals|attributes|nested|bool|positional|public|parents|depth|lines)|(?:^|\.)(?:test|hook)?timeout$",
     re.IGNORECASE,
 )
 IGNORES = re.compile(

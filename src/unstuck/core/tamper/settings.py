@@ -43,10 +43,14 @@ def judge_settings(changes: Sequence[Change], moved_tests: Sequence[tuple[str, b
                 moved.setdefault(_leaf(key), values)
     flat_eslint = any(re.search(r"eslint\.config\.", change.path) and change.old is None for change in changes)
     for change, old, new in pairs:
+        yield from _retrying_plugin(change)
         if flat_eslint and change.new is None and ".eslintrc" in change.path:
             old = {key: values for key, values in old.items() if ".rules." in f".{key}"}  # the rest has another form now
         if re.search(r"ignore$", change.path):
             yield from _ignore_file(change)
+            continue
+        if change.path.endswith((".gitattributes", ".txt", ".in")):
+            yield from _attributes(change)
             continue
         yield from _presets(change)
         fresh = _fresh_sections(old, new)
@@ -56,6 +60,13 @@ def judge_settings(changes: Sequence[Change], moved_tests: Sequence[tuple[str, b
                 if was is not None and COLLECTS.search(key):
                     was = tuple(one for one in was if _top(one) not in left)  # no test is there any more
                 yield from _one(change, key, was, new.get(key), moved, fresh=_section(key) in fresh)
+
+
+def _retrying_plugin(change: Change) -> Iterator[Finding]:
+    """Find a dependency that exists to run tests until they pass."""
+    for line in added_lines(change):
+        if re.search(r"\b(?:pytest-rerunfailures|pytest-retry|flaky|pytest-ignore-flaky|jest-retries|mocha-retry)\b", line.text):
+            yield found("test-retried", change.path, line.number, "A plugin repeats tests until they pass.", line.text.strip())
 
 
 def _top(place: str) -> str:
@@ -308,6 +319,14 @@ def _ignore_file(change: Change) -> Iterator[Finding]:
         yield found(
             rule, change.path, line.number, f"{bare} is left out from now on.", bare, "ask" if about_git else None
         )
+
+
+def _attributes(change: Change) -> Iterator[Finding]:
+    """Find attributes by which git shows or stores another text than the one that is there."""
+    for line in added_lines(change):
+        if re.search(r"\bfilter=(?!lfs\b)|\bdiff=(?!lfs|\w*(?:python|css|html|markdown))\w|(?:test|spec).*(?:-diff|binary|export-ignore)\b|merge=ours", line.text):
+            says = "Git no longer shows this as it is."
+            yield found("test-hidden", change.path, line.number, says, line.text.strip(), "ask")
 
 
 def _takes_in_all(place: str) -> bool:
