@@ -27,7 +27,7 @@ _ARM = re.compile(
     re.DOTALL,
 )
 _HINT = re.compile(
-    r"\breturn\s+[-\d'\"\[({]|\bcase\b.*:|[=!]=.*:\s*return|\{.*:|^\s*[\"'(\d].*:\s*\S+,?\s*$|\breturn\b.*\bif\b|=>\s*[-\d'\"]"
+    r"\breturn\s+[-\d'\"\[({]|==\s*[-\d'\"\[(]|\bcase\b.*:|[=!]=.*:\s*return|\{.*:|^\s*[\"'(\d].*:\s*\S+,?\s*$|\breturn\b.*\bif\b|=>\s*[-\d'\"]"
 )
 _PIN = re.compile(rf"===?\s*(?P<literal>{_LITERAL})")
 _ONLY_ANSWER = re.compile(rf"^\s*return\s+(?P<answer>{_LITERAL})\s*;?\s*$")
@@ -101,7 +101,9 @@ def _looks_computed(arm: Arm) -> bool:
     return len(given & letters) > LIKE * max(1, len(given | letters))
 
 
-def _table(change: Change, node: Function, was: Function | None, known: list[frozenset[str]], tree: ast.Module) -> Iterator[Finding]:
+def _table(
+    change: Change, node: Function, was: Function | None, known: list[frozenset[str]], tree: ast.Module
+) -> Iterator[Finding]:
     """Find a table, in the function or beside it, whose every entry is a sample of the tests."""
     if was is None or not known:
         return
@@ -250,7 +252,9 @@ def _is_entry(script: Script, start: int, end: int) -> bool:
     """Tell whether this is `key: literal` or `[literal, literal]`."""
     if script.text(start) == "[":
         return script.end(start) == end - 1
-    return script.text(start + 1) == ":" and all(token.kind != "id" or token.text in TRIVIAL for token in script.tokens[start + 2 : end])
+    return script.text(start + 1) == ":" and all(
+        token.kind != "id" or token.text in TRIVIAL for token in script.tokens[start + 2 : end]
+    )
 
 
 def _bare_key(script: Script, at: int) -> frozenset[str]:

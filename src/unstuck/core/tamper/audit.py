@@ -32,8 +32,12 @@ from unstuck.core.tamper.trim import trim
 _CONSTANT = re.compile(
     r"^\s*(?:export\s+)?(?:const\s+|static\s+|final\s+)*([A-Z][A-Z0-9_]+)\s*(?::[^=]+)?=\s*(.+?);?\s*$", re.MULTILINE
 )
-_PROGRAM = re.compile(r"(?:^|/)(?:examples?|samples?|demos?|scripts?|tools?|bin|docs?|benchmarks?|hack)/|(?:^|/)(?:__main__|manage|setup)\.py$")
-_FIXTURE = re.compile(r"(?:^|/)(?:fixtures?|programs?|resources|data|samples|testdata|bin|scripts)/(?!conftest|test_)[^/]+$")
+_PROGRAM = re.compile(
+    r"(?:^|/)(?:examples?|samples?|demos?|scripts?|tools?|bin|docs?|benchmarks?|hack)/|(?:^|/)(?:__main__|manage|setup)\.py$"
+)
+_FIXTURE = re.compile(
+    r"(?:^|/)(?:fixtures?|programs?|resources|data|samples|testdata|bin|scripts)/(?!conftest|test_)[^/]+$"
+)
 """What no test imports may end as it likes."""
 _NOTEWORTHY = re.compile(
     r"exit|quit|abort|pytest_|load_tests|__(?:eq|ne|contains|bool|[gl][et]|instancecheck)__|collect_ignore|[Aa]ssert\w*\s*=|AssertionError|def (?:assert|fail|run|debug)"
@@ -41,6 +45,7 @@ _NOTEWORTHY = re.compile(
     r"|return (?:True|False|true|false)\b|expect\s*=|assert\s*=|\.\w+\s*=\s*\(|function (?:expect|assert)|JEST|VITEST|NODE_|MOCHA|typeof|jest|env\."
 )
 """A change that adds none of these adds nothing that is suspicious in itself, and is not parsed for it."""
+_SUBCLASS = re.compile(r"^(?:export )?class (\w+)(?:\(| extends )(\w+)", re.MULTILINE)
 _LITERAL = re.compile(
     r"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|(?<![\w.])-?\d[\d_.]*|\b(?:true|false|null|None|True|False)\b"
 )
@@ -104,8 +109,15 @@ def _tests(changes: Sequence[Change], checks: Sequence[str], context: Mapping[st
 
 
 def _files(changes: Sequence[Change], checks: Sequence[str]) -> Iterator[Finding]:
-    moved = [(change.path, change.new is None) for change in changes if role(change.path) == "test" and None in (change.old, change.new)]
-    yield from judge_settings([change for change in changes if role(change.path) == "settings"], moved)
+    moved = [
+        (change.path, change.new is None)
+        for change in changes
+        if role(change.path) == "test" and None in (change.old, change.new)
+    ]
+    commands = "\n".join(
+        change.new or "" for change in changes if role(change.path) == "commands" and change.old is None
+    )
+    yield from judge_settings([change for change in changes if role(change.path) == "settings"], moved, commands)
     yield from judge_commands(changes, checks)
     yield from judge_product(changes)
     for change in changes:
@@ -166,6 +178,7 @@ def _world(changes: Sequence[Change], product: Sequence[Change], old_suites: Seq
         gone=gone_definitions(product),
         gone_texts=gone_texts(product),
         vanished=vanished_names(product),
+        subclasses=frozenset(pair for change in product for pair in _SUBCLASS.findall(change.new or "")),
         local=frozenset().union(*(suite.defined for suite in old_suites)),
         literals=frozenset(literals),
         constants={name: frozenset(values) for name, values in constants.items()},

@@ -32,7 +32,7 @@ _WEAK = (
     (re.compile(r"ignore_outcome\s*=\s*true|success_codes\s*=|ignore_errors\s*=\s*true|ignore_exit_code|\bwarn\s*=\s*True"), "a failing command counts as success"),
     (re.compile(r"--updateSnapshot|--update-snapshots?|--snapshot-update|(?:jest|vitest)\b.*\s-u\b|--inline-snapshot=\S*fix|--force-regen"), "snapshots are rewritten on every run"),
     (re.compile(r"--reruns\b|--retries\b|--flaky\b|--retry[= ]\d|--force-flaky|--retry-times"), "tests are repeated until they pass"),
-    (re.compile(r"--forceExit\b.*\|\||--bail=0.*\|\||--no-verify\b|--maxWorkers=0\b|\bHUSKY=0\b|SKIP=\S+"), "checks are passed over"),
+    (re.compile(r"--forceExit\b.*\|\||--bail=0.*\|\||--no-verify\b|--maxWorkers=0\b|\bHUSKY\s*[:=]\s*['\"]?0|(?<!\w)SKIP\s*[:=]\s*\S|PYTEST_ADDOPTS\s*[:=].*\s?(?:-k|-m|--deselect|--ignore|--co)\b"), "checks are passed over"),
     (re.compile(r"-p\s+no:\S+|--noconftest|-c\s+/dev/null|--confcutdir|--override-ini|(?:^|\s)-o\s+(?:addopts|testpaths|python_)"), "the runner's settings are overridden"),
     (re.compile(r"--no-?strict\b|--allow-untyped|--ignore-missing-imports|--skipLibCheck|--noEmitOnError false|--quiet\b.*eslint|eslint.*--quiet\b|--max-warnings[= ](?:-1|[1-9]\d+)"), "the tool complains about less"),
 )  # fmt: skip
@@ -162,7 +162,9 @@ def _edited(change: Change, name: str, before: str, after: str, line: int) -> It
     if reason:
         yield found("always-green", change.path, line, f"{name}: {reason}.", f"{before} → {after}")
     elif not _only_more(before, after):
-        built = re.match(r"(?:pre|post)?(?:build|format|fmt|compile|bundle|default|all)\b", name) and not families(before)
+        built = re.match(r"(?:pre|post)?(?:build|format|fmt|compile|bundle|default|all)\b", name) and not families(
+            before
+        )
         same = does_the_same(before, after) or (built and not _NOTHING.search(after))
         weight: Severity | None = "warn" if same else None
         says = f"{name} runs something else than before."
@@ -205,7 +207,9 @@ _EXEMPT = re.compile(
 )
 
 
-_TRIGGER = re.compile(r"^(?:on|push|pull_request|branches|pull_request_target|merge_group|schedule|rules|when|only|trigger)\b")
+_TRIGGER = re.compile(
+    r"^(?:on|push|pull_request|branches|pull_request_target|merge_group|schedule|rules|when|only|trigger)\b"
+)
 
 
 def _build_server(change: Change, present: Counter[str]) -> Iterator[Finding]:

@@ -4,19 +4,20 @@ Tests may be renamed, moved, split, merged, parametrised or written in another s
 assertion vanishes, says less, or expects something else without anybody having asked for it.
 """
 
-import re
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from unstuck.core.tamper.change import Finding
 from unstuck.core.tamper.losses import Gain, Loss, Pool, World
 from unstuck.core.tamper.rules import found
+from unstuck.core.tamper.strictness import TRUTHS, as_strict, contradicts, covers, is_wider
 from unstuck.core.tamper.suite import NOTHING, WEAK, Assertion, Case
 
-LOADERS = frozenset(
-    {"load", "loads", "read_text", "open", "readFileSync", "safe_load", "reader", "DictReader", "parse"}
+NEUTRAL = frozenset(
+    {"read", "read_text", "read_bytes", "getvalue", "decode", "encode", "open", "Path", "join", "strip", "str", "text"}
 )
-"""A test that calls one of these may have its values in a file."""
+"""Names that say how a result is looked at, not what was tested."""
 Exact = tuple[str, int, float]
 
 
@@ -113,7 +114,7 @@ def _take(loss: Loss, gains: Sequence[Gain], world: World) -> bool:
     old = loss.assertion
     for gain in gains:
         new = gain.assertion
-        if gain.uses or new.rank < old.rank or new.skeleton != old.skeleton or _is_wider(old, new):
+        if gain.uses or new.rank < old.rank or new.skeleton != old.skeleton or is_wider(old, new):
             continue
         renamed = old.names - new.names
         if new.key == old.key or not renamed or renamed <= world.vanished | world.local or _other_fixture(loss):
@@ -142,75 +143,22 @@ def _absorb(loss: Loss, gains: Iterable[Gain], world: World) -> bool:
     """Find an assertion that covers the lost one: the same literals in one of its cases, or in its aids."""
     for gain in gains:
         old, new, case = loss.assertion, gain.assertion, gain.case
-        if _contradicts(old, new):
+        if contradicts(old, new):
             continue
         many = bool(case.rows) or case.open_rows or case.looped or (bool(old.literals) and old.literals <= new.literals)
-        if (gain.uses and not many) or not _as_strict(old, new):
+        if (gain.uses and not many) or not as_strict(old, new):
             continue
         named = new.names | case.calls | case.requests
         about_error = new.relation == "raises" != old.relation
-        about_it = old.names & named or old.names & world.vanished or _other_fixture(loss)
+        about_it = old.names <= NEUTRAL or old.names & named or old.names & world.vanished or _other_fixture(loss)
         if old.names and not about_it and not about_error:
             continue
-        if _covers(old, new, case, world):
+        if old.relation == "falsy" and new.relation == "eq":
+            old = replace(old, literals=old.literals | {"False" if "False" in case.literals else "false"})
+        if covers(old, new, case, world):
             gain.uses += 1
             return True
     return False
-
-
-def _contradicts(old: Assertion, new: Assertion) -> bool:
-    """Tell whether the very same thing is now expected to be another value."""
-    if not old.relation == new.relation == "eq":
-        return False
-    one, two = (set(found.key.removeprefix("eq ").split(" ~ ")) - {"eq", ""} for found in (old, new))
-    rest = two - one
-    if len(one & two) != 1 or len(rest) != 1:
-        return False
-    value = next(iter(rest)).split()
-    return "_" not in value and bool(set(value) & new.literals) and not set(value) & new.names
-
-
-def _as_strict(old: Assertion, new: Assertion) -> bool:
-    if new.idle or not new.blurs <= old.blurs or _is_wider(old, new):
-        return False
-    if _is_one_property(old, new):
-        return True
-    if new.rank < old.rank:
-        return False
-    if "raises" in (old.relation, new.relation) and old.relation != new.relation:
-        return new.relation == "raises" and bool(old.names & {"exception", "value", "message", "args"})
-    alike = {old.relation, new.relation} <= {"eq", "call", "called"} or old.relation == new.relation
-    return alike or (new.rank > old.rank and not {"ne", "falsy"} & {old.relation, new.relation})
-
-
-def _is_one_property(old: Assertion, new: Assertion) -> bool:
-    """`toMatchObject({status: 403})` says as much as that `.status` is 403."""
-    found = re.search(r"\. (\w+) ~ (\S+)$|^eq ~ (\S+) ~ .*\. (\w+)$", old.key)
-    if old.relation != "eq" or new.relation != "like" or found is None or "{" not in new.key:
-        return False
-    name, value = (found[1], found[2]) if found[1] else (found[4], found[3])
-    return f"{name} : {value}" in new.key
-
-
-def _is_wider(old: Assertion, new: Assertion) -> bool:
-    return bool(old.tolerance) and new.tolerance > 10 * old.tolerance
-
-
-def _covers(old: Assertion, new: Assertion, case: Case, world: World) -> bool:
-    near = case.literals | new.literals
-    if case.rows:
-        shared = near - frozenset().union(*case.rows)
-        if any(old.literals <= row | new.literals | shared for row in case.rows):
-            return True
-    elif old.literals <= near:
-        return True
-    if (case.open_rows or case.calls & LOADERS) and old.literals <= near | world.literals:
-        return True
-    missing = old.literals - near
-    named = [name for name in new.names - old.names if name.isupper() and len(name) > 1]
-    if len(missing) == 1 and any(name not in world.constants for name in named):
-        return True
-    return bool(named) and missing <= frozenset().union(*(world.constants.get(name, frozenset()) for name in named))
 
 
 def _deleted(
@@ -252,9 +200,14 @@ def _implied(old: Assertion, became: Case) -> bool:
     """`is not None` beside `== 3` says nothing of its own, nor does "it raises nothing" where it is called anyway."""
     if old.relation == "quiet":
         return bool(became.assertions) and (not old.names or bool(old.names & became.calls))
-    about = old.literals - {"None", "True", "False", "null", "undefined", "true", "false"}
+    about = old.literals - TRUTHS
     return any(
-        one.rank > old.rank and not one.idle and old.names and old.names <= one.names and about <= one.literals
+        one.rank > old.rank
+        and not one.idle
+        and not contradicts(old, one)
+        and old.names
+        and old.names <= one.names
+        and about <= one.literals
         for one in became.assertions
     )
 
@@ -290,11 +243,15 @@ def _one_loss(loss: Loss, became: Case, world: World) -> Iterator[Finding]:
             abs(gain.assertion.line - old.line),
         ),
     )
-    stricter = [gain for gain in close if gain.assertion.rank > old.rank and not gain.assertion.idle]
+    stricter = [
+        gain
+        for gain in close
+        if gain.assertion.rank > old.rank and not gain.assertion.idle and not contradicts(old, gain.assertion)
+    ]
     if stricter:
         stricter[0].uses += 1
         return
-    same = [gain for gain in close if gain.assertion.rank == old.rank and not gain.assertion.idle]
+    same = [gain for gain in close if gain.assertion.rank >= old.rank and not gain.assertion.idle]
     if same:
         same[0].uses += 1
         yield from _same_rank(old, same[0].assertion, became, world)
@@ -315,7 +272,7 @@ def _same_rank(old: Assertion, new: Assertion, became: Case, world: World) -> It
     evidence = f"{old.text} → {new.text}"
     if new.blurs < old.blurs and old.names - old.blurs <= new.names:
         return  # the value itself instead of its length
-    if new.blurs - old.blurs or _is_wider(old, new):
+    if new.blurs - old.blurs or is_wider(old, new):
         says = f"{became.name} compares less of the value than before."
         yield found("assertion-loosened", became.path, new.line, says, evidence)
     elif not (old.literals <= new.literals and old.names & world.vanished and old.relation == new.relation):

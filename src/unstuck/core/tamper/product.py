@@ -1,11 +1,10 @@
 """Judge changed product code: what it no longer defines, tests that it reads, tools that it shadows, secrets."""
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from unstuck.core.redact import Redactor
-from unstuck.core.tamper.change import Change, Finding, Line, Severity, added_lines, removed_lines, role
+from unstuck.core.tamper.change import Change, Finding, Severity, added_lines, role
 from unstuck.core.tamper.rules import found
 from unstuck.core.tamper.suppressions import judge_suppressions
 
@@ -49,6 +48,7 @@ def gone_definitions(changes: Sequence[Change]) -> frozenset[str]:
         if len(line.split()) > 1
     }
     gone = _gone_modules(changes)
+    fresh = new_names - {name for change in changes for name in definitions(change.old or "")}
     for change in changes:
         lines = (change.old or "").splitlines()
         for name, number in definitions(change.old or "").items():
@@ -58,7 +58,7 @@ def gone_definitions(changes: Sequence[Change]) -> frozenset[str]:
             body = [
                 line for line in body if len(line.split()) > 1 and not line.startswith(('"""', "//", "#", "*", "/*"))
             ][:3]
-            if not body or not all(line in new_lines for line in body):
+            if not fresh or not body or not all(line in new_lines for line in body):
                 gone.add(name)
     return frozenset(gone)
 
@@ -67,9 +67,11 @@ def _gone_modules(changes: Sequence[Change]) -> set[str]:
     """Name the modules that are deleted, not moved: a default export goes by the name of its file."""
     left = {_stem(change.path) for change in changes if change.new is not None}
     texts = {change.new for change in changes if change.old is None}
-    return {
-        _stem(change.path) for change in changes if change.new is None and change.old not in texts
-    } - left - {"index", "main", "__init__"}
+    return (
+        {_stem(change.path) for change in changes if change.new is None and change.old not in texts}
+        - left
+        - {"index", "main", "__init__"}
+    )
 
 
 def _stem(path: str) -> str:

@@ -82,7 +82,12 @@ def read_python(path: str, text: str, tree: ast.Module) -> Suite:
         called=frozenset(called),
         prepared=frozenset().union(
             *(case.calls for case in cases if case.name in SETUP),
-            (last(part) for top in _outside_functions(tree.body) for part in ast.walk(top) if isinstance(part, ast.Call)),
+            (
+                last(part)
+                for top in _outside_functions(tree.body)
+                for part in ast.walk(top)
+                if isinstance(part, ast.Call)
+            ),
         ),
         stand_ins=sum(
             called[name] for name in ("Mock", "MagicMock", "AsyncMock", "create_autospec", "SimpleNamespace")
@@ -258,6 +263,8 @@ def _setup_literals(body: list[ast.stmt], known: dict[str, ast.expr]) -> frozens
 
 def _outside_functions(body: list[ast.stmt]) -> Iterator[ast.AST]:
     for statement in body:
+        if isinstance(statement, ast.ClassDef):
+            yield from statement.decorator_list
         if isinstance(statement, ast.ClassDef | ast.If | ast.Try | ast.With):
             yield from _outside_functions(statement.body)
         elif not isinstance(statement, Function):

@@ -23,9 +23,13 @@ def judge_records(changes: Sequence[Change], old_names: frozenset[str], new_name
     }
     mentions_old = "\n".join(change.old or "" for change in changes if role(change.path) in {"test", "support"})
     mentions_new = "\n".join(change.new or "" for change in changes if role(change.path) in {"test", "support"})
-    product = frozenset().union(
-        *(_words(line.text) for change in changes if role(change.path) == "product" for line in added_lines(change))
-    ) if any(role(change.path) == "snapshot" for change in changes) else frozenset()
+    product = (
+        frozenset().union(
+            *(_words(line.text) for change in changes if role(change.path) == "product" for line in added_lines(change))
+        )
+        if any(role(change.path) == "snapshot" for change in changes)
+        else frozenset()
+    )
     for change in changes:
         if change.old is None or (change.new is None and change.old in fresh_texts and not change.binary):
             continue

@@ -173,7 +173,11 @@ def _should(script: Script, place: int, known: Known) -> tuple[Assertion, int] |
     relation, rank = (_MATCHERS if script.text(at) == "(" else _PROPERTIES).get(matcher, (f"call:{matcher}", EXACT))
     if "not" in chain:
         relation, rank = f"not {relation}", WEAK
-    if matcher == "should" and script.tokens[min(at + 1, len(script.tokens) - 1)].value in {"exist", "be.visible", "not.exist"}:
+    if matcher == "should" and script.tokens[min(at + 1, len(script.tokens) - 1)].value in {
+        "exist",
+        "be.visible",
+        "not.exist",
+    }:
         rank = WEAK
     end = script.end(at) if script.text(at) == "(" else at
     parts = [form(script, span, known) for span in (arguments(script, at) if script.text(at) == "(" else [])]

@@ -10,7 +10,7 @@ from unstuck.core.tamper.script_assertions import iterate
 from unstuck.core.tamper.script_flow import SOFT, idle_stretches, reasons
 from unstuck.core.tamper.script_form import Span, form, single_assignments
 from unstuck.core.tamper.script_patches import imports_in, patches_in
-from unstuck.core.tamper.script_tokens import Script, arguments, cut
+from unstuck.core.tamper.script_tokens import Script, arguments, cut, statement_end
 from unstuck.core.tamper.suite import Case, Suite
 
 _TESTS = frozenset({"it", "test", "specify", "xit", "xtest", "fit", "ftest"})
@@ -92,7 +92,10 @@ def read_script(path: str, text: str) -> Suite:
 
 
 def _heads(script: Script) -> Iterator[_Head]:
+    aliases = _aliases(script)
     for place, token in enumerate(script.tokens):
+        if token.text in aliases and script.text(place + 1) == "(":
+            yield _head(script, place, aliases[token.text], None, place + 1)
         if token.kind != "id" or token.text not in _TESTS | _GROUPS:
             continue
         before, after = script.text(place - 1), script.text(place + 1)
@@ -122,6 +125,21 @@ def _heads(script: Script) -> Iterator[_Head]:
             at += 1
         if script.text(at) == "(":
             yield _head(script, place, tuple(words), table, at)
+
+
+def _aliases(script: Script) -> dict[str, tuple[str, ...]]:
+    """Find other names for skipped tests: `const later = it.skip`, `const onLinux = linux ? describe : describe.skip`."""
+    found: dict[str, tuple[str, ...]] = {}
+    for at, token in enumerate(script.tokens):
+        if token.text not in {"const", "let", "var"} or script.text(at + 2) != "=":
+            continue
+        end = statement_end(script, at + 3, min(len(script.tokens), at + 60))
+        words = [script.text(one) for one in range(at + 3, end)]
+        if "=>" not in words and set(words) & (_TESTS | _GROUPS) and set(words) & {"skip", "skipIf", "runIf", "todo"}:
+            group = ("describe",) if set(words) & _GROUPS else ()
+            sure = not set(words) & {"?", "&&", "||", "skipIf", "runIf"}
+            found[script.text(at + 1)] = (*group, "skip" if sure else "skipIf")
+    return found
 
 
 def _head(script: Script, place: int, words: tuple[str, ...], table: int | None, opening: int) -> _Head:

@@ -115,7 +115,11 @@ def _attempt(script: Script, place: int, counted: Mapping[str, int]) -> list[Idl
     opening = script.end(at + 1) + 1 if script.text(at + 1) == "(" else at + 1
     handler = (opening + 1, script.end(opening))
     if _holds(script, handler, _FAILS):
-        sure = _holds(script, body, frozenset({"fail", "throw", "unreachable"})) or "assertions" in counted or "hasAssertions" in counted
+        sure = (
+            _holds(script, body, frozenset({"fail", "throw", "unreachable"}))
+            or "assertions" in counted
+            or "hasAssertions" in counted
+        )
         return [] if sure else [Idle(*handler, MAYBE)]
     return [Idle(*body, SWALLOWED)]
 

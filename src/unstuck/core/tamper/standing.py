@@ -166,6 +166,9 @@ def _is_subject(patch: Patch, case: Case, suite: Suite) -> bool:
         if names or "/" in patch.target:
             wanted = names & patch.names if patch.names else names
             return bool(wanted & case.calls)
+    from_there = {name.rpartition(".")[2] for name in suite.imports if name.rpartition(".")[0] == patch.target}
+    if from_there & case.calls:
+        return True  # the whole module that the subject comes from
     return parts[-1] in called and _is_tested_directly(parts[-1], case)
 
 

@@ -59,7 +59,11 @@ def judge_suppressions(changes: Sequence[Change]) -> Iterator[Finding]:
                     "Every complaint about this file is silenced.",
                     line.text.strip(),
                 )
-            elif part == "product" and _is_nameless(line.text[mark.start() :]) and not _NEVER_RUN.search(_around(after, line)):
+            elif (
+                part == "product"
+                and _is_nameless(line.text[mark.start() :])
+                and not _NEVER_RUN.search(_around(after, line))
+            ):
                 says = "A complaint is silenced without saying which."
                 yield found("suppressions-added", change.path, line.number, says, line.text.strip())
             elif _is_blanket(line, mark.start(), before, after):
@@ -88,7 +92,10 @@ def _around(lines: list[str], line: Line) -> str:
 
 
 def _is_generated(change: Change) -> bool:
-    return ARTEFACT.search(change.path) is not None or re.search(r"(?i)generated|do not edit", (change.new or "")[:600]) is not None
+    return (
+        ARTEFACT.search(change.path) is not None
+        or re.search(r"(?i)generated|do not edit", (change.new or "")[:600]) is not None
+    )
 
 
 def _mark(line: Line) -> str:

@@ -5,14 +5,16 @@ from collections.abc import Iterable
 
 _FAMILIES = (
     ("tests", r"pytest|py\.test|unittest|nose2?|tox|nox|jest|vitest|mocha|ava|tap|node --test|bun test|react-scripts test|ng test|karma|playwright|cypress"),
-    ("lint", r"flake8|pylint|ruff(?! format)|eslint|oxlint|biome (?:lint|check|ci)|tslint|standard|xo"),
-    ("format", r"black|isort|yapf|autopep8|ruff format|prettier|biome (?:format|check|ci)|dprint"),
+    ("lint", r"flake8|pylint|ruff(?![ -]format)|eslint|oxlint|biome (?:lint|check|ci)|tslint|standard|xo"),
+    ("format", r"black|isort|yapf|autopep8|ruff[ -]format|prettier|biome (?:format|check|ci)|dprint"),
     ("types", r"mypy|pyright|basedpyright|pytype|ty check|tsc|vue-tsc|flow"),
     ("coverage", r"coverage|nyc|c8"),
     ("hooks", r"pre-commit|lefthook|lint-staged"),
 )  # fmt: skip
 _TOOLS = tuple((name, re.compile(rf"(?<![\w./-])(?:{words})(?![\w/-])")) for name, words in _FAMILIES)
-_TARGET = re.compile(r"(?:^|[\s;&|(])(?:(?:npm|pnpm|yarn|bun)(?:\s+run)?|make|just|task|invoke|hatch run|npx nx run)\s+(?:-\S+\s+)*([\w:.-]+)")
+_TARGET = re.compile(
+    r"(?:^|[\s;&|(])(?:(?:npm|pnpm|yarn|bun)(?:\s+run)?|make|just|task|invoke|hatch run|npx nx run)\s+(?:-\S+\s+)*([\w:.-]+)"
+)
 _TARGETS = (
     ("tests", re.compile(r"^(?:t|tests?|unit|spec|e2e|integration)(?:[:._-]|$)|[:._-]tests?$")),
     ("lint", re.compile(r"^(?:lint|eslint|check)(?:[:._-]|$)|[:._-]lint$")),
@@ -31,9 +33,13 @@ _TIDIES = re.compile(
     r"(?:(?<=&&)|(?<=;)|(?<=\n)|^|(?<=run:)|(?<=then)|(?<=do))[ \t\"'@-]*(?:sudo )?(?:rm|rmdir|mkdir|kill|pkill|killall|docker|docker-compose|podman|cp|mv|ln|touch|find|git|curl|wget|rimraf|del|taskkill|lsof|umount|systemctl|echo|printf|cat|ls|chmod|which|command -v)\b[^&;\n|]*(?:\|(?!\|)[^&;\n|]*)*(?:\|\|[ \t]*(?:true|:|exit 0|echo[^\n&;|]*|printf[^\n&;|]*))?",
     re.MULTILINE,
 )
-_WIDE_PLACE = re.compile(r"^[\"']?(?:\./)?(?:\.|src|source|lib|libs|app|apps|packages|tests?|spec|__tests__|\*\*?)(?:/\*\*?(?:/[\w.*{},]+)?)?/?[\"']?$")
+_WIDE_PLACE = re.compile(
+    r"^[\"']?(?:\./)?(?:\.|src|source|lib|libs|app|apps|packages|tests?|spec|__tests__|\*\*?)(?:/\*\*?(?:/[\w.*{},]+)?)?/?[\"']?$"
+)
 
-_SUBCOMMANDS = frozenset({"run", "check", "test", "lint", "format", "exec", "npm", "pnpm", "yarn", "bun", "node", "make", "just", "ci", "&&"})
+_SUBCOMMANDS = frozenset(
+    {"run", "check", "test", "lint", "format", "exec", "npm", "pnpm", "yarn", "bun", "node", "make", "just", "ci", "&&"}
+)
 
 
 def without_tidying(text: str) -> str:
@@ -62,7 +68,9 @@ def does_the_same(before: str, after: str) -> bool:
     if not wanted or not wanted <= families(after):
         return False
     had = set(_words(before))
-    return all(word in had or _WIDE_PLACE.match(word) or word in _SUBCOMMANDS or families(word) for word in _words(after))
+    return all(
+        word in had or _WIDE_PLACE.match(word) or word in _SUBCOMMANDS or families(word) for word in _words(after)
+    )
 
 
 def _words(command: str) -> Iterable[str]:
