@@ -10,7 +10,7 @@ from unstuck.core.tamper.python_form import form
 from unstuck.core.tamper.rules import found
 from unstuck.core.tamper.script_form import form as form_script
 from unstuck.core.tamper.script_tokens import Script, arguments, cut
-from unstuck.core.tamper.suite import Assertion
+from unstuck.core.tamper.suite import Case
 
 TRIVIAL = frozenset(
     {"0", "1", "-1", "2", "''", '""', "None", "True", "False", "null", "undefined", "true", "false", "0.0", "1.0"}
@@ -33,12 +33,14 @@ _PIN = re.compile(rf"===?\s*(?P<literal>{_LITERAL})")
 _ONLY_ANSWER = re.compile(rf"^\s*return\s+(?P<answer>{_LITERAL})\s*;?\s*$")
 
 
-def judge_answers(changes: Sequence[Change], asserted: Sequence[Assertion]) -> Iterator[Finding]:
-    """Judge the functions of changed product files; `asserted` is all that the tests are known to assert."""
+def judge_answers(changes: Sequence[Change], tests: Sequence[Case]) -> Iterator[Finding]:
+    """Judge the functions of changed product files by all that is known of the tests."""
     by_name: dict[str, list[frozenset[str]]] = {}
-    for one in asserted:
-        for name in one.names:
-            by_name.setdefault(name, []).append(one.literals)
+    for case in tests:
+        for one in case.assertions:
+            samples = [one.literals, *(one.literals | row for row in case.rows or ())]
+            for name in one.names:
+                by_name.setdefault(name, []).extend(samples)
     for change in changes:
         if change.new is None:
             continue

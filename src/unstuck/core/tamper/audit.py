@@ -105,7 +105,7 @@ def _tests(changes: Sequence[Change], checks: Sequence[str], context: Mapping[st
     if answering:
         known = [_read(path, text) for path, text in context.items()]
         known += [_read(change.path, change.old) for change in watched if change.old is not None]
-        yield from judge_answers(answering, [one for case in expand(known) for one in case.assertions])
+        yield from judge_answers(answering, expand(known))
 
 
 def _files(changes: Sequence[Change], checks: Sequence[str]) -> Iterator[Finding]:

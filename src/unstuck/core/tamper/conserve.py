@@ -61,6 +61,7 @@ def _only_values_differ(case: Case, became: Case, world: World) -> bool:
     if case.body == became.body or not case.shape or case.hidden or (case.skip and not case.skip_is_conditional):
         return False
     lost = case.literals - became.literals
+    lost -= frozenset().union(*(one.literals for one in case.assertions))  # they are judged where they are asserted
     if case.kind == "aid":
         lost -= world.literals
     return case.shape == became.shape and bool(lost)
@@ -200,13 +201,13 @@ def _implied(old: Assertion, became: Case) -> bool:
     """`is not None` beside `== 3` says nothing of its own, nor does "it raises nothing" where it is called anyway."""
     if old.relation == "quiet":
         return bool(became.assertions) and (not old.names or bool(old.names & became.calls))
-    about = old.literals - TRUTHS
+    about, names = old.literals - TRUTHS, old.names - {"isinstance", "callable", "hasattr", "len"}
     return any(
         one.rank > old.rank
         and not one.idle
         and not contradicts(old, one)
-        and old.names
-        and old.names <= one.names
+        and names
+        and names <= one.names
         and about <= one.literals
         for one in became.assertions
     )

@@ -16,7 +16,7 @@ _DEFINITION = re.compile(
     r"|^\s*(?:export\s+)?(?:const|let|var)\s+(\w+)\s*(?::[^=]+)?=\s*(?:async\s*)?(?:\(|function|\w+\s*=>|class)"
     r"|^\s+(?:static\s+|async\s+|get\s+|set\s+|public\s+|private\s+)*(\w+)\s*\([^;{}]*\)\s*(?::[^{;]+)?\{\s*$"
     r"|^\s*module\.exports\s*=\s*(?:async\s+)?(?:function\*?|class)\s+(\w+)"
-    r"|^\s+(?:self\.)?(\w+)\s*:\s*[\w\[\], |.\"'<>]+(?:\s*=.*|;|,)?$|^\s*exports\.(\w+)\s*=|^([A-Z][A-Z0-9_]+)\s*=",
+    r"|^\s+(?:self\.)?(\w+)\s*:\s*[\w\[\], |.\"'<>]+(?:\s*=.*|;|,)?$|^\s*exports\.(\w+)\s*=|^([A-Z][A-Z0-9_]+)\s*=|^([a-z_]\w*)\s*=\s*[a-zA-Z_][\w.]*\s*$",
 )
 _READS = re.compile(
     r"(?:open|Path|read_text|readFile\w*|require|glob|listdir|import_module|readdir\w*)\b[^#]*['\"][^'\"]*(?:\btests?/|test_\w+\.py|\.(?:test|spec)\.[jt]sx?|__tests__|__snapshots__)[^'\"]*['\"]"

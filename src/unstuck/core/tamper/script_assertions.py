@@ -147,10 +147,14 @@ def _matched(
     spied = parts[0].names & {"called", "calledOnce", "calledTwice", "calledWith", "calledOnceWithExactly"}
     if relation == "eq" and spied and parts[-1].key == "true":
         relation, rank, parts = "called", PARTIAL, parts[:1]
+    if relation == "eq" and parts[-1].key in {"true", "false"} and len(parts) > 1:
+        relation, rank, parts = _of_boolean(relation, rank, parts)
     if "not" in chain[:-1]:
         relation, rank = ("ne" if relation == "eq" else f"not {relation}"), (EXACT if relation == "called" else WEAK)
         if matcher in {"toBeDefined", "toBeNull", "toBeUndefined", "exist"}:
             relation, rank = ("eq", EXACT) if matcher == "toBeDefined" else ("ne", WEAK)
+    if subject[1] - subject[0] == 1 and _is_error(script.text(subject[0])) and parts[-1].key in _NO_ERROR:
+        relation, rank = "quiet", WEAK
     rank = min(rank, _limit(matcher, parts, script, given))
     if given and rank > DOUBTFUL and _spelled(script, subject) == _spelled(script, given[0]):
         rank = DOUBTFUL
@@ -161,6 +165,13 @@ def _matched(
     if matcher in {"toBeCloseTo", "closeTo"}:
         made = replace(made, tolerance=_tolerance(parts))
     return replace(made, idle=idle, key=f"({idle}) {made.key}") if idle else made
+
+
+def _is_error(name: str) -> bool:
+    return name.lower() in {"err", "error", "e"}
+
+
+_NO_ERROR = frozenset({"null", "undefined", "false"})
 
 
 def _should(script: Script, place: int, known: Known) -> tuple[Assertion, int] | None:
@@ -269,6 +280,18 @@ def _assert_call(script: Script, place: int, known: Known) -> tuple[Assertion, i
         rank = DOUBTFUL
     made = _made(relation, rank, parts, script, place, script.end(at))
     return replace(made, idle=idle, key=f"({idle}) {made.key}") if idle else made, script.end(at) + 1
+
+
+def _of_boolean(relation: str, rank: int, parts: list[Form]) -> tuple[str, int, list[Form]]:
+    """`expect(a.includes(b)).toBe(true)` says what `expect(a).toContain(b)` says."""
+    asked = parts[0].blurs & {"includes", "startsWith", "endsWith", "some"} or parts[0].names & {"has", "every", "test"}
+    meaning, worth = ("like", PARTIAL) if asked else _truth(parts[0], rank)
+    if meaning == "truthy" or not parts[0].pieces:
+        return relation, rank, parts
+    bare = replace(parts[0], blurs=parts[0].blurs - {"includes", "startsWith", "endsWith", "some"})
+    if parts[-1].key == "true":
+        return meaning, worth, [bare]
+    return ("ne" if meaning == "eq" else f"not {meaning}"), WEAK, [bare]
 
 
 def _truth(part: Form, rank: int) -> tuple[str, int]:

@@ -46,14 +46,18 @@ def read_script(path: str, text: str) -> Suite:
     around = reasons(idle_stretches(script, everything), everything)
     cases: list[Case] = []
     groups: list[tuple[int, str, str, bool, bool]] = []
+    tables: list[tuple[int, tuple[frozenset[str], ...] | None, bool]] = []
     for head in heads:
         while groups and groups[-1][0] <= head.place:
             groups.pop()
         skip, conditional = _skip(script, head)
         focused = "only" in head.words or script.text(head.place) in {"fit", "fdescribe", "ftest"}
         if head.group:
-            if not skip and "each" in head.words and _rows(script, head, known)[2]:
-                skip, conditional = "no case is left to run", False
+            if "each" in head.words:
+                rows, unseen, none_left = _rows(script, head, known)
+                tables.append((script.end(head.opening), rows, unseen))
+                if none_left and not skip:
+                    skip, conditional = "no case is left to run", False
             outer = groups[-1] if groups else (0, "", "", False, False)
             groups.append((
                 script.end(head.opening), f"{outer[1]} > {head.name}".strip(" >"), outer[2] or skip,
@@ -62,6 +66,9 @@ def read_script(path: str, text: str) -> Suite:
             continue
         outer = groups[-1] if groups else (0, "", "", False, False)
         case = _case(script, path, head, known, around[head.place])
+        table = next((one for one in tables if one[0] > head.place), None)
+        if table is not None and case.rows is None:
+            case = replace(case, rows=table[1], open_rows=table[2], literals=case.literals.union(*(table[1] or ())))
         if not skip and outer[2]:
             skip, conditional = outer[2], outer[3]
         cases.append(replace(

@@ -1,6 +1,7 @@
 """Compare two assertions: whether the one says at least as much as the other, or the opposite."""
 
 import re
+from collections.abc import Iterable
 
 from unstuck.core.tamper.losses import World
 from unstuck.core.tamper.suite import Assertion, Case
@@ -57,6 +58,28 @@ def _is_one_property(old: Assertion, new: Assertion) -> bool:
     return f"{name} : {value}" in new.key
 
 
+def _is_more_precise(old: Assertion, new: Assertion) -> bool:
+    """Tell whether a value that was given roughly is given with more digits now."""
+    if not 0 < new.tolerance <= old.tolerance:
+        return False
+    had, has = (_numbers(one.literals) for one in (old, new))
+    width = old.tolerance * max(1.0, *(abs(one) for one in had)) if had else 0.0
+    return all(any(abs(one - two) <= width for two in has) for one in had)
+
+
+def _reckoned(named: Iterable[str], new: Assertion, world: World) -> frozenset[str]:
+    """Give what `LIMIT + 1` and the like come to."""
+    parts = _numbers(new.literals)
+    values = [one for name in named for one in _numbers(world.constants.get(name, ()))]
+    return frozenset(
+        f"{found:g}" for value in values for part in parts for found in (value + part, value - part, value * part)
+    )
+
+
+def _numbers(literals: Iterable[str]) -> list[float]:
+    return [float(one) for one in literals if re.fullmatch(r"-?\d{1,15}(?:\.\d{1,15})?(?:[eE]-?\d{1,2})?", one)]
+
+
 def is_wider(old: Assertion, new: Assertion) -> bool:
     """Tell whether a tolerance grew beyond what a change of units explains."""
     return bool(old.tolerance) and new.tolerance > 10 * old.tolerance
@@ -77,7 +100,11 @@ def covers(old: Assertion, new: Assertion, case: Case, world: World) -> bool:
     kinds = {(one[7:], base[7:]) for one in new.literals for base in missing if one.startswith("raises:")}
     if len(missing) == 1 and kinds & world.subclasses:
         return True  # a more special error
+    if _is_more_precise(old, new):
+        return True
     named = [name for name in new.names - old.names if name.isupper() and len(name) > 1]
+    if len(missing) == 1 and missing <= _reckoned(named, new, world):
+        return True
     if len(missing) == 1 and any(name not in world.constants for name in named):
         return True
     return bool(named) and missing <= frozenset().union(*(world.constants.get(name, frozenset()) for name in named))
