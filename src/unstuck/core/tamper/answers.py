@@ -4,35 +4,43 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 
-from unstuck.core.tamper.change import Change, Finding, Line, added_lines, language
+from unstuck.core.tamper.change import LONGEST, Change, Finding, Line, added_lines, language
 from unstuck.core.tamper.python_cases import parse
 from unstuck.core.tamper.python_form import form
 from unstuck.core.tamper.rules import found
-from unstuck.core.tamper.suite import Assertion
+from unstuck.core.tamper.script_form import form as form_script
+from unstuck.core.tamper.script_tokens import Script, arguments, cut
+from unstuck.core.tamper.suite import Case
 
 TRIVIAL = frozenset(
     {"0", "1", "-1", "2", "''", '""', "None", "True", "False", "null", "undefined", "true", "false", "0.0", "1.0"}
 )
+LIKE = 0.6
+"""An answer that shares more of its letters with the question was made from it."""
 Function = ast.FunctionDef | ast.AsyncFunctionDef
+Arm = tuple[frozenset[str], str, int, int]
+"""The inputs, the answer, the line, and how many inputs are pinned."""
 
-_LITERAL = r"(?:-?\d[\w.]*|'[^']*'|\"[^\"]*\"|`[^`$]*`|true|false|null|\[[^\[\]()a-z]*\]|\{[^{}()]*\})"
+_LITERAL = r"(?:-?\d[\w.]*|'[^']*'|\"[^\"]*\"|`[^`$]*`|true|false|null|\[[^\[\]()a-z]*\]|\{(?:\s*['\"]?\w+['\"]?\s*:\s*(?:-?\d[\w.]*|'[^']*'|\"[^\"]*\"|true|false|null)\s*,?)*\s*\})"
 _ARM = re.compile(
     rf"(?:if|case)\b\s*\(?(?P<test>.*?[!=]==?\s*{_LITERAL}.*?|\s*{_LITERAL}\s*:)\)?\s*\{{?\s*return\s+(?P<answer>{_LITERAL})\s*;?",
     re.DOTALL,
 )
 _HINT = re.compile(
-    r"\breturn\s+[-\d'\"\[({]|\bcase\b.*:|[=!]=.*:\s*return|\{.*:|^\s*[\"'(\d].*:\s*\S+,?\s*$|\breturn\b.*\bif\b|=>\s*[-\d'\"]"
+    r"\breturn\s+[-\d'\"\[({]|==\s*[-\d'\"\[(]|\bcase\b.*:|[=!]=.*:\s*return|\{.*:|^\s*[\"'(\d].*:\s*\S+,?\s*$|\breturn\b.*\bif\b|=>\s*[-\d'\"]"
 )
 _PIN = re.compile(rf"===?\s*(?P<literal>{_LITERAL})")
 _ONLY_ANSWER = re.compile(rf"^\s*return\s+(?P<answer>{_LITERAL})\s*;?\s*$")
 
 
-def judge_answers(changes: Sequence[Change], asserted: Sequence[Assertion]) -> Iterator[Finding]:
-    """Judge the functions of changed product files; `asserted` is all that the tests are known to assert."""
+def judge_answers(changes: Sequence[Change], tests: Sequence[Case]) -> Iterator[Finding]:
+    """Judge the functions of changed product files by all that is known of the tests."""
     by_name: dict[str, list[frozenset[str]]] = {}
-    for one in asserted:
-        for name in one.names:
-            by_name.setdefault(name, []).append(one.literals)
+    for case in tests:
+        for one in case.assertions:
+            samples = [one.literals, *(one.literals | row for row in case.rows or ())]
+            for name in one.names:
+                by_name.setdefault(name, []).extend(samples)
     for change in changes:
         if change.new is None:
             continue
@@ -61,36 +69,68 @@ def _python(change: Change, asserted: dict[str, list[frozenset[str]]]) -> Iterat
         was = before.get(node.name)
         known = asserted.get(node.name, [])
         arms = [arm for arm in _arms(node) if was is None or arm[:2] not in [other[:2] for other in _arms(was)]]
-        for inputs, answer, line, pins in arms:
-            matched = any(inputs | {answer} <= literals for literals in known)
-            odd = not (inputs | {answer}) <= TRIVIAL
-            if odd and (
-                (pins > 1 and pins >= _arity(node)) or (was is not None and (matched or (len(arms) > 1 and not known)))
-            ):
-                says = f"{node.name} answers one input with a constant."
-                yield found("answers-hard-coded", change.path, line, says, f"{', '.join(sorted(inputs))} → {answer}")
-                break
+        cheat = _cheat(arms, known, arity=_arity(node), computed_before=was is not None)
+        if cheat is not None:
+            says = f"{node.name} answers one input with a constant."
+            evidence = f"{', '.join(sorted(cheat[0]))} → {cheat[1]}"
+            yield found("answers-hard-coded", change.path, cheat[2], says, evidence)
         else:
-            yield from _table(change, node, was, known)
+            yield from _table(change, node, was, known, new)
             yield from _constant_function(change, node, was, known)
 
 
-def _table(change: Change, node: Function, was: Function | None, known: list[frozenset[str]]) -> Iterator[Finding]:
-    """Find a table whose every entry is a sample of the tests."""
+def _cheat(arms: Sequence[Arm], known: list[frozenset[str]], *, arity: int, computed_before: bool) -> Arm | None:
+    """Find the arm that shows that answers are looked up: it answers what the tests ask, and nothing else would."""
+    odd = [arm for arm in arms if not (arm[0] | {arm[1]}) <= TRIVIAL]
+    several = next((arm for arm in odd if arm[3] > 1 and arm[3] >= arity), None)
+    if several is not None or not computed_before:
+        return several
+    computed = [arm for arm in odd if _looks_computed(arm)]
+    if not known:
+        return computed[0] if len(computed) > 1 else None
+    samples = [arm for arm in odd if any(arm[0] | {arm[1]} <= literals for literals in known)]
+    if len(samples) == len(odd):
+        return next(iter(samples), None)
+    return next((arm for arm in samples if arm in computed), None)
+
+
+def _looks_computed(arm: Arm) -> bool:
+    """Tell a value that must have been worked out from one that a table of words may well hold."""
+    inputs, answer = arm[0], arm[1]
+    if answer[:1] not in "'\"`" or any(not re.fullmatch(r"-?\d+|['\"`][^\s'\"`]{0,24}['\"`]", one) for one in inputs):
+        return True
+    given, letters = (set(text.lower()) - set("'\"` ") for text in ("".join(inputs), answer))
+    return len(given & letters) > LIKE * max(1, len(given | letters))
+
+
+def _table(
+    change: Change, node: Function, was: Function | None, known: list[frozenset[str]], tree: ast.Module
+) -> Iterator[Finding]:
+    """Find a table, in the function or beside it, whose every entry is a sample of the tests."""
     if was is None or not known:
         return
-    for inner in ast.walk(node):
-        if not isinstance(inner, ast.Dict) or len(inner.keys) < 2 or None in inner.keys:  # noqa: PLR2004 - one entry is no table
+    used = {inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)}
+    beside = [
+        part.value
+        for part in tree.body
+        if isinstance(part, ast.Assign) and any(isinstance(one, ast.Name) and one.id in used for one in part.targets)
+    ]
+    for inner in (*ast.walk(node), *beside):
+        if not isinstance(inner, ast.Dict) or None in inner.keys:
             continue
         rows = [
-            form(key, {}).literals | form(value, {}).literals
+            frozenset(form(key, {}).literals | form(value, {}).literals)
             for key, value in zip(inner.keys, inner.values, strict=True)
             if key is not None
         ]
-        if all(row and any(row <= literals for literals in known) for row in rows):
+        if _all_samples(rows, known):
             says = f"{node.name} looks its answers up in a table of the tests' own samples."
             yield found("answers-hard-coded", change.path, inner.lineno, says, ", ".join(sorted(rows[0])))
             return
+
+
+def _all_samples(rows: Sequence[frozenset[str]], known: list[frozenset[str]]) -> bool:
+    return len(rows) > 1 and all(row and any(row <= literals for literals in known) for row in rows)
 
 
 def _constant_function(
@@ -119,8 +159,8 @@ def _arity(node: Function) -> int:
     return len({arg.arg for arg in node.args.args} - {"self", "cls"})
 
 
-def _arms(node: Function) -> Iterator[tuple[frozenset[str], str, int, int]]:
-    """Give each `if x == literal: return literal`: the inputs, the answer, the line, and how many inputs are pinned."""
+def _arms(node: Function) -> Iterator[Arm]:
+    """Give each `if x == literal: return literal`."""
     names = {arg.arg for arg in [*node.args.args, *node.args.kwonlyargs]} | (
         {node.args.vararg.arg} if node.args.vararg else set()
     )
@@ -165,33 +205,62 @@ def _pinned(test: ast.expr, names: set[str]) -> list[frozenset[str]]:
 
 def _script(change: Change, asserted: dict[str, list[frozenset[str]]]) -> Iterator[Finding]:
     lines = list(added_lines(change))
-    numbers = {line.number for line in lines}
+    cheat = _cheat(
+        list(_script_arms(change, lines)),
+        [literals for many in asserted.values() for literals in many],
+        arity=0,
+        computed_before=change.old is not None,
+    )
+    if cheat is not None:
+        evidence = f"{', '.join(sorted(cheat[0]))} → {cheat[1]}"
+        yield found("answers-hard-coded", change.path, cheat[2], "One input is answered with a constant.", evidence)
+        return
+    yield from _script_table(change, lines, [literals for many in asserted.values() for literals in many])
+    yield from _constant_script(change, lines, asserted)
+
+
+def _script_arms(change: Change, lines: list[Line]) -> Iterator[Arm]:
     text = (change.new or "").splitlines()
-    old = change.old or ""
-    arms = 0
     for line in lines:
-        window = "\n".join(text[line.number - 1 : line.number + 1]) if line.number in numbers else line.text
+        window = "\n".join(text[line.number - 1 : line.number + 1])
         match = _ARM.match(window.lstrip()) if len(window) < 600 else None  # noqa: PLR2004 - no arm is that long
         if match is None:
             continue
         pins = [_plain(pin) for pin in _PIN.findall(match["test"])] or [_plain(match["test"].strip(" :"))]
         answer = _plain(match["answer"])
-        if {*pins, answer} <= TRIVIAL or not pins:
+        yield frozenset(pins), answer, line.number, len(pins) if answer not in {"true", "false", "null"} else 1
+
+
+def _script_table(change: Change, lines: list[Line], known: list[frozenset[str]]) -> Iterator[Finding]:
+    """Find an object or a Map whose every entry is a sample of the tests."""
+    if change.old is None or not known or len(change.new or "") > LONGEST:
+        return
+    touched = {line.number for line in lines}
+    script = cut(change.new or "")
+    for at, token in enumerate(script.tokens):
+        if token.text not in {"{", "["} or token.line not in touched:
             continue
-        arms += 1
-        matched = any({*pins, answer} <= literals for many in asserted.values() for literals in many)
-        if (len(pins) > 1 and not {answer} <= {"true", "false", "null"}) or (
-            old and (matched or (arms > 1 and not asserted))
-        ):
-            yield found(
-                "answers-hard-coded",
-                change.path,
-                line.number,
-                "One input is answered with a constant.",
-                line.text.strip(),
-            )
+        parts = arguments(script, at)
+        if len(parts) < 2 or not all(_is_entry(script, *part) for part in parts):  # noqa: PLR2004 - one entry is no table
+            continue
+        rows = [frozenset(form_script(script, part, {}).literals | _bare_key(script, part[0])) for part in parts]
+        if _all_samples(rows, known):
+            says = "Answers are looked up in a table of the tests' own samples."
+            yield found("answers-hard-coded", change.path, token.line, says, ", ".join(sorted(rows[0])))
             return
-    yield from _constant_script(change, lines, asserted)
+
+
+def _is_entry(script: Script, start: int, end: int) -> bool:
+    """Tell whether this is `key: literal` or `[literal, literal]`."""
+    if script.text(start) == "[":
+        return script.end(start) == end - 1
+    return script.text(start + 1) == ":" and all(
+        token.kind != "id" or token.text in TRIVIAL for token in script.tokens[start + 2 : end]
+    )
+
+
+def _bare_key(script: Script, at: int) -> frozenset[str]:
+    return frozenset({repr(script.text(at))}) if script.tokens[at].kind == "id" else frozenset()
 
 
 def _constant_script(change: Change, lines: list[Line], asserted: dict[str, list[frozenset[str]]]) -> Iterator[Finding]:

@@ -16,7 +16,7 @@ from unstuck.core.tamper.conserve import judge_losses
 from unstuck.core.tamper.lines import read_lines
 from unstuck.core.tamper.losses import World
 from unstuck.core.tamper.pairing import expand, pair
-from unstuck.core.tamper.product import gone_definitions, judge_product, vanished_names
+from unstuck.core.tamper.product import gone_definitions, gone_texts, judge_product, vanished_names
 from unstuck.core.tamper.python_cases import parse, read_python
 from unstuck.core.tamper.python_notes import python_notes
 from unstuck.core.tamper.records import judge_records
@@ -32,13 +32,23 @@ from unstuck.core.tamper.trim import trim
 _CONSTANT = re.compile(
     r"^\s*(?:export\s+)?(?:const\s+|static\s+|final\s+)*([A-Z][A-Z0-9_]+)\s*(?::[^=]+)?=\s*(.+?);?\s*$", re.MULTILINE
 )
+_PROGRAM = re.compile(
+    r"(?:^|/)(?:examples?|samples?|demos?|scripts?|tools?|bin|docs?|benchmarks?|hack)/|(?:^|/)(?:__main__|manage|setup)\.py$"
+)
+_FIXTURE = re.compile(
+    r"(?:^|/)(?:fixtures?|programs?|resources|data|samples|testdata|bin|scripts)/(?!conftest|test_)[^/]+$"
+)
+"""What no test imports may end as it likes."""
 _NOTEWORTHY = re.compile(
     r"exit|quit|abort|pytest_|load_tests|__(?:eq|ne|contains|bool|[gl][et]|instancecheck)__|collect_ignore|[Aa]ssert\w*\s*=|AssertionError|def (?:assert|fail|run|debug)"
     r"|builtins|outcome|skip|PYTEST|UNITTEST|TEST|sys\.(?:modules|argv)|stack|_getframe|called_from_test|__vitest|__jest|retr|extend|asymmetricMatch|toPrimitive"
     r"|return (?:True|False|true|false)\b|expect\s*=|assert\s*=|\.\w+\s*=\s*\(|function (?:expect|assert)|JEST|VITEST|NODE_|MOCHA|typeof|jest|env\."
 )
 """A change that adds none of these adds nothing that is suspicious in itself, and is not parsed for it."""
-_LITERAL = re.compile(r"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|(?<![\w.])-?\d[\d_.]*")
+_SUBCLASS = re.compile(r"^(?:export )?class (\w+)(?:\(| extends )(\w+)", re.MULTILINE)
+_LITERAL = re.compile(
+    r"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|(?<![\w.])-?\d[\d_.]*|\b(?:true|false|null|None|True|False)\b"
+)
 
 
 def audit(
@@ -95,11 +105,19 @@ def _tests(changes: Sequence[Change], checks: Sequence[str], context: Mapping[st
     if answering:
         known = [_read(path, text) for path, text in context.items()]
         known += [_read(change.path, change.old) for change in watched if change.old is not None]
-        yield from judge_answers(answering, [one for case in expand(known) for one in case.assertions])
+        yield from judge_answers(answering, expand(known))
 
 
 def _files(changes: Sequence[Change], checks: Sequence[str]) -> Iterator[Finding]:
-    yield from judge_settings([change for change in changes if role(change.path) == "settings"])
+    moved = [
+        (change.path, change.new is None)
+        for change in changes
+        if role(change.path) == "test" and None in (change.old, change.new)
+    ]
+    commands = "\n".join(
+        change.new or "" for change in changes if role(change.path) == "commands" and change.old is None
+    )
+    yield from judge_settings([change for change in changes if role(change.path) == "settings"], moved, commands)
     yield from judge_commands(changes, checks)
     yield from judge_product(changes)
     for change in changes:
@@ -158,7 +176,9 @@ def _world(changes: Sequence[Change], product: Sequence[Change], old_suites: Seq
             literals.update(_plain(one) for one in _LITERAL.findall(change.new))
     return World(
         gone=gone_definitions(product),
+        gone_texts=gone_texts(product),
         vanished=vanished_names(product),
+        subclasses=frozenset(pair for change in product for pair in _SUBCLASS.findall(change.new or "")),
         local=frozenset().union(*(suite.defined for suite in old_suites)),
         literals=frozenset(literals),
         constants={name: frozenset(values) for name, values in constants.items()},
@@ -187,6 +207,8 @@ def _notes(change: Change, kind: Role) -> Iterator[Finding]:
         return
     seen = Counter((rule, text) for rule, _, text in _notes_of(change.path, change.old, kind))
     for rule, line, text in _notes_of(change.path, change.new, kind):
+        if rule.endswith("early-exit") and (_PROGRAM if kind == "product" else _FIXTURE).search(change.path):
+            continue
         if seen[rule, text] > 0:
             seen[rule, text] -= 1
         else:

@@ -158,17 +158,17 @@ _ROLES: tuple[tuple[Role, re.Pattern[str]], ...] = (
         re.compile(
             r"(?:^|/)(?:pyproject\.toml|setup\.cfg|tox\.ini|pytest\.ini|\.pytest\.ini|pytest\.toml|\.coveragerc"
             r"|\.?ruff\.toml|\.?mypy\.ini|\.flake8|\.pylintrc|pylintrc|pyrightconfig\.json|package\.json"
-            r"|\.?(?:jest|vitest|vite|playwright|cypress|karma|ava|nyc|c8|babel|eslint|prettier|stylelint|biome)"
+            r"|\.?(?:jest|vitest|vite|next|playwright|cypress|karma|ava|nyc|c8|babel|eslint|prettier|stylelint|biome)"
             r"\.config\.(?:[cm]?[jt]s|json)|vitest\.workspace\.[jt]s|biome\.jsonc?|tsconfig[^/]*\.json|jsconfig\.json"
             r"|\.(?:mocharc|nycrc|c8rc|eslintrc|prettierrc|stylelintrc|swcrc|babelrc)(?:\.[^/]+)?"
-            r"|\.(?:eslint|prettier|git|stylelint)ignore|\.?codecov\.ya?ml|sonar-project\.properties|\.bandit"
+            r"|\.(?:eslint|prettier|git|stylelint)ignore|\.gitattributes|(?:dev-|test-)?requirements[^/]*\.(?:txt|in)|\.?codecov\.ya?ml|sonar-project\.properties|\.bandit"
             r"|\.golangci\.ya?ml|clippy\.toml|\.rubocop\.ya?ml|\.rspec|phpunit\.xml(?:\.dist)?|phpstan\.neon)$"
         ),
     ),
     (
         "support",
         re.compile(
-            r"(?:^|/)(?:conftest\.py|sitecustomize\.py|usercustomize\.py)$|\.pth$"
+            r"(?:^|/)(?:conftest\.py|(?:tests?|__tests__)/__init__\.py|sitecustomize\.py|usercustomize\.py)$|\.pth$"
             r"|(?:^|/)(?:jest|vitest|test|tests|mocha)[._-]?(?:setup|globals?|env|environment)[^/]*\.[cm]?[jt]sx?$"
             r"|(?:^|/)(?:setup|global-?setup)[._-]?(?:tests?|jest|vitest|files?|after-?env)?\.[cm]?[jt]sx?$"
             r"|(?:^|/)__mocks__/",

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from unstuck.core.tamper.change import Change, Finding, Severity, added_lines, removed_lines, role
 from unstuck.core.tamper.flatten import flatten
 from unstuck.core.tamper.rules import found
+from unstuck.core.tamper.toolbox import does_the_same, families, installs, without_tidying
 
 CHECKING = re.compile(
     r"\b(?:pytest|py\.test|unittest|tox|nox|jest|vitest|mocha|ava|playwright|cypress|node --test|(?:npm|pnpm|yarn|bun)(?: run)? (?:test|lint|check|type|build)[\w:-]*|npm t\b"
@@ -21,7 +22,7 @@ _WEAK = (
     (re.compile(r"--exit-zero|--suppress-\w*fail\w*|--no-fail\b|--soft-fail|--ignore-failures?|--keep-going-success"), "failures are reported as success"),
     (re.compile(r"(?:^|\s)-k[ =]?['\"]?\(?\s*not\b|(?:^|\s)-m[ =]?['\"]?\(?\s*not\b"), "some tests are left out"),
     (re.compile(r"--deselect\b|--ignore(?:-glob)?[= ]\S*(?:test|spec)|--ignore(?:-glob)?=\S+\.py|--testPathIgnorePatterns|--exclude[= ]\S*test|--skip[= ]\S+|--invert\b"), "some tests are left out"),
-    (re.compile(r"--testNamePattern|--test-name-pattern|(?:^|\s)-t[ =]['\"]|--grep\b|(?:^|\s)-k[ =]\S"), "only some tests run"),
+    (re.compile(r"--testPathPatterns?\b|--findRelatedTests|--testNamePattern|--test-name-pattern|(?:^|\s)-t[ =]['\"]|--grep\b|(?:^|\s)-k[ =]\S"), "only some tests run"),
     (re.compile(r"--collect-only|(?:^|\s)--co(?=\s|$|['\"])|--listTests|--list-tests|--setup-only|--setup-plan|--version\b|--help\b|--dry-run|--no-run\b"), "nothing is run at all"),
     (re.compile(r"--last-failed\b|(?:^|\s)--lf(?=\s|$|['\"])|--onlyChanged\b|(?:^|\s)-o(?=\s|$)\b.*jest|--changed\b|--shard[= ]1/[2-9]"), "only some tests run"),
     (re.compile(r"--no-cov\b|--cov-fail-under[= ]?0\b|--coverage[= ]false|--no-coverage\b"), "coverage is no longer measured"),
@@ -31,7 +32,7 @@ _WEAK = (
     (re.compile(r"ignore_outcome\s*=\s*true|success_codes\s*=|ignore_errors\s*=\s*true|ignore_exit_code|\bwarn\s*=\s*True"), "a failing command counts as success"),
     (re.compile(r"--updateSnapshot|--update-snapshots?|--snapshot-update|(?:jest|vitest)\b.*\s-u\b|--inline-snapshot=\S*fix|--force-regen"), "snapshots are rewritten on every run"),
     (re.compile(r"--reruns\b|--retries\b|--flaky\b|--retry[= ]\d|--force-flaky|--retry-times"), "tests are repeated until they pass"),
-    (re.compile(r"--forceExit\b.*\|\||--bail=0.*\|\||--no-verify\b|--maxWorkers=0\b|\bHUSKY=0\b|SKIP=\S+"), "checks are passed over"),
+    (re.compile(r"--forceExit\b.*\|\||--bail=0.*\|\||--no-verify\b|--maxWorkers=0\b|\bHUSKY\s*[:=]\s*['\"]?0|(?<!\w)SKIP\s*[:=]\s*\S|PYTEST_ADDOPTS\s*[:=].*\s?(?:-k|-m|--deselect|--ignore|--co)\b"), "checks are passed over"),
     (re.compile(r"-p\s+no:\S+|--noconftest|-c\s+/dev/null|--confcutdir|--override-ini|(?:^|\s)-o\s+(?:addopts|testpaths|python_)"), "the runner's settings are overridden"),
     (re.compile(r"--no-?strict\b|--allow-untyped|--ignore-missing-imports|--skipLibCheck|--noEmitOnError false|--quiet\b.*eslint|eslint.*--quiet\b|--max-warnings[= ](?:-1|[1-9]\d+)"), "the tool complains about less"),
 )  # fmt: skip
@@ -45,6 +46,7 @@ _HIDES = re.compile(r"(?<!\|)\|\s*(?:tee|cat|head|tail|grep|sed|awk)\b")
 
 def weakened(before: str, after: str, *, checks_something: bool) -> str:
     """Say how a command became weaker; empty where it did not."""
+    before, after = without_tidying(before), without_tidying(after)
     if not checks_something and not CHECKING.search(after):
         return ""
     for shape, reason in _WEAK:
@@ -92,8 +94,20 @@ def _scripts(change: Change, checks: Sequence[str]) -> Iterator[Finding]:
     )
 
 
+_REFERENCE = re.compile(r"(?:npm|pnpm|yarn|bun)(?: run)? (?!run\b)([\w:.-]+)(?: --(?= ))?")
+
+
+def _resolved(name: str, scripts: Mapping[str, str]) -> str:
+    """Give a script with the scripts written out that it runs."""
+    text = scripts[name]
+    for _ in range(3):
+        text = _REFERENCE.sub(lambda part: scripts.get(part[1], part[0]) if part[1] != name else part[0], text)[:2000]
+    return text
+
+
 def _targets(change: Change, checks: Sequence[str]) -> Iterator[Finding]:
-    yield from _compare(change, _recipes(change.old or ""), _recipes(change.new or ""), checks)
+    old, new = _recipes(change.old or ""), _recipes(change.new or "")
+    yield from _compare(change, old, new, checks)
     for line in added_lines(change):
         if re.match(r"\.IGNORE\b|MAKEFLAGS\s*[+:]?=.*(?:-i|-k|--ignore-errors)|SHELL\s*:?=.*true", line.text):
             yield found(
@@ -122,7 +136,8 @@ def _compare(
         if before == after:
             continue
         used = any(re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", command) for command in checks)
-        matters = used or _NAMES.match(name) is not None or CHECKING.search(before or after or "") is not None
+        does = without_tidying(before or after or "")
+        matters = used or _NAMES.match(name) is not None or CHECKING.search(does) is not None
         if not matters:
             continue
         line = _line_of(change.new or change.old or "", name)
@@ -135,21 +150,28 @@ def _compare(
             if not any(before == other for key, other in new.items() if key not in old):
                 yield found("check-changed", change.path, line, f"{name} is gone.", before)
             continue
-        yield from _edited(change, name, before, after, line)
+        if _resolved(name, old) != _resolved(name, new):
+            yield from _edited(change, name, _resolved(name, old), _resolved(name, new), line)
 
 
 def _edited(change: Change, name: str, before: str, after: str, line: int) -> Iterator[Finding]:
     reason = weakened(before, after, checks_something=True)
-    ignored = [part for part in after.splitlines() if re.match(r"@?-(?!-)", part)]
-    had = [part for part in before.splitlines() if re.match(r"@?-(?!-)", part)]
+    ignored, had = (re.findall(r"^@?-(?!-)", without_tidying(text), re.MULTILINE) for text in (after, before))
     if not reason and len(ignored) > len(had):
         reason = "its failure is ignored"
     if reason:
         yield found("always-green", change.path, line, f"{name}: {reason}.", f"{before} → {after}")
     elif not _only_more(before, after):
-        yield found(
-            "check-changed", change.path, line, f"{name} runs something else than before.", f"{before} → {after}"
+        built = re.match(r"(?:pre|post)?(?:build|format|fmt|compile|bundle|default|all)\b", name) and not families(
+            before
         )
+        same = does_the_same(before, after) or (built and not _NOTHING.search(after))
+        weight: Severity | None = "warn" if same else None
+        says = f"{name} runs something else than before."
+        yield found("check-changed", change.path, line, says, f"{before} → {after}", weight)
+
+
+_NOTHING = re.compile(r"^\s*(?:echo\b|true\b|:|exit\b|node -e\b)")
 
 
 def _only_more(before: str, after: str) -> bool:
@@ -181,7 +203,12 @@ def _bare(line: str) -> str:
 
 
 _EXEMPT = re.compile(
-    r"^(?:- )?(?:name|uses|rev|runs-on|python-version|node-version|go-version|image|key|version|timeout-minutes|cache|id|restore-keys|path|with|env|description|default)\s*:|^#|^\W*$|^[\w@./-]+@v?\d"
+    r"^(?:- )?(?:name|uses|repo|rev|runs-on|python-version|node-version|go-version|image|key|version|timeout-minutes|cache|id|restore-keys|path|with|env|description|default)\s*:|^#|^\W*$|^[\w@./-]+@v?\d"
+)
+
+
+_TRIGGER = re.compile(
+    r"^(?:on|push|pull_request|branches|pull_request_target|merge_group|schedule|rules|when|only|trigger)\b"
 )
 
 
@@ -212,12 +239,15 @@ def _build_server(change: Change, present: Counter[str]) -> Iterator[Finding]:
                 line.text.strip(),
             )
     yield from _conditions(change)
+    fresh = [_bare(line.text) for line in added_lines(change)]
     for line in removed_lines(change):
         bare = _bare(line.text)
         hook = re.match(r"- id:", line.text.strip()) and "pre-commit" in change.path
         if (_EXEMPT.search(line.text.strip()) and not hook) or present[bare] or _still_runs(bare, present):
             continue
-        weight: Severity | None = "reject" if CHECKING.search(bare) else None
+        if installs(bare) or any(does_the_same(bare, other) for other in fresh):
+            continue
+        weight: Severity = "reject" if CHECKING.search(bare) or hook else "ask" if _TRIGGER.search(bare) else "warn"
         yield found("ci-changed", change.path, line.number, "The build server no longer does this.", bare, weight)
 
 
@@ -255,6 +285,8 @@ def _script_file(change: Change, checks: Sequence[str]) -> Iterator[Finding]:
         return
     for line in added_lines(change):
         reason = weakened("", line.text, checks_something=used)
+        if checking and re.match(r"\s*set \+e\b", line.text):
+            reason = "failures no longer stop the script"
         plain_exit = checking and re.match(r"\s*(?:exit 0|return 0|sys\.exit\(0\))\s*$", line.text)
         if reason or (plain_exit and change.old is not None):
             yield found(

@@ -5,17 +5,19 @@ assertion vanishes, says less, or expects something else without anybody having 
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from unstuck.core.tamper.change import Finding
 from unstuck.core.tamper.losses import Gain, Loss, Pool, World
 from unstuck.core.tamper.rules import found
+from unstuck.core.tamper.strictness import TRUTHS, as_strict, contradicts, covers, is_wider
 from unstuck.core.tamper.suite import NOTHING, WEAK, Assertion, Case
 
-LOADERS = frozenset(
-    {"load", "loads", "read_text", "open", "readFileSync", "safe_load", "reader", "DictReader", "parse"}
+NEUTRAL = frozenset(
+    {"read", "read_text", "read_bytes", "getvalue", "decode", "encode", "open", "Path", "join", "strip", "str", "text"}
 )
-"""A test that calls one of these may have its values in a file."""
+"""Names that say how a result is looked at, not what was tested."""
 Exact = tuple[str, int, float]
 
 
@@ -27,10 +29,17 @@ def judge_losses(pairs: Sequence[tuple[Case, Case | None]], fresh: Sequence[Case
     open_losses: dict[int, list[Loss]] = {}
     for loss in losses:
         open_losses.setdefault(id(loss.case), []).append(loss)
+    kept = {
+        _exact(one)
+        for _, became in pairs
+        if became is not None and became.kind == "test" and not became.skip and not became.hidden
+        for one in became.assertions
+        if "_" not in one.key.split()
+    }
     for case, became in pairs:
         left = open_losses.get(id(case), [])
         if became is None:
-            yield from _deleted(case, left, fresh, world)
+            yield from _deleted(case, left, fresh, world, kept)
         elif left:
             yield from _changed(case, became, left, world)
         elif _only_values_differ(case, became, world):
@@ -52,6 +61,7 @@ def _only_values_differ(case: Case, became: Case, world: World) -> bool:
     if case.body == became.body or not case.shape or case.hidden or (case.skip and not case.skip_is_conditional):
         return False
     lost = case.literals - became.literals
+    lost -= frozenset().union(*(one.literals for one in case.assertions))  # they are judged where they are asserted
     if case.kind == "aid":
         lost -= world.literals
     return case.shape == became.shape and bool(lost)
@@ -105,13 +115,21 @@ def _take(loss: Loss, gains: Sequence[Gain], world: World) -> bool:
     old = loss.assertion
     for gain in gains:
         new = gain.assertion
-        if gain.uses or new.rank < old.rank or new.skeleton != old.skeleton or _is_wider(old, new):
+        if gain.uses or new.rank < old.rank or new.skeleton != old.skeleton or is_wider(old, new):
             continue
         renamed = old.names - new.names
-        if new.key == old.key or not renamed or renamed <= world.vanished | world.local:
+        if new.key == old.key or not renamed or renamed <= world.vanished | world.local or _other_fixture(loss):
             gain.uses += 1
             return True
     return False
+
+
+def _other_fixture(loss: Loss) -> bool:
+    """Tell whether a test stands on another fixture now, whose methods have other names."""
+    if loss.became is None:
+        return False
+    before, after = loss.case.requests, loss.became.requests
+    return bool(before - after) and bool(after - before)
 
 
 def _absorbed(loss: Loss, _pool: Pool, world: World) -> bool:
@@ -126,59 +144,34 @@ def _absorb(loss: Loss, gains: Iterable[Gain], world: World) -> bool:
     """Find an assertion that covers the lost one: the same literals in one of its cases, or in its aids."""
     for gain in gains:
         old, new, case = loss.assertion, gain.assertion, gain.case
+        if contradicts(old, new):
+            continue
         many = bool(case.rows) or case.open_rows or case.looped or (bool(old.literals) and old.literals <= new.literals)
-        if (gain.uses and not many) or not _as_strict(old, new):
+        if (gain.uses and not many) or not as_strict(old, new):
             continue
         named = new.names | case.calls | case.requests
         about_error = new.relation == "raises" != old.relation
-        if old.names and not old.names & named and not old.names & world.vanished and not about_error:
+        about_it = old.names <= NEUTRAL or old.names & named or old.names & world.vanished or _other_fixture(loss)
+        if old.names and not about_it and not about_error:
             continue
-        if _covers(old, new, case, world):
+        if old.relation == "falsy" and new.relation == "eq":
+            old = replace(old, literals=old.literals | {"False" if "False" in case.literals else "false"})
+        if covers(old, new, case, world):
             gain.uses += 1
             return True
     return False
 
 
-def _as_strict(old: Assertion, new: Assertion) -> bool:
-    if new.rank < old.rank or new.idle or not new.blurs <= old.blurs:
-        return False
-    if _is_wider(old, new):
-        return False
-    if "raises" in (old.relation, new.relation) and old.relation != new.relation:
-        return new.relation == "raises" and bool(old.names & {"exception", "value", "message", "args"})
-    alike = {old.relation, new.relation} <= {"eq", "call", "called"} or old.relation == new.relation
-    return alike or (new.rank > old.rank and not {"ne", "falsy"} & {old.relation, new.relation})
-
-
-def _is_wider(old: Assertion, new: Assertion) -> bool:
-    return bool(old.tolerance) and new.tolerance > 10 * old.tolerance
-
-
-def _covers(old: Assertion, new: Assertion, case: Case, world: World) -> bool:
-    near = case.literals | new.literals
-    if case.rows:
-        shared = near - frozenset().union(*case.rows)
-        if any(old.literals <= row | new.literals | shared for row in case.rows):
-            return True
-    elif old.literals <= near:
-        return True
-    if (case.open_rows or case.calls & LOADERS) and old.literals <= near | world.literals:
-        return True
-    missing = old.literals - near
-    if len(missing) != 1:
-        return False
-    named = [name for name in new.names - old.names if name.isupper() and len(name) > 1]
-    return any(name not in world.constants or missing <= world.constants[name] for name in named)
-
-
-def _deleted(case: Case, left: list[Loss], fresh: Sequence[Case], world: World) -> Iterator[Finding]:
+def _deleted(
+    case: Case, left: list[Loss], fresh: Sequence[Case], world: World, kept: Container[Exact]
+) -> Iterator[Finding]:
     if case.kind != "test" or case.hidden or (case.skip and not case.skip_is_conditional):
         return
     mentioned = case.calls | {name for one in case.assertions for name in one.names}
-    if mentioned & world.gone:
+    if mentioned & world.gone or case.literals & world.gone_texts:
         return
     strong = [one for one in case.assertions if one.rank > NOTHING]
-    if strong and not left:
+    if strong and all(_exact(loss.assertion) in kept for loss in left):
         return
     if not strong and any(case.calls <= other.calls for other in fresh):
         return
@@ -205,10 +198,17 @@ def _changed(case: Case, became: Case, left: list[Loss], world: World) -> Iterat
 
 
 def _implied(old: Assertion, became: Case) -> bool:
-    """`is not None` beside `== 3` says nothing of its own."""
-    about = old.literals - {"None", "True", "False", "null", "undefined", "true", "false"}
+    """`is not None` beside `== 3` says nothing of its own, nor does "it raises nothing" where it is called anyway."""
+    if old.relation == "quiet":
+        return bool(became.assertions) and (not old.names or bool(old.names & became.calls))
+    about, names = old.literals - TRUTHS, old.names - {"isinstance", "callable", "hasattr", "len"}
     return any(
-        one.rank > old.rank and not one.idle and old.names and old.names <= one.names and about <= one.literals
+        one.rank > old.rank
+        and not one.idle
+        and not contradicts(old, one)
+        and names
+        and names <= one.names
+        and about <= one.literals
         for one in became.assertions
     )
 
@@ -244,11 +244,15 @@ def _one_loss(loss: Loss, became: Case, world: World) -> Iterator[Finding]:
             abs(gain.assertion.line - old.line),
         ),
     )
-    stricter = [gain for gain in close if gain.assertion.rank > old.rank and not gain.assertion.idle]
+    stricter = [
+        gain
+        for gain in close
+        if gain.assertion.rank > old.rank and not gain.assertion.idle and not contradicts(old, gain.assertion)
+    ]
     if stricter:
         stricter[0].uses += 1
         return
-    same = [gain for gain in close if gain.assertion.rank == old.rank and not gain.assertion.idle]
+    same = [gain for gain in close if gain.assertion.rank >= old.rank and not gain.assertion.idle]
     if same:
         same[0].uses += 1
         yield from _same_rank(old, same[0].assertion, became, world)
@@ -269,7 +273,7 @@ def _same_rank(old: Assertion, new: Assertion, became: Case, world: World) -> It
     evidence = f"{old.text} → {new.text}"
     if new.blurs < old.blurs and old.names - old.blurs <= new.names:
         return  # the value itself instead of its length
-    if new.blurs - old.blurs or _is_wider(old, new):
+    if new.blurs - old.blurs or is_wider(old, new):
         says = f"{became.name} compares less of the value than before."
         yield found("assertion-loosened", became.path, new.line, says, evidence)
     elif not (old.literals <= new.literals and old.names & world.vanished and old.relation == new.relation):

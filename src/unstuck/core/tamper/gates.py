@@ -11,7 +11,7 @@ MINIMUM = re.compile(
     re.IGNORECASE,
 )
 MAXIMUM = re.compile(
-    r"max[_-]?(?:complexity|warnings|args|branches|statements|returns|locals|attributes|nested|bool|positional|public|parents|depth|lines)",
+    r"max[_-]?(?:complexity|warnings|args|branches|statements|returns|locals|attributes|nested|bool|positional|public|parents|depth|lines)|(?:^|\.)(?:test|hook)?timeout$",
     re.IGNORECASE,
 )
 IGNORES = re.compile(
@@ -39,15 +39,25 @@ LAX = re.compile(
     re.IGNORECASE,
 )
 RETRIES = re.compile(r"(?:^|\.)(?:retry|retries|reruns|retrytimes)$", re.IGNORECASE)
-OPTIONS = re.compile(r"(?:^|\.)(?:addopts|args|commands|command|pytest_args|additional_args)$", re.IGNORECASE)
+OPTIONS = re.compile(
+    r"(?:^|\.)(?:addopts|args|commands|command|cmd|pytest_args|additional_args|(?:scripts|tasks)\.[\w.:-]+)$",
+    re.IGNORECASE,
+)
+HOOKS = re.compile(r"^(?:lint-staged|husky|simple-git-hooks|pre-commit|pre-push)(?:\.|$)")
 ARTEFACT = re.compile(
-    r"(?:^|[/*^!'\"])(?:dist|build|out|node_modules|coverage|\.?venv|env|\.next|\.nuxt|\.turbo|\.cache|vendor|migrations|generated|__generated__|__pycache__|\.git|\.tox|\.nox|lib|public|htmlcov|\.mypy_cache|\.ruff_cache|storybook-static|_version\.py|\.svelte-kit|target|site)(?:$|[/*.'\"])"
+    r"(?:^|[/*^!'\"])(?:dist|build|out|node_modules|coverage|\.?venv|env|\.next|\.nuxt|\.turbo|\.cache|vendor|migrations|generated|__generated__|__pycache__|\.git|\.tox|\.nox|lib|public|htmlcov|\.\w+_cache|\.\w+-cache|test-results?|test-reports?|playwright-report|storybook-static|_version\.py|\.svelte-kit|target|site)(?:$|[/*.'\"])"
     r"|\.(?:min\.js|d\.ts|lock|generated\.\w+|pb2?\.py|log|pyc)$|_pb2",
     re.IGNORECASE,
 )
 HARMLESS = re.compile(
     r"TYPE_CHECKING|__repr__|NotImplementedError|__main__|pragma: no cover|abstractmethod|\.\.\.$|Protocol|overload"
 )
+UNMEASURED = re.compile(
+    r"^(?:\*+/)?(?:tests?(?:/.*)?|conftest\.py|setup\.py|manage\.py|.*__main__\.py|_version\.py|test_\*(?:\.py)?)$"
+)
+"""What nobody measures the coverage of."""
+FOR_TESTS = re.compile(r"^(?:S101|S10[5-8]|PLR2004|INP001|SLF001|E501|D\d*|ANN\d*|ARG\d*|FBT\d*)$")
+"""Lint rules that make no sense in tests."""
 ASSETS = re.compile(r"css|less|scss|sass|svg|png|jpg|gif|ttf|woff|@/|\^~|\(\.\*\)", re.IGNORECASE)
 RUFF_CONFLICTS = frozenset(
     {

@@ -14,6 +14,10 @@ class World:
 
     gone: frozenset[str] = frozenset()
     """Functions, classes and the like that the product no longer defines, under any name."""
+    gone_texts: frozenset[str] = frozenset()
+    """Routes and the like that no product text holds any more."""
+    subclasses: frozenset[tuple[str, str]] = frozenset()
+    """Classes of the product, each with its base."""
     vanished: frozenset[str] = frozenset()
     """Names that no changed product file holds any more."""
     local: frozenset[str] = frozenset()

@@ -148,7 +148,7 @@ def _truth_of_call(call: ast.Call, known: Known, at: ast.stmt) -> Assertion:
 
 
 def _called(call: ast.Call, known: Known, at: ast.stmt) -> Iterator[Assertion]:
-    name = dotted(call.func).rpartition(".")[2]
+    name = _camel(dotted(call.func).rpartition(".")[2])
     args = call.args
     if name in {"assertTrue", "assert_"} and args:
         yield from judge(args[0], known, at)
@@ -178,10 +178,32 @@ def _called(call: ast.Call, known: Known, at: ast.stmt) -> Iterator[Assertion]:
     elif name in _OTHER:
         relation, rank = _OTHER[name]
         yield _plain(relation, rank, [call], known, at)
+    elif _is_fluent(call.func):
+        rank = WEAK if re.search(r"not_none|truthy|is_true$|not_null|is_instance|exists", name) else EXACT
+        yield _plain("call", rank, [call], known, at)
     elif re.match(r"_?assert(?:_|[A-Z])", name):
         yield _plain("eq" if re.search(r"equal|close", name) else "call", EXACT, [call], known, at)
 
 
+def _is_fluent(node: ast.expr) -> bool:
+    """Tell whether a call hangs on `assert_that(x)` or its like."""
+    while isinstance(node, ast.Attribute | ast.Call):
+        node = node.value if isinstance(node, ast.Attribute) else node.func
+        if isinstance(node, ast.Call) and dotted(node.func).rpartition(".")[2] in {"assert_that", "expect", "ensure"}:
+            return True
+    return False
+
+
+def _camel(name: str) -> str:
+    """Give the name that unittest has for an assertion of nose."""
+    return _NOSE.sub(lambda part: part[1].upper(), name) if name in _OF_NOSE else name
+
+
+_NOSE = re.compile(r"_(\w)")
+_OF_NOSE = frozenset({
+    "assert_true", "assert_false", "assert_equal", "assert_equals", "assert_not_equal", "assert_in", "assert_not_in", "assert_is",
+    "assert_is_not", "assert_is_none", "assert_is_not_none", "assert_is_instance", "assert_raises", "assert_greater", "assert_less",
+})  # fmt: skip
 _COMPARING: dict[str, type[ast.cmpop]] = {
     "assertIs": ast.Is, "assertIsNot": ast.IsNot, "assertNotEqual": ast.NotEq, "assertNotEquals": ast.NotEq,
     "assertIn": ast.In, "assertNotIn": ast.NotIn, "assertGreater": ast.Gt, "assertGreaterEqual": ast.GtE,
@@ -195,6 +217,7 @@ _MOCK = {
 _OTHER = {
     "assertCountEqual": ("eq", PARTIAL), "assertItemsEqual": ("eq", PARTIAL), "assertRegex": ("like", PARTIAL),
     "assertNotRegex": ("like", WEAK), "assertNotIsInstance": ("isinstance", WEAK),
+    "assertContains": ("In", PARTIAL), "assertNotContains": ("NotIn", WEAK), "assertTemplateUsed": ("like", PARTIAL),
     "assertDictContainsSubset": ("like", PARTIAL), "assertNotAlmostEqual": ("ne", WEAK),
 }  # fmt: skip
 
@@ -211,7 +234,7 @@ def _almost(call: ast.Call, known: Known, at: ast.stmt) -> Assertion:
 
 
 def _is_raises(call: ast.Call) -> bool:
-    return dotted(call.func).rpartition(".")[2] in {
+    return _camel(dotted(call.func).rpartition(".")[2]) in {
         "raises", "assertRaises", "assertRaisesRegex", "warns", "assertWarns", "assertWarnsRegex", "assertLogs", "deprecated_call",
     }  # fmt: skip
 

@@ -80,6 +80,15 @@ def read_python(path: str, text: str, tree: ast.Module) -> Suite:
         patches=patches,
         defined=frozenset(node.name for node in nodes if isinstance(node, Function)),
         called=frozenset(called),
+        prepared=frozenset().union(
+            *(case.calls for case in cases if case.name in SETUP),
+            (
+                last(part)
+                for top in _outside_functions(tree.body)
+                for part in ast.walk(top)
+                if isinstance(part, ast.Call)
+            ),
+        ),
         stand_ins=sum(
             called[name] for name in ("Mock", "MagicMock", "AsyncMock", "create_autospec", "SimpleNamespace")
         ),
@@ -121,7 +130,7 @@ def _under(scope: _Scope, hidden: str, test: str) -> _Scope:
 
 def _class_scope(node: ast.ClassDef, scope: _Scope, hidden: str) -> _Scope:
     bases = " ".join(dotted(base) for base in node.bases)
-    unittest = "TestCase" in bases or "Test" in bases
+    unittest = re.search(r"Test|Case|Base|Spec", bases) is not None
     shut = any(
         isinstance(part, ast.Assign)
         and any(dotted(target) == "__test__" for target in part.targets)
@@ -176,7 +185,7 @@ def _case(node: Function, scope: _Scope, hidden: str) -> Case:
         assertions=tuple(flow.assertions),
         body=" ; ".join(part.key for part in body),
         shape=" ; ".join(part.shape for part in body),
-        literals=frozenset().union(scope.literals, *decorators, *(part.literals for part in body)),
+        literals=frozenset().union(scope.literals, _keywords(node), *decorators, *(part.literals for part in body)),
         calls=frozenset(flow.calls),
         requests=frozenset(arguments | named) | scope.requests,
         rows=(*(rows or []), *flow.rows) if rows is not None or flow.rows else None,
@@ -189,6 +198,11 @@ def _case(node: Function, scope: _Scope, hidden: str) -> Case:
         retries=next((ast.unparse(part) for part in node.decorator_list if _RETRY.search(ast.unparse(part))), ""),
         patches=tuple(patches_in([node])) if scope.patches else (),
     )
+
+
+def _keywords(node: Function) -> frozenset[str]:
+    """Give the names that values are handed over under: `check(reply, name="Ada")` may assert `reply["name"]`."""
+    return frozenset(repr(part.arg) for part in ast.walk(node) if isinstance(part, ast.keyword) and part.arg)
 
 
 def _never_run(node: Function) -> str:
@@ -249,6 +263,8 @@ def _setup_literals(body: list[ast.stmt], known: dict[str, ast.expr]) -> frozens
 
 def _outside_functions(body: list[ast.stmt]) -> Iterator[ast.AST]:
     for statement in body:
+        if isinstance(statement, ast.ClassDef):
+            yield from statement.decorator_list
         if isinstance(statement, ast.ClassDef | ast.If | ast.Try | ast.With):
             yield from _outside_functions(statement.body)
         elif not isinstance(statement, Function):

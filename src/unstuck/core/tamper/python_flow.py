@@ -121,7 +121,8 @@ def _with(found: Assertion, idle: str) -> Assertion:
 
 def _note_skip(statement: ast.stmt, flow: Flow, *, conditional: bool) -> None:
     if _leaves(statement) and not (flow.skip and not flow.skip_is_conditional):
-        flow.skip, flow.skip_is_conditional = ast.unparse(statement)[:120], conditional
+        text = ast.unparse(statement)[:120]
+        flow.skip, flow.skip_is_conditional = text, conditional or "importorskip" in text
 
 
 def _leaves(statement: ast.stmt) -> bool:
@@ -136,6 +137,8 @@ def _leaves(statement: ast.stmt) -> bool:
         case _:
             return False
     name = dotted(func)
+    if name.endswith(("add_marker", "applymarker")):
+        return "xfail" in ast.unparse(statement) or "skip" in ast.unparse(statement)
     return name.rpartition(".")[2] in _SKIPS and name.partition(".")[0] in {
         "pytest", "unittest", "self", "sys", "os", "skip", "xfail", "SkipTest", "importorskip", "skipTest", "exit",
     }  # fmt: skip

@@ -1,6 +1,7 @@
 """Find in a Python text what is suspicious in itself: exits, runner hooks, overridden asserts, equality, test detection."""
 
 import ast
+import re
 from collections.abc import Iterator
 
 from unstuck.core.tamper.change import Role
@@ -19,10 +20,11 @@ _HOOKS = frozenset({
     "pytest_unconfigure", "load_tests",
 })  # fmt: skip
 _ALWAYS = frozenset({"pytest_ignore_collect", "pytest_pyfunc_call", "pytest_runtest_protocol", "pytest_runtestloop"})
-_MEDDLES = (
-    "skip", "xfail", "deselect", "items[:]", "items.clear", "items.remove", "items.pop", "del items", "outcome", "exitstatus",
-    "return True", "os._exit", "wasxfailed", "force_result", "excinfo", "TestSuite()", "testsfailed", "failed",
-)  # fmt: skip
+_MEDDLES = re.compile(
+    r"skip|xfail|deselect|items\[:\]|items\.(?:clear|remove|pop)|del items|return True|os\._exit|force_result|TestSuite\(\)"
+    r"|\.(?:outcome|longrepr|excinfo|exitstatus|testsfailed|wasxfailed)\s*=(?!=)|setattr\(\w+, '(?:outcome|exitstatus|longrepr)'"
+)
+"""What a hook does that changes the outcome; one that only looks at it is welcome."""
 _COMPARISONS = frozenset(
     {"__eq__", "__contains__", "__bool__", "__ge__", "__le__", "__gt__", "__lt__", "__instancecheck__"}
 )
@@ -59,7 +61,7 @@ def python_notes(tree: ast.Module, role: Role) -> Iterator[Note]:
 
 def _function(node: ast.FunctionDef | ast.AsyncFunctionDef, role: Role) -> Iterator[Note]:
     text = ast.unparse(node)
-    if node.name in _HOOKS and role != "product" and (node.name in _ALWAYS or any(sign in text for sign in _MEDDLES)):
+    if node.name in _HOOKS and role != "product" and (node.name in _ALWAYS or _MEDDLES.search(text)):
         yield "collection-hooked", node.lineno, node.name
     if role == "support" and any("fixture" in ast.unparse(part) for part in node.decorator_list):
         flow = follow(node.body, {})
@@ -163,6 +165,8 @@ def _exits(tree: ast.Module, role: Role) -> Iterator[Note]:
             if name not in _EXITS or not _succeeds(call, name):
                 continue
             text = ast.unparse(call)
+            if place == "program":
+                continue
             if role in {"test", "support"} or place == "module":
                 yield "early-exit", call.lineno, text
             elif place == "function" and (name in {"os._exit", "_exit", "pytest.exit"} or not is_program):
@@ -194,6 +198,8 @@ def _statements(body: list[ast.stmt], place: str) -> Iterator[tuple[ast.stmt, st
         inner = place
         if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):
             inner = "function"
+        elif isinstance(statement, ast.With) and "SystemExit" in ast.unparse(statement.items[0]):
+            inner = "program"  # a test of an exit
         elif isinstance(statement, ast.If) and "__name__" in ast.unparse(statement.test):
             inner = "program"
         for _, value in ast.iter_fields(statement):

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from unstuck.core.tamper.change import LONGEST, Change, Finding, removed_lines, role
+from unstuck.core.tamper.change import LONGEST, Change, Finding, added_lines, removed_lines, role
 from unstuck.core.tamper.rules import found
 
 MOST = 0.5
@@ -23,13 +23,20 @@ def judge_records(changes: Sequence[Change], old_names: frozenset[str], new_name
     }
     mentions_old = "\n".join(change.old or "" for change in changes if role(change.path) in {"test", "support"})
     mentions_new = "\n".join(change.new or "" for change in changes if role(change.path) in {"test", "support"})
+    product = (
+        frozenset().union(
+            *(_words(line.text) for change in changes if role(change.path) == "product" for line in added_lines(change))
+        )
+        if any(role(change.path) == "snapshot" for change in changes)
+        else frozenset()
+    )
     for change in changes:
         if change.old is None or (change.new is None and change.old in fresh_texts and not change.binary):
             continue
         match role(change.path):
             case "snapshot":
                 if change.path.rpartition("/")[2].removesuffix(".snap") not in tests_gone:
-                    yield from _snapshot(change, old_names - new_names)
+                    yield from _snapshot(change, old_names - new_names, product)
             case "golden" | "testdata" as kind:
                 name = change.path.rpartition("/")[2]
                 if change.new is None and name in mentions_old and name not in mentions_new:
@@ -39,7 +46,17 @@ def judge_records(changes: Sequence[Change], old_names: frozenset[str], new_name
                 pass
 
 
-def _snapshot(change: Change, gone: frozenset[str]) -> Iterator[Finding]:
+def _is_explained(old: str, new: str | None, product: frozenset[str]) -> bool:
+    """Tell whether all that a snapshot gained is what the change writes into the product."""
+    gained = _words(new or "") - _words(old)
+    return bool(gained) and gained <= product
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(re.findall(r"[\w-]+", text))
+
+
+def _snapshot(change: Change, gone: frozenset[str], product: frozenset[str]) -> Iterator[Finding]:
     if change.binary:
         yield found("snapshot-changed", change.path, 1, "A snapshot is replaced.")
         return
@@ -52,6 +69,9 @@ def _snapshot(change: Change, gone: frozenset[str]) -> Iterator[Finding]:
         if not (name not in new and (old[name] in values or any(test in name for test in gone if test)))
     ]
     if not changed:
+        return
+    if len(changed) == 1 and _is_explained(old[changed[0]], new.get(changed[0]), product):
+        yield found("snapshot-changed", change.path, 1, "A snapshot follows the changed code.", changed[0], "warn")
         return
     whole = change.new is None or (len(changed) > 1 and len(changed) > MOST * len(old))
     rule = "snapshots-regenerated" if whole else "snapshot-changed"

@@ -94,6 +94,8 @@ def assertion_at(script: Script, place: int, known: Known) -> tuple[Assertion, i
         and (after == "(" or (after == "." and script.text(place + 2) in {"soft", "poll"}))
     ):
         return _expectation(script, place, known)
+    if before == "." and (word == "should" or (word == "expect" and after == "(")):
+        return _should(script, place, known)
     if word in {"assert", "t", "chai"} and (before not in {".", "function"} or script.text(place - 2) == "sinon"):
         return _assert_call(script, place, known)
     return None
@@ -145,10 +147,14 @@ def _matched(
     spied = parts[0].names & {"called", "calledOnce", "calledTwice", "calledWith", "calledOnceWithExactly"}
     if relation == "eq" and spied and parts[-1].key == "true":
         relation, rank, parts = "called", PARTIAL, parts[:1]
+    if relation == "eq" and parts[-1].key in {"true", "false"} and len(parts) > 1:
+        relation, rank, parts = _of_boolean(relation, rank, parts)
     if "not" in chain[:-1]:
         relation, rank = ("ne" if relation == "eq" else f"not {relation}"), (EXACT if relation == "called" else WEAK)
         if matcher in {"toBeDefined", "toBeNull", "toBeUndefined", "exist"}:
             relation, rank = ("eq", EXACT) if matcher == "toBeDefined" else ("ne", WEAK)
+    if subject[1] - subject[0] == 1 and _is_error(script.text(subject[0])) and parts[-1].key in _NO_ERROR:
+        relation, rank = "quiet", WEAK
     rank = min(rank, _limit(matcher, parts, script, given))
     if given and rank > DOUBTFUL and _spelled(script, subject) == _spelled(script, given[0]):
         rank = DOUBTFUL
@@ -159,6 +165,34 @@ def _matched(
     if matcher in {"toBeCloseTo", "closeTo"}:
         made = replace(made, tolerance=_tolerance(parts))
     return replace(made, idle=idle, key=f"({idle}) {made.key}") if idle else made
+
+
+def _is_error(name: str) -> bool:
+    return name.lower() in {"err", "error", "e"}
+
+
+_NO_ERROR = frozenset({"null", "undefined", "false"})
+
+
+def _should(script: Script, place: int, known: Known) -> tuple[Assertion, int] | None:
+    """Read what hangs on its subject: `x.should.equal(3)`, `cy.get(a).should('have.text', b)`, `request(app).get(a).expect(200)`."""
+    at, chain = place + 1, []
+    while script.text(at) == ".":
+        chain.append(script.text(at + 1))
+        at += 2
+    matcher = chain[-1] if chain else script.text(place)
+    relation, rank = (_MATCHERS if script.text(at) == "(" else _PROPERTIES).get(matcher, (f"call:{matcher}", EXACT))
+    if "not" in chain:
+        relation, rank = f"not {relation}", WEAK
+    if matcher == "should" and script.tokens[min(at + 1, len(script.tokens) - 1)].value in {
+        "exist",
+        "be.visible",
+        "not.exist",
+    }:
+        rank = WEAK
+    end = script.end(at) if script.text(at) == "(" else at
+    parts = [form(script, span, known) for span in (arguments(script, at) if script.text(at) == "(" else [])]
+    return _made(relation, rank, parts or [Form()], script, place, end), end + 1
 
 
 def _spelled(script: Script, span: Span) -> str:
@@ -246,6 +280,18 @@ def _assert_call(script: Script, place: int, known: Known) -> tuple[Assertion, i
         rank = DOUBTFUL
     made = _made(relation, rank, parts, script, place, script.end(at))
     return replace(made, idle=idle, key=f"({idle}) {made.key}") if idle else made, script.end(at) + 1
+
+
+def _of_boolean(relation: str, rank: int, parts: list[Form]) -> tuple[str, int, list[Form]]:
+    """`expect(a.includes(b)).toBe(true)` says what `expect(a).toContain(b)` says."""
+    asked = parts[0].blurs & {"includes", "startsWith", "endsWith", "some"} or parts[0].names & {"has", "every", "test"}
+    meaning, worth = ("like", PARTIAL) if asked else _truth(parts[0], rank)
+    if meaning == "truthy" or not parts[0].pieces:
+        return relation, rank, parts
+    bare = replace(parts[0], blurs=parts[0].blurs - {"includes", "startsWith", "endsWith", "some"})
+    if parts[-1].key == "true":
+        return meaning, worth, [bare]
+    return ("ne" if meaning == "eq" else f"not {meaning}"), WEAK, [bare]
 
 
 def _truth(part: Form, rank: int) -> tuple[str, int]:

@@ -10,15 +10,15 @@ from unstuck.core.tamper.script_assertions import iterate
 from unstuck.core.tamper.script_flow import SOFT, idle_stretches, reasons
 from unstuck.core.tamper.script_form import Span, form, single_assignments
 from unstuck.core.tamper.script_patches import imports_in, patches_in
-from unstuck.core.tamper.script_tokens import Script, arguments, cut
+from unstuck.core.tamper.script_tokens import Script, arguments, cut, statement_end
 from unstuck.core.tamper.suite import Case, Suite
 
 _TESTS = frozenset({"it", "test", "specify", "xit", "xtest", "fit", "ftest"})
 _GROUPS = frozenset({"describe", "context", "suite", "xdescribe", "fdescribe", "xcontext"})
 _MODIFIERS = frozenset({
-    "skip", "only", "todo", "each", "concurrent", "failing", "fails", "skipIf", "runIf", "sequential", "if", "for", "serial", "describe", "test", "it", "parallel",
+    "skip", "only", "todo", "each", "concurrent", "failing", "fails", "skipIf", "runIf", "sequential", "if", "for", "serial", "describe", "test", "it", "parallel", "fixme", "fail",
 })  # fmt: skip
-_OFF = frozenset({"skip", "todo", "failing", "fails"})
+_OFF = frozenset({"skip", "todo", "failing", "fails", "fixme", "fail"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,19 +40,24 @@ def read_script(path: str, text: str) -> Suite:
     heads = list(_heads(script))
     outside = _outside(script, heads)
     known = single_assignments(script, (0, len(script.tokens)))
-    setup = _setup_literals(script, known)
+    before = list(_setup(script))
+    setup = frozenset().union(*(form(script, span, known).literals for span in before))
     everything = (0, len(script.tokens))
     around = reasons(idle_stretches(script, everything), everything)
     cases: list[Case] = []
     groups: list[tuple[int, str, str, bool, bool]] = []
+    tables: list[tuple[int, tuple[frozenset[str], ...] | None, bool]] = []
     for head in heads:
         while groups and groups[-1][0] <= head.place:
             groups.pop()
         skip, conditional = _skip(script, head)
         focused = "only" in head.words or script.text(head.place) in {"fit", "fdescribe", "ftest"}
         if head.group:
-            if not skip and "each" in head.words and _rows(script, head, known)[2]:
-                skip, conditional = "no case is left to run", False
+            if "each" in head.words:
+                rows, unseen, none_left = _rows(script, head, known)
+                tables.append((script.end(head.opening), rows, unseen))
+                if none_left and not skip:
+                    skip, conditional = "no case is left to run", False
             outer = groups[-1] if groups else (0, "", "", False, False)
             groups.append((
                 script.end(head.opening), f"{outer[1]} > {head.name}".strip(" >"), outer[2] or skip,
@@ -61,6 +66,9 @@ def read_script(path: str, text: str) -> Suite:
             continue
         outer = groups[-1] if groups else (0, "", "", False, False)
         case = _case(script, path, head, known, around[head.place])
+        table = next((one for one in tables if one[0] > head.place), None)
+        if table is not None and case.rows is None:
+            case = replace(case, rows=table[1], open_rows=table[2], literals=case.literals.union(*(table[1] or ())))
         if not skip and outer[2]:
             skip, conditional = outer[2], outer[3]
         cases.append(replace(
@@ -77,6 +85,7 @@ def read_script(path: str, text: str) -> Suite:
         called=frozenset(
             token.text for at, token in enumerate(script.tokens) if token.kind == "id" and script.text(at + 1) == "("
         ),
+        prepared=frozenset(calls_at(script, outside)),
         stand_ins=sum(
             1
             for at, token in enumerate(script.tokens)
@@ -90,14 +99,17 @@ def read_script(path: str, text: str) -> Suite:
 
 
 def _heads(script: Script) -> Iterator[_Head]:
+    aliases = _aliases(script)
     for place, token in enumerate(script.tokens):
+        if token.text in aliases and script.text(place + 1) == "(":
+            yield _head(script, place, aliases[token.text], None, place + 1)
         if token.kind != "id" or token.text not in _TESTS | _GROUPS:
             continue
         before, after = script.text(place - 1), script.text(place + 1)
         mentioned = before in {".", "function", "const", "let", "import", ","} or (
             before == "{" and after not in {"(", "."}
         )
-        if mentioned and script.text(place - 2) not in {"t", "Deno"}:
+        if mentioned and not (before == "." and script.text(place - 2) in {"t", "Deno", "QUnit", "tap", "bun"}):
             continue
         at = place + 1
         words: list[str] = []
@@ -120,6 +132,21 @@ def _heads(script: Script) -> Iterator[_Head]:
             at += 1
         if script.text(at) == "(":
             yield _head(script, place, tuple(words), table, at)
+
+
+def _aliases(script: Script) -> dict[str, tuple[str, ...]]:
+    """Find other names for skipped tests: `const later = it.skip`, `const onLinux = linux ? describe : describe.skip`."""
+    found: dict[str, tuple[str, ...]] = {}
+    for at, token in enumerate(script.tokens):
+        if token.text not in {"const", "let", "var"} or script.text(at + 2) != "=":
+            continue
+        end = statement_end(script, at + 3, min(len(script.tokens), at + 60))
+        words = [script.text(one) for one in range(at + 3, end)]
+        if "=>" not in words and set(words) & (_TESTS | _GROUPS) and set(words) & {"skip", "skipIf", "runIf", "todo"}:
+            group = ("describe",) if set(words) & _GROUPS else ()
+            sure = not set(words) & {"?", "&&", "||", "skipIf", "runIf"}
+            found[script.text(at + 1)] = (*group, "skip" if sure else "skipIf")
+    return found
 
 
 def _head(script: Script, place: int, words: tuple[str, ...], table: int | None, opening: int) -> _Head:
@@ -221,6 +248,9 @@ def _skip_inside(script: Script, live: list[int], doubtful: set[int]) -> tuple[s
             and script.text(at - 2) in {"t", "this", "ctx", "context"}
         ):
             return f"{script.text(at - 2)}.{script.text(at)}()", at in doubtful
+        playwright = script.text(at) in {"skip", "fixme", "fail"} and script.text(at - 2) == "test"
+        if playwright and script.text(at + 1) == "(" and script.tokens[at + 2].kind != "str":
+            return f"test.{script.text(at)}()", at in doubtful or script.text(at + 2) not in {")", "true"}
         if script.text(at) == "pending" and script.text(at + 1) == "(" and script.text(at - 1) != ".":
             return "pending()", at in doubtful
     return "", False
@@ -278,9 +308,8 @@ def _outside(script: Script, heads: list[_Head]) -> list[int]:
     return [at for at in range(len(script.tokens)) if not inside[at]]
 
 
-def _setup_literals(script: Script, known: dict[str, Span]) -> frozenset[str]:
-    found: set[str] = set()
+def _setup(script: Script) -> Iterator[Span]:
+    """Give what runs before each test."""
     for at, token in enumerate(script.tokens):
         if re.fullmatch(r"before(?:Each|All)?|setup", token.text) and script.text(at + 1) == "(":
-            found |= form(script, (at + 1, script.end(at + 1)), known).literals
-    return frozenset(found)
+            yield at + 1, script.end(at + 1)

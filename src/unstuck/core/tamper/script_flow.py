@@ -1,6 +1,7 @@
 """Follow the blocks of a JavaScript function: where an assertion can fail, and where it only stands there."""
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from unstuck.core.tamper.python_flow import AFTER_RETURN, EMPTY_LOOP, LEFT_EARLY, MAYBE, NEVER, SWALLOWED, UNCALLED
@@ -32,7 +33,7 @@ def idle_stretches(script: Script, span: Span) -> list[Idle]:
             case "if" if script.text(place + 1) == "(":
                 found += _condition(script, place, span[1])
             case "try" if script.text(place + 1) == "{":
-                found += _attempt(script, place)
+                found += _attempt(script, place, uses)
             case "return" | "throw":
                 found += _after(script, place, span)
             case "for" | "while" if script.text(place + 1) == "(":
@@ -51,7 +52,23 @@ def idle_stretches(script: Script, span: Span) -> list[Idle]:
                 found.append(Idle(place, script.end(place + 4), EMPTY_LOOP))
             case _:
                 pass
+    found += _done_elsewhere(script, span)
     return found
+
+
+def _done_elsewhere(script: Script, span: Span) -> list[Idle]:
+    """Find callbacks that assert, in a test that says it is done without waiting for them."""
+    ends = [at for at in range(*span) if script.text(at) == "done" and script.text(at + 1) == "("]
+    callbacks = [
+        (at + 2, script.end(at + 1)) for at in range(*span) if script.text(at) == "=>" and script.text(at + 1) == "{"
+    ]
+    if not any(not any(start <= at < end for start, end in callbacks) for at in ends):
+        return []
+    return [
+        Idle(*one, MAYBE)
+        for one in callbacks
+        if _holds(script, one, _ASSERTS) and not any(one[0] <= at < one[1] for at in ends)
+    ]
 
 
 def reasons(stretches: list[Idle], span: Span) -> list[str]:
@@ -90,7 +107,7 @@ def _condition(script: Script, place: int, limit: int) -> list[Idle]:
     return []
 
 
-def _attempt(script: Script, place: int) -> list[Idle]:
+def _attempt(script: Script, place: int, counted: Mapping[str, int]) -> list[Idle]:
     body = (place + 2, script.end(place + 1))
     at = body[1] + 1
     if script.text(at) != "catch":
@@ -98,7 +115,12 @@ def _attempt(script: Script, place: int) -> list[Idle]:
     opening = script.end(at + 1) + 1 if script.text(at + 1) == "(" else at + 1
     handler = (opening + 1, script.end(opening))
     if _holds(script, handler, _FAILS):
-        return []
+        sure = (
+            _holds(script, body, frozenset({"fail", "throw", "unreachable"}))
+            or "assertions" in counted
+            or "hasAssertions" in counted
+        )
+        return [] if sure else [Idle(*handler, MAYBE)]
     return [Idle(*body, SWALLOWED)]
 
 

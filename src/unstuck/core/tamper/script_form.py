@@ -1,5 +1,6 @@
 """Write a piece of JavaScript in a form that survives renamed locals, extracted variables and reformatting."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -56,7 +57,9 @@ def _write(script: Script, span: Span, known: Mapping[str, Span], to: Form, dept
             return
         token = script.tokens[place]
         before, after = script.text(place - 1), script.text(place + 1)
-        if token.kind in {"str", "num", "regex", "template"}:
+        if token.kind == "template" and "${" in token.value:
+            _write_template(script, token.value, known, to, depth)
+        elif token.kind in {"str", "num", "regex", "template"}:
             _write_literal(token.kind, token.value, before, to)
         elif token.kind == "punc":
             if token.text == "," and after in {"]", "}", ")"}:
@@ -77,6 +80,24 @@ def _write(script: Script, span: Span, known: Mapping[str, Span], to: Form, dept
             _write_name(
                 script, place, known, to, depth, member=before in {".", "?."}, called=after == "(", key=after == ":"
             )
+
+
+def _write_template(script: Script, value: str, known: Mapping[str, Span], to: Form, depth: int) -> None:
+    """Write `a ${b}` as 'a ' + b."""
+    first = True
+    for part in re.split(r"(\$\{[^{}]*\})", value):
+        if not part:
+            continue
+        if not first:
+            to.pieces.append((False, "+"))
+        first = False
+        inner = part[2:-1].strip() if part.startswith("${") else ""
+        if inner.isidentifier() and inner in known and depth < DEEPEST_INLINING:
+            _write(script, known[inner], known, to, depth + 1)
+        elif inner:
+            to.pieces.append((True, "_" if inner.isidentifier() else inner))
+        else:
+            _write_literal("str", part, "", to)
 
 
 def _write_literal(kind: str, value: str, before: str, to: Form) -> None:

@@ -3,6 +3,8 @@
 import re
 from dataclasses import dataclass
 
+from unstuck.core.tamper.script_types import without_types
+
 _TOKEN = re.compile(
     r"(?P<space>\s+|//[^\n]*|/\*[\s\S]*?(?:\*/|\Z)|<!--[^\n]*)"
     r"|(?P<str>'(?:[^'\\\n]|\\[\s\S])*'|\"(?:[^\"\\\n]|\\[\s\S])*\")"
@@ -75,6 +77,7 @@ def cut(text: str) -> Script:
                 tokens.append(Token(kind, match.group(), start_line, _value(kind, match.group())))
         line += text.count("\n", position, end)
         position = end
+    tokens = without_types(tokens)
     closes = _brackets(tokens)
     opens = {closing: opening for opening, closing in closes.items()}
     return Script(tuple(tokens), closes, opens, _around(len(tokens), closes))

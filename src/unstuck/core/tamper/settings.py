@@ -3,44 +3,72 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from unstuck.core.tamper.change import Change, Finding, added_lines
-from unstuck.core.tamper.commands import weakened
-from unstuck.core.tamper.flatten import flatten
-from unstuck.core.tamper.gates import (
-    ARTEFACT,
-    ASSETS,
-    CHOICES,
-    COLLECTS,
-    HARMLESS,
-    IGNORES,
-    LAX,
-    MAXIMUM,
-    MINIMUM,
-    NO_GATE,
-    OPTIONS,
-    RETRIES,
-    RUFF_CONFLICTS,
-    STRICT,
-)
+from unstuck.core.tamper.change import Change, Finding
+from unstuck.core.tamper.flatten import Settings, flatten
+from unstuck.core.tamper.gates import COLLECTS, NO_GATE, OPTIONS
+from unstuck.core.tamper.listings import is_listing, judge_listing, retrying_plugins
 from unstuck.core.tamper.rules import found
+from unstuck.core.tamper.setting_rules import EVERY, OF_NEW_FILES, Values
+from unstuck.core.tamper.toolbox import families
 
 
-def judge_settings(changes: Sequence[Change]) -> Iterator[Finding]:
-    """Judge all changed settings files together, since settings move from one file to another."""
-    pairs = [(change, flatten(change.path, change.old), flatten(change.path, change.new)) for change in changes]
+def judge_settings(
+    changes: Sequence[Change], moved_tests: Sequence[tuple[str, bool]] = (), new_commands: str = ""
+) -> Iterator[Finding]:
+    """Judge all changed settings files together, since settings move from one file to another.
+
+    `moved_tests` are the test files that came or went, and whether they went; `new_commands` the texts of new files with
+    commands, which may take over those of a deleted one.
+    """
+    for change in changes:
+        yield from judge_listing(change) if is_listing(change.path) else retrying_plugins(change)
+    keyed = [change for change in changes if not is_listing(change.path)]
+    pairs = [(change, flatten(change.path, change.old), flatten(change.path, change.new)) for change in keyed]
     moved: dict[str, tuple[str, ...]] = {}
     for _, old, new in pairs:
         for key, values in new.items():
             if key not in old:
                 moved.setdefault(_leaf(key), values)
-    for change, old, new in pairs:
-        if re.search(r"ignore$", change.path):
-            yield from _ignore_file(change)
-            continue
+    left = {_top(path) for path, went in moved_tests if went} - {_top(path) for path, went in moved_tests if not went}
+    for change, before, new in pairs:
+        old = _still_wanted(change, before, keyed, new_commands)
         yield from _presets(change)
-        for key in sorted({*old, *new}):
-            if old.get(key) != new.get(key):
-                yield from _one(change, key, old.get(key), new.get(key), moved)
+        fresh = _fresh_sections(old, new)
+        for key in sorted(key for key in {*old, *new} if old.get(key) != new.get(key)):
+            was = old.get(key)
+            if was is not None and COLLECTS.search(key):
+                was = tuple(one for one in was if _top(one) not in left)  # no test is there any more
+            yield from _one(change, key, was, new.get(key), moved, fresh=_section(key) in fresh)
+
+
+def _still_wanted(change: Change, old: Settings, changes: Sequence[Change], new_commands: str) -> Settings:
+    """Leave out of a deleted file what another tool or form takes over."""
+    if change.new is not None:
+        return old
+    flat_eslint = any("eslint.config." in other.path and other.old is None for other in changes)
+    if flat_eslint and ".eslintrc" in change.path:
+        return {key: values for key, values in old.items() if ".rules." in f".{key}"}
+    if families(change.old or "") <= families(new_commands):
+        return {key: values for key, values in old.items() if not OPTIONS.search(key)}
+    return old
+
+
+def _top(place: str) -> str:
+    return place.removeprefix("<rootDir>").lstrip("./").partition("/")[0]
+
+
+def _fresh_sections(old: Settings, new: Settings) -> frozenset[str]:
+    """Name the tools that are set up for the first time and asked for something: what they leave out was never asked."""
+    had = {_section(key) for key in old}
+    asked = {
+        _section(key) for key in new if re.search(r"(?:^|\.)(?:select|extend-select|extends|strict|rules)(?:\.|$)", key)
+    }
+    return frozenset(asked - had - {""})
+
+
+def _section(key: str) -> str:
+    """Name the tool that a setting belongs to: `tool.ruff.lint.select` is ruff's."""
+    return ".".join(key.split(".")[:2]) if key.startswith("tool.") else key.partition(".")[0]
 
 
 def _presets(change: Change) -> Iterator[Finding]:
@@ -59,6 +87,8 @@ def _one(
     old: tuple[str, ...] | None,
     new: tuple[str, ...] | None,
     moved: Mapping[str, tuple[str, ...]],
+    *,
+    fresh: bool,
 ) -> Iterator[Finding]:
     line = _line(change, key)
     if key.startswith(("tool.unstuck", "unstuck.")):
@@ -75,221 +105,11 @@ def _one(
     if new is None and _leaf(key) in moved:
         new = moved[_leaf(key)]
     # A file that is new cannot loosen what was never asked; it can still hide tests.
-    judges = _ALL if change.old is not None else _NEW_FILE
+    judges = OF_NEW_FILES if change.old is None or fresh else EVERY
     for judge in judges:
         for rule, says in judge(key, old, new):
             yield found(rule, change.path, line, says, f"{_shown(old)} → {_shown(new)}")
             return
-
-
-Verdicts = Iterator[tuple[str, str]]
-Values = tuple[str, ...] | None
-
-
-def _minimum(key: str, old: Values, new: Values) -> Verdicts:
-    if MINIMUM.search(key):
-        before, after = _number(old), _number(new)
-        if old is not None and before is not None and (after is None or (after < before and before >= 0)):
-            yield "threshold-lowered", f"{key} asks for less than before."
-        elif old and old[0] == "true" and (not new or new[0] != "true"):
-            yield "threshold-lowered", f"{key} is switched off."
-
-
-def _maximum(key: str, old: Values, new: Values) -> Verdicts:
-    before, after = _number(old), _number(new)
-    if MAXIMUM.search(key) and before is not None and (after is None or after > before):
-        yield "threshold-lowered", f"{key} allows more than before."
-
-
-def _ignores(key: str, old: Values, new: Values) -> Verdicts:
-    if not IGNORES.search(key) or new is None:
-        return
-    fresh = [one for one in _entries(new) if one not in _entries(old or ())]
-    serious = [
-        one for one in fresh if not ARTEFACT.search(one) and not HARMLESS.search(one) and one not in RUFF_CONFLICTS
-    ]
-    if serious:
-        hides = re.search(r"test\w*ignore|modulepath|norecurse|pytest", key, re.IGNORECASE) or (
-            not re.search(r"cov|lint|ruff|flake8|mypy|ignores$|omit", key, re.IGNORECASE)
-            and any(re.search(r"test|spec", one) for one in serious)
-        )
-        rule = "test-settings-narrowed" if hides else "gate-loosened"
-        yield rule, f"{key} leaves out {', '.join(serious[:3])}."
-
-
-def _choices(key: str, old: Values, new: Values) -> Verdicts:
-    if not CHOICES.search(key) or old is None:
-        return
-    gone = [
-        one
-        for one in _entries(old)
-        if one not in _entries(new or ()) and not any(one.startswith(other) for other in _entries(new or ()))
-    ]
-    if "ALL" in _entries(new or ()) or (
-        re.search(r"plugins$|extends$|packages$", key) and new and len(new) >= len(old)
-    ):
-        return
-    fewer = [one for one in _entries(new or ()) if one.startswith("!") and one not in _entries(old)]
-    if (gone or fewer) and not re.search(r"package-data|hatch|setuptools|^files$", key):
-        yield "gate-loosened", f"{key} no longer holds {', '.join([*gone, *fewer][:3])}."
-
-
-def _collects(key: str, old: Values, new: Values) -> Verdicts:
-    if not COLLECTS.search(key) or (key.endswith("include") and "test" not in key and not old):
-        return
-    before, after = _entries(old or ()), _entries(new or ())
-    if old is None:
-        wide = any(
-            re.search(r"^\.?/?(?:tests?|spec|src|packages|__tests__|\.)/?$|\*\*|test_\*|\*_test|^test|^Test", one)
-            for one in after
-        )
-        if not wide and after:
-            yield "test-settings-narrowed", f"{key} is set to {', '.join(after[:3])}."
-        return
-    if new is None:
-        return
-    gone = [one for one in before if one not in after and not any(_wider(other, one) for other in after)]
-    if gone:
-        rule = "test-settings-narrowed"
-        yield rule, f"{key} no longer holds {', '.join(gone[:3])}."
-
-
-def _switches(key: str, old: Values, new: Values) -> Verdicts:
-    before, after = (old or ("",))[0].lower(), (new or ("",))[0].lower()
-    if STRICT.search(key) and (
-        (before in {"true", "1", "error", "strict"} and after in {"false", "0", "off", ""})
-        or (old is None and after == "false")
-    ):
-        yield "gate-loosened", f"{key} is switched off."
-    elif LAX.search(key) and after in {"true", "1", "yes"} and before not in {"true", "1", "yes"}:
-        if "ignore_missing_imports" in key and re.search(r"overrides|mypy-", key):
-            return
-        rule = (
-            "always-green"
-            if re.search(r"passwithnotests|ignore_outcome|failureignore|testfailures", key, re.IGNORECASE)
-            else "gate-loosened"
-        )
-        yield rule, f"{key} is switched on."
-    elif (
-        key.lower().endswith("follow_imports") and after in {"skip", "silent"} and before not in {"skip", "silent"}
-    ) or (
-        re.search(r"typecheckingmode|\.diagnostics$|ignorediagnostics|reportmissing|^report\w+", key, re.IGNORECASE)
-        and after in {"off", "basic", "false", "none", "warning"}
-        and before != after
-    ):
-        yield "gate-loosened", f"{key} is {after}."
-
-
-_LEVELS = {"off": 0, "0": 0, "false": 0, "warn": 1, "1": 1, "warning": 1, "error": 2, "2": 2, "true": 2}
-
-
-def _lint_rule(key: str, old: Values, new: Values) -> Verdicts:
-    if not re.search(r"(?:^|\.)(?:rules|linter\.rules)\.", key):
-        return
-    before, after = _level(old), _level(new)
-    if before is not None and (after is None or after < before) and before > 0:
-        yield "gate-loosened", f"The lint rule {key.rpartition('rules.')[2]} is weaker than before."
-    elif (
-        re.search(r"complexity|max-", key)
-        and old
-        and new
-        and len(old) > 1
-        and len(new) > 1
-        and (_number(new[1:]) or 0) > (_number(old[1:]) or 0)
-    ):
-        yield "threshold-lowered", f"The lint rule {key.rpartition('rules.')[2]} allows more than before."
-    elif before is None and after == 0:
-        yield "gate-loosened", f"The lint rule {key.rpartition('rules.')[2]} is switched off."
-
-
-def _options(key: str, old: Values, new: Values) -> Verdicts:
-    if not OPTIONS.search(key):
-        return
-    before, after = " ".join(old or ()), " ".join(new or ())
-    ignored = [one for one in new or () if re.match(r"-\s", one) and one not in (old or ())]
-    reason = (
-        "a failing command is ignored"
-        if ignored and "commands" in key
-        else weakened(before, after, checks_something=True)
-    )
-    if reason:
-        yield "test-settings-narrowed" if "addopts" in key else "always-green", f"{key}: {reason}."
-        return
-    gone = [one for one in re.findall(r"--strict\S*|-W\s*error|--doctest-modules", before) if one not in after]
-    asked, asks = (re.search(r"--(?:cov-)?fail-under[= ]?(\d+)", text) for text in (before, after))
-    if asked and (not asks or float(asks[1]) < float(asked[1])):
-        gone.append(asked[0])
-    if gone:
-        yield "threshold-lowered", f"{key} no longer holds {gone[0]}."
-    elif "commands" in key and old is not None and not set(before.split()) <= set(after.split()):
-        yield "check-changed", f"{key} runs something else than before."
-
-
-def _others(key: str, old: Values, new: Values) -> Verdicts:
-    after = " ".join(new or ())
-    if RETRIES.search(key) and (_number(new) or 0) > (_number(old) or 0):
-        yield "test-retried", f"{key} repeats tests until they pass."
-    elif (
-        re.search(r"modulenamemapper|\.alias\b", key, re.IGNORECASE)
-        and re.search(r"mock|stub|fake|empty|noop", after, re.IGNORECASE)
-        and not ASSETS.search(key)
-        and old != new
-    ):
-        yield "subject-mocked", f"{key} puts a stand-in in place of a module."
-    elif (
-        key.lower().endswith("filterwarnings")
-        and any(one.startswith("error") for one in old or ())
-        and not any(one.startswith("error") for one in new or ())
-    ):
-        yield "gate-loosened", "Warnings are no longer errors."
-    elif re.search(r"preset|testrunner|runner$", key, re.IGNORECASE) and re.search(r"^\.{0,2}/", after) and old != new:
-        yield "check-changed", f"{key} is a runner of the project's own."
-
-
-def _wide_ignores(key: str, old: Values, new: Values) -> Verdicts:
-    """Find in a new file, which may take the place of settings elsewhere, that everything is left out."""
-    wide = [one for one in _entries(new or ()) if re.fullmatch(r"\*+(?:/\*+)*|\.|ALL|src(?:/\*+)*/?|[A-Z]", one)]
-    if old is None and wide and IGNORES.search(key):
-        yield "gate-loosened", f"{key} leaves out {wide[0]}."
-
-
-_ALL = (_minimum, _maximum, _ignores, _choices, _collects, _switches, _lint_rule, _options, _others)
-_NEW_FILE = (_collects, _options, _others, _wide_ignores)
-
-
-def _ignore_file(change: Change) -> Iterator[Finding]:
-    about_git = change.path.endswith(".gitignore")
-    for line in added_lines(change):
-        bare = line.text.strip()
-        if bare.startswith(("#", "!")) or ARTEFACT.search(bare):
-            continue
-        if about_git and not re.search(r"(?:^|/)(?:tests?|specs?|__tests__)/?(?:\*+)?$|test_|\.(?:test|spec)\.", bare):
-            continue
-        rule = "test-hidden" if about_git else "gate-loosened"
-        yield found(
-            rule, change.path, line.number, f"{bare} is left out from now on.", bare, "ask" if about_git else None
-        )
-
-
-def _wider(one: str, other: str) -> bool:
-    trimmed = one.rstrip("*/").rstrip("/")
-    return (bool(trimmed) and other.startswith(trimmed)) or one in {"**/*", ".", "*"}
-
-
-def _entries(values: Sequence[str]) -> list[str]:
-    return [part.strip("\"' ,") for value in values for part in re.split(r"[\n,]", value) if part.strip("\"' ,")]
-
-
-def _number(values: Values) -> float | None:
-    match = re.search(r"-?\d+(?:\.\d+)?", values[0]) if values else None
-    return float(match.group()) if match else None
-
-
-def _level(values: Values) -> int | None:
-    if not values:
-        return None
-    first = re.sub(r"[\[\]\"' ]", "", values[0].split(",")[0]).lower()
-    return _LEVELS.get(first)
 
 
 def _leaf(key: str) -> str:

@@ -88,11 +88,15 @@ def _mocked_for_all(suite: Suite, known: set[tuple[str, frozenset[str]]]) -> Ite
         yield found("subject-mocked", suite.path, patch.line, says, patch.target)
 
 
+_AIDS = re.compile(r"(?i)test|helper|factor|fixture|fake|stub|mock|support|builder|util")
+"""Modules that help tests; nobody tests them."""
+
+
 def _defined_here(old: Suite | None, new: Suite) -> Iterator[Finding]:
     """Find names that were imported and are now made by the test itself."""
     if old is None:
         return
-    imported = {re.split(r"[.#]", name)[-1] for name in old.imports}
+    imported = {re.split(r"[.#]", name)[-1] for name in old.imports if not _AIDS.search(name)}
     for name in sorted((imported & new.bound) - old.bound):
         yield found(
             "subject-mocked", new.path, 1, f"The tests make {name} themselves instead of testing the real one.", name
@@ -123,11 +127,12 @@ def judge_subjects(
     """Find tests that no longer touch anything of the project."""
     ours = {suite.path: frozenset(_own_names(suite)) for suite in old}
     ours_now = {suite.path: frozenset(_own_names(suite)) for suite in new}
+    prepared = {suite.path: suite.prepared for suite in new}
     for case, became in pairs:
         if became is None or case.kind != "test" or became.skip or became.hidden:
             continue
         subjects = case.calls & ours.get(case.path, frozenset())
-        now = became.calls & (subjects | ours_now.get(became.path, frozenset()))
+        now = (became.calls | prepared[became.path]) & (subjects | ours_now[became.path])
         unknown = became.requests - case.requests
         if subjects and not now and not unknown and not subjects & vanished and became.assertions:
             names = ", ".join(sorted(subjects))
@@ -161,6 +166,9 @@ def _is_subject(patch: Patch, case: Case, suite: Suite) -> bool:
         if names or "/" in patch.target:
             wanted = names & patch.names if patch.names else names
             return bool(wanted & case.calls)
+    from_there = {name.rpartition(".")[2] for name in suite.imports if name.rpartition(".")[0] == patch.target}
+    if from_there & case.calls:
+        return True  # the whole module that the subject comes from
     return parts[-1] in called and _is_tested_directly(parts[-1], case)
 
 

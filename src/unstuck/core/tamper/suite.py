@@ -88,6 +88,8 @@ class Suite:
     bound: frozenset[str] = frozenset()
     """Names that the text gives a meaning of its own, outside any function."""
     called: frozenset[str] = frozenset()
+    prepared: frozenset[str] = frozenset()
+    """What is called before each test."""
     stand_ins: int = 0
     """How many mocks and the like it makes."""
     constants: tuple[tuple[str, frozenset[str]], ...] = ()
