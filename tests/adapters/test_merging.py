@@ -16,8 +16,7 @@ from unstuck.adapters.merging import Homecoming
 from unstuck.adapters.pruning import prune
 from unstuck.adapters.repository import find
 from unstuck.adapters.workspace import GitWorkspace
-from unstuck.core.way_home import AlreadyHome, FastForward, Merge, NotPossible, WayHome
-from unstuck.ports import Landing
+from unstuck.ports import AlreadyHome, FastForward, Landing, Merge, NotPossible, WayHome
 
 SOURCE = Path(__file__).parents[2] / "src"
 MESSAGE = "Land 1.1\n\n# not a comment\n\nUnstuck-Task: 1.1\n"

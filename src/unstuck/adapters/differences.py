@@ -12,11 +12,11 @@ _HUNK = re.compile(r"^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@", re.MULTILINE)
 _PLAIN = ("-r", "--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=none")
 
 
-def changes(git: Git, base: str, tree: str) -> Changes:
+def listed(git: Git, base: str, tree: str) -> Changes:
     """Sort the files in which the two differ by what happened to them."""
-    listed = git.names("diff-tree", *_PLAIN, "-z", "--name-status", base, tree)
+    names = git.names("diff-tree", *_PLAIN, "-z", "--name-status", base, tree)
     found: dict[str, list[str]] = {"A": [], "D": [], "M": []}
-    for letter, path in zip(listed[::2], listed[1::2], strict=True):
+    for letter, path in zip(names[::2], names[1::2], strict=True):
         found.get(letter, found["M"]).append(path)
     return Changes(
         created=tuple(found["A"][:MOST_FILES]),

@@ -15,9 +15,8 @@ from unstuck.adapters.git import Git, shown
 from unstuck.adapters.repository import Identity, Repository
 from unstuck.adapters.workspace import make_commit, merge_trees
 from unstuck.adapters.worktrees import DURABLE
-from unstuck.core.way_home import AlreadyHome, FastForward, Merge, NotPossible, WayHome
 from unstuck.errors import CannotWrite
-from unstuck.ports import Conflict
+from unstuck.ports import AlreadyHome, Conflict, FastForward, Merge, NotPossible, WayHome
 
 UNFINISHED = {
     "MERGE_HEAD": "a merge",

@@ -8,9 +8,12 @@ from typing import Any
 
 from unstuck.adapters.desk import put
 from unstuck.adapters.edits import edits, phase_file
+from unstuck.adapters.states.spec_folder import SpecFolder
 from unstuck.core import report
+from unstuck.core.escalation import escalation
 from unstuck.core.event import Entry
 from unstuck.core.phase_file import config, phase
+from unstuck.core.policy import Limits
 from unstuck.core.schedule import blocked
 from unstuck.core.state import RunState
 from unstuck.ports import PlanFile
@@ -28,6 +31,9 @@ class Projections:
     """What the project is made of, for those who read our files."""
     commands: Mapping[str, str | None] = field(default_factory=dict)
     """The gates, by the names that those readers know."""
+    spec: SpecFolder | None = None
+    """The folder of a spec, whose own files are kept up, too."""
+    limits: Limits = field(default_factory=Limits)
 
     def write(self, state: RunState, changed: Sequence[str]) -> None:
         """Bring everything up to date; the config, which names the last event covered, comes last."""
@@ -39,7 +45,7 @@ class Projections:
             if name not in waiting and (task.last_seq or task.status != "pending" or self._phase(name).exists()):
                 put_json(self._phase(name), phase(state, name))
             if task.status == "stuck":
-                put(self.home / "reports" / f"{name}.md", report.escalation(task))
+                put(self.home / "reports" / f"{name}.md", escalation(task, report.lineage_text(state, name)))
         newly = any(state.tasks[name].status == "stuck" for name in changed)
         for name in (name for name in waiting if newly or name in changed or not self._phase(name).exists()):
             put_json(self._phase(name), phase(state, name))
@@ -49,6 +55,8 @@ class Projections:
             self.plan.mark(
                 {name: "blocked" if name in waiting else state.tasks[name].status for name in (*changed, *waiting)}
             )
+        if self.spec is not None:
+            self.spec.write(state, self.limits)
         put_json(
             self.home / "config.json", config(state) | {"stack": dict(self.stack), "commands": dict(self.commands)}
         )

@@ -27,6 +27,37 @@ class Options:
     max_time: float | None = None
     siblings_first: bool = False
     """A failed task is tried again only after those that ran at its side have finished; comes from the profile."""
+    budget_usd: float | None = None
+    cache: bool = True
+    """Whether a check that passed on a tree before counts without running it again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PastAttempt:
+    """An attempt that a predecessor recorded, in seed 000's words."""
+
+    session: int
+    timestamp: str
+    approach: str
+    success: bool
+    error: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PastTask:
+    """What a predecessor tried for one task, oldest first."""
+
+    id: str
+    attempts: tuple[PastAttempt, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PastCommit:
+    """A commit that a predecessor called good. We did not check it, so it is no checkpoint of ours."""
+
+    hash: str
+    subtask_id: str
+    timestamp: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,6 +122,16 @@ class Operated:
     """The run's branch before and after, where the request moves it."""
     undoes: int | None = None
     type: Literal["operated"] = "operated"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inherited:
+    """What a predecessor recorded before the run began. Agents are told of it; it uses up no budget."""
+
+    source: str
+    tasks: tuple[PastTask, ...]
+    commits: tuple[PastCommit, ...]
+    type: Literal["inherited"] = "inherited"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,6 +219,8 @@ class Acted:
     """The ref under which the attempt's work is kept."""
     changes: Changes | None = None
     """What the landed commit changes, its first few hundred files."""
+    added: tuple[Task, ...] = ()
+    """Tasks that were written into the plan."""
     type: Literal["acted"] = "acted"
 
 
@@ -192,7 +235,7 @@ class Rebased:
 
 
 LineEvent = AttemptStarted | SessionStarted | SessionEnded | Verified | Classified | Decided | Acted | Rebased
-RunEvent = RunStarted | RunResumed | PlanChanged | Operated | Noted | BroughtHome | RunEnded
+RunEvent = RunStarted | RunResumed | PlanChanged | Operated | Inherited | Noted | BroughtHome | RunEnded
 Event = LineEvent | RunEvent
 
 

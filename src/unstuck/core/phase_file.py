@@ -40,6 +40,7 @@ def phase(state: RunState, name: str) -> dict[str, Any]:
             "parallel_with": list(task.task.parallel_with),
             "blocks": [other for other, one in state.tasks.items() if name in one.task.depends_on],
         },
+        "lineage": _lineage(state, name),
         "execution": _execution(state, task, last),
         "quality_gates": _gates(last.verdict, last.failure) if last and last.verdict else None,
         "verification": _verification(last) if last and last.verdict else None,
@@ -114,6 +115,18 @@ def _timestamps(task: TaskState) -> dict[str, Any]:
     if began is not None and ended is not None:
         found["duration_seconds"] = round(ended - began, 3)
     return found | {"last_updated": iso(task.last_at) if task.last_at else None}
+
+
+def _lineage(state: RunState, name: str) -> dict[str, Any]:
+    """Return the tasks that a task repairs, the root first, and those that repair it."""
+    task = state.tasks[name]
+    chain = state.lineage(name).chain
+    return {
+        "fixes": task.task.fixes,
+        "chain": list(chain),
+        "fix_tasks": list(task.fixes),
+        "waits_for": list(task.waits_for),
+    }
 
 
 def _execution(state: RunState, task: TaskState, last: AttemptState | None) -> dict[str, Any] | None:
@@ -203,4 +216,5 @@ def _attempt(attempt: AttemptState) -> dict[str, Any]:
         "decision": attempt.decision.action.type if attempt.decision else None,
         "reason": attempt.decision.reason if attempt.decision else None,
         "snapshot": attempt.snapshot,
+        "cost_usd": attempt.cost_usd,
     }

@@ -1,7 +1,7 @@
 """The plan as values: tasks, their checks, their order, and what makes a plan invalid."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
@@ -12,6 +12,13 @@ CheckKind = Literal["verify", "test", "lint", "types", "format", "build"]
 TASK_ID = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]|\.(?=[A-Za-z0-9])){0,63}", re.ASCII)
 """Ids become file names and ref names, so they hold nothing that a file system or git could misread."""
 
+END_TO_END = re.compile(r"VE\d+(?:\.\d+)*", re.ASCII)
+"""Steps that start something, look at it and stop it again; and their fix tasks."""
+
+
+CHECKPOINT = re.compile(r"V(?:E?\d+|F)", re.ASCII)
+"""Ids of tasks that only check."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
@@ -20,6 +27,8 @@ class Check:
     command: str
     kind: CheckKind = "verify"
     timeout: float = 900.0
+    found: bool = False
+    """Nobody asked for it: it fits the files that are there. One that cannot run says nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +69,21 @@ class Task:
         """The id as people write it."""
         return self.label or self.id
 
+    @property
+    def only_checks(self) -> bool:
+        """Whether it checks what was done before it: [VERIFY], or an id such as V4, VE1, VF."""
+        return "VERIFY" in self.markers or (self.fixes is None and CHECKPOINT.fullmatch(self.id) is not None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Insertion:
+    """Tasks to write into a plan: markdown by id, beside a task that it has."""
+
+    blocks: Mapping[str, str]
+    beside: str
+    before: bool = False
+    """In front of that task; otherwise behind it and all tasks whose ids go on from its own."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
@@ -99,6 +123,11 @@ class Batch:
 
     tasks: tuple[str, ...]
     parallel: bool
+
+
+def recovers(task: Task) -> bool:
+    """Whether a task is repaired by fix tasks even outside recovery mode: marked so, or an end-to-end step (VE1)."""
+    return "RECOVERY" in task.markers or END_TO_END.fullmatch(task.id) is not None
 
 
 def check(plan: Plan) -> tuple[Problem, ...]:

@@ -1,6 +1,7 @@
 """Give the task to an agent: open an attempt, make its worktree, run one session."""
 
 from dataclasses import replace
+from hashlib import sha256
 
 from unstuck.core.brief import brief
 from unstuck.core.classify import set_up_failed
@@ -32,6 +33,8 @@ def run_session(bench: Bench, task: TaskState, slot: int) -> LineEvent:
     _wait_for_others(bench, name, attempt.agent)
     if attempt.sessions == 0:
         bench.workspace.prepare(slot, attempt.base, attempt.tree)
+    elif not bench.workspace.present(slot):
+        bench.workspace.prepare(slot, attempt.base, attempt.verdict.tree if attempt.verdict else attempt.tree)
     if (failure := set_up(bench, name, slot)) is not None:
         return Classified(task=name, failure=failure)
     session = attempt.sessions + 1
@@ -46,6 +49,7 @@ def run_session(bench: Bench, task: TaskState, slot: int) -> LineEvent:
             **command.env,
             **bench.environment(name, slot),
             "UNSTUCK_ATTEMPT": str(attempt.number),
+            "UNSTUCK_SESSION": str(session),
             "UNSTUCK_BRIEF": str(assignment.brief_file),
         },
         limits=TimeLimits(
@@ -80,11 +84,15 @@ def wait_then_run(bench: Bench, task: TaskState, slot: int) -> LineEvent:
     return run_session(bench, task, slot)
 
 
-def set_up(bench: Bench, name: str, slot: int) -> Failure | None:
-    """Run the set-up commands once in every fresh worktree; a stamp beside it says that they are done."""
+def set_up(bench: Bench, name: str, slot: int, *, needs: str | None = None) -> Failure | None:
+    """Run the set-up commands once in every fresh worktree; a stamp beside it says that they are done.
+
+    With `needs`, what the files say that the project needs, they are run again when that changes.
+    """
     commands = bench.config.workspace.setup
     stamp = bench.workspace.path(slot).with_suffix(".ready")
-    if not commands or bench.desk.read(stamp) == "\n".join(commands):
+    done = "\n".join(commands if needs is None else (*commands, sha256(needs.encode(errors="replace")).hexdigest()))
+    if not commands or bench.desk.read(stamp) == done:
         return None
     for line in commands:
         bench.seen(name, f"set-up: {line}")
@@ -95,13 +103,20 @@ def set_up(bench: Bench, name: str, slot: int) -> Failure | None:
             raise Interrupted
         if not ended.ok:
             return set_up_failed(line, ended)
-    bench.desk.put(stamp, "\n".join(commands))
+    if needs is not None:
+        bench.workspace.settle(slot)
+    bench.desk.put(stamp, done)
     return None
 
 
 def _assignment(bench: Bench, task: TaskState, slot: int, session: int) -> Assignment:
     name, attempt = task.task.id, task.current
-    text = bench.redactor.text(brief(replace(task, task=bench.tasks[name]), bench.checks(name), bench.guidance))
+    touched = (
+        bench.workspace.changed(attempt.base, attempt.verdict.tree) if attempt.verdict and attempt.sessions else ()
+    )
+    repairs = bench.record.state.tasks.get(task.task.fixes or "")
+    told = replace(task, task=bench.tasks[name])
+    text = bench.redactor.text(brief(told, bench.checks(name), bench.guidance, touched, repairs))
     file = bench.layout.brief(name, attempt.number, session)
     bench.desk.put(file, text)
     return Assignment(

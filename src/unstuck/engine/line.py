@@ -12,23 +12,25 @@ from unstuck.core.action import Accept
 from unstuck.core.attempt import Ended, Outcome
 from unstuck.core.classify import classify, evidence
 from unstuck.core.decide import decide
-from unstuck.core.event import Classified, Decided, LineEvent, SessionEnded
+from unstuck.core.event import Acted, Classified, Decided, LineEvent, SessionEnded
 from unstuck.core.history import history
 from unstuck.core.schedule import waits_for_siblings
 from unstuck.core.stages import Stage
 from unstuck.core.task_state import TaskState
 from unstuck.engine.act import act
 from unstuck.engine.bench import Bench, Interrupted
-from unstuck.engine.execute import open_attempt, run_session, wait_then_run
+from unstuck.engine.checking import NotSetUp
+from unstuck.engine.execute import open_attempt, wait_then_run
+from unstuck.engine.limits import used_up
 from unstuck.engine.together import stands_together, with_partner
-from unstuck.engine.verify import verify
+from unstuck.engine.verify import check_first, verify
 
 
 def advance(bench: Bench, name: str, slot: int) -> None:
     """Advance the task until it rests or the run is stopped. Safe to call again after a crash."""
     try:
         while (task := bench.record.task(name)).stage is not Stage.REST:
-            if task.stage in STARTS_WORK and bench.stop.deadline() is not None:
+            if task.stage in STARTS_WORK and (bench.stop.deadline() is not None or used_up(bench)):
                 return
             if task.stage is Stage.OPEN and waits_for_siblings(bench.record.state, name):
                 return
@@ -36,7 +38,10 @@ def advance(bench: Bench, name: str, slot: int) -> None:
                 bench.turn.give(name)
             elif not _may_act(bench, task):
                 return
-            bench.record(PERFORM[task.stage](bench, task, slot))
+            event = PERFORM[task.stage](bench, task, slot)
+            bench.record(event)
+            if isinstance(event, Acted) and event.added:
+                return  # the schedule starts the task again when the new ones have landed
     except Interrupted:
         return
     finally:
@@ -67,27 +72,39 @@ def judge(bench: Bench, task: TaskState, slot: int) -> LineEvent:
     attempt = task.current
     assert attempt.outcome is not None
     assert attempt.verdict is not None
-    if task.accepted:
+    if task.accepted or repaired(bench, task):
         return Classified(task=task.task.id, failure=None)
     closer = evidence(attempt.outcome, attempt.verdict)
     found = bench.judge.diagnose(closer) if closer else None
     failure = classify(attempt.outcome, attempt.verdict, found)
     if failure is not None and found is not None and failure.kind is found.kind:
         failure = replace(failure, resets_at=bench.judge.resets_at(found, bench.clock.now()))
-    failure = stands_together(bench, task, slot) if failure is None else with_partner(bench, task, slot, failure)
+    try:
+        failure = stands_together(bench, task, slot) if failure is None else with_partner(bench, task, slot, failure)
+    except NotSetUp as error:
+        failure = error.failure
     return Classified(task=task.task.id, failure=failure)
+
+
+def repaired(bench: Bench, task: TaskState) -> bool:
+    """Whether a fix task has done all of the work: it landed, the checks are green, and nothing is left to change."""
+    verdict = task.current.verdict
+    landed = any(bench.record.task(fix).status == "complete" for fix in task.fixes if fix in bench.record.state.tasks)
+    green = verdict is not None and verdict.status == "pass"
+    return landed and green and not bench.workspace.changed(task.current.base, verdict.tree if verdict else "")
 
 
 def choose(bench: Bench, task: TaskState, _slot: int) -> LineEvent:
     """Decide what to do next."""
-    past = history(bench.record.state, task.task.id, tuple(bench.agents), bench.clock.now())
-    decision = decide(task.current.failure, past, bench.policy, bench.experience)
-    return Decided(task=task.task.id, decision=decision)
+    name = task.task.id
+    past = history(bench.record.state, name, tuple(bench.agents), bench.clock.now(), extensible=bench.plan.extensible)
+    decision = decide(task.current.failure, past, bench.policy_of(name), bench.experience)
+    return Decided(task=name, decision=decision)
 
 
 PERFORM: Mapping[Stage, Callable[[Bench, TaskState, int], LineEvent]] = {
     Stage.OPEN: open_attempt,
-    Stage.EXECUTE: run_session,
+    Stage.EXECUTE: check_first,
     Stage.RECONCILE: reconcile,
     Stage.VERIFY: verify,
     Stage.CLASSIFY: judge,
@@ -99,4 +116,4 @@ PERFORM: Mapping[Stage, Callable[[Bench, TaskState, int], LineEvent]] = {
 LANDS = (Stage.VERIFY, Stage.CLASSIFY, Stage.DECIDE, Stage.ACT)
 """Stages through which a task keeps its turn to land: a merged tree is verified before the tip moves again."""
 STARTS_WORK = (Stage.OPEN, Stage.EXECUTE, Stage.WAIT)
-"""Stages that are not begun once the run has been asked to stop."""
+"""Stages that are not begun once the run has been asked to stop, or has used up one of its limits."""

@@ -13,12 +13,8 @@ from unstuck.core.failure import Failure, Touch
 from unstuck.core.plan import Check
 from unstuck.core.task_state import TaskState
 from unstuck.engine.bench import Bench
-from unstuck.engine.execute import set_up
-from unstuck.engine.verify import run_check
+from unstuck.engine.checking import ASKS_FOR_US, Site, check_on
 from unstuck.ports import Conflict, Landing
-
-OURS = "UNSTUCK_"
-"""What a command that asks for the task it runs for has in it."""
 
 
 def both_sides(bench: Bench, task: TaskState, tip: str, files: tuple[str, ...]) -> tuple[Touch, ...]:
@@ -43,15 +39,14 @@ def stands_together(bench: Bench, task: TaskState, slot: int) -> Failure | None:
     wanted: dict[str, tuple[str, Check]] = {}
     for name, _ in landed:
         for check in bench.tasks[name].checks:
-            if OURS in check.command:
+            if ASKS_FOR_US in check.command:
                 wanted[f"{name} {check.command}"] = name, check  # it means something else for every task
             elif check.command not in own:
                 wanted.setdefault(check.command, (name, check))
-    place = _lay_out(bench, task, slot, attempt.verdict.base, attempt.verdict.tree) if wanted else None
-    if place is None:
-        return None
+    site = Site(bench=bench, name=task.task.id, slot=bench.spare + slot)
     for name, check in wanted.values():
-        result = run_check(bench, name, check, place)
+        site.name = name
+        result = check_on(site, check, attempt.verdict.base, attempt.verdict.tree, attempt.verdict.tree)
         if result.status == "fail":
             return red_together(red(result), name)
     return None
@@ -87,16 +82,10 @@ def _is_red(bench: Bench, task: TaskState, slot: int, commit: str, check: Check)
     alone = task.current.alone
     assert alone is not None
     merged = bench.workspace.merge(Landing(tree=alone.tree, base=alone.base, message="", at=0.0), commit)
-    place = None if isinstance(merged, Conflict) else _lay_out(bench, task, slot, commit, merged)
-    return place is None or run_check(bench, task.task.id, check, place).status == "fail"
-
-
-def _lay_out(bench: Bench, task: TaskState, slot: int, base: str, tree: str) -> int | None:
-    """Return the slot of a worktree that holds a tree: the task's own if it does, else a spare one; None if that fails."""
-    if bench.workspace.present(slot) and bench.workspace.tree(slot, base).id == tree:
-        return slot
-    bench.workspace.prepare(bench.spare + slot, base, tree)
-    return bench.spare + slot if set_up(bench, task.task.id, bench.spare + slot) is None else None
+    if isinstance(merged, Conflict):
+        return True
+    site = Site(bench=bench, name=task.task.id, slot=bench.spare + slot)
+    return check_on(site, check, commit, merged, merged).status == "fail"
 
 
 def _landed_since(bench: Bench, base: str, tip: str) -> list[tuple[str, str]]:

@@ -8,7 +8,8 @@ from unstuck.adapters.plans import implementation_plan, phase_marks, superplan
 from unstuck.adapters.plans.rewriting import LARGEST, load, rewrite
 from unstuck.adapters.plans.shell import Runnable
 from unstuck.adapters.plans.tasks_md import decode
-from unstuck.core.plan import Plan, Problem
+from unstuck.core.plan import Insertion, Plan, Problem, Task
+from unstuck.errors import CannotWrite
 
 _PART = re.compile(r"\bPart[ \t]+(\d{1,3})[ \t]+of[ \t]+(\d{1,3})\b", re.IGNORECASE)
 _NUMBERED = re.compile(r"(.*?)(\d{1,3})(\.\w+)", re.DOTALL)
@@ -30,6 +31,7 @@ class PhasesFile:
     """Such a plan on disk. Implements `unstuck.ports.PlanFile`."""
 
     spec_folder = False
+    extensible = False
 
     def __init__(self, parts: Sequence[Path], plan_format: str, *, runnable: Runnable) -> None:
         self.path = parts[0]
@@ -67,6 +69,10 @@ class PhasesFile:
             for part, content in zip(present, contents, strict=True)
         ]
         return superplan.read(parts, path, runnable=self._runnable, problems=problems)
+
+    def insert(self, insertion: Insertion) -> tuple[Task, ...]:
+        """Refuse: only a tasks.md takes new tasks."""
+        raise CannotWrite(f"{self.path} takes no new tasks ({', '.join(insertion.blocks)}).", hint="Use a tasks.md.")
 
     def mark(self, statuses: Mapping[str, str]) -> bool:
         """Write the statuses of tasks in place, atomically, file by file; return whether anything changed."""

@@ -4,15 +4,18 @@ import json
 import os
 import re
 import stat
+import threading
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from unstuck.adapters.plans import implementation_plan, superplan, tasks_md
+from unstuck.adapters.plans.editor import Located
 from unstuck.adapters.plans.phases_file import PhasesFile, plan_parts
 from unstuck.adapters.plans.rewriting import LARGEST, load, rewrite
 from unstuck.adapters.plans.shell import Runnable, runnable_in
-from unstuck.core.plan import Plan, Problem
-from unstuck.errors import BadUsage
+from unstuck.core.plan import Insertion, Plan, Problem, Task
+from unstuck.errors import BadUsage, CannotWrite
 
 SUPPORTED = (tasks_md.FORMAT, superplan.FORMAT, implementation_plan.FORMAT)
 
@@ -86,6 +89,7 @@ class TasksFile:
     """A `tasks.md` on disk. Implements `unstuck.ports.PlanFile`."""
 
     format = tasks_md.FORMAT
+    extensible = True
 
     def __init__(
         self,
@@ -103,6 +107,8 @@ class TasksFile:
         """The tasks that the last `tick` did not find in the file."""
         self._runnable = runnable
         self._known = dict(known or {})
+        self._located: Located | None = None
+        self._lock = threading.Lock()  # a task's thread inserts while the main thread ticks
 
     def read(self) -> Plan:
         content = load(self.path)
@@ -113,8 +119,9 @@ class TasksFile:
             )
             return Plan(path=str(self.path), format=self.format, tasks=(), problems=(problem,))
         text = tasks_md.decode(content)
-        plan = tasks_md.read(text, str(self.path), runnable=self._runnable, known=self._known)
+        plan, places = tasks_md.read_located(text, str(self.path), runnable=self._runnable, known=self._known)
         self._known.update((task.id, task.title) for task in plan.tasks)
+        self._located = Located(content, text, places)
         return plan
 
     def mark(self, statuses: Mapping[str, str]) -> bool:
@@ -127,13 +134,57 @@ class TasksFile:
         Tasks that a person took out of the file meanwhile are passed over and listed in `missing`.
         """
 
-        def change(content: bytes) -> bytes:
-            text = tasks_md.decode(content)
-            boxes = tasks_md.find_boxes(text, self._known)
-            self.missing = tuple(name for name in done if name not in boxes)
-            return tasks_md.set_boxes(text, {boxes[name]: ticked for name, ticked in done.items() if name in boxes})
+        def ticked(located: Located) -> Located:
+            self.missing = tuple(name for name in done if name not in located.places)
+            return located.tick(done)
 
-        return rewrite(self.path, change)
+        return self._edit(ticked)
+
+    def insert(self, insertion: Insertion) -> tuple[Task, ...]:
+        """Write tasks into the plan, atomically, and return them as they read there. Those it has are left alone."""
+
+        def inserted(located: Located) -> Located:
+            for name, block in insertion.blocks.items():
+                self._refuse_another(located, name, block)
+            return located.insert(insertion)
+
+        self._edit(inserted)
+        assert self._located is not None
+        return tuple(self._read_block(self._located, name) for name in insertion.blocks)
+
+    def _edit(self, change: Callable[[Located], Located]) -> bool:
+        """Change the file; where its tasks stand is worked out anew only if somebody else changed it."""
+
+        def edited(content: bytes) -> bytes:
+            before = self._located
+            if before is None or before.content != content:
+                before = tasks_md.locate(content, self._known)
+            self._located = change(before)
+            return self._located.content
+
+        with self._lock:
+            return rewrite(self.path, edited)
+
+    def _refuse_another(self, located: Located, name: str, block: str) -> None:
+        """Refuse to take a task that a person wrote under our id for ours."""
+        if name in located.places and located.places[name].fixes != self._task_in(block).fixes:
+            raise CannotWrite(
+                f"The plan has a task {name} of its own by now.",
+                hint=f"Give that task in {self.path} another id, then `unstuck resume`.",
+            )
+
+    def _read_block(self, located: Located, name: str) -> Task:
+        at = located.places[name]
+        task = self._task_in(located.text[at.start : at.end])
+        self._known[task.id] = task.title
+        return replace(task, line=located.text.count("\n", 0, at.start) + 1)
+
+    def _task_in(self, block: str) -> Task:
+        """Read one task by itself."""
+        found = tasks_md.read(block, str(self.path), runnable=self._runnable, known=self._known).tasks
+        if len(found) != 1:
+            raise CannotWrite(f"{block.splitlines()[0]!r} does not read as one task.", hint="Please report this.")
+        return found[0]
 
 
 def _require_file(file: Path, path: Path) -> None:

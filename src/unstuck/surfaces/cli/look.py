@@ -13,7 +13,7 @@ from unstuck import api
 from unstuck.core.event import Entry
 from unstuck.core.phase_file import phase
 from unstuck.core.plan import Plan, execution
-from unstuck.core.report import problems
+from unstuck.core.report import lineage_text, problems
 from unstuck.errors import InvalidPlan
 from unstuck.surfaces import render
 
@@ -77,7 +77,7 @@ def show(task: str, *, as_json: bool) -> None:
         click.echo(json.dumps({"schema": 1, **phase(view.state, task)}))
         return
     entries = [entry for entry in view.entries if _about(entry) == task]
-    click.echo(render.story(view.state.tasks[task], entries))
+    click.echo(render.story(view.state.tasks[task], entries, lineage_text(view.state, task)))
 
 
 @click.command()
