@@ -34,24 +34,19 @@ def capture(failure: Failure, verdict: Verdict | None = None, outcome: Outcome |
     """Return what seed 004 wants to know about a failure of this type; nothing for types without such a list."""
     kind, detail = phase_type(failure), failure.detail
     places = [(found[1], int(found[2])) for found in _PLACE.finditer(detail)]
-    files = list(
-        dict.fromkeys(
-            [*(test.partition("::")[0] for test in failure.tests if "::" in test), *(file for file, _ in places)]
-        )
-    )[:MOST]
-    lines = [f"{file}:{line}" for file, line in dict.fromkeys(places)][:MOST]
-    said = list(dict.fromkeys(one_line(found[0].removeprefix("E "), SAID_CHARS) for found in _SAYS.finditer(detail)))[
-        :MOST
-    ]
+    named = [test.partition("::")[0] for test in failure.tests if "::" in test]
+    files = _first([*named, *(file for file, _ in places)])
+    lines = _first([f"{file}:{line}" for file, line in places])
+    messages = _first([one_line(found[0].removeprefix("E "), SAID_CHARS) for found in _SAYS.finditer(detail)])
     match kind:
         case "test_failure":
             names = _tests(failure)
-            return {"count": len(names) or _counted(detail), "files": files, "tests": names, "messages": said}
+            return {"count": len(names) or _counted(detail), "files": files, "tests": names, "messages": messages}
         case "lint_error":
-            rules = list(dict.fromkeys(found[1] or found[2] or found[0] for found in _RULE.finditer(detail)))[:MOST]
+            rules = _first([found[1] or found[2] or found[0] for found in _RULE.finditer(detail)])
             return {"count": _counted(detail) or len(lines), "files": files, "rules": rules, "lines": lines}
         case "typecheck_error":
-            return {"count": _counted(detail) or len(lines), "files": files, "messages": said, "lines": lines}
+            return {"count": _counted(detail) or len(lines), "files": files, "messages": messages, "lines": lines}
         case "timeout":
             return _timeout(failure, verdict, outcome)
         case "verification_mismatch":
@@ -82,7 +77,12 @@ def said(failure: Failure) -> str:
 
 def _tests(failure: Failure) -> list[str]:
     named = list(failure.tests) or [found[1] for found in _FAILING.finditer(failure.detail)]
-    return [one_line(name, SAID_CHARS) for name in dict.fromkeys(named)][:MOST]
+    return _first([one_line(name, SAID_CHARS) for name in named])
+
+
+def _first(found: Sequence[str]) -> list[str]:
+    """Return each once, in order, the first few."""
+    return list(dict.fromkeys(found))[:MOST]
 
 
 def _counted(detail: str) -> int:

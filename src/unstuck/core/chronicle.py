@@ -41,7 +41,8 @@ FRESH_START = titled(
 
 def told(entry: Entry, state: RunState) -> str:
     """Return the block that people should read at this event, or nothing. The state is that after the event."""
-    if not _speaks(state):
+    about = getattr(entry.event, "task", None)
+    if not _speaks(state) or (about is not None and about not in state.tasks):
         return ""
     match entry.event:
         case Acted(task=name, action=Retry()):
@@ -124,7 +125,7 @@ def _after_siblings(state: RunState, name: str) -> str:
         len(batch) < SEVERAL
         or not _siblings_first(state)
         or any(len(task.tries) > 1 and task.task.id != name for task in batch)
-    ):  # alone
+    ):
         return ""
     noun = _noun(state)
     if len(failed) > 1:
@@ -175,7 +176,7 @@ def _retry_results(state: RunState, name: str) -> str:
         or not _siblings_first(state)
         or state.tasks[name] not in retried
         or any(task.stage is not Stage.REST for task in batch)
-    ):  # several
+    ):
         return ""
     noun = _noun(state)
     lines = ["Retry results:"]

@@ -119,7 +119,7 @@ def find_missing(text: str) -> Missing:
     for pattern, command in _MISSING:
         if found := pattern.search(text):
             package = f"@types/{found[1]}" if "@types/{}" in command else found[1]
-            return Missing(package, command.format(found[1]))
+            return Missing(one_line(package, SAID_CHARS), one_line(command.format(found[1]), SAID_CHARS))
     return Missing("", "")
 
 

@@ -74,7 +74,7 @@ def _sections(halted: Halted) -> Iterator[tuple[str, Sequence[Line | str]]]:
     yield "STATE PRESERVED", (Line(name="", title="", facts=halted.preserved),)
     steps = [f"{number}. {step}" for number, step in enumerate(halted.steps, 1)]
     steps += [f"{len(steps) + 1}. {_resume(halted)}", "", "To start fresh: Add --fresh flag"]
-    yield "RESUME INSTRUCTIONS", [*steps[:-2], *steps[-2:]]
+    yield "RESUME INSTRUCTIONS", steps
 
 
 def _resume(halted: Halted) -> str:

@@ -315,7 +315,7 @@ def _list(named: Named) -> str:
 
 
 def _shown(raw: str) -> str:
-    text = plain(raw)
+    text = "".join(char for char in plain(raw) if char.isprintable())
     return text[len("phase") :].strip(" :") if text.casefold().startswith("phase") else text
 
 
