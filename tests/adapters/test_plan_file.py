@@ -112,6 +112,7 @@ def test_an_unreadable_plan_is_refused(spec: Path) -> None:
         ("", "is empty"),
         ("# Notes\n\nNothing to do.\n", "a text without a task line"),
         ('[{"a": 1}]', "a JSON file"),
+        pytest.param("[" * 5000, "a text without a task line", id="deep"),
     ],
 )
 def test_an_unknown_format_says_what_was_seen_and_what_is_read(content: str, seen: str, tmp_path: Path) -> None:

@@ -304,6 +304,13 @@ def test_bytes_that_are_no_text_survive_marking(tmp_path: Path) -> None:
     assert plan.path.read_bytes() == f"{HEAD}| 1 | A".encode() + b"\xff" + "é | - | - | 1 | ✅ |\n".encode()
 
 
+def test_what_would_steer_a_terminal_is_not_read(tmp_path: Path) -> None:
+    plan = opened(tmp_path, f"{HEAD}| 1 | Wipe\x1b[2Jout | - | - | 1 | ⬜ |\n")
+    assert plan.read().tasks[0].title == "Wipe\ufffd[2Jout"
+    plan.mark({"1": "complete"})
+    assert "Wipe\x1b[2Jout | - | - | 1 | ✅" in plan.path.read_text()
+
+
 def test_our_marks_do_not_change_what_a_phase_is(tmp_path: Path) -> None:
     plan = opened(tmp_path, WHOLE)
     before = {task.id: task.digest for task in plan.read().tasks}

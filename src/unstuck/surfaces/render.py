@@ -10,7 +10,7 @@ import click
 
 from unstuck.core.event import Entry
 from unstuck.core.narrate import counted, sentence
-from unstuck.core.plan import Plan, Task, execution
+from unstuck.core.plan import Plan, Problem, Task, execution
 from unstuck.core.report import Row, Summary
 from unstuck.core.task_state import TaskState
 from unstuck.core.text import one_line
@@ -112,11 +112,13 @@ def plan(document: Plan, checks: int) -> str:
         lines += ["", "After every task: " + ", ".join(f"`{one.command}`" for one in document.gates)]
     if document.concerns:
         lines += ["", "Worth a look (none of this stops a run):"]
-        lines += [
-            f"  {f'line {one.line}: ' if one.line else ''}{one.message} {one.hint}".rstrip()
-            for one in document.concerns
-        ]
+        lines += [f"  {concern(one)}" for one in document.concerns]
     return "\n".join(lines)
+
+
+def concern(one: Problem) -> str:
+    """Tell something that is worth a look, in one line."""
+    return plain(f"{f'line {one.line}: ' if one.line else ''}{one.message} {one.hint}".rstrip())
 
 
 def _checked(task: Task, checks: int) -> str:

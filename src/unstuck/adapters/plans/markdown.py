@@ -8,7 +8,8 @@ from typing import NamedTuple
 from unstuck.adapters.plans.lines import Scanner
 from unstuck.core.plan import Problem
 
-_DAMAGED = re.compile("[\udc80-\udcff]")
+_UNFIT = re.compile("[\udc80-\udcff\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+"""Bytes that are not UTF-8, as we carry them, and what would steer a terminal: shown as U+FFFD, one for one."""
 _VISIBLE = re.compile(r"[^\r\n]")
 _HEADING = re.compile(r"[ ]{0,3}(#{1,6})[ \t]+([^\r\n]*)")
 _RULER = re.compile(r"[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*")
@@ -61,7 +62,7 @@ class Document:
     """One text, taken apart. Places in it are places in the text as given: a change at a place changes nothing else."""
 
     def __init__(self, text: str) -> None:
-        self.text = _DAMAGED.sub("\ufffd", text)
+        self.text = _UNFIT.sub("\ufffd", text)
         scanner = Scanner(self.text)
         pieces, at = list[str](), 0
         for stretch in scanner:

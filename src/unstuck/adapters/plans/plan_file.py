@@ -233,7 +233,7 @@ def _detect(content: bytes, file: Path) -> str:
 def _detect_json(text: str) -> str:
     try:
         value = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return ""
     return implementation_plan.FORMAT if isinstance(value, dict) and "phases" in value else "a JSON file"
 

@@ -21,7 +21,7 @@ from unstuck.core.report import Summary, run_object
 from unstuck.core.spec_folder import RECOVERY
 from unstuck.surfaces import demo as story
 from unstuck.surfaces.live import Board, Lines, Silence
-from unstuck.surfaces.render import summary
+from unstuck.surfaces.render import concern, summary
 
 Progress = Board | Lines | Silence
 SHOWN_FILES = 5
@@ -191,7 +191,7 @@ def _tell_what_to_know(opened: api.Run, progress: Progress, *, fresh: bool) -> N
         progress.say(FRESH_START)
     concerns = opened.concerns()
     for one in concerns[:SHOWN_CONCERNS]:
-        progress.say(f"Worth a look{f', line {one.line}' if one.line else ''}: {one.message} {one.hint}".rstrip())
+        progress.say(f"Worth a look: {concern(one)}")
     if len(concerns) > SHOWN_CONCERNS:
         progress.say(f"And {len(concerns) - SHOWN_CONCERNS} more such remarks: see `unstuck plan`.")
     files = opened.uncommitted()
