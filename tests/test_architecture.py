@@ -20,7 +20,8 @@ ALLOWED = {
     "adapters": {"core", "ports", "errors", "config", "adapters"},
     "surfaces": {"core", "api", "judge", "errors", "benches", "surfaces"},
     "benches": {"core", "api", "judge", "adapters", "errors", "benches"},
-    "api": {"core", "ports", "errors", "config", "engine", "adapters", "run", "judge"},
+    "api": {"core", "ports", "errors", "config", "engine", "adapters", "run", "verifying", "judge"},
+    "verifying": {"core", "ports", "errors", "config", "engine", "adapters", "judge"},
     "run": {"core", "ports", "errors", "config", "engine", "adapters", "judge"},
     "judge": {"core", "ports", "errors", "adapters"},
 }

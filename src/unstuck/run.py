@@ -17,6 +17,7 @@ from unstuck.adapters.gates import gates, note_found
 from unstuck.adapters.git import Git
 from unstuck.adapters.merging import Homecoming
 from unstuck.adapters.owner import Owner
+from unstuck.adapters.past_runs import experience_of
 from unstuck.adapters.placing import Placing
 from unstuck.adapters.plans.plan_file import TasksFile
 from unstuck.adapters.policies import profile
@@ -33,7 +34,6 @@ from unstuck.adapters.watch import Watches
 from unstuck.adapters.workspace import GitWorkspace
 from unstuck.config import Config
 from unstuck.core.event import Entry, Operated, Options, RunStarted, Verb
-from unstuck.core.experience import Experience, Record
 from unstuck.core.plan import Plan
 from unstuck.core.policy import Policy, limited
 from unstuck.core.redact import redactor
@@ -93,7 +93,7 @@ class Run:
 
     def go(self, *, fresh: bool = False, accept_plan_change: bool = False) -> Summary:
         """Run the plan, or what is left of it, to the end; return what it came to."""
-        _refuse_inside_an_agent()
+        refuse_inside_an_agent()
         plan = self._sound_plan()
         self._repository.exclude_ours()
         if fresh:
@@ -340,19 +340,8 @@ def _unpriced(agents: Mapping[str, Agent], budget_usd: float | None) -> tuple[st
     return (f"The budget of ${budget_usd:.2f} cannot be kept for {', '.join(silent)}: it does not say what it costs.",)
 
 
-def experience_of(journal: SqliteJournal) -> Experience:
-    """Count how the attempts of all earlier runs in this repository ended, agent by agent."""
-    counts: dict[str, list[int]] = {}
-    for run in journal.runs():
-        for task in fold(journal.read(run)).tasks.values():
-            for attempt in task.attempts:
-                landed = attempt is task.attempts[-1] and task.status == "complete"
-                if landed or (attempt.failure is not None and attempt.failure.charged):
-                    counts.setdefault(attempt.agent, [0, 0])[0 if landed else 1] += 1
-    return Experience(agents={name: Record(landed=landed, failed=failed) for name, (landed, failed) in counts.items()})
-
-
-def _refuse_inside_an_agent() -> None:
+def refuse_inside_an_agent() -> None:
+    """Refuse to supervise inside a session: one supervisor is enough."""
     if os.environ.get(INSIDE):
         raise Owned(
             f"This is a session of run {os.environ[INSIDE]}; a run is not started inside another one's agent.",

@@ -102,8 +102,11 @@ def _session_ended(event: SessionEnded) -> str:
 
 def _verdict(verdict: Verdict) -> str:
     red = [result.command for result in verdict.results if result.status == "fail"]
+    refused = [str(remark) for remark in verdict.remarks if remark.severity == "reject"]
     if verdict.status == "inconclusive":
         return f"not verified: {verdict.reason}"
+    if refused:
+        return f"refused: {'; '.join(refused[:3])}"
     return f"{len(verdict.results)} of {len(verdict.results)} checks pass" if not red else f"fails: {'; '.join(red)}"
 
 

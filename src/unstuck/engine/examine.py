@@ -140,7 +140,8 @@ def _fewer_tests(probe: Probe, results: Sequence[CheckResult]) -> Iterator[Remar
         before = baseline(site, gate, subject.base).counts
         if before is None or before.passed + before.failed <= result.counts.passed + result.counts.failed:
             continue
-        says = f"`{gate.command}` runs {result.counts.passed + result.counts.failed} tests; on the base it runs {before.passed + before.failed}."
+        ran = result.counts.passed + result.counts.failed
+        says = f"`{gate.command}` runs fewer tests: {ran} now, {before.passed + before.failed} on the base."
         # Where tests were changed the audit has read them, and knows whether what they asserted is still asserted.
         severity: Severity | None = "warn" if changed_tests(changes) else None if subject.task.files else "ask"
         yield own("fewer-tests", says=says, severity=severity)
