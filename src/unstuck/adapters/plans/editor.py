@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from unstuck.adapters.plans.blocks import Block
+from unstuck.adapters.plans.blocks import Block, Reading
 from unstuck.core.plan import Insertion
 from unstuck.errors import CannotWrite
 
@@ -56,25 +56,42 @@ class Located:
                 f"Task {insertion.beside} is no longer in the plan, so nothing can be written beside it.",
                 hint="Put it back, or go on with `unstuck run PLAN --accept-plan-change`.",
             )
-        at, separator = self._opening(insertion)
+        at, apart = self._opening(insertion)
         line_end = _line_end(self.text, self.places[insertion.beside].start)
-        pieces: list[str] = []
+        unended = at == len(self.text) and not self.text.endswith(("\n", "\r"))
+        pieces = [line_end] if unended else []
         new: dict[str, Place] = {}
-        length = 0
-        last = at == len(self.text) and not self.text.endswith(("\n", "\r"))
         for name, block in blocks.items():
-            before = f"{line_end if last and not pieces else ''}{line_end if separator else ''}"
-            body = block.rstrip("\n").replace("\n", line_end)
-            after = line_end if separator and insertion.before else ""
-            piece = f"{'' if insertion.before else before}{body}{line_end}{after}"
-            start = at + length + (0 if insertion.before else len(before))
-            new[name] = Place(start, start + len(body) + len(line_end), start + len("- ["))
-            pieces.append(piece)
-            length += len(piece)
+            gap = [line_end] if apart else []
+            start = at + sum(map(len, pieces)) + (0 if insertion.before else len("".join(gap)))
+            body = block.rstrip("\n").replace("\n", line_end) + line_end
+            pieces += [body, *gap] if insertion.before else [*gap, body]
+            new[name] = _placed(body, start)
         text = "".join(pieces)
-        text = text.removesuffix(line_end) if last else text
+        if unended:  # the file goes on without a final line end; the task above has one now
+            text = text.removesuffix(line_end)
+            *_, name = new
+            new[name] = new[name]._replace(end=new[name].end - len(line_end))
         edited = self._edited([Edit(at, at, text)])
-        return Located(edited.content, edited.text, {**edited.places, **new})
+        places = {
+            name: place._replace(end=place.end + len(line_end)) if unended and place.end == at else place
+            for name, place in edited.places.items()
+        }
+        found = Located(edited.content, edited.text, {**places, **new})
+        around = self.text[self.places[insertion.beside].start : at] + text
+        if any(opener in around for opener in ("```", "~~~", "<!--", "<<")):
+            found.compare_with_reading(insertion)
+        return found
+
+    def compare_with_reading(self, insertion: Insertion) -> None:
+        """Read the whole text again: a code block or comment that does not end would swallow what was inserted."""
+        read = {block.start for block in Reading(self.text).blocks()}
+        lost = [name for name, place in self.places.items() if place.start not in read]
+        if lost:
+            raise CannotWrite(
+                f"A task written beside {insertion.beside} would not be read as one ({lost[0]}).",
+                hint=f"See that every code block, comment and here-document near task {insertion.beside} ends, then resume.",
+            )
 
     def _opening(self, insertion: Insertion) -> tuple[int, bool]:
         """Return where to insert, and whether blank lines separate tasks there."""
@@ -112,6 +129,12 @@ def place(blocks: Sequence[Block], names: Sequence[str]) -> dict[str, Place]:
     for block, name in zip(blocks, names, strict=True):
         places.setdefault(name, Place(block.start, block.end, block.box, block.fixes))
     return places
+
+
+def _placed(body: str, start: int) -> Place:
+    """Say where a block stands that begins at `start`."""
+    block = next(Reading(body).blocks())
+    return Place(start, start + block.end, start + block.box, block.fixes)
 
 
 def _moved(place: Place, edits: Sequence[Edit]) -> Place:
