@@ -5,12 +5,14 @@ true for, and moved along with every edit of our own.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from unstuck.adapters.plans.blocks import Block, Reading
 from unstuck.core.plan import Insertion
 from unstuck.errors import CannotWrite
+
+INDENT_CHARS = 200
 
 
 class Place(NamedTuple):
@@ -37,14 +39,19 @@ class Located:
     content: bytes
     text: str
     places: Mapping[str, Place]
+    parents: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Tasks that are done when all of these are."""
 
     def tick(self, done: Mapping[str, bool]) -> "Located":
         """Tick or un-tick the tasks that are there. `X` is a tick and stays."""
-        boxes = sorted((self.places[name].box, ticked) for name, ticked in done.items() if name in self.places)
-        edits = [
-            Edit(box, box + 1, "x" if ticked else " ") for box, ticked in boxes if (self.text[box] != " ") != ticked
-        ]
-        return self._edited(edits)
+        wanted = {name: ticked for name, ticked in done.items() if name in self.places}
+        for parent in sorted(self.parents, key=len, reverse=True):  # the deepest first: theirs count for those above
+            wanted[parent] = all(wanted.get(name, self._ticked(name)) for name in self.parents[parent])
+        boxes = sorted((self.places[name].box, name) for name, ticked in wanted.items() if self._ticked(name) != ticked)
+        return self._edited([Edit(box, box + 1, "x" if wanted[name] else " ") for box, name in boxes])
+
+    def _ticked(self, name: str) -> bool:
+        return self.text[self.places[name].box] in "xX"
 
     def insert(self, insertion: Insertion) -> "Located":
         """Write tasks into the text, those that are not there yet."""
@@ -59,12 +66,14 @@ class Located:
         at, apart = self._opening(insertion)
         line_end = _line_end(self.text, self.places[insertion.beside].start)
         unended = at == len(self.text) and not self.text.endswith(("\n", "\r"))
+        beside = self.text[self.places[insertion.beside].start :][:INDENT_CHARS]
+        indent = beside[: len(beside) - len(beside.lstrip(" \t"))]
         pieces = [line_end] if unended else []
         new: dict[str, Place] = {}
         for name, block in blocks.items():
             gap = [line_end] if apart else []
             start = at + sum(map(len, pieces)) + (0 if insertion.before else len("".join(gap)))
-            body = block.rstrip("\n").replace("\n", line_end) + line_end
+            body = indent + block.rstrip("\n").replace("\n", f"{line_end}{indent}") + line_end
             pieces += [body, *gap] if insertion.before else [*gap, body]
             new[name] = _placed(body, start)
         text = "".join(pieces)
@@ -77,7 +86,7 @@ class Located:
             name: place._replace(end=place.end + len(line_end)) if unended and place.end == at else place
             for name, place in edited.places.items()
         }
-        found = Located(edited.content, edited.text, {**places, **new})
+        found = replace(edited, places={**places, **new})
         around = self.text[self.places[insertion.beside].start : at] + text
         if any(opener in around for opener in ("```", "~~~", "<!--", "<<")):
             found.compare_with_reading(insertion)
@@ -86,7 +95,11 @@ class Located:
     def compare_with_reading(self, insertion: Insertion) -> None:
         """Read the whole text again: a code block or comment that does not end would swallow what was inserted."""
         read = {block.start for block in Reading(self.text).blocks()}
-        lost = [name for name, place in self.places.items() if place.start not in read]
+        lost = [
+            name
+            for name, place in self.places.items()
+            if place.start not in read and self.text[place.start] not in " \t"  # nested ones are not told
+        ]
         if lost:
             raise CannotWrite(
                 f"A task written beside {insertion.beside} would not be read as one ({lost[0]}).",
@@ -120,7 +133,7 @@ class Located:
         _compare(self.text, text, edits)
         longer = [edit for edit in edits if len(edit.text) != edit.end - edit.start]
         places = {name: _moved(place, longer) for name, place in self.places.items()} if longer else self.places
-        return Located(content, text, places)
+        return replace(self, content=content, text=text, places=places)
 
 
 def place(blocks: Sequence[Block], names: Sequence[str]) -> dict[str, Place]:
@@ -133,8 +146,9 @@ def place(blocks: Sequence[Block], names: Sequence[str]) -> dict[str, Place]:
 
 def _placed(body: str, start: int) -> Place:
     """Say where a block stands that begins at `start`."""
-    block = next(Reading(body).blocks())
-    return Place(start, start + block.end, start + block.box, block.fixes)
+    indent = len(body) - len(body.lstrip(" \t"))
+    block = next(Reading(body[indent:]).blocks())
+    return Place(start, start + indent + block.end, start + indent + block.box, block.fixes)
 
 
 def _moved(place: Place, edits: Sequence[Edit]) -> Place:
