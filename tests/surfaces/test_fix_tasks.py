@@ -224,3 +224,53 @@ def test_a_plan_whose_fix_was_written_by_hand_waits_for_it(project: "Project") -
     order = [line for line in project.commits() if "plan" not in line][:2]
     assert order == ["feat(coordinator): add failure parser", "Fix: it"]
     assert all(spec.ticks().values())
+
+
+# --- changes that the agent asks for -----------------------------------------------------------------
+
+
+def asking(sort: str, *titles: str, verify: str = "`rm -rf .git`") -> dict[str, str]:
+    """Return the step of an agent that asks for a change of the plan."""
+    fields = f"\n  - **Do**: it\n  - **Files**: a\n  - **Done when**: done\n  - **Verify**: {verify}\n  - **Commit**: feat: part"
+    tasks = [f"- [ ] 1.9 {title}{fields}" for title in titles]
+    content = {"type": sort, "originalTaskId": "1.3", "reasoning": "It is too big", "proposedTasks": tasks}
+    return {"print": f"TASK_MODIFICATION_REQUEST\n{json.dumps(content)}"}
+
+
+def test_a_split_task_is_done_in_parts_and_then_checked(project: "Project") -> None:
+    spec = Spec(project, {"modificationMap": {}})
+    project.script(
+        _1_3=[[WRONG, asking("SPLIT_TASK", "First part", "Second part")], []],
+        _1_3_1=[[RIGHT]],
+        _1_3_2=[[{"write": "more.txt"}]],
+    )
+    told = spec.run()
+    assert told.code == 0, told
+    assert spec.ticks() == {"1.3": True, "1.3.1": True, "1.3.2": True, "1.4": True}
+    assert list(spec.ticks()) == ["1.3", "1.3.1", "1.3.2", "1.4"]
+    assert "rm -rf" not in spec.plan, "an agent's Verify is not even written down"
+    assert spec.plan.count('  - **Verify**: grep -q "Parse Failure" implement.md\n') == 3
+    assert spec.state["modificationMap"]["1.3"] == {
+        "count": 1,
+        "modifications": [
+            {"id": "1.3.1", "type": "SPLIT_TASK", "reason": "It is too big"},
+            {"id": "1.3.2", "type": "SPLIT_TASK", "reason": "It is too big"},
+        ],
+    }
+    assert spec.state["totalTasks"] == 4
+    assert "which is not run: it has that of task 1.3" in project.ask("log").out
+
+
+def test_a_prerequisite_stands_before_its_task_and_a_follow_up_behind(project: "Project") -> None:
+    spec = Spec(project)
+    project.script(
+        _1_3=[[WRONG, asking("ADD_PREREQUISITE", "Before it", verify="`test -f implement.md`")], [RIGHT, asking("ADD_FOLLOWUP", "After it")]],
+        _1_3_1=[[{"write": "implement.md"}]],
+        _1_3_2=[[]],
+    )  # fmt: skip
+    told = spec.run()
+    assert told.code == 0, told
+    assert list(spec.ticks()) == ["1.3.1", "1.3", "1.3.2", "1.4"]
+    assert all(spec.ticks().values())
+    assert "- [x] 1.3.1 Before it\n" in spec.plan
+    assert "  - **Verify**: `test -f implement.md`\n" in spec.plan, "a command that the plan runs anyway"

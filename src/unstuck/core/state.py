@@ -8,7 +8,7 @@ a long run quadratic.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from unstuck.core.action import Halt, Wait
+from unstuck.core.action import Amend, Fix, Halt, Wait
 from unstuck.core.event import (
     Acted,
     BroughtHome,
@@ -173,7 +173,9 @@ class RunState:
         family = f"{event.task}."
         names = list(self.tasks)
         behind = max(at for at, name in enumerate(names) if name == event.task or name.startswith(family)) + 1
-        new = {task.id: _repairing(task, original) for task in event.added if task.id not in self.tasks}
+        if isinstance(event.action, Amend) and event.action.request == "ADD_PREREQUISITE":
+            behind = names.index(event.task)
+        new = {task.id: _added(task, original, event) for task in event.added if task.id not in self.tasks}
         names[behind:behind] = new
         tasks = {**self.tasks, **new}
         self.tasks = {name: tasks[name] for name in names}
@@ -296,6 +298,15 @@ class RunState:
             self.open[name] = None
             if not in_order:
                 self.open = dict.fromkeys(sorted(self.open, key=self.places.__getitem__))
+
+
+def _added(task: Task, original: TaskState, event: Acted) -> TaskState:
+    """Return a new task's state. A fix, and the first part of a split task, go on from the work that there is."""
+    if isinstance(event.action, Fix):
+        return _repairing(task, original)
+    first = isinstance(event.action, Amend) and event.action.request == "SPLIT_TASK" and task.id == event.added[0].id
+    state = _repairing(task, original) if first else TaskState(task=task, inserted=True)
+    return replace(state, amends=original.task.id)
 
 
 def _repairing(task: Task, original: TaskState) -> TaskState:
