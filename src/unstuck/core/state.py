@@ -27,7 +27,7 @@ from unstuck.core.event import (
 )
 from unstuck.core.failure import KINDS, Kind
 from unstuck.core.fixes import Lineage, next_id
-from unstuck.core.plan import Task
+from unstuck.core.plan import END_TO_END, Task, cleans_up
 from unstuck.core.stages import Stage
 from unstuck.core.task_state import SETTLED, TaskState, advanced, billed, operated, reopened, unverified
 
@@ -121,7 +121,23 @@ class RunState:
 
     def blocked_by(self, task: TaskState) -> tuple[str, ...]:
         """List the tasks that must settle first."""
-        return tuple(name for name in task.needs if name in self.tasks and self.tasks[name].status not in SETTLED)
+        waiting = [name for name in task.needs if name in self.tasks and self.tasks[name].status not in SETTLED]
+        if waiting and cleans_up(task.task) and self._began_end_to_end():
+            waiting = [name for name in waiting if not self._hopeless(name)]
+        return tuple(waiting)
+
+    def _began_end_to_end(self) -> bool:
+        steps = (one for one in self.tasks.values() if END_TO_END.fullmatch(one.task.id))
+        return any(one.attempts and not cleans_up(one.task) for one in steps)
+
+    def _hopeless(self, name: str) -> bool:
+        """Whether nothing will happen to a task before a person comes."""
+        task = self.tasks[name]
+        return task.status == "stuck" or any(
+            self._hopeless(above)
+            for above in task.needs
+            if above in self.tasks and self.tasks[above].status not in SETTLED
+        )
 
     def lineage(self, name: str) -> Lineage:
         """Return where a task stands among those that repair each other."""

@@ -74,7 +74,7 @@ class Pool:
             self._ask_once(f"Paused by the file .unstuck/PAUSE; remove it, then `unstuck resume`.{because}", STUCK)
         if reason := used_up(self.bench):
             self._ask_once(reason, LIMIT)
-        if self.stopper.deadline() is None and not state.halted:
+        if self.stopper.deadline() is None:
             for name in startable(state, self.running, self.parallel - len(self.running)):
                 self._start(name)
         if now >= self._next_projection:
