@@ -11,6 +11,7 @@ from unstuck.adapters.config_file import read_config
 from unstuck.adapters.doctor import Finding, examine
 from unstuck.adapters.first_config import FirstConfig
 from unstuck.adapters.first_config import write_config as write_first_config
+from unstuck.adapters.gates import gates as all_gates
 from unstuck.adapters.owner import Owner
 from unstuck.adapters.plans.plan_file import open_plan
 from unstuck.adapters.policies import profiles as all_profiles
@@ -70,7 +71,8 @@ def profiles(cwd: Path) -> dict[str, Policy]:
 def gates(cwd: Path) -> tuple[Check, ...]:
     """Return the checks that hold after every task; none outside of a repository."""
     try:
-        return composed.gates(read_config(find(cwd).root))
+        root = find(cwd).root
+        return all_gates(read_config(root), root)
     except UnstuckError:
         return ()
 

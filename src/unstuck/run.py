@@ -9,9 +9,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
 from unstuck.adapters.agents.named import agent, no_agent
+from unstuck.adapters.check_memory import open_memory
 from unstuck.adapters.clock import SystemClock
 from unstuck.adapters.desk import DiskDesk, sweep
 from unstuck.adapters.execution_log import ExecutionLog
+from unstuck.adapters.gates import gates, note_found
 from unstuck.adapters.git import Git
 from unstuck.adapters.merging import Homecoming
 from unstuck.adapters.owner import Owner
@@ -29,16 +31,17 @@ from unstuck.adapters.states.spec_folder import SpecFolder
 from unstuck.adapters.traps import traps
 from unstuck.adapters.watch import Watches
 from unstuck.adapters.workspace import GitWorkspace
-from unstuck.config import GATE_TIMEOUTS, Config
+from unstuck.config import Config
 from unstuck.core.event import Entry, Operated, Options, RunStarted, Verb
 from unstuck.core.experience import Experience, Record
-from unstuck.core.plan import Check, Plan
+from unstuck.core.plan import Plan
 from unstuck.core.policy import Policy, limited
 from unstuck.core.redact import redactor
 from unstuck.core.report import Summary, problems, summary
 from unstuck.core.spec_folder import RECOVERY, Settings
 from unstuck.core.state import RunState, fold
 from unstuck.engine.bench import Bench, Layout, timed
+from unstuck.engine.checkout import NoMemory
 from unstuck.engine.record import Recorder
 from unstuck.engine.resume import unfinished
 from unstuck.engine.stopping import Stopper
@@ -183,7 +186,7 @@ class Run:
             recovery=self._recovery(),
             experience=experience_of(journal),
             guidance=catalog_guidance(),
-            gates=gates(config),
+            gates=gates(config, repository.root),
             layout=layout,
             desk=DiskDesk(),
             redactor=redact,
@@ -191,6 +194,7 @@ class Run:
             clock=self._clock,
             judge=open_rulebook(self._repository.root),
             spare=options.parallel,
+            memory=open_memory(repository, config) if config.verify.cache and options.cache else NoMemory(),
             max_time=options.max_time,
             budget_usd=options.budget_usd,
             seen=self._watcher.activity,
@@ -271,7 +275,7 @@ class Run:
         """Say what will not be placed in worktrees, because it would lead back into the user's checkout."""
         root, workspace = self._repository.root, self._config.workspace
         found = (*traps(root, workspace.copy), *traps(root, workspace.link, linked=True))
-        return tuple(f"{trap.message} {trap.suggestion}" for trap in found)
+        return (*(f"{trap.message} {trap.suggestion}" for trap in found), *note_found(gates(self._config, root)))
 
     def _tracked(self, path: str) -> bool:
         return bool(self._repository.git.names("ls-files", "-z", "--", f":(literal){path}"))
@@ -346,11 +350,6 @@ def experience_of(journal: SqliteJournal) -> Experience:
                 if landed or (attempt.failure is not None and attempt.failure.charged):
                     counts.setdefault(attempt.agent, [0, 0])[0 if landed else 1] += 1
     return Experience(agents={name: Record(landed=landed, failed=failed) for name, (landed, failed) in counts.items()})
-
-
-def gates(config: Config) -> tuple[Check, ...]:
-    """Return the repository's own checks, which hold after every task."""
-    return tuple(Check(command=line, kind=kind, timeout=GATE_TIMEOUTS[kind]) for kind, line in config.checks.items())
 
 
 def _refuse_inside_an_agent() -> None:

@@ -1,6 +1,7 @@
 """Give the task to an agent: open an attempt, make its worktree, run one session."""
 
 from dataclasses import replace
+from hashlib import sha256
 
 from unstuck.core.brief import brief
 from unstuck.core.classify import set_up_failed
@@ -83,11 +84,15 @@ def wait_then_run(bench: Bench, task: TaskState, slot: int) -> LineEvent:
     return run_session(bench, task, slot)
 
 
-def set_up(bench: Bench, name: str, slot: int) -> Failure | None:
-    """Run the set-up commands once in every fresh worktree; a stamp beside it says that they are done."""
+def set_up(bench: Bench, name: str, slot: int, *, needs: str | None = None) -> Failure | None:
+    """Run the set-up commands once in every fresh worktree; a stamp beside it says that they are done.
+
+    With `needs`, what the files say that the project needs, they are run again when that changes.
+    """
     commands = bench.config.workspace.setup
     stamp = bench.workspace.path(slot).with_suffix(".ready")
-    if not commands or bench.desk.read(stamp) == "\n".join(commands):
+    done = "\n".join(commands if needs is None else (*commands, sha256(needs.encode(errors="replace")).hexdigest()))
+    if not commands or bench.desk.read(stamp) == done:
         return None
     for line in commands:
         bench.seen(name, f"set-up: {line}")
@@ -98,7 +103,9 @@ def set_up(bench: Bench, name: str, slot: int) -> Failure | None:
             raise Interrupted
         if not ended.ok:
             return set_up_failed(line, ended)
-    bench.desk.put(stamp, "\n".join(commands))
+    if needs is not None:
+        bench.workspace.settle(slot)
+    bench.desk.put(stamp, done)
     return None
 
 

@@ -18,9 +18,9 @@ from unstuck.core.task_state import TaskState
 from unstuck.engine.act import act
 from unstuck.engine.amend import asked_for
 from unstuck.engine.bench import Bench, Interrupted
-from unstuck.engine.execute import open_attempt, run_session, wait_then_run
+from unstuck.engine.execute import open_attempt, wait_then_run
 from unstuck.engine.limits import used_up
-from unstuck.engine.verify import verify
+from unstuck.engine.verify import check_first, verify
 
 
 def advance(bench: Bench, name: str, slot: int) -> None:
@@ -78,7 +78,7 @@ def choose(bench: Bench, task: TaskState, _slot: int) -> LineEvent:
 
 PERFORM: Mapping[Stage, Callable[[Bench, TaskState, int], LineEvent]] = {
     Stage.OPEN: open_attempt,
-    Stage.EXECUTE: run_session,
+    Stage.EXECUTE: check_first,
     Stage.RECONCILE: reconcile,
     Stage.VERIFY: verify,
     Stage.CLASSIFY: judge,

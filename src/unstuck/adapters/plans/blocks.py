@@ -6,14 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from unstuck.adapters.plans.lines import TASK_LINE, Scanner, Stretch
-from unstuck.core.plan import Problem
+from unstuck.core.plan import CHECKPOINT, Problem
 
 _ID_TEXT = r"(?:VF|[A-Za-z]*\d+)(?:\.\d+)*"
 _ID = re.compile(rf"({_ID_TEXT})[.:)]?(?=[ \t]|\Z)", re.ASCII)
-_MARKER = re.compile(
-    rf"\[(?:(P|VERIFY|RED|GREEN|YELLOW|RECOVERY|US\d+)|FIX[ \t]+({_ID_TEXT}))\]", re.ASCII | re.IGNORECASE
-)
-_CHECKING = re.compile(r"V(?:E?\d+|F)", re.ASCII)
+_MARKER = re.compile(rf"\[(?:(P|VERIFY|RED|GREEN|YELLOW|RECOVERY)|FIX[ \t]+({_ID_TEXT}))\]", re.ASCII | re.IGNORECASE)
 _HEADING = re.compile(r"(#{1,2})(?:[ \t]+([^\r\n]*)|(?=[\r\n]|\Z))")
 _ALMOST = re.compile(r" ?(?:[-*+]|\d{1,9}[.)])[ \t]*\[[ \t]*([^\s\]]?)[ \t]*\](?![(\[:])[ \t]*([^\r\n]*)")
 _CLEARLY_AN_ID = re.compile(r"(?:\d+(?:\.\d+)+|V(?:E?\d+|F))(?=[ \t.:)]|\Z)", re.ASCII)
@@ -47,7 +44,7 @@ class Block:
     @property
     def is_checkpoint(self) -> bool:
         """Tell whether the task checks what was done before it: [VERIFY], or an id such as V4, VE1, VF."""
-        return "VERIFY" in self.markers or (self.fixes is None and _CHECKING.fullmatch(self.id) is not None)
+        return "VERIFY" in self.markers or (self.fixes is None and CHECKPOINT.fullmatch(self.id) is not None)
 
 
 class Reading:

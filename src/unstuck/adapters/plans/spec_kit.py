@@ -21,6 +21,7 @@ _ID = r"T\d{3,}[a-z]?"
 _DEPENDS = re.compile(rf"(?i)\b(?:depends on|requires|after)\b[:\s]+((?:{_ID}(?:\s*(?:,|and|&)\s*)?)+)")
 _LINE = re.compile(rf"(?i)\b({_ID})\b[^.\n]{{0,40}}?\bdepends on\b[:\s]+((?:{_ID}(?:\s*(?:,|and|&)\s*)?)+)")
 _BEFORE = re.compile(rf"({_ID})\s*(?:→|->|before|blocks)\s*({_ID})")
+_STORY = re.compile(r"\[(US\d+)\][ \t]*")
 _PATH = re.compile(
     r"(?<![\w/.-])(?:\.?[\w-]+/)+[\w.-]*\w|\b[\w-]+\.(?:py|ts|tsx|js|jsx|go|rs|java|md|json|ya?ml|toml|sql|sh|css|html)\b"
 )
@@ -38,7 +39,7 @@ def read_located(
     plan, places = tasks_md.read_located(text, path, runnable=runnable, known=known)
     headings = [(found.start(), found[1], found[2]) for found in _HEADING.finditer(text)]
     parts = [_part(places[task.id].start, headings) for task in plan.tasks]
-    tasks = [replace(task, files=task.files or _files(task.title), group=None) for task in plan.tasks]
+    tasks = [_told(task) for task in plan.tasks]
     needed = _needed(tasks, [phase for phase, _ in parts], text)
     grouped = _grouped(tasks, parts)
     found = tuple(
@@ -49,6 +50,14 @@ def read_located(
 
 def locate(content: bytes, known: Mapping[str, str] | None = None) -> Located:
     return tasks_md.locate(content, known)
+
+
+def _told(task: Task) -> Task:
+    """Take the story out of the title, and the paths that it names."""
+    story = _STORY.match(task.title)
+    markers = (*task.markers, story[1]) if story else task.markers
+    title = task.title[story.end() :] if story else task.title
+    return replace(task, title=title, markers=markers, files=task.files or _files(title), group=None)
 
 
 def _part(at: int, headings: Sequence[tuple[int, str, str]]) -> tuple[str, str]:
