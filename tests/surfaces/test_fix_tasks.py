@@ -1,7 +1,10 @@
 """Recovery mode as stories on real git: the plan, the state, the progress file and the log after each."""
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import pytest
 
 if TYPE_CHECKING:
     from tests.surfaces.conftest import Project, Told
@@ -274,3 +277,43 @@ def test_a_prerequisite_stands_before_its_task_and_a_follow_up_behind(project: "
     assert all(spec.ticks().values())
     assert "- [x] 1.3.1 Before it\n" in spec.plan
     assert "  - **Verify**: `test -f implement.md`\n" in spec.plan, "a command that the plan runs anyway"
+
+
+# --- end-to-end steps --------------------------------------------------------------------------------
+
+E2E = """\
+- [ ] VE1 [VERIFY] E2E startup
+  - **Verify**: `kill -0 $(cat {pid})`
+
+- [ ] VE2 [VERIFY] E2E check
+  - **Verify**: `{check}`
+
+- [ ] VE3 [VERIFY] E2E cleanup
+  - **Verify**: `test -f {cleaned}`
+"""
+
+
+def running(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state not in "ZX"
+
+
+@pytest.mark.parametrize("works", [True, False], ids=["works", "fails"])
+def test_end_to_end_steps_share_what_they_start_until_it_was_cleaned_up(project: "Project", works: bool) -> None:
+    pid, cleaned = project.root.parent / "pid", project.root.parent / "cleaned"
+    check = f"kill -0 $(cat {pid})" if works else "false"
+    spec = Spec(project, {"maxFixTasksPerOriginal": 0}, plan=E2E.format(pid=pid, cleaned=cleaned, check=check))
+    serve = f"bash -c 'setsid sleep 1000 >/dev/null 2>&1 & echo $! > {pid}'"
+    project.script(
+        VE1=[[{"run": serve}]],
+        VE2=[[{"write": "e2e.txt", "text": "looked\n"}]],
+        VE3=[[{"run": f"bash -c 'kill -0 $(cat {pid}) && touch {cleaned}'"}]],
+    )
+    told = spec.run()
+    assert told.code == (0 if works else 3), told
+    assert cleaned.exists(), "the cleanup ran, and what VE1 started was still there"
+    assert not running(int(pid.read_text())), "nothing is left after it"
+    assert spec.ticks() == {"VE1": True, "VE2": works, "VE3": True}
