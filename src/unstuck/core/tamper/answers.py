@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from unstuck.core.tamper.change import LONGEST, Change, Finding, Line, added_lines, language
+from unstuck.core.tamper.product import definitions
 from unstuck.core.tamper.python_cases import parse
 from unstuck.core.tamper.python_form import form
 from unstuck.core.tamper.rules import found
@@ -15,6 +16,8 @@ from unstuck.core.tamper.suite import Case
 TRIVIAL = frozenset(
     {"0", "1", "-1", "2", "''", '""', "None", "True", "False", "null", "undefined", "true", "false", "0.0", "1.0"}
 )
+LONGEST_LINE = 300
+"""Characters of a line that somebody wrote by hand."""
 LIKE = 0.6
 """An answer that shares more of its letters with the question was made from it."""
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -52,7 +55,9 @@ def judge_answers(changes: Sequence[Change], tests: Sequence[Case]) -> Iterator[
 
 def may_answer(change: Change) -> bool:
     """Tell, without parsing, whether a change could put constants in place of answers."""
-    return change.new is not None and any(_HINT.search(line.text) for line in added_lines(change))
+    if change.new is None or len(change.new) > LONGEST:
+        return False
+    return any(_HINT.search(line.text) for line in added_lines(change) if len(line.text) <= LONGEST_LINE)
 
 
 def _python(change: Change, asserted: dict[str, list[frozenset[str]]]) -> Iterator[Finding]:
@@ -205,9 +210,10 @@ def _pinned(test: ast.expr, names: set[str]) -> list[frozenset[str]]:
 
 def _script(change: Change, asserted: dict[str, list[frozenset[str]]]) -> Iterator[Finding]:
     lines = list(added_lines(change))
+    known = [literals for name in definitions(change.new or "") for literals in asserted.get(name, ())]
     cheat = _cheat(
         list(_script_arms(change, lines)),
-        [literals for many in asserted.values() for literals in many],
+        known,
         arity=0,
         computed_before=change.old is not None,
     )
@@ -215,7 +221,7 @@ def _script(change: Change, asserted: dict[str, list[frozenset[str]]]) -> Iterat
         evidence = f"{', '.join(sorted(cheat[0]))} → {cheat[1]}"
         yield found("answers-hard-coded", change.path, cheat[2], "One input is answered with a constant.", evidence)
         return
-    yield from _script_table(change, lines, [literals for many in asserted.values() for literals in many])
+    yield from _script_table(change, lines, known)
     yield from _constant_script(change, lines, asserted)
 
 
@@ -223,7 +229,7 @@ def _script_arms(change: Change, lines: list[Line]) -> Iterator[Arm]:
     text = (change.new or "").splitlines()
     for line in lines:
         window = "\n".join(text[line.number - 1 : line.number + 1])
-        match = _ARM.match(window.lstrip()) if len(window) < 600 else None  # noqa: PLR2004 - no arm is that long
+        match = _ARM.match(window.lstrip()) if "return" in window and len(window) < LONGEST_LINE else None
         if match is None:
             continue
         pins = [_plain(pin) for pin in _PIN.findall(match["test"])] or [_plain(match["test"].strip(" :"))]

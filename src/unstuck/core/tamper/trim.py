@@ -8,6 +8,8 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
+from unstuck.core.tamper.change import Change, added_lines
+
 SMALL = 2_000
 """Characters below which trimming saves nothing."""
 
@@ -19,6 +21,7 @@ _BEARS = re.compile(
     r"autouse|pytestmark|set[uU]p|skip|patch|[mM]ock|globals|setattr|\bdel\b|before|after|spyOn|stub|exit|only|__test__"
 )
 _OUTSIDE = re.compile(r"import\b|from\b|#|//|/\*|\*|const .*require\(")
+_FAKE = re.compile(r"(?i)fake|mock|stub|dummy|import\(|\*/|pytest|[;\\]")
 
 
 def trim(language: str, old: str, new: str) -> tuple[str, str]:
@@ -43,6 +46,21 @@ def trim(language: str, old: str, new: str) -> tuple[str, str]:
         }
     )
     return _blanked(before, same), _blanked(after, same)
+
+
+def is_idle(change: Change) -> bool:
+    """Tell whether a change of tests touches nothing but imports, comments and blank lines, as mass edits do."""
+    if change.old is None or change.new is None:
+        return False
+    old, new = (list(_bearing(text)) for text in (change.old, change.new))
+    return old == new and not any(_FAKE.search(line.text) for line in added_lines(change))
+
+
+def _bearing(text: str) -> Iterator[str]:
+    for line in text.splitlines():
+        bare = line.lstrip()
+        if bare and not _OUTSIDE.match(bare):
+            yield line.rstrip()
 
 
 def _pieces(text: str, language: str) -> Iterator[str]:
