@@ -21,9 +21,10 @@ LONGEST_LINE = 300
 LIKE = 0.6
 """An answer that shares more of its letters with the question was made from it."""
 Function = ast.FunctionDef | ast.AsyncFunctionDef
-Arm = tuple[frozenset[str], str, int, int]
-"""The inputs, the answer, the line, and how many inputs are pinned."""
+Arm = tuple[frozenset[str], str, int, int, frozenset[str]]
+"""The inputs, the answer, the line, how many inputs are pinned, and all literals of both."""
 
+_SCALAR = r"-?\d[\w.]*|'[^']*'|\"[^\"]*\"|true|false|null"
 _LITERAL = r"(?:-?\d[\w.]*|'[^']*'|\"[^\"]*\"|`[^`$]*`|true|false|null|\[[^\[\]()a-z]*\]|\{(?:\s*['\"]?\w+['\"]?\s*:\s*(?:-?\d[\w.]*|'[^']*'|\"[^\"]*\"|true|false|null)\s*,?)*\s*\})"
 _ARM = re.compile(
     rf"(?:if|case)\b\s*\(?(?P<test>.*?[!=]==?\s*{_LITERAL}.*?|\s*{_LITERAL}\s*:)\)?\s*\{{?\s*return\s+(?P<answer>{_LITERAL})\s*;?",
@@ -86,14 +87,14 @@ def _python(change: Change, asserted: dict[str, list[frozenset[str]]]) -> Iterat
 
 def _cheat(arms: Sequence[Arm], known: list[frozenset[str]], *, arity: int, computed_before: bool) -> Arm | None:
     """Find the arm that shows that answers are looked up: it answers what the tests ask, and nothing else would."""
-    odd = [arm for arm in arms if not (arm[0] | {arm[1]}) <= TRIVIAL]
+    odd = [arm for arm in arms if not arm[4] <= TRIVIAL]
     several = next((arm for arm in odd if arm[3] > 1 and arm[3] >= arity), None)
     if several is not None or not computed_before:
         return several
     computed = [arm for arm in odd if _looks_computed(arm)]
     if not known:
         return computed[0] if len(computed) > 1 else None
-    samples = [arm for arm in odd if any(arm[0] | {arm[1]} <= literals for literals in known)]
+    samples = [arm for arm in odd if any(arm[4] <= literals for literals in known)]
     if len(samples) == len(odd):
         return next(iter(samples), None)
     return next((arm for arm in samples if arm in computed), None)
@@ -174,11 +175,13 @@ def _arms(node: Function) -> Iterator[Arm]:
             answer = _answer(inner.body[0])
             pinned = _pinned(inner.test, names)
             if answer and pinned:
-                yield frozenset().union(*pinned), answer, inner.lineno, len(pinned)
+                inputs = frozenset().union(*pinned)
+                yield inputs, answer, inner.lineno, len(pinned), inputs | form(inner.body[0], {}).literals
         elif isinstance(inner, ast.Return) and isinstance(inner.value, ast.IfExp):
             pinned = _pinned(inner.value.test, names)
             if pinned and isinstance(inner.value.body, ast.Constant):
-                yield frozenset().union(*pinned), repr(inner.value.body.value), inner.lineno, len(pinned)
+                inputs, answer = frozenset().union(*pinned), repr(inner.value.body.value)
+                yield inputs, answer, inner.lineno, len(pinned), inputs | {answer}
 
 
 def _answer(statement: ast.stmt) -> str:
@@ -234,7 +237,9 @@ def _script_arms(change: Change, lines: list[Line]) -> Iterator[Arm]:
             continue
         pins = [_plain(pin) for pin in _PIN.findall(match["test"])] or [_plain(match["test"].strip(" :"))]
         answer = _plain(match["answer"])
-        yield frozenset(pins), answer, line.number, len(pins) if answer not in {"true", "false", "null"} else 1
+        count = len(pins) if answer not in {"true", "false", "null"} else 1
+        parts = frozenset(_plain(one) for one in re.findall(_SCALAR, match["answer"])) or frozenset({answer})
+        yield frozenset(pins), answer, line.number, count, frozenset(pins) | parts
 
 
 def _script_table(change: Change, lines: list[Line], known: list[frozenset[str]]) -> Iterator[Finding]:
