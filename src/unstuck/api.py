@@ -31,7 +31,7 @@ from unstuck.core.spec_folder import RECOVERY
 from unstuck.core.state import RunState, fold
 from unstuck.errors import BadUsage, Unavailable, UnstuckError
 from unstuck.ports import Clock
-from unstuck.run import Run, Watcher
+from unstuck.run import Run, Watcher, refuse_inside_an_agent
 from unstuck.verifying import Verification, Verified
 
 __all__ = ["Finding", "Run", "View", "Watcher", "examine", "look", "open_run", "read_plan", "reopen_run"]
@@ -220,7 +220,7 @@ def prune(cwd: Path, *, dry_run: bool) -> tuple[str, ...]:
 
 def verification(cwd: Path, *, cache: bool = True) -> Verification:
     """Open a verification by hand; a session of a run is refused, as its supervisor verifies it anyway."""
-    composed.refuse_inside_an_agent()
+    refuse_inside_an_agent()
     return Verification(cwd, cache=cache)
 
 
