@@ -20,9 +20,9 @@ ALLOWED = {
     "adapters": {"core", "ports", "errors", "config", "adapters"},
     "surfaces": {"core", "api", "judge", "errors", "benches", "surfaces"},
     "benches": {"core", "api", "judge", "adapters", "errors", "benches"},
-    "api": {"core", "ports", "errors", "config", "engine", "adapters", "run", "judge", "asked"},
-    "run": {"core", "ports", "errors", "config", "engine", "adapters", "judge", "asked"},
-    "asked": {"core", "ports", "errors", "config", "adapters"},
+    "api": {"core", "ports", "errors", "config", "engine", "adapters", "run", "verifying", "judge"},
+    "verifying": {"core", "ports", "errors", "config", "engine", "adapters", "judge"},
+    "run": {"core", "ports", "errors", "config", "engine", "adapters", "judge"},
     "judge": {"core", "ports", "errors", "adapters"},
 }
 PURE = {

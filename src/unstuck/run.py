@@ -17,8 +17,10 @@ from unstuck.adapters.execution_log import ExecutionLog
 from unstuck.adapters.gates import gates, note_found
 from unstuck.adapters.git import Git
 from unstuck.adapters.merging import Homecoming
-from unstuck.adapters.owner import Owner, refuse_inside_an_agent
+from unstuck.adapters.owner import Owner
+from unstuck.adapters.past_runs import experience_of
 from unstuck.adapters.placing import Placing
+from unstuck.adapters.policies import policy_of
 from unstuck.adapters.process import LocalProcesses
 from unstuck.adapters.projections import Projections
 from unstuck.adapters.repository import Repository
@@ -27,10 +29,10 @@ from unstuck.adapters.setting_aside import set_old_aside
 from unstuck.adapters.sqlite import SqliteJournal, open_to_write
 from unstuck.adapters.stack import commands, describe
 from unstuck.adapters.states.predecessor import inherited
+from unstuck.adapters.states.spec_folder import asked_by, spec_folder
 from unstuck.adapters.traps import traps
 from unstuck.adapters.watch import Watches
 from unstuck.adapters.workspace import GitWorkspace
-from unstuck.asked import asked_by, experience_of, policy_of, spec_folder, unpriced
 from unstuck.config import Config
 from unstuck.core.event import Entry, Operated, Options, RunStarted, Verb
 from unstuck.core.plan import Plan, Problem, named
@@ -46,10 +48,11 @@ from unstuck.engine.record import Recorder
 from unstuck.engine.resume import unfinished
 from unstuck.engine.stopping import Stopper
 from unstuck.engine.supervise import Situation, Supervisor
-from unstuck.errors import BadUsage, InvalidPlan
+from unstuck.errors import BadUsage, InvalidPlan, Owned
 from unstuck.judge import open_rulebook
 from unstuck.ports import Agent, Clock, PlanFile
 
+INSIDE = "UNSTUCK_RUN"
 NOTHING_LEFT = "Nothing is left to do: every task of the plan is done."
 
 
@@ -126,7 +129,7 @@ class Run:
                     accept_plan_change=accept_plan_change,
                     start_from=first,
                     inherited=inherited(self._plan_file.path, *(() if journal.runs() else (self._repository.ours,))),
-                    warnings=(*found.notes, *self._warnings(), *unpriced(agents, self._options.budget_usd)),
+                    warnings=(*found.notes, *self._warnings(), *_unpriced(agents, self._options.budget_usd)),
                     dead_owner=before.pid if before else None,
                 )
                 self._supervisor(journal, run, fold(entries), plan, agents).work(situation)
@@ -324,3 +327,20 @@ def _claimed(journal: SqliteJournal, run: str) -> Iterator[Owner | None]:
         yield before
     finally:
         journal.release()
+
+
+def _unpriced(agents: Mapping[str, Agent], budget_usd: float | None) -> tuple[str, ...]:
+    """Say whose costs a budget cannot see: unknown is not nothing."""
+    silent = [name for name, agent in agents.items() if not agent.reports_cost]
+    if budget_usd is None or not silent:
+        return ()
+    return (f"The budget of ${budget_usd:.2f} cannot be kept for {', '.join(silent)}: it does not say what it costs.",)
+
+
+def refuse_inside_an_agent() -> None:
+    """Refuse to supervise inside a session: one supervisor is enough."""
+    if os.environ.get(INSIDE):
+        raise Owned(
+            f"This is a session of run {os.environ[INSIDE]}; a run is not started inside another one's agent.",
+            hint="Print what you need as your result; the supervisor around you goes on by itself.",
+        )

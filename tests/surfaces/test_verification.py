@@ -138,6 +138,36 @@ def test_a_result_that_names_files_which_do_not_exist_is_refuted(project: "Proje
     assert "names src/missing.py" in project.ask("log").out
 
 
+# --- tests where they were not meant to run ---------------------------------------------------------------------
+
+HELPED = "from calc import add\n\n\ndef one():\n    return 1\n\n\ndef test_add():\n    assert add(one(), 2) == 3\n"
+DOUBLED = TEST_CALC.replace("== 3", "== 6")
+
+
+@pytest.mark.parametrize(
+    ("files", "test", "code", "status"),
+    [
+        pytest.param("`calc.py`", HELPED, RIGHT_CALC, "complete", id="a refactored test"),
+        pytest.param("`calc.py`", DOUBLED, RIGHT_CALC.replace("a + b", "2 * (a + b)"), "stuck", id="a test bent to the code"),
+        pytest.param("`calc.py`, `test_calc.py`", DOUBLED, RIGHT_CALC.replace("a + b", "2 * (a + b)"), "complete", id="a test that the task names"),
+    ],
+)  # fmt: skip
+def test_a_changed_test_must_hold_in_its_old_form_unless_the_task_names_it(
+    calc: "Project", files: str, test: str, code: str, status: str
+) -> None:
+    calc.file("tasks.md", PLAN.format(check=f"{PYTEST} test_calc.py").replace("`calc.py`", files) + "\n")
+    calc.script(_1_1=[[{"write": "calc.py", "text": code}, {"write": "test_calc.py", "text": test}, DONE]])
+    told = calc.run("--max-attempts", "1", "--json")
+    assert told.json["tasks"]["1.1"]["status"] == status, told
+
+
+def test_a_new_test_that_passes_on_the_old_code_is_worth_a_look(calc: "Project") -> None:
+    idle = "from calc import add\n\n\ndef test_is_there():\n    assert callable(add)\n"
+    calc.script(_1_1=[[{"write": "calc.py", "text": RIGHT_CALC}, {"write": "test_more.py", "text": idle}, DONE]])
+    assert calc.run().code == 0
+    assert "test_more.py:1: A new test passes on the old code as well" in calc.ask("log").out
+
+
 # --- what the agent leaves lying about ---------------------------------------------------------------------
 
 

@@ -5,10 +5,6 @@ import socket
 from dataclasses import dataclass
 from pathlib import Path
 
-from unstuck.errors import Owned
-
-INSIDE = "UNSTUCK_RUN"
-"""What an agent's environment says of the run that it works for."""
 STALE_SECONDS = 120.0
 """How long an owner on another machine, which we cannot look at, may be silent before its run is taken over."""
 
@@ -64,12 +60,3 @@ def _birth_without_proc(pid: int) -> str | None:
     except PermissionError:
         pass
     return "unknown"
-
-
-def refuse_inside_an_agent() -> None:
-    """Raise Owned where an agent of a run would start another one."""
-    if os.environ.get(INSIDE):
-        raise Owned(
-            f"This is a session of run {os.environ[INSIDE]}; a run is not started inside another one's agent.",
-            hint="Print what you need as your result; the supervisor around you goes on by itself.",
-        )

@@ -129,15 +129,14 @@ class Worktree:
 
     def put(self, tree: str, paths: Sequence[str]) -> None:
         """Give these paths the form that they have in `tree`; what it has not is removed."""
-        if not paths:
-            return
-        there = set(self.git.names("ls-tree", "-r", "-z", "--name-only", "--full-tree", tree, "--", *paths))
-        for path in paths:
-            if path not in there:
+        git, top = self.git.using(GIT_LITERAL_PATHSPECS="1"), self.path.resolve()
+        there = set(paths) & set(git.names("ls-tree", "-r", "-z", "--name-only", "--full-tree", tree))
+        for path in set(paths) - there:
+            if (self.path / path).parent.resolve().is_relative_to(top):  # a link could lead to the user's own files
                 _remove(self.path / path)
         if there:
             named = "".join(f"{path}\0" for path in sorted(there))
-            self.git("checkout", "--force", tree, "--pathspec-from-file=-", "--pathspec-file-nul", stdin=named)
+            git("checkout", "--force", tree, "--pathspec-from-file=-", "--pathspec-file-nul", stdin=named)
 
     def release_index(self) -> None:
         git_locks.release(Path(f"{self.index}.lock"), folder=self.path)

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from unstuck.core.attempt import Verdict
+from unstuck.core.attempt import CheckResult, Remark, Verdict
 from unstuck.core.captured import capture, headline, phase_type
 from unstuck.core.commit_text import parts
 from unstuck.core.failure import Failure
@@ -164,13 +164,13 @@ def _gates(verdict: Verdict, failure: Failure | None) -> dict[str, Any]:
 def _verification(attempt: AttemptState) -> dict[str, Any]:
     verdict = attempt.verdict
     assert verdict is not None
-    checks = [{"command": result.command, "kind": result.kind, "status": result.status} for result in verdict.results]
     return {
         "subagent_claimed": CLAIMS[attempt.outcome.claim] if attempt.outcome else None,
         "fresh_verification": VERDICTS[verdict.status],
         "verified_at": iso(attempt.ended) if attempt.ended else None,
         "tree": verdict.tree,
-        "checks": checks,
+        "checks": [check_object(result) for result in verdict.results],
+        "findings": [remark_object(remark) for remark in verdict.remarks],
     }
 
 
@@ -217,4 +217,34 @@ def _attempt(attempt: AttemptState) -> dict[str, Any]:
         "reason": attempt.decision.reason if attempt.decision else None,
         "snapshot": attempt.snapshot,
         "cost_usd": attempt.cost_usd,
+    }
+
+
+def check_object(result: CheckResult) -> dict[str, Any]:
+    """Return one check with its evidence."""
+    counts = result.counts
+    return {
+        "command": result.command,
+        "kind": result.kind,
+        "status": result.status,
+        "exit_code": result.ended.exit_code,
+        "seconds": round(result.ended.seconds, 3),
+        "runs": result.runs,
+        "flaky": result.flaky,
+        "cached": result.cached,
+        "why": result.idle or result.although or None,
+        "counts": {"passed": counts.passed, "failed": counts.failed, "skipped": counts.skipped} if counts else None,
+        "tests": list(result.tests),
+        "log": result.log or None,
+    }
+
+
+def remark_object(remark: Remark) -> dict[str, Any]:
+    """Return one finding about a change."""
+    return {
+        "rule": remark.rule,
+        "severity": remark.severity,
+        "path": remark.path,
+        "line": remark.line,
+        "says": remark.says,
     }

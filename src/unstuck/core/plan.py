@@ -116,6 +116,11 @@ class Plan:
         """What its tasks are called."""
         return "phase" if self.format == "superplan" else "task"
 
+    @property
+    def phased(self) -> bool:
+        """Whether its tasks say themselves what they depend on and what may run beside them."""
+        return self.format in ("superplan", "implementation_plan.json")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
@@ -128,6 +133,17 @@ class Batch:
 def recovers(task: Task) -> bool:
     """Whether a task is repaired by fix tasks even outside recovery mode: marked so, or an end-to-end step (VE1)."""
     return "RECOVERY" in task.markers or END_TO_END.fullmatch(task.id) is not None
+
+
+def cleans_up(task: Task) -> bool:
+    """Whether a task stops what end-to-end steps have started, and so must run whatever became of them."""
+    return is_cleanup(task.id, task.title)
+
+
+def is_cleanup(name: str, title: str) -> bool:
+    """Tell the cleaning up among end-to-end steps by its title, or by the number that seed 003 gives it."""
+    words = re.search(r"(?i)\b(?:clean ?-?up|tear ?-?down)\b", title)
+    return END_TO_END.fullmatch(name) is not None and (words is not None or name.split(".", maxsplit=1)[0] == "VE3")
 
 
 def check(plan: Plan) -> tuple[Problem, ...]:
@@ -181,7 +197,7 @@ def execution(plan: Plan) -> tuple[Batch, ...]:
     for wave in batches(plan.tasks):
         sets: list[list[Task]] = []
         for task in (known[name] for name in wave):
-            fits = (one for one in sets if plan.format == "tasks.md" or all(beside(task, other) for other in one))
+            fits = (one for one in sets if not plan.phased or all(beside(task, other) for other in one))
             fitting = next(fits, None)
             if fitting is None:
                 sets.append([task])

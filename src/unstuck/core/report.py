@@ -84,7 +84,7 @@ def problems(plan: Plan) -> str:
     if not found:
         return ""
     head = f"{plan.path} cannot be run, {len(found)} problem{'s'[: len(found) > 1]}:"
-    if plan.format == "tasks.md":
+    if not plan.phased:
         lines = [f"  {f'line {one.line}: ' if one.line else ''}{one.message} {one.hint}" for one in found]
         return "\n".join([head, *lines])
     tasks = {task.id: task for task in plan.tasks}

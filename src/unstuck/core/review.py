@@ -68,8 +68,8 @@ def _destructive(plan: Plan) -> Iterator[Problem]:
 
 
 def _unchecked(plan: Plan) -> Iterator[Problem]:
-    """Name the tasks that nothing checks; the reader of tasks.md has said so already."""
-    if plan.format == "tasks.md":
+    """Name the tasks that nothing checks; the readers of checklists have said so already."""
+    if not plan.phased:
         return
     bare = [task for task in _open(plan) if not task.checks]
     if bare:

@@ -15,6 +15,8 @@ from unstuck.engine.probes import Probe, holds_as_red
 RED = "RED"
 NOT_HERE = "`{}` was found for this kind of project and cannot run here"
 EMPTY = "The agent says that it is done, but it changed nothing, and its checks passed before."
+GRAVITY = ("reject", "ask", "warn")
+TOLD, MOST_REMARKS = 5, 100
 JUDGES = ("test", "support", "settings", "commands", "snapshot")
 """Files whose change can make a runner see fewer tests."""
 
@@ -41,7 +43,7 @@ def examine(site: Site, subject: Subject) -> Verdict:
         tree=subject.tree,
         base=subject.base,
         results=tuple(results),
-        remarks=tuple(remarks),
+        remarks=tuple(sorted(remarks, key=lambda one: GRAVITY.index(one.severity))[:MOST_REMARKS]),
         turned_green=status == "pass" and not claimed and _turned_green(probe, results),
         reason=why,
     )
@@ -49,9 +51,10 @@ def examine(site: Site, subject: Subject) -> Verdict:
 
 def told(verdict: Verdict) -> Iterator[str]:
     """Say what people should know though it decides nothing: warnings, flaky checks, and what was red before."""
-    for remark in verdict.remarks:
-        if remark.severity == "warn":
-            yield f"Worth a look: {remark}"
+    warnings = [remark for remark in verdict.remarks if remark.severity == "warn"]
+    yield from (f"Worth a look: {remark}" for remark in warnings[:TOLD])
+    if len(warnings) > TOLD:
+        yield f"Worth a look: {len(warnings) - TOLD} more like these; see `unstuck verify`."
     for result in verdict.results:
         if result.flaky and result.ended.ok:
             yield f"`{result.command}` is flaky: on one and the same tree it failed {result.runs - 1} of {result.runs} times."
@@ -140,7 +143,8 @@ def _fewer_tests(probe: Probe, results: Sequence[CheckResult]) -> Iterator[Remar
         before = baseline(site, gate, subject.base).counts
         if before is None or before.passed + before.failed <= result.counts.passed + result.counts.failed:
             continue
-        says = f"`{gate.command}` runs {result.counts.passed + result.counts.failed} tests; on the base it runs {before.passed + before.failed}."
+        ran = result.counts.passed + result.counts.failed
+        says = f"`{gate.command}` runs fewer tests: {ran} now, {before.passed + before.failed} on the base."
         # Where tests were changed the audit has read them, and knows whether what they asserted is still asserted.
         severity: Severity | None = "warn" if changed_tests(changes) else None if subject.task.files else "ask"
         yield own("fewer-tests", says=says, severity=severity)

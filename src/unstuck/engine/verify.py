@@ -1,11 +1,14 @@
 """Check the work ourselves, after every end of a session, in a clean checkout of exactly the tree that would land."""
 
-from unstuck.core.attempt import Ended, Outcome
+from collections.abc import Iterator
+from pathlib import PurePath
+
+from unstuck.core.attempt import Ended, Outcome, Verdict
 from unstuck.core.event import Classified, LineEvent, SessionEnded, Verified
 from unstuck.core.task_state import TaskState
 from unstuck.engine.audit import Subject
 from unstuck.engine.bench import Bench
-from unstuck.engine.checking import NotSetUp, Site
+from unstuck.engine.checking import MANIFESTS, NotSetUp, Site
 from unstuck.engine.examine import examine, told
 from unstuck.engine.execute import run_session
 
@@ -28,7 +31,7 @@ def verify(bench: Bench, task: TaskState, slot: int) -> LineEvent:
         verdict = examine(Site(bench=bench, name=name, slot=bench.spare + slot), subject)
     except NotSetUp as error:
         return Classified(task=name, failure=error.failure)
-    for sentence in told(verdict):
+    for sentence in (*told(verdict), *_needs_set_up(bench, verdict)):
         _note(bench, name, sentence)
     return Verified(task=name, verdict=verdict)
 
@@ -39,7 +42,8 @@ def check_first(bench: Bench, task: TaskState, slot: int) -> LineEvent:
     if not bench.tasks[name].only_checks or attempt.sessions or attempt.number != task.epoch_from + 1:
         return run_session(bench, task, slot)
     bench.workspace.prepare(slot, attempt.base, attempt.tree)
-    subject = Subject(task=bench.tasks[name], base=attempt.base, tree=bench.workspace.tree_of(attempt.base))
+    tree = bench.workspace.tree_of(attempt.base)
+    subject = Subject(task=bench.tasks[name], base=attempt.base, tree=tree, claim="done")
     try:
         verdict = examine(Site(bench=bench, name=name, slot=bench.spare + slot), subject)
     except NotSetUp as error:
@@ -63,6 +67,18 @@ def _what_would_land(bench: Bench, task: TaskState, slot: int) -> str:
     for sentence in tree.notes:
         _note(bench, task.task.id, sentence)
     return tree.id
+
+
+def _needs_set_up(bench: Bench, verdict: Verdict) -> Iterator[str]:
+    """Say why work that installs something may be red here: a clean checkout has the user's own packages."""
+    if verdict.status != "fail" or bench.config.workspace.setup:
+        return
+    needs = [path for path in bench.workspace.changed(verdict.base, verdict.tree) if PurePath(path).name in MANIFESTS]
+    if needs:
+        yield (
+            f"The work changes {', '.join(needs[:3])}. The checks run with the packages that [workspace] brings along; "
+            "where it needs new ones, give the commands that install them as `setup`."
+        )
 
 
 def _note(bench: Bench, name: str, sentence: str) -> None:

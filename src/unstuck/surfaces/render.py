@@ -103,7 +103,7 @@ def plan(document: Plan, checks: int) -> str:
         "",
     ]
     for number, batch in enumerate(execution(document), 1):
-        lines.append(f"Batch {number}{', side by side' if batch.parallel and document.format != 'tasks.md' else ''}")
+        lines.append(f"Batch {number}{', side by side' if batch.parallel and document.phased else ''}")
         for task in (tasks[name] for name in batch.tasks):
             beside = "  side by side" if task.group else f"  fixes {task.fixes}" if task.fixes else ""
             points = f"  {task.estimate} points" if task.estimate.isdigit() else ""
