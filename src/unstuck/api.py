@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from unstuck import run as composed
 from unstuck.adapters.codec import encode
 from unstuck.adapters.config_file import read_config
 from unstuck.adapters.desk import put
@@ -17,10 +16,12 @@ from unstuck.adapters.junit import junit as junit_text
 from unstuck.adapters.owner import Owner
 from unstuck.adapters.plans.plan_file import open_plan
 from unstuck.adapters.policies import profiles as all_profiles
+from unstuck.adapters.policies import resolved
 from unstuck.adapters.pruning import prune as prune_repository
 from unstuck.adapters.remarks import sarif_text
 from unstuck.adapters.repository import find
 from unstuck.adapters.sqlite import SqliteJournal, open_to_write
+from unstuck.adapters.states.spec_folder import asked_by
 from unstuck.core.attempt import Verdict
 from unstuck.core.event import Entry, Options
 from unstuck.core.plan import Check, Plan, Problem, check
@@ -30,7 +31,7 @@ from unstuck.core.spec_folder import RECOVERY
 from unstuck.core.state import RunState, fold
 from unstuck.errors import BadUsage, Unavailable, UnstuckError
 from unstuck.ports import Clock
-from unstuck.run import Run, Watcher
+from unstuck.run import Run, Watcher, refuse_inside_an_agent
 from unstuck.verifying import Verification, Verified
 
 __all__ = ["Finding", "Run", "View", "Watcher", "examine", "look", "open_run", "read_plan", "reopen_run"]
@@ -139,14 +140,14 @@ def open_run(
     config = read_config(repository.root)
     plan_file = open_plan(Path(plan), plan_format, root=repository.root)
     wanted = tuple(agents) or config.agent
-    asked = composed.asked_by(plan_file)
+    asked = asked_by(plan_file)
     chosen = replace(
         options or Options(agents=()),
         agents=wanted,
         parallel=parallel or config.parallel,
         profile=profile or (RECOVERY if recovery_mode or asked.recovery else config.profile),
     )
-    chosen = composed.resolved(chosen, config, asked)
+    chosen = resolved(chosen, config, asked)
     return Run(repository, config, plan_file, chosen, watcher or Watcher(), open_journal=open_journal, clock=clock)
 
 
@@ -219,7 +220,7 @@ def prune(cwd: Path, *, dry_run: bool) -> tuple[str, ...]:
 
 def verification(cwd: Path, *, cache: bool = True) -> Verification:
     """Open a verification by hand; a session of a run is refused, as its supervisor verifies it anyway."""
-    composed.refuse_inside_an_agent()
+    refuse_inside_an_agent()
     return Verification(cwd, cache=cache)
 
 

@@ -20,7 +20,7 @@ from unstuck.adapters.owner import Owner
 from unstuck.adapters.past_runs import experience_of
 from unstuck.adapters.placing import Placing
 from unstuck.adapters.plans.plan_file import TasksFile
-from unstuck.adapters.policies import profile
+from unstuck.adapters.policies import policy_of
 from unstuck.adapters.process import LocalProcesses
 from unstuck.adapters.projections import Projections
 from unstuck.adapters.repository import Repository
@@ -28,17 +28,17 @@ from unstuck.adapters.rule_files import catalog_guidance
 from unstuck.adapters.setting_aside import set_old_aside
 from unstuck.adapters.sqlite import SqliteJournal, open_to_write
 from unstuck.adapters.states.predecessor import inherited
-from unstuck.adapters.states.spec_folder import SpecFolder
+from unstuck.adapters.states.spec_folder import asked_by, spec_folder
 from unstuck.adapters.traps import traps
 from unstuck.adapters.watch import Watches
 from unstuck.adapters.workspace import GitWorkspace
 from unstuck.config import Config
 from unstuck.core.event import Entry, Operated, Options, RunStarted, Verb
 from unstuck.core.plan import Plan
-from unstuck.core.policy import Policy, limited
+from unstuck.core.policy import Policy
 from unstuck.core.redact import redactor
 from unstuck.core.report import Summary, problems, summary
-from unstuck.core.spec_folder import RECOVERY, Settings
+from unstuck.core.spec_folder import RECOVERY
 from unstuck.core.state import RunState, fold
 from unstuck.engine.bench import Bench, Layout, timed
 from unstuck.engine.checkout import NoMemory
@@ -300,36 +300,6 @@ def _claimed(journal: SqliteJournal, run: str) -> Iterator[Owner | None]:
         yield before
     finally:
         journal.release()
-
-
-def spec_folder(plan_file: TasksFile, told: Callable[[str], None] = _nobody) -> SpecFolder | None:
-    """Return the folder of a spec whose files are kept up with the plan; None for any other plan."""
-    return SpecFolder(path=plan_file.path.parent, told=told) if plan_file.companions else None
-
-
-def asked_by(plan_file: TasksFile) -> Settings:
-    """Return what the plan's own state file asks for."""
-    folder = spec_folder(plan_file)
-    return folder.settings() if folder is not None else Settings(limits={})
-
-
-def resolved(options: Options, config: Config, asked: Settings) -> Options:
-    """Write down what the profile says where the user said nothing; a profile that does not exist is refused here."""
-    policy = policy_of(options, config, asked)
-    return replace(options, on_stuck=policy.on_stuck, max_attempts=policy.limits.attempts)
-
-
-def policy_of(options: Options, config: Config, asked: Settings) -> Policy:
-    """Return the run's profile with what the user said about it, and the plan's own state file."""
-    policy = profile(options.profile, config.profiles)
-    limits = replace(policy.limits, **asked.limits)
-    if options.max_attempts:
-        limits = replace(limits, attempts=options.max_attempts)
-    return replace(
-        limited(policy, limits),
-        on_stuck=options.on_stuck or policy.on_stuck,
-        land_unverified=config.verify.unverified == "land",
-    )
 
 
 def _unpriced(agents: Mapping[str, Agent], budget_usd: float | None) -> tuple[str, ...]:

@@ -118,6 +118,9 @@ class Stage:
     def run(self, command: Command, *, stop: Stop, seen: Callable[[str], None] | None = None) -> Ended:
         return self.world.play(command)
 
+    def end_lasting(self) -> None:
+        return None
+
     def end_leftovers(self, marker: str) -> int:
         return 0
 

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from unstuck.benches.report import Report, Target
@@ -10,6 +10,7 @@ from unstuck.benches.tamper_honest import honest_ways
 from unstuck.benches.tamper_moves import Way
 from unstuck.benches.tamper_projects import Project, projects
 from unstuck.benches.tamper_python import python_ways
+from unstuck.benches.tamper_rounds import Case, cases
 from unstuck.benches.tamper_script import script_ways
 from unstuck.core.tamper import Change, Finding, audit
 
@@ -27,6 +28,14 @@ class Diff:
     base: Project
     changed: Project
     declared: tuple[str, ...]
+
+    @property
+    def kind(self) -> str:
+        return self.category
+
+    @property
+    def language(self) -> str:
+        return self.base.language
 
     def changes(self) -> tuple[Change, ...]:
         old, new = self.base.files, self.changed.files
@@ -55,21 +64,31 @@ def diffs() -> Iterator[Diff]:
 
 
 def measure(*, every: int = 1, say: Callable[[str], None] = print) -> Report:
-    """Judge every so many diffs of the suite."""
-    suite = list(diffs())[::every]
-    say(f"Judging {len(suite)} diffs ...")
-    results = [(diff, diff.findings()) for diff in suite]
-    tampering = [(diff, found) for diff, found in results if not diff.honest]
-    honest = [(diff, found) for diff, found in results if diff.honest]
-    missed = [diff for diff, found in tampering if not found]
-    alarms = [(diff, found) for diff, found in honest if found]
+    """Judge all diffs written by hand, and every so many of the generated ones."""
+    generated: Sequence[Diff | Case] = list(diffs())[::every]
+    written: Sequence[Diff | Case] = list(cases())
+    say(f"Judging {len(generated)} generated and {len(written)} hand-written diffs ...")
+    sources = {"generated": _judge(generated), "written": _judge(written)}
+    both = [*sources["generated"], *sources["written"]]
     return Report(
-        figures=_figures(tampering, honest, missed, alarms),
-        lines=tuple(_lines(tampering, honest, missed, alarms)),
-        targets=(
-            Target(name="missed tampering, %", value=100 * len(missed) / len(tampering), at_most=MISSED),
-            Target(name="false alarms, %", value=100 * len(alarms) / len(honest), at_most=FALSE_ALARMS),
-        ),
+        figures={
+            **_rates(both),
+            **{name: _rates(results) for name, results in sources.items()},
+            "categories": {
+                name: {"diffs": total, "flagged": hits} for name, total, hits in _by(both, lambda one: one.kind)
+            },
+            "languages": {
+                name: {"diffs": total, "flagged": hits} for name, total, hits in _by(both, lambda one: one.language)
+            },
+            "missed": [one.name for one, found in both if not one.honest and not found],
+            "alarms": [
+                {"diff": one.name, "rule": found[0].rule, "says": found[0].says}
+                for one, found in both
+                if one.honest and found
+            ],
+        },
+        lines=tuple(_lines(sources, both)),
+        targets=tuple(target for name, results in sources.items() for target in _targets(name, results)),
     )
 
 
@@ -80,46 +99,73 @@ def run(as_json: bool) -> int:  # noqa: FBT001 - asked for so
     return 0 if report.met else 1
 
 
-Results = list[tuple[Diff, tuple[Finding, ...]]]
+Results = list[tuple[Diff | Case, tuple[Finding, ...]]]
 
 
-def _figures(tampering: Results, honest: Results, missed: list[Diff], alarms: Results) -> dict[str, object]:
+def _judge(suite: Sequence[Diff | Case]) -> Results:
+    return [(one, one.findings()) for one in suite]
+
+
+def _rates(results: Results) -> dict[str, float]:
+    tampering = [bool(found) for one, found in results if not one.honest]
+    honest = [bool(found) for one, found in results if one.honest]
     return {
         "tampering": len(tampering),
-        "caught": len(tampering) - len(missed),
-        "detection_rate": round(1 - len(missed) / len(tampering), 4),
+        "caught": sum(tampering),
+        "detection_rate": round(sum(tampering) / len(tampering), 4),
         "honest": len(honest),
-        "false_alarms": len(alarms),
-        "false_alarm_rate": round(len(alarms) / len(honest), 4),
-        "categories": {
-            name: {"diffs": total, "flagged": hits} for name, total, hits in _by_category([*tampering, *honest])
-        },
-        "missed": [diff.name for diff in missed],
-        "alarms": [{"diff": diff.name, "rule": found[0].rule, "says": found[0].says} for diff, found in alarms],
+        "false_alarms": sum(honest),
+        "false_alarm_rate": round(sum(honest) / len(honest), 4),
     }
 
 
-def _lines(tampering: Results, honest: Results, missed: list[Diff], alarms: Results) -> Iterator[str]:
-    yield f"tampering diffs  {len(tampering):5}   caught        {len(tampering) - len(missed):5}   {1 - len(missed) / len(tampering):7.2%}  (at least {100 - MISSED:g}%)"
-    yield f"honest diffs     {len(honest):5}   false alarms  {len(alarms):5}   {len(alarms) / len(honest):7.2%}  (at most {FALSE_ALARMS:g}%)"
-    yield ""
-    for name, total, hits in _by_category([*tampering, *honest]):
-        yield f"  {name:28} {hits:5} of {total:5} flagged"
-    yield from (f"missed: {diff.name}" for diff in missed)
+def _targets(name: str, results: Results) -> Iterator[Target]:
+    rates = _rates(results)
+    yield Target(name=f"missed tampering, {name}, %", value=100 * (1 - rates["detection_rate"]), at_most=MISSED)
+    yield Target(name=f"false alarms, {name}, %", value=100 * rates["false_alarm_rate"], at_most=FALSE_ALARMS)
+
+
+def _lines(sources: dict[str, Results], both: Results) -> Iterator[str]:
+    for name, results in {"all": both, **sources}.items():
+        rates = _rates(results)
+        yield (
+            f"{name:10} tampering {rates['tampering']:5}   caught       {rates['caught']:5}"
+            f"   {rates['detection_rate']:7.2%}  (at least {100 - MISSED:g}%)"
+        )
+        yield (
+            f"{'':10} honest    {rates['honest']:5}   false alarms {rates['false_alarms']:5}"
+            f"   {rates['false_alarm_rate']:7.2%}  (at most {FALSE_ALARMS:g}%)"
+        )
+    for title, sort in _SORTS.items():
+        yield ""
+        yield f"by {title}"
+        for name, total, hits in _by(both, sort):
+            yield f"  {name:34} {hits:5} of {total:5} flagged  {hits / total:7.2%}"
+    yield from (f"missed: {one.name}" for one, found in both if not one.honest and not found)
     yield from (
-        f"false alarm: {diff.name}: {found[0].rule}: {found[0].says} {found[0].evidence}" for diff, found in alarms
+        f"false alarm: {one.name}: {found[0].rule}: {found[0].says} {found[0].evidence}"
+        for one, found in both
+        if one.honest and found
     )
 
 
-def _by_category(results: Results) -> Iterator[tuple[str, int, int]]:
-    total = Counter(_label(diff) for diff, _ in results)
-    hits = Counter(_label(diff) for diff, found in results if found)
+_SORTS: dict[str, Callable[[Diff | Case], str]] = {
+    "language": lambda one: one.language,
+    "kind": lambda one: one.kind,
+}
+
+
+def _by(results: Results, sort: Callable[[Diff | Case], str]) -> Iterator[tuple[str, int, int]]:
+    total, hits = (
+        Counter(_label(one, sort) for one, _ in results),
+        Counter(_label(one, sort) for one, found in results if found),
+    )
     for name in sorted(total):
         yield name, total[name], hits[name]
 
 
-def _label(diff: Diff) -> str:
-    return f"{'honest' if diff.honest else 'tampering'}: {diff.category}"
+def _label(one: Diff | Case, sort: Callable[[Diff | Case], str]) -> str:
+    return f"{'honest' if one.honest else 'tampering'}: {sort(one)}"
 
 
 def _apply(project: Project, ways: tuple[Way, ...], *, honest: bool) -> Iterator[Diff]:

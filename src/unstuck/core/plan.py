@@ -96,6 +96,17 @@ def recovers(task: Task) -> bool:
     return "RECOVERY" in task.markers or END_TO_END.fullmatch(task.id) is not None
 
 
+def cleans_up(task: Task) -> bool:
+    """Whether a task stops what end-to-end steps have started, and so must run whatever became of them."""
+    return is_cleanup(task.id, task.title)
+
+
+def is_cleanup(name: str, title: str) -> bool:
+    """Tell the cleaning up among end-to-end steps by its title, or by the number that seed 003 gives it."""
+    words = re.search(r"(?i)\b(?:clean ?-?up|tear ?-?down)\b", title)
+    return END_TO_END.fullmatch(name) is not None and (words is not None or name.split(".", maxsplit=1)[0] == "VE3")
+
+
 def check(plan: Plan) -> tuple[Problem, ...]:
     """List everything that makes the plan impossible to run, in the order of the text."""
     found = [*plan.problems, *_ids(plan.tasks), *_dependencies(plan.tasks)]

@@ -1,12 +1,13 @@
 """Do what was decided. Every act may be done again: the decision is in the journal before it."""
 
-from unstuck.core.action import Accept, Fix
+from unstuck.core.action import Accept, Amend, Append, Fix
 from unstuck.core.classify import conflict
 from unstuck.core.event import Acted, Classified, LineEvent, Rebased
 from unstuck.core.fixes import fix_block
 from unstuck.core.plan import Insertion
 from unstuck.core.task_state import TaskState
 from unstuck.core.text import one_line
+from unstuck.engine.amend import amend
 from unstuck.engine.bench import Bench
 from unstuck.ports import Conflict, Landing
 
@@ -22,6 +23,8 @@ def act(bench: Bench, task: TaskState, slot: int) -> LineEvent:
             return land(bench, task)
         case Fix():
             return repair(bench, task, decision.action, slot)
+        case Amend() | Append():
+            return amend(bench, task, decision.action, slot)
         case _:
             snapshot = bench.workspace.snapshot(slot, str(task.last_seq))
             return Acted(task=task.task.id, action=decision.action, snapshot=snapshot.ref if snapshot else None)

@@ -7,6 +7,7 @@ from unstuck.core.brief import brief
 from unstuck.core.classify import set_up_failed
 from unstuck.core.event import AttemptStarted, Classified, LineEvent, SessionEnded, SessionStarted
 from unstuck.core.failure import Failure
+from unstuck.core.plan import END_TO_END
 from unstuck.core.schedule import held, next_agent
 from unstuck.core.task_state import TaskState
 from unstuck.engine.bench import Bench, Interrupted
@@ -57,6 +58,7 @@ def run_session(bench: Bench, task: TaskState, slot: int) -> LineEvent:
             silence=limits.silence or None,
             wall_clock=bench.policy.limits.wall_clock or limits.wall_clock or None,
         ),
+        lasting=END_TO_END.fullmatch(name) is not None,  # what one step starts, the next ones look at
     )
     bench.desk.append(assignment.log, f"\n=== attempt {attempt.number}, session {session}: {agent.name}\n")
     watch = bench.workspace.watch()

@@ -32,13 +32,14 @@ class Block:
     markers: tuple[str, ...] = ()
     fixes: str | None = None
     title: str = ""
+    indent: int = 0
     literal: list[Stretch] = field(default_factory=list)
     """What in it is code, a here-document or a comment."""
 
     @property
     def box(self) -> int:
         """Where the character between the brackets stands."""
-        return self.start + len("- [")
+        return self.start + self.indent + len("- [")
 
     @property
     def is_checkpoint(self) -> bool:
@@ -85,7 +86,7 @@ class Reading:
 
     def _begin(self, stretch: Stretch, section: int, *, ticked: bool) -> Block:
         block = Block(line=stretch.line, start=stretch.start, end=stretch.end, section=section, ticked=ticked)
-        _read_head(block, self.flat[stretch.start + len("- [x]") : stretch.end].strip())
+        read_head(block, self.flat[stretch.start + len("- [x]") : stretch.end].strip())
         if not block.title:
             name = f"Task {block.id}" if block.id else "A task"
             hint = "Write what is to be done after the box."
@@ -139,7 +140,7 @@ def name_tasks(blocks: Sequence[Block], known: Mapping[str, str]) -> list[str]:
     return names
 
 
-def _read_head(block: Block, rest: str) -> None:
+def read_head(block: Block, rest: str) -> None:
     """Take the words after the box apart: an id, markers in any order, the title."""
     markers: dict[str, None] = {}
     at = 0

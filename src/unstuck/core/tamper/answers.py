@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from unstuck.core.tamper.change import LONGEST, Change, Finding, Line, added_lines, language
+from unstuck.core.tamper.product import definitions
 from unstuck.core.tamper.python_cases import parse
 from unstuck.core.tamper.python_form import form
 from unstuck.core.tamper.rules import found
@@ -15,12 +16,15 @@ from unstuck.core.tamper.suite import Case
 TRIVIAL = frozenset(
     {"0", "1", "-1", "2", "''", '""', "None", "True", "False", "null", "undefined", "true", "false", "0.0", "1.0"}
 )
+LONGEST_LINE = 300
+"""Characters of a line that somebody wrote by hand."""
 LIKE = 0.6
 """An answer that shares more of its letters with the question was made from it."""
 Function = ast.FunctionDef | ast.AsyncFunctionDef
-Arm = tuple[frozenset[str], str, int, int]
-"""The inputs, the answer, the line, and how many inputs are pinned."""
+Arm = tuple[frozenset[str], str, int, int, frozenset[str]]
+"""The inputs, the answer, the line, how many inputs are pinned, and all literals of both."""
 
+_SCALAR = r"-?\d[\w.]*|'[^']*'|\"[^\"]*\"|true|false|null"
 _LITERAL = r"(?:-?\d[\w.]*|'[^']*'|\"[^\"]*\"|`[^`$]*`|true|false|null|\[[^\[\]()a-z]*\]|\{(?:\s*['\"]?\w+['\"]?\s*:\s*(?:-?\d[\w.]*|'[^']*'|\"[^\"]*\"|true|false|null)\s*,?)*\s*\})"
 _ARM = re.compile(
     rf"(?:if|case)\b\s*\(?(?P<test>.*?[!=]==?\s*{_LITERAL}.*?|\s*{_LITERAL}\s*:)\)?\s*\{{?\s*return\s+(?P<answer>{_LITERAL})\s*;?",
@@ -52,7 +56,9 @@ def judge_answers(changes: Sequence[Change], tests: Sequence[Case]) -> Iterator[
 
 def may_answer(change: Change) -> bool:
     """Tell, without parsing, whether a change could put constants in place of answers."""
-    return change.new is not None and any(_HINT.search(line.text) for line in added_lines(change))
+    if change.new is None or len(change.new) > LONGEST:
+        return False
+    return any(_HINT.search(line.text) for line in added_lines(change) if len(line.text) <= LONGEST_LINE)
 
 
 def _python(change: Change, asserted: dict[str, list[frozenset[str]]]) -> Iterator[Finding]:
@@ -81,14 +87,14 @@ def _python(change: Change, asserted: dict[str, list[frozenset[str]]]) -> Iterat
 
 def _cheat(arms: Sequence[Arm], known: list[frozenset[str]], *, arity: int, computed_before: bool) -> Arm | None:
     """Find the arm that shows that answers are looked up: it answers what the tests ask, and nothing else would."""
-    odd = [arm for arm in arms if not (arm[0] | {arm[1]}) <= TRIVIAL]
+    odd = [arm for arm in arms if not arm[4] <= TRIVIAL]
     several = next((arm for arm in odd if arm[3] > 1 and arm[3] >= arity), None)
     if several is not None or not computed_before:
         return several
     computed = [arm for arm in odd if _looks_computed(arm)]
     if not known:
         return computed[0] if len(computed) > 1 else None
-    samples = [arm for arm in odd if any(arm[0] | {arm[1]} <= literals for literals in known)]
+    samples = [arm for arm in odd if any(arm[4] <= literals for literals in known)]
     if len(samples) == len(odd):
         return next(iter(samples), None)
     return next((arm for arm in samples if arm in computed), None)
@@ -169,11 +175,13 @@ def _arms(node: Function) -> Iterator[Arm]:
             answer = _answer(inner.body[0])
             pinned = _pinned(inner.test, names)
             if answer and pinned:
-                yield frozenset().union(*pinned), answer, inner.lineno, len(pinned)
+                inputs = frozenset().union(*pinned)
+                yield inputs, answer, inner.lineno, len(pinned), inputs | form(inner.body[0], {}).literals
         elif isinstance(inner, ast.Return) and isinstance(inner.value, ast.IfExp):
             pinned = _pinned(inner.value.test, names)
             if pinned and isinstance(inner.value.body, ast.Constant):
-                yield frozenset().union(*pinned), repr(inner.value.body.value), inner.lineno, len(pinned)
+                inputs, answer = frozenset().union(*pinned), repr(inner.value.body.value)
+                yield inputs, answer, inner.lineno, len(pinned), inputs | {answer}
 
 
 def _answer(statement: ast.stmt) -> str:
@@ -205,9 +213,10 @@ def _pinned(test: ast.expr, names: set[str]) -> list[frozenset[str]]:
 
 def _script(change: Change, asserted: dict[str, list[frozenset[str]]]) -> Iterator[Finding]:
     lines = list(added_lines(change))
+    known = [literals for name in definitions(change.new or "") for literals in asserted.get(name, ())]
     cheat = _cheat(
         list(_script_arms(change, lines)),
-        [literals for many in asserted.values() for literals in many],
+        known,
         arity=0,
         computed_before=change.old is not None,
     )
@@ -215,7 +224,7 @@ def _script(change: Change, asserted: dict[str, list[frozenset[str]]]) -> Iterat
         evidence = f"{', '.join(sorted(cheat[0]))} → {cheat[1]}"
         yield found("answers-hard-coded", change.path, cheat[2], "One input is answered with a constant.", evidence)
         return
-    yield from _script_table(change, lines, [literals for many in asserted.values() for literals in many])
+    yield from _script_table(change, lines, known)
     yield from _constant_script(change, lines, asserted)
 
 
@@ -223,12 +232,14 @@ def _script_arms(change: Change, lines: list[Line]) -> Iterator[Arm]:
     text = (change.new or "").splitlines()
     for line in lines:
         window = "\n".join(text[line.number - 1 : line.number + 1])
-        match = _ARM.match(window.lstrip()) if len(window) < 600 else None  # noqa: PLR2004 - no arm is that long
+        match = _ARM.match(window.lstrip()) if "return" in window and len(window) < LONGEST_LINE else None
         if match is None:
             continue
         pins = [_plain(pin) for pin in _PIN.findall(match["test"])] or [_plain(match["test"].strip(" :"))]
         answer = _plain(match["answer"])
-        yield frozenset(pins), answer, line.number, len(pins) if answer not in {"true", "false", "null"} else 1
+        count = len(pins) if answer not in {"true", "false", "null"} else 1
+        parts = frozenset(_plain(one) for one in re.findall(_SCALAR, match["answer"])) or frozenset({answer})
+        yield frozenset(pins), answer, line.number, count, frozenset(pins) | parts
 
 
 def _script_table(change: Change, lines: list[Line], known: list[frozenset[str]]) -> Iterator[Finding]:

@@ -27,7 +27,7 @@ from unstuck.core.tamper.script_tokens import cut
 from unstuck.core.tamper.settings import judge_settings
 from unstuck.core.tamper.standing import judge_constants, judge_mocks, judge_standing, judge_subjects
 from unstuck.core.tamper.suite import Case, Suite
-from unstuck.core.tamper.trim import trim
+from unstuck.core.tamper.trim import is_idle, trim
 
 _CONSTANT = re.compile(
     r"^\s*(?:export\s+)?(?:const\s+|static\s+|final\s+)*([A-Z][A-Z0-9_]+)\s*(?::[^=]+)?=\s*(.+?);?\s*$", re.MULTILINE
@@ -83,7 +83,7 @@ def _weighed(finding: Finding, declared: Sequence[str]) -> Finding:
 
 
 def _tests(changes: Sequence[Change], checks: Sequence[str], context: Mapping[str, str]) -> Iterator[Finding]:
-    watched = [change for change in changes if _holds_tests(change)]
+    watched = [change for change in changes if _holds_tests(change) and not is_idle(change)]
     product = [change for change in changes if role(change.path) == "product"]
     texts = [(change.path, *_trimmed(change)) for change in watched]
     old_suites = [_read(path, old) for path, old, _ in texts if old is not None]
@@ -104,7 +104,11 @@ def _tests(changes: Sequence[Change], checks: Sequence[str], context: Mapping[st
     answering = [change for change in product if may_answer(change)]
     if answering:
         known = [_read(path, text) for path, text in context.items()]
-        known += [_read(change.path, change.old) for change in watched if change.old is not None]
+        whole = {change.path: change.old for change in watched}
+        known += [
+            suite if old == whole[path] else _read(path, whole[path])
+            for suite, (path, old, _) in zip(old_suites, (one for one in texts if one[1] is not None), strict=True)
+        ]
         yield from judge_answers(answering, expand(known))
 
 

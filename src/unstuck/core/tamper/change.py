@@ -149,7 +149,7 @@ _ROLES: tuple[tuple[Role, re.Pattern[str]], ...] = (
             r"(?:^|/)(?:\.github/(?:workflows|actions)/|\.circleci/|\.buildkite/|\.husky/|\.githooks/|\.gitlab/ci/)"
             r"|(?:^|/)(?:\.gitlab-ci\.ya?ml|\.travis\.ya?ml|azure-pipelines[^/]*\.ya?ml|bitbucket-pipelines\.ya?ml"
             r"|Jenkinsfile|appveyor\.ya?ml|\.pre-commit-config\.ya?ml|lefthook\.ya?ml|(?:GNU)?[Mm]akefile|[Jj]ustfile"
-            r"|noxfile\.py|tasks\.py|Taskfile\.ya?ml|Rakefile)$"
+            r"|(?:docker-)?compose[^/]*\.ya?ml|cloudbuild\.ya?ml|buildspec\.ya?ml|\.drone\.ya?ml|noxfile\.py|tasks\.py|Taskfile\.ya?ml|Rakefile)$"
             r"|\.mk$|\.(?:sh|bash|zsh)$|(?:^|/)(?:scripts?|bin|ci|tools)/[^/.]+$"
         ),
     ),

@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 
 from unstuck.core.tamper.change import Change, Finding, Severity, added_lines, removed_lines, role
 from unstuck.core.tamper.flatten import flatten
@@ -14,6 +15,8 @@ CHECKING = re.compile(
     r"|ruff|mypy|pyright|flake8|pylint|black|isort|bandit|eslint|tsc|prettier|biome|go (?:test|vet)|cargo (?:test|clippy|check)|mvn|gradlew?|rspec|phpunit|coverage"
     r"|make (?:test|check|lint|all)|just (?:test|check|lint)|pre-commit|dotnet test|tests?\b|lint\b|check\b)"
 )
+MOST_LINES = 300
+"""Lines of one file that are compared with each other; a build has fewer."""
 _WEAK = (
     (re.compile(r"\|\|\s*(?:true\b|:(?=\s|$|['\"])|exit 0|echo\b|/bin/true|\(exit 0\)|printf\b)"), "a failure is turned into success"),
     (re.compile(r";\s*(?:exit 0|true|echo\b[^;&|]*|:)\s*[\"']?,?\s*$"), "the last command decides, and it always succeeds"),
@@ -239,8 +242,8 @@ def _build_server(change: Change, present: Counter[str]) -> Iterator[Finding]:
                 line.text.strip(),
             )
     yield from _conditions(change)
-    fresh = [_bare(line.text) for line in added_lines(change)]
-    for line in removed_lines(change):
+    fresh = [_bare(line.text) for line in islice(added_lines(change), MOST_LINES)]
+    for line in islice(removed_lines(change), MOST_LINES):
         bare = _bare(line.text)
         hook = re.match(r"- id:", line.text.strip()) and "pre-commit" in change.path
         if (_EXEMPT.search(line.text.strip()) and not hook) or present[bare] or _still_runs(bare, present):
@@ -270,7 +273,8 @@ def _still_runs(bare: str, present: Counter[str]) -> bool:
             for line in present
         )
     words = bare.split()
-    return bool(words) and any(_longer(words, line.split()) for line in present if line.startswith(words[0]))
+    alike = islice((line for line in present if words and line.startswith(words[0])), MOST_LINES)
+    return any(_longer(words, line.split()) for line in alike)
 
 
 def _script_file(change: Change, checks: Sequence[str]) -> Iterator[Finding]:

@@ -88,10 +88,8 @@ def vanished_names(changes: Sequence[Change]) -> frozenset[str]:
 def gone_texts(changes: Sequence[Change]) -> frozenset[str]:
     """Give the routes, and the names of gone definitions as texts, that stood in the old product and in none of the new."""
     route = re.compile(r"['\"`](/[\w/<>{}:.*-]+)['\"`]")
-    old, new = (
-        {text for change in changes for text in route.findall(side(change) or "")}
-        for side in (lambda change: change.old, lambda change: change.new)
-    )
+    old = {text for change in changes for text in route.findall(change.old or "")}
+    new = {text for change in changes for text in route.findall(change.new or "")}
     return frozenset(repr(text) for text in {*(old - new), *gone_definitions(changes)})
 
 

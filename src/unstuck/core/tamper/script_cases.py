@@ -1,6 +1,7 @@
 """Read the tests of a JavaScript or TypeScript text: jest, vitest, mocha, node:test, and what they lean on."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -34,68 +35,93 @@ class _Head:
     body: Span | None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Group:
+    """One `describe`, and what holds for all tests in it."""
+
+    end: int = 0
+    name: str = ""
+    skip: str = ""
+    conditional: bool = False
+    focused: bool = False
+    rows: tuple[frozenset[str], ...] | None = None
+    open_rows: bool = False
+
+
 def read_script(path: str, text: str) -> Suite:
     """Turn a text into a suite."""
     script = cut(text)
     heads = list(_heads(script))
     outside = _outside(script, heads)
     known = single_assignments(script, (0, len(script.tokens)))
-    before = list(_setup(script))
-    setup = frozenset().union(*(form(script, span, known).literals for span in before))
-    everything = (0, len(script.tokens))
-    around = reasons(idle_stretches(script, everything), everything)
-    cases: list[Case] = []
-    groups: list[tuple[int, str, str, bool, bool]] = []
-    tables: list[tuple[int, tuple[frozenset[str], ...] | None, bool]] = []
-    for head in heads:
-        while groups and groups[-1][0] <= head.place:
-            groups.pop()
-        skip, conditional = _skip(script, head)
-        focused = "only" in head.words or script.text(head.place) in {"fit", "fdescribe", "ftest"}
-        if head.group:
-            if "each" in head.words:
-                rows, unseen, none_left = _rows(script, head, known)
-                tables.append((script.end(head.opening), rows, unseen))
-                if none_left and not skip:
-                    skip, conditional = "no case is left to run", False
-            outer = groups[-1] if groups else (0, "", "", False, False)
-            groups.append((
-                script.end(head.opening), f"{outer[1]} > {head.name}".strip(" >"), outer[2] or skip,
-                outer[3] if outer[2] else conditional, outer[4] or focused,
-            ))  # fmt: skip
-            continue
-        outer = groups[-1] if groups else (0, "", "", False, False)
-        case = _case(script, path, head, known, around[head.place])
-        table = next((one for one in tables if one[0] > head.place), None)
-        if table is not None and case.rows is None:
-            case = replace(case, rows=table[1], open_rows=table[2], literals=case.literals.union(*(table[1] or ())))
-        if not skip and outer[2]:
-            skip, conditional = outer[2], outer[3]
-        cases.append(replace(
-            case, scope=outer[1], skip=skip or case.skip, literals=case.literals | setup,
-            skip_is_conditional=conditional if skip else case.skip_is_conditional, focused=focused or outer[4],
-        ))  # fmt: skip
     around_tests = list(aids(script, path, outside, known))
+    called = Counter(
+        token.text for at, token in enumerate(script.tokens) if token.kind == "id" and script.text(at + 1) == "("
+    )
     return Suite(
         path=path,
-        cases=(*cases, *around_tests),
+        cases=(*_cases(script, path, heads, known), *around_tests),
         patches=tuple(patches_in(script, outside, everywhere=True)),
         defined=frozenset(aid.name for aid in around_tests),
         bound=frozenset(bound_names(script)),
-        called=frozenset(
-            token.text for at, token in enumerate(script.tokens) if token.kind == "id" and script.text(at + 1) == "("
-        ),
+        called=frozenset(called),
         prepared=frozenset(calls_at(script, outside)),
-        stand_ins=sum(
-            1
-            for at, token in enumerate(script.tokens)
-            if token.text in {"fn", "stub", "mock", "createMock", "fake"} and script.text(at + 1) == "("
-        ),
+        stand_ins=sum(called[name] for name in ("fn", "stub", "mock", "createMock", "fake")),
         constants=tuple(
             (name, frozenset(form(script, span, {}).literals)) for name, span in known.items() if name.isupper()
         ),
         imports=frozenset(imports_in(script)),
     )
+
+
+def _cases(script: Script, path: str, heads: list[_Head], known: dict[str, Span]) -> Iterator[Case]:
+    setup = frozenset().union(*(form(script, span, known).literals for span in _setup(script)))
+    everything = (0, len(script.tokens))
+    around = reasons(idle_stretches(script, everything), everything)
+    groups = [_Group(end=len(script.tokens) + 1)]
+    for head in heads:
+        while groups[-1].end <= head.place:
+            groups.pop()
+        outer = groups[-1]
+        if head.group:
+            groups.append(_group(script, head, known, outer))
+            continue
+        case = _case(script, path, head, known, around[head.place])
+        if case.rows is None and (outer.rows is not None or outer.open_rows):
+            case = replace(case, rows=outer.rows, open_rows=outer.open_rows)
+        skip, conditional = _skip(script, head)
+        if not skip and outer.skip:
+            skip, conditional = outer.skip, outer.conditional
+        yield replace(
+            case,
+            scope=outer.name,
+            skip=skip or case.skip,
+            skip_is_conditional=conditional if skip else case.skip_is_conditional,
+            literals=case.literals.union(setup, *(outer.rows or ())),
+            focused=_is_focused(script, head) or outer.focused,
+        )
+
+
+def _group(script: Script, head: _Head, known: dict[str, Span], outer: _Group) -> _Group:
+    skip, conditional = _skip(script, head)
+    rows, unseen = outer.rows, outer.open_rows
+    if "each" in head.words:
+        rows, unseen, none_left = _rows(script, head, known)
+        if none_left and not skip:
+            skip, conditional = "no case is left to run", False
+    return _Group(
+        end=script.end(head.opening),
+        name=f"{outer.name} > {head.name}".strip(" >"),
+        skip=outer.skip or skip,
+        conditional=outer.conditional if outer.skip else conditional,
+        focused=outer.focused or _is_focused(script, head),
+        rows=rows,
+        open_rows=unseen,
+    )
+
+
+def _is_focused(script: Script, head: _Head) -> bool:
+    return "only" in head.words or script.text(head.place) in {"fit", "fdescribe", "ftest"}
 
 
 def _heads(script: Script) -> Iterator[_Head]:

@@ -1,5 +1,6 @@
 """Follow the blocks of a JavaScript function: where an assertion can fail, and where it only stands there."""
 
+import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -40,6 +41,7 @@ def idle_stretches(script: Script, span: Span) -> list[Idle]:
                 found += _loop(script, place)
             case "function" | "=>":
                 found += _inner_function(script, place, span, uses)
+                found += _event(script, place)
             case "then" if script.text(place - 1) == ".":
                 found += _promise(script, place, span)
             case "setTimeout" | "setImmediate" | "nextTick" | "queueMicrotask" | "requestAnimationFrame" if (
@@ -54,6 +56,19 @@ def idle_stretches(script: Script, span: Span) -> list[Idle]:
                 pass
     found += _done_elsewhere(script, span)
     return found
+
+
+_EVENTS = re.compile(r"on(?:[A-Z]\w*)?|once|subscribe|addListener|addEventListener|listen")
+
+
+def _event(script: Script, place: int) -> list[Idle]:
+    """Find assertions that wait for an event which nothing makes the test wait for."""
+    opening = script.opens.get(script.around[place], -1)
+    if script.text(opening) != "(" or not _EVENTS.fullmatch(script.text(opening - 1)):
+        return []
+    body = _block(script, place + 1, script.around[place])
+    waits = _holds(script, body, frozenset({"done", "resolve", "res", "reject", "end", "next"}))
+    return [Idle(*body, MAYBE)] if _holds(script, body, _ASSERTS) and not waits else []
 
 
 def _done_elsewhere(script: Script, span: Span) -> list[Idle]:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol, TypeVar
 
-LONGEST_TYPE = 60
+LONGEST_TYPE, DEEPEST_TYPE = 60, 6
 """Tokens; what is longer is no type argument."""
 
 _IN_TYPE = frozenset({",", ".", "|", "&", "[", "]", "{", "}", ":", ";", "?"})
@@ -73,6 +73,8 @@ def _closing(tokens: Sequence[Piece], at: int) -> int:
         text = tokens[place].text
         if text == "<":
             depth += 1
+            if depth > DEEPEST_TYPE:
+                return 0
         elif text == ">":
             depth -= 1
             if depth == 0:

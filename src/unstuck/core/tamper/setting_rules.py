@@ -223,7 +223,9 @@ def _takes_in_all(place: str) -> bool:
     return all(_COMMON.fullmatch(word) for word in re.findall(r"[A-Za-z]+", name))
 
 
-_COMMON = re.compile(r"(?i)_*(?:tests?|specs?|[cm]?[jt]sx?|jt|sx|x|py|src|lib|app|packages|checks?|e|cy|vue)_*")
+_COMMON = re.compile(
+    r"(?i)_*(?:tests?|specs?|[cm]?[jt]sx?|jt|sx|x|py|src|lib|app|packages|checks?|e|cy|vue|e2e|cypress|playwright|integration)_*"
+)
 
 
 def _wider(one: str, other: str) -> bool:

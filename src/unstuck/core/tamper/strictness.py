@@ -1,6 +1,7 @@
 """Compare two assertions: whether the one says at least as much as the other, or the opposite."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 
 from unstuck.core.tamper.losses import World
@@ -80,6 +81,14 @@ def _numbers(literals: Iterable[str]) -> list[float]:
     return [float(one) for one in literals if re.fullmatch(r"-?\d{1,15}(?:\.\d{1,15})?(?:[eE]-?\d{1,2})?", one)]
 
 
+def _says_it_less_often(old: Assertion, new: Assertion) -> bool:
+    """Tell whether a value that stood on both sides stands on one only: `f([9, 5]) == [9, 5]` → `f([9, 5])[0] == 9`."""
+    if not (old.relation == new.relation == "eq" and old.literals <= new.literals and old.names & new.names):
+        return False
+    had, has = (Counter(word for word in one.key.split() if word in one.literals) for one in (old, new))
+    return bool(had - has)
+
+
 def is_wider(old: Assertion, new: Assertion) -> bool:
     """Tell whether a tolerance grew beyond what a change of units explains."""
     return bool(old.tolerance) and new.tolerance > 10 * old.tolerance
@@ -93,7 +102,7 @@ def covers(old: Assertion, new: Assertion, case: Case, world: World) -> bool:
         if any(old.literals <= row | new.literals | shared for row in case.rows):
             return True
     elif old.literals <= near:
-        return True
+        return not _says_it_less_often(old, new)
     if (case.open_rows or case.calls & LOADERS) and old.literals <= near | world.literals:
         return True
     missing = old.literals - near

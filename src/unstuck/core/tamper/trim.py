@@ -8,6 +8,8 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
+from unstuck.core.tamper.change import Change, added_lines, language
+
 SMALL = 2_000
 """Characters below which trimming saves nothing."""
 
@@ -19,14 +21,15 @@ _BEARS = re.compile(
     r"autouse|pytestmark|set[uU]p|skip|patch|[mM]ock|globals|setattr|\bdel\b|before|after|spyOn|stub|exit|only|__test__"
 )
 _OUTSIDE = re.compile(r"import\b|from\b|#|//|/\*|\*|const .*require\(")
+_FAKE = re.compile(r"(?i)fake|mock|stub|dummy|import\(|\*/|pytest|[;\\]")
 
 
-def trim(language: str, old: str, new: str) -> tuple[str, str]:
+def trim(tongue: str, old: str, new: str) -> tuple[str, str]:
     """Give both texts without the tests that are the same in both."""
-    shape = _TEST.get(language)
+    shape = _TEST.get(tongue)
     if shape is None or min(len(old), len(new)) < SMALL:
         return old, new
-    before, after = list(_pieces(old, language)), list(_pieces(new, language))
+    before, after = list(_pieces(old, tongue)), list(_pieces(new, tongue))
     kept, now = (
         Counter(piece for piece in pieces if not shape.search(piece) and not _OUTSIDE.match(piece))
         for pieces in (before, after)
@@ -34,18 +37,33 @@ def trim(language: str, old: str, new: str) -> tuple[str, str]:
     if kept - now or any(_BEARS.search(piece) for piece in now - kept):
         return old, new
     heads = Counter(match.group() for piece in after if (match := shape.search(piece)))
-    same = Counter(piece for piece in before if _is_whole(piece, language)) & Counter(after)
+    same = Counter(piece for piece in before if _is_whole(piece, tongue)) & Counter(after)
     same = Counter(
         {
             piece: count
             for piece, count in same.items()
-            if (match := shape.search(piece)) and (language == "script" or heads[match.group()] == 1)
+            if (match := shape.search(piece)) and (tongue == "script" or heads[match.group()] == 1)
         }
     )
     return _blanked(before, same), _blanked(after, same)
 
 
-def _pieces(text: str, language: str) -> Iterator[str]:
+def is_idle(change: Change) -> bool:
+    """Tell whether a change of tests touches nothing but imports, comments and blank lines, as mass edits do."""
+    if change.old is None or change.new is None or language(change.path) not in _TEST:
+        return False
+    old, new = (list(_bearing(text)) for text in (change.old, change.new))
+    return old == new and not any(_FAKE.search(line.text) for line in added_lines(change))
+
+
+def _bearing(text: str) -> Iterator[str]:
+    for line in text.splitlines():
+        bare = line.lstrip()
+        if bare and not _OUTSIDE.match(bare):
+            yield line.rstrip()
+
+
+def _pieces(text: str, tongue: str) -> Iterator[str]:
     """Cut a text where a line begins at its margin, keeping decorators with what they decorate."""
     lines: list[str] = []
     decorating = False
@@ -56,14 +74,14 @@ def _pieces(text: str, language: str) -> Iterator[str]:
             lines = []
         lines.append(line)
         if opens:
-            decorating = language == "python" and line[0] == "@"
+            decorating = tongue == "python" and line[0] == "@"
     if lines:
         yield "".join(lines)
 
 
-def _is_whole(piece: str, language: str) -> bool:
+def _is_whole(piece: str, tongue: str) -> bool:
     """Tell whether a piece can be taken out: a string that goes on beyond it would tear the text apart."""
-    if language == "python":
+    if tongue == "python":
         return piece.count('"""') % 2 == 0 and piece.count("'''") % 2 == 0
     return piece.count("`") % 2 == 0 and all(piece.count(one) == piece.count(two) for one, two in ("{}", "()", "[]"))
 
