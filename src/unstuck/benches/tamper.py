@@ -65,8 +65,8 @@ def diffs() -> Iterator[Diff]:
 
 def measure(*, every: int = 1, say: Callable[[str], None] = print) -> Report:
     """Judge all diffs written by hand, and every so many of the generated ones."""
-    generated: list[Diff | Case] = list(diffs())[::every]
-    written: list[Diff | Case] = list(cases())
+    generated: Sequence[Diff | Case] = list(diffs())[::every]
+    written: Sequence[Diff | Case] = list(cases())
     say(f"Judging {len(generated)} generated and {len(written)} hand-written diffs ...")
     sources = {"generated": _judge(generated), "written": _judge(written)}
     both = [*sources["generated"], *sources["written"]]
