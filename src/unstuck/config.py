@@ -32,6 +32,18 @@ class VerifyConfig:
     unverified: Literal["ask", "land"] = "ask"
     timeout: float = 900.0
     """For a task's own Verify commands."""
+    reruns: int = 2
+    """How often a failing test is run again, to tell flaky from broken."""
+    cache: bool = True
+    """A check that passed on the very same tree with the same tools is not run again."""
+    detect: bool = True
+    """Without a configuration, use the checks that fit the repository."""
+    scope: Literal["warn", "reject", "off"] = "warn"
+    """Files that a task touches outside of those that it names."""
+    tampered: Literal["reject", "ask", "warn", "off"] = "reject"
+    """A change that makes the checks mean less."""
+    doubtful: Literal["reject", "ask", "warn", "off"] = "ask"
+    """A change that may make the checks mean less, or may be meant so."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +59,14 @@ class LimitsConfig:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GitConfig:
     sign: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FixesConfig:
+    """How fix tasks are written."""
+
+    scope: str = ""
+    """The scope of their commits; empty takes that of the original's commit. Seed 003's example has `recovery`."""
 
 
 GATE_TIMEOUTS: Mapping[CheckKind, float] = {
@@ -76,3 +96,4 @@ class Config:
     verify: VerifyConfig = VerifyConfig()
     limits: LimitsConfig = LimitsConfig()
     git: GitConfig = GitConfig()
+    fixes: FixesConfig = FixesConfig()

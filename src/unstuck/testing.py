@@ -10,16 +10,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from unstuck.adapters.plans import tasks_md
 from unstuck.adapters.policies import profile
 from unstuck.config import Config
 from unstuck.core.attempt import Ended, Outcome
 from unstuck.core.claim import claim
 from unstuck.core.event import Entry, Event, Options, Request, RunStarted
 from unstuck.core.experience import Experience
-from unstuck.core.plan import Task
+from unstuck.core.plan import Insertion, Plan, Task
 from unstuck.core.policy import Policy
 from unstuck.core.redact import redactor
 from unstuck.core.state import RunState, fold
+from unstuck.core.tamper import Change
 from unstuck.engine.bench import Bench, Layout
 from unstuck.engine.operate import Operations
 from unstuck.engine.pool import Pool
@@ -88,6 +90,25 @@ class Paper:
         return None
 
 
+class Sheet:
+    """A plan that keeps nothing; a task that is written into it is read back as it is."""
+
+    path = Path("plan")
+    extensible = True
+
+    def read(self) -> Plan:
+        return Plan(path="plan", format="memory", tasks=())
+
+    def tick(self, done: Mapping[str, bool]) -> bool:
+        return False
+
+    def insert(self, insertion: Insertion) -> tuple[Task, ...]:
+        return tuple(
+            next(iter(tasks_md.read(block, "plan", runnable=lambda _: True).tasks))
+            for block in insertion.blocks.values()
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class Stage:
     """Processes that are played, not run."""
@@ -96,6 +117,9 @@ class Stage:
 
     def run(self, command: Command, *, stop: Stop, seen: Callable[[str], None] | None = None) -> Ended:
         return self.world.play(command)
+
+    def end_lasting(self) -> None:
+        return None
 
     def end_leftovers(self, marker: str) -> int:
         return 0
@@ -111,6 +135,7 @@ class World:
     snapshots: dict[str, str] = field(default_factory=dict)
     sessions: list[tuple[str, int]] = field(default_factory=list)
     name: str = "scripted"
+    reports_cost: bool = False
 
     def run(
         self,
@@ -136,6 +161,7 @@ class World:
             processes=Stage(self),
             agents={self.name: self},
             tasks={task.id: task for task in tasks},
+            plan=Sheet(),
             config=Config(),
             policy=policy or profile("adaptive"),
             experience=Experience(),
@@ -156,7 +182,6 @@ class World:
             operations=operations,
             stopper=stopper,
             parallel=parallel,
-            max_time=None,
         )
         record(pool.run())
         return record.state
@@ -194,9 +219,15 @@ class World:
     def path(self, slot: int) -> Path:
         return Path(str(slot))
 
-    def prepare(self, slot: int, base: str, tree: str | None = None) -> Path:
+    def prepare(self, slot: int, base: str, tree: str | None = None, *, clean: bool = False) -> Path:
         self.slots[slot] = tree if tree is not None else self.branch[int(base)]
         return self.path(slot)
+
+    def settle(self, slot: int) -> None:
+        return None
+
+    def put(self, slot: int, tree: str, paths: Sequence[str]) -> None:
+        return None
 
     def present(self, slot: int) -> bool:
         return slot in self.slots
@@ -210,6 +241,19 @@ class World:
 
     def changed(self, base: str, tree: str) -> tuple[str, ...]:
         return () if self.branch[int(base)] == tree else ("file",)
+
+    def changes(self, base: str, tree: str) -> tuple[Change, ...]:
+        old = self.branch[int(base)]
+        return () if old == tree else (Change(path="file", old=old, new=tree),)
+
+    def tree_of(self, commit: str) -> str:
+        return self.branch[int(commit)]
+
+    def files(self, tree: str) -> tuple[str, ...]:
+        return ("file",)
+
+    def texts(self, tree: str, paths: Sequence[str]) -> Mapping[str, str]:
+        return {}
 
     def merge(self, landing: Landing, tip: str) -> str | Conflict:
         added = [word for word in landing.tree.split() if word not in self.branch[int(landing.base)].split()]

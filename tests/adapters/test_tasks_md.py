@@ -159,7 +159,7 @@ def test_checkpoints_wait_for_every_earlier_task_of_their_section() -> None:
         "1.4": ("1.1", "1.2", "1.3"),
         "V4": ("2.1",),
         "VE3": ("V4",),
-        "VF": ("VE3",),
+        "VF": ("V4", "VE3"),
     }
     assert batches(plan.tasks)[1:] == (("1.4", "V4"), ("VE3",), ("VF",))
 
@@ -625,7 +625,7 @@ def test_a_task_without_an_id_is_ticked_by_the_title_it_had() -> None:
 def test_whatever_the_bytes_ticks_touch_only_boxes(lines: list[bytes], end: bytes, changes: dict[str, bool]) -> None:
     before = end.join(lines)
     after = tasks_md.tick(before, changes)
-    boxes = tasks_md.find_boxes(tasks_md.decode(before))
+    boxes = {name: at.box for name, at in tasks_md.locate(before).places.items()}
     assert len(after) == len(before)
     differing = [place for place, (old, new) in enumerate(zip(before, after, strict=True)) if old != new]
     assert len(differing) <= len(boxes.keys() & changes.keys())

@@ -23,6 +23,7 @@ MAKE_A = {"write": "a.txt", "text": "a\n"}
 CONTRACT = [
     "demo", "init", "doctor", "plan", "run", "resume", "status", "show", "log", "stop", "retry", "skip", "reset",
     "answer", "diagnose", "report", "explain", "replay", "policy", "accept", "rollback", "undo", "prune", "bench",
+    "verify",
 ]  # fmt: skip
 
 
@@ -55,6 +56,7 @@ def test_every_look_has_json_with_a_schema(half_done: "Project") -> None:
         "status": "stuck",
         "attempts": 1,
         "commit": None,
+        "cost_usd": None,
         "why": status["tasks"]["1.2"]["why"],
     }
     shown = half_done.ask("show", "1.2", "--json").json

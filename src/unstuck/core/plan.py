@@ -1,7 +1,7 @@
 """The plan as values: tasks, their checks, their order, and what makes a plan invalid."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from typing import Literal
@@ -11,6 +11,13 @@ CheckKind = Literal["verify", "test", "lint", "types", "format", "build"]
 TASK_ID = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]|\.(?=[A-Za-z0-9])){0,63}", re.ASCII)
 """Ids become file names and ref names, so they hold nothing that a file system or git could misread."""
 
+END_TO_END = re.compile(r"VE\d+(?:\.\d+)*", re.ASCII)
+"""Steps that start something, look at it and stop it again; and their fix tasks."""
+
+
+CHECKPOINT = re.compile(r"V(?:E?\d+|F)", re.ASCII)
+"""Ids of tasks that only check."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
@@ -19,6 +26,8 @@ class Check:
     command: str
     kind: CheckKind = "verify"
     timeout: float = 900.0
+    found: bool = False
+    """Nobody asked for it: it fits the files that are there. One that cannot run says nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +52,21 @@ class Task:
     done: bool = False
     """Ticked in the plan before the run began."""
 
+    @property
+    def only_checks(self) -> bool:
+        """Whether it checks what was done before it: [VERIFY], or an id such as V4, VE1, VF."""
+        return "VERIFY" in self.markers or (self.fixes is None and CHECKPOINT.fullmatch(self.id) is not None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Insertion:
+    """Tasks to write into a plan: markdown by id, beside a task that it has."""
+
+    blocks: Mapping[str, str]
+    beside: str
+    before: bool = False
+    """In front of that task; otherwise behind it and all tasks whose ids go on from its own."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
@@ -65,6 +89,22 @@ class Plan:
     """Worth telling a person; never stops a run."""
     problems: tuple[Problem, ...] = ()
     """What the reader could not make sense of; any of these stops a run before it starts."""
+
+
+def recovers(task: Task) -> bool:
+    """Whether a task is repaired by fix tasks even outside recovery mode: marked so, or an end-to-end step (VE1)."""
+    return "RECOVERY" in task.markers or END_TO_END.fullmatch(task.id) is not None
+
+
+def cleans_up(task: Task) -> bool:
+    """Whether a task stops what end-to-end steps have started, and so must run whatever became of them."""
+    return is_cleanup(task.id, task.title)
+
+
+def is_cleanup(name: str, title: str) -> bool:
+    """Tell the cleaning up among end-to-end steps by its title, or by the number that seed 003 gives it."""
+    words = re.search(r"(?i)\b(?:clean ?-?up|tear ?-?down)\b", title)
+    return END_TO_END.fullmatch(name) is not None and (words is not None or name.split(".", maxsplit=1)[0] == "VE3")
 
 
 def check(plan: Plan) -> tuple[Problem, ...]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 
+from unstuck.core.plan import cleans_up
 from unstuck.core.stages import Stage
 from unstuck.core.state import Breaker, RunState
 from unstuck.core.task_state import SETTLED, TaskState
@@ -11,16 +12,18 @@ def startable(state: RunState, running: Collection[str], room: int) -> list[str]
     """List tasks to start, in the plan's order, at most `room` of them.
 
     A task without a group runs alone; tasks of one group run side by side. A task that waits or was
-    interrupted counts as running until it rests.
+    interrupted counts as running until it rests. In a halted run only what cleans up may start.
     """
     chosen: list[str] = []
     busy = [state.tasks[name] for name in running]
     if any(task.task.group is None for task in busy):
         return chosen
-    for name in state.open:
+    for name in list(state.open):  # a copy: another thread may settle a task meanwhile
         if len(chosen) >= room:
             break
         task = state.tasks[name]
+        if state.halted and not cleans_up(task.task):
+            continue
         if name in running or state.blocked_by(task) or held(state, name, next_agent(state, task)):
             continue
         if all(_side_by_side(task, other) for other in busy):
@@ -53,7 +56,7 @@ def blocked(state: RunState) -> dict[str, tuple[str, ...]]:
     dependents: dict[str, list[str]] = {}
     waiting = list(state.open)  # a copy: another thread may settle a task meanwhile
     for name in waiting:
-        for other in state.tasks[name].task.depends_on:
+        for other in state.tasks[name].needs:
             dependents.setdefault(other, []).append(name)
     causes: dict[str, dict[str, None]] = {}
     reached = [name for name, task in state.tasks.items() if task.status == "stuck"]
@@ -62,7 +65,7 @@ def blocked(state: RunState) -> dict[str, tuple[str, ...]]:
             if name not in causes:
                 reached.append(name)
             causes.setdefault(name, {})[cause] = None
-    return {name: tuple(causes[name]) for name in waiting if name in causes}
+    return {name: tuple(causes[name]) for name in waiting if name in causes and state.blocked_by(state.tasks[name])}
 
 
 def settled(state: RunState) -> bool:

@@ -1,11 +1,13 @@
 """Give the task to an agent: open an attempt, make its worktree, run one session."""
 
 from dataclasses import replace
+from hashlib import sha256
 
 from unstuck.core.brief import brief
 from unstuck.core.classify import set_up_failed
 from unstuck.core.event import AttemptStarted, Classified, LineEvent, SessionEnded, SessionStarted
 from unstuck.core.failure import Failure
+from unstuck.core.plan import END_TO_END
 from unstuck.core.schedule import held, next_agent
 from unstuck.core.task_state import TaskState
 from unstuck.engine.bench import Bench, Interrupted
@@ -32,6 +34,8 @@ def run_session(bench: Bench, task: TaskState, slot: int) -> LineEvent:
     _wait_for_others(bench, name, attempt.agent)
     if attempt.sessions == 0:
         bench.workspace.prepare(slot, attempt.base, attempt.tree)
+    elif not bench.workspace.present(slot):
+        bench.workspace.prepare(slot, attempt.base, attempt.verdict.tree if attempt.verdict else attempt.tree)
     if (failure := set_up(bench, name, slot)) is not None:
         return Classified(task=name, failure=failure)
     session = attempt.sessions + 1
@@ -46,6 +50,7 @@ def run_session(bench: Bench, task: TaskState, slot: int) -> LineEvent:
             **command.env,
             **bench.environment(name, slot),
             "UNSTUCK_ATTEMPT": str(attempt.number),
+            "UNSTUCK_SESSION": str(session),
             "UNSTUCK_BRIEF": str(assignment.brief_file),
         },
         limits=TimeLimits(
@@ -53,6 +58,7 @@ def run_session(bench: Bench, task: TaskState, slot: int) -> LineEvent:
             silence=limits.silence or None,
             wall_clock=bench.policy.limits.wall_clock or limits.wall_clock or None,
         ),
+        lasting=END_TO_END.fullmatch(name) is not None,  # what one step starts, the next ones look at
     )
     bench.desk.append(assignment.log, f"\n=== attempt {attempt.number}, session {session}: {agent.name}\n")
     watch = bench.workspace.watch()
@@ -80,11 +86,15 @@ def wait_then_run(bench: Bench, task: TaskState, slot: int) -> LineEvent:
     return run_session(bench, task, slot)
 
 
-def set_up(bench: Bench, name: str, slot: int) -> Failure | None:
-    """Run the set-up commands once in every fresh worktree; a stamp beside it says that they are done."""
+def set_up(bench: Bench, name: str, slot: int, *, needs: str | None = None) -> Failure | None:
+    """Run the set-up commands once in every fresh worktree; a stamp beside it says that they are done.
+
+    With `needs`, what the files say that the project needs, they are run again when that changes.
+    """
     commands = bench.config.workspace.setup
     stamp = bench.workspace.path(slot).with_suffix(".ready")
-    if not commands or bench.desk.read(stamp) == "\n".join(commands):
+    done = "\n".join(commands if needs is None else (*commands, sha256(needs.encode(errors="replace")).hexdigest()))
+    if not commands or bench.desk.read(stamp) == done:
         return None
     for line in commands:
         bench.seen(name, f"set-up: {line}")
@@ -95,13 +105,20 @@ def set_up(bench: Bench, name: str, slot: int) -> Failure | None:
             raise Interrupted
         if not ended.ok:
             return set_up_failed(line, ended)
-    bench.desk.put(stamp, "\n".join(commands))
+    if needs is not None:
+        bench.workspace.settle(slot)
+    bench.desk.put(stamp, done)
     return None
 
 
 def _assignment(bench: Bench, task: TaskState, slot: int, session: int) -> Assignment:
     name, attempt = task.task.id, task.current
-    text = bench.redactor.text(brief(replace(task, task=bench.tasks[name]), bench.checks(name), bench.guidance))
+    touched = (
+        bench.workspace.changed(attempt.base, attempt.verdict.tree) if attempt.verdict and attempt.sessions else ()
+    )
+    repairs = bench.record.state.tasks.get(task.task.fixes or "")
+    told = replace(task, task=bench.tasks[name])
+    text = bench.redactor.text(brief(told, bench.checks(name), bench.guidance, touched, repairs))
     file = bench.layout.brief(name, attempt.number, session)
     bench.desk.put(file, text)
     return Assignment(

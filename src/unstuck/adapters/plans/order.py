@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from unstuck.adapters.plans.blocks import Block
+from unstuck.core.plan import is_cleanup
 
 LARGEST_GROUP = 5
 
@@ -20,7 +21,8 @@ def dependencies(blocks: Sequence[Block], names: Sequence[str]) -> Iterator[tupl
             waiting, section = {}, block.section
         if block.is_checkpoint:
             yield tuple(earlier for earlier in waiting if earlier != name)
-            waiting = {name: None}
+            # What cleans up runs even after a failure, so it does not stand for the steps before it.
+            waiting = {**waiting, name: None} if is_cleanup(name, block.title) else {name: None}
         else:
             yield ()
             waiting[name] = None
@@ -32,12 +34,14 @@ def groups(blocks: Sequence[Block], files: Sequence[tuple[str, ...]]) -> list[st
     members: list[int] = []
     claimed: set[str] = set()
     for at, block in enumerate(blocks):
+        if block.fixes is not None:
+            continue  # a fix task runs alone, between those that it does not separate
         parallel = "P" in block.markers and not block.is_checkpoint
         together = (
             parallel
             and members
             and len(members) < LARGEST_GROUP
-            and block.section == blocks[at - 1].section
+            and block.section == blocks[members[-1]].section
             and claimed.isdisjoint(files[at])
         )
         if not together:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from unstuck.adapters.plans.blocks import Block, Reading, name_tasks
+from unstuck.adapters.plans.editor import Located, Place, place
 from unstuck.adapters.plans.fields import read_commit, read_fields, read_files, read_verify
 from unstuck.adapters.plans.order import dependencies, groups
 from unstuck.adapters.plans.shell import Runnable
@@ -29,14 +30,21 @@ def read(text: str, path: str, *, runnable: Runnable, known: Mapping[str, str] |
     `runnable` says whether a word can begin a command: it decides which Verify texts without back-ticks are commands.
     `known` holds the ids of an earlier reading and their titles: a task without an id keeps the `t<n>` it had.
     """
-    problems = list(_not_text(text))
+    return read_located(text, path, runnable=runnable, known=known)[0]
+
+
+def read_located(
+    text: str, path: str, *, runnable: Runnable, known: Mapping[str, str] | None = None
+) -> tuple[Plan, Mapping[str, Place]]:
+    """Read a whole plan, and say where each task stands."""
+    problems = list(not_text(text))
     if problems:
-        return Plan(path=path, format=FORMAT, tasks=(), problems=tuple(problems))
+        return Plan(path=path, format=FORMAT, tasks=(), problems=tuple(problems)), {}
     concerns = list(_damage(text)) if _is_damaged(text) else []
-    text = _printable(text)
+    text = printable(text)
     reading = Reading(text)
     blocks = list(reading.blocks())
-    asked = [_read_asked(reading.flat, block, runnable) for block in blocks]
+    asked = [read_asked(reading.flat, block, runnable) for block in blocks]
     names = name_tasks(blocks, known or {})
     parallel = groups(blocks, [fields.files for fields in asked])
     tasks = tuple(
@@ -59,7 +67,7 @@ def read(text: str, path: str, *, runnable: Runnable, known: Mapping[str, str] |
         )
     )
     concerns += [*reading.concerns, *_unverified(tasks, asked), *_unknown_originals(tasks)]
-    return Plan(
+    plan = Plan(
         path=path,
         format=FORMAT,
         title=reading.title,
@@ -67,38 +75,22 @@ def read(text: str, path: str, *, runnable: Runnable, known: Mapping[str, str] |
         concerns=tuple(sorted(concerns, key=lambda concern: concern.line or 0)),
         problems=tuple(sorted(reading.problems, key=lambda problem: problem.line or 0)),
     )
+    return plan, place(blocks, names)
 
 
 def tick(content: bytes, changes: Mapping[str, bool], known: Mapping[str, str] | None = None) -> bytes:
     """Tick (True) or un-tick (False) tasks by id: one byte changes per task, and no other.
 
-    A task that is not there is passed over (`find_boxes` tells). Damaged encoding anywhere in the file survives.
+    A task that is not there is passed over. Damaged encoding anywhere in the file survives.
     """
+    return locate(content, known).tick(changes).content
+
+
+def locate(content: bytes, known: Mapping[str, str] | None = None) -> Located:
+    """Find every task of a plan."""
     text = decode(content)
-    boxes = find_boxes(text, known)
-    return set_boxes(text, {boxes[name]: ticked for name, ticked in changes.items() if name in boxes})
-
-
-def find_boxes(text: str, known: Mapping[str, str] | None = None) -> dict[str, int]:
-    """Map each task's id to the place of the character between its brackets; of two with one id, the first."""
-    if any(_not_text(text)):
-        return {}
-    blocks = list(Reading(_printable(text)).blocks())
-    boxes: dict[str, int] = {}
-    for block, name in zip(blocks, name_tasks(blocks, known or {}), strict=True):
-        boxes.setdefault(name, block.box)
-    return boxes
-
-
-def set_boxes(text: str, boxes: Mapping[int, bool]) -> bytes:
-    """Write boxes at their places, ticked or not, and return the file's bytes. `X` is a tick and stays."""
-    pieces: list[str] = []
-    copied = 0
-    for box, ticked in sorted(boxes.items()):
-        if (text[box] != " ") != ticked:
-            pieces += (text[copied:box], "x" if ticked else " ")
-            copied = box + 1
-    return "".join((*pieces, text[copied:])).encode("utf-8", "surrogateescape")
+    blocks = [] if any(not_text(text)) else list(Reading(printable(text)).blocks())
+    return Located(content, text, place(blocks, name_tasks(blocks, known or {})))
 
 
 def decode(content: bytes) -> str:
@@ -106,12 +98,12 @@ def decode(content: bytes) -> str:
     return content.decode("utf-8", "surrogateescape")
 
 
-def _printable(text: str) -> str:
+def printable(text: str) -> str:
     """Show undecodable bytes as U+FFFD, one for one, so that places stay the same."""
     return _DAMAGED.sub("\ufffd", text) if _is_damaged(text) else text
 
 
-class _Asked(NamedTuple):
+class Asked(NamedTuple):
     """What a task's fields ask for, and why there are no checks; the reason is empty if it has no Verify at all."""
 
     files: tuple[str, ...]
@@ -120,7 +112,8 @@ class _Asked(NamedTuple):
     reason: str
 
 
-def _read_asked(flat: str, block: Block, runnable: Runnable) -> _Asked:
+def read_asked(flat: str, block: Block, runnable: Runnable) -> Asked:
+    """Read what a task's fields ask for."""
     files: dict[str, None] = {}
     commands: dict[str, None] = {}
     commit: str | None = None
@@ -134,10 +127,11 @@ def _read_asked(flat: str, block: Block, runnable: Runnable) -> _Asked:
             reason = reason or verification.reason
         elif field.name == "commit" and commit is None:
             commit = read_commit(field)
-    return _Asked(tuple(files), tuple(Check(command=command) for command in commands), commit, reason)
+    return Asked(tuple(files), tuple(Check(command=command) for command in commands), commit, reason)
 
 
-def _not_text(text: str) -> Iterator[Problem]:
+def not_text(text: str) -> Iterator[Problem]:
+    """Say why a text is none, if so."""
     nul = text.find("\0")
     if nul >= 0:
         hint = "Save it as UTF-8." if nul <= 1 else "Name a plan that is a text file."
@@ -164,7 +158,7 @@ def _damage(text: str) -> Iterator[Problem]:
         )
 
 
-def _unverified(tasks: Sequence[Task], asked: Sequence[_Asked]) -> Iterator[Problem]:
+def _unverified(tasks: Sequence[Task], asked: Sequence[Asked]) -> Iterator[Problem]:
     """Tell which tasks have no check that could fail; those without a Verify field in one sentence."""
     hint = "Put a command that fails while the task is not done in back-ticks after **Verify**:"
     silent: list[Task] = []

@@ -57,6 +57,21 @@ def benches() -> Mapping[str, Bench]:
                 click.Argument(["file"], metavar="[TRIALS.csv]", required=False, type=click.Path(path_type=Path)),
             ),
         ),
+        "tasks": Bench(
+            about="Reading and editing a long plan, against counting its lines.",
+            options=(
+                click.Option(["--tasks"], type=click.IntRange(1), help="Tasks in the plan.  [default: 5000]"),
+                click.Option(["--repeats"], type=click.IntRange(1), help="How often.  [default: 7]"),
+            ),
+        ),
+        "tamper": Bench(
+            about="Tampering diffs that the audit catches, and honest ones that it takes for such.",
+            options=(
+                click.Option(
+                    ["--every"], type=click.IntRange(1), help="Take one in so many generated diffs.  [default: 1]"
+                ),
+            ),
+        ),
         "startup": Bench(
             about="Our start, against a bare interpreter.",
             options=(click.Option(["--repeats"], type=click.IntRange(1), help="How often.  [default: 30]"),),
