@@ -65,9 +65,8 @@ def _edit(path: Path, tasks: int, repeats: int) -> dict[str, float]:
         fix = f"{middle}.{number}"
         block = f"- [ ] {fix} [FIX {middle}] Fix: it\n  - **Verify**: `test -f x`\n"
         seconds["reread"].append(_milliseconds(opened.read))
-        seconds["tick"].append(
-            _milliseconds(lambda done=number % 2: opened.mark({middle: "complete" if done else "pending"}))
-        )  # type: ignore[misc]  # mypy does not see the default
+        status = "complete" if number % 2 else "pending"
+        seconds["tick"].append(_milliseconds(lambda word=status: opened.mark({middle: word})))  # type: ignore[misc]  # mypy does not see the default
         seconds["insert"].append(
             _milliseconds(lambda new=fix, text=block: opened.insert(Insertion(blocks={new: text}, beside=middle)))  # type: ignore[misc]  # likewise
         )
