@@ -13,7 +13,7 @@ BULK = 3
 LONGEST_LINE = 300
 
 _WHOLE_FILE = re.compile(
-    r"#\s*(?:ruff|flake8):\s*noqa\s*$|#\s*mypy:\s*ignore-errors|@ts-nocheck|/\*\s*eslint-disable\s*\*/|#\s*type:\s*ignore\s*$(?<=^# type: ignore)|#\s*pylint:\s*skip-file|#\s*pyright:\s*(?:basic|ignore)|/\*\s*istanbul ignore file|biome-ignore-all|/\*\s*(?:c8|v8) ignore (?:file|start)"
+    r"#\s*(?:ruff|flake8):\s*noqa\b|#\s*mypy:\s*(?:ignore-errors|disable-error-code)|/\*\s*eslint-disable\s+(?:(?!--)[^*,]){1,60},|@ts-nocheck|/\*\s*eslint-disable\s*\*/|#\s*type:\s*ignore\s*$(?<=^# type: ignore)|#\s*pylint:\s*skip-file|#\s*pyright:\s*(?:basic|ignore)|/\*\s*istanbul ignore file|biome-ignore-all|/\*\s*(?:c8|v8) ignore (?:file|start)"
 )
 _ONE_LINE = re.compile(
     r"#\s*noqa\b|#\s*type:\s*ignore|#\s*pylint:\s*disable|#\s*pragma:\s*no ?cover|eslint-disable|@ts-ignore|@ts-expect-error|istanbul ignore|(?:c8|v8) ignore|biome-ignore|#\s*pyright:\s*ignore|#\s*nosec|prettier-ignore|#\s*nosemgrep|//\s*nolint|#\[allow\(|@SuppressWarnings|rubocop:disable|@phpstan-ignore"

@@ -72,6 +72,14 @@ def benches() -> Mapping[str, Bench]:
                 click.Option(["--repeats"], type=click.IntRange(1), help="How often.  [default: 7]"),
             ),
         ),
+        "tamper": Bench(
+            about="Tampering diffs that the audit catches, and honest ones that it takes for such.",
+            options=(
+                click.Option(
+                    ["--every"], type=click.IntRange(1), help="Take one in so many generated diffs.  [default: 1]"
+                ),
+            ),
+        ),
         "startup": Bench(
             about="Our start, against a bare interpreter.",
             options=(click.Option(["--repeats"], type=click.IntRange(1), help="How often.  [default: 30]"),),
