@@ -495,6 +495,30 @@ def test_a_task_that_nothing_verifies_says_why(verify: str, reason: str) -> None
     assert read(f"- [x] 1.1 A\n{verify}\n").concerns == ()
 
 
+FIELD_LINES = (
+    "  - **Verify**: `pytest -q`",
+    "  - **verify:** `true`",
+    "  - **Verify**: `200`",
+    "  - **Verify**: ` `",
+    "  - **Verify**: `make` or `pytest`",
+    "  - **Files**: `./a.py`  ",
+    "  - **FILES**: `a.py`, b.py",
+    "\t**Files**: `c.py`",
+    "  - **Commit**: `fix: it`",
+    "  - **Commit**: `None`",
+    "    - `below.py`",
+    "    goes on",
+    "",
+)
+
+
+@given(st.lists(st.sampled_from(FIELD_LINES), max_size=5), st.sampled_from(["\n", "\r\n", "\r"]))
+def test_fields_say_the_same_whether_the_task_holds_a_code_block_or_not(lines: list[str], end: str) -> None:
+    code = ["  ```", "  **Files**: `not/one.py`", "  ```"]
+    short, long = (only(end.join(["- [ ] 1.1 A", *above, *lines, ""])) for above in ([], code))
+    assert (short.files, short.checks, short.commit) == (long.files, long.checks, long.commit)
+
+
 def test_many_tasks_without_a_verify_are_one_concern() -> None:
     (concern,) = read("".join(f"- [ ] {n}.1 A\n" for n in range(1, 9))).concerns
     assert concern.message == "8 tasks have nothing to verify them, no **Verify**: 1.1, 2.1, 3.1, 4.1, 5.1 and 3 more."

@@ -142,6 +142,11 @@ def name_tasks(blocks: Sequence[Block], known: Mapping[str, str]) -> list[str]:
 
 def read_head(block: Block, rest: str) -> None:
     """Take the words after the box apart: an id, markers in any order, the title."""
+    if "[" not in rest:  # most tasks have no markers
+        name = _ID.match(rest)
+        block.id = name[1] if name else ""
+        block.title = rest[name.end() :].lstrip(" \t") if name else rest
+        return
     markers: dict[str, None] = {}
     at = 0
     while True:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from unstuck.adapters.plans.blocks import Block, Reading
+from unstuck.adapters.plans.lines import OPENERS
 from unstuck.core.plan import Insertion
 from unstuck.errors import CannotWrite
 
@@ -82,13 +83,13 @@ class Located:
             *_, name = new
             new[name] = new[name]._replace(end=new[name].end - len(line_end))
         edited = self._edited([Edit(at, at, text)])
-        places = {
-            name: place._replace(end=place.end + len(line_end)) if unended and place.end == at else place
-            for name, place in edited.places.items()
-        }
+        places = dict(edited.places)
+        if unended:
+            above = {name: place for name, place in places.items() if place.end == at}
+            places.update((name, place._replace(end=at + len(line_end))) for name, place in above.items())
         found = replace(edited, places={**places, **new})
         around = self.text[self.places[insertion.beside].start : at] + text
-        if any(opener in around for opener in ("```", "~~~", "<!--", "<<")):
+        if any(opener in around for opener in OPENERS):
             found.compare_with_reading(insertion)
         return found
 
@@ -131,8 +132,9 @@ class Located:
         text = "".join((*pieces, self.text[copied:]))
         content = text.encode("utf-8", "surrogateescape")
         _compare(self.text, text, edits)
-        longer = [edit for edit in edits if len(edit.text) != edit.end - edit.start]
-        places = {name: _moved(place, longer) for name, place in self.places.items()} if longer else self.places
+        places = self.places
+        for edit in reversed(edits):
+            places = _moved(places, edit)
         return replace(self, content=content, text=text, places=places)
 
 
@@ -151,9 +153,17 @@ def _placed(body: str, start: int) -> Place:
     return Place(start, start + indent + block.end, start + indent + block.box, block.fixes)
 
 
-def _moved(place: Place, edits: Sequence[Edit]) -> Place:
-    shift = sum(len(edit.text) - (edit.end - edit.start) for edit in edits if edit.end <= place.start)
-    return Place(place.start + shift, place.end + shift, place.box + shift, place.fixes) if shift else place
+def _moved(places: Mapping[str, Place], edit: Edit) -> Mapping[str, Place]:
+    """Move what stands behind an edit."""
+    shift = len(edit.text) - (edit.end - edit.start)
+    if not shift:
+        return places
+    return {
+        name: place
+        if place.start < edit.end
+        else Place(place.start + shift, place.end + shift, place.box + shift, place.fixes)
+        for name, place in places.items()
+    }
 
 
 def _compare(before: str, after: str, edits: Sequence[Edit]) -> None:

@@ -9,12 +9,14 @@ from typing import NamedTuple
 from unstuck.adapters.plans.blocks import Block
 from unstuck.adapters.plans.lines import Kind, Stretch
 from unstuck.adapters.plans.shell import Runnable, always_passes, first_word
+from unstuck.core.plan import Check
 
 _FIELD = re.compile(
-    r"\n([ \t]*)(?:[-*+][ \t]+)?\*\*((?i:Files|Verify|Commit))(?:\*\*[ \t]*:|:\*\*)[ \t]*([^\n]*)"
-    r"(?=(\n(?:\1[ \t]|[ \t]*\r?\n|[^ \t\r\n]))?)"
+    r"\n([ \t]*)(?:[-*+][ \t]+)?\*\*((?i:Files|Verify|Commit))(?:\*\*[ \t]*:|:\*\*)[ \t]*"
+    r"((?:`([^`\n]+)`[ \t\r]*(?=\n|\Z))?[^\n]*)(?=(\n(?:\1[ \t]|[ \t]*\r?\n|[^ \t\r\n]))?)"
 )
-"""The last group is there if something below may belong to the field; most have nothing, and asking here is quick."""
+"""Groups: indentation, name, value; what is in back-ticks, if the value is nothing else; and, there if something below
+may belong to the field, the beginning of that. Most fields are only back-ticked, and asking here is quick."""
 _BULLET = re.compile(r"[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]+")
 _TICKS = re.compile(r"`+")
 _REMARK = re.compile(r"(?<![&|;\s])[ \t]+\([^()]*\)\s*\Z")
@@ -29,6 +31,15 @@ class Part(NamedTuple):
 
     kind: Kind
     text: str
+
+
+class Asked(NamedTuple):
+    """What a task's fields ask for, and why there are no checks; the reason is empty if it has no Verify at all."""
+
+    files: tuple[str, ...]
+    checks: tuple[Check, ...]
+    commit: str | None
+    reason: str = ""
 
 
 class Field(NamedTuple):
@@ -47,7 +58,49 @@ class Verification(NamedTuple):
     reason: str = ""
 
 
-def read_fields(flat: str, block: Block) -> list[Field]:
+def read_asked(flat: str, block: Block, runnable: Runnable) -> Asked:
+    """Read what a task's fields ask for."""
+    if not block.literal and (asked := _read_spans(flat, block)):
+        return asked
+    files: dict[str, None] = {}
+    commands: dict[str, None] = {}
+    commit: str | None = None
+    reason = ""
+    for field in _read_fields(flat, block):
+        if field.name == "files":
+            files.update(dict.fromkeys(_read_files(field)))
+        elif field.name == "verify":
+            verification = _read_verify(field, runnable)
+            commands.update(dict.fromkeys(verification.commands))
+            reason = reason or verification.reason
+        elif field.name == "commit" and commit is None:
+            commit = _read_commit(field)
+    return Asked(tuple(files), tuple(Check(command=command) for command in commands), commit, reason)
+
+
+def _read_spans(flat: str, block: Block) -> Asked | None:
+    """Read fields that are each one back-ticked part and nothing else, as in most tasks; None if one is not."""
+    files: list[str] = []
+    commands: list[str] = []
+    commit: str | None = None
+    for _, name, _, quoted, goes_on in _FIELD.findall(flat, block.start, block.end):
+        span = quoted.strip()
+        if goes_on or not span:
+            return None
+        field = name.lower()
+        if field == "files":
+            files.append(span.removeprefix("./"))
+        elif field == "verify":
+            if span.isdigit() or always_passes(span):
+                return None  # there is something to say about it
+            commands.append(span)
+        elif commit is None:
+            commit = _subject(span)
+    checks = [Check(command=command) for command in dict.fromkeys(commands)]
+    return Asked(tuple(dict.fromkeys(files)), tuple(checks), commit)
+
+
+def _read_fields(flat: str, block: Block) -> list[Field]:
     """Find the fields that we read, in the order of the text."""
     heads = list(_FIELD.finditer(flat, block.start, block.end))
     starts = [literal.start for literal in block.literal]
@@ -57,12 +110,12 @@ def read_fields(flat: str, block: Block) -> list[Field]:
     for place, head in enumerate(heads, 1):
         end = heads[place].start() + 1 if place < len(heads) else block.end
         below = block.literal[bisect_left(starts, head.end()) : bisect_left(starts, end)] if starts else ()
-        more = _parts(flat, head, end, below) if head[4] and end > head.end() + 1 else ()
+        more = _parts(flat, head, end, below) if head[5] and end > head.end() + 1 else ()
         fields.append(Field(head[2].lower(), len(head[1]), head[3].strip(), more))
     return fields
 
 
-def read_files(files: Field) -> tuple[str, ...]:
+def _read_files(files: Field) -> tuple[str, ...]:
     """List the paths: back-ticked, or plain ones between commas, without remarks. A plain path has no spaces."""
     found: dict[str, None] = {}
     for kind, text in _segments(files):
@@ -79,18 +132,22 @@ def read_files(files: Field) -> tuple[str, ...]:
     return tuple(found)
 
 
-def read_commit(commit: Field) -> str | None:
+def _read_commit(commit: Field) -> str | None:
     """Return the commit's subject, "" if the plan asks for no commit, None if the field says nothing."""
     text = next((text for _, text in _segments(commit)), "")
     if not text:
         return None
     quoted = code_spans(text)
-    subject = quoted[0] if quoted else _REMARK.sub("", text).strip(" \t\r\n`")
-    subject = subject.partition("\n")[0].strip()
+    return _subject(quoted[0] if quoted else _REMARK.sub("", text).strip(" \t\r\n`"))
+
+
+def _subject(text: str) -> str:
+    """Return a commit's subject; "" if the words say that there is none."""
+    subject = text.partition("\n")[0].strip()
     return "" if subject.casefold().rstrip(".") in _NOTHING else subject
 
 
-def read_verify(verify: Field, runnable: Runnable) -> Verification:
+def _read_verify(verify: Field, runnable: Runnable) -> Verification:
     """Find the commands: code blocks and back-ticked parts; else plain text, if it can be run.
 
     A back-ticked number (`200`, `0`) is an expected value, not a command.

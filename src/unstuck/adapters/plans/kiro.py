@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from unstuck.adapters.plans import tasks_md
 from unstuck.adapters.plans.blocks import Block, read_head
 from unstuck.adapters.plans.editor import Located, Place, place
+from unstuck.adapters.plans.fields import read_asked
 from unstuck.adapters.plans.lines import Scanner
 from unstuck.adapters.plans.shell import Runnable
 from unstuck.core.plan import Plan, Problem, Task
@@ -42,7 +43,7 @@ def read_located(
     text = tasks_md.printable(text)
     blocks = list(_blocks(text))
     above = parents(blocks)
-    asked = [tasks_md.read_asked(text, block, runnable) for block in blocks]
+    asked = [read_asked(text, block, runnable) for block in blocks]
     tasks = tuple(
         Task(
             id=block.id,

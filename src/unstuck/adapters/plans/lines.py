@@ -19,12 +19,14 @@ from unstuck.core.plan import Problem
 
 Kind = Literal["text", "front", "code", "heredoc", "comment"]
 
+OPENERS = ("```", "~~~", "<!--", "<<")
+"""Nothing in a text is literal, its front matter aside, unless it has one of these."""
 TASK_LINE = re.compile(r"- \[([ xX])\](?=[ \t\r\n]|\Z)")
 
 _ITEMS = r"(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*"
 _COLUMN_0 = re.compile(r"[^ \t\r\n]|[ ]-")
 _NEXT_AT_COLUMN_0 = re.compile(r"\n(?:[^ \t\r\n]|[ ]-)")
-_OPENER = re.compile(r"```|~~~|<!--|<<")
+_OPENER = re.compile("|".join(OPENERS))
 _ITEM = re.compile(r"(?:[-*+]|\d{1,9}[.)])(?:[ \t]+|(?=[\r\n]|\Z))")
 _FENCE = re.compile(rf"([ \t]*)({_ITEMS})(?:(`{{3,}})[^`\n]*|(~{{3,}})[^\n]*)(?=\n|\Z)")
 _COMMENT = re.compile(rf"([ \t]*)({_ITEMS})<!--")
@@ -56,6 +58,7 @@ class Scanner:
         """The text with every lone CR as LF: the same places, but only one end of line to look for."""
         self.concerns: list[Problem] = []
         self.problems: list[Problem] = []
+        self._has_literals = any(opener in self.flat for opener in OPENERS)
         self._heredocs: _Heredocs | None = None
         self._counted = (0, 1)
 
@@ -68,22 +71,43 @@ class Scanner:
             yield front
             at = front.end
         begins, opens = self._next_at_column_0(at), self._next_opener(at)
-        while (start := min(begins, opens)) < len(flat):
-            literal = self._fence_or_comment(start, width) if start == opens else None
-            if start == begins:
-                if flat[start] != " ":
-                    item = _ITEM.match(flat, start)
-                    width = item.end() - start if item else 0
-                    listed = item is not None or (listed and literal is not None)
+        while begins < len(flat) or opens < len(flat):
+            if begins < opens:
+                above = begins
+                for stretch in self._plain_lines(begins, opens):
+                    yield stretch
+                    if flat[stretch.start] != " ":
+                        above = stretch.start
+                if flat[above] != " ":
+                    width = _item_width(flat, above)
+                    listed = width > 0
+                begins = self._next_at_column_0(opens)
+                continue
+            literal = self._fence_or_comment(opens, width)
+            if opens == begins:
+                if flat[opens] != " ":
+                    width = _item_width(flat, opens)
+                    listed = width > 0 or (listed and literal is not None)
                 if literal is None:
-                    yield Stretch(self._number(start), start, self._line_end(start), "text")
-            if literal is None and listed and start == opens:
-                literal = self._heredoc(start)
+                    yield Stretch(self._number(opens), opens, self._line_end(opens), "text")
+            if literal is None and listed:
+                literal = self._heredoc(opens)
             if literal:
                 yield literal
-            at = literal.end if literal else self._line_end(start)
+            at = literal.end if literal else self._line_end(opens)
             begins = begins if begins >= at else self._next_at_column_0(at)
             opens = opens if opens >= at else self._next_opener(at)
+
+    def _plain_lines(self, begins: int, opens: int) -> Iterator[Stretch]:
+        """Yield the lines at column 0 from `begins` on and before `opens`; most of a plan is read here."""
+        flat = self.flat
+        start, line = begins, self._number(begins)
+        for found in _NEXT_AT_COLUMN_0.finditer(flat, begins, opens):
+            after = found.start() + 1
+            yield Stretch(line, start, flat.find("\n", start) + 1, "text")
+            line += flat.count("\n", start, after)
+            start = after
+        yield Stretch(line, start, self._line_end(start), "text")
 
     def _next_at_column_0(self, at: int) -> int:
         """Find the next line, from the one at `at` on, that begins at column 0, or looks like an item one further in."""
@@ -94,7 +118,7 @@ class Scanner:
 
     def _next_opener(self, at: int) -> int:
         """Find the next line, from the one at `at` on, that may open something literal."""
-        found = _OPENER.search(self.flat, at)
+        found = _OPENER.search(self.flat, at) if self._has_literals else None
         return max(at, self.flat.rfind("\n", at, found.start()) + 1) if found else len(self.flat)
 
     def _front_matter(self, first: int) -> Stretch | None:
@@ -231,6 +255,12 @@ class _Heredocs:
 def _next(places: list[int], after: int) -> int | None:
     at = bisect_right(places, after)
     return places[at] if at < len(places) else None
+
+
+def _item_width(flat: str, start: int) -> int:
+    """Return how far in a list item's text stands; 0 if none begins there."""
+    item = _ITEM.match(flat, start)
+    return item.end() - start if item else 0
 
 
 def _place(opener: re.Match[str], width: int) -> Literal["list", "top"] | None:

@@ -228,7 +228,7 @@ _KINDS: tuple[tuple[Callable[[int], bool], str], ...] = (
 def _detect(content: bytes, file: Path) -> str:
     """Name the format by the content, or say what the file looks like."""
     text = content.decode("utf-8", "replace").removeprefix("\ufeff").replace("\r", "\n")
-    if _SUPERPLAN.search(text) or (
+    if ("|" in text and _SUPERPLAN.search(text)) or (
         file.name != "tasks.md" and len(_PHASE_HEADS.findall(text)) and _PHASE_FACT.search(text)
     ):
         return superplan.FORMAT

@@ -29,7 +29,7 @@ _PATH = re.compile(
 
 def looks_like(text: str) -> bool:
     """Tell whether the text has spec-kit's task lines."""
-    return _TASK.search(text) is not None
+    return "] T" in text and _TASK.search(text) is not None
 
 
 def read_located(

@@ -6,14 +6,13 @@ at column 0 that is not inside a code block, a here-document or a comment.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
 
-from unstuck.adapters.plans.blocks import Block, Reading, name_tasks
+from unstuck.adapters.plans.blocks import Reading, name_tasks
 from unstuck.adapters.plans.editor import Located, Place, place
-from unstuck.adapters.plans.fields import read_commit, read_fields, read_files, read_verify
+from unstuck.adapters.plans.fields import Asked, read_asked
 from unstuck.adapters.plans.order import dependencies, groups
 from unstuck.adapters.plans.shell import Runnable
-from unstuck.core.plan import Check, Plan, Problem, Task
+from unstuck.core.plan import Plan, Problem, Task
 
 FORMAT = "tasks.md"
 
@@ -101,33 +100,6 @@ def decode(content: bytes) -> str:
 def printable(text: str) -> str:
     """Show undecodable bytes as U+FFFD, one for one, so that places stay the same."""
     return _DAMAGED.sub("\ufffd", text) if _is_damaged(text) else text
-
-
-class Asked(NamedTuple):
-    """What a task's fields ask for, and why there are no checks; the reason is empty if it has no Verify at all."""
-
-    files: tuple[str, ...]
-    checks: tuple[Check, ...]
-    commit: str | None
-    reason: str
-
-
-def read_asked(flat: str, block: Block, runnable: Runnable) -> Asked:
-    """Read what a task's fields ask for."""
-    files: dict[str, None] = {}
-    commands: dict[str, None] = {}
-    commit: str | None = None
-    reason = ""
-    for field in read_fields(flat, block):
-        if field.name == "files":
-            files.update(dict.fromkeys(read_files(field)))
-        elif field.name == "verify":
-            verification = read_verify(field, runnable)
-            commands.update(dict.fromkeys(verification.commands))
-            reason = reason or verification.reason
-        elif field.name == "commit" and commit is None:
-            commit = read_commit(field)
-    return Asked(tuple(files), tuple(Check(command=command) for command in commands), commit, reason)
 
 
 def not_text(text: str) -> Iterator[Problem]:
