@@ -85,6 +85,8 @@ class Command:
     """Set on top of the supervisor's own environment."""
     stdin: bytes = b""
     limits: TimeLimits = TimeLimits()
+    transcript: Path | None = None
+    """Where stdout is kept, too; stderr beside it with `.err` at the end of the name."""
 
 
 class Processes(Protocol):
@@ -280,6 +282,9 @@ class Assignment:
     brief: str
     brief_file: Path
     log: Path
+    transcript: Path
+    resume: str = ""
+    """The agent's own id of the session that this one continues."""
 
 
 class Agent(Protocol):
@@ -290,8 +295,8 @@ class Agent(Protocol):
         """Return the process that does the work."""
         ...
 
-    def outcome(self, ended: Ended) -> Outcome:
-        """Read what the agent says of its work."""
+    def outcome(self, ended: Ended, assignment: Assignment) -> Outcome:
+        """Read what the agent says of its work and of its end. May be asked again after a crash."""
         ...
 
 

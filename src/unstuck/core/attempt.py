@@ -4,9 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from unstuck.core.plan import CheckKind
-
-Claim = Literal["done", "failed", "none"]
-"""What the agent says of its work. Never believed unverified."""
+from unstuck.core.transcript import Claim, End, ToolCall, Usage
 
 Ending = Literal[
     "exited", "signalled", "first_output", "silence", "wall_clock", "stopped", "not_started", "supervisor_died"
@@ -44,6 +42,20 @@ class Outcome:
     claim: Claim = "none"
     approach: str = ""
     """One line in the agent's own words: how it went about the task."""
+    end: End | Literal[""] = ""
+    """Why the session ended, as the agent's own output tells; empty where it is not read."""
+    session: str = ""
+    """The agent's own id of the session: it can be resumed by it."""
+    cost_usd: float | None = None
+    usage: Usage | None = None
+    resets_at: float | None = None
+    """When a limit ends, in seconds since 1970, where the provider says so."""
+    message: str = ""
+    """The last thing that the agent said, or the error that ended it."""
+    failed: tuple[ToolCall, ...] = ()
+    """The last tool calls that failed."""
+    lost: bool = False
+    """The session that was to be resumed does not exist any more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -59,7 +59,7 @@ def run_session(bench: Bench, task: TaskState, slot: int) -> LineEvent:
     ended = bench.processes.run(command, stop=bench.stop, seen=lambda line: bench.seen(name, line))
     for sentence in watch.restore():
         bench.record.note(sentence, name)
-    return SessionEnded(task=name, outcome=agent.outcome(ended))
+    return SessionEnded(task=name, outcome=agent.outcome(ended, assignment))
 
 
 def _wait_for_others(bench: Bench, name: str, agent: str) -> None:
@@ -114,4 +114,5 @@ def _assignment(bench: Bench, task: TaskState, slot: int, session: int) -> Assig
         brief=text,
         brief_file=file,
         log=bench.layout.log(name),
+        transcript=bench.layout.transcript(name, attempt.number, session),
     )
