@@ -8,7 +8,6 @@ from typing import Any
 
 from unstuck import run as composed
 from unstuck.adapters.agents.manifest import manifest
-from unstuck.adapters.agents.named import first_found
 from unstuck.adapters.agents.readers import as_json, read_files
 from unstuck.adapters.agents.survey import Found, survey
 from unstuck.adapters.codec import encode
@@ -29,6 +28,7 @@ from unstuck.core.policy import Policy
 from unstuck.core.report import Summary, summary
 from unstuck.core.state import RunState, fold
 from unstuck.errors import BadUsage, Unavailable, UnstuckError
+from unstuck.ports import Clock
 from unstuck.run import Run, Watcher
 
 __all__ = ["Finding", "Run", "View", "Watcher", "examine", "look", "open_run", "read_plan", "reopen_run"]
@@ -149,20 +149,20 @@ def open_run(
     plan_format: str | None = None,
     watcher: Watcher | None = None,
     open_journal: Callable[[Path], SqliteJournal] = open_to_write,
+    clock: Clock | None = None,
 ) -> Run:
     """Open a plan's run: its unfinished one with its stored options, or a new one."""
     repository = find(cwd or Path.cwd())
     config = read_config(repository.root)
     plan_file = open_plan(Path(plan), plan_format, root=repository.root)
-    wanted = tuple(agents) or config.agent or first_found(config)
     chosen = replace(
         options or Options(agents=()),
-        agents=wanted,
+        agents=tuple(agents),
         parallel=parallel or config.parallel,
         profile=profile or config.profile,
     )
     chosen = composed.resolved(chosen, config)
-    return Run(repository, config, plan_file, chosen, watcher or Watcher(), open_journal=open_journal)
+    return Run(repository, config, plan_file, chosen, watcher or Watcher(), open_journal=open_journal, clock=clock)
 
 
 def reopen_run(run: str | None = None, *, cwd: Path | None = None, watcher: Watcher | None = None) -> Run:

@@ -38,6 +38,8 @@ class AgentConfig:
     """Its output format: the name of a reader."""
     exit_codes: Mapping[int, End] = field(default_factory=dict)
     """What an exit code means where the output tells nothing."""
+    quiet: bool = False
+    """It prints nothing until it is done, so its silence means nothing."""
     version: tuple[str, ...] = ("--version",)
     login_variables: tuple[str, ...] = ()
     login_files: tuple[str, ...] = ()

@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
-from unstuck.adapters.agents.named import agent, no_agent
+from unstuck.adapters.agents.crew import gather
+from unstuck.adapters.agents.named import first_found
 from unstuck.adapters.clock import SystemClock
 from unstuck.adapters.desk import DiskDesk, sweep
 from unstuck.adapters.execution_log import ExecutionLog
@@ -24,6 +25,7 @@ from unstuck.adapters.repository import Repository
 from unstuck.adapters.rule_files import catalog_guidance
 from unstuck.adapters.setting_aside import set_old_aside
 from unstuck.adapters.sqlite import SqliteJournal, open_to_write
+from unstuck.adapters.states.predecessor import inherited
 from unstuck.adapters.traps import traps
 from unstuck.adapters.watch import Watches
 from unstuck.adapters.workspace import GitWorkspace
@@ -42,7 +44,7 @@ from unstuck.engine.stopping import Stopper
 from unstuck.engine.supervise import Situation, Supervisor
 from unstuck.errors import InvalidPlan, Owned
 from unstuck.judge import open_rulebook
-from unstuck.ports import Agent
+from unstuck.ports import Agent, Clock
 
 INSIDE = "UNSTUCK_RUN"
 NOTHING_LEFT = "Nothing is left to do: every task of the plan is done."
@@ -72,6 +74,7 @@ class Run:
         watcher: Watcher,
         run: str | None = None,
         open_journal: Callable[[Path], SqliteJournal] = open_to_write,
+        clock: Clock | None = None,
     ) -> None:
         self.stopper = Stopper(config.limits.drain)
         self.state = RunState()
@@ -82,6 +85,7 @@ class Run:
         self._watcher = watcher
         self._run = run
         self._open_journal = open_journal
+        self._clock = clock or SystemClock()
 
     def go(self, *, fresh: bool = False, accept_plan_change: bool = False) -> Summary:
         """Run the plan, or what is left of it, to the end; return what it came to."""
@@ -94,9 +98,11 @@ class Run:
             run = self._choose(journal)
             if run is None and all(task.done for task in plan.tasks):
                 return Summary(run="", exit_code=0, reason=NOTHING_LEFT, home="", rows=(), notes=(), seconds=0.0)
-            agents = {
-                name: agent(name, self._config, self._repository.root) for name in self._options.agents
-            } or no_agent()
+            if not self._options.agents:
+                self._options = replace(self._options, agents=self._config.agent or first_found(self._config))
+            root, options = self._repository.root, self._options
+            crew = gather(options.agents, plan, self._config, root, budget_usd=options.budget_usd)
+            plan = crew.fitted(plan)
             run = run or f"{time.strftime('%Y%m%d')}-{secrets.token_hex(3)}"
             with _claimed(journal, run) as before:
                 if before is not None:
@@ -110,10 +116,11 @@ class Run:
                     branch=self._repository.branch,
                     options=self._options,
                     accept_plan_change=accept_plan_change,
-                    warnings=self._warnings(),
+                    inherited=inherited(self._plan_file.path, *(() if journal.runs() else (self._repository.ours,))),
+                    warnings=(*self._warnings(), *crew.remarks),
                     dead_owner=before.pid if before else None,
                 )
-                self._supervisor(journal, run, fold(entries), plan, agents).work(situation)
+                self._supervisor(journal, run, fold(entries), plan, crew.agents).work(situation)
                 return summary(self.state, time.time(), live=False)
 
     def operate(self, verb: Verb, *, task: str | None = None, text: str = "") -> Operated | None:
@@ -180,9 +187,11 @@ class Run:
             desk=DiskDesk(),
             redactor=redact,
             stop=self.stopper,
-            clock=SystemClock(),
+            clock=self._clock,
             judge=open_rulebook(self._repository.root),
             spare=options.parallel,
+            max_time=options.max_time,
+            budget_usd=options.budget_usd,
             seen=self._watcher.activity,
         )
         projections = Projections(home=layout.home, plan=self._plan_file, told=bench.record.note)
@@ -285,6 +294,7 @@ def policy_of(options: Options, config: Config) -> Policy:
         on_stuck=options.on_stuck or policy.on_stuck,
         limits=replace(policy.limits, attempts=options.max_attempts or policy.limits.attempts),
         land_unverified=config.verify.unverified == "land",
+        quota=options.quota,
     )
 
 

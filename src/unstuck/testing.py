@@ -111,6 +111,7 @@ class World:
     snapshots: dict[str, str] = field(default_factory=dict)
     sessions: list[tuple[str, int]] = field(default_factory=list)
     name: str = "scripted"
+    reports_cost: bool = False
 
     def run(
         self,
@@ -156,7 +157,6 @@ class World:
             operations=operations,
             stopper=stopper,
             parallel=parallel,
-            max_time=None,
         )
         record(pool.run())
         return record.state

@@ -45,8 +45,9 @@ class Outcome:
     end: End | Literal[""] = ""
     """Why the session ended, as the agent's own output tells; empty where it is not read."""
     session: str = ""
-    """The agent's own id of the session: it can be resumed by it."""
+    """The agent's own name for the session, by which it can be resumed, where it has one."""
     cost_usd: float | None = None
+    """What the agent says it cost; None is unknown, not nothing. A resumed session is billed with all that went before."""
     usage: Usage | None = None
     resets_at: float | None = None
     """When a limit ends, in seconds since 1970, where the provider says so."""
@@ -56,6 +57,11 @@ class Outcome:
     """The last tool calls that failed."""
     lost: bool = False
     """The session that was to be resumed does not exist any more."""
+
+    @property
+    def claimed(self) -> bool:
+        """Whether it ended by itself and says that it is done; a process that hangs after its last word has ended, too."""
+        return self.claim == "done" and (self.ended.ok or self.end == "done_claimed")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

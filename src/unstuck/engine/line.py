@@ -16,14 +16,15 @@ from unstuck.core.stages import Stage
 from unstuck.core.task_state import TaskState
 from unstuck.engine.act import act
 from unstuck.engine.bench import Bench, Interrupted
-from unstuck.engine.execute import open_attempt, run_session, wait_then_run
+from unstuck.engine.execute import assign, open_attempt, run_session, wait_then_run
+from unstuck.engine.limits import used_up
 from unstuck.engine.verify import verify
 
 
 def advance(bench: Bench, name: str, slot: int) -> None:
     """Advance the task until it rests or the run is stopped. Safe to call again after a crash."""
     while (task := bench.record.task(name)).stage is not Stage.REST:
-        if task.stage in STARTS_WORK and bench.stop.deadline() is not None:
+        if task.stage in STARTS_WORK and (bench.stop.deadline() is not None or used_up(bench)):
             return
         try:
             bench.record(PERFORM[task.stage](bench, task, slot))
@@ -31,10 +32,14 @@ def advance(bench: Bench, name: str, slot: int) -> None:
             return
 
 
-def reconcile(_bench: Bench, task: TaskState, _slot: int) -> LineEvent:
+def reconcile(bench: Bench, task: TaskState, slot: int) -> LineEvent:
     """End a session whose supervisor died: what it left behind is verified like any other work."""
     ended = Ended(ending="supervisor_died", tail="The supervisor died while this session ran.")
-    return SessionEnded(task=task.task.id, outcome=Outcome(ended=ended))
+    agent, attempt = bench.agents.get(task.current.agent), task.current
+    if agent is None:
+        return SessionEnded(task=task.task.id, outcome=Outcome(ended=ended))
+    outcome = agent.outcome(ended, assign(bench, task, slot, attempt.sessions))
+    return SessionEnded(task=task.task.id, outcome=replace(outcome, claim="none", approach=""))
 
 
 def judge(bench: Bench, task: TaskState, _slot: int) -> LineEvent:
@@ -54,9 +59,15 @@ def judge(bench: Bench, task: TaskState, _slot: int) -> LineEvent:
 
 def choose(bench: Bench, task: TaskState, _slot: int) -> LineEvent:
     """Decide what to do next."""
-    past = history(bench.record.state, task.task.id, tuple(bench.agents), bench.clock.now())
+    past = history(bench.record.state, task.task.id, _choices(bench), bench.clock.now())
     decision = decide(task.current.failure, past, bench.policy, bench.experience)
     return Decided(task=task.task.id, decision=decision)
+
+
+def _choices(bench: Bench) -> tuple[str, ...]:
+    """Return the agents that a task may be switched to: those that the user listed, not those of single tasks."""
+    started = bench.record.state.started
+    return started.options.agents if started is not None else tuple(bench.agents)
 
 
 PERFORM: Mapping[Stage, Callable[[Bench, TaskState, int], LineEvent]] = {
@@ -71,4 +82,4 @@ PERFORM: Mapping[Stage, Callable[[Bench, TaskState, int], LineEvent]] = {
 }
 
 STARTS_WORK = (Stage.OPEN, Stage.EXECUTE, Stage.WAIT)
-"""Stages that are not begun once the run has been asked to stop."""
+"""Stages that are not begun once the run has been asked to stop, or has used up one of its limits."""

@@ -5,12 +5,15 @@ import queue
 import threading
 import time
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 
 from unstuck.core.event import RunEnded
-from unstuck.core.schedule import settled, startable
+from unstuck.core.schedule import parked, settled, startable
 from unstuck.core.stages import Stage
 from unstuck.core.state import RunState
+from unstuck.core.text import one_line
 from unstuck.engine.bench import Bench
+from unstuck.engine.limits import used_up
 from unstuck.engine.line import advance
 from unstuck.engine.operate import Operations
 from unstuck.engine.stopping import OneTask, Stopper
@@ -22,7 +25,7 @@ PROJECT_SECONDS, PROJECT_SHARE = 1.0, 0.05
 """Between two writings of the files that people read: a second, or so long that they take this share of the time."""
 BEAT_SECONDS = 5.0
 
-ALL_DONE, LIMIT, STUCK = 0, 2, 3
+ALL_DONE, LIMIT, STUCK, QUOTA = 0, 2, 3, 75
 
 BETWEEN_SESSIONS = (Stage.VERIFY, Stage.EXECUTE, Stage.WAIT)
 """Stages in which an attempt's work is in its worktree and nowhere else."""
@@ -38,7 +41,6 @@ class Pool:
     operations: Operations
     stopper: Stopper
     parallel: int
-    max_time: float | None
     running: dict[str, tuple[int, OneTask]] = field(default_factory=dict)
     finished: "queue.Queue[tuple[str, BaseException | None]]" = field(default_factory=queue.Queue)
     fault: BaseException | None = None
@@ -68,12 +70,14 @@ class Pool:
             self.journal.beat()
             self._beaten = now
         self.operations.take(self.running)
-        if self.max_time is not None and self.bench.clock.now() - state.began > self.max_time:
-            self._ask_once("The time limit of the run is reached.", LIMIT)
-        if state.open and state.executions >= self.bench.policy.limits.run_executions(len(state.tasks)):
-            self._ask_once(f"The limit of {state.executions} sessions for one run is reached.", LIMIT)
+        if (said := self.bench.desk.read(self.bench.layout.pause)) is not None:
+            because = f" It says: {one_line(said, 200)}" if said.strip() else ""
+            self._ask_once(f"Paused by the file .unstuck/PAUSE; remove it, then `unstuck resume`.{because}", STUCK)
+        if reason := used_up(self.bench):
+            self._ask_once(reason, LIMIT)
         if self.stopper.deadline() is None and not state.halted:
-            for name in startable(state, self.running, self.parallel - len(self.running)):
+            room = self.parallel - len(self.running)
+            for name in startable(state, self.running, room, self.bench.clock.now()):
                 self._start(name)
         if now >= self._next_projection:
             self.project()
@@ -151,6 +155,14 @@ class Pool:
             return RunEnded(exit_code=self.stopper.exit_code, reason=self.stopper.reason)
         if state.halted:
             return RunEnded(exit_code=STUCK, reason=f"The run is halted: {state.halted}")
+        now = self.bench.clock.now()
+        if waiting := [task for task in state.tasks.values() if parked(state, task, now)]:
+            until = datetime.fromtimestamp(min(task.wait_until or now for task in waiting), UTC)
+            names = ", ".join(task.task.id for task in waiting)
+            return RunEnded(
+                exit_code=QUOTA,
+                reason=f"Waiting for a provider's limit until {until:%Y-%m-%d %H:%M} UTC: {names}. Then: unstuck resume",
+            )
         stuck = [name for name, task in state.tasks.items() if task.status == "stuck"]
         return RunEnded(exit_code=STUCK, reason=f"Waiting for a person: {', '.join(stuck)}.")
 

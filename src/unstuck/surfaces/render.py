@@ -173,7 +173,9 @@ def _width() -> int:
 def _counts(result: Summary) -> str:
     parts = [(word, result.count(status)) for status, word in WORDS.items()]
     told = ", ".join(f"{number} {word}" for word, number in parts if number)
-    return f"{told or 'nothing done'} of {counted(len(result.rows), 'task')} in {span(result.seconds)}. {result.reason}"
+    cost = f" for ${result.cost_usd:.2f}" if result.cost_usd is not None else ""
+    where = f"{counted(len(result.rows), 'task')} in {span(result.seconds)}{cost}"
+    return f"{told or 'nothing done'} of {where}. {result.reason}"
 
 
 def _ways_on(result: Summary) -> list[str]:

@@ -25,6 +25,10 @@ class CodingAgent:
     name: str
     manifest: AgentConfig
 
+    @property
+    def reports_cost(self) -> bool:
+        return "cost" in self.manifest.capabilities
+
     def command(self, assignment: Assignment) -> Command:
         """Call it with the brief, in the session to continue if there is one."""
         manifest, brief = self.manifest, assignment.brief
@@ -40,6 +44,7 @@ class CodingAgent:
             log=assignment.log,
             env={key: value for key, value in manifest.environment.items() if key not in os.environ},
             stdin=b"" if manifest.prompt else brief.encode(errors="replace"),
+            quiet=manifest.quiet,
             transcript=assignment.transcript,
         )
 

@@ -36,6 +36,8 @@ def manifest(name: str, own: Mapping[str, AgentConfig]) -> AgentConfig | None:
     changes = {key: value for key, value in said.items() if value != getattr(blank, key)}
     if changes.keys() & {"command", "script"}:
         return theirs  # a command line of the user's own: nothing of ours fits it
+    if "permission" in changes:
+        changes.setdefault("permission_as_root", ())
     changes |= {key: {**getattr(ours, key), **changes[key]} for key in ("environment", "exit_codes") if key in changes}
     return replace(ours, **changes)
 

@@ -30,7 +30,7 @@ ERROR_LINE = re.compile(
     r"|Attempt \d+ failed(?P<attempt>.*)"
     r"|Retrying (?:in|after) .*?: (?P<retry>.*)"
     r"|\[(?P<api>API Error: .*)"
-    r"|(?P<words>.*(?:log ?in\b|logged in|signed in|sign in\b|api key|auth method|authenticat|do you trust|cannot be used with root|no rollout found|no conversation found|usage limit|credit balance).*))",
+    r"|(?P<words>.*(?:log ?in\b|logged in|signed in|sign in\b|api key|auth method|authenticat|do you trust|trusted (?:directory|folder|workspace)|cannot be used with root|no rollout found|no conversation found|usage limit|credit balance).*))",
     re.IGNORECASE,
 )
 """A line that tells of an error of the agent itself."""
