@@ -6,32 +6,40 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from unstuck import run as composed
 from unstuck.adapters.agents.manifest import manifest
 from unstuck.adapters.agents.readers import as_json, read_files
 from unstuck.adapters.agents.survey import Found, survey
 from unstuck.adapters.agents.trial import trial_ground
 from unstuck.adapters.codec import encode
 from unstuck.adapters.config_file import read_config
+from unstuck.adapters.desk import put
 from unstuck.adapters.doctor import Finding, examine
 from unstuck.adapters.first_config import FirstConfig
 from unstuck.adapters.first_config import write_config as write_first_config
+from unstuck.adapters.gates import gates as all_gates
+from unstuck.adapters.junit import junit as junit_text
 from unstuck.adapters.owner import Owner
 from unstuck.adapters.plans.plan_file import open_plan
 from unstuck.adapters.policies import profiles as all_profiles
+from unstuck.adapters.policies import resolved
 from unstuck.adapters.pruning import prune as prune_repository
+from unstuck.adapters.remarks import sarif_text
 from unstuck.adapters.repository import find
 from unstuck.adapters.sqlite import SqliteJournal, open_to_write
+from unstuck.adapters.states.spec_folder import asked_by
 from unstuck.config import Config
+from unstuck.core.attempt import Verdict
 from unstuck.core.event import Entry, Options
-from unstuck.core.plan import Check, Plan, Problem, check
+from unstuck.core.plan import Check, Plan, Problem, check, named
 from unstuck.core.policy import Policy
 from unstuck.core.report import Summary, summary
+from unstuck.core.review import reviewed
 from unstuck.core.spec_folder import RECOVERY
 from unstuck.core.state import RunState, fold
 from unstuck.errors import BadUsage, Unavailable, UnstuckError
 from unstuck.ports import Clock
-from unstuck.run import Run, Watcher
+from unstuck.run import Run, Watcher, refuse_inside_an_agent
+from unstuck.verifying import Verification, Verified
 
 __all__ = ["Finding", "Run", "View", "Watcher", "examine", "look", "open_run", "read_plan", "reopen_run"]
 
@@ -51,13 +59,20 @@ class View:
         live = self.owner is not None
         return summary(self.state, time.time() if live else self.entries[-1].at, live=live)
 
+    def named(self, task: str) -> str:
+        """Return the id of the task that a person means."""
+        found = named((one.task for one in self.state.tasks.values()), task)
+        if found is None:
+            raise BadUsage(f"There is no task {task} in run {self.run}.", hint="See all of them with `unstuck status`.")
+        return found
+
 
 # --- plans and looking -------------------------------------------------------------------------------
 
 
 def read_plan(path: Path, *, plan_format: str | None = None) -> Plan:
-    """Read a plan; its problems and concerns are in it."""
-    return open_plan(path, plan_format).read()
+    """Read a plan and look it over; its problems and concerns are in it."""
+    return reviewed(open_plan(path, plan_format).read(), gates=len(gates(Path.cwd())))
 
 
 def plan_problems(plan: Plan) -> tuple[Problem, ...]:
@@ -76,7 +91,8 @@ def profiles(cwd: Path) -> dict[str, Policy]:
 def gates(cwd: Path) -> tuple[Check, ...]:
     """Return the checks that hold after every task; none outside of a repository."""
     try:
-        return composed.gates(read_config(find(cwd).root))
+        root = find(cwd).root
+        return all_gates(read_config(root), root)
     except UnstuckError:
         return ()
 
@@ -152,7 +168,7 @@ def check_agent(cwd: Path, name: str, watcher: Watcher | None = None) -> Trial:
         repository = find(plan.parent)
         plan_file = open_plan(plan, None, root=repository.root)
         wanted = Options(agents=(name,), max_attempts=1, quota="exit")
-        options = composed.resolved(wanted, config, composed.asked_by(plan_file))
+        options = resolved(wanted, config, asked_by(plan_file))
         run = Run(repository, config, plan_file, options, watcher or Watcher())
         run.go()
         task = run.state.tasks["1.1"]
@@ -201,14 +217,14 @@ def open_run(
     repository = find(cwd or Path.cwd())
     config = read_config(repository.root)
     plan_file = open_plan(Path(plan), plan_format, root=repository.root)
-    asked = composed.asked_by(plan_file)
+    asked = asked_by(plan_file)
     chosen = replace(
         options or Options(agents=()),
         agents=tuple(agents),
         parallel=parallel or config.parallel,
         profile=profile or (RECOVERY if recovery_mode or asked.recovery else config.profile),
     )
-    chosen = composed.resolved(chosen, config, asked)
+    chosen = resolved(chosen, config, asked)
     return Run(repository, config, plan_file, chosen, watcher or Watcher(), open_journal=open_journal, clock=clock)
 
 
@@ -230,8 +246,7 @@ def reopen_run(run: str | None = None, *, cwd: Path | None = None, watcher: Watc
 def before_landing(cwd: Path, task: str) -> str:
     """Return the commit that the run's branch stood at before the task landed."""
     view = look(cwd)
-    if task not in view.state.tasks:
-        raise BadUsage(f"There is no task {task} in run {view.run}.", hint="See all of them with `unstuck status`.")
+    task = view.named(task)
     commit = view.state.tasks[task].commit
     if commit is None:
         raise BadUsage(f"Task {task} has no commit on the run's branch.", hint="See `unstuck status`.")
@@ -274,3 +289,29 @@ def prune(cwd: Path, *, dry_run: bool) -> tuple[str, ...]:
     finally:
         journal.close()
     return (*pruned.removed, *pruned.kept) or ("There was nothing to remove.",)
+
+
+# --- verifying by hand -------------------------------------------------------------------------------
+
+
+def verification(cwd: Path, *, cache: bool = True) -> Verification:
+    """Open a verification by hand; a session of a run is refused, as its supervisor verifies it anyway."""
+    refuse_inside_an_agent()
+    return Verification(cwd, cache=cache)
+
+
+def verify(opened: Verification, cwd: Path, name: str | None = None) -> Verified:
+    """Verify the last work on a task of the latest run, or a commit; without a name, HEAD."""
+    if name is not None and (find(cwd).ours / "journal.db").exists():
+        state = look(cwd).state
+        if name in state.tasks:
+            return opened.of_task(state, name)
+    return opened.of_commit(name or "HEAD")
+
+
+def write_findings(verdict: Verdict, name: str, *, sarif: Path | None, junit: Path | None) -> None:
+    """Write a verdict in the forms that other tools read."""
+    if sarif is not None:
+        put(sarif.absolute(), sarif_text(verdict.remarks))
+    if junit is not None:
+        put(junit.absolute(), junit_text("unstuck verify", [(name, verdict)]))

@@ -10,43 +10,48 @@ from pathlib import Path, PurePath
 
 from unstuck.adapters.agents.crew import gather
 from unstuck.adapters.agents.named import first_found
+from unstuck.adapters.autobuild import Adopted, adopt
+from unstuck.adapters.check_memory import open_memory
 from unstuck.adapters.clock import SystemClock
 from unstuck.adapters.desk import DiskDesk, sweep
 from unstuck.adapters.execution_log import ExecutionLog
+from unstuck.adapters.gates import gates, note_found
 from unstuck.adapters.git import Git
 from unstuck.adapters.merging import Homecoming
 from unstuck.adapters.owner import Owner
 from unstuck.adapters.past_runs import experience_of
 from unstuck.adapters.placing import Placing
-from unstuck.adapters.plans.plan_file import TasksFile
-from unstuck.adapters.policies import profile
+from unstuck.adapters.policies import policy_of
 from unstuck.adapters.process import LocalProcesses
 from unstuck.adapters.projections import Projections
 from unstuck.adapters.repository import Repository
 from unstuck.adapters.rule_files import catalog_guidance
 from unstuck.adapters.setting_aside import set_old_aside
 from unstuck.adapters.sqlite import SqliteJournal, open_to_write
+from unstuck.adapters.stack import commands, describe
 from unstuck.adapters.states.predecessor import inherited
-from unstuck.adapters.states.spec_folder import SpecFolder
+from unstuck.adapters.states.spec_folder import asked_by, spec_folder
 from unstuck.adapters.traps import traps
 from unstuck.adapters.watch import Watches
 from unstuck.adapters.workspace import GitWorkspace
-from unstuck.config import GATE_TIMEOUTS, Config
+from unstuck.config import Config
 from unstuck.core.event import Entry, Operated, Options, RunStarted, Verb
-from unstuck.core.plan import Check, Plan
-from unstuck.core.policy import Policy, limited
+from unstuck.core.plan import Plan, Problem, named
+from unstuck.core.policy import Policy
 from unstuck.core.redact import redactor
 from unstuck.core.report import Summary, problems, summary
-from unstuck.core.spec_folder import RECOVERY, Settings
+from unstuck.core.review import reviewed
+from unstuck.core.spec_folder import RECOVERY
 from unstuck.core.state import RunState, fold
 from unstuck.engine.bench import Bench, Layout, timed
+from unstuck.engine.checkout import NoMemory
 from unstuck.engine.record import Recorder
 from unstuck.engine.resume import unfinished
 from unstuck.engine.stopping import Stopper
 from unstuck.engine.supervise import Situation, Supervisor
-from unstuck.errors import InvalidPlan, Owned
+from unstuck.errors import BadUsage, InvalidPlan, Owned
 from unstuck.judge import open_rulebook
-from unstuck.ports import Agent, Clock
+from unstuck.ports import Agent, Clock, PlanFile
 
 INSIDE = "UNSTUCK_RUN"
 NOTHING_LEFT = "Nothing is left to do: every task of the plan is done."
@@ -71,7 +76,7 @@ class Run:
         self,
         repository: Repository,
         config: Config,
-        plan_file: TasksFile,
+        plan_file: PlanFile,
         options: Options,
         watcher: Watcher,
         run: str | None = None,
@@ -89,16 +94,23 @@ class Run:
         self._open_journal = open_journal
         self._clock = clock or SystemClock()
 
-    def go(self, *, fresh: bool = False, accept_plan_change: bool = False) -> Summary:
+    def go(self, *, fresh: bool = False, accept_plan_change: bool = False, start_from: str | None = None) -> Summary:
         """Run the plan, or what is left of it, to the end; return what it came to."""
-        _refuse_inside_an_agent()
+        refuse_inside_an_agent()
         plan = self._sound_plan()
+        first = _first(plan, start_from)
         self._repository.exclude_ours()
         if fresh:
             set_old_aside(self._repository)
         with self._journal() as journal:
-            run = self._choose(journal)
-            if run is None and all(task.done for task in plan.tasks):
+            run = self._choose(journal, again=first is not None)
+            found = (
+                adopt(self._repository.root, self._repository.git, plan)
+                if run is None and not fresh
+                else Adopted(plan=plan)
+            )
+            plan = found.plan
+            if run is None and first is None and all(task.done or task.skipped for task in plan.tasks):
                 return Summary(run="", exit_code=0, reason=NOTHING_LEFT, home="", rows=(), notes=(), seconds=0.0)
             if not self._options.agents:
                 self._options = replace(self._options, agents=self._config.agent or first_found(self._config))
@@ -118,8 +130,9 @@ class Run:
                     branch=self._repository.branch,
                     options=self._options,
                     accept_plan_change=accept_plan_change,
+                    start_from=first,
                     inherited=inherited(self._plan_file.path, *(() if journal.runs() else (self._repository.ours,))),
-                    warnings=(*self._warnings(), *crew.remarks),
+                    warnings=(*found.notes, *self._warnings(), *crew.remarks),
                     dead_owner=before.pid if before else None,
                 )
                 self._supervisor(journal, run, fold(entries), plan, crew.agents).work(situation)
@@ -138,6 +151,10 @@ class Run:
                 supervisor = self._supervisor(journal, self._run, state, self._plan_file.read(), {})
                 return supervisor.answer()[number]
 
+    def concerns(self) -> tuple[Problem, ...]:
+        """List what a careful reader would ask about the plan."""
+        return reviewed(self._plan_file.read(), gates=len(self._config.checks)).concerns
+
     def uncommitted(self) -> tuple[str, ...]:
         """List the user's files that the run does not see, because it starts from HEAD."""
         return tuple(path for path in self._repository.uncommitted() if path not in self._plan_paths)
@@ -152,14 +169,14 @@ class Run:
         finally:
             journal.close()
 
-    def _choose(self, journal: SqliteJournal) -> str | None:
-        """Return the run to go on with, and take its stored options; None for a new one."""
+    def _choose(self, journal: SqliteJournal, *, again: bool) -> str | None:
+        """Return the run to go on with, and take its stored options; None for a new one. `again`: even a finished one."""
         for run in (self._run,) if self._run else reversed(journal.runs()):
             entries = tuple(journal.read(run))
             started = entries[0].event if entries else None
             if not isinstance(started, RunStarted) or (not self._run and started.plan != self._plan_name):
                 continue
-            if not self._run and not unfinished(entries):
+            if not self._run and not again and not unfinished(entries):
                 return None
             self._options = replace(started.options, agents=self._options.agents or started.options.agents)
             return run
@@ -186,7 +203,7 @@ class Run:
             recovery=self._recovery(),
             experience=experience_of(journal),
             guidance=catalog_guidance(),
-            gates=gates(config),
+            gates=gates(config, repository.root, plan.gates),
             layout=layout,
             desk=DiskDesk(),
             redactor=redact,
@@ -194,6 +211,7 @@ class Run:
             clock=self._clock,
             judge=open_rulebook(self._repository.root),
             spare=options.parallel,
+            memory=open_memory(repository, config) if config.verify.cache and options.cache else NoMemory(),
             max_time=options.max_time,
             budget_usd=options.budget_usd,
             seen=self._watcher.activity,
@@ -201,6 +219,8 @@ class Run:
         projections = Projections(
             home=layout.home,
             plan=self._plan_file,
+            stack=describe(repository.root, bench.gates),
+            commands=commands(bench.gates),
             spec=spec_folder(self._plan_file, bench.record.note),
             limits=bench.policy.limits,
             told=bench.record.note,
@@ -247,7 +267,7 @@ class Run:
         )
 
     def _sound_plan(self) -> Plan:
-        plan = replace(self._plan_file.read(), path=self._plan_name)
+        plan = reviewed(replace(self._plan_file.read(), path=self._plan_name), gates=len(self._config.checks))
         if message := problems(plan):
             raise InvalidPlan(
                 message, hint=f"See it as unstuck does: `unstuck plan {self._plan_file.path}`. Nothing was started."
@@ -266,15 +286,16 @@ class Run:
     def _untracked_plan(self) -> tuple[str, ...]:
         """List what an agent should read and git does not carry: an untracked plan, with its spec folder."""
         folder = str(PurePath(self._plan_name).parent)
-        if self._plan_file.companions and self._plan_paths and folder != ".":
+        if self._plan_file.spec_folder and self._plan_paths and folder != ".":
             return (folder,)
-        return tuple(path for path in self._plan_paths[:1] if not self._tracked(path))
+        parts = self._plan_paths[:1] if self._plan_file.spec_folder else self._plan_paths
+        return tuple(path for path in parts if not self._tracked(path))
 
     def _warnings(self) -> tuple[str, ...]:
         """Say what will not be placed in worktrees, because it would lead back into the user's checkout."""
         root, workspace = self._repository.root, self._config.workspace
         found = (*traps(root, workspace.copy), *traps(root, workspace.link, linked=True))
-        return tuple(f"{trap.message} {trap.suggestion}" for trap in found)
+        return (*(f"{trap.message} {trap.suggestion}" for trap in found), *note_found(gates(self._config, root)))
 
     def _tracked(self, path: str) -> bool:
         return bool(self._repository.git.names("ls-files", "-z", "--", f":(literal){path}"))
@@ -291,6 +312,16 @@ class Run:
         return self._plan_paths[0] if self._plan_paths else str(self._plan_file.path.resolve())
 
 
+def _first(plan: Plan, start_from: str | None) -> str | None:
+    """Return the task that a person wants to start from."""
+    found = named(plan.tasks, start_from) if start_from is not None else None
+    if start_from is not None and found is None:
+        raise BadUsage(
+            f"There is no task {start_from} in {plan.path}.", hint=f"See all of them with `unstuck plan {plan.path}`."
+        )
+    return found
+
+
 @contextmanager
 def _claimed(journal: SqliteJournal, run: str) -> Iterator[Owner | None]:
     """Own the run for a while; yields the dead owner that was replaced, if any."""
@@ -301,43 +332,8 @@ def _claimed(journal: SqliteJournal, run: str) -> Iterator[Owner | None]:
         journal.release()
 
 
-def spec_folder(plan_file: TasksFile, told: Callable[[str], None] = _nobody) -> SpecFolder | None:
-    """Return the folder of a spec whose files are kept up with the plan; None for any other plan."""
-    return SpecFolder(path=plan_file.path.parent, told=told) if plan_file.companions else None
-
-
-def asked_by(plan_file: TasksFile) -> Settings:
-    """Return what the plan's own state file asks for."""
-    folder = spec_folder(plan_file)
-    return folder.settings() if folder is not None else Settings(limits={})
-
-
-def resolved(options: Options, config: Config, asked: Settings) -> Options:
-    """Write down what the profile says where the user said nothing; a profile that does not exist is refused here."""
-    policy = policy_of(options, config, asked)
-    return replace(options, on_stuck=policy.on_stuck, max_attempts=policy.limits.attempts)
-
-
-def policy_of(options: Options, config: Config, asked: Settings) -> Policy:
-    """Return the run's profile with what the user said about it, and the plan's own state file."""
-    policy = profile(options.profile, config.profiles)
-    limits = replace(policy.limits, **asked.limits)
-    if options.max_attempts:
-        limits = replace(limits, attempts=options.max_attempts)
-    return replace(
-        limited(policy, limits),
-        on_stuck=options.on_stuck or policy.on_stuck,
-        land_unverified=config.verify.unverified == "land",
-        quota=options.quota,
-    )
-
-
-def gates(config: Config) -> tuple[Check, ...]:
-    """Return the repository's own checks, which hold after every task."""
-    return tuple(Check(command=line, kind=kind, timeout=GATE_TIMEOUTS[kind]) for kind, line in config.checks.items())
-
-
-def _refuse_inside_an_agent() -> None:
+def refuse_inside_an_agent() -> None:
+    """Refuse to supervise inside a session: one supervisor is enough."""
     if os.environ.get(INSIDE):
         raise Owned(
             f"This is a session of run {os.environ[INSIDE]}; a run is not started inside another one's agent.",

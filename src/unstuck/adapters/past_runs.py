@@ -1,4 +1,4 @@
-"""What earlier runs in a repository teach."""
+"""What earlier runs in this repository teach: how each agent did."""
 
 from unstuck.adapters.sqlite import SqliteJournal
 from unstuck.core.experience import Experience, Record

@@ -5,18 +5,20 @@ a green tree from a crashed session can land, a red one from a proud session can
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from unstuck.core.attempt import CheckResult, Ended, Ending, Outcome, Verdict
+from unstuck.core.attempt import CheckResult, Ended, Ending, Outcome, Remark, Verdict
 from unstuck.core.diagnosis import BY_END, Diagnosis
 from unstuck.core.evidence import Evidence
-from unstuck.core.failure import KINDS, Failure, Kind
+from unstuck.core.failure import KINDS, Failure, Kind, Touch
 from unstuck.core.plan import CheckKind
+from unstuck.core.result import Result, read_result
 from unstuck.core.signature import signature
 from unstuck.core.text import one_line
 
 DETAIL_CHARS = 4000
+SUMMARY_CHARS = 300
 COMMAND_CHARS = 80
 MESSAGE_CHARS = 200
 
@@ -38,6 +40,14 @@ BY_CHECK: Mapping[CheckKind, Kind] = {
     "format": Kind.FORMAT_FAILED,
     "build": Kind.BUILD_BROKEN,
 }
+BY_RULE: Mapping[str, Kind] = {
+    "empty-claim": Kind.NO_CHANGE,
+    "scope": Kind.CLAIM_REFUTED,
+    "secret": Kind.CLAIM_REFUTED,
+    "unfinished-claim": Kind.CLAIM_REFUTED,
+    "not-red": Kind.CHECK_FAILED,
+}
+"""What a rejected change is called; by every other rule the checks were tampered with."""
 LIMITS: tuple[Ending, ...] = ("first_output", "silence", "wall_clock")
 
 OF_PROVIDERS = frozenset({
@@ -95,6 +105,9 @@ def classify(outcome: Outcome, verdict: Verdict, found: Diagnosis | None = None)
         return _typed(outcome)
     if found is not None and not ended.ok and not outcome.end and found.kind in OF_PROVIDERS:
         return _failure(found.kind, ended.tail, because=found.message, found=found)
+    rejected = _rejected(verdict)
+    if rejected is not None and rejected.kind is Kind.TAMPERED:
+        return rejected
     if ended.ending in BY_ENDING and not outcome.claimed:
         return _failure(BY_ENDING[ended.ending], ended.tail)
     if verdict.status == "inconclusive":
@@ -104,8 +117,9 @@ def classify(outcome: Outcome, verdict: Verdict, found: Diagnosis | None = None)
     if outcome.claim == "failed":
         return _failure(Kind.AGENT_FAILED, ended.tail)
     result = _red(verdict)
-    assert result is not None
-    return red(result, found)
+    if result is None:
+        return rejected
+    return flaky(result) if result.flaky else _refuted(ended, red(result, found))
 
 
 def _typed(outcome: Outcome) -> Failure:
@@ -116,9 +130,31 @@ def _typed(outcome: Outcome) -> Failure:
     return replace(_failure(kind, detail, because=because), resets_at=outcome.resets_at)
 
 
-def conflict(files: tuple[str, ...]) -> Failure:
-    """Say that the work cannot be merged with what landed meanwhile."""
-    return _failure(Kind.MERGE_CONFLICT, "\n".join(files), because=", ".join(files[:3]))
+def _refuted(ended: Ended, failure: Failure) -> Failure:
+    """Call it a refuted claim where the agent's own result says in so many words that the phase is complete."""
+    said = read_result(ended.tail)
+    if not isinstance(said, Result) or said.status != "complete" or not failure.charged:
+        return failure
+    means = KINDS[Kind.CLAIM_REFUTED].means
+    how = f"{means[0].upper()}{means[1:]}: {failure.summary[0].lower()}{failure.summary[1:]}"
+    return replace(failure, kind=Kind.CLAIM_REFUTED, summary=how)
+
+
+def conflict(files: tuple[str, ...], touches: tuple[Touch, ...] = ()) -> Failure:
+    """Say that the work cannot be merged with what landed meanwhile, and who changed what."""
+    sides = [f"{touch.file} ({touch.task or 'a commit of yours'}: {_touched(touch)})" for touch in touches]
+    failure = _failure(Kind.MERGE_CONFLICT, "\n".join(sides or files), because=", ".join(files[:3]))
+    return replace(failure, touches=touches)
+
+
+def red_together(failure: Failure, other: str) -> Failure:
+    """Say that the work is green alone and red with another task's, and whose that is."""
+    how = f"Green alone, red together with {other}: {failure.summary[0].lower()}{failure.summary[1:]}"
+    return replace(failure, summary=how, together=other)
+
+
+def _touched(touch: Touch) -> str:
+    return f"lines {touch.first}-{touch.last}" if touch.how == "modified" else touch.how
 
 
 def set_up_failed(command: str, ended: Ended) -> Failure:
@@ -135,6 +171,33 @@ def red(result: CheckResult, found: Diagnosis | None = None) -> Failure:
     )
     how = f"`{one_line(result.command, COMMAND_CHARS)}` (exit code {result.ended.exit_code})"
     return _failure(kind, result.ended.tail, because=how, found=found)
+
+
+def flaky(result: CheckResult) -> Failure:
+    """Say that a check fails in another way every time: nobody's work is to blame."""
+    how = f"`{one_line(result.command, COMMAND_CHARS)}` failed {result.runs} times, never twice in the same tests"
+    return _failure(Kind.FLAKY, result.ended.tail, because=how)
+
+
+def _rejected(verdict: Verdict) -> Failure | None:
+    """Say what in the change itself is refused; what was done to the checks comes first."""
+    remarks = [remark for remark in verdict.remarks if remark.severity == "reject"]
+    if not remarks:
+        return None
+    kinds = [BY_RULE.get(remark.rule, Kind.TAMPERED) for remark in remarks]
+    kind = Kind.TAMPERED if Kind.TAMPERED in kinds else kinds[0]
+    decisive = [remark for remark, its in zip(remarks, kinds, strict=True) if its is kind]
+    return Failure(
+        kind=kind,
+        summary=_listed(decisive),
+        detail="\n".join(map(str, decisive))[:DETAIL_CHARS],
+        signature=signature("\n".join(sorted({f"{remark.rule} {remark.path}" for remark in decisive})), kind),
+    )
+
+
+def _listed(remarks: Sequence[Remark]) -> str:
+    more = f" And {len(remarks) - 1} more." if len(remarks) > 1 else ""
+    return one_line(f"{remarks[0]}{more}", SUMMARY_CHARS)
 
 
 def _at_home(found: Diagnosis) -> bool:

@@ -39,6 +39,10 @@ Ladder = tuple[Rung, ...]
 
 PATIENCE: Ladder = (Rung("wait", 28),)
 """What every profile does about a provider's limit, unless it has a ladder for it."""
+GO_ON: Ladder = (
+    Rung("continue", 1000, None, "The last session was interrupted. Its work is still here: go on from it."),
+)
+"""What our own stop or death leads to in a profile that says nothing about it: it uses up no budget of any kind."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +60,10 @@ class Limits:
     """Fix tasks of fix tasks."""
     fixes_per_root: int = 6
     """Fix tasks of one task, theirs, and so on."""
+    modifications: int = 3
+    """Changes of the plan that the agent may ask for in one task."""
+    modification_depth: int = 2
+    """Such changes in tasks that came of such changes."""
     executions: int | None = None
     """Sessions of the whole run; None follows from the number of tasks."""
     executions_per_task: int = 3
@@ -87,6 +95,8 @@ class Policy:
     limits: Limits = field(default_factory=Limits)
     land_unverified: bool = False
     quota: Quota = "wait"
+    siblings_first: bool = False
+    """Try a failed task again only after those that ran at its side have finished."""
     spent: str = ""
     """What to say when a task's attempts are used up: {index}, {attempts} and {error} are filled in."""
 
@@ -95,6 +105,8 @@ class Policy:
         return self.ladder_of(failure.kind)
 
     def ladder_of(self, kind: Kind) -> tuple[str, Ladder]:
+        if kind is Kind.INTERRUPTED and kind.value not in self.ladders:
+            return kind.value, GO_ON
         facts = KINDS[kind]
         if kind in LIMITED and kind.value not in self.ladders:
             return kind.value, PATIENCE
@@ -108,7 +120,7 @@ class BadPolicy(ValueError):
 
 def parse(name: str, table: Mapping[str, Any], hints: Mapping[str, str]) -> Policy:
     """Make a profile from its table; refuse what could not be climbed."""
-    known = {"about", "view", "charges", "on_stuck", "green_base", "limits", "ladder", "spent"}
+    known = {"about", "view", "charges", "on_stuck", "green_base", "siblings_first", "limits", "ladder", "spent"}
     if unknown := set(table) - known:
         raise BadPolicy(f"profile {name}: unknown key {min(unknown)!r}")
     view: View = table.get("view", "kind")
@@ -135,6 +147,7 @@ def parse(name: str, table: Mapping[str, Any], hints: Mapping[str, str]) -> Poli
         charges=table.get("charges", "blame"),
         on_stuck=table.get("on_stuck", "skip"),
         green_base=table.get("green_base", False),
+        siblings_first=table.get("siblings_first", False),
         limits=limits,
         ladders=ladders,
         spent=table.get("spent", ""),

@@ -8,7 +8,8 @@ a long run quadratic.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from unstuck.core.action import Halt, Switch, Wait
+from unstuck.core.action import Amend, Fix, Halt, Switch, Wait
+from unstuck.core.breaker import AGENT, Breaker, at_rest, reach
 from unstuck.core.event import (
     Acted,
     AttemptStarted,
@@ -28,13 +29,9 @@ from unstuck.core.event import (
 )
 from unstuck.core.failure import AGENT_DOWN, Failure, Kind
 from unstuck.core.fixes import Lineage, next_id
-from unstuck.core.plan import Task
+from unstuck.core.plan import END_TO_END, Task, cleans_up
 from unstuck.core.stages import Stage
-from unstuck.core.task_state import SETTLED, TaskState, advanced, billed, operated, reopened, unverified
-
-AGENT = "agent:"
-REST_SECONDS, LONGEST_REST = 900.0, 14_400.0
-"""How long an agent rests after it was found down: a quarter of an hour, doubling up to four hours."""
+from unstuck.core.task_state import SETTLED, TaskState, advanced, billed, initial, operated, reopened, unverified
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,20 +43,6 @@ class Undo:
     before: str | None = None
     after: str | None = None
     snapshot: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Breaker:
-    """A fault that concerns more than one task: one of them tries again at `until`, the others wait for that."""
-
-    kind: Kind
-    task: str
-    """The task that tries; empty for an agent at rest, which the first task that comes after `until` tries."""
-    until: float
-
-    def holds(self, task: str, now: float) -> bool:
-        """Whether the task must do without what is out of order."""
-        return self.task != task and (self.task != "" or now < self.until)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -133,7 +116,23 @@ class RunState:
 
     def blocked_by(self, task: TaskState) -> tuple[str, ...]:
         """List the tasks that must settle first."""
-        return tuple(name for name in task.needs if name in self.tasks and self.tasks[name].status not in SETTLED)
+        waiting = [name for name in task.needs if name in self.tasks and self.tasks[name].status not in SETTLED]
+        if waiting and cleans_up(task.task) and self._began_end_to_end():
+            waiting = [name for name in waiting if not self._hopeless(name)]
+        return tuple(waiting)
+
+    def _began_end_to_end(self) -> bool:
+        steps = (one for one in self.tasks.values() if END_TO_END.fullmatch(one.task.id))
+        return any(one.attempts and not cleans_up(one.task) for one in steps)
+
+    def _hopeless(self, name: str) -> bool:
+        """Whether nothing will happen to a task before a person comes."""
+        task = self.tasks[name]
+        return task.status == "stuck" or any(
+            self._hopeless(above)
+            for above in task.needs
+            if above in self.tasks and self.tasks[above].status not in SETTLED
+        )
 
     def lineage(self, name: str) -> Lineage:
         """Return where a task stands among those that repair each other."""
@@ -157,7 +156,7 @@ class RunState:
         self.started, self.tip, self.began = event, event.base, at
         for place, task in enumerate(event.tasks):
             self.places[task.id] = place
-            self._put(TaskState(task=task, status="complete" if task.done else "pending"))
+            self._put(initial(task))
         self._link(event.tasks)
 
     def _replan(self, event: PlanChanged) -> None:
@@ -165,7 +164,7 @@ class RunState:
         self.tasks, self.open, self.places = {}, {}, {}
         for place, task in enumerate(event.tasks):
             self.places[task.id] = place
-            state = replace(before[task.id], task=task) if task.id in before else TaskState(task=task)
+            state = replace(before[task.id], task=task) if task.id in before else initial(task)
             self._put(reopened(state, hint="") if task.id in event.reopened else state)
         self._link(event.tasks)
 
@@ -185,7 +184,9 @@ class RunState:
         family = f"{event.task}."
         names = list(self.tasks)
         behind = max(at for at, name in enumerate(names) if name == event.task or name.startswith(family)) + 1
-        new = {task.id: _repairing(task, original) for task in event.added if task.id not in self.tasks}
+        if isinstance(event.action, Amend) and event.action.request == "ADD_PREREQUISITE":
+            behind = names.index(event.task)
+        new = {task.id: _added(task, original, event) for task in event.added if task.id not in self.tasks}
         names[behind:behind] = new
         tasks = {**self.tasks, **new}
         self.tasks = {name: tasks[name] for name in names}
@@ -241,16 +242,14 @@ class RunState:
                 self.breakers[f"{AGENT}{event.agent}"] = replace(breaker, task=event.task)
 
     def _break(self, action: Wait | Switch, failure: Failure, task: TaskState, at: float) -> None:
-        """Take in how far a fault reaches: one task waits for its end, or the agent rests for a time that doubles."""
-        name, scope = task.current.agent, reach(failure.kind, task.current.agent)
-        if scope is None:
-            return
-        if isinstance(action, Wait):
+        """Take in how far a fault reaches: one task waits for its end, or the agent rests."""
+        scope = reach(failure.kind, task.current.agent)
+        if scope is not None and isinstance(action, Wait):
             self.breakers[scope] = Breaker(kind=failure.kind, task=task.task.id, until=action.until)
-        elif scope.startswith(AGENT):
+        elif scope is not None and scope.startswith(AGENT):
+            name = task.current.agent
             self.trips[name] = self.trips.get(name, 0) + 1
-            rest = at + min(REST_SECONDS * 2.0 ** (self.trips[name] - 1), LONGEST_REST)
-            self.breakers[scope] = Breaker(kind=failure.kind, task="", until=max(rest, failure.resets_at or 0.0))
+            self.breakers[scope] = at_rest(failure, self.trips[name], at)
 
     def _meter(self, event: SessionEnded, task: TaskState) -> float:
         """Read the meter of the agent's session; return where it stood before."""
@@ -325,6 +324,15 @@ class RunState:
                 self.open = dict.fromkeys(sorted(self.open, key=self.places.__getitem__))
 
 
+def _added(task: Task, original: TaskState, event: Acted) -> TaskState:
+    """Return a new task's state. A fix, and the first part of a split task, go on from the work that there is."""
+    if isinstance(event.action, Fix):
+        return _repairing(task, original)
+    first = isinstance(event.action, Amend) and event.action.request == "SPLIT_TASK" and task.id == event.added[0].id
+    state = _repairing(task, original) if first else TaskState(task=task, inserted=True)
+    return replace(state, amends=original.task.id)
+
+
 def _repairing(task: Task, original: TaskState) -> TaskState:
     """Return a new task's state: it begins with the failed work, unless that cheated."""
     attempt = original.attempts[-1] if original.attempts else None
@@ -332,13 +340,6 @@ def _repairing(task: Task, original: TaskState) -> TaskState:
     if attempt is None or tree is None or (attempt.failure and attempt.failure.kind is Kind.TAMPERED):
         return TaskState(task=task, inserted=True)
     return TaskState(task=task, inserted=True, seed=tree, base=attempt.base)
-
-
-def reach(kind: Kind, agent: str) -> str | None:
-    """Say how far a fault reaches: the whole run, everything with one agent, or (None) only its task."""
-    if kind in (Kind.DISK_FULL, Kind.NETWORK_ERROR):
-        return "run"
-    return f"{AGENT}{agent}" if kind in AGENT_DOWN else None
 
 
 def fold(entries: Iterable[Entry]) -> RunState:

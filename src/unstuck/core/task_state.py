@@ -4,8 +4,21 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from unstuck.core.action import Accept, Decision, Escalate, Fix, Halt, Retry, Rollback, Skip, Switch, Wait
-from unstuck.core.attempt import Outcome, Verdict
+from unstuck.core.action import (
+    Accept,
+    Amend,
+    Append,
+    Decision,
+    Escalate,
+    Fix,
+    Halt,
+    Retry,
+    Rollback,
+    Skip,
+    Switch,
+    Wait,
+)
+from unstuck.core.attempt import Changes, Outcome, Verdict
 from unstuck.core.event import (
     Acted,
     AttemptStarted,
@@ -30,6 +43,8 @@ Status = Literal["pending", "running", "verifying", "waiting", "complete", "stuc
 REPAIRED = """Task {fix} was to repair what failed here, and has landed: its work is in your tree. See what is left to do.
 If nothing is, change nothing and say that you are done."""
 
+ASKED_FOR = "The tasks that you asked for ({tasks}) are done: their work is in your tree. See what is left to do."
+
 SETTLED: tuple[Status, ...] = ("complete", "skipped")
 
 
@@ -50,6 +65,8 @@ class AttemptState:
     failure: Failure | None = None
     decision: Decision | None = None
     snapshot: str | None = None
+    alone: Verdict | None = None
+    """The verdict before the work was merged with what had landed meanwhile."""
     cost_usd: float | None = None
     """What its sessions cost together; None if no session said."""
     worked: float = 0.0
@@ -82,6 +99,8 @@ class TaskState:
     accepted: str = ""
     question: str = ""
     commit: str | None = None
+    changes: Changes | None = None
+    """The files that the landed commit changes."""
     fixes: tuple[str, ...] = ()
     """The tasks that repair this one, oldest first."""
     fixes_before: int = 0
@@ -90,6 +109,10 @@ class TaskState:
     """What the last of them is to repair."""
     waits_for: tuple[str, ...] = ()
     """Tasks that were written into the plan to be done before this one is tried again."""
+    modifications: tuple[Amend | Append, ...] = ()
+    """The changes of the plan that its agent asked for and got."""
+    amends: str | None = None
+    """The task whose agent asked for this one."""
     inserted: bool = False
     """We wrote it into the plan."""
     wait_until: float | None = None
@@ -98,6 +121,11 @@ class TaskState:
     @property
     def stage(self) -> Stage:
         return Stage.REST if self.status in ("complete", "skipped", "stuck") else next_stage(self.last)
+
+    @property
+    def tries(self) -> tuple[AttemptState, ...]:
+        """The attempts since a person last gave the task a fresh budget."""
+        return self.attempts[self.epoch_from :]
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -116,7 +144,12 @@ class TaskState:
     @property
     def seconds(self) -> float:
         """How long the agents worked on it in this epoch."""
-        return sum(attempt.worked for attempt in self.attempts[self.epoch_from :])
+        return sum(attempt.worked for attempt in self.tries)
+
+
+def initial(task: Task) -> TaskState:
+    """Return the state of a task of which nothing is known but the plan."""
+    return TaskState(task=task, status="complete" if task.done else "skipped" if task.skipped else "pending")
 
 
 def advanced(state: TaskState, event: LineEvent, at: float, metered: float = 0.0) -> TaskState:
@@ -139,7 +172,8 @@ def advanced(state: TaskState, event: LineEvent, at: float, metered: float = 0.0
             changed = _current(state, outcome=event.outcome, ended=at, cost_usd=cost, worked=worked)
             return replace(changed, status="verifying")
         case Rebased():
-            return replace(_current(state, base=event.base, tree=event.tree), status="verifying")
+            alone = state.current.alone or state.current.verdict
+            return replace(_current(state, base=event.base, tree=event.tree, alone=alone), status="verifying")
         case Verified():
             return _current(state, verdict=event.verdict)
         case Classified():
@@ -159,7 +193,7 @@ def billed(outcome: Outcome, metered: float) -> float | None:
 def _acted(state: TaskState, event: Acted) -> TaskState:
     match event.action:
         case Accept():
-            return replace(state, status="complete", commit=event.commit, question="", hint="")
+            return replace(state, status="complete", commit=event.commit, changes=event.changes, question="", hint="")
         case Skip():
             return replace(state, status="skipped")
         case Escalate(question=question) | Halt(question=question):
@@ -183,6 +217,19 @@ def _acted(state: TaskState, event: Acted) -> TaskState:
                 last_error=event.action.error,
                 waits_for=(*state.waits_for, new) if new not in state.waits_for else state.waits_for,
             )
+        case Amend(request=request, ids=ids):
+            kept = state.current.verdict.tree if request == "ADD_PREREQUISITE" and state.current.verdict else None
+            return replace(
+                state,
+                status="pending",
+                hint=ASKED_FOR.format(tasks=", ".join(ids)),
+                seed=kept,
+                base=state.current.base if kept else None,
+                waits_for=(*state.waits_for, *ids),
+                modifications=(*state.modifications, event.action),
+            )
+        case Append():
+            return replace(state, modifications=(*state.modifications, event.action))
         case Rollback(hint=hint):
             return replace(state, status="running", hint=hint, seed=None, base=None)
         case Switch(hint=hint, agent=agent):
@@ -229,6 +276,8 @@ def reopened(state: TaskState, *, hint: str) -> TaskState:
         fixes_before=len(state.fixes),
         last_error=state.last_error,
         inserted=state.inserted,
+        modifications=state.modifications,
+        amends=state.amends,
     )
 
 

@@ -1,6 +1,6 @@
 """Do what was decided. Every act may be done again: the decision is in the journal before it."""
 
-from unstuck.core.action import Accept, Fix, Switch
+from unstuck.core.action import Accept, Amend, Append, Fix, Switch
 from unstuck.core.classify import conflict
 from unstuck.core.event import Acted, Classified, LineEvent, Rebased
 from unstuck.core.failure import AGENT_DOWN
@@ -8,7 +8,9 @@ from unstuck.core.fixes import fix_block
 from unstuck.core.plan import Insertion
 from unstuck.core.task_state import TaskState
 from unstuck.core.text import one_line
+from unstuck.engine.amend import amend
 from unstuck.engine.bench import Bench
+from unstuck.engine.together import both_sides
 from unstuck.ports import Conflict, Landing
 
 SUBJECT_CHARS = 72
@@ -23,6 +25,8 @@ def act(bench: Bench, task: TaskState, slot: int) -> LineEvent:
             return land(bench, task)
         case Fix():
             return repair(bench, task, decision.action, slot)
+        case Amend() | Append():
+            return amend(bench, task, decision.action, slot)
         case Switch(agent=other) if task.current.failure is not None and task.current.failure.kind in AGENT_DOWN:
             why = task.current.failure.summary
             bench.record.note(
@@ -53,11 +57,14 @@ def land(bench: Bench, task: TaskState) -> LineEvent:
     assert decision is not None
     landing = Landing(tree=verdict.tree, base=verdict.base, message=message(bench, task), at=task.last_at)
     if (commit := bench.workspace.land(landing)) is not None:
-        return Acted(task=name, action=decision.action, commit=commit if commit != verdict.base else None)
+        if commit == verdict.base:
+            return Acted(task=name, action=decision.action)
+        changes = bench.workspace.listed(verdict.base, commit)
+        return Acted(task=name, action=decision.action, commit=commit, changes=changes)
     tip = bench.workspace.tip()
     merged = bench.workspace.merge(landing, tip)
     if isinstance(merged, Conflict):
-        return Classified(task=name, failure=conflict(merged.files))
+        return Classified(task=name, failure=conflict(merged.files, both_sides(bench, task, tip, merged.files)))
     return Rebased(task=name, base=tip, tree=merged)
 
 

@@ -5,13 +5,14 @@ Resuming is not a second way to run. Everything here ends with the same state an
 
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import cast
 
-from unstuck.core.action import Fix
-from unstuck.core.event import Decided, Entry, PlanChanged, Request, RunResumed, RunStarted
+from unstuck.core.action import Amend, Append, Fix
+from unstuck.core.event import Decided, Entry, PlanChanged, Request, RunResumed, RunStarted, Verb
 from unstuck.core.plan import Plan, Task
 from unstuck.core.redact import Redactor
 from unstuck.core.state import RunState
-from unstuck.core.task_state import TaskState
+from unstuck.core.task_state import SETTLED, TaskState
 from unstuck.engine.operate import Operations
 from unstuck.engine.record import Recorder, redacted
 from unstuck.errors import BadUsage, RunConflict
@@ -63,7 +64,7 @@ def take_up(record: Recorder, workspace: Workspace, operations: Operations, *, u
 def compare(state: RunState, tasks: Sequence[Task], redactor: Redactor) -> Change:
     """Say how the plan's tasks differ from the journal's, which holds them redacted."""
     before = {name: _text(task.task) for name, task in state.tasks.items()}
-    begun = {fix for task in state.tasks.values() if (fix := _fix_under_way(task))} - before.keys()
+    begun = {new for task in state.tasks.values() for new in _under_way(task)} - before.keys()
     ours = begun.union(name for name, task in state.tasks.items() if task.inserted)
     now = {task.id: _text(_without(redacted(task, redactor), ours)) for task in tasks if task.id not in begun}
     return Change(
@@ -79,10 +80,12 @@ def _without(task: Task, names: Container[str]) -> Task:
     return replace(task, depends_on=kept) if kept != task.depends_on else task
 
 
-def _fix_under_way(task: TaskState) -> str | None:
-    """Return the fix task that was decided on and may stand in the plan already: its writer was killed."""
+def _under_way(task: TaskState) -> tuple[str, ...]:
+    """Return the tasks that were decided on and may stand in the plan already: their writer was killed."""
     action = task.last.decision.action if isinstance(task.last, Decided) else None
-    return action.id if isinstance(action, Fix) else None
+    if isinstance(action, Amend | Append):
+        return action.ids
+    return (action.id,) if isinstance(action, Fix) else ()
 
 
 def take_plan(operations: Operations, plan: Plan, redactor: Redactor, *, accepted: bool) -> None:
@@ -107,6 +110,21 @@ def take_edits(operations: Operations, edits: Iterable[tuple[str, str]]) -> None
         operations.carry_out(Request(id=BY_HAND, verb="reset", task=task, text=how), live=False)
 
 
+def start_from(operations: Operations, name: str | None, *, new: bool) -> None:
+    """Open a task and all that follow it in the plan; in a new run, what stands before it is settled without doing it."""
+    tasks = operations.record.state.tasks
+    if name is None or name not in tasks:
+        return
+    names = list(tasks)
+    first = names.index(name)
+    how = f"asked for with --from {tasks[name].task.shown}"
+    before = [earlier for earlier in names[:first] if new and tasks[earlier].status not in SETTLED]
+    again = [later for later in names[first:] if tasks[later].status != "pending" or tasks[later].attempts]
+    for verb, chosen in (("skip", before), ("reset", again)):
+        for task in chosen:
+            operations.carry_out(Request(id=BY_HAND, verb=cast("Verb", verb), task=task, text=how), live=False)
+
+
 def unfinished(entries: Sequence[Entry]) -> bool:
     """Whether a run has anything left to do."""
     for entry in reversed(entries):
@@ -126,5 +144,5 @@ def _text(task: Task) -> tuple[object, ...]:
         task.files,
         task.commit,
         task.markers,
-        task.body.partition("\n")[2],
+        task.digest or task.body.partition("\n")[2],
     )

@@ -65,13 +65,19 @@ class Command:
     """It prints nothing until it is done: only the wall clock limits it."""
     transcript: Path | None = None
     """Where stdout is kept apart as well; stderr goes beside it, to the same name with `.err`. Redacted, bounded."""
+    lasting: bool = False
+    """What it leaves running stays until `Processes.end_lasting`, or until the supervisor dies."""
 
 
 class Processes(Protocol):
-    """Runs commands so that nothing of them is left when `run` returns, however they end."""
+    """Runs commands so that nothing of them is left when `run` returns, however they end; but see `lasting`."""
 
     def run(self, command: Command, *, stop: Stop, seen: Callable[[str], None] | None = None) -> Ended:
         """Run to the end. `seen` is told the last line printed, a few times a second at most."""
+        ...
+
+    def end_lasting(self) -> None:
+        """End what lasting commands left running."""
         ...
 
     def end_leftovers(self, marker: str) -> int:

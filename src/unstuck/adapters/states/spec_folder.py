@@ -14,6 +14,7 @@ from unstuck.core.policy import Limits
 from unstuck.core.progress import updated
 from unstuck.core.spec_folder import Settings, first_content, merged, progress, settings
 from unstuck.core.state import RunState
+from unstuck.ports import PlanFile
 
 STATE, PROGRESS = ".ralph-state.json", ".progress.md"
 NOT_JSON = "State file is not valid JSON"
@@ -71,6 +72,17 @@ class SpecFolder:
             shutil.copyfile(path, aside)
             self.told(f"{error} ({path}). A copy is kept as {aside.name}; the run goes on with its own facts.")
             return None
+
+
+def spec_folder(plan_file: PlanFile, told: Callable[[str], None] = lambda _text: None) -> SpecFolder | None:
+    """Return the folder of a spec whose files are kept up with the plan; None for any other plan."""
+    return SpecFolder(path=plan_file.path.parent, told=told) if plan_file.spec_folder else None
+
+
+def asked_by(plan_file: PlanFile) -> Settings:
+    """Return what the plan's own state file asks for."""
+    folder = spec_folder(plan_file)
+    return folder.settings() if folder is not None else Settings(limits={})
 
 
 def parse(content: bytes) -> dict[str, Any]:

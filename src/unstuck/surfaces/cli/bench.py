@@ -57,6 +57,21 @@ def benches() -> Mapping[str, Bench]:
                 click.Argument(["file"], metavar="[TRIALS.csv]", required=False, type=click.Path(path_type=Path)),
             ),
         ),
+        "parallel": Bench(
+            about="Phases side by side, against the ideal wall clock.",
+            options=(
+                click.Option(["--phases"], type=click.IntRange(1, 200), help="How many.  [default: 8]"),
+                click.Option(["--seconds"], type=click.FloatRange(0.1), help="How long each takes.  [default: 5]"),
+                click.Option(["--parallel"], type=click.IntRange(1, 64), help="How many at a time.  [default: 4]"),
+            ),
+        ),
+        "tasks": Bench(
+            about="Reading and editing a long plan, against counting its lines.",
+            options=(
+                click.Option(["--tasks"], type=click.IntRange(1), help="Tasks in the plan.  [default: 5000]"),
+                click.Option(["--repeats"], type=click.IntRange(1), help="How often.  [default: 7]"),
+            ),
+        ),
         "startup": Bench(
             about="Our start, against a bare interpreter.",
             options=(click.Option(["--repeats"], type=click.IntRange(1), help="How often.  [default: 30]"),),
