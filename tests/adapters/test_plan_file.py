@@ -127,8 +127,8 @@ def test_an_unknown_format_says_what_was_seen_and_what_is_read(content: str, see
 
 
 def test_a_format_that_we_do_not_know_is_refused(spec: Path) -> None:
-    with pytest.raises(BadUsage, match="no plan format 'spec-kit'"):
-        open_tasks(spec, "spec-kit")
+    with pytest.raises(BadUsage, match="no plan format 'scrum'"):
+        open_tasks(spec, "scrum")
 
 
 @pytest.mark.parametrize("content", ["", "- [x](link)\n", "* [ ] 1.1 almost\n", "\r- [ ] 1.1 A"])

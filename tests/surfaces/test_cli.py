@@ -58,6 +58,8 @@ def test_every_look_has_json_with_a_schema(half_done: "Project") -> None:
         "commit": None,
         "cost_usd": None,
         "why": status["tasks"]["1.2"]["why"],
+        "fixes": None,
+        "fix_tasks": [],
     }
     shown = half_done.ask("show", "1.2", "--json").json
     assert (shown["schema"], shown["phase_id"], shown["status"]) == (1, "1.2", "failed")
