@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from unstuck.adapters.plans.blocks import Block, Reading, name_tasks
 from unstuck.adapters.plans.editor import Located, Place, place
-from unstuck.adapters.plans.fields import read_commit, read_fields, read_files, read_verify
+from unstuck.adapters.plans.fields import read_agent, read_commit, read_fields, read_files, read_verify
 from unstuck.adapters.plans.order import dependencies, groups
 from unstuck.adapters.plans.shell import Runnable
 from unstuck.core.plan import Check, Plan, Problem, Task
@@ -60,6 +60,7 @@ def read_located(
             markers=block.markers,
             fixes=block.fixes,
             commit=fields.commit,
+            agent=fields.agent,
             done=block.ticked,
         )
         for block, fields, name, depends_on, group in zip(
@@ -110,6 +111,7 @@ class Asked(NamedTuple):
     checks: tuple[Check, ...]
     commit: str | None
     reason: str
+    agent: str
 
 
 def read_asked(flat: str, block: Block, runnable: Runnable) -> Asked:
@@ -117,7 +119,7 @@ def read_asked(flat: str, block: Block, runnable: Runnable) -> Asked:
     files: dict[str, None] = {}
     commands: dict[str, None] = {}
     commit: str | None = None
-    reason = ""
+    reason = agent = ""
     for field in read_fields(flat, block):
         if field.name == "files":
             files.update(dict.fromkeys(read_files(field)))
@@ -127,7 +129,9 @@ def read_asked(flat: str, block: Block, runnable: Runnable) -> Asked:
             reason = reason or verification.reason
         elif field.name == "commit" and commit is None:
             commit = read_commit(field)
-    return Asked(tuple(files), tuple(Check(command=command) for command in commands), commit, reason)
+        elif field.name == "agent":
+            agent = agent or read_agent(field)
+    return Asked(tuple(files), tuple(Check(command=command) for command in commands), commit, reason, agent)
 
 
 def not_text(text: str) -> Iterator[Problem]:
