@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from unstuck.core.plan import CheckKind
+from unstuck.core.remedies.chain import Risk
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +50,24 @@ class GitConfig:
     sign: bool = False
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemediesConfig:
+    """What tool-level recovery may do, and would rather do."""
+
+    allow: Risk = "safe"
+    """The gravest risk that is run without asking."""
+    never: tuple[str, ...] = ()
+    never_sudo: bool = False
+    never_install: bool = False
+    prefer_mirrors: bool = False
+    mirrors: Mapping[str, str] = field(default_factory=dict)
+    allowed_hosts: tuple[str, ...] = ()
+    allowed_folders: tuple[str, ...] = ()
+    sandbox: str = ".unstuck/sandbox"
+    longest_wait: float = 900.0
+    timeout: float = 120.0
+
+
 GATE_TIMEOUTS: Mapping[CheckKind, float] = {
     "lint": 300.0,
     "format": 120.0,
@@ -76,3 +95,4 @@ class Config:
     verify: VerifyConfig = VerifyConfig()
     limits: LimitsConfig = LimitsConfig()
     git: GitConfig = GitConfig()
+    remedies: RemediesConfig = RemediesConfig()

@@ -29,6 +29,8 @@ COMMANDS = {
     "replay": ("explain", "Decide a run again under another profile."),
     "policy": ("explain", "Print the profiles and their ladders."),
     "diagnose": ("diagnose", "Say what a command's output means."),
+    "remedy": ("remedy", "Find a way out of a failed call, and try it."),
+    "experience": ("remedy", "Show what remedies and agents taught."),
     "stop": ("operate", "Ask the running supervisor to stop."),
     "retry": ("operate", "Give a task a fresh budget, with a hint."),
     "answer": ("operate", "Answer what a stuck task asks."),
