@@ -67,6 +67,8 @@ class Surgery(NamedTuple):
     preferences: Preferences
     lessons: Lessons
     task_type: TaskType = ""
+    env: Mapping[str, str] | None = None
+    """What commands see on top of our own environment; None: nothing else."""
 
     def situation(self, found: Diagnosis, call: Call, tools: Collection[str] | None) -> Situation:
         """Gather what is known about a failed call, the machine around it included."""
@@ -86,7 +88,9 @@ class Surgery(NamedTuple):
             reset=_seconds_until(found.resets),
         )
         topics = self.catalog.chain(found.kind).looks_at
-        return bare._replace(around=look_around(bare, topics, self.cwd, self.root))
+        return bare._replace(
+            around=look_around(bare, topics, self.cwd, self.root, {**os.environ, **self.env} if self.env else None)
+        )
 
     def plan(self, found: Diagnosis, call: Call, tools: Collection[str] | None = None) -> Plan:
         return planning.plan(self.situation(found, call, tools), self.lessons, self.context)
@@ -106,7 +110,6 @@ class Surgery(NamedTuple):
         *,
         allow: Risk | None = None,
         lent: "Mapping[str, Tool] | None" = None,
-        env: Mapping[str, str] | None = None,
         record: "Callable[[Tried], None]" = lambda _: None,
     ) -> "Walked":
         """Walk the plan on this machine: what is allowed is run, each step verified, the first that works ends it."""
@@ -120,7 +123,7 @@ class Surgery(NamedTuple):
             timeout=self.preferences.timeout,
             allowed_folders=self.preferences.allowed_folders,
             lent=lent or {},
-            env=env or {},
+            env=self.env or {},
         )
         return walk(plan, toolbox, open_rulebook(self.cwd), allow or self.preferences.allow, record)
 

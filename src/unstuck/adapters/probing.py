@@ -1,12 +1,13 @@
 """Look at the machine around a failure: only at what the chain asks for, within bounds, and without changing anything."""
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from unstuck.adapters.tree_facts import is_inside, names, place_of, removable, shown, size, source
 from unstuck.core.remedies import reading
 from unstuck.core.remedies.situation import Situation
-from unstuck.core.remedies.surroundings import GitState, Lock, Place, Surroundings
+from unstuck.core.remedies.surroundings import GitState, Lock, Surroundings
 
 PROJECT_BINARIES = (
     "node_modules/.bin",
@@ -20,12 +21,6 @@ PROJECT_BINARIES = (
 )
 PACKAGE_FOLDERS = ("vendor", "wheels", "wheelhouse", "packages", "third_party", "lib", "dist", "registry")
 CACHES = (".cache", "cache", "downloads", "Downloads", ".downloads", "tmp", "vendor")
-REBUILT = ("__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache")
-"""Caches that every tool makes again; they are ours to delete where they lie inside the workspace and are no links."""
-OUR_TEMPORARY = ("tmp", "sandbox")
-"""Folders below `.unstuck/` that hold nothing anybody keeps."""
-MOST_NAMES, MOST_WALKED, MOST_SOURCE = 5_000, 20_000, 65_536
-SKIPPED = frozenset({".git", "node_modules", ".venv", "venv", ".unstuck", "__pycache__", ".tox", "target"})
 LESSONS = "remedies.json"
 SECONDS = 5.0
 OPERATIONS = {
@@ -37,9 +32,13 @@ OPERATIONS = {
 }
 
 
-def look_around(situation: Situation, topics: frozenset[str], cwd: Path, root: Path) -> Surroundings:
-    """Return what the topics ask for; the rest stays unknown."""
+def look_around(
+    situation: Situation, topics: frozenset[str], cwd: Path, root: Path, env: Mapping[str, str] | None = None
+) -> Surroundings:
+    """Return what the topics ask for; the rest stays unknown. `env` is what commands will see."""
     around = Surroundings(cwd=str(cwd), root=str(root))
+    if "binaries" in topics:
+        around = around._replace(binaries=_on_path(env))
     for topic in sorted(topics):
         around = LOOK[topic](around, situation, cwd, root)
     return around
@@ -65,17 +64,21 @@ def lessons_path(cwd: Path) -> Path:
 # --- one topic each -----------------------------------------------------------------------------------------------
 
 
-def _binaries(around: Surroundings, situation: Situation, _cwd: Path, root: Path) -> Surroundings:
+def _on_path(env: Mapping[str, str] | None) -> frozenset[str]:
     found: set[str] = set()
-    for folder in os.get_exec_path():
+    for folder in os.get_exec_path(env):
         try:
             found.update(os.listdir(folder or "."))  # noqa: PTH208  # bare names: thousands of them
         except OSError:
             continue
+    return frozenset(found)
+
+
+def _binaries(around: Surroundings, situation: Situation, _cwd: Path, root: Path) -> Surroundings:
     missing = reading.command(situation)
     places = [root / folder / missing for folder in PROJECT_BINARIES] if missing and "/" not in missing else []
     own = next((str(path) for path in places if path.is_file() and os.access(path, os.X_OK)), "")
-    return around._replace(binaries=frozenset(found), elsewhere={missing: own} if own else {})
+    return around._replace(elsewhere={missing: own} if own else {})
 
 
 def _system(around: Surroundings, situation: Situation, _cwd: Path, _root: Path) -> Surroundings:
@@ -86,7 +89,7 @@ def _system(around: Surroundings, situation: Situation, _cwd: Path, _root: Path)
 
 
 def _root(around: Surroundings, _situation: Situation, _cwd: Path, root: Path) -> Surroundings:
-    return around._replace(root_names=frozenset(_names(root)))
+    return around._replace(root_names=frozenset(names(root)))
 
 
 def _path(around: Surroundings, situation: Situation, cwd: Path, root: Path) -> Surroundings:
@@ -94,7 +97,7 @@ def _path(around: Surroundings, situation: Situation, cwd: Path, root: Path) -> 
     words = situation.call.words
     if situation.kind == "command_not_found" and words and "/" in words[0]:
         named = words[0]
-    return around._replace(place=_place(named, cwd, root), superuser=os.geteuid() == 0) if named else around
+    return around._replace(place=place_of(named, cwd, root), superuser=os.geteuid() == 0) if named else around
 
 
 def _folders(around: Surroundings, situation: Situation, cwd: Path, _root: Path) -> Surroundings:
@@ -103,7 +106,7 @@ def _folders(around: Surroundings, situation: Situation, cwd: Path, _root: Path)
         try:
             if (cwd / word).is_dir():
                 folders[word] = tuple(
-                    f"{word.rstrip('/')}/{name}" for name in sorted(_names(cwd / word)) if (cwd / word / name).is_file()
+                    f"{word.rstrip('/')}/{name}" for name in sorted(names(cwd / word)) if (cwd / word / name).is_file()
                 )
             elif (cwd / word).is_file():
                 files.add(word)
@@ -117,7 +120,7 @@ def _scripts(around: Surroundings, situation: Situation, cwd: Path, root: Path) 
 
     file = syntax.script_file(situation)
     if file:
-        around = around._replace(source=_source(cwd / file, root))
+        around = around._replace(source=source(cwd / file, root))
     seen = situation._replace(around=around)
     texts = syntax.texts(seen) if not file.endswith(".json") else ()
     parses = {shell: frozenset(text for text in texts if _parses(shell, text)) for shell in ("bash", "sh")}
@@ -140,14 +143,14 @@ def _space(around: Surroundings, _situation: Situation, cwd: Path, root: Path) -
         stat = os.statvfs(cwd)
     except OSError:
         return around
-    found = list(_removable(root))
+    found = list(removable(root))
     tracked = (
         _said(["git", "ls-files", "-z", "--", *(f":(literal){path}" for path in found[:1000])], root).split("\0")
         if found
         else []
     )
     kept = {path for path in found for name in tracked if name and (root / name).is_relative_to(path)}
-    ours = [(str(path), size) for path in found if path not in kept and (size := _size(path)) > 0]
+    ours = [(str(path), length) for path in found if path not in kept and (length := size(path)) > 0]
     return around._replace(free_bytes=stat.f_bavail * stat.f_frsize, ours=tuple(sorted(ours, key=lambda one: -one[1])))
 
 
@@ -157,7 +160,7 @@ def _cache(around: Surroundings, situation: Situation, cwd: Path, root: Path) ->
     if not name:
         return around
     places = (*(root / folder / name for folder in CACHES), Path.home() / ".cache" / name, cwd / name)
-    return around._replace(cached=tuple(_shown(path, cwd) for path in places if path.is_file()))
+    return around._replace(cached=tuple(shown(path, cwd) for path in places if path.is_file()))
 
 
 def _local_packages(around: Surroundings, situation: Situation, cwd: Path, root: Path) -> Surroundings:
@@ -167,13 +170,13 @@ def _local_packages(around: Surroundings, situation: Situation, cwd: Path, root:
     flat = package.lower().replace("-", "_")
     found = []
     for folder in PACKAGE_FOLDERS:
-        for name in sorted(_names(root / folder)):
+        for name in sorted(names(root / folder)):
             path = root / folder / name
             stem = name.lower().replace("-", "_")
             is_archive = stem.startswith(f"{flat}_") and name.endswith((".whl", ".tar.gz", ".tgz"))
             is_module = name in {package, f"{package}.py", f"{package}.js"} and (path.is_file() or path.is_dir())
             if is_archive or is_module:
-                found.append(_shown(path, cwd))
+                found.append(shown(path, cwd))
     return around._replace(local_packages=tuple(found))
 
 
@@ -192,7 +195,7 @@ def _lock(around: Surroundings, situation: Situation, cwd: Path, root: Path) -> 
         return around._replace(lock=Lock(path=named, exists=False))
     held = not Path("/proc").is_dir() or git_locks.is_open(path) or bool(git_locks.git_processes(root))
     return around._replace(
-        lock=Lock(path=named, inside=_is_inside(path, root) and not path.is_symlink(), held=held, age=age)
+        lock=Lock(path=named, inside=is_inside(path, root) and not path.is_symlink(), held=held, age=age)
     )
 
 
@@ -225,83 +228,6 @@ LOOK: Mapping[str, Callable[[Surroundings, Situation, Path, Path], Surroundings]
 # --- below ---------------------------------------------------------------------------------------------------------
 
 
-def _place(named: str, cwd: Path, root: Path) -> Place:
-    path = cwd / Path(named).expanduser() if "\0" not in named else cwd
-    parent = path.parent
-    while not parent.is_dir() and parent != parent.parent:
-        parent = parent.parent
-    shown = _shown(parent, cwd)
-    exists = os.path.lexists(path)
-    head = _head(path) if path.is_file() else b""
-    return Place(
-        path=named,
-        exists=exists,
-        is_folder=path.is_dir(),
-        inside=_is_inside(path, root),
-        mine=exists and path.lstat().st_uid == os.geteuid(),
-        writable=os.access(path if exists else parent, os.W_OK),
-        executable=os.access(path, os.X_OK),
-        interpreter=tuple(head[2:].decode(errors="replace").split()) if head.startswith(b"#!") else (),
-        crlf=head.endswith(b"\r"),
-        parent=shown,
-        missing_parents=parent != path.parent,
-        names=tuple(sorted(_names(parent))),
-        twins=_twins(path.name, root, cwd),
-    )
-
-
-def _twins(name: str, root: Path, cwd: Path) -> tuple[str, ...]:
-    """List files of a like name in the workspace, the nearest to the top first."""
-    stem = name.casefold().rpartition(".")[0] or name.casefold()
-    found = [path for path in _walk(root) if stem and stem in path.name.casefold()]
-    return tuple(_shown(path, cwd) for path in sorted(found, key=lambda path: (len(path.parts), str(path))))[:200]
-
-
-def _walk(root: Path) -> Iterator[Path]:
-    seen = 0
-    for folder, folders, files in os.walk(root):
-        folders[:] = [name for name in sorted(folders) if name not in SKIPPED]
-        for name in sorted(files):
-            seen += 1
-            yield Path(folder) / name
-        if seen > MOST_WALKED:
-            return
-
-
-def _removable(root: Path) -> Iterator[Path]:
-    """Yield what is ours to delete: exact paths, never a link, never what git tracks."""
-    ours = root / ".unstuck"
-    for name in OUR_TEMPORARY:
-        if not (ours / name).is_symlink() and not ours.is_symlink():
-            yield from (ours / name / child for child in sorted(_names(ours / name)))
-    seen = 0
-    for folder, folders, _ in os.walk(root):
-        for name in [name for name in folders if name in REBUILT]:
-            folders.remove(name)
-            path = Path(folder) / name
-            if not path.is_symlink():
-                yield path
-        folders[:] = [name for name in folders if name not in {".git", "node_modules", ".unstuck", ".venv", "venv"}]
-        seen += len(folders)
-        if seen > MOST_WALKED:
-            return
-
-
-def _size(path: Path) -> int:
-    if path.is_file() or path.is_symlink():
-        return path.lstat().st_blocks * 512
-    return sum(file.lstat().st_blocks * 512 for file in path.rglob("*") if file.is_file() and not file.is_symlink())
-
-
-def _source(path: Path, root: Path) -> str:
-    try:
-        if not path.is_file() or not _is_inside(path, root) or path.stat().st_size > MOST_SOURCE:
-            return ""
-        return path.read_bytes().decode()
-    except (OSError, ValueError):
-        return ""
-
-
 def _parses(shell: str, text: str) -> bool:
     """Whether a shell can read a text; it comes in on stdin and nothing of it is run."""
     import subprocess  # noqa: PLC0415  # most failures need no process
@@ -329,33 +255,6 @@ def _said(argv: list[str], cwd: Path) -> str:
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return done.stdout.decode(errors="surrogateescape").strip() if done.returncode == 0 else ""
-
-
-def _names(folder: Path) -> list[str]:
-    try:
-        return os.listdir(folder)[:MOST_NAMES]  # noqa: PTH208  # bare names
-    except OSError:
-        return []
-
-
-def _head(path: Path) -> bytes:
-    try:
-        with path.open("rb") as file:
-            return file.readline(300).rstrip(b"\n")
-    except OSError:
-        return b""
-
-
-def _is_inside(path: Path, root: Path) -> bool:
-    try:
-        return path.resolve().is_relative_to(root.resolve())
-    except (OSError, RuntimeError):
-        return False
-
-
-def _shown(path: Path, cwd: Path) -> str:
-    """Return a path as a person in this folder would write it."""
-    return str(path.relative_to(cwd)) if path.is_relative_to(cwd) else str(path)
 
 
 def _main_checkout(git: Path, folder: Path) -> Path:

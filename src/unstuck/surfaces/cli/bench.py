@@ -57,6 +57,12 @@ def benches() -> Mapping[str, Bench]:
                 click.Argument(["file"], metavar="[TRIALS.csv]", required=False, type=click.Path(path_type=Path)),
             ),
         ),
+        "remedies": Bench(
+            about="Things broken for real in a box, and how many remedies heal.",
+            options=(
+                click.Option(["--repeats"], type=click.IntRange(1), help="Fresh processes to time.  [default: 5]"),
+            ),
+        ),
         "startup": Bench(
             about="Our start, against a bare interpreter.",
             options=(click.Option(["--repeats"], type=click.IntRange(1), help="How often.  [default: 30]"),),

@@ -13,7 +13,8 @@ LOG = ".unstuck/remedy-output.log"
 MOST_REMOVED = 50
 TO_FILE = 'mkdir -p "$(dirname "$1")"; "${@:2}" >"$1" 2>&1; code=$?; wc -lc -- "$1"; exit $code'
 ENDS = '"$@" 2>&1 | { head -c 8000; echo; echo "[...]"; tail -c 8000; }; exit "${PIPESTATUS[0]}"'
-GZIP = 'gzip -c -- "$1" > "$2.gz"'
+GZIP = 'test ! -d "$2" && : > "$2" && gzip -c -- "$1" > "$2.gz" && rm -f -- "$2"'
+"""What the failed call left of its target takes the space that is missing."""
 NODE_MEMORY = "--max-old-space-size=4096"
 
 
@@ -60,6 +61,7 @@ def write_smaller_file(s: Situation) -> Recipe | str:
             action="Write it packed",
             deed=Shell(argv=("bash", "-c", GZIP, REMEDY, words[1], words[2])),
             expected=f"{words[2]}.gz exists",
+            risk="caution",
             expects=Expects(exists=(f"{words[2]}.gz",)),
             again=True,
         )
