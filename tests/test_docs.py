@@ -12,7 +12,7 @@ from typing import Any, get_args, get_type_hints
 import click
 import pytest
 
-from unstuck.adapters.agents.scripted import PLAY
+from unstuck.adapters.agents.player import PLAY
 from unstuck.adapters.policies import profiles
 from unstuck.config import Config
 from unstuck.core.event import Event

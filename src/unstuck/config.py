@@ -68,6 +68,14 @@ class RemediesConfig:
     timeout: float = 120.0
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FixesConfig:
+    """How fix tasks are written."""
+
+    scope: str = ""
+    """The scope of their commits; empty takes that of the original's commit. Seed 003's example has `recovery`."""
+
+
 GATE_TIMEOUTS: Mapping[CheckKind, float] = {
     "lint": 300.0,
     "format": 120.0,
@@ -96,3 +104,4 @@ class Config:
     limits: LimitsConfig = LimitsConfig()
     git: GitConfig = GitConfig()
     remedies: RemediesConfig = RemediesConfig()
+    fixes: FixesConfig = FixesConfig()

@@ -2,22 +2,32 @@
 
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from unstuck.adapters.lessons_file import change_lessons, export_lessons, import_lessons, read_lessons
 from unstuck.adapters.probing import lessons_path
 from unstuck.adapters.repository import find
+from unstuck.adapters.toolbox import LocalToolbox
 from unstuck.core.diagnosis import Diagnosis
+from unstuck.core.evidence import Evidence
+from unstuck.core.failure import Failure
 from unstuck.core.remedies.chain import Risk
+from unstuck.core.remedies.deed import ListFolder, ReadFile, script
 from unstuck.core.remedies.learning import ENOUGH, Lessons, order, proposals
 from unstuck.core.remedies.patterns import Seen
 from unstuck.core.remedies.plan import Plan
+from unstuck.core.text import one_line
 from unstuck.errors import BadUsage, CannotWrite, UnstuckError
-from unstuck.surgery import Surgery, open_surgery
+from unstuck.judge import open_rulebook
+from unstuck.surgery import Surgery, make_call, open_surgery, read_preferences
 
 if TYPE_CHECKING:
     from unstuck.engine.remedying import Tried, Walked
+
+MOST_ADVICE, ADVICE_CHARS = 3, 300
 
 
 def practise(surgery: Surgery, plan: Plan, found: Diagnosis, allow: Risk | None) -> "tuple[Walked, tuple[str, ...]]":
@@ -29,7 +39,7 @@ def practise(surgery: Surgery, plan: Plan, found: Diagnosis, allow: Risk | None)
             plan.chain, one.strategy, plan.context, worked=one.result == "worked", steps=one.steps, seconds=one.seconds
         ), notes)  # fmt: skip
 
-    name = next((value for _, value in found.names), "") or (surgery.context and "")
+    name = next((value for _, value in found.names), "")
     _kept(
         path,
         lambda lessons: lessons.with_consent(allow) if allow else lessons,
@@ -37,6 +47,63 @@ def practise(surgery: Surgery, plan: Plan, found: Diagnosis, allow: Risk | None)
         Seen(kind=found.kind, name=name, at=time.time()),
     )
     return surgery.run(plan, allow=allow, record=learn), tuple(dict.fromkeys(notes))
+
+
+# --- inside a run ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Relief:
+    """Remedies between two attempts: what is safe is done, the rest is advice for the next brief."""
+
+    root: Path
+    """The repository, where lessons are kept."""
+
+    def relieve(self, failure: Failure, command: str, cwd: Path) -> tuple[str, ...]:
+        """Do the safe steps of ways that are meant for this; the call itself is the next attempt's."""
+        surgery, plan = self._plan(failure, command, cwd)
+        toolbox = LocalToolbox(cwd=surgery.cwd, root=surgery.root, timeout=surgery.preferences.timeout)
+        done = []
+        for strategy in plan.strategies:
+            steps = [told.step for told in strategy.steps if not told.step.again]
+            if not strategy.between_attempts or not steps or any(step.risk != "safe" for step in steps):
+                continue
+            if any(isinstance(step.deed, ListFolder | ReadFile) for step in steps) or any(
+                toolbox.hindrance(step.deed) for step in steps
+            ):
+                continue
+            worked = all(toolbox.use(step).ok for step in steps)
+            toolbox.settle(keep=worked)
+            lesson = partial(
+                Lessons.after, chain=plan.chain, way=strategy.strategy, context=plan.context, worked=worked
+            )
+            _kept(lessons_path(self.root), lesson, [])
+            if worked:
+                done.append(f"Remedy {strategy.strategy}: {'; '.join(step.action for step in steps)}.")
+                break
+        return tuple(done)
+
+    def advise(self, failure: Failure, command: str, cwd: Path) -> tuple[str, ...]:
+        """Tell the ways that are the agent's own to go."""
+        _, plan = self._plan(failure, command, cwd)
+        return tuple(
+            f"{number}. {strategy.strategy} ({strategy.risk}): "
+            + "; ".join(
+                one_line(f"{told.step.action}: {script(told.step.deed)}".rstrip(": "), ADVICE_CHARS)
+                for told in strategy.steps
+            )
+            for number, strategy in enumerate(plan.strategies[:-1][:MOST_ADVICE], 1)
+        )
+
+    def _plan(self, failure: Failure, command: str, cwd: Path) -> tuple[Surgery, Plan]:
+        evidence = Evidence(stdout=failure.detail or failure.summary, exit_code=1, command=command)
+        found = open_rulebook(self.root).diagnose(evidence)
+        if found is None or found.kind is not failure.kind:
+            found = Diagnosis(kind=failure.kind, confidence=1.0, message=failure.summary, evidence=evidence)
+        surgery = open_surgery(cwd)._replace(
+            root=cwd, preferences=read_preferences(self.root), lessons=read_lessons(lessons_path(self.root))
+        )
+        return surgery, surgery.plan(found, make_call(evidence))
 
 
 def _kept(path: Path, change: Callable[[Lessons], Lessons], notes: list[str], seen: Seen | None = None) -> None:
@@ -128,8 +195,8 @@ def forget(cwd: Path) -> str:
 
 def _agents(cwd: Path) -> dict[str, dict[str, int]]:
     """Return how the attempts of every agent ended, where there were runs."""
-    from unstuck.adapters.sqlite import SqliteJournal  # noqa: PLC0415  # only where there is a journal
-    from unstuck.run import experience_of  # noqa: PLC0415  # as above
+    from unstuck.adapters.past_runs import experience_of  # noqa: PLC0415  # only where there is a journal
+    from unstuck.adapters.sqlite import SqliteJournal  # noqa: PLC0415  # as above
 
     path = lessons_path(cwd).with_name("journal.db")
     if not path.exists():

@@ -61,10 +61,12 @@ class Project:
         ]
         return self.file(name, "# A plan\n\n" + "\n".join(blocks), commit=commit)
 
-    def script(self, **tasks: Sequence[Sequence[Step]]) -> None:
-        """Write what the agent does: for each task (`_1_2` is 1.2) its attempts, each a list of steps."""
+    def script(self, **tasks: Sequence[Sequence[Step] | Mapping[str, Sequence[Sequence[Step]]]]) -> None:
+        """Write what the agent does: for each task (`_1_2` is 1.2) its attempts, each a list of steps, or its sessions."""
         parts = {
-            name.removeprefix("_").replace("_", "."): [{"steps": steps} for steps in attempts]
+            name.removeprefix("_").replace("_", "."): [
+                steps if isinstance(steps, Mapping) else {"steps": steps} for steps in attempts
+            ]
             for name, attempts in tasks.items()
         }
         (self.root.parent / "agent.json").write_text(json.dumps({"task": parts}))

@@ -55,6 +55,7 @@ def test_every_look_has_json_with_a_schema(half_done: "Project") -> None:
         "status": "stuck",
         "attempts": 1,
         "commit": None,
+        "cost_usd": None,
         "why": status["tasks"]["1.2"]["why"],
     }
     shown = half_done.ask("show", "1.2", "--json").json

@@ -23,7 +23,7 @@ from unstuck.core.redact import Redactor, redactor
 from unstuck.ports import Command, Stop, TimeLimits
 
 SHIM = Path(__file__).with_name("shim.py")
-SESSION = "UNSTUCK_SESSION"
+MARK = "UNSTUCK_PROCESS"
 """Set to a value of its own for each command, so that what outlives a killed shim can still be found."""
 SHIM_MARK = "UNSTUCK_SHIM"
 
@@ -82,7 +82,7 @@ class _Session:
 
     def __init__(self, command: Command, grace: float) -> None:
         identity = uuid.uuid4().hex
-        self._marker = f"{SESSION}={identity}"
+        self._marker = f"{MARK}={identity}"
         job = _job(command, grace, identity)
         marks = {name: value for name, value in command.env.items() if name.startswith("UNSTUCK_")}
         with ExitStack() as theirs, ExitStack() as ours:
@@ -207,7 +207,7 @@ class _Watch:
 
 def _job(command: Command, grace: float, identity: str) -> bytes:
     """Write the job as the shim reads it: its length, then fields that end with a zero byte."""
-    environment = {**os.environ, **command.env, SESSION: identity}
+    environment = {**os.environ, **command.env, MARK: identity}
     environment.pop(SHIM_MARK, None)
     fields = [
         str(grace),

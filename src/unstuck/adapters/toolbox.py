@@ -28,7 +28,7 @@ from unstuck.core.remedies.deed import (
 )
 from unstuck.core.remedies.plan import Strategy
 from unstuck.ports import Command, TimeLimits
-from unstuck.remedy_ports import Done
+from unstuck.ports.remedies import Done
 
 CONNECT_SECONDS = 3.0
 LAUNCH_SECONDS = 10.0
@@ -62,7 +62,7 @@ class LocalToolbox:
             if shutil.which(name if "/" not in name else str(self.cwd / name), path=path) is None:
                 return f"{name} is not installed"
         for told in strategy.steps:
-            if why := self._hindrance(told.step.deed):
+            if why := self.hindrance(told.step.deed):
                 return why
         return next((f"{host} cannot be reached" for host in strategy.hosts if not _reachable(host)), "")
 
@@ -95,7 +95,8 @@ class LocalToolbox:
 
     # --- below ----------------------------------------------------------------------------------------------------
 
-    def _hindrance(self, deed: Deed) -> str:
+    def hindrance(self, deed: Deed) -> str:
+        """Say why one step cannot be done right now; empty if it can."""
         match deed:
             case Use(tool=tool) if tool not in self.lent:
                 return f"only the agent has the tool {tool or 'that was called'}"

@@ -21,7 +21,7 @@ from unstuck.core.remedies.chain import ASK
 from unstuck.core.remedies.learning import Lessons
 from unstuck.core.remedies.situation import Preferences
 from unstuck.judge import open_rulebook
-from unstuck.remedy_ports import Done
+from unstuck.ports.remedies import Done
 from unstuck.surgery import Surgery, make_call
 
 FAULTS: tuple[Callable[[Box], Fault], ...] = (*calls.FAULTS, *scripts.FAULTS, *servers.FAULTS, *places.FAULTS)

@@ -44,6 +44,10 @@ class Outcome:
     claim: Claim = "none"
     approach: str = ""
     """One line in the agent's own words: how it went about the task."""
+    session: str = ""
+    """The agent's own name for the session, where it has one."""
+    cost_usd: float | None = None
+    """What the agent says it cost; None is unknown, not nothing. A resumed session is billed with all that went before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,8 +7,9 @@ from itertools import pairwise
 from typing import Literal
 
 from unstuck.core.attempt import Claim, Ended
+from unstuck.core.cleaning import shown
+from unstuck.core.fixes import summary
 from unstuck.core.result import Result, Unreadable, find_result
-from unstuck.core.signature import plain
 
 LONGEST_TEXT = 1_000_000
 """What an agent says of its work stands at the end of what it prints."""
@@ -16,7 +17,6 @@ LONGEST_LINE = 2_000
 APPROACH_CHARS = 300
 FIELD_CHARS = 4_000
 RAW_CHARS = 64_000
-SUMMARY_CHARS = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,12 +31,8 @@ class Report:
 
     @property
     def summary(self) -> str:
-        """The error as the title of a fix task: one line without markup, cut at a word."""
-        first = re.sub(r"[`|]", "", self.error.strip().split("\n", 1)[0])
-        words = " ".join(first.split()) or f"task {self.task_id} failure"
-        if len(words) <= SUMMARY_CHARS:
-            return words
-        return f"{words[: SUMMARY_CHARS - 1].rpartition(' ')[0] or words[: SUMMARY_CHARS - 1]}…"
+        """The error as the title of a fix task."""
+        return summary(self.error, self.task_id)
 
     def as_json(self) -> dict[str, object]:
         """Return it under the seed's names."""
@@ -121,7 +117,7 @@ def failure_report(text: str, task: str = "") -> Report:
 
 
 def _lines(text: str) -> list[str]:
-    return plain(text[-LONGEST_TEXT:]).split("\n")
+    return shown(text[-LONGEST_TEXT:]).split("\n")
 
 
 # --- words on a line of their own ------------------------------------------------------------------

@@ -4,9 +4,10 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from unstuck.core.action import Accept, Action, Continue, Decision, Escalate, Halt, Retry, Rollback, Switch, Wait
+from unstuck.core.action import Accept, Action, Continue, Decision, Escalate, Fix, Halt, Retry, Rollback, Switch, Wait
 from unstuck.core.experience import Experience
 from unstuck.core.failure import KINDS, Failure, Kind
+from unstuck.core.fixes import Lineage, exceeded
 from unstuck.core.policy import Policy, Rung
 
 LAND_ANYWAY = 'not verified: the configuration says `unverified = "land"`'
@@ -30,6 +31,10 @@ class History:
     climbed: tuple[str, ...] = ()
     """Rungs taken so far, oldest first, e.g. ``("test_failed[0]",)``."""
     rollbacks: int = 0
+    seconds: float = 0.0
+    """Time that agents have worked on the task."""
+    cost_usd: float | None = None
+    """What the task has cost so far, if the agents say."""
     agent: str = ""
     agents: tuple[str, ...] = ()
     """The agents that this run may use, in the user's order."""
@@ -43,6 +48,13 @@ class History:
     """A sentence, if the attempts go round in circles."""
     systemic: tuple[str, ...] = ()
     """Tasks that failed in the very same way not long ago, this one included, where they are many."""
+    lineage: Lineage | None = None
+    """Its fix tasks and those it repairs; None where the plan cannot take new tasks."""
+    error: str = ""
+    attempted_fix: str = ""
+    """What the agent says went wrong, or what we saw; and what it tried against that."""
+    index: int = 0
+    """The task's place in the plan, counted from 0."""
     accepted: str = ""
     """A person's reason to take the work as it is."""
     now: float = 0.0
@@ -68,10 +80,13 @@ def decide(
         )
     spent = _spent(failure, history, policy)
     if spent:
-        return _ask(f"{spent} Last: {failure.summary}", "limit", policy)
+        return _ask(spent, "limit", policy)
     taken = Counter(history.climbed)
     for place, rung in enumerate(ladder):
         step = f"{name}[{place}]"
+        limit = exceeded(history.lineage, policy.limits) if rung.move == "fix" and history.lineage else None
+        if limit is not None:
+            return _ask(f"{limit[1]}\nLast: {failure.summary}", limit[0], policy)
         action = _action(rung, failure, history, policy, experience, taken[step]) if taken[step] < rung.times else None
         if action is not None:
             return Decision(action=action, reason=reason, rung=step)
@@ -80,9 +95,16 @@ def decide(
 
 def _spent(failure: Failure, history: History, policy: Policy) -> str:
     """Say which limit of the task is used up, if any."""
-    attempts = _attempts(history, policy)
-    if (failure.charged or policy.charges == "all") and attempts >= policy.limits.attempts:
-        return f"{'One attempt was' if attempts == 1 else f'{attempts} attempts were'} made, none passed."
+    attempts, limits = _attempts(history, policy), policy.limits
+    if (failure.charged or policy.charges == "all") and attempts >= limits.attempts:
+        if policy.spent:
+            return policy.spent.format(index=history.index, attempts=attempts, error=failure.summary).strip()
+        made = "One attempt was" if attempts == 1 else f"{attempts} attempts were"
+        return f"{made} made, none passed. Last: {failure.summary}"
+    if limits.task_seconds is not None and history.seconds >= limits.task_seconds:
+        return f"The limit of {limits.task_seconds:g} seconds for one task is reached. Last: {failure.summary}"
+    if limits.task_cost_usd is not None and (history.cost_usd or 0.0) >= limits.task_cost_usd:
+        return f"The limit of ${limits.task_cost_usd:.2f} for one task is reached. Last: {failure.summary}"
     return ""
 
 
@@ -108,6 +130,12 @@ def _action(
             awake = [name for name in history.agents if name not in history.resting]
             other = experience.best(awake, history.tries)
             return Switch(agent=other, hint=rung.hint) if other is not None and other != history.agent else None
+        case "fix":
+            if history.lineage is None:  # the plan takes no new tasks: the same one again, as often
+                return Retry(hint=rung.hint) if taken < policy.limits.fixes else None
+            error = history.error or failure.summary
+            new = history.lineage.next_id
+            return Fix(id=new, error=error, attempted_fix=history.attempted_fix, kind=failure.kind)
         case "wait":
             return Wait(until=_until(failure, history, taken))
 

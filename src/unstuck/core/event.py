@@ -25,6 +25,35 @@ class Options:
     """None: what the profile says."""
     max_attempts: int | None = None
     max_time: float | None = None
+    budget_usd: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PastAttempt:
+    """An attempt that a predecessor recorded, in seed 000's words."""
+
+    session: int
+    timestamp: str
+    approach: str
+    success: bool
+    error: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PastTask:
+    """What a predecessor tried for one task, oldest first."""
+
+    id: str
+    attempts: tuple[PastAttempt, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PastCommit:
+    """A commit that a predecessor called good. We did not check it, so it is no checkpoint of ours."""
+
+    hash: str
+    subtask_id: str
+    timestamp: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +118,16 @@ class Operated:
     """The run's branch before and after, where the request moves it."""
     undoes: int | None = None
     type: Literal["operated"] = "operated"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inherited:
+    """What a predecessor recorded before the run began. Agents are told of it; it uses up no budget."""
+
+    source: str
+    tasks: tuple[PastTask, ...]
+    commits: tuple[PastCommit, ...]
+    type: Literal["inherited"] = "inherited"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,6 +213,8 @@ class Acted:
     """Where the run's branch stands after landing."""
     snapshot: str | None = None
     """The ref under which the attempt's work is kept."""
+    added: tuple[Task, ...] = ()
+    """Tasks that were written into the plan."""
     type: Literal["acted"] = "acted"
 
 
@@ -188,7 +229,7 @@ class Rebased:
 
 
 LineEvent = AttemptStarted | SessionStarted | SessionEnded | Verified | Classified | Decided | Acted | Rebased
-RunEvent = RunStarted | RunResumed | PlanChanged | Operated | Noted | BroughtHome | RunEnded
+RunEvent = RunStarted | RunResumed | PlanChanged | Operated | Inherited | Noted | BroughtHome | RunEnded
 Event = LineEvent | RunEvent
 
 

@@ -1,17 +1,15 @@
 """State to what people read: the files under `.unstuck/`, the summary of a run, the story of a stuck task. Values, not text."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from unstuck.core.attempt import Ending, Verdict
+from unstuck.core.event import PastAttempt
 from unstuck.core.plan import Plan, Task, check
 from unstuck.core.schedule import blocked
 from unstuck.core.state import RunState
 from unstuck.core.task_state import AttemptState, TaskState
-from unstuck.core.text import one_line, quoted
-
-ERROR_CHARS = 300
 
 PHASE_STATUS = {"stuck": "failed", "verifying": "running", "waiting": "running"}
 """Our statuses as seed 004's files know them; the others have the same name there."""
@@ -38,7 +36,12 @@ class Row:
     status: str
     attempts: int
     commit: str | None
+    cost_usd: float | None
     why: str
+    fixes: str | None = None
+    """The task that it repairs."""
+    fix_tasks: tuple[str, ...] = ()
+    """The tasks that repair it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +55,7 @@ class Summary:
     rows: tuple[Row, ...]
     notes: tuple[str, ...]
     seconds: float
+    cost_usd: float | None = None
 
     def count(self, *statuses: str) -> int:
         return sum(row.status in statuses for row in self.rows)
@@ -65,9 +69,10 @@ def summary(state: RunState, now: float, *, live: bool) -> Summary:
         exit_code=state.ended.exit_code if state.ended else None,
         reason=state.ended.reason if state.ended else "",
         home=state.home.text if state.home else "",
-        rows=tuple(_row(task, waiting.get(name, ()), live=live) for name, task in state.tasks.items()),
+        rows=tuple(_row(task, waiting.get(name, ()), state, live=live) for name, task in state.tasks.items()),
         notes=tuple(state.notes),
         seconds=now - state.began if state.began else 0.0,
+        cost_usd=state.cost_usd or None,
     )
 
 
@@ -84,7 +89,8 @@ def run_object(state: RunState, exit_code: int) -> dict[str, Any]:
     """Return what `run --json` prints."""
     rows = summary(state, 0.0, live=False).rows
     tasks = {
-        row.id: {"status": row.status, "attempts": row.attempts, "commit": row.commit, "cost_usd": None} for row in rows
+        row.id: {"status": row.status, "attempts": row.attempts, "commit": row.commit, "cost_usd": row.cost_usd}
+        for row in rows
     }
     return {
         "schema": 1,
@@ -112,6 +118,7 @@ def phase(state: RunState, name: str) -> dict[str, Any]:
             "last_updated": _iso(task.last_at) if task.last_at else None,
         },
         "dependencies": {"depends_on": list(task.task.depends_on)},
+        "lineage": _lineage(state, name),
         "verification": _verification(last.verdict) if last and last.verdict else None,
         "commit": {"message": subject(task.task), "committed": task.commit is not None, "commit_sha": task.commit},
         "attempts": [_attempt(attempt) for attempt in task.attempts],
@@ -120,9 +127,35 @@ def phase(state: RunState, name: str) -> dict[str, Any]:
     }
 
 
+def _lineage(state: RunState, name: str) -> dict[str, Any]:
+    """Return the tasks that a task repairs, the root first, and those that repair it."""
+    task = state.tasks[name]
+    chain = state.lineage(name).chain
+    return {
+        "fixes": task.task.fixes,
+        "chain": list(chain),
+        "fix_tasks": list(task.fixes),
+        "waits_for": list(task.waits_for),
+    }
+
+
+def lineage_text(state: RunState, name: str) -> str:
+    """Say in a line what a task repairs and what repairs it; empty for a task that stands alone."""
+    task, chain = state.tasks[name], state.lineage(name).chain
+    parts = [f"Lineage: {' → '.join(chain)}" if len(chain) > 1 else ""]
+    fixes = [f"{fix} ({state.tasks[fix].status})" for fix in task.fixes if fix in state.tasks]
+    parts.append(f"Fix tasks: {', '.join(fixes)}" if fixes else "")
+    return "; ".join(part for part in parts if part)
+
+
 def attempt_history(state: RunState) -> dict[str, Any]:
     """Return the attempts of all tasks, in seed 000's shape."""
-    subtasks = {name: _history(task) for name, task in state.tasks.items() if task.attempts}
+    past = state.inherited.tasks if state.inherited else ()
+    unknown = [task for task in past if task.id not in state.tasks]
+    subtasks = {
+        task.id: {"attempts": [_inherited(one) for one in task.attempts], "status": "pending"} for task in unknown
+    }
+    subtasks |= {name: _history(task) for name, task in state.tasks.items() if task.attempts or task.inherited}
     stuck = [
         {
             "subtask_id": name,
@@ -139,7 +172,8 @@ def attempt_history(state: RunState) -> dict[str, Any]:
 def build_commits(state: RunState) -> dict[str, Any]:
     """Return the commits at which our checks were green, in seed 000's shape."""
     landed = [task for task in state.tasks.values() if task.commit is not None]
-    commits = [
+    past = state.inherited.commits if state.inherited else ()
+    commits = [asdict(commit) for commit in past] + [
         {"hash": task.commit, "subtask_id": task.task.id, "timestamp": _iso(task.last_at)}
         for task in sorted(landed, key=lambda task: task.last_seq)
     ]
@@ -165,65 +199,30 @@ def config(state: RunState) -> dict[str, Any]:
     }
 
 
-def escalation(task: TaskState) -> str:
-    """Write the report of a stuck task, in seed 000's format, with the ways on."""
-    lines = [
-        f"## Stuck Subtask: {task.task.id}",
-        "",
-        "### Summary",
-        one_line(task.question, ERROR_CHARS),
-        "",
-        "### Attempts Made",
-    ]
-    for number, attempt in enumerate(task.attempts, 1):
-        approach = attempt.outcome.approach if attempt.outcome else ""
-        result = attempt.failure.summary if attempt.failure else "no result"
-        lines.append(
-            f"{number}. Attempt {number}: {one_line(approach, 200) or 'no approach given'} - {one_line(result, ERROR_CHARS)}"
-        )
-    failure = task.attempts[-1].failure if task.attempts else None
-    lines += [
-        "",
-        "### Error Details",
-        quoted(failure.detail or failure.summary, 4000) if failure else "None.",
-        "",
-        "### Files Involved",
-    ]
-    lines += [f"- {one_line(file, 200)}" for file in task.task.files] or ["- none named by the plan"]
-    lines += [
-        "",
-        "### Recommended Actions",
-        "- [ ] Review error logs",
-        "- [ ] Check external dependencies",
-        "- [ ] Consider alternative approach",
-    ]
-    kept = [attempt.snapshot for attempt in task.attempts if attempt.snapshot]
-    lines += [
-        "",
-        "### Ways On",
-        f"- `unstuck retry {task.task.id} --hint TEXT`, then `unstuck resume`",
-        f"- `unstuck skip {task.task.id}`",
-    ]
-    lines += [f"- `unstuck accept {task.task.id} --because TEXT` if the work is right as it is"]
-    lines += [f"- its work: `git show {ref}`" for ref in kept[-1:]]
-    return "\n".join(lines) + "\n"
-
-
 def subject(task: Task) -> str:
     return task.commit or task.title
 
 
-def _row(task: TaskState, causes: tuple[str, ...], *, live: bool) -> Row:
+def _row(task: TaskState, causes: tuple[str, ...], state: RunState, *, live: bool) -> Row:
     status: str = task.status
     why = task.question
-    if causes:
-        status, why = "blocked", f"waits for {', '.join(causes)}"
+    new = [name for name in state.blocked_by(task) if name in task.waits_for] if status == "pending" else []
+    if causes or new:
+        status, why = "blocked", f"waits for {', '.join(causes or new)}"
     elif not live and status in ("running", "verifying", "waiting"):
         status = "interrupted"
     elif status == "complete":
         why = _how_it_landed(task)
     return Row(
-        id=task.task.id, title=task.task.title, status=status, attempts=len(task.attempts), commit=task.commit, why=why
+        id=task.task.id,
+        title=task.task.title,
+        status=status,
+        attempts=len(task.attempts),
+        commit=task.commit,
+        cost_usd=task.cost_usd,
+        why=why,
+        fixes=task.task.fixes,
+        fix_tasks=task.fixes,
     )
 
 
@@ -233,16 +232,24 @@ def _how_it_landed(task: TaskState) -> str:
         return "done before the run"
     failed = dict.fromkeys(attempt.failure.kind.value for attempt in task.attempts if attempt.failure is not None)
     ending = task.current.outcome.ended.ending if task.current.outcome else "exited"
-    parts = [f"recovered from {', '.join(failed)}" if failed else "", ENDED_BUT_RIGHT.get(ending, "")]
+    by = f" by {', '.join(task.fixes)}" if task.fixes else ""
+    parts = [f"recovered from {', '.join(failed)}{by}" if failed else "", ENDED_BUT_RIGHT.get(ending, "")]
     return "; ".join(part for part in parts if part)
 
 
 def _history(task: TaskState) -> dict[str, Any]:
     failed = bool(task.attempts) and task.attempts[-1].failure is not None
     return {
-        "attempts": [_old_attempt(attempt, task) for attempt in task.attempts if attempt.ended is not None],
+        "attempts": [
+            *(_inherited(past) for past in task.inherited),
+            *(_old_attempt(attempt, task) for attempt in task.attempts if attempt.ended is not None),
+        ],
         "status": HISTORY_STATUS.get(task.status, "failed" if failed else "pending"),
     }
+
+
+def _inherited(past: PastAttempt) -> dict[str, Any]:
+    return asdict(past) | {"error": past.error or None}
 
 
 def _old_attempt(attempt: AttemptState, task: TaskState) -> dict[str, Any]:
@@ -268,6 +275,7 @@ def _attempt(attempt: AttemptState) -> dict[str, Any]:
         "decision": attempt.decision.action.type if attempt.decision else None,
         "reason": attempt.decision.reason if attempt.decision else None,
         "snapshot": attempt.snapshot,
+        "cost_usd": attempt.cost_usd,
     }
 
 

@@ -5,7 +5,7 @@ Law: the state is a function of the journal and of nothing else, so a crash lose
 a long run quadratic.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from unstuck.core.action import Halt, Wait
@@ -14,6 +14,7 @@ from unstuck.core.event import (
     BroughtHome,
     Classified,
     Entry,
+    Inherited,
     LineEvent,
     Noted,
     Operated,
@@ -21,11 +22,15 @@ from unstuck.core.event import (
     RunEnded,
     RunResumed,
     RunStarted,
+    SessionEnded,
     SessionStarted,
 )
 from unstuck.core.failure import KINDS, Kind
+from unstuck.core.fixes import Lineage, next_id
+from unstuck.core.plan import Task
+from unstuck.core.remedies.patterns import Seen
 from unstuck.core.stages import Stage
-from unstuck.core.task_state import SETTLED, TaskState, advanced, operated, reopened, unverified
+from unstuck.core.task_state import SETTLED, TaskState, advanced, billed, operated, reopened, unverified
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +69,8 @@ class RunState:
     halted: str = ""
     ended: RunEnded | None = None
     home: BroughtHome | None = None
+    inherited: Inherited | None = None
+    """What a predecessor recorded."""
     seen_request: int = 0
     seq: int = 0
     last_operation: tuple[int, Operated | None] = (0, None)
@@ -76,6 +83,10 @@ class RunState:
     """Which tasks failed in the same way, and when."""
     executions: int = 0
     """Sessions started in this epoch."""
+    meters: dict[str, float] = field(default_factory=dict)
+    """What each agent's session has cost so far: a resumed one is billed with all that went before."""
+    cost_usd: float = 0.0
+    """What this epoch has cost, as far as the agents say."""
     undoable: dict[int, Undo] = field(default_factory=dict)
     """What can be taken back, by the number of its event."""
 
@@ -92,6 +103,11 @@ class RunState:
                 self._replan(event)
             case Operated():
                 self._operate(event, entry)
+            case Inherited():
+                self.inherited = event
+                for past in event.tasks:
+                    if past.id in self.tasks:
+                        self._put(replace(self.tasks[past.id], inherited=past.attempts))
             case Noted():
                 self._note(event)
             case BroughtHome():
@@ -100,18 +116,38 @@ class RunState:
                 self.ended = event
             case _:
                 if (before := self.tasks.get(event.task)) is not None:
-                    self._put(replace(advanced(before, event, entry.at), last_seq=entry.seq))
+                    metered = self._meter(event, before) if isinstance(event, SessionEnded) else 0.0
+                    self._put(replace(advanced(before, event, entry.at, metered), last_seq=entry.seq))
                     self._after(event, entry)
 
     def blocked_by(self, task: TaskState) -> tuple[str, ...]:
         """List the tasks that must settle first."""
-        return tuple(name for name in task.task.depends_on if self.tasks[name].status not in SETTLED)
+        return tuple(name for name in task.needs if name in self.tasks and self.tasks[name].status not in SETTLED)
+
+    def lineage(self, name: str) -> Lineage:
+        """Return where a task stands among those that repair each other."""
+        chain = [name]
+        while (above := self.tasks[chain[-1]].task.fixes) in self.tasks and above not in chain:
+            chain.append(above)
+        family, spent = [chain[-1]], 0
+        for one in family:  # grows while it is walked
+            task = self.tasks[one]
+            spent += len(task.fixes) - task.fixes_before
+            family += [fix for fix in task.fixes if fix in self.tasks and fix not in family]
+        task = self.tasks[name]
+        return Lineage(
+            chain=tuple(reversed(chain)),
+            fixes=task.fixes[task.fixes_before :],
+            spent=spent,
+            next_id=next_id(name, len(task.fixes), self.tasks),
+        )
 
     def _begin(self, event: RunStarted, at: float) -> None:
         self.started, self.tip, self.began = event, event.base, at
         for place, task in enumerate(event.tasks):
             self.places[task.id] = place
             self._put(TaskState(task=task, status="complete" if task.done else "pending"))
+        self._link(event.tasks)
 
     def _replan(self, event: PlanChanged) -> None:
         before = self.tasks
@@ -120,15 +156,50 @@ class RunState:
             self.places[task.id] = place
             state = replace(before[task.id], task=task) if task.id in before else TaskState(task=task)
             self._put(reopened(state, hint="") if task.id in event.reopened else state)
+        self._link(event.tasks)
+
+    def _link(self, tasks: Sequence[Task]) -> None:
+        """Let a task that the plan has a fix for wait until that is done."""
+        for task in tasks:
+            original = self.tasks.get(task.fixes or "")
+            if original is None or task.id in original.fixes:
+                continue
+            waiting = original.status not in SETTLED and self.tasks[task.id].status not in SETTLED
+            waits_for = (*original.waits_for, task.id) if waiting else original.waits_for
+            self._put(replace(original, fixes=(*original.fixes, task.id), waits_for=waits_for))
+
+    def _insert(self, event: Acted) -> None:
+        """Take new tasks in, behind the last one of the original's family; they begin with the work that it left."""
+        original = self.tasks[event.task]
+        family = f"{event.task}."
+        names = list(self.tasks)
+        behind = max(at for at, name in enumerate(names) if name == event.task or name.startswith(family)) + 1
+        new = {task.id: _repairing(task, original) for task in event.added if task.id not in self.tasks}
+        names[behind:behind] = new
+        tasks = {**self.tasks, **new}
+        self.tasks = {name: tasks[name] for name in names}
+        self.places = {name: place for place, name in enumerate(names)}
+        for task in new.values():
+            self._put(task)
+
+    def _settle_fixes(self, name: str) -> None:
+        """Give up the fix tasks of a task that needs them no longer."""
+        for fix in self.tasks[name].fixes:
+            task = self.tasks.get(fix)
+            if task is not None and task.status in ("pending", "stuck"):
+                note = f"Task {name} is settled without it."
+                self._put(replace(task, status="skipped", question="", notes=(*task.notes, note)))
+                self._settle_fixes(fix)
 
     def _resume(self, event: RunResumed, at: float) -> None:
         self.ended, self.home, self.tip = None, None, event.tip
         if event.epoch:
             self.epoch += 1
-            self.began, self.halted, self.executions = at, "", 0
+            self.began, self.halted, self.executions, self.cost_usd = at, "", 0, 0.0
             self.breakers, self.signatures = {}, {}
-            for task in [task for task in self.tasks.values() if task.status == "stuck" and not unverified(task)]:
-                self._put(reopened(task, hint=task.hint))
+            for task in [task for task in self.tasks.values() if task.status not in SETTLED]:
+                again = task.status == "stuck" and not unverified(task)
+                self._put(reopened(task, hint=task.hint) if again else replace(task, fixes_before=len(task.fixes)))
 
     def _after(self, event: LineEvent, entry: Entry) -> None:
         """Take in what a task's fact means for the run."""
@@ -140,6 +211,10 @@ class RunState:
         elif isinstance(event, Acted):
             if isinstance(event.action, Halt):
                 self.halted = event.action.question
+            if event.added:
+                self._insert(event)
+            if task.status in SETTLED:
+                self._settle_fixes(event.task)
             if event.commit is not None:
                 self.tip = event.commit
                 self.green.add(event.commit)
@@ -153,6 +228,18 @@ class RunState:
                     )
             elif task.stage is Stage.REST:
                 self._close(event.task)
+
+    def _meter(self, event: SessionEnded, task: TaskState) -> float:
+        """Read the meter of the agent's session; return where it stood before."""
+        outcome = event.outcome
+        if outcome.cost_usd is None or not task.attempts:
+            return 0.0
+        name = f"{task.current.agent}:{outcome.session}" if outcome.session else ""
+        before = self.meters.get(name, 0.0)
+        if name:
+            self.meters[name] = outcome.cost_usd
+        self.cost_usd += billed(outcome, before) or 0.0
+        return before
 
     def _judged(self, event: Classified, at: float) -> None:
         """Close the breakers that the task opened, unless it met the same fault again; remember how it failed."""
@@ -184,6 +271,8 @@ class RunState:
             )
         for state in before:
             self._put(operated(state, event))
+            if self.tasks[state.task.id].status in SETTLED:
+                self._settle_fixes(state.task.id)
 
     def _undo(self, undo: Undo) -> None:
         for state in undo.states:
@@ -210,6 +299,15 @@ class RunState:
                 self.open = dict.fromkeys(sorted(self.open, key=self.places.__getitem__))
 
 
+def _repairing(task: Task, original: TaskState) -> TaskState:
+    """Return a new task's state: it begins with the failed work, unless that cheated."""
+    attempt = original.attempts[-1] if original.attempts else None
+    tree = attempt.verdict.tree if attempt and attempt.verdict else None
+    if attempt is None or tree is None or (attempt.failure and attempt.failure.kind is Kind.TAMPERED):
+        return TaskState(task=task, inserted=True)
+    return TaskState(task=task, inserted=True, seed=tree, base=attempt.base)
+
+
 def reach(kind: Kind, agent: str) -> str | None:
     """Say how far a fault reaches: the whole run, everything with one agent, or (None) only its task."""
     if kind in (Kind.DISK_FULL, Kind.NETWORK_ERROR):
@@ -223,3 +321,14 @@ def fold(entries: Iterable[Entry]) -> RunState:
     for entry in entries:
         state.apply(entry)
     return state
+
+
+def seen_failures(state: RunState) -> tuple[Seen, ...]:
+    """Return all failures of the run, in the order of their attempts' ends."""
+    found = [
+        Seen(kind=attempt.failure.kind, name=attempt.failure.summary, at=attempt.ended or attempt.started)
+        for task in state.tasks.values()
+        for attempt in task.attempts
+        if attempt.failure is not None
+    ]
+    return tuple(sorted(found, key=lambda one: one.at))

@@ -1,9 +1,10 @@
 """One task's history, folded: frozen values, and how each fact makes the next one."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from unstuck.core.action import Accept, Decision, Escalate, Halt, Retry, Rollback, Skip, Switch, Wait
+from unstuck.core.action import Accept, Decision, Escalate, Fix, Halt, Retry, Rollback, Skip, Switch, Wait
 from unstuck.core.attempt import Outcome, Verdict
 from unstuck.core.event import (
     Acted,
@@ -12,6 +13,7 @@ from unstuck.core.event import (
     Decided,
     LineEvent,
     Operated,
+    PastAttempt,
     Rebased,
     Request,
     SessionEnded,
@@ -24,6 +26,9 @@ from unstuck.core.stages import Stage, next_stage
 
 Status = Literal["pending", "running", "verifying", "waiting", "complete", "stuck", "skipped", "blocked", "interrupted"]
 """`blocked` and `interrupted` are never stored: they depend on other tasks and on whether a supervisor lives."""
+
+REPAIRED = """Task {fix} was to repair what failed here, and has landed: its work is in your tree. See what is left to do.
+If nothing is, change nothing and say that you are done."""
 
 SETTLED: tuple[Status, ...] = ("complete", "skipped")
 
@@ -45,6 +50,10 @@ class AttemptState:
     failure: Failure | None = None
     decision: Decision | None = None
     snapshot: str | None = None
+    cost_usd: float | None = None
+    """What its sessions cost together; None if no session said."""
+    worked: float = 0.0
+    """Seconds of its sessions, waiting and checks aside."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +66,8 @@ class TaskState:
     last_at: float = 0.0
     last_seq: int = 0
     attempts: tuple[AttemptState, ...] = ()
+    inherited: tuple[PastAttempt, ...] = ()
+    """What a predecessor tried."""
     epoch_from: int = 0
     """How many attempts were made before a person last gave the task a fresh budget."""
     charged: int = 0
@@ -71,6 +82,16 @@ class TaskState:
     accepted: str = ""
     question: str = ""
     commit: str | None = None
+    fixes: tuple[str, ...] = ()
+    """The tasks that repair this one, oldest first."""
+    fixes_before: int = 0
+    """How many of them there were before a person last gave the task a fresh budget."""
+    last_error: str = ""
+    """What the last of them is to repair."""
+    waits_for: tuple[str, ...] = ()
+    """Tasks that were written into the plan to be done before this one is tried again."""
+    inserted: bool = False
+    """We wrote it into the plan."""
     wait_until: float | None = None
     notes: tuple[str, ...] = ()
 
@@ -79,12 +100,27 @@ class TaskState:
         return Stage.REST if self.status in ("complete", "skipped", "stuck") else next_stage(self.last)
 
     @property
+    def needs(self) -> tuple[str, ...]:
+        """The tasks that must settle before this one may start."""
+        return (*self.task.depends_on, *self.waits_for) if self.waits_for else self.task.depends_on
+
+    @property
     def current(self) -> AttemptState:
         return self.attempts[-1]
 
+    @property
+    def cost_usd(self) -> float | None:
+        """What all attempts cost together, as far as the agents said; None if none did."""
+        return _sum(attempt.cost_usd for attempt in self.attempts)
 
-def advanced(state: TaskState, event: LineEvent, at: float) -> TaskState:
-    """Take in a fact of the line."""
+    @property
+    def seconds(self) -> float:
+        """How long the agents worked on it in this epoch."""
+        return sum(attempt.worked for attempt in self.attempts[self.epoch_from :])
+
+
+def advanced(state: TaskState, event: LineEvent, at: float, metered: float = 0.0) -> TaskState:
+    """Take in a fact of the line. `metered` is what the agent's session was billed with before."""
     state = replace(state, last=event, last_at=at)
     if isinstance(event, AttemptStarted):
         attempt = AttemptState(
@@ -97,7 +133,11 @@ def advanced(state: TaskState, event: LineEvent, at: float) -> TaskState:
         case SessionStarted():
             return replace(_current(state, sessions=event.session), status="running", wait_until=None)
         case SessionEnded():
-            return replace(_current(state, outcome=event.outcome, ended=at), status="verifying")
+            bill = billed(event.outcome, metered)
+            cost = state.current.cost_usd if bill is None else (state.current.cost_usd or 0.0) + bill
+            worked = state.current.worked + event.outcome.ended.seconds
+            changed = _current(state, outcome=event.outcome, ended=at, cost_usd=cost, worked=worked)
+            return replace(changed, status="verifying")
         case Rebased():
             return replace(_current(state, base=event.base, tree=event.tree), status="verifying")
         case Verified():
@@ -109,6 +149,11 @@ def advanced(state: TaskState, event: LineEvent, at: float) -> TaskState:
             return replace(_current(state, decision=event.decision), climbed=(*state.climbed, event.decision.rung))
         case Acted():
             return _acted(_current(state, snapshot=event.snapshot or state.current.snapshot), event)
+
+
+def billed(outcome: Outcome, metered: float) -> float | None:
+    """Return what the session cost beyond what was known of it, or None where the agent does not say."""
+    return None if outcome.cost_usd is None else max(outcome.cost_usd - metered, 0.0)
 
 
 def _acted(state: TaskState, event: Acted) -> TaskState:
@@ -125,6 +170,19 @@ def _acted(state: TaskState, event: Acted) -> TaskState:
             verdict = state.current.verdict
             seed = verdict.tree if verdict else state.current.tree
             return replace(state, status="running", hint=hint, seed=seed, base=state.current.base)
+        case Fix():
+            new = event.action.id
+            known = new in state.fixes
+            return replace(
+                state,
+                status="pending",
+                hint=REPAIRED.format(fix=new),
+                seed=None,
+                base=None,
+                fixes=state.fixes if known else (*state.fixes, new),
+                last_error=event.action.error,
+                waits_for=(*state.waits_for, new) if new not in state.waits_for else state.waits_for,
+            )
         case Rollback(hint=hint):
             return replace(state, status="running", hint=hint, seed=None, base=None)
         case Switch(hint=hint, agent=agent):
@@ -161,14 +219,35 @@ def _hint(request: Request) -> str:
 def reopened(state: TaskState, *, hint: str) -> TaskState:
     """Give the task a fresh budget; it starts from the tip, and its history stays."""
     return TaskState(
-        task=state.task, attempts=state.attempts, epoch_from=len(state.attempts), hint=hint, notes=state.notes
+        task=state.task,
+        attempts=state.attempts,
+        inherited=state.inherited,
+        epoch_from=len(state.attempts),
+        hint=hint,
+        notes=state.notes,
+        fixes=state.fixes,
+        fixes_before=len(state.fixes),
+        last_error=state.last_error,
+        inserted=state.inserted,
     )
+
+
+def failed_command(state: TaskState) -> str:
+    """Return the check that the last verdict is red for; empty if it is not."""
+    verdicts = (attempt.verdict for attempt in reversed(state.attempts) if attempt.verdict is not None)
+    results = next(verdicts, None)
+    return next((one.command for one in results.results if one.status == "fail"), "") if results else ""
 
 
 def unverified(state: TaskState) -> bool:
     """Whether only a person can say that the work is right: running the agent again would not help."""
     failure = state.attempts[-1].failure if state.attempts else None
     return failure is not None and failure.kind is Kind.UNVERIFIED
+
+
+def _sum(costs: Iterable[float | None]) -> float | None:
+    known = [cost for cost in costs if cost is not None]
+    return sum(known) if known else None
 
 
 def _current(state: TaskState, **changes: object) -> TaskState:

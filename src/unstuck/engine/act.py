@@ -1,9 +1,11 @@
 """Do what was decided. Every act may be done again: the decision is in the journal before it."""
 
-from unstuck.core.action import Accept, Continue, Wait
+from unstuck.core.action import Accept, Fix
 from unstuck.core.classify import conflict
 from unstuck.core.event import Acted, Classified, LineEvent, Rebased
-from unstuck.core.task_state import TaskState
+from unstuck.core.fixes import fix_block
+from unstuck.core.plan import Insertion
+from unstuck.core.task_state import TaskState, failed_command
 from unstuck.core.text import one_line
 from unstuck.engine.bench import Bench
 from unstuck.ports import Conflict, Landing
@@ -18,11 +20,30 @@ def act(bench: Bench, task: TaskState, slot: int) -> LineEvent:
     match decision.action:
         case Accept():
             return land(bench, task)
-        case Continue() | Wait():
-            return Acted(task=task.task.id, action=decision.action)
+        case Fix():
+            return repair(bench, task, decision.action, slot)
         case _:
+            relieve(bench, task, slot)
             snapshot = bench.workspace.snapshot(slot, str(task.last_seq))
             return Acted(task=task.task.id, action=decision.action, snapshot=snapshot.ref if snapshot else None)
+
+
+def relieve(bench: Bench, task: TaskState, slot: int) -> None:
+    """Do what is safe about the surroundings before the next attempt; doing it again finds nothing to do."""
+    failure = task.current.failure
+    if failure is not None and bench.workspace.present(slot):
+        for sentence in bench.remedies.relieve(failure, failed_command(task), bench.workspace.path(slot)):
+            bench.record.note(sentence, task.task.id)
+
+
+def repair(bench: Bench, task: TaskState, fix: Fix, slot: int) -> LineEvent:
+    """Keep the failed work and write the fix task into the plan; doing it again finds it there."""
+    name = task.task.id
+    snapshot = bench.workspace.snapshot(slot, str(task.last_seq))
+    block = fix_block(bench.tasks[name], fix, scope=bench.config.fixes.scope)
+    added = bench.plan.insert(Insertion(blocks={fix.id: block}, beside=name))
+    bench.add(added)
+    return Acted(task=name, action=fix, snapshot=snapshot.ref if snapshot else None, added=added)
 
 
 def land(bench: Bench, task: TaskState) -> LineEvent:

@@ -6,8 +6,10 @@ from unstuck.core.brief import brief
 from unstuck.core.classify import set_up_failed
 from unstuck.core.event import AttemptStarted, Classified, LineEvent, SessionEnded, SessionStarted
 from unstuck.core.failure import Failure
+from unstuck.core.remedies.patterns import pattern
 from unstuck.core.schedule import held, next_agent
-from unstuck.core.task_state import TaskState
+from unstuck.core.state import seen_failures
+from unstuck.core.task_state import TaskState, failed_command
 from unstuck.engine.bench import Bench, Interrupted
 from unstuck.ports import Assignment, TimeLimits
 
@@ -32,6 +34,8 @@ def run_session(bench: Bench, task: TaskState, slot: int) -> LineEvent:
     _wait_for_others(bench, name, attempt.agent)
     if attempt.sessions == 0:
         bench.workspace.prepare(slot, attempt.base, attempt.tree)
+    elif not bench.workspace.present(slot):
+        bench.workspace.prepare(slot, attempt.base, attempt.verdict.tree if attempt.verdict else attempt.tree)
     if (failure := set_up(bench, name, slot)) is not None:
         return Classified(task=name, failure=failure)
     session = attempt.sessions + 1
@@ -46,6 +50,7 @@ def run_session(bench: Bench, task: TaskState, slot: int) -> LineEvent:
             **command.env,
             **bench.environment(name, slot),
             "UNSTUCK_ATTEMPT": str(attempt.number),
+            "UNSTUCK_SESSION": str(session),
             "UNSTUCK_BRIEF": str(assignment.brief_file),
         },
         limits=TimeLimits(
@@ -99,9 +104,25 @@ def set_up(bench: Bench, name: str, slot: int) -> Failure | None:
     return None
 
 
+def _ways_out(bench: Bench, task: TaskState, slot: int) -> tuple[str, ...]:
+    """Say what the agent itself may do about the surroundings that the last attempt failed in."""
+    failure = next((one.failure for one in reversed(task.attempts) if one.failure is not None), None)
+    if failure is None:
+        return ()
+    shared = pattern(seen_failures(bench.record.state), bench.clock.now())
+    ways = bench.remedies.advise(failure, failed_command(task), bench.workspace.path(slot))
+    return (*((f"{shared.advice} ({shared.because})",) if shared else ()), *ways)
+
+
 def _assignment(bench: Bench, task: TaskState, slot: int, session: int) -> Assignment:
     name, attempt = task.task.id, task.current
-    text = bench.redactor.text(brief(replace(task, task=bench.tasks[name]), bench.checks(name), bench.guidance))
+    touched = (
+        bench.workspace.changed(attempt.base, attempt.verdict.tree) if attempt.verdict and attempt.sessions else ()
+    )
+    repairs = bench.record.state.tasks.get(task.task.fixes or "")
+    told = replace(task, task=bench.tasks[name])
+    ways = _ways_out(bench, task, slot)
+    text = bench.redactor.text(brief(told, bench.checks(name), bench.guidance, touched, repairs, ways))
     file = bench.layout.brief(name, attempt.number, session)
     bench.desk.put(file, text)
     return Assignment(

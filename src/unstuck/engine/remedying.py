@@ -11,7 +11,7 @@ from unstuck.core.remedies.chain import ASK, RISKS, Risk
 from unstuck.core.remedies.deed import script
 from unstuck.core.remedies.plan import Plan, Strategy
 from unstuck.ports import Judge
-from unstuck.remedy_ports import Done, Toolbox
+from unstuck.ports.remedies import Done, Toolbox
 
 PER_STRATEGY, PER_FAILURE = 2, 4
 """Executions of one way, and of all ways together, before a person is asked."""

@@ -15,6 +15,7 @@ class CommandAgent:
 
     name: str
     argv: tuple[str, ...]
+    reports_cost: bool = False
 
     def command(self, assignment: Assignment) -> Command:
         places = {

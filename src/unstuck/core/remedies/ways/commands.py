@@ -1,8 +1,11 @@
 """Ways out of a missing command: another one that does the same, or its package."""
 
+import re
 from difflib import get_close_matches
+from typing import NamedTuple
 
 from unstuck.core.remedies import reading
+from unstuck.core.remedies.chain import Risk
 from unstuck.core.remedies.deed import REMEDY, Expects, ListFolder, Recipe, Shell, Step
 from unstuck.core.remedies.situation import Situation
 from unstuck.core.remedies.words import Address, address, parts, simple_call, ssh_address
@@ -18,6 +21,7 @@ CLONE_VALUES = frozenset(
     {"-b", "--branch", "--depth", "-o", "--origin", "-c", "--config", "--reference", "-j", "--jobs", "--filter"}
 )
 STRIP_CR = 'tr -d "\\r" < "$1" | bash -s -- "${@:2}"'
+SUDO = ("sudo", "-n")
 CLOSE = 0.8
 
 
@@ -100,64 +104,59 @@ def manual_installation(s: Situation) -> Recipe | str:
     missing = reading.command(s)
     if s.preferences.never_install:
         return "the configuration says `never_install`"
-    if (
-        not missing
-        or not missing.replace("-", "").replace("_", "").replace(".", "").replace("+", "").isalnum()
-        or missing[0] in "-."
-    ):
+    if not re.fullmatch(r"[A-Za-z0-9][\w.+-]*", missing):
         return f"{missing!r} is no name of a package"
+    language = next((name for name, commands in s.table("installers").items() if missing in commands), "")
+    installing = [_own_installer(missing, language)] if language else _packages(s, missing)
+    if isinstance(installing, str):
+        return installing
     check = Step(
         action=f"See that {missing} is there",
         deed=Shell(argv=("bash", "-c", 'command -v -- "$1"', REMEDY, missing)),
         expected="Its path is printed",
         expects=Expects(prints=True),
     )
-    last = s.again(f"Call it again, now that {missing} is there")
-    for language, commands in s.table("installers").items():
-        if missing in commands:
-            install = (
-                ("python3", "-m", "pip", "install", missing)
-                if language == "python"
-                else ("npm", "install", "--no-save", missing)
-            )
-            step = Step(
-                action=f"Install {missing} with {language}'s own installer",
-                deed=Shell(argv=install, timeout=600.0),
-                expected="It ends with exit code 0",
-                risk="caution",
-            )
-            return Recipe(steps=(step, check, last), requires=(install[0],))
+    program = next(word for word in installing[-1].deed.argv if word not in SUDO)
+    again = s.again(f"Call it again, now that {missing} is there")
+    return Recipe(steps=(*(_step(one) for one in installing), check, again), requires=(program,))
+
+
+class _Installing(NamedTuple):
+    action: str
+    deed: Shell
+    risk: Risk
+
+
+def _step(one: _Installing) -> Step:
+    return Step(action=one.action, deed=one.deed, expected="It ends with exit code 0", risk=one.risk)
+
+
+def _own_installer(missing: str, language: str) -> _Installing:
+    """Install a command with its language's own installer, which needs no rights."""
+    words = ("python3", "-m", "pip", "install") if language == "python" else ("npm", "install", "--no-save")
+    deed = Shell(argv=(*words, missing), timeout=600.0)
+    return _Installing(f"Install {missing} with {language}'s own installer", deed, "caution")
+
+
+def _packages(s: Situation, missing: str) -> list[_Installing] | str:
+    """Install a command with the system's package manager, under the name that it has there."""
     row = s.table("managers").get(s.around.manager)
     if row is None:
         return "no package manager of this system is known"
-    prefix: tuple[str, ...] = ()
-    if not s.around.superuser and not row.get("user"):
-        if s.preferences.never_sudo:
-            return "installing needs sudo, and the configuration says `never_sudo`"
-        if not s.around.has("sudo"):
-            return "installing needs rights that this user has not, and there is no sudo"
-        prefix = ("sudo", "-n")
+    rights = s.around.superuser or row.get("user")
+    if not rights and s.preferences.never_sudo:
+        return "installing needs sudo, and the configuration says `never_sudo`"
+    if not rights and not s.around.has("sudo"):
+        return "installing needs rights that this user has not, and there is no sudo"
     names = s.table("packages").get(missing, {})
     package = names.get(s.around.manager) or names.get("*") or missing
-    refresh = (
-        [
-            Step(
-                action="Read the package lists",
-                deed=Shell(argv=(*prefix, *row["refresh"]), timeout=300.0),
-                expected="It ends with exit code 0",
-                risk="privileged",
-            )
-        ]
-        if "refresh" in row
-        else []
-    )
-    installed = Step(
-        action=f"Install {package}",
-        deed=Shell(argv=(*prefix, *row["install"], package), timeout=600.0),
-        expected="It ends with exit code 0",
-        risk="privileged",
-    )
-    return Recipe(steps=(*refresh, installed, check, last), requires=(row["binary"],))
+    prefix = () if rights else SUDO
+    install = Shell(argv=(*prefix, *row["install"], package), timeout=600.0)
+    steps = [_Installing(f"Install {package}", install, "privileged")]
+    if "refresh" in row:
+        refresh = Shell(argv=(*prefix, *row["refresh"]), timeout=300.0)
+        steps.insert(0, _Installing("Read the package lists", refresh, "privileged"))
+    return steps
 
 
 def _clone_operands(clone: tuple[str, ...]) -> tuple[str, str, str]:
