@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -74,11 +73,7 @@ class Relief:
                 continue
             worked = all(toolbox.use(step).ok for step in steps)
             toolbox.settle(keep=worked)
-            lesson = partial(
-                Lessons.after, chain=plan.chain, way=strategy.strategy, context=plan.context, worked=worked
-            )
-            _kept(lessons_path(self.root), lesson, [])
-            if worked:
+            if worked:  # whether it helped, only the next attempt can show: nothing is learned here
                 done.append(f"Remedy {strategy.strategy}: {'; '.join(step.action for step in steps)}.")
                 break
         return tuple(done)
@@ -97,12 +92,12 @@ class Relief:
 
     def _plan(self, failure: Failure, command: str, cwd: Path) -> tuple[Surgery, Plan]:
         evidence = Evidence(stdout=failure.detail or failure.summary, exit_code=1, command=command)
-        found = open_rulebook(self.root).diagnose(evidence)
-        if found is None or found.kind is not failure.kind:
-            found = Diagnosis(kind=failure.kind, confidence=1.0, message=failure.summary, evidence=evidence)
         surgery = open_surgery(cwd)._replace(
             root=cwd, preferences=read_preferences(self.root), lessons=read_lessons(lessons_path(self.root))
         )
+        found = open_rulebook(self.root).diagnose(evidence)
+        if found is None or not surgery.catalog.chain(found.kind).ways:  # the output says no more than the check does
+            found = Diagnosis(kind=failure.kind, confidence=1.0, message=failure.summary, evidence=evidence)
         return surgery, surgery.plan(found, make_call(evidence))
 
 

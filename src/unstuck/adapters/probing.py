@@ -56,7 +56,7 @@ def lessons_path(cwd: Path) -> Path:
         if git.is_dir():
             return folder / ".unstuck" / LESSONS
         if git.is_file():
-            return _main_checkout(git, folder) / ".unstuck" / LESSONS
+            return _main_checkout(folder) / ".unstuck" / LESSONS
     state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     return Path(state) / "unstuck" / LESSONS
 
@@ -195,7 +195,7 @@ def _lock(around: Surroundings, situation: Situation, cwd: Path, root: Path) -> 
         return around._replace(lock=Lock(path=named, exists=False))
     held = not Path("/proc").is_dir() or git_locks.is_open(path) or bool(git_locks.git_processes(root))
     return around._replace(
-        lock=Lock(path=named, inside=is_inside(path, root) and not path.is_symlink(), held=held, age=age)
+        lock=Lock(path=named, inside=_is_of(path, root) and not path.is_symlink(), held=held, age=age)
     )
 
 
@@ -257,11 +257,23 @@ def _said(argv: list[str], cwd: Path) -> str:
     return done.stdout.decode(errors="surrogateescape").strip() if done.returncode == 0 else ""
 
 
-def _main_checkout(git: Path, folder: Path) -> Path:
-    """Return the checkout that a linked worktree belongs to."""
+def _is_of(lock: Path, root: Path) -> bool:
+    """Whether a lock lies in the workspace, or in the git directory of a workspace that is a worktree."""
+    git = git_folder(root)
+    return is_inside(lock, root) or (git is not None and is_inside(lock, git))
+
+
+def git_folder(root: Path) -> Path | None:
+    """Return the git directory of a linked worktree; None for anything else."""
     try:
-        pointed = Path(git.read_text(encoding="utf-8").partition("gitdir:")[2].strip())
+        pointed = (root / ".git").read_text(encoding="utf-8").partition("gitdir:")[2].strip()
     except (OSError, UnicodeDecodeError):
-        return folder
-    common = (folder / pointed).parent.parent
+        return None
+    return root / pointed if pointed else None
+
+
+def _main_checkout(folder: Path) -> Path:
+    """Return the checkout that a linked worktree belongs to."""
+    git = git_folder(folder)
+    common = git.parent.parent if git is not None else folder
     return common.parent if common.name == ".git" else folder

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from unstuck.adapters.probing import git_folder
 from unstuck.adapters.process import LocalProcesses
 from unstuck.core.remedies.deed import (
     Ask,
@@ -211,10 +212,13 @@ class LocalToolbox:
         return Done(ok=True, exit_code=0)
 
     def _ours(self, name: str) -> bool:
-        """Whether a path lies inside the workspace, its folder's links followed, and is not the workspace itself."""
+        """Whether a path lies inside the workspace, its folder's links followed, or is a lock of its own git's."""
         path, root = self.cwd / name, self.root.resolve()
         real = path.parent.resolve() / path.name
-        return path.name not in {"", ".", ".."} and real != root and real.is_relative_to(root) and real != root / ".git"
+        git = git_folder(self.root)
+        lock = git is not None and path.suffix == ".lock" and real.is_relative_to(git.resolve())
+        inside = real != root and real.is_relative_to(root) and real != root / ".git"
+        return path.name not in {"", ".", ".."} and (inside or lock)
 
 
 def _put(path: Path, content: bytes) -> None:

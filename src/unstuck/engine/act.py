@@ -1,6 +1,6 @@
 """Do what was decided. Every act may be done again: the decision is in the journal before it."""
 
-from unstuck.core.action import Accept, Fix
+from unstuck.core.action import Accept, Continue, Fix, Retry, Rollback, Switch, Wait
 from unstuck.core.classify import conflict
 from unstuck.core.event import Acted, Classified, LineEvent, Rebased
 from unstuck.core.fixes import fix_block
@@ -30,8 +30,9 @@ def act(bench: Bench, task: TaskState, slot: int) -> LineEvent:
 
 def relieve(bench: Bench, task: TaskState, slot: int) -> None:
     """Do what is safe about the surroundings before the next attempt; doing it again finds nothing to do."""
-    failure = task.current.failure
-    if failure is not None and bench.workspace.present(slot):
+    failure, decision = task.current.failure, task.current.decision
+    goes_on = decision is not None and isinstance(decision.action, Retry | Continue | Rollback | Switch | Wait)
+    if failure is not None and goes_on and bench.workspace.present(slot):
         for sentence in bench.remedies.relieve(failure, failed_command(task), bench.workspace.path(slot)):
             bench.record.note(sentence, task.task.id)
 
