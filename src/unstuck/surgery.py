@@ -130,7 +130,10 @@ class Surgery(NamedTuple):
 
 def open_surgery(cwd: Path | None = None, task_type: TaskType = "") -> Surgery:
     """Return all that remedies need here: chains, preferences and what was learned."""
-    here = (cwd or Path.cwd()).absolute()
+    try:
+        here = (cwd or Path.cwd()).absolute()
+    except FileNotFoundError as error:
+        raise BadUsage("The current folder no longer exists.", hint="Change to one that does.") from error
     root = workspace_root(here)
     return Surgery(
         cwd=here,

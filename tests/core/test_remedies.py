@@ -3,6 +3,7 @@
 import json
 import shlex
 import subprocess
+import time
 from typing import Any
 
 import pytest
@@ -15,8 +16,10 @@ from unstuck.core.remedies.chain import ASK, MOST_AUTOMATED
 from unstuck.core.remedies.deed import Tools
 from unstuck.core.remedies.learning import Lessons
 from unstuck.core.remedies.plan import Plan, as_json, fill, plan
+from unstuck.core.remedies.shell_repair import mended_json, posix, repairs
 from unstuck.core.remedies.situation import Call, Preferences, Situation
 from unstuck.core.remedies.surroundings import GitState, Lock, Place, Surroundings
+from unstuck.core.remedies.words import parts, plain_words
 
 CATALOG = read_catalog()
 BASIC = ("run_bash", "read_dir", "read_file", "write_file")
@@ -432,3 +435,62 @@ def test_nothing_of_a_failure_stands_in_the_text_of_a_fixed_script() -> None:
 def test_a_plan_is_json_whatever_the_failure_says() -> None:
     answer = planned("unknown", "\x1b[31m\udcff\x00" * 50, "x")
     assert json.loads(json.dumps(answer)) == answer
+
+
+@pytest.mark.parametrize(
+    "piece", ["[[ ", "<<<", "a <<< ", "{1..", '"', "'\"`", "if [", "(;", "<< a", "( ", "for x ", "$((", "\\"], ids=repr
+)
+def test_a_hostile_script_is_repaired_in_no_time(piece: str) -> None:
+    text = (piece * 16_000)[:16_000]
+    began = time.process_time()
+    for read in (repairs, posix, mended_json, parts, plain_words):
+        read(text)
+    assert time.process_time() - began < 3
+
+
+@pytest.mark.parametrize(
+    ("script", "meant"),
+    [
+        ('echo "hi', 'echo "hi"'),
+        ("for i in 1 2; do echo $i", "for i in 1 2; do echo $i; done"),
+        ("if true; then for x in a; do echo $x", "if true; then for x in a; do echo $x; done; fi"),
+        ("echo a &&", "echo a"),
+        ("cat <<EOF\nhello", "cat <<EOF\nhello\nEOF\n"),
+        ("if [ -f x]; then echo y; fi", "if [ -f x ]; then echo y; fi"),
+        ("echo \u201chi\u201d", 'echo "hi"'),
+        ("(cd /tmp && ls", "(cd /tmp && ls)"),
+    ],
+)
+def test_common_mistakes_have_their_repair_among_the_candidates(script: str, meant: str) -> None:
+    assert meant in repairs(script)
+
+
+@pytest.mark.parametrize(
+    ("script", "meant"),
+    [
+        ("[[ $a == b && -n $c ]]", "[ $a = b ] && [ -n $c ]"),
+        ("function f { ls; }", "f() { ls; }"),
+        ("make &> log; ls", "make >log 2>&1; ls"),
+        ("source env.sh", ". env.sh"),
+        ('cat <<< "hi"', "printf '%s\\n' \"hi\" | cat"),
+        ("for i in {1..3}; do :; done", "for i in 1 2 3; do :; done"),
+    ],
+)
+def test_what_only_bash_reads_has_a_form_that_every_shell_reads(script: str, meant: str) -> None:
+    assert posix(script) == meant
+    assert subprocess.run(["sh", "-n"], input=meant.encode(), check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ('{"a": 1,}', {"a": 1}),
+        ("{'a': 'b'}", {"a": "b"}),
+        ('{"a": "x, }" /* c */}', {"a": "x, }"}),
+        ("{a: True, b: None}", {"a": True, "b": None}),
+        ("{half", None),
+    ],
+)
+def test_hand_written_json_is_mended_where_nothing_is_guessed(text: str, value: Any) -> None:
+    mended = mended_json(text)
+    assert (json.loads(mended) if mended else None) == value

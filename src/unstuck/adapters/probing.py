@@ -1,6 +1,7 @@
 """Look at the machine around a failure: only at what the chain asks for, within bounds, and without changing anything."""
 
 import os
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -23,6 +24,8 @@ PACKAGE_FOLDERS = ("vendor", "wheels", "wheelhouse", "packages", "third_party", 
 CACHES = (".cache", "cache", "downloads", "Downloads", ".downloads", "tmp", "vendor")
 LESSONS = "remedies.json"
 SECONDS = 5.0
+PARSING_SECONDS = 3.0
+"""For all that is parsed on trial together."""
 OPERATIONS = {
     "MERGE_HEAD": "merge",
     "CHERRY_PICK_HEAD": "cherry-pick",
@@ -106,7 +109,7 @@ def _folders(around: Surroundings, situation: Situation, cwd: Path, _root: Path)
         try:
             if (cwd / word).is_dir():
                 folders[word] = tuple(
-                    f"{word.rstrip('/')}/{name}" for name in sorted(names(cwd / word)) if (cwd / word / name).is_file()
+                    f"{word.rstrip('/')}/{name}" for name in sorted(names(cwd / word)) if name != ".git"
                 )
             elif (cwd / word).is_file():
                 files.add(word)
@@ -116,14 +119,22 @@ def _folders(around: Surroundings, situation: Situation, cwd: Path, _root: Path)
 
 
 def _scripts(around: Surroundings, situation: Situation, cwd: Path, root: Path) -> Surroundings:
-    from unstuck.core.remedies.ways import syntax  # noqa: PLC0415  # only for this category
+    from unstuck.core.remedies.shell_repair import LONGEST  # noqa: PLC0415  # only for this category
+    from unstuck.core.remedies.ways import syntax  # noqa: PLC0415  # as above
 
     file = syntax.script_file(situation)
     if file:
         around = around._replace(source=source(cwd / file, root))
     seen = situation._replace(around=around)
-    texts = syntax.texts(seen) if not file.endswith(".json") else ()
-    parses = {shell: frozenset(text for text in texts if _parses(shell, text)) for shell in ("bash", "sh")}
+    if file.endswith(".json"):
+        return around
+    until = time.monotonic() + PARSING_SECONDS
+    texts = [text for text in syntax.texts(seen) if len(text) <= LONGEST]
+    few = texts if syntax.runs_sh(situation) else [text for text in texts if text in syntax.spellings(seen)]
+    parses = {
+        shell: frozenset(text for text in some if time.monotonic() < until and _parses(shell, text))
+        for shell, some in (("bash", texts), ("sh", few))
+    }
     return around._replace(parses=parses)
 
 
@@ -188,8 +199,6 @@ def _lock(around: Surroundings, situation: Situation, cwd: Path, root: Path) -> 
         return around
     path = cwd / named
     try:
-        import time  # noqa: PLC0415  # only for this category
-
         age = time.time() - path.lstat().st_mtime
     except (OSError, ValueError):
         return around._replace(lock=Lock(path=named, exists=False))

@@ -13,7 +13,7 @@ from unstuck.core.remedies.learning import Lessons, order
 from unstuck.core.remedies.situation import Situation
 from unstuck.core.text import one_line
 
-QUESTION_CHARS = 400
+QUESTION_CHARS, ACTION_CHARS = 400, 300
 
 WAYS: Mapping[str, tuple[str, ...]] = {
     "commands": ("alternative_command", "manual_installation"),
@@ -139,7 +139,8 @@ def _filled(situation: Situation, way: Way, chain: Chain, context: str, lessons:
         call = situation.tools.render(step.deed)
         if isinstance(call, str):
             return f"it needs the tool {call}, which is not among the tools"
-        told.append(Told(step=_weighed(situation, step), call=call))
+        plain = step._replace(action=one_line(step.action, ACTION_CHARS))
+        told.append(Told(step=_weighed(situation, plain), call=call))
     counts = lessons.of(chain.name, way.name, context)
     return Strategy(
         strategy=way.name,

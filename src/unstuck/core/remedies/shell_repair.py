@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 
 MOST = 16
-LONGEST = 65_536
+LONGEST = 16_384
 SMART = str.maketrans(
     {"\u201c": '"', "\u201d": '"', "\u2018": "'", "\u2019": "'", "\u2013": "-", "\u2014": "--", "\u00a0": " "}
 )
@@ -19,7 +19,8 @@ BLOCKS = (
     (re.compile(r"(?:^|[;\n&|(]|\bthen|\bdo|\belse)\s*case\b"), re.compile(r"(?:^|[;\n])\s*esac\b"), "esac"),
 )
 HEREDOC = re.compile(r"<<-?\s*['\"]?(\w+)['\"]?")
-PARENS = re.compile(r"(?<![\w$\\\"'=<>])(?=[^\s'\"`$;|&]*[()])([^\s'\"`$;|&<>]+)")
+HERE_STRING = re.compile(r"(?<![^;|&\n])\s*(\S[^;|&\n]{0,200}?)\s*<<<\s*(\"[^\"]*\"|'[^']*'|\S+)")
+PARENS = re.compile(r"(?<![\w$\\\"'=<>])(?=[^\s'\"`$;|&]{0,200}[()])([^\s'\"`$;|&<>]{1,400})")
 
 
 def repairs(text: str) -> tuple[str, ...]:
@@ -50,20 +51,21 @@ def _candidates(text: str) -> Iterator[str]:
     if heredoc := HEREDOC.search(line):
         yield f"{line}\n{heredoc[1]}\n"
     yield PARENS.sub(lambda word: f"'{word[1]}'", line)
-    yield re.sub(r"(\bif\b[^;\n]*?\])\s*(?=\bthen\b)", r"\1; ", line)
-    yield re.sub(r"(\b(?:for|while|until)\b[^;\n]*?)\s+(?=\bdo\b)", r"\1; ", line)
+    yield re.sub(r"(\bif\b[^;\n]{0,300}?\])\s*(?=\bthen\b)", r"\1; ", line)
+    yield re.sub(r"(\b(?:for|while|until)\b[^;\n]{0,300}?)\s+(?=\bdo\b)", r"\1; ", line)
     yield _without_extra_closers(line)
 
 
 def posix(text: str) -> str:
     """Return the script with bash's own syntax spelled as every shell reads it, as far as that is possible."""
-    text = re.sub(r"\[\[\s+(.+?)\s+\]\]", lambda found: _tests(found[1]), text)
+    text = re.sub(r"\[\[\s+([^\n\]]{1,400}?)\s+\]\]", lambda found: _tests(found[1]), text)
     text = re.sub(r"\bfunction\s+([\w-]+)\s*(?:\(\s*\))?\s*\{", r"\1() {", text)
-    text = re.sub(r"&>>\s*(\S+)", r">>\1 2>&1", text)
-    text = re.sub(r"&>\s*(\S+)", r">\1 2>&1", text)
+    text = re.sub(r"&>>\s*([^\s;&|]+)", r">>\1 2>&1", text)
+    text = re.sub(r"&>\s*([^\s;&|]+)", r">\1 2>&1", text)
     text = re.sub(r"\|&", "2>&1 |", text)
     text = re.sub(r"(^|[;&|\n]\s*)source\s", r"\1. ", text)
-    text = re.sub(r"(\S[^;|&\n]*?)\s*<<<\s*(\"[^\"]*\"|'[^']*'|\S+)", r"printf '%s\\n' \2 | \1", text)
+    if "<<<" in text:
+        text = re.sub(HERE_STRING, r"printf '%s\\n' \2 | \1", text)
     text = re.sub(r"\{(\d{1,4})\.\.(\d{1,4})\}", _counted, text)
     return re.sub(r"\(\(\s*(\w+)\+\+\s*\)\)", r"\1=$((\1+1))", text)
 

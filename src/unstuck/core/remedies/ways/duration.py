@@ -28,17 +28,13 @@ def reduce_scope(s: Situation) -> Recipe | str:
     words = s.call.words
     if words is None:
         return "only a shell can tell what the call consists of, so nothing can be divided"
-    head, operands = _operands(s, words)
+    before, operands, after = _divisible(s, words)
     if len(operands) < LEAST:
-        folder = next((word for word in reversed(words[1:]) if len(s.around.folders.get(word, ())) >= LEAST), "")
-        if not folder:
-            return "nothing in the call can be divided"
-        head = tuple(word for word in words if word != folder)
-        operands = s.around.folders[folder]
+        return "nothing in the call can be divided"
     size = max(1, min(CHUNK, -(-len(operands) // LEAST)), -(-len(operands) // MOST_CHUNKS))
     chunks = [operands[place : place + size] for place in range(0, len(operands), size)]
     steps = tuple(
-        s.again(f"Do part {number} of {len(chunks)}", words=(*head, *chunk), timeout=s.preferences.timeout)
+        s.again(f"Do part {number} of {len(chunks)}", words=(*before, *chunk, *after), timeout=s.preferences.timeout)
         for number, chunk in enumerate(chunks, 1)
     )
     return Recipe(steps=steps, requires=(words[0],))
@@ -73,17 +69,12 @@ def stream_results(s: Situation) -> Recipe | str:
     words = s.call_words()
     if words is None:
         return "the call is not a command"
-    folder = (
-        next((word for word in reversed(words[1:]) if len(s.around.folders.get(word, ())) >= LEAST), "")
-        if s.call.words
-        else ""
-    )
-    if folder:
-        rest = tuple(word for word in words if word != folder)
-        return Recipe(
-            steps=(_run(s, "Give it ten files at a time", ("bash", "-c", XARGS, REMEDY, folder, *rest), rest),),
-            requires=("bash", "find", "xargs"),
-        )
+    place = _folder(s, words) if s.call.words and words[0] != "find" else 0
+    if place:
+        rest = (*words[:place], *words[place + 1 :])
+        argv = ("bash", "-c", XARGS, REMEDY, words[place], *rest)
+        step = _run(s, "Give it ten files at a time", argv, rest)
+        return Recipe(steps=(step,), requires=("bash", "find", "xargs"))
     step = _run(
         s,
         "Run it with its output in a file, so that what is done is kept",
@@ -148,15 +139,27 @@ def _run(s: Situation, action: str, argv: tuple[str, ...], original: tuple[str, 
     )
 
 
-def _operands(s: Situation, words: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Split the words into the call and the trailing files it is about."""
+def _divisible(s: Situation, words: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    """Split the words around what can be divided: the trailing files, or what the folder that is named holds."""
     last = len(words)
-    while last > 1 and (
-        words[last - 1] in s.around.files
-        or (not s.around.files and not words[last - 1].startswith("-") and "." in words[last - 1])
-    ):
+    while last > 1 and _is_file(s, words[last - 1]):
         last -= 1
-    return words[:last], words[last:]
+    if len(words) - last >= LEAST:
+        return words[:last], words[last:], ()
+    place = _folder(s, words)
+    return (words[:place], s.around.folders[words[place]], words[place + 1 :]) if place else (words, (), ())
+
+
+def _is_file(s: Situation, word: str) -> bool:
+    return (
+        word in s.around.files if s.around.files else not word.startswith("-") and "." in word and "/" not in word[:1]
+    )
+
+
+def _folder(s: Situation, words: tuple[str, ...]) -> int:
+    """Return where in the words a folder stands that holds several things; 0 if none does."""
+    found = [place for place, word in enumerate(words) if place and len(s.around.folders.get(word, ())) >= LEAST]
+    return found[-1] if found else 0
 
 
 def _longer(words: tuple[str, ...]) -> tuple[str, ...] | None:

@@ -8,6 +8,7 @@ from unstuck.core.remedies.words import Address, address, ssh_address
 BACKOFF = 'for pause in 1 2 4 8; do sleep "$pause.$((RANDOM % 10))"; "$@" && exit 0; done; exit 1'
 """One strategy with tries of its own: 1, 2, 4 and 8 seconds, each with up to a second more."""
 BACKOFF_SECONDS = 20.0
+ARCHIVE = "web.archive.org"
 UNSTATED = 60.0
 """Waited where a server says that it is too much, and not until when."""
 PARALLEL_KEYS = (
@@ -110,6 +111,8 @@ def try_alternative_host_url(s: Situation) -> Recipe | str:
     others = ([known] if known else []) + list(s.table("mirrors").get(found.host, ()))
     refused = [other for other in others if not s.preferences.may_reach(other)]
     usable = [other for other in others if other not in refused and other not in s.around.unreachable]
+    if not usable and not refused and (copy := _archived(s, found)) is not None:
+        return copy
     if not usable:
         return f"{refused[0]} is not among the allowed hosts" if refused else f"no mirror of {found.place} is known"
     return _elsewhere(s, found, usable[0])
@@ -224,6 +227,30 @@ def _elsewhere(s: Situation, found: Address, other: str) -> Recipe | str:
     if s.call.line.count(old) == 0:
         return "the address is not part of the call"
     return Recipe(steps=(s.again(action, script=s.call.line.replace(old, new)),), hosts=(new,))
+
+
+def _archived(s: Situation, found: Address) -> Recipe | None:
+    """Return the download of a public page from where copies of it are kept."""
+    fetches = not s.is_command or (s.call.words or ("",))[0] in {"curl", "wget"}
+    public = "." in found.host and not found.host.rsplit(".", 1)[-1].isdigit() and not found.port
+    if not fetches or not public or not s.preferences.may_reach(ARCHIVE):
+        return None
+    parts = found.path.split("/")
+    raw = found.host == "github.com" and parts[3:4] == ["raw"]
+    other = (
+        f"https://raw.githubusercontent.com/{'/'.join(parts[1:3] + parts[4:])}"
+        if raw
+        else f"https://{ARCHIVE}/web/{found.text}"
+    )
+    action = f"Ask for the copy at {other}"
+    if s.is_command:
+        words = tuple(other if address(word) == found else word for word in s.call.words or ())
+        swapped = words != s.call.words
+        return Recipe(steps=(s.again(action, words=words),), hosts=(other.split("/")[2],)) if swapped else None
+    args = {key: other if value == found.text else value for key, value in s.call.args.items()}
+    return (
+        Recipe(steps=(s.again(action, args=args),), hosts=(other.split("/")[2],)) if args != dict(s.call.args) else None
+    )
 
 
 def _target(words: tuple[str, ...] | None) -> str:

@@ -40,6 +40,16 @@ def texts(s: Situation) -> tuple[str, ...]:
     return tuple(dict.fromkeys((source, *repairs(source), posix(source), *parts(source)[:10])))
 
 
+def spellings(s: Situation) -> tuple[str, str]:
+    """Return the text as it is, and in every shell's syntax."""
+    source = s.around.source or s.call.line
+    return source, posix(source)
+
+
+def runs_sh(s: Situation) -> bool:
+    return bool(s.call.words) and (s.call.words or ("",))[0].rsplit("/", 1)[-1] in {"sh", "dash"}
+
+
 def script_file(s: Situation) -> str:
     """Return the file that cannot be parsed, where it is one."""
     words = s.call.words
