@@ -5,18 +5,24 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from unstuck import run as composed
 from unstuck.adapters.codec import encode
 from unstuck.adapters.config_file import read_config
+from unstuck.adapters.desk import put
 from unstuck.adapters.doctor import Finding, examine
 from unstuck.adapters.first_config import FirstConfig
 from unstuck.adapters.first_config import write_config as write_first_config
+from unstuck.adapters.gates import gates as all_gates
+from unstuck.adapters.junit import junit as junit_text
 from unstuck.adapters.owner import Owner
 from unstuck.adapters.plans.plan_file import open_plan
 from unstuck.adapters.policies import profiles as all_profiles
+from unstuck.adapters.policies import resolved
 from unstuck.adapters.pruning import prune as prune_repository
+from unstuck.adapters.remarks import sarif_text
 from unstuck.adapters.repository import find
 from unstuck.adapters.sqlite import SqliteJournal, open_to_write
+from unstuck.adapters.states.spec_folder import asked_by
+from unstuck.core.attempt import Verdict
 from unstuck.core.event import Entry, Options
 from unstuck.core.plan import Check, Plan, Problem, check
 from unstuck.core.policy import Policy
@@ -25,7 +31,8 @@ from unstuck.core.spec_folder import RECOVERY
 from unstuck.core.state import RunState, fold
 from unstuck.errors import BadUsage, Unavailable, UnstuckError
 from unstuck.ports import Clock
-from unstuck.run import Run, Watcher
+from unstuck.run import Run, Watcher, refuse_inside_an_agent
+from unstuck.verifying import Verification, Verified
 
 __all__ = ["Finding", "Run", "View", "Watcher", "examine", "look", "open_run", "read_plan", "reopen_run"]
 
@@ -70,7 +77,8 @@ def profiles(cwd: Path) -> dict[str, Policy]:
 def gates(cwd: Path) -> tuple[Check, ...]:
     """Return the checks that hold after every task; none outside of a repository."""
     try:
-        return composed.gates(read_config(find(cwd).root))
+        root = find(cwd).root
+        return all_gates(read_config(root), root)
     except UnstuckError:
         return ()
 
@@ -132,14 +140,14 @@ def open_run(
     config = read_config(repository.root)
     plan_file = open_plan(Path(plan), plan_format, root=repository.root)
     wanted = tuple(agents) or config.agent
-    asked = composed.asked_by(plan_file)
+    asked = asked_by(plan_file)
     chosen = replace(
         options or Options(agents=()),
         agents=wanted,
         parallel=parallel or config.parallel,
         profile=profile or (RECOVERY if recovery_mode or asked.recovery else config.profile),
     )
-    chosen = composed.resolved(chosen, config, asked)
+    chosen = resolved(chosen, config, asked)
     return Run(repository, config, plan_file, chosen, watcher or Watcher(), open_journal=open_journal, clock=clock)
 
 
@@ -205,3 +213,29 @@ def prune(cwd: Path, *, dry_run: bool) -> tuple[str, ...]:
     finally:
         journal.close()
     return (*pruned.removed, *pruned.kept) or ("There was nothing to remove.",)
+
+
+# --- verifying by hand -------------------------------------------------------------------------------
+
+
+def verification(cwd: Path, *, cache: bool = True) -> Verification:
+    """Open a verification by hand; a session of a run is refused, as its supervisor verifies it anyway."""
+    refuse_inside_an_agent()
+    return Verification(cwd, cache=cache)
+
+
+def verify(opened: Verification, cwd: Path, name: str | None = None) -> Verified:
+    """Verify the last work on a task of the latest run, or a commit; without a name, HEAD."""
+    if name is not None and (find(cwd).ours / "journal.db").exists():
+        state = look(cwd).state
+        if name in state.tasks:
+            return opened.of_task(state, name)
+    return opened.of_commit(name or "HEAD")
+
+
+def write_findings(verdict: Verdict, name: str, *, sarif: Path | None, junit: Path | None) -> None:
+    """Write a verdict in the forms that other tools read."""
+    if sarif is not None:
+        put(sarif.absolute(), sarif_text(verdict.remarks))
+    if junit is not None:
+        put(junit.absolute(), junit_text("unstuck verify", [(name, verdict)]))

@@ -33,6 +33,18 @@ class VerifyConfig:
     unverified: Literal["ask", "land"] = "ask"
     timeout: float = 900.0
     """For a task's own Verify commands."""
+    reruns: int = 2
+    """How often a failing test is run again, to tell flaky from broken."""
+    cache: bool = True
+    """A check that passed on the very same tree with the same tools is not run again."""
+    detect: bool = True
+    """Without a configuration, use the checks that fit the repository."""
+    scope: Literal["warn", "reject", "off"] = "warn"
+    """Files that a task touches outside of those that it names."""
+    tampered: Literal["reject", "ask", "warn", "off"] = "reject"
+    """A change that makes the checks mean less."""
+    doubtful: Literal["reject", "ask", "warn", "off"] = "ask"
+    """A change that may make the checks mean less, or may be meant so."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

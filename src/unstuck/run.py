@@ -9,16 +9,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
 from unstuck.adapters.agents.named import agent, no_agent
+from unstuck.adapters.check_memory import open_memory
 from unstuck.adapters.clock import SystemClock
 from unstuck.adapters.desk import DiskDesk, sweep
 from unstuck.adapters.execution_log import ExecutionLog
+from unstuck.adapters.gates import gates, note_found
 from unstuck.adapters.git import Git
 from unstuck.adapters.merging import Homecoming
 from unstuck.adapters.owner import Owner
 from unstuck.adapters.past_runs import experience_of
 from unstuck.adapters.placing import Placing
 from unstuck.adapters.plans.plan_file import TasksFile
-from unstuck.adapters.policies import profile
+from unstuck.adapters.policies import policy_of
 from unstuck.adapters.process import LocalProcesses
 from unstuck.adapters.projections import Projections
 from unstuck.adapters.repository import Repository
@@ -26,19 +28,20 @@ from unstuck.adapters.rule_files import catalog_guidance
 from unstuck.adapters.setting_aside import set_old_aside
 from unstuck.adapters.sqlite import SqliteJournal, open_to_write
 from unstuck.adapters.states.predecessor import inherited
-from unstuck.adapters.states.spec_folder import SpecFolder
+from unstuck.adapters.states.spec_folder import asked_by, spec_folder
 from unstuck.adapters.traps import traps
 from unstuck.adapters.watch import Watches
 from unstuck.adapters.workspace import GitWorkspace
-from unstuck.config import GATE_TIMEOUTS, Config
+from unstuck.config import Config
 from unstuck.core.event import Entry, Operated, Options, RunStarted, Verb
-from unstuck.core.plan import Check, Plan
-from unstuck.core.policy import Policy, limited
+from unstuck.core.plan import Plan
+from unstuck.core.policy import Policy
 from unstuck.core.redact import redactor
 from unstuck.core.report import Summary, problems, summary
-from unstuck.core.spec_folder import RECOVERY, Settings
+from unstuck.core.spec_folder import RECOVERY
 from unstuck.core.state import RunState, fold
 from unstuck.engine.bench import Bench, Layout, timed
+from unstuck.engine.checkout import NoMemory
 from unstuck.engine.record import Recorder
 from unstuck.engine.resume import unfinished
 from unstuck.engine.stopping import Stopper
@@ -91,7 +94,7 @@ class Run:
 
     def go(self, *, fresh: bool = False, accept_plan_change: bool = False) -> Summary:
         """Run the plan, or what is left of it, to the end; return what it came to."""
-        _refuse_inside_an_agent()
+        refuse_inside_an_agent()
         plan = self._sound_plan()
         self._repository.exclude_ours()
         if fresh:
@@ -184,7 +187,7 @@ class Run:
             recovery=self._recovery(),
             experience=experience_of(journal),
             guidance=catalog_guidance(),
-            gates=gates(config),
+            gates=gates(config, repository.root),
             layout=layout,
             desk=DiskDesk(),
             redactor=redact,
@@ -193,6 +196,7 @@ class Run:
             judge=open_rulebook(self._repository.root),
             remedies=Relief(repository.root),
             spare=options.parallel,
+            memory=open_memory(repository, config) if config.verify.cache and options.cache else NoMemory(),
             max_time=options.max_time,
             budget_usd=options.budget_usd,
             seen=self._watcher.activity,
@@ -273,7 +277,7 @@ class Run:
         """Say what will not be placed in worktrees, because it would lead back into the user's checkout."""
         root, workspace = self._repository.root, self._config.workspace
         found = (*traps(root, workspace.copy), *traps(root, workspace.link, linked=True))
-        return tuple(f"{trap.message} {trap.suggestion}" for trap in found)
+        return (*(f"{trap.message} {trap.suggestion}" for trap in found), *note_found(gates(self._config, root)))
 
     def _tracked(self, path: str) -> bool:
         return bool(self._repository.git.names("ls-files", "-z", "--", f":(literal){path}"))
@@ -300,35 +304,6 @@ def _claimed(journal: SqliteJournal, run: str) -> Iterator[Owner | None]:
         journal.release()
 
 
-def spec_folder(plan_file: TasksFile, told: Callable[[str], None] = _nobody) -> SpecFolder | None:
-    """Return the folder of a spec whose files are kept up with the plan; None for any other plan."""
-    return SpecFolder(path=plan_file.path.parent, told=told) if plan_file.companions else None
-
-
-def asked_by(plan_file: TasksFile) -> Settings:
-    """Return what the plan's own state file asks for."""
-    folder = spec_folder(plan_file)
-    return folder.settings() if folder is not None else Settings(limits={})
-
-
-def resolved(options: Options, config: Config, asked: Settings) -> Options:
-    """Write down what the profile says where the user said nothing; a profile that does not exist is refused here."""
-    policy = policy_of(options, config, asked)
-    return replace(options, on_stuck=policy.on_stuck, max_attempts=policy.limits.attempts)
-
-
-def policy_of(options: Options, config: Config, asked: Settings) -> Policy:
-    """Return the run's profile with what the user said about it, and the plan's own state file."""
-    policy = profile(options.profile, config.profiles)
-    limits = replace(policy.limits, **asked.limits)
-    limits = replace(limits, attempts=options.max_attempts or limits.attempts)
-    return replace(
-        limited(policy, limits),
-        on_stuck=options.on_stuck or policy.on_stuck,
-        land_unverified=config.verify.unverified == "land",
-    )
-
-
 def _unpriced(agents: Mapping[str, Agent], budget_usd: float | None) -> tuple[str, ...]:
     """Say whose costs a budget cannot see: unknown is not nothing."""
     silent = [name for name, agent in agents.items() if not agent.reports_cost]
@@ -337,12 +312,8 @@ def _unpriced(agents: Mapping[str, Agent], budget_usd: float | None) -> tuple[st
     return (f"The budget of ${budget_usd:.2f} cannot be kept for {', '.join(silent)}: it does not say what it costs.",)
 
 
-def gates(config: Config) -> tuple[Check, ...]:
-    """Return the repository's own checks, which hold after every task."""
-    return tuple(Check(command=line, kind=kind, timeout=GATE_TIMEOUTS[kind]) for kind, line in config.checks.items())
-
-
-def _refuse_inside_an_agent() -> None:
+def refuse_inside_an_agent() -> None:
+    """Refuse to supervise inside a session: one supervisor is enough."""
     if os.environ.get(INSIDE):
         raise Owned(
             f"This is a session of run {os.environ[INSIDE]}; a run is not started inside another one's agent.",

@@ -21,6 +21,7 @@ from unstuck.core.plan import Insertion, Plan, Task
 from unstuck.core.policy import Policy
 from unstuck.core.redact import redactor
 from unstuck.core.state import RunState, fold
+from unstuck.core.tamper import Change
 from unstuck.engine.bench import Bench, Layout
 from unstuck.engine.operate import Operations
 from unstuck.engine.pool import Pool
@@ -116,6 +117,9 @@ class Stage:
 
     def run(self, command: Command, *, stop: Stop, seen: Callable[[str], None] | None = None) -> Ended:
         return self.world.play(command)
+
+    def end_lasting(self) -> None:
+        return None
 
     def end_leftovers(self, marker: str) -> int:
         return 0
@@ -215,9 +219,15 @@ class World:
     def path(self, slot: int) -> Path:
         return Path(str(slot))
 
-    def prepare(self, slot: int, base: str, tree: str | None = None) -> Path:
+    def prepare(self, slot: int, base: str, tree: str | None = None, *, clean: bool = False) -> Path:
         self.slots[slot] = tree if tree is not None else self.branch[int(base)]
         return self.path(slot)
+
+    def settle(self, slot: int) -> None:
+        return None
+
+    def put(self, slot: int, tree: str, paths: Sequence[str]) -> None:
+        return None
 
     def present(self, slot: int) -> bool:
         return slot in self.slots
@@ -231,6 +241,19 @@ class World:
 
     def changed(self, base: str, tree: str) -> tuple[str, ...]:
         return () if self.branch[int(base)] == tree else ("file",)
+
+    def changes(self, base: str, tree: str) -> tuple[Change, ...]:
+        old = self.branch[int(base)]
+        return () if old == tree else (Change(path="file", old=old, new=tree),)
+
+    def tree_of(self, commit: str) -> str:
+        return self.branch[int(commit)]
+
+    def files(self, tree: str) -> tuple[str, ...]:
+        return ("file",)
+
+    def texts(self, tree: str, paths: Sequence[str]) -> Mapping[str, str]:
+        return {}
 
     def merge(self, landing: Landing, tip: str) -> str | Conflict:
         added = [word for word in landing.tree.split() if word not in self.branch[int(landing.base)].split()]

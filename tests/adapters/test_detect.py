@@ -75,12 +75,52 @@ STACKS: dict[str, tuple[dict[str, str], tuple[str, ...], dict[str, str]]] = {
     "make": (
         {"Makefile": "CC := gcc\ntest := no\ncheck: all\n\ttrue\nlint:\n\ttrue\n"},
         ("make",),
-        {"lint": "make lint", "verify": "make check"},
+        {"lint": "make lint", "test": "make check"},
     ),
     "make beside go": (
-        {"go.mod": "", "Makefile": "test:\n\ttrue\ncheck:\n\ttrue\n"},
+        {"go.mod": "", "Makefile": "test:\n\ttrue\ntypecheck:\n\ttrue\n"},
         ("go", "make"),
-        {"test": "go test ./...", "lint": "go vet ./...", "verify": "make check"},
+        {"test": "go test ./...", "lint": "go vet ./...", "types": "make typecheck"},
+    ),
+    "golangci": ({"go.mod": "", ".golangci.yml": ""}, ("go",), {"test": "go test ./...", "lint": "golangci-lint run"}),
+    "maven": ({"pom.xml": ""}, ("java",), {"test": "mvn -B -q test"}),
+    "maven's wrapper": ({"pom.xml": "", "mvnw": ""}, ("java",), {"test": "./mvnw -B -q test"}),
+    "gradle": ({"build.gradle.kts": ""}, ("java",), {"test": "gradle test"}),
+    "ruby": (
+        {"Gemfile": "", ".rspec": "", ".rubocop.yml": ""},
+        ("ruby",),
+        {"test": "bundle exec rspec", "lint": "bundle exec rubocop"},
+    ),
+    "php": (
+        {"composer.json": "{}", "phpunit.xml.dist": "", "phpstan.neon": ""},
+        ("php",),
+        {"test": "vendor/bin/phpunit", "types": "vendor/bin/phpstan analyse"},
+    ),
+    "dotnet": ({"App.sln": "", "App.csproj": ""}, ("dotnet",), {"test": "dotnet test"}),
+    "just": ({"justfile": "test *args:\n  x\n"}, ("just",), {"test": "just test"}),
+    "nox and pre-commit": (
+        {"noxfile.py": "", ".pre-commit-config.yaml": ""},
+        ("nox", "pre-commit"),
+        {"test": "nox", "lint": "pre-commit run --all-files"},
+    ),
+    "tox": ({"tox.ini": "[tox]\n"}, ("python", "tox"), {"test": "tox"}),
+    "black and flake8": (
+        {"pyproject.toml": "[tool.black]\n", ".flake8": ""},
+        ("python",),
+        {"lint": "python3 -m flake8", "format": "python3 -m black --check ."},
+    ),
+    "two languages with tests": (
+        {"pytest.ini": "", "package.json": '{"scripts": {"test": "x"}}', "yarn.lock": ""},
+        ("python", "node"),
+        {"test": "python3 -m pytest && yarn run test"},
+    ),
+    "a monorepo": (
+        {"backend/pytest.ini": "", "packages/web app/package.json": '{"scripts": {"test": "x", "lint": "y"}}'},
+        ("python", "node"),
+        {
+            "test": "(cd backend && python3 -m pytest) && (cd 'packages/web app' && npm run test)",
+            "lint": "(cd 'packages/web app' && npm run lint)",
+        },
     ),
     "python and node": (
         {"pytest.ini": "", "package.json": '{"scripts": {"build": "x"}}'},

@@ -412,3 +412,39 @@ def test_the_last_line_is_shown_a_few_times_a_second(tmp_path: Path) -> None:
     assert ended.ok
     assert lines[0].startswith("line ")
     assert 2 <= len(lines) <= 2 + ended.seconds * 4
+
+
+# --- what stays on purpose ---------------------------------------------------------------------------
+
+
+def test_what_a_lasting_command_starts_stays_until_it_is_ended(tmp_path: Path) -> None:
+    processes = LocalProcesses()
+    script = "setsid sleep 1000 & echo $! > pid; (while echo noise; do sleep 0.01; done) & echo started"
+    command = Command(argv=("bash", "-c", script), cwd=tmp_path, log=tmp_path / "log", lasting=True)
+    ended = processes.run(command, stop=StopAt())
+    assert ended.ok
+    assert "started" in ended.tail
+    pid = int((tmp_path / "pid").read_text())
+    assert alive(pid)
+    processes.end_lasting()
+    assert not alive(pid)
+    processes.end_lasting()
+
+
+def test_what_a_lasting_command_starts_ends_with_the_supervisor(tmp_path: Path) -> None:
+    program = (
+        "import os, signal, sys; from pathlib import Path\n"
+        "from unstuck.adapters.process import LocalProcesses; from unstuck.ports import Command\n"
+        "class Never:\n    def deadline(self): return None\n"
+        "here = Path(sys.argv[1])\n"
+        "argv = ('bash', '-c', 'setsid sleep 1000 & echo $! > pid')\n"
+        "LocalProcesses().run(Command(argv=argv, cwd=here, log=here / 'log', lasting=True), stop=Never())\n"
+        "os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path)], env={**os.environ, "PYTHONPATH": SOURCE}, check=False
+    )
+    assert done.returncode == -signal.SIGKILL
+    pid = int((tmp_path / "pid").read_text())
+    await_true(lambda: not alive(pid))
+    assert not alive(pid)

@@ -159,7 +159,7 @@ def test_checkpoints_wait_for_every_earlier_task_of_their_section() -> None:
         "1.4": ("1.1", "1.2", "1.3"),
         "V4": ("2.1",),
         "VE3": ("V4",),
-        "VF": ("VE3",),
+        "VF": ("V4", "VE3"),
     }
     assert batches(plan.tasks)[1:] == (("1.4", "V4"), ("VE3",), ("VF",))
 

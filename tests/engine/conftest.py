@@ -61,6 +61,10 @@ case "$UNSTUCK_TASK $UNSTUCK_ATTEMPT" in
 "1.1 2") reach second-attempt; echo a >a ;;
 "1.2 1") meet b c; echo b >b ;;
 "1.3 1") meet c b; reach side-by-side; echo c >c ;;
+"2.3 1") echo half >d; printf 'Task 2.3: Write d FAILED\\n- Error: File not found: d\\n' ;;
+"2.3.1 1") reach fix; echo whole >>d ;;
+"2.3 2") reach after-fix ;;
+"2.4 1") ;;
 *) exit 1 ;;
 esac
 """,

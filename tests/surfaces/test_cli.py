@@ -23,6 +23,7 @@ MAKE_A = {"write": "a.txt", "text": "a\n"}
 CONTRACT = [
     "demo", "init", "doctor", "plan", "run", "resume", "status", "show", "log", "stop", "retry", "skip", "reset",
     "answer", "diagnose", "report", "explain", "replay", "policy", "accept", "rollback", "undo", "prune", "bench",
+    "verify",
 ]  # fmt: skip
 
 

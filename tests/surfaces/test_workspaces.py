@@ -35,7 +35,7 @@ def test_a_copied_venv_serves_the_checks_of_every_worktree(python_project: "Proj
     told = project.run()
     assert told.code == 0, told
     assert project.git("ls-tree", "-r", "--name-only", "main", ".venv") == ""
-    (worktree,) = worktrees(project)
+    worktree, _ = worktrees(project)
     assert not (worktree / ".venv").is_symlink()
 
 
@@ -73,7 +73,9 @@ def test_setup_makes_an_editable_venv_once_per_worktree_and_checks_import_the_wo
     )
     told = project.run()
     assert told.code == 0, told
-    assert log.read_text().splitlines() == ["made"], "three tasks, one worktree, one set-up"
+    assert log.read_text().splitlines() == ["made"] * 2, (
+        "three tasks, one worktree for the agent and one for the checks"
+    )
     assert (project.root / "src/shop/__init__.py").read_text() == "PRICE = 4\n####\n"
     assert project.git("ls-tree", "-r", "--name-only", "main", ".venv") == ""
 
@@ -129,7 +131,7 @@ def test_node_modules_serve_the_checks_and_do_not_land(node_project: "Project", 
     told = project.run()
     assert told.code == 0, told
     assert project.git("log", "-1", "--grep=Change the price", "--name-only", "--format=", "main") == "price.js"
-    (worktree,) = worktrees(project)
+    worktree, _ = worktrees(project)
     assert (worktree / "node_modules").is_symlink() == (rule == "link")
     assert (project.root / "node_modules" / "left-pad" / "index.js").exists()
 

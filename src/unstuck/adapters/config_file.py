@@ -36,6 +36,12 @@ def read_config(root: Path) -> Config:
     return config
 
 
+def has_config(root: Path) -> bool:
+    """Whether the user configured anything here, if only an empty file."""
+    path, content = _content(root)
+    return bool(content) or path.is_file()
+
+
 def _content(root: Path) -> tuple[Path, dict[str, Any]]:
     for path, table in ((root / NAME, ()), (root / "pyproject.toml", ("tool", "unstuck"))):
         try:

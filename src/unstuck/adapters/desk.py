@@ -44,7 +44,7 @@ def put(path: Path, text: str) -> None:
 
 def sweep(home: Path) -> None:
     """Remove what supervisors that died while they put a file left half written; for whoever holds the claim."""
-    for folder in (home, *(home / name for name in ("phases", "reports", "briefs", "worktrees"))):
+    for folder in (home, *(home / name for name in ("phases", "reports", "briefs", "worktrees", "checks", "cache"))):
         for part in folder.glob(".*.part"):
             part.unlink(missing_ok=True)
 

@@ -2,14 +2,17 @@
 
 import json
 import re
+import shlex
 import shutil
+import subprocess
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from unstuck.adapters.git import Git
+from unstuck.adapters.stacks import FALLBACKS, by_file, by_target, read
 from unstuck.adapters.traps import traps
 from unstuck.core.plan import Check, CheckKind
 
@@ -54,14 +57,18 @@ PYTHON_TOOLS: tuple[tuple[CheckKind, str, str, Mapping[str, str]], ...] = (
     ),
     ("lint", "ruff", "check .", {"ruff.toml": "", ".ruff.toml": "", "pyproject.toml": "[tool.ruff"}),
     ("format", "ruff", "format --check .", {"pyproject.toml": "[tool.ruff.format"}),
+    ("lint", "flake8", "", {".flake8": "", "setup.cfg": "[flake8"}),
+    ("lint", "pylint", "{sources}", {".pylintrc": "", "pylintrc": "", "pyproject.toml": "[tool.pylint"}),
+    ("format", "black", "--check .", {"pyproject.toml": "[tool.black"}),
     (
         "types",
         "mypy",
         "{targets}",
         {"mypy.ini": "", ".mypy.ini": "", "pyproject.toml": "[tool.mypy", "setup.cfg": "[mypy"},
     ),
+    ("types", "pyright", "", {"pyrightconfig.json": "", "pyproject.toml": "[tool.pyright"}),
 )
-"""Kind, module, arguments, and where its use shows: a file that is there and holds a text."""
+"""Kind, module, arguments, and where its use shows: a file that is there and holds a text. The first of a kind counts."""
 
 NODE_RUNNERS = {"pnpm-lock.yaml": "pnpm", "yarn.lock": "yarn", "bun.lock": "bun", "bun.lockb": "bun"}
 NODE_SCRIPTS: tuple[tuple[CheckKind, tuple[str, ...]], ...] = (
@@ -74,14 +81,10 @@ NODE_SCRIPTS: tuple[tuple[CheckKind, tuple[str, ...]], ...] = (
 NO_TEST = "no test specified"
 """What `npm init` writes into a package that has no tests."""
 
-BY_FILE: tuple[tuple[str, str, tuple[tuple[CheckKind, str], ...]], ...] = (
-    ("go", "go.mod", (("test", "go test ./..."), ("lint", "go vet ./..."))),
-    ("rust", "Cargo.toml", (("test", "cargo test"),)),
-    ("rust", "rustfmt.toml", (("format", "cargo fmt --check"),)),
-    ("rust", "clippy.toml", (("lint", "cargo clippy --all-targets -- -D warnings"),)),
-)
-
-MAKE_TARGETS: tuple[tuple[CheckKind, str], ...] = (("test", "test"), ("lint", "lint"), ("verify", "check"))
+PARTS = ("*", "packages/*", "apps/*", "services/*", "libs/*", "crates/*", "modules/*")
+"""Where the parts of a monorepo lie."""
+MOST_PARTS = 20
+NO_PARTS = frozenset({"node_modules", "vendor", "target", "build", "dist", "examples", "docs", "venv"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,17 +103,63 @@ class Stack:
 def detect(root: Path) -> Stack:
     """Look at the files of a repository; nothing of it is run."""
     copy, setup, notes = _carried(root)
-    found = [*_python(root), *_node(root), *_by_file(root)]
-    kinds = {check.kind for _, check in found}
-    found += [("make", check) for check in _make(root) if check.kind not in kinds]
+    found = _in_folder(root)
     languages = [name for name, there in (("python", _is_python(root)), ("node", _package(root) is not None)) if there]
+    if not found and not languages:
+        found = [one for part in _parts(root) for one in _in_part(root, part)]
     return Stack(
         languages=tuple(dict.fromkeys([*languages, *(language for language, _ in found)])),
-        checks=tuple(check for _, check in found),
+        checks=_one_of_each_kind([check for _, check in found]),
         copy=copy,
         setup=setup,
         notes=notes,
     )
+
+
+def is_present(check: Check, root: Path) -> bool:
+    """Whether the tool of a found check is there: its program, and for a module of Python the module."""
+    line = re.sub(r"^\(cd [^&]+&& ", "", check.command)
+    words = line.split()
+    program = shutil.which(words[0]) or shutil.which(str(root / words[0]))
+    if program is None:
+        return False
+    if words[1:2] != ["-m"]:
+        return words[0] not in ("npm", "pnpm", "yarn", "bun") or (root / "node_modules").is_dir()
+    ask = f"import importlib.util, sys; sys.exit(importlib.util.find_spec({words[2]!r}) is None)"
+    return subprocess.run([program, "-I", "-c", ask], capture_output=True, check=False).returncode == 0
+
+
+def _in_folder(folder: Path) -> list[tuple[str, Check]]:
+    found = [*_python(folder), *_node(folder), *by_file(folder)]
+    for more in (by_target(folder), by_file(folder, FALLBACKS)):
+        kinds = {check.kind for _, check in found}
+        seen = dict.fromkeys(kinds)
+        for language, check in more:
+            if check.kind not in seen:
+                seen[check.kind] = None
+                found.append((language, check))
+    return found
+
+
+def _parts(root: Path) -> list[Path]:
+    """List the folders of a monorepo that are projects of their own."""
+    folders = sorted({path for pattern in PARTS for path in root.glob(pattern) if path.is_dir()})
+    usable = [path for path in folders if path.name not in NO_PARTS and not path.name.startswith(".")]
+    return [path for path in usable if _in_folder(path)][:MOST_PARTS]
+
+
+def _in_part(root: Path, part: Path) -> Iterator[tuple[str, Check]]:
+    place = shlex.quote(str(part.relative_to(root)))
+    for language, check in _in_folder(part):
+        yield language, replace(check, command=f"(cd {place} && {check.command})")
+
+
+def _one_of_each_kind(checks: list[Check]) -> tuple[Check, ...]:
+    """Join checks of one kind: a gate is one line, and all of it must hold."""
+    lines: dict[CheckKind, list[str]] = {}
+    for check in checks:
+        lines.setdefault(check.kind, []).append(check.command)
+    return tuple(Check(kind=kind, command=" && ".join(dict.fromkeys(parts))) for kind, parts in lines.items())
 
 
 def agents_on_path(path: str | None = None) -> tuple[str, ...]:
@@ -140,14 +189,14 @@ def _python(root: Path) -> Iterator[tuple[str, Check]]:
     venv = next((name for name in (".venv", "venv") if (root / name / "pyvenv.cfg").is_file()), None)
     prefix = f"{runner}python" if runner else f"{venv}/bin/python" if venv else "python3"
     kinds = set()
+    places = {
+        "targets": "" if _names_targets(root) else ".",
+        "sources": " ".join(sorted(path.parent.name for path in root.glob("*/__init__.py"))) or ".",
+    }
     for kind, module, arguments, signs in PYTHON_TOOLS:
-        if any(_shows(root / name, text) for name, text in signs.items()):
+        if kind not in kinds and any(_shows(root / name, text) for name, text in signs.items()):
             kinds.add(kind)
-            targets = "" if _names_targets(root) else "."
-            yield (
-                "python",
-                Check(kind=kind, command=f"{prefix} -m {module} {arguments.format(targets=targets)}".rstrip()),
-            )
+            yield "python", Check(kind=kind, command=f"{prefix} -m {module} {arguments.format(**places)}".rstrip())
     if "test" not in kinds and any(root.glob("test*/test*.py")):
         yield "python", Check(kind="test", command=f"{prefix} -m unittest discover")
 
@@ -164,7 +213,7 @@ def _names_targets(root: Path) -> bool:
 
 def _tool(root: Path, name: str) -> Mapping[str, Any]:
     try:
-        found = tomllib.loads(_text(root / "pyproject.toml")).get("tool", {}).get(name, {})
+        found = tomllib.loads(read(root / "pyproject.toml")).get("tool", {}).get(name, {})
     except tomllib.TOMLDecodeError:
         return {}
     return found if isinstance(found, dict) else {}
@@ -183,31 +232,11 @@ def _node(root: Path) -> Iterator[tuple[str, Check]]:
 
 def _package(root: Path) -> dict[str, Any] | None:
     try:
-        package = json.loads(_text(root / "package.json"))
+        package = json.loads(read(root / "package.json"))
     except ValueError:
         return None
     return package if isinstance(package, dict) else None
 
 
-def _by_file(root: Path) -> Iterator[tuple[str, Check]]:
-    for language, marker, checks in BY_FILE:
-        if (root / marker).is_file():
-            yield from ((language, Check(kind=kind, command=command)) for kind, command in checks)
-
-
-def _make(root: Path) -> Iterator[Check]:
-    makefile = _text(root / "Makefile") or _text(root / "makefile")
-    for kind, target in MAKE_TARGETS:
-        if re.search(rf"^{target}\s*::?(?!=)", makefile, re.MULTILINE):
-            yield Check(kind=kind, command=f"make {target}")
-
-
 def _shows(path: Path, text: str) -> bool:
-    return path.is_file() and text in _text(path)
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text("utf-8", "replace")
-    except OSError:
-        return ""
+    return path.is_file() and text in read(path)

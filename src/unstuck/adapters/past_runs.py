@@ -1,4 +1,4 @@
-"""What the journals of earlier runs teach about agents."""
+"""What earlier runs in this repository teach: how each agent did."""
 
 from unstuck.adapters.sqlite import SqliteJournal
 from unstuck.core.experience import Experience, Record

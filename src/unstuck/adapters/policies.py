@@ -2,11 +2,15 @@
 
 import tomllib
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from unstuck.core.policy import BadPolicy, Policy, parse
+from unstuck.config import Config
+from unstuck.core.event import Options
+from unstuck.core.policy import BadPolicy, Policy, limited, parse
+from unstuck.core.spec_folder import Settings
 from unstuck.errors import BadUsage
 
 CATALOG = Path(__file__).parents[1] / "catalog" / "policies.toml"
@@ -33,6 +37,25 @@ def profile(name: str, own: Mapping[str, Any] | None = None) -> Policy:
     if name not in found:
         raise BadUsage(f"There is no profile {name!r}.", hint=f"Profiles: {', '.join(found)}.")
     return found[name]
+
+
+def resolved(options: Options, config: Config, asked: Settings) -> Options:
+    """Write down what the profile says where the user said nothing; a profile that does not exist is refused here."""
+    policy = policy_of(options, config, asked)
+    return replace(options, on_stuck=policy.on_stuck, max_attempts=policy.limits.attempts)
+
+
+def policy_of(options: Options, config: Config, asked: Settings) -> Policy:
+    """Return the run's profile with what the user said about it, and the plan's own state file."""
+    policy = profile(options.profile, config.profiles)
+    limits = replace(policy.limits, **asked.limits)
+    if options.max_attempts:
+        limits = replace(limits, attempts=options.max_attempts)
+    return replace(
+        limited(policy, limits),
+        on_stuck=options.on_stuck or policy.on_stuck,
+        land_unverified=config.verify.unverified == "land",
+    )
 
 
 def _based(table: Mapping[str, Any], tables: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,14 +9,16 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
+from unstuck.adapters.leftovers import SHIM_MARK, end_leftovers
 from unstuck.adapters.spool import Spool
 from unstuck.core.attempt import Ended, Ending
 from unstuck.core.redact import Redactor, redactor
@@ -25,7 +27,6 @@ from unstuck.ports import Command, Stop, TimeLimits
 SHIM = Path(__file__).with_name("shim.py")
 MARK = "UNSTUCK_PROCESS"
 """Set to a value of its own for each command, so that what outlives a killed shim can still be found."""
-SHIM_MARK = "UNSTUCK_SHIM"
 
 POLL = 0.2
 """Seconds between two looks at the stop deadline."""
@@ -45,6 +46,7 @@ class LocalProcesses:
 
     grace: float = 1.0
     """Seconds between asking a process to end and killing it."""
+    _lasting: "list[_Session]" = field(default_factory=list)
 
     def run(self, command: Command, *, stop: Stop, seen: Callable[[str], None] | None = None) -> Ended:
         """Run to the end. Our limits, a stop and an exception on our side all end the command's whole family."""
@@ -56,10 +58,14 @@ class LocalProcesses:
             return _not_started(command, redact, error)
         with Spool(command.log, redact) as spool:
             watch = _Watch(limits=command.limits, stop=stop, began=began)
+            stays = False
             try:
                 limit = session.follow(spool, watch, seen)
+                stays = command.lasting and limit is None
             finally:
-                report = session.end(spool)
+                report = (session.stay(spool) if stays else None) or session.end(spool)
+        if stays and session.stays:
+            self._lasting.append(session)
         if "errno" in report:
             return _not_started(command, redact, _as_error(command, report))
         by_us = limit if report["asked"] else None
@@ -72,6 +78,11 @@ class LocalProcesses:
             output_bytes=spool.size,
         )
 
+    def end_lasting(self) -> None:
+        """End what lasting commands left running."""
+        while self._lasting:
+            self._lasting.pop().release()
+
     def end_leftovers(self, marker: str) -> int:
         """End every process of ours whose environment holds `marker`; return how many there were."""
         return end_leftovers(marker)
@@ -81,6 +92,7 @@ class _Session:
     """One life of a command under its shim."""
 
     def __init__(self, command: Command, grace: float) -> None:
+        self.stays = False
         identity = uuid.uuid4().hex
         self._marker = f"{MARK}={identity}"
         job = _job(command, grace, identity)
@@ -142,6 +154,39 @@ class _Session:
             while self._open.get_map() and time.monotonic() < deadline:
                 self._read(spool, POLL)
         return report
+
+    def stay(self, spool: Spool) -> dict[str, Any] | None:
+        """Leave what the command started to its shim, which ends it when told, or when we die; return the report.
+
+        None if the shim is dead. What they go on to print is read, so that nobody waits for us, and forgotten.
+        """
+        report = _parse(self._said)
+        self.stays = report is not None and "errno" not in report
+        if not self.stays:
+            return None
+        while self._read(spool, 0.0):
+            pass
+        self._reader = threading.Thread(target=self._forget, daemon=True)
+        self._reader.start()
+        return report
+
+    def release(self) -> None:
+        """End what stayed."""
+        with self._ours:
+            self._ask_to_stop()
+            try:
+                self._shim.wait(SHIM_PATIENCE)
+            except subprocess.TimeoutExpired:
+                self._shim.kill()
+                self._shim.wait()
+            end_leftovers(self._marker)
+            self._reader.join(DRAIN)
+
+    def _forget(self) -> None:
+        while self._open.get_map():
+            for key, _ in self._open.select(POLL):
+                if not os.read(key.fd, CHUNK):
+                    self._open.unregister(key.fd)
 
     def _register(self, stack: ExitStack) -> None:
         assert self._shim.stdout is not None
@@ -210,7 +255,7 @@ def _job(command: Command, grace: float, identity: str) -> bytes:
     environment = {**os.environ, **command.env, MARK: identity}
     environment.pop(SHIM_MARK, None)
     fields = [
-        str(grace),
+        f"{grace} {'lasting' if command.lasting else ''}".strip(),
         str(command.cwd),
         str(len(command.argv)),
         *command.argv,
@@ -275,70 +320,3 @@ def _log_trouble(command: Command, spool: Spool) -> str:
     if spool.error is None:
         return ""
     return f"[unstuck: the log {command.log} is not complete: {spool.error.strerror}]\n"
-
-
-# --- what a dead shim left -----------------------------------------------------------------------
-
-SHIM_HEAD_START = 3.0
-"""Seconds for a shim to end its family itself: it also knows those that wiped their environment."""
-GIVE_UP = 10.0
-TICK = 0.01
-
-
-def end_leftovers(marker: str) -> int:
-    """Kill every process of this user whose environment holds `marker`, until all of them are really gone."""
-    began = time.monotonic()
-    spared = set(_ancestors())
-    ended: set[tuple[int, str]] = set()
-    while True:
-        found = False
-        for pid, environment in _environments(os.fsencode(marker)):
-            if pid in spared:
-                continue
-            found = True
-            shim = f"{SHIM_MARK}=1".encode() in environment
-            if shim and time.monotonic() < began + SHIM_HEAD_START:
-                continue
-            if not shim:
-                ended.add((pid, _stat(pid)[2]))
-            with suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, signal.SIGKILL)
-        if not found and not any(_alive(pid, start) for pid, start in ended):
-            return len(ended)
-        if time.monotonic() > began + GIVE_UP:
-            return len(ended)  # stuck in the kernel: they end as soon as it lets them
-        time.sleep(TICK)
-
-
-def _ancestors() -> Iterator[int]:
-    pid = os.getpid()
-    while pid > 0:
-        yield pid
-        pid = int(_stat(pid)[1] or 0)
-
-
-def _environments(entry: bytes) -> Iterator[tuple[int, list[bytes]]]:
-    """List the processes of this user that have `entry` in their environment, as they are found."""
-    if not Path("/proc/self/environ").exists():
-        return
-    for place in Path("/proc").glob("[0-9]*"):
-        try:
-            environment = (place / "environ").read_bytes() if place.stat().st_uid == os.geteuid() else b""
-        except OSError:
-            continue
-        if entry in environment and entry in (entries := environment.split(b"\0")):
-            yield int(place.name), entries
-
-
-def _alive(pid: int, start: str) -> bool:
-    state, _, began = _stat(pid)
-    return began == start and state not in "ZX"
-
-
-def _stat(pid: int) -> tuple[str, str, str]:
-    """Return the process's state, parent and start time; empty texts if there is none."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
-    except OSError:
-        return "", "", ""
-    return fields[0], fields[1], fields[19]

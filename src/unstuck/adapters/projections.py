@@ -8,6 +8,8 @@ from typing import Any
 
 from unstuck.adapters.desk import put
 from unstuck.adapters.edits import edits, phase_file
+from unstuck.adapters.junit import junit
+from unstuck.adapters.remarks import sarif_text
 from unstuck.adapters.states.spec_folder import SpecFolder
 from unstuck.core import report
 from unstuck.core.escalation import escalation
@@ -41,12 +43,28 @@ class Projections:
                 put(self.home / "reports" / f"{name}.md", escalation(task, report.lineage_text(state, name)))
         put_json(self.home / "attempt_history.json", report.attempt_history(state))
         put_json(self.home / "build_commits.json", report.build_commits(state))
+        self._write_checks(state)
         ticks = {name: state.tasks[name].status == "complete" for name in changed}
         if ticks:
             self.plan.tick(ticks)
         if self.spec is not None:
             self.spec.write(state, self.limits)
         put_json(self.home / "config.json", report.config(state))
+
+    def _write_checks(self, state: RunState) -> None:
+        """Write the last verdict of every task for other tools."""
+        run = state.started.run if state.started else ""
+        tasks = [task for task in state.tasks.values() if task.attempts and task.current.verdict is not None]
+        verdicts = [
+            (f"{task.task.id} {task.task.title}", task.current.verdict) for task in tasks if task.current.verdict
+        ]
+        if not verdicts:
+            return
+        put(self.home / "checks" / f"{run}.junit.xml", junit(run, verdicts))
+        remarks = [remark for _, verdict in verdicts for remark in verdict.remarks]
+        findings = self.home / "checks" / f"{run}.sarif"
+        if remarks or findings.exists():
+            put(findings, sarif_text(remarks))
 
     def edits(self, run: str, entries: Sequence[Entry]) -> Iterator[tuple[str, str]]:
         """Yield (task, what was done) for every task that a person set back by editing our files."""

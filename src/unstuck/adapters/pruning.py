@@ -66,7 +66,7 @@ def _reason_to_keep(worktree: Worktree, left_out: tuple[str, ...]) -> str | None
     if pids := git_locks.works_inside(worktree.path):
         return f"process {pids[0]} works in it"
     prepared = worktree.prepared()
-    if not prepared.ready:
+    if not prepared.ready or prepared.clean:
         return None
     try:
         base = prepared.base or worktree.git("rev-parse", "HEAD")

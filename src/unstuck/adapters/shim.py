@@ -54,7 +54,14 @@ def main() -> None:
     family = _Family(command, wake=wake, control=control, subreaper=subreaper)
     family.wait()
     asked = family.status is None
-    family.end(float(job[0]))
+    grace, _, lasting = job[0].partition(b" ")
+    if lasting and not asked:
+        _tell(report, f'{{"asked": false, {_how(family.status)}, "left": false}}')
+        os.close(report)
+        family.guard()
+        family.end(float(grace))
+        return
+    family.end(float(grace))
     _tell(report, f'{{"asked": {str(asked).lower()}, {_how(family.status)}, "left": {str(not family.gone).lower()}}}')
 
 
@@ -78,6 +85,12 @@ class _Family:
         told = False
         while self.status is None and not told:
             told = self._told_to_stop(None)
+            self._reap()
+
+    def guard(self) -> None:
+        """Return when nothing is left that the command started, or when we are told to stop."""
+        self._reap()
+        while not self.gone and not self._told_to_stop(None):
             self._reap()
 
     def end(self, grace: float) -> None:

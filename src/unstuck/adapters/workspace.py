@@ -1,15 +1,19 @@
 """The git side of one run: worktrees, what would land, snapshots, and the run's branch moved by compare-and-swap."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from unstuck.adapters import git_locks, snapshots, staging
+from unstuck.adapters import contents, git_locks, snapshots, staging
 from unstuck.adapters.git import Git, shown
 from unstuck.adapters.repository import Identity, Repository
 from unstuck.adapters.worktrees import DURABLE, Place, Worktree
 from unstuck.errors import CheckpointGone, GitFailed
 from unstuck.ports import Conflict, Landing, Snapshot, Tree, Watch
+
+if TYPE_CHECKING:
+    from unstuck.core.tamper import Change
 
 NEW = ""
 """What git calls the old value of a ref that must not exist yet."""
@@ -65,10 +69,16 @@ class GitWorkspace:
     def present(self, slot: int) -> bool:
         return self.path(slot).is_dir()  # with or without the `.git` that an agent may have removed
 
-    def prepare(self, slot: int, base: str, tree: str | None = None) -> Path:
+    def prepare(self, slot: int, base: str, tree: str | None = None, *, clean: bool = False) -> Path:
         worktree = self._worktree(slot)
-        worktree.prepare(base, tree, self.place)
+        worktree.prepare(base, tree, self.place, clean=clean)
         return worktree.path
+
+    def settle(self, slot: int) -> None:
+        self._worktree(slot).settle()
+
+    def put(self, slot: int, tree: str, paths: Sequence[str]) -> None:
+        self._worktree(slot).put(tree, paths)
 
     def tree(self, slot: int, base: str) -> Tree:
         return staging.write(self._worktree(slot), base, self.left_out)
@@ -100,6 +110,21 @@ class GitWorkspace:
         return self._git.names(
             "diff-tree", "-r", "-z", "--name-only", "--no-renames", "--ignore-submodules=none", base, tree
         )
+
+    def changes(self, base: str, tree: str) -> "tuple[Change, ...]":
+        return contents.changes(self._git, base, tree)
+
+    def tree_of(self, commit: str) -> str:
+        tree = self._resolve(commit + "^{tree}")
+        if tree is None:
+            raise CheckpointGone(f"The commit {commit} no longer exists.", hint="See what is left with `unstuck log`.")
+        return tree
+
+    def files(self, tree: str) -> tuple[str, ...]:
+        return contents.files(self._git, tree)
+
+    def texts(self, tree: str, paths: Sequence[str]) -> Mapping[str, str]:
+        return contents.texts(self._git, tree, paths)
 
     def merge(self, landing: Landing, tip: str) -> str | Conflict:
         return merge_trees(self._git, tip, self._commit(landing, sign=False))

@@ -10,8 +10,8 @@ import os
 import shutil
 import stat
 import subprocess
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from unstuck.adapters import git_locks, submodules
@@ -66,6 +66,10 @@ class Prepared:
     base: str | None = None
     placed: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    made: tuple[str, ...] = ()
+    """Ignored files that the set-up made: they stay in a clean worktree."""
+    clean: bool = False
+    """Made from a tree for checking it: it holds nobody's work."""
     ready: bool = True
     """False while `prepare` works: whatever the folder holds then was put away before."""
 
@@ -99,20 +103,40 @@ class Worktree:
     def prepared(self) -> Prepared:
         try:
             saved = json.loads(self._note.read_text())
-            return Prepared(**{**saved, "placed": tuple(saved["placed"]), "notes": tuple(saved["notes"])})
+            lists = {name: tuple(saved.get(name, ())) for name in ("placed", "notes", "made")}
+            return Prepared(**{**saved, **lists})
         except (OSError, ValueError, KeyError, TypeError):
             return Prepared()
 
-    def prepare(self, base: str, tree: str | None, place: Place) -> None:
-        """Make the folder hold `base`, with `tree`'s files on top when given."""
+    def prepare(self, base: str, tree: str | None, place: Place, *, clean: bool = False) -> None:
+        """Make the folder hold `base`, with `tree`'s files on top when given; a clean one holds little else."""
         git_locks.await_quiet(self.path)
-        placed = self.prepared().placed
-        self._save(Prepared(base=base, placed=placed, ready=False))
-        fresh = self._reset_or_remake(base, placed)
+        before = self.prepared()
+        self._save(replace(before, base=base, notes=(), ready=False))
+        fresh = self._reset_or_remake(base, (*before.placed, *before.made), clean=clean)
         if tree is not None:
             self.git("read-tree", "--reset", "-u", tree)
+            if clean:
+                self._show_index()
         notes = submodules.fill(self.path, self.repository)
-        self._save(Prepared(base=base, placed=place(self.path, fresh), notes=notes))
+        made = () if fresh else before.made
+        self._save(Prepared(base=base, placed=place(self.path, fresh), notes=notes, made=made, clean=clean))
+
+    def settle(self) -> None:
+        """Remember the ignored files that are there now."""
+        there = self.git.names("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
+        self._save(replace(self.prepared(), made=tuple(name.rstrip("/") for name in there)))
+
+    def put(self, tree: str, paths: Sequence[str]) -> None:
+        """Give these paths the form that they have in `tree`; what it has not is removed."""
+        git, top = self.git.using(GIT_LITERAL_PATHSPECS="1"), self.path.resolve()
+        there = set(paths) & set(git.names("ls-tree", "-r", "-z", "--name-only", "--full-tree", tree))
+        for path in set(paths) - there:
+            if (self.path / path).parent.resolve().is_relative_to(top):  # a link could lead to the user's own files
+                _remove(self.path / path)
+        if there:
+            named = "".join(f"{path}\0" for path in sorted(there))
+            git("checkout", "--force", tree, "--pathspec-from-file=-", "--pathspec-file-nul", stdin=named)
 
     def release_index(self) -> None:
         git_locks.release(Path(f"{self.index}.lock"), folder=self.path)
@@ -131,16 +155,16 @@ class Worktree:
         """The engine's stamp: the set-up commands are done in this folder."""
         return self.path.with_name(f"w{self.slot}.ready")
 
-    def _reset_or_remake(self, base: str, placed: tuple[str, ...]) -> bool:
+    def _reset_or_remake(self, base: str, spared: tuple[str, ...], *, clean: bool) -> bool:
         """Reset the worktree, or make it anew if that cannot be done; return whether it is a new one."""
         if self._healthy():
-            if self._reset(base, placed) is None:
+            if self._reset(base, spared, clean=clean) is None:
                 return False
             self.index.unlink(missing_ok=True)
-            if self._reset(base, placed) is None:
+            if self._reset(base, spared, clean=clean) is None:
                 return False
         self._remake(base)
-        failed = self._reset(base, ())
+        failed = self._reset(base, (), clean=clean)
         if failed is not None:
             raise GitFailed(
                 f"The worktree {self.path} cannot be filled with {base}: {failed}",
@@ -161,7 +185,7 @@ class Worktree:
         except OSError:
             return False
 
-    def _reset(self, base: str, placed: tuple[str, ...]) -> str | None:
+    def _reset(self, base: str, spared: tuple[str, ...], *, clean: bool) -> str | None:
         """Make the folder and the agent's index hold `base`; return git's reason if that failed."""
         record = self.record()
         assert record is not None
@@ -172,15 +196,20 @@ class Worktree:
         git = self.git
         done = git.attempt("checkout", "--quiet", "--force", "--detach", base)
         if done.returncode == 0:
-            done = _clean(git, placed)
+            done = _clean(git, spared, ignored=clean)
         if done.returncode != 0:
             return shown(done.stderr.strip())
         self._remove_inner_repositories(git, base)
-        # The agent starts with a plain index at `base`. Its time stamp is kept: git compares files against it.
-        copy = record / "index.unstuck"
-        shutil.copy2(self.index, copy)
-        copy.replace(record / "index")
+        self._show_index()
         return None
+
+    def _show_index(self) -> None:
+        """Give the folder's own git our index: an agent, or a check, starts with a plain one."""
+        record = self.record()
+        assert record is not None
+        copy = record / "index.unstuck"
+        shutil.copy2(self.index, copy)  # with its time stamp: git compares files against it
+        copy.replace(record / "index")
 
     def _remove_inner_repositories(self, git: Git, base: str) -> None:
         """Undo a `git init` in a folder that `base` has: `git clean` does not look for it there.
@@ -251,13 +280,13 @@ class Worktree:
             yield record
 
 
-def _clean(git: Git, placed: tuple[str, ...]) -> subprocess.CompletedProcess[str]:
-    """Remove untracked files but not ignored ones: those are warm caches."""
-    spared = [part for path in placed for part in ("-e", "/" + _as_pattern(path))]
-    done = git.attempt("clean", "-ffd", *spared)
+def _clean(git: Git, spared: tuple[str, ...], *, ignored: bool) -> subprocess.CompletedProcess[str]:
+    """Remove untracked files; ignored ones only where asked: those are warm caches."""
+    options = ["-ffdx" if ignored else "-ffd", *(part for path in spared for part in ("-e", "/" + _as_pattern(path)))]
+    done = git.attempt("clean", *options)
     # What an agent's own new .gitignore hid can be seen only after that file is gone.
     while done.returncode == 0 and ".gitignore" in done.stdout:
-        done = git.attempt("clean", "-ffd", *spared)
+        done = git.attempt("clean", *options)
     return done
 
 

@@ -61,6 +61,26 @@ class Fix:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Amend:
+    """Write tasks into the plan that the agent asks for; try this one again when they have landed."""
+
+    ids: tuple[str, ...]
+    request: Literal["SPLIT_TASK", "ADD_PREREQUISITE"]
+    attempt: int
+    type: Literal["amend"] = "amend"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Append:
+    """Write tasks into the plan that the agent asks for behind this one, then decide about this one."""
+
+    ids: tuple[str, ...]
+    attempt: int
+    request: Literal["ADD_FOLLOWUP"] = "ADD_FOLLOWUP"
+    type: Literal["append"] = "append"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Wait:
     """Do nothing until a time, then open a new session in the same attempt. Charges nothing."""
 
@@ -92,7 +112,7 @@ class Halt:
     type: Literal["halt"] = "halt"
 
 
-Action = Accept | Retry | Continue | Rollback | Switch | Fix | Wait | Skip | Escalate | Halt
+Action = Accept | Retry | Continue | Rollback | Switch | Fix | Amend | Append | Wait | Skip | Escalate | Halt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,6 +17,8 @@ because it could not be started at all, or together with the supervisor."""
 KILLED_BY_US: tuple[Ending, ...] = ("first_output", "silence", "wall_clock", "stopped")
 
 Status = Literal["pass", "fail", "inconclusive"]
+Severity = Literal["reject", "ask", "warn"]
+"""What a remark about a change means: it may not land, a person is asked, or it is told."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,27 +53,73 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Counts:
+    """How many tests a runner says it ran."""
+
+    passed: int = 0
+    failed: int = 0
+    skipped: int = 0
+
+    @property
+    def total(self) -> int:
+        return self.passed + self.failed + self.skipped
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CheckResult:
-    """One check, run by us."""
+    """One check, run by us, with what it said."""
 
     command: str
     kind: CheckKind
     ended: Ended
+    """The last of its runs."""
+    runs: int = 1
+    flaky: bool = False
+    """It failed and then passed, or never failed in the same tests twice, on the very same tree."""
+    although: str = ""
+    """Why it holds though it is red: it was red on the base as well, or this task is meant to make it so."""
+    idle: str = ""
+    """Why it says nothing about the work."""
+    tests: tuple[str, ...] = ()
+    """The failing tests, as far as their runner names them; of several runs, those that always failed."""
+    counts: Counts | None = None
+    cached: bool = False
+    """It passed on this very tree before, with the same tools: it was not run again."""
+    log: str = ""
+    """Where all of its output is."""
 
     @property
     def status(self) -> Status:
-        return "pass" if self.ended.ok else "fail"
+        if self.idle:
+            return "inconclusive"
+        return "pass" if self.ended.ok or self.although else "fail"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remark:
+    """Something found in the change itself, weighed by the policy."""
+
+    rule: str
+    severity: Severity
+    path: str
+    line: int
+    says: str
+
+    def __str__(self) -> str:
+        place = f"{self.path}:{self.line}: " if self.path else ""
+        return f"{place}{self.says}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What the checks say about one exact tree. Only this tree may land."""
+    """What the checks and the audit say about one exact tree. Only this tree may land."""
 
     status: Status
     tree: str
     base: str
     """The commit that the tree was made from, and on which it would land."""
     results: tuple[CheckResult, ...] = ()
+    remarks: tuple[Remark, ...] = ()
     turned_green: bool = False
     """A check of the task that is red on the base is green now: proof of work without any claim."""
     reason: str = ""

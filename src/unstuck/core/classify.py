@@ -5,9 +5,9 @@ a green tree from a crashed session can land, a red one from a proud session can
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from unstuck.core.attempt import CheckResult, Ended, Ending, Outcome, Verdict
+from unstuck.core.attempt import CheckResult, Ended, Ending, Outcome, Remark, Verdict
 from unstuck.core.diagnosis import Diagnosis
 from unstuck.core.evidence import Evidence
 from unstuck.core.failure import KINDS, Failure, Kind
@@ -16,6 +16,7 @@ from unstuck.core.signature import signature
 from unstuck.core.text import one_line
 
 DETAIL_CHARS = 4000
+SUMMARY_CHARS = 300
 COMMAND_CHARS = 80
 
 BY_ENDING: Mapping[Ending, Kind] = {
@@ -36,6 +37,14 @@ BY_CHECK: Mapping[CheckKind, Kind] = {
     "format": Kind.FORMAT_FAILED,
     "build": Kind.BUILD_BROKEN,
 }
+BY_RULE: Mapping[str, Kind] = {
+    "empty-claim": Kind.NO_CHANGE,
+    "scope": Kind.CLAIM_REFUTED,
+    "secret": Kind.CLAIM_REFUTED,
+    "unfinished-claim": Kind.CLAIM_REFUTED,
+    "not-red": Kind.CHECK_FAILED,
+}
+"""What a rejected change is called; by every other rule the checks were tampered with."""
 LIMITS: tuple[Ending, ...] = ("first_output", "silence", "wall_clock")
 
 OF_PROVIDERS = frozenset({
@@ -85,6 +94,9 @@ def classify(outcome: Outcome, verdict: Verdict, found: Diagnosis | None = None)
         return _failure(kind if kind is Kind.INTERRUPTED else Kind.NO_CLAIM, ended.tail)
     if found is not None and not ended.ok and found.kind in OF_PROVIDERS:
         return _failure(found.kind, ended.tail, because=found.message, found=found)
+    rejected = _rejected(verdict)
+    if rejected is not None and rejected.kind is Kind.TAMPERED:
+        return rejected
     if ended.ending in BY_ENDING:
         return _failure(BY_ENDING[ended.ending], ended.tail)
     if verdict.status == "inconclusive":
@@ -94,8 +106,9 @@ def classify(outcome: Outcome, verdict: Verdict, found: Diagnosis | None = None)
     if outcome.claim == "failed":
         return _failure(Kind.AGENT_FAILED, ended.tail)
     result = _red(verdict)
-    assert result is not None
-    return red(result, found)
+    if result is None:
+        return rejected
+    return flaky(result) if result.flaky else red(result, found)
 
 
 def conflict(files: tuple[str, ...]) -> Failure:
@@ -117,6 +130,33 @@ def red(result: CheckResult, found: Diagnosis | None = None) -> Failure:
     )
     how = f"`{one_line(result.command, COMMAND_CHARS)}` (exit code {result.ended.exit_code})"
     return _failure(kind, result.ended.tail, because=how, found=found)
+
+
+def flaky(result: CheckResult) -> Failure:
+    """Say that a check fails in another way every time: nobody's work is to blame."""
+    how = f"`{one_line(result.command, COMMAND_CHARS)}` failed {result.runs} times, never twice in the same tests"
+    return _failure(Kind.FLAKY, result.ended.tail, because=how)
+
+
+def _rejected(verdict: Verdict) -> Failure | None:
+    """Say what in the change itself is refused; what was done to the checks comes first."""
+    remarks = [remark for remark in verdict.remarks if remark.severity == "reject"]
+    if not remarks:
+        return None
+    kinds = [BY_RULE.get(remark.rule, Kind.TAMPERED) for remark in remarks]
+    kind = Kind.TAMPERED if Kind.TAMPERED in kinds else kinds[0]
+    decisive = [remark for remark, its in zip(remarks, kinds, strict=True) if its is kind]
+    return Failure(
+        kind=kind,
+        summary=_listed(decisive),
+        detail="\n".join(map(str, decisive))[:DETAIL_CHARS],
+        signature=signature("\n".join(sorted({f"{remark.rule} {remark.path}" for remark in decisive})), kind),
+    )
+
+
+def _listed(remarks: Sequence[Remark]) -> str:
+    more = f" And {len(remarks) - 1} more." if len(remarks) > 1 else ""
+    return one_line(f"{remarks[0]}{more}", SUMMARY_CHARS)
 
 
 def _at_home(found: Diagnosis) -> bool:

@@ -26,6 +26,8 @@ class Options:
     max_attempts: int | None = None
     max_time: float | None = None
     budget_usd: float | None = None
+    cache: bool = True
+    """Whether a check that passed on a tree before counts without running it again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,20 @@
 """Tell an event in one line: what happened, and why."""
 
-from unstuck.core.action import Accept, Action, Continue, Escalate, Fix, Halt, Retry, Rollback, Skip, Switch, Wait
+from unstuck.core.action import (
+    Accept,
+    Action,
+    Amend,
+    Append,
+    Continue,
+    Escalate,
+    Fix,
+    Halt,
+    Retry,
+    Rollback,
+    Skip,
+    Switch,
+    Wait,
+)
 from unstuck.core.attempt import Verdict
 from unstuck.core.event import (
     Acted,
@@ -102,8 +116,11 @@ def _session_ended(event: SessionEnded) -> str:
 
 def _verdict(verdict: Verdict) -> str:
     red = [result.command for result in verdict.results if result.status == "fail"]
+    refused = [str(remark) for remark in verdict.remarks if remark.severity == "reject"]
     if verdict.status == "inconclusive":
         return f"not verified: {verdict.reason}"
+    if refused:
+        return f"refused: {'; '.join(refused[:3])}"
     return f"{len(verdict.results)} of {len(verdict.results)} checks pass" if not red else f"fails: {'; '.join(red)}"
 
 
@@ -122,6 +139,8 @@ def deed(action: Action) -> str:
             return f"roll back and give it to {action.agent}"
         case Fix():
             return f"repair it with a task {action.id} of its own"
+        case Amend() | Append():
+            return f"write {', '.join(action.ids)} into the plan, as the agent asks ({action.request})"
         case Wait():
             return "wait"
         case Skip():
@@ -141,5 +160,7 @@ def _acted(event: Acted) -> str:
             return f"stuck: {event.action.question}{kept}"
         case Fix():
             return f"task {event.action.id} is in the plan: {event.action.error}{kept}"
+        case Amend() | Append():
+            return f"in the plan now: {', '.join(event.action.ids)}{kept}"
         case _:
             return f"{event.action.type}{kept}"

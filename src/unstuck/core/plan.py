@@ -15,6 +15,10 @@ END_TO_END = re.compile(r"VE\d+(?:\.\d+)*", re.ASCII)
 """Steps that start something, look at it and stop it again; and their fix tasks."""
 
 
+CHECKPOINT = re.compile(r"V(?:E?\d+|F)", re.ASCII)
+"""Ids of tasks that only check."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
     """One command that must hold. It is the user's code: it runs as written, with `bash -c`."""
@@ -22,6 +26,8 @@ class Check:
     command: str
     kind: CheckKind = "verify"
     timeout: float = 900.0
+    found: bool = False
+    """Nobody asked for it: it fits the files that are there. One that cannot run says nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +51,11 @@ class Task:
     """The commit subject that the plan asks for; None leaves it to us."""
     done: bool = False
     """Ticked in the plan before the run began."""
+
+    @property
+    def only_checks(self) -> bool:
+        """Whether it checks what was done before it: [VERIFY], or an id such as V4, VE1, VF."""
+        return "VERIFY" in self.markers or (self.fixes is None and CHECKPOINT.fullmatch(self.id) is not None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +94,17 @@ class Plan:
 def recovers(task: Task) -> bool:
     """Whether a task is repaired by fix tasks even outside recovery mode: marked so, or an end-to-end step (VE1)."""
     return "RECOVERY" in task.markers or END_TO_END.fullmatch(task.id) is not None
+
+
+def cleans_up(task: Task) -> bool:
+    """Whether a task stops what end-to-end steps have started, and so must run whatever became of them."""
+    return is_cleanup(task.id, task.title)
+
+
+def is_cleanup(name: str, title: str) -> bool:
+    """Tell the cleaning up among end-to-end steps by its title, or by the number that seed 003 gives it."""
+    words = re.search(r"(?i)\b(?:clean ?-?up|tear ?-?down)\b", title)
+    return END_TO_END.fullmatch(name) is not None and (words is not None or name.split(".", maxsplit=1)[0] == "VE3")
 
 
 def check(plan: Plan) -> tuple[Problem, ...]:

@@ -48,6 +48,10 @@ class Limits:
     """Fix tasks of fix tasks."""
     fixes_per_root: int = 6
     """Fix tasks of one task, theirs, and so on."""
+    modifications: int = 3
+    """Changes of the plan that the agent may ask for in one task."""
+    modification_depth: int = 2
+    """Such changes in tasks that came of such changes."""
     executions: int | None = None
     """Sessions of the whole run; None follows from the number of tasks."""
     executions_per_task: int = 3

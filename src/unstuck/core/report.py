@@ -4,7 +4,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from unstuck.core.attempt import Ending, Verdict
+from unstuck.core.attempt import CheckResult, Ending, Remark, Verdict
 from unstuck.core.event import PastAttempt
 from unstuck.core.plan import Plan, Task, check
 from unstuck.core.schedule import blocked
@@ -280,8 +280,42 @@ def _attempt(attempt: AttemptState) -> dict[str, Any]:
 
 
 def _verification(verdict: Verdict) -> dict[str, Any]:
-    checks = [{"command": result.command, "kind": result.kind, "status": result.status} for result in verdict.results]
-    return {"fresh_verification": verdict.status, "tree": verdict.tree, "checks": checks}
+    return {
+        "fresh_verification": verdict.status,
+        "tree": verdict.tree,
+        "checks": [check_object(result) for result in verdict.results],
+        "findings": [remark_object(remark) for remark in verdict.remarks],
+    }
+
+
+def check_object(result: CheckResult) -> dict[str, Any]:
+    """Return one check with its evidence."""
+    counts = result.counts
+    return {
+        "command": result.command,
+        "kind": result.kind,
+        "status": result.status,
+        "exit_code": result.ended.exit_code,
+        "seconds": round(result.ended.seconds, 3),
+        "runs": result.runs,
+        "flaky": result.flaky,
+        "cached": result.cached,
+        "why": result.idle or result.although or None,
+        "counts": {"passed": counts.passed, "failed": counts.failed, "skipped": counts.skipped} if counts else None,
+        "tests": list(result.tests),
+        "log": result.log or None,
+    }
+
+
+def remark_object(remark: Remark) -> dict[str, Any]:
+    """Return one finding about a change."""
+    return {
+        "rule": remark.rule,
+        "severity": remark.severity,
+        "path": remark.path,
+        "line": remark.line,
+        "says": remark.says,
+    }
 
 
 def _metadata(state: RunState) -> dict[str, Any]:

@@ -50,7 +50,7 @@ def find_result(lines: Sequence[str]) -> tuple[Result | Unreadable | None, int]:
     fenced = [(at, body) for at, body in _json_fences(lines) if _KEY in body]
     if fenced:
         at, body = fenced[-1]
-        return _checked(_loaded(body)), at
+        return _checked(load_object(body)), at
     text = "\n".join(lines)
     first: Unreadable | None = None
     at = len(text)
@@ -89,7 +89,7 @@ def _around(text: str, at: int) -> dict[str, Any] | Unreadable:
         brace = text.rfind("{", 0, brace)
         if brace < 0:
             break
-        loaded = _loaded(text[brace:], partly=True)
+        loaded = load_object(text[brace:], partly=True)
         if isinstance(loaded, dict) and "phase_id" in loaded:
             return loaded
         if attempt == 0 and isinstance(loaded, Unreadable):
@@ -97,7 +97,7 @@ def _around(text: str, at: int) -> dict[str, Any] | Unreadable:
     return found
 
 
-def _loaded(text: str, *, partly: bool = False) -> dict[str, Any] | Unreadable:
+def load_object(text: str, *, partly: bool = False) -> dict[str, Any] | Unreadable:
     """Load JSON that anybody may have written: bounded in depth, never raising."""
     if _depth(text) > DEEPEST_JSON:
         return Unreadable(f"the JSON is nested deeper than {DEEPEST_JSON}")

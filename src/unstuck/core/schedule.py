@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 
+from unstuck.core.plan import cleans_up
 from unstuck.core.stages import Stage
 from unstuck.core.state import Breaker, RunState
 from unstuck.core.task_state import SETTLED, TaskState
@@ -11,7 +12,7 @@ def startable(state: RunState, running: Collection[str], room: int) -> list[str]
     """List tasks to start, in the plan's order, at most `room` of them.
 
     A task without a group runs alone; tasks of one group run side by side. A task that waits or was
-    interrupted counts as running until it rests.
+    interrupted counts as running until it rests. In a halted run only what cleans up may start.
     """
     chosen: list[str] = []
     busy = [state.tasks[name] for name in running]
@@ -21,6 +22,8 @@ def startable(state: RunState, running: Collection[str], room: int) -> list[str]
         if len(chosen) >= room:
             break
         task = state.tasks[name]
+        if state.halted and not cleans_up(task.task):
+            continue
         if name in running or state.blocked_by(task) or held(state, name, next_agent(state, task)):
             continue
         if all(_side_by_side(task, other) for other in busy):
@@ -62,7 +65,7 @@ def blocked(state: RunState) -> dict[str, tuple[str, ...]]:
             if name not in causes:
                 reached.append(name)
             causes.setdefault(name, {})[cause] = None
-    return {name: tuple(causes[name]) for name in waiting if name in causes}
+    return {name: tuple(causes[name]) for name in waiting if name in causes and state.blocked_by(state.tasks[name])}
 
 
 def settled(state: RunState) -> bool:

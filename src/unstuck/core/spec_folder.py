@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from unstuck.core.amendments import Amendment, read_request
 from unstuck.core.fixes import FINAL, PASSED, harmless, history_line
 from unstuck.core.history import said
 from unstuck.core.policy import Limits
@@ -19,6 +20,8 @@ LIMIT_FIELDS = {
     "maxFixTasksPerOriginal": ("fixes", 0),
     "maxFixTaskDepth": ("fix_depth", 0),
     "maxGlobalIterations": ("executions", 1),
+    "maxModificationsPerTask": ("modifications", 0),
+    "maxModificationDepth": ("modification_depth", 0),
 }
 """The limits that a state file may set: their names here, and the least that makes sense."""
 
@@ -79,7 +82,30 @@ def merged(before: Mapping[str, Any], state: RunState) -> dict[str, Any]:
     fixes = _fix_map(before.get("fixTaskMap"), state)
     if fixes or "fixTaskMap" in before:
         content["fixTaskMap"] = fixes
+    changes = _modification_map(before.get("modificationMap"), state)
+    if changes or "modificationMap" in before:
+        content["modificationMap"] = changes
     return content
+
+
+def _modification_map(before: object, state: RunState) -> dict[str, Any]:
+    known = dict(before) if isinstance(before, dict) else {}
+    for name, task in state.tasks.items():
+        if task.modifications:
+            made = [
+                {"id": new, "type": one.request, "reason": said_reason(task, one.attempt)}
+                for one in task.modifications
+                for new in one.ids
+            ]
+            known[name] = {"count": len(task.modifications), "modifications": made}
+    return known
+
+
+def said_reason(task: TaskState, attempt: int) -> str:
+    """Return why the agent asked for a change in one of its attempts."""
+    outcome = next((one.outcome for one in task.attempts if one.number == attempt), None)
+    found = read_request(outcome.ended.tail, task.task.id) if outcome else None
+    return found.reason if isinstance(found, Amendment) else ""
 
 
 def _fix_map(before: object, state: RunState) -> dict[str, Any]:

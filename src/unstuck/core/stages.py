@@ -9,7 +9,21 @@ Resuming a run needs no other code: replay the journal, then ask `next_stage`.
 from collections.abc import Mapping
 from enum import StrEnum
 
-from unstuck.core.action import Accept, Action, Continue, Escalate, Fix, Halt, Retry, Rollback, Skip, Switch, Wait
+from unstuck.core.action import (
+    Accept,
+    Action,
+    Amend,
+    Append,
+    Continue,
+    Escalate,
+    Fix,
+    Halt,
+    Retry,
+    Rollback,
+    Skip,
+    Switch,
+    Wait,
+)
 from unstuck.core.event import (
     Acted,
     AttemptStarted,
@@ -52,6 +66,8 @@ AFTER_ACTION: Mapping[type[Action], Stage] = {
     Rollback: Stage.OPEN,
     Switch: Stage.OPEN,
     Fix: Stage.OPEN,  # when its fix has landed: until then the schedule does not start it
+    Amend: Stage.OPEN,
+    Append: Stage.DECIDE,
     Wait: Stage.WAIT,
     Skip: Stage.REST,
     Escalate: Stage.REST,

@@ -8,7 +8,7 @@ a long run quadratic.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from unstuck.core.action import Halt, Wait
+from unstuck.core.action import Amend, Fix, Halt, Wait
 from unstuck.core.event import (
     Acted,
     BroughtHome,
@@ -27,8 +27,7 @@ from unstuck.core.event import (
 )
 from unstuck.core.failure import KINDS, Kind
 from unstuck.core.fixes import Lineage, next_id
-from unstuck.core.plan import Task
-from unstuck.core.remedies.patterns import Seen
+from unstuck.core.plan import END_TO_END, Task, cleans_up
 from unstuck.core.stages import Stage
 from unstuck.core.task_state import SETTLED, TaskState, advanced, billed, operated, reopened, unverified
 
@@ -122,7 +121,23 @@ class RunState:
 
     def blocked_by(self, task: TaskState) -> tuple[str, ...]:
         """List the tasks that must settle first."""
-        return tuple(name for name in task.needs if name in self.tasks and self.tasks[name].status not in SETTLED)
+        waiting = [name for name in task.needs if name in self.tasks and self.tasks[name].status not in SETTLED]
+        if waiting and cleans_up(task.task) and self._began_end_to_end():
+            waiting = [name for name in waiting if not self._hopeless(name)]
+        return tuple(waiting)
+
+    def _began_end_to_end(self) -> bool:
+        steps = (one for one in self.tasks.values() if END_TO_END.fullmatch(one.task.id))
+        return any(one.attempts and not cleans_up(one.task) for one in steps)
+
+    def _hopeless(self, name: str) -> bool:
+        """Whether nothing will happen to a task before a person comes."""
+        task = self.tasks[name]
+        return task.status == "stuck" or any(
+            self._hopeless(above)
+            for above in task.needs
+            if above in self.tasks and self.tasks[above].status not in SETTLED
+        )
 
     def lineage(self, name: str) -> Lineage:
         """Return where a task stands among those that repair each other."""
@@ -174,7 +189,9 @@ class RunState:
         family = f"{event.task}."
         names = list(self.tasks)
         behind = max(at for at, name in enumerate(names) if name == event.task or name.startswith(family)) + 1
-        new = {task.id: _repairing(task, original) for task in event.added if task.id not in self.tasks}
+        if isinstance(event.action, Amend) and event.action.request == "ADD_PREREQUISITE":
+            behind = names.index(event.task)
+        new = {task.id: _added(task, original, event) for task in event.added if task.id not in self.tasks}
         names[behind:behind] = new
         tasks = {**self.tasks, **new}
         self.tasks = {name: tasks[name] for name in names}
@@ -299,6 +316,15 @@ class RunState:
                 self.open = dict.fromkeys(sorted(self.open, key=self.places.__getitem__))
 
 
+def _added(task: Task, original: TaskState, event: Acted) -> TaskState:
+    """Return a new task's state. A fix, and the first part of a split task, go on from the work that there is."""
+    if isinstance(event.action, Fix):
+        return _repairing(task, original)
+    first = isinstance(event.action, Amend) and event.action.request == "SPLIT_TASK" and task.id == event.added[0].id
+    state = _repairing(task, original) if first else TaskState(task=task, inserted=True)
+    return replace(state, amends=original.task.id)
+
+
 def _repairing(task: Task, original: TaskState) -> TaskState:
     """Return a new task's state: it begins with the failed work, unless that cheated."""
     attempt = original.attempts[-1] if original.attempts else None
@@ -321,14 +347,3 @@ def fold(entries: Iterable[Entry]) -> RunState:
     for entry in entries:
         state.apply(entry)
     return state
-
-
-def seen_failures(state: RunState) -> tuple[Seen, ...]:
-    """Return all failures of the run, in the order of their attempts' ends."""
-    found = [
-        Seen(kind=attempt.failure.kind, name=attempt.failure.summary, at=attempt.ended or attempt.started)
-        for task in state.tasks.values()
-        for attempt in task.attempts
-        if attempt.failure is not None
-    ]
-    return tuple(sorted(found, key=lambda one: one.at))

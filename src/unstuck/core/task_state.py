@@ -4,7 +4,20 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from unstuck.core.action import Accept, Decision, Escalate, Fix, Halt, Retry, Rollback, Skip, Switch, Wait
+from unstuck.core.action import (
+    Accept,
+    Amend,
+    Append,
+    Decision,
+    Escalate,
+    Fix,
+    Halt,
+    Retry,
+    Rollback,
+    Skip,
+    Switch,
+    Wait,
+)
 from unstuck.core.attempt import Outcome, Verdict
 from unstuck.core.event import (
     Acted,
@@ -29,6 +42,8 @@ Status = Literal["pending", "running", "verifying", "waiting", "complete", "stuc
 
 REPAIRED = """Task {fix} was to repair what failed here, and has landed: its work is in your tree. See what is left to do.
 If nothing is, change nothing and say that you are done."""
+
+ASKED_FOR = "The tasks that you asked for ({tasks}) are done: their work is in your tree. See what is left to do."
 
 SETTLED: tuple[Status, ...] = ("complete", "skipped")
 
@@ -90,6 +105,10 @@ class TaskState:
     """What the last of them is to repair."""
     waits_for: tuple[str, ...] = ()
     """Tasks that were written into the plan to be done before this one is tried again."""
+    modifications: tuple[Amend | Append, ...] = ()
+    """The changes of the plan that its agent asked for and got."""
+    amends: str | None = None
+    """The task whose agent asked for this one."""
     inserted: bool = False
     """We wrote it into the plan."""
     wait_until: float | None = None
@@ -183,6 +202,19 @@ def _acted(state: TaskState, event: Acted) -> TaskState:
                 last_error=event.action.error,
                 waits_for=(*state.waits_for, new) if new not in state.waits_for else state.waits_for,
             )
+        case Amend(request=request, ids=ids):
+            kept = state.current.verdict.tree if request == "ADD_PREREQUISITE" and state.current.verdict else None
+            return replace(
+                state,
+                status="pending",
+                hint=ASKED_FOR.format(tasks=", ".join(ids)),
+                seed=kept,
+                base=state.current.base if kept else None,
+                waits_for=(*state.waits_for, *ids),
+                modifications=(*state.modifications, event.action),
+            )
+        case Append():
+            return replace(state, modifications=(*state.modifications, event.action))
         case Rollback(hint=hint):
             return replace(state, status="running", hint=hint, seed=None, base=None)
         case Switch(hint=hint, agent=agent):
@@ -229,6 +261,8 @@ def reopened(state: TaskState, *, hint: str) -> TaskState:
         fixes_before=len(state.fixes),
         last_error=state.last_error,
         inserted=state.inserted,
+        modifications=state.modifications,
+        amends=state.amends,
     )
 
 

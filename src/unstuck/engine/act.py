@@ -1,12 +1,13 @@
 """Do what was decided. Every act may be done again: the decision is in the journal before it."""
 
-from unstuck.core.action import Accept, Continue, Fix, Retry, Rollback, Switch, Wait
+from unstuck.core.action import Accept, Amend, Append, Continue, Fix, Retry, Rollback, Switch, Wait
 from unstuck.core.classify import conflict
 from unstuck.core.event import Acted, Classified, LineEvent, Rebased
 from unstuck.core.fixes import fix_block
 from unstuck.core.plan import Insertion
 from unstuck.core.task_state import TaskState, failed_command
 from unstuck.core.text import one_line
+from unstuck.engine.amend import amend
 from unstuck.engine.bench import Bench
 from unstuck.ports import Conflict, Landing
 
@@ -22,6 +23,8 @@ def act(bench: Bench, task: TaskState, slot: int) -> LineEvent:
             return land(bench, task)
         case Fix():
             return repair(bench, task, decision.action, slot)
+        case Amend() | Append():
+            return amend(bench, task, decision.action, slot)
         case _:
             relieve(bench, task, slot)
             snapshot = bench.workspace.snapshot(slot, str(task.last_seq))

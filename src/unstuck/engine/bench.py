@@ -9,8 +9,9 @@ from unstuck.core.experience import Experience
 from unstuck.core.plan import Check, Task, recovers
 from unstuck.core.policy import Policy
 from unstuck.core.redact import Redactor
+from unstuck.engine.checkout import Checkouts, Memory, NoMemory, ShortMemory
 from unstuck.engine.record import Recorder
-from unstuck.ports import Agent, Clock, Command, Desk, Judge, NoJudge, PlanFile, Processes, Stop, TimeLimits, Workspace
+from unstuck.ports import Agent, Clock, Command, Desk, Judge, NoJudge, PlanFile, Processes, Stop, TimeLimits
 from unstuck.ports.remedies import NoRemedies, Remedies
 
 
@@ -51,7 +52,7 @@ class Bench:
 
     run: str
     record: Recorder
-    workspace: Workspace
+    workspace: Checkouts
     processes: Processes
     agents: Mapping[str, Agent]
     tasks: dict[str, Task]
@@ -73,7 +74,11 @@ class Bench:
     judge: Judge = field(default_factory=NoJudge)
     remedies: Remedies = field(default_factory=NoRemedies)
     spare: int
-    """The first slot beyond those of the running tasks: its worktrees serve for looking at a base."""
+    """The first slot beyond those of the running tasks: its worktrees serve for verifying."""
+    memory: Memory = field(default_factory=NoMemory)
+    """How checks went before, for trees that did not change since."""
+    baselines: Memory = field(default_factory=ShortMemory)
+    """How gates went on the commits that tasks began with."""
     max_time: float | None = None
     """Seconds that the run may take."""
     budget_usd: float | None = None

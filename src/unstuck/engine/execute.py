@@ -1,14 +1,16 @@
 """Give the task to an agent: open an attempt, make its worktree, run one session."""
 
 from dataclasses import replace
+from hashlib import sha256
 
 from unstuck.core.brief import brief
 from unstuck.core.classify import set_up_failed
 from unstuck.core.event import AttemptStarted, Classified, LineEvent, SessionEnded, SessionStarted
 from unstuck.core.failure import Failure
+from unstuck.core.history import seen_failures
+from unstuck.core.plan import END_TO_END
 from unstuck.core.remedies.patterns import pattern
 from unstuck.core.schedule import held, next_agent
-from unstuck.core.state import seen_failures
 from unstuck.core.task_state import TaskState, failed_command
 from unstuck.engine.bench import Bench, Interrupted
 from unstuck.ports import Assignment, TimeLimits
@@ -58,6 +60,7 @@ def run_session(bench: Bench, task: TaskState, slot: int) -> LineEvent:
             silence=limits.silence or None,
             wall_clock=bench.policy.limits.wall_clock or limits.wall_clock or None,
         ),
+        lasting=END_TO_END.fullmatch(name) is not None,  # what one step starts, the next ones look at
     )
     bench.desk.append(assignment.log, f"\n=== attempt {attempt.number}, session {session}: {agent.name}\n")
     watch = bench.workspace.watch()
@@ -85,11 +88,15 @@ def wait_then_run(bench: Bench, task: TaskState, slot: int) -> LineEvent:
     return run_session(bench, task, slot)
 
 
-def set_up(bench: Bench, name: str, slot: int) -> Failure | None:
-    """Run the set-up commands once in every fresh worktree; a stamp beside it says that they are done."""
+def set_up(bench: Bench, name: str, slot: int, *, needs: str | None = None) -> Failure | None:
+    """Run the set-up commands once in every fresh worktree; a stamp beside it says that they are done.
+
+    With `needs`, what the files say that the project needs, they are run again when that changes.
+    """
     commands = bench.config.workspace.setup
     stamp = bench.workspace.path(slot).with_suffix(".ready")
-    if not commands or bench.desk.read(stamp) == "\n".join(commands):
+    done = "\n".join(commands if needs is None else (*commands, sha256(needs.encode(errors="replace")).hexdigest()))
+    if not commands or bench.desk.read(stamp) == done:
         return None
     for line in commands:
         bench.seen(name, f"set-up: {line}")
@@ -100,7 +107,9 @@ def set_up(bench: Bench, name: str, slot: int) -> Failure | None:
             raise Interrupted
         if not ended.ok:
             return set_up_failed(line, ended)
-    bench.desk.put(stamp, "\n".join(commands))
+    if needs is not None:
+        bench.workspace.settle(slot)
+    bench.desk.put(stamp, done)
     return None
 
 

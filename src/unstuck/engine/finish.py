@@ -8,8 +8,7 @@ from unstuck.core.report import subject
 from unstuck.core.state import RunState
 from unstuck.core.text import one_line
 from unstuck.engine.bench import Bench
-from unstuck.engine.execute import set_up
-from unstuck.engine.verify import run_check
+from unstuck.engine.checking import NotSetUp, Site, check_on
 from unstuck.ports import AlreadyHome, FastForward, Home, Merge, NotPossible
 
 MERGED_TREE = "merged"
@@ -43,14 +42,25 @@ def bring_home(bench: Bench, home: Home) -> BroughtHome:
 def _red_together(bench: Bench, merge: Merge) -> str:
     """Run every check of the run on the merged tree; return the first that fails."""
     landed = [name for name, task in bench.record.state.tasks.items() if task.commit]
-    bench.workspace.prepare(bench.spare, merge.commit)
-    if (failure := set_up(bench, MERGED_TREE, bench.spare)) is not None:
-        return failure.summary
-    checks: dict[str, Check] = {check.command: check for name in landed for check in bench.checks(name)}
-    for check in checks.values():
-        if run_check(bench, MERGED_TREE, check, bench.spare).status == "fail":
-            return check.command
+    site = Site(bench=bench, name=MERGED_TREE, slot=bench.spare)
+    lasting = [name for name in landed if "RED" not in bench.tasks[name].markers]  # what was red is green by now
+    checks: dict[str, Check] = {check.command: check for name in lasting for check in bench.tasks[name].checks}
+    checks |= {gate.command: gate for gate in bench.gates}
+    try:
+        for check in checks.values():
+            if check_on(site, check, merge.commit, None, merge.tree).status == "fail" and _was_green(bench, check):
+                return check.command
+    except NotSetUp as error:
+        return error.failure.summary
     return ""
+
+
+def _was_green(bench: Bench, check: Check) -> bool:
+    """Whether a check held by itself when its task landed; a gate that was red all along tells nothing new."""
+    verdicts = [task.current.verdict for task in bench.record.state.tasks.values() if task.commit and task.attempts]
+    command = bench.redactor.text(check.command)
+    results = [one for verdict in verdicts if verdict for one in verdict.results if one.command == command]
+    return all(not one.although for one in results)
 
 
 def _message(state: RunState) -> str:

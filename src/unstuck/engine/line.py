@@ -7,6 +7,7 @@ the next stage begins, so a crash anywhere continues here, at the same stage, af
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from unstuck.core.action import Amend, Fix
 from unstuck.core.attempt import Ended, Outcome
 from unstuck.core.classify import classify, evidence
 from unstuck.core.decide import decide
@@ -15,10 +16,11 @@ from unstuck.core.history import history
 from unstuck.core.stages import Stage
 from unstuck.core.task_state import TaskState
 from unstuck.engine.act import act
+from unstuck.engine.amend import asked_for
 from unstuck.engine.bench import Bench, Interrupted
-from unstuck.engine.execute import open_attempt, run_session, wait_then_run
+from unstuck.engine.execute import open_attempt, wait_then_run
 from unstuck.engine.limits import used_up
-from unstuck.engine.verify import verify
+from unstuck.engine.verify import check_first, verify
 
 
 def advance(bench: Bench, name: str, slot: int) -> None:
@@ -31,7 +33,7 @@ def advance(bench: Bench, name: str, slot: int) -> None:
         except Interrupted:
             return
         bench.record(event)
-        if isinstance(event, Acted) and event.added:
+        if isinstance(event, Acted) and isinstance(event.action, Fix | Amend):
             return  # the schedule starts the task again when the new ones have landed
 
 
@@ -67,6 +69,8 @@ def repaired(bench: Bench, task: TaskState) -> bool:
 def choose(bench: Bench, task: TaskState, _slot: int) -> LineEvent:
     """Decide what to do next."""
     name = task.task.id
+    if (asked := asked_for(bench, task)) is not None:
+        return Decided(task=name, decision=asked)
     past = history(bench.record.state, name, tuple(bench.agents), bench.clock.now(), extensible=bench.plan.extensible)
     decision = decide(task.current.failure, past, bench.policy_of(name), bench.experience)
     return Decided(task=name, decision=decision)
@@ -74,7 +78,7 @@ def choose(bench: Bench, task: TaskState, _slot: int) -> LineEvent:
 
 PERFORM: Mapping[Stage, Callable[[Bench, TaskState, int], LineEvent]] = {
     Stage.OPEN: open_attempt,
-    Stage.EXECUTE: run_session,
+    Stage.EXECUTE: check_first,
     Stage.RECONCILE: reconcile,
     Stage.VERIFY: verify,
     Stage.CLASSIFY: judge,

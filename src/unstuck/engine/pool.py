@@ -7,6 +7,7 @@ import time
 from dataclasses import dataclass, field, replace
 
 from unstuck.core.event import RunEnded
+from unstuck.core.plan import cleans_up
 from unstuck.core.schedule import settled, startable
 from unstuck.core.stages import Stage
 from unstuck.core.state import RunState
@@ -57,6 +58,8 @@ class Pool:
         except BaseException as error:
             self._drain(error)
             raise
+        finally:
+            self.bench.processes.end_lasting()
         if self.fault is not None:
             raise self.fault
         return self._ending()
@@ -74,7 +77,7 @@ class Pool:
             self._ask_once(f"Paused by the file .unstuck/PAUSE; remove it, then `unstuck resume`.{because}", STUCK)
         if reason := used_up(self.bench):
             self._ask_once(reason, LIMIT)
-        if self.stopper.deadline() is None and not state.halted:
+        if self.stopper.deadline() is None:
             for name in startable(state, self.running, self.parallel - len(self.running)):
                 self._start(name)
         if now >= self._next_projection:
@@ -133,6 +136,8 @@ class Pool:
         except queue.Empty:
             return
         self.running.pop(name)
+        if cleans_up(self.bench.tasks[name]) and self.bench.record.task(name).stage is Stage.REST:
+            self.bench.processes.end_lasting()
         if fault is not None and self.fault is None:
             self.fault = fault
             reason = fault.message if isinstance(fault, UnstuckError) else repr(fault)

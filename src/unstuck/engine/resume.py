@@ -6,7 +6,7 @@ Resuming is not a second way to run. Everything here ends with the same state an
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from unstuck.core.action import Fix
+from unstuck.core.action import Amend, Append, Fix
 from unstuck.core.event import Decided, Entry, PlanChanged, Request, RunResumed, RunStarted
 from unstuck.core.plan import Plan, Task
 from unstuck.core.redact import Redactor
@@ -63,7 +63,7 @@ def take_up(record: Recorder, workspace: Workspace, operations: Operations, *, u
 def compare(state: RunState, tasks: Sequence[Task], redactor: Redactor) -> Change:
     """Say how the plan's tasks differ from the journal's, which holds them redacted."""
     before = {name: _text(task.task) for name, task in state.tasks.items()}
-    begun = {fix for task in state.tasks.values() if (fix := _fix_under_way(task))} - before.keys()
+    begun = {new for task in state.tasks.values() for new in _under_way(task)} - before.keys()
     ours = begun.union(name for name, task in state.tasks.items() if task.inserted)
     now = {task.id: _text(_without(redacted(task, redactor), ours)) for task in tasks if task.id not in begun}
     return Change(
@@ -79,10 +79,12 @@ def _without(task: Task, names: Container[str]) -> Task:
     return replace(task, depends_on=kept) if kept != task.depends_on else task
 
 
-def _fix_under_way(task: TaskState) -> str | None:
-    """Return the fix task that was decided on and may stand in the plan already: its writer was killed."""
+def _under_way(task: TaskState) -> tuple[str, ...]:
+    """Return the tasks that were decided on and may stand in the plan already: their writer was killed."""
     action = task.last.decision.action if isinstance(task.last, Decided) else None
-    return action.id if isinstance(action, Fix) else None
+    if isinstance(action, Amend | Append):
+        return action.ids
+    return (action.id,) if isinstance(action, Fix) else ()
 
 
 def take_plan(operations: Operations, plan: Plan, redactor: Redactor, *, accepted: bool) -> None:

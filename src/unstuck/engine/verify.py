@@ -1,58 +1,86 @@
-"""Check the work ourselves, after every end of a session, in exactly the tree that would land."""
+"""Check the work ourselves, after every end of a session, in a clean checkout of exactly the tree that would land."""
 
-from unstuck.core.attempt import CheckResult, Verdict
-from unstuck.core.event import Classified, LineEvent, Verified
-from unstuck.core.plan import Check
+from collections.abc import Iterator
+from pathlib import PurePath
+
+from unstuck.core.attempt import Ended, Outcome, Verdict
+from unstuck.core.event import Classified, LineEvent, SessionEnded, Verified
 from unstuck.core.task_state import TaskState
-from unstuck.engine.bench import Bench, Interrupted
-from unstuck.engine.execute import set_up
+from unstuck.engine.audit import Subject
+from unstuck.engine.bench import Bench
+from unstuck.engine.checking import MANIFESTS, NotSetUp, Site
+from unstuck.engine.examine import examine, told
+from unstuck.engine.execute import run_session
 
-NO_CHECK = "the task has no command that could be run"
+NO_AGENT_NEEDED = Ended(ending="exited", exit_code=0, tail="The checks pass as it is: no agent was needed.")
+NOTHING_TO_RUN = "An agent is called, because no check can say whether there is anything to do."
 
 
 def verify(bench: Bench, task: TaskState, slot: int) -> LineEvent:
-    """Run the task's checks and the repository's gates on what the worktree holds now."""
-    name, attempt = task.task.id, task.current
-    merged = attempt.tree if attempt.verdict is not None and attempt.verdict.base != attempt.base else None
-    if merged is not None or not bench.workspace.present(slot):
-        bench.workspace.prepare(slot, attempt.base, attempt.tree)
-        if (failure := set_up(bench, name, slot)) is not None:
-            return Classified(task=name, failure=failure)
-    tree = bench.workspace.tree(slot, attempt.base)
-    for sentence in tree.notes:
-        if sentence not in task.notes:
-            bench.record.note(sentence, name)
-    results = tuple(run_check(bench, name, check, slot) for check in bench.checks(name))
-    if not results:
-        verdict = Verdict(status="inconclusive", tree=tree.id, base=attempt.base, reason=NO_CHECK)
-    elif any(result.status == "fail" for result in results):
-        verdict = Verdict(status="fail", tree=tree.id, base=attempt.base, results=results)
-    else:
-        turned = not _claimed(task) and _red_before(bench, task, slot)
-        verdict = Verdict(status="pass", tree=tree.id, base=attempt.base, results=results, turned_green=turned)
+    """Say what the audit, the task's checks and the repository's gates make of what the worktree holds now."""
+    name, outcome = task.task.id, task.current.outcome
+    subject = Subject(
+        task=bench.tasks[name],
+        base=task.current.base,
+        tree=_what_would_land(bench, task, slot),
+        claim=outcome.claim if outcome else "none",
+        said=outcome.ended.tail if outcome else "",
+        alone=outcome is not None and outcome.ended.ok,
+    )
+    try:
+        verdict = examine(Site(bench=bench, name=name, slot=bench.spare + slot), subject)
+    except NotSetUp as error:
+        return Classified(task=name, failure=error.failure)
+    for sentence in (*told(verdict), *_needs_set_up(bench, verdict)):
+        _note(bench, name, sentence)
     return Verified(task=name, verdict=verdict)
 
 
-def run_check(bench: Bench, name: str, check: Check, slot: int) -> CheckResult:
-    """Run one check to its end."""
-    bench.seen(name, f"check: {check.command}")
-    ended = bench.processes.run(bench.command(name, check.command, slot, timeout=check.timeout), stop=bench.stop)
-    if ended.ending == "stopped":
-        raise Interrupted
-    return CheckResult(command=check.command, kind=check.kind, ended=ended)
+def check_first(bench: Bench, task: TaskState, slot: int) -> LineEvent:
+    """Run a session; a task that only checks what is there gets an agent only where its checks fail."""
+    name, attempt = task.task.id, task.current
+    if not bench.tasks[name].only_checks or attempt.sessions or attempt.number != task.epoch_from + 1:
+        return run_session(bench, task, slot)
+    bench.workspace.prepare(slot, attempt.base, attempt.tree)
+    tree = bench.workspace.tree_of(attempt.base)
+    subject = Subject(task=bench.tasks[name], base=attempt.base, tree=tree, claim="done")
+    try:
+        verdict = examine(Site(bench=bench, name=name, slot=bench.spare + slot), subject)
+    except NotSetUp as error:
+        return Classified(task=name, failure=error.failure)
+    if verdict.status == "pass":
+        return SessionEnded(task=name, outcome=Outcome(ended=NO_AGENT_NEEDED, claim="done"))
+    red = [result.command for result in verdict.results if result.status == "fail"]
+    _note(bench, name, f"An agent is called, because this fails: {'; '.join(red)}" if red else NOTHING_TO_RUN)
+    return run_session(bench, task, slot)
 
 
-def _claimed(task: TaskState) -> bool:
-    outcome = task.current.outcome
-    return outcome is not None and outcome.ended.ok and outcome.claim == "done"
+def _what_would_land(bench: Bench, task: TaskState, slot: int) -> str:
+    """Write the worktree's files as a tree; work that was merged onto another task's is a tree already."""
+    attempt = task.current
+    merged = attempt.verdict is not None and attempt.verdict.base != attempt.base
+    if merged and attempt.tree is not None:
+        return attempt.tree
+    if not bench.workspace.present(slot):
+        bench.workspace.prepare(slot, attempt.base, attempt.tree)
+    tree = bench.workspace.tree(slot, attempt.base)
+    for sentence in tree.notes:
+        _note(bench, task.task.id, sentence)
+    return tree.id
 
 
-def _red_before(bench: Bench, task: TaskState, slot: int) -> bool:
-    """Whether a check of the task's own fails on the base: then its green is work, whatever the session said."""
-    name, spare = task.task.id, bench.spare + slot
-    if not bench.tasks[name].checks:
-        return False
-    bench.workspace.prepare(spare, task.current.base)
-    if set_up(bench, name, spare) is not None:
-        return False
-    return any(run_check(bench, name, check, spare).status == "fail" for check in bench.tasks[name].checks)
+def _needs_set_up(bench: Bench, verdict: Verdict) -> Iterator[str]:
+    """Say why work that installs something may be red here: a clean checkout has the user's own packages."""
+    if verdict.status != "fail" or bench.config.workspace.setup:
+        return
+    needs = [path for path in bench.workspace.changed(verdict.base, verdict.tree) if PurePath(path).name in MANIFESTS]
+    if needs:
+        yield (
+            f"The work changes {', '.join(needs[:3])}. The checks run with the packages that [workspace] brings along; "
+            "where it needs new ones, give the commands that install them as `setup`."
+        )
+
+
+def _note(bench: Bench, name: str, sentence: str) -> None:
+    if bench.redactor.text(sentence) not in bench.record.task(name).notes:
+        bench.record.note(sentence, name)

@@ -47,13 +47,19 @@ class Command:
     """Set on top of the supervisor's own environment."""
     stdin: bytes = b""
     limits: TimeLimits = TimeLimits()
+    lasting: bool = False
+    """What it leaves running stays until `Processes.end_lasting`, or until the supervisor dies."""
 
 
 class Processes(Protocol):
-    """Runs commands so that nothing of them is left when `run` returns, however they end."""
+    """Runs commands so that nothing of them is left when `run` returns, however they end; but see `lasting`."""
 
     def run(self, command: Command, *, stop: Stop, seen: Callable[[str], None] | None = None) -> Ended:
         """Run to the end. `seen` is told the last line printed, a few times a second at most."""
+        ...
+
+    def end_lasting(self) -> None:
+        """End what lasting commands left running."""
         ...
 
     def end_leftovers(self, marker: str) -> int:

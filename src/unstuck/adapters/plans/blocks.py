@@ -6,12 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from unstuck.adapters.plans.lines import TASK_LINE, Scanner, Stretch
-from unstuck.core.plan import Problem
+from unstuck.core.plan import CHECKPOINT, Problem
 
 _ID_TEXT = r"(?:VF|[A-Za-z]*\d+)(?:\.\d+)*"
 _ID = re.compile(rf"({_ID_TEXT})[.:)]?(?=[ \t]|\Z)", re.ASCII)
 _MARKER = re.compile(rf"\[(?:(P|VERIFY|RED|GREEN|YELLOW|RECOVERY)|FIX[ \t]+({_ID_TEXT}))\]", re.ASCII | re.IGNORECASE)
-_CHECKING = re.compile(r"V(?:E?\d+|F)", re.ASCII)
 _HEADING = re.compile(r"(#{1,2})(?:[ \t]+([^\r\n]*)|(?=[\r\n]|\Z))")
 _ALMOST = re.compile(r" ?(?:[-*+]|\d{1,9}[.)])[ \t]*\[[ \t]*([^\s\]]?)[ \t]*\](?![(\[:])[ \t]*([^\r\n]*)")
 _CLEARLY_AN_ID = re.compile(r"(?:\d+(?:\.\d+)+|V(?:E?\d+|F))(?=[ \t.:)]|\Z)", re.ASCII)
@@ -33,18 +32,19 @@ class Block:
     markers: tuple[str, ...] = ()
     fixes: str | None = None
     title: str = ""
+    indent: int = 0
     literal: list[Stretch] = field(default_factory=list)
     """What in it is code, a here-document or a comment."""
 
     @property
     def box(self) -> int:
         """Where the character between the brackets stands."""
-        return self.start + len("- [")
+        return self.start + self.indent + len("- [")
 
     @property
     def is_checkpoint(self) -> bool:
         """Tell whether the task checks what was done before it: [VERIFY], or an id such as V4, VE1, VF."""
-        return "VERIFY" in self.markers or (self.fixes is None and _CHECKING.fullmatch(self.id) is not None)
+        return "VERIFY" in self.markers or (self.fixes is None and CHECKPOINT.fullmatch(self.id) is not None)
 
 
 class Reading:
@@ -86,7 +86,7 @@ class Reading:
 
     def _begin(self, stretch: Stretch, section: int, *, ticked: bool) -> Block:
         block = Block(line=stretch.line, start=stretch.start, end=stretch.end, section=section, ticked=ticked)
-        _read_head(block, self.flat[stretch.start + len("- [x]") : stretch.end].strip())
+        read_head(block, self.flat[stretch.start + len("- [x]") : stretch.end].strip())
         if not block.title:
             name = f"Task {block.id}" if block.id else "A task"
             hint = "Write what is to be done after the box."
@@ -140,7 +140,7 @@ def name_tasks(blocks: Sequence[Block], known: Mapping[str, str]) -> list[str]:
     return names
 
 
-def _read_head(block: Block, rest: str) -> None:
+def read_head(block: Block, rest: str) -> None:
     """Take the words after the box apart: an id, markers in any order, the title."""
     markers: dict[str, None] = {}
     at = 0

@@ -5,12 +5,14 @@ true for, and moved along with every edit of our own.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from unstuck.adapters.plans.blocks import Block
+from unstuck.adapters.plans.blocks import Block, Reading
 from unstuck.core.plan import Insertion
 from unstuck.errors import CannotWrite
+
+INDENT_CHARS = 200
 
 
 class Place(NamedTuple):
@@ -37,14 +39,19 @@ class Located:
     content: bytes
     text: str
     places: Mapping[str, Place]
+    parents: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Tasks that are done when all of these are."""
 
     def tick(self, done: Mapping[str, bool]) -> "Located":
         """Tick or un-tick the tasks that are there. `X` is a tick and stays."""
-        boxes = sorted((self.places[name].box, ticked) for name, ticked in done.items() if name in self.places)
-        edits = [
-            Edit(box, box + 1, "x" if ticked else " ") for box, ticked in boxes if (self.text[box] != " ") != ticked
-        ]
-        return self._edited(edits)
+        wanted = {name: ticked for name, ticked in done.items() if name in self.places}
+        for parent in sorted(self.parents, key=len, reverse=True):  # the deepest first: theirs count for those above
+            wanted[parent] = all(wanted.get(name, self._ticked(name)) for name in self.parents[parent])
+        boxes = sorted((self.places[name].box, name) for name, ticked in wanted.items() if self._ticked(name) != ticked)
+        return self._edited([Edit(box, box + 1, "x" if wanted[name] else " ") for box, name in boxes])
+
+    def _ticked(self, name: str) -> bool:
+        return self.text[self.places[name].box] in "xX"
 
     def insert(self, insertion: Insertion) -> "Located":
         """Write tasks into the text, those that are not there yet."""
@@ -56,25 +63,48 @@ class Located:
                 f"Task {insertion.beside} is no longer in the plan, so nothing can be written beside it.",
                 hint="Put it back, or go on with `unstuck run PLAN --accept-plan-change`.",
             )
-        at, separator = self._opening(insertion)
+        at, apart = self._opening(insertion)
         line_end = _line_end(self.text, self.places[insertion.beside].start)
-        pieces: list[str] = []
+        unended = at == len(self.text) and not self.text.endswith(("\n", "\r"))
+        beside = self.text[self.places[insertion.beside].start :][:INDENT_CHARS]
+        indent = beside[: len(beside) - len(beside.lstrip(" \t"))]
+        pieces = [line_end] if unended else []
         new: dict[str, Place] = {}
-        length = 0
-        last = at == len(self.text) and not self.text.endswith(("\n", "\r"))
         for name, block in blocks.items():
-            before = f"{line_end if last and not pieces else ''}{line_end if separator else ''}"
-            body = block.rstrip("\n").replace("\n", line_end)
-            after = line_end if separator and insertion.before else ""
-            piece = f"{'' if insertion.before else before}{body}{line_end}{after}"
-            start = at + length + (0 if insertion.before else len(before))
-            new[name] = Place(start, start + len(body) + len(line_end), start + len("- ["))
-            pieces.append(piece)
-            length += len(piece)
+            gap = [line_end] if apart else []
+            start = at + sum(map(len, pieces)) + (0 if insertion.before else len("".join(gap)))
+            body = indent + block.rstrip("\n").replace("\n", f"{line_end}{indent}") + line_end
+            pieces += [body, *gap] if insertion.before else [*gap, body]
+            new[name] = _placed(body, start)
         text = "".join(pieces)
-        text = text.removesuffix(line_end) if last else text
+        if unended:  # the file goes on without a final line end; the task above has one now
+            text = text.removesuffix(line_end)
+            *_, name = new
+            new[name] = new[name]._replace(end=new[name].end - len(line_end))
         edited = self._edited([Edit(at, at, text)])
-        return Located(edited.content, edited.text, {**edited.places, **new})
+        places = {
+            name: place._replace(end=place.end + len(line_end)) if unended and place.end == at else place
+            for name, place in edited.places.items()
+        }
+        found = replace(edited, places={**places, **new})
+        around = self.text[self.places[insertion.beside].start : at] + text
+        if any(opener in around for opener in ("```", "~~~", "<!--", "<<")):
+            found.compare_with_reading(insertion)
+        return found
+
+    def compare_with_reading(self, insertion: Insertion) -> None:
+        """Read the whole text again: a code block or comment that does not end would swallow what was inserted."""
+        read = {block.start for block in Reading(self.text).blocks()}
+        lost = [
+            name
+            for name, place in self.places.items()
+            if place.start not in read and self.text[place.start] not in " \t"  # nested ones are not told
+        ]
+        if lost:
+            raise CannotWrite(
+                f"A task written beside {insertion.beside} would not be read as one ({lost[0]}).",
+                hint=f"See that every code block, comment and here-document near task {insertion.beside} ends, then resume.",
+            )
 
     def _opening(self, insertion: Insertion) -> tuple[int, bool]:
         """Return where to insert, and whether blank lines separate tasks there."""
@@ -103,7 +133,7 @@ class Located:
         _compare(self.text, text, edits)
         longer = [edit for edit in edits if len(edit.text) != edit.end - edit.start]
         places = {name: _moved(place, longer) for name, place in self.places.items()} if longer else self.places
-        return Located(content, text, places)
+        return replace(self, content=content, text=text, places=places)
 
 
 def place(blocks: Sequence[Block], names: Sequence[str]) -> dict[str, Place]:
@@ -112,6 +142,13 @@ def place(blocks: Sequence[Block], names: Sequence[str]) -> dict[str, Place]:
     for block, name in zip(blocks, names, strict=True):
         places.setdefault(name, Place(block.start, block.end, block.box, block.fixes))
     return places
+
+
+def _placed(body: str, start: int) -> Place:
+    """Say where a block stands that begins at `start`."""
+    indent = len(body) - len(body.lstrip(" \t"))
+    block = next(Reading(body[indent:]).blocks())
+    return Place(start, start + indent + block.end, start + indent + block.box, block.fixes)
 
 
 def _moved(place: Place, edits: Sequence[Edit]) -> Place:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from unstuck.adapters.plans.blocks import Block
+from unstuck.core.plan import is_cleanup
 
 LARGEST_GROUP = 5
 
@@ -20,7 +21,8 @@ def dependencies(blocks: Sequence[Block], names: Sequence[str]) -> Iterator[tupl
             waiting, section = {}, block.section
         if block.is_checkpoint:
             yield tuple(earlier for earlier in waiting if earlier != name)
-            waiting = {name: None}
+            # What cleans up runs even after a failure, so it does not stand for the steps before it.
+            waiting = {**waiting, name: None} if is_cleanup(name, block.title) else {name: None}
         else:
             yield ()
             waiting[name] = None

@@ -8,15 +8,18 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
-from unstuck.adapters.plans import tasks_md
-from unstuck.adapters.plans.editor import Located
+from unstuck.adapters.plans import kiro, spec_kit, tasks_md
+from unstuck.adapters.plans.editor import Located, Place
 from unstuck.adapters.plans.rewriting import rewrite
 from unstuck.adapters.plans.shell import Runnable, runnable_in
 from unstuck.core.plan import Insertion, Plan, Problem, Task
 from unstuck.errors import BadUsage, CannotWrite
 
-SUPPORTED = (tasks_md.FORMAT,)
+DIALECTS: Mapping[str, ModuleType] = {dialect.FORMAT: dialect for dialect in (tasks_md, spec_kit, kiro)}
+SUPPORTED = tuple(DIALECTS)
 LARGEST = 50_000_000
 
 COMPANIONS = (".ralph-state.json", ".progress.md")
@@ -59,14 +62,14 @@ def open_plan(
         file,
         runnable=runnable_in(root or _repository(file)),
         known=known,
-        companions=COMPANIONS if file.name == "tasks.md" and spec_folder else (),
+        companions=COMPANIONS if file.name == "tasks.md" and spec_folder and seen == tasks_md.FORMAT else (),
+        dialect=DIALECTS[seen],
     )
 
 
 class TasksFile:
-    """A `tasks.md` on disk. Implements `unstuck.ports.PlanFile`."""
+    """A `tasks.md` on disk, in one of its dialects. Implements `unstuck.ports.PlanFile`."""
 
-    format = tasks_md.FORMAT
     extensible = True
 
     def __init__(
@@ -76,12 +79,15 @@ class TasksFile:
         runnable: Runnable,
         known: Mapping[str, str] | None = None,
         companions: tuple[str, ...] = (),
+        dialect: ModuleType = tasks_md,
     ) -> None:
         self.path = path
+        self.format: str = dialect.FORMAT
         self.companions = companions
         """Names of files in the plan's folder that are kept up with it."""
         self.missing: tuple[str, ...] = ()
         """The tasks that the last `tick` did not find in the file."""
+        self._dialect: Any = dialect
         self._runnable = runnable
         self._known = dict(known or {})
         self._located: Located | None = None
@@ -96,10 +102,16 @@ class TasksFile:
             )
             return Plan(path=str(self.path), format=self.format, tasks=(), problems=(problem,))
         text = tasks_md.decode(content)
-        plan, places = tasks_md.read_located(text, str(self.path), runnable=self._runnable, known=self._known)
+        plan, places = self._read_located(text)
         self._known.update((task.id, task.title) for task in plan.tasks)
-        self._located = Located(content, text, places)
+        self._located = None if self._dialect is kiro else Located(content, text, places)
         return plan
+
+    def _read_located(self, text: str) -> tuple[Plan, Mapping[str, Place]]:
+        found: tuple[Plan, Mapping[str, Place]] = self._dialect.read_located(
+            text, str(self.path), runnable=self._runnable, known=self._known
+        )
+        return found
 
     def tick(self, done: Mapping[str, bool]) -> bool:
         """Tick or un-tick tasks in place, atomically; return whether anything changed.
@@ -131,7 +143,7 @@ class TasksFile:
         def edited(content: bytes) -> bytes:
             before = self._located
             if before is None or before.content != content:
-                before = tasks_md.locate(content, self._known)
+                before = self._dialect.locate(content, self._known)
             self._located = change(before)
             return self._located.content
 
@@ -154,7 +166,7 @@ class TasksFile:
 
     def _task_in(self, block: str) -> Task:
         """Read one task by itself."""
-        found = tasks_md.read(block, str(self.path), runnable=self._runnable, known=self._known).tasks
+        found = self._read_located(block)[0].tasks
         if len(found) != 1:
             raise CannotWrite(f"{block.splitlines()[0]!r} does not read as one task.", hint="Please report this.")
         return found[0]
@@ -205,6 +217,10 @@ def _detect(content: bytes, file: Path) -> str:
     if text.lstrip().startswith(("{", "[")) and (seen := _detect_json(text)):
         return seen
     # A file that is no text is read all the same: the reader then says what is wrong with it.
+    if kiro.looks_like(text) or (".kiro" in file.resolve().parts and _CHECKBOX.search(text)):
+        return kiro.FORMAT
+    if spec_kit.looks_like(text):
+        return spec_kit.FORMAT
     if file.name == "tasks.md" or "\0" in text or len(content) > LARGEST or _CHECKBOX.search(text):
         return tasks_md.FORMAT
     return "a text without a task line such as `- [ ] 1.1 Add a parser`" if text.strip() else "empty"

@@ -37,14 +37,14 @@ def read_located(
     text: str, path: str, *, runnable: Runnable, known: Mapping[str, str] | None = None
 ) -> tuple[Plan, Mapping[str, Place]]:
     """Read a whole plan, and say where each task stands."""
-    problems = list(_not_text(text))
+    problems = list(not_text(text))
     if problems:
         return Plan(path=path, format=FORMAT, tasks=(), problems=tuple(problems)), {}
     concerns = list(_damage(text)) if _is_damaged(text) else []
-    text = _printable(text)
+    text = printable(text)
     reading = Reading(text)
     blocks = list(reading.blocks())
-    asked = [_read_asked(reading.flat, block, runnable) for block in blocks]
+    asked = [read_asked(reading.flat, block, runnable) for block in blocks]
     names = name_tasks(blocks, known or {})
     parallel = groups(blocks, [fields.files for fields in asked])
     tasks = tuple(
@@ -89,7 +89,7 @@ def tick(content: bytes, changes: Mapping[str, bool], known: Mapping[str, str] |
 def locate(content: bytes, known: Mapping[str, str] | None = None) -> Located:
     """Find every task of a plan."""
     text = decode(content)
-    blocks = [] if any(_not_text(text)) else list(Reading(_printable(text)).blocks())
+    blocks = [] if any(not_text(text)) else list(Reading(printable(text)).blocks())
     return Located(content, text, place(blocks, name_tasks(blocks, known or {})))
 
 
@@ -98,12 +98,12 @@ def decode(content: bytes) -> str:
     return content.decode("utf-8", "surrogateescape")
 
 
-def _printable(text: str) -> str:
+def printable(text: str) -> str:
     """Show undecodable bytes as U+FFFD, one for one, so that places stay the same."""
     return _DAMAGED.sub("\ufffd", text) if _is_damaged(text) else text
 
 
-class _Asked(NamedTuple):
+class Asked(NamedTuple):
     """What a task's fields ask for, and why there are no checks; the reason is empty if it has no Verify at all."""
 
     files: tuple[str, ...]
@@ -112,7 +112,8 @@ class _Asked(NamedTuple):
     reason: str
 
 
-def _read_asked(flat: str, block: Block, runnable: Runnable) -> _Asked:
+def read_asked(flat: str, block: Block, runnable: Runnable) -> Asked:
+    """Read what a task's fields ask for."""
     files: dict[str, None] = {}
     commands: dict[str, None] = {}
     commit: str | None = None
@@ -126,10 +127,11 @@ def _read_asked(flat: str, block: Block, runnable: Runnable) -> _Asked:
             reason = reason or verification.reason
         elif field.name == "commit" and commit is None:
             commit = read_commit(field)
-    return _Asked(tuple(files), tuple(Check(command=command) for command in commands), commit, reason)
+    return Asked(tuple(files), tuple(Check(command=command) for command in commands), commit, reason)
 
 
-def _not_text(text: str) -> Iterator[Problem]:
+def not_text(text: str) -> Iterator[Problem]:
+    """Say why a text is none, if so."""
     nul = text.find("\0")
     if nul >= 0:
         hint = "Save it as UTF-8." if nul <= 1 else "Name a plan that is a text file."
@@ -156,7 +158,7 @@ def _damage(text: str) -> Iterator[Problem]:
         )
 
 
-def _unverified(tasks: Sequence[Task], asked: Sequence[_Asked]) -> Iterator[Problem]:
+def _unverified(tasks: Sequence[Task], asked: Sequence[Asked]) -> Iterator[Problem]:
     """Tell which tasks have no check that could fail; those without a Verify field in one sentence."""
     hint = "Put a command that fails while the task is not done in back-ticks after **Verify**:"
     silent: list[Task] = []

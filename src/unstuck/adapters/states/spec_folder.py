@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from unstuck.adapters.desk import put
+from unstuck.adapters.plans.plan_file import TasksFile
 from unstuck.adapters.plans.rewriting import rewrite
 from unstuck.core.policy import Limits
 from unstuck.core.progress import updated
@@ -71,6 +72,17 @@ class SpecFolder:
             shutil.copyfile(path, aside)
             self.told(f"{error} ({path}). A copy is kept as {aside.name}; the run goes on with its own facts.")
             return None
+
+
+def spec_folder(plan_file: TasksFile, told: Callable[[str], None] = lambda _text: None) -> SpecFolder | None:
+    """Return the folder of a spec whose files are kept up with the plan; None for any other plan."""
+    return SpecFolder(path=plan_file.path.parent, told=told) if plan_file.companions else None
+
+
+def asked_by(plan_file: TasksFile) -> Settings:
+    """Return what the plan's own state file asks for."""
+    folder = spec_folder(plan_file)
+    return folder.settings() if folder is not None else Settings(limits={})
 
 
 def parse(content: bytes) -> dict[str, Any]:

@@ -28,6 +28,7 @@ COMMANDS = {
     "explain": ("explain", "Tell why a task went as it did."),
     "replay": ("explain", "Decide a run again under another profile."),
     "policy": ("explain", "Print the profiles and their ladders."),
+    "verify": ("verify", "Run the checks and the tamper audit by hand."),
     "diagnose": ("diagnose", "Say what a command's output means."),
     "remedy": ("remedy", "Find a way out of a failed call, and try it."),
     "experience": ("remedy", "Show what remedies and agents taught."),

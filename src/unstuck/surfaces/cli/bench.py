@@ -63,6 +63,13 @@ def benches() -> Mapping[str, Bench]:
                 click.Option(["--repeats"], type=click.IntRange(1), help="Fresh processes to time.  [default: 5]"),
             ),
         ),
+        "tasks": Bench(
+            about="Reading and editing a long plan, against counting its lines.",
+            options=(
+                click.Option(["--tasks"], type=click.IntRange(1), help="Tasks in the plan.  [default: 5000]"),
+                click.Option(["--repeats"], type=click.IntRange(1), help="How often.  [default: 7]"),
+            ),
+        ),
         "startup": Bench(
             about="Our start, against a bare interpreter.",
             options=(click.Option(["--repeats"], type=click.IntRange(1), help="How often.  [default: 30]"),),

@@ -81,13 +81,14 @@ def shown(command: Callable[..., Any]) -> Callable[..., Any]:
     type=click.FloatRange(min=0, min_open=True),
     help="What the whole run may cost, as far as the agents say.",
 )
+@click.option("--no-cache", is_flag=True, help="Run every check, though it passed on the same tree before.")
 @click.option("--resume", is_flag=True, help="Go on with the unfinished run (the default).")
 @click.option("--fresh", is_flag=True, help="Set the old state aside and begin anew; commits stay.")
 @click.option("--accept-plan-change", is_flag=True, help="Go on although the plan's text changed.")
 @shown
 def run(
     plan: Path, *, agents: tuple[str, ...], plan_format: str | None, parallel: int | None, commit: CommitMode, on_stuck: OnStuck | None,
-    profile: str | None, recovery_mode: bool, max_attempts: int | None, max_time: float | None, budget_usd: float | None, resume: bool, fresh: bool, accept_plan_change: bool, as_json: bool, quiet: bool,
+    profile: str | None, recovery_mode: bool, max_attempts: int | None, max_time: float | None, budget_usd: float | None, no_cache: bool, resume: bool, fresh: bool, accept_plan_change: bool, as_json: bool, quiet: bool,
 ) -> int:  # fmt: skip
     """Run PLAN, a file or a spec folder, or go on with its unfinished run."""
     if resume and fresh:
@@ -101,6 +102,7 @@ def run(
         max_attempts=max_attempts,
         max_time=max_time,
         budget_usd=budget_usd,
+        cache=not no_cache,
     )
     with _progress(quiet=quiet) as progress:
         opened = api.open_run(

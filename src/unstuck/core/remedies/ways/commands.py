@@ -107,7 +107,7 @@ def manual_installation(s: Situation) -> Recipe | str:
     if not re.fullmatch(r"[A-Za-z0-9][\w.+-]*", missing):
         return f"{missing!r} is no name of a package"
     language = next((name for name, commands in s.table("installers").items() if missing in commands), "")
-    installing = [_own_installer(missing, language)] if language else _packages(s, missing)
+    installing = [_own_installer(s, missing, language)] if language else _packages(s, missing)
     if isinstance(installing, str):
         return installing
     check = Step(
@@ -131,11 +131,26 @@ def _step(one: _Installing) -> Step:
     return Step(action=one.action, deed=one.deed, expected="It ends with exit code 0", risk=one.risk)
 
 
-def _own_installer(missing: str, language: str) -> _Installing:
-    """Install a command with its language's own installer, which needs no rights."""
-    words = ("python3", "-m", "pip", "install") if language == "python" else ("npm", "install", "--no-save")
+def _own_installer(s: Situation, missing: str, language: str) -> _Installing:
+    """Install a command with its language's own installer, into the project where it has a place for that."""
+    python = language == "python"
+    words = (project_python(s), "-m", "pip", "install") if python else ("npm", "install", "--no-save")
     deed = Shell(argv=(*words, missing), timeout=600.0)
-    return _Installing(f"Install {missing} with {language}'s own installer", deed, "caution")
+    return _Installing(
+        f"Install {missing} with {language}'s own installer", deed, pip_risk(words[0]) if python else "caution"
+    )
+
+
+def project_python(s: Situation) -> str:
+    """Return the interpreter to install packages for: the call's own, the project's, or the machine's."""
+    words = s.call.words or ()
+    own = words[0] if words and "python" in words[0].rsplit("/", 1)[-1] else ""
+    return own or (".venv/bin/python" if ".venv" in s.around.root_names else "python3")
+
+
+def pip_risk(python: str) -> Risk:
+    """Weigh an installation: into the project's own environment, or into one that others use, too."""
+    return "caution" if python.removeprefix("./").startswith((".venv/", "venv/")) else "privileged"
 
 
 def _packages(s: Situation, missing: str) -> list[_Installing] | str:

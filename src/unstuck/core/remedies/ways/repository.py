@@ -2,6 +2,7 @@
 
 from unstuck.core.remedies.deed import REMEDY, Expects, Recipe, Remove, Shell, Step
 from unstuck.core.remedies.situation import Situation
+from unstuck.core.remedies.ways.commands import pip_risk, project_python
 
 STALE_SECONDS = 2.0
 SNAPSHOT = """
@@ -100,7 +101,7 @@ def install_from_local_folder(s: Situation) -> Recipe | str:
     install: tuple[str, ...]
     if first.endswith((".whl", ".tar.gz")):
         folder = first.rpartition("/")[0] or "."
-        install = (_python(s), "-m", "pip", "install", "--no-index", "--find-links", folder, package)
+        install = (project_python(s), "-m", "pip", "install", "--no-index", "--find-links", folder, package)
     elif first.endswith(".tgz"):
         install = ("npm", "install", "--no-save", "--offline", f"./{first}")
     else:
@@ -109,7 +110,7 @@ def install_from_local_folder(s: Situation) -> Recipe | str:
         action=f"Install {package} from {first}",
         deed=Shell(argv=install, timeout=600.0),
         expected="It ends with exit code 0",
-        risk="caution",
+        risk=pip_risk(install[0]) if "pip" in install else "caution",
     )
     return Recipe(steps=(step, again), requires=(install[0],))
 
@@ -128,12 +129,12 @@ def install_declared_dependencies(s: Situation) -> Recipe | str:
     for file, words in s.table("lockfiles").items():
         foreign = node != (words[0] in {"npm", "pnpm", "yarn", "bun"}) and file != "requirements.txt"
         if file in s.around.root_names and s.around.has(words[0]) and not foreign:
-            argv = (_python(s), *words[1:]) if words[0] == "python3" else tuple(words)
+            argv = (project_python(s), *words[1:]) if words[0] == "python3" else tuple(words)
             step = Step(
                 action=f"Install what {file} declares",
                 deed=Shell(argv=argv, timeout=1800.0),
                 expected="It ends with exit code 0",
-                risk="caution",
+                risk=pip_risk(argv[0]) if words[0] == "python3" else "caution",
             )
             return Recipe(steps=(step, s.again("Call it again, now that the packages are there")), requires=(words[0],))
     return "no lock file says how the dependencies are installed"
@@ -177,9 +178,3 @@ def _on_the_path(s: Situation, module: str) -> Recipe | str:
     folder = module.rpartition("/")[0] or "."
     name = "NODE_PATH" if module.endswith((".js", "node_modules")) or "Cannot find module" in s.text else "PYTHONPATH"
     return Recipe(steps=(s.again(f"Call it again with {folder} on {name}", env={name: folder}),))
-
-
-def _python(s: Situation) -> str:
-    words = s.call.words or ()
-    program = words[0] if words and "python" in words[0].rsplit("/", 1)[-1] else ""
-    return program or (".venv/bin/python" if ".venv" in s.around.root_names else "python3")

@@ -1,0 +1,30 @@
+"""The checks that hold after every task: those of the configuration, or without one those that fit the project."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+
+from unstuck.adapters.config_file import has_config
+from unstuck.adapters.detect import detect, is_present
+from unstuck.config import GATE_TIMEOUTS, Config
+from unstuck.core.plan import Check
+
+
+def gates(config: Config, root: Path) -> tuple[Check, ...]:
+    """Return the repository's gates, each with its own time limit."""
+    asked = tuple(Check(command=line, kind=kind) for kind, line in config.checks.items())
+    if not asked and config.verify.detect and not has_config(root):
+        asked = _found(root)
+    return tuple(replace(check, timeout=GATE_TIMEOUTS.get(check.kind, config.verify.timeout)) for check in asked)
+
+
+def note_found(checks: Sequence[Check]) -> Iterator[str]:
+    """Say which gates nobody asked for."""
+    if found := [check.command for check in checks if check.found]:
+        yield f"There is no configuration, so the checks are those that fit the project: {'; '.join(found)}."
+
+
+@lru_cache(maxsize=8)
+def _found(root: Path) -> tuple[Check, ...]:
+    return tuple(replace(check, found=True) for check in detect(root).checks if is_present(check, root))

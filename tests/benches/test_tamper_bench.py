@@ -1,0 +1,21 @@
+"""The tamper suite is large, varied, truly labelled, and the audit meets its targets on it."""
+
+from unstuck.benches.tamper import diffs, measure
+from unstuck.benches.tamper_reality import observe, sample
+
+
+def test_the_audit_meets_its_targets() -> None:
+    report = measure(every=11, say=lambda _: None)
+    assert report.met, report.lines
+    assert min(report.figures["tampering"], report.figures["honest"]) >= 60
+
+
+def test_the_suite_covers_both_languages_and_all_styles() -> None:
+    styles = {(diff.base.language, diff.base.style, diff.honest) for diff in diffs()}
+    assert len(styles) == 16
+
+
+def test_real_runners_agree_with_the_labels() -> None:
+    seen = [reality for diff in sample(step=90) if (reality := observe(diff)) is not None]
+    assert [reality for reality in seen if not reality.label_holds] == []
+    assert {reality.honest for reality in seen} == {True, False}

@@ -1,0 +1,319 @@
+"""Recovery mode as stories on real git: the plan, the state, the progress file and the log after each."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.surfaces.conftest import Project, Told
+
+PLAN = """\
+# Tasks: Demo
+
+## Phase 1
+
+- [ ] 1.3 Add failure parser
+  - **Do**: Add parsing logic to implement.md
+  - **Files**: implement.md
+  - **Verify**: grep -q "Parse Failure" implement.md
+  - **Commit**: feat(coordinator): add failure parser
+
+- [ ] 1.4 [VERIFY] Check everything
+  - **Verify**: `test -f implement.md`
+"""
+PROGRESS = "# Progress: demo\n\n## Original Goal\nA parser.\n\n## Learnings\n- Some learning\n"
+WRONG = {"write": "implement.md", "text": "half\n"}
+RIGHT = {"append": "implement.md", "text": "Parse Failure\n"}
+
+
+def failing(task: str, error: str, *steps: dict[str, str]) -> list[dict[str, str]]:
+    """Return the steps of an agent that works, fails, and says so as seed 003's executor does."""
+    said = f"Task {task}: Add it FAILED\n- Error: {error}\n- Attempted fix: Checked alternate paths\n- Status: Blocked"
+    return [*steps, {"print": said}]
+
+
+class Spec:
+    """A spec folder in a project."""
+
+    def __init__(self, project: "Project", state: dict[str, Any] | None = None, plan: str = PLAN) -> None:
+        self.project = project
+        self.folder = project.root / "specs" / "demo"
+        project.file("specs/demo/tasks.md", plan)
+        project.file("specs/demo/.progress.md", PROGRESS)
+        if state is not None:
+            project.file("specs/demo/.ralph-state.json", json.dumps(state))
+
+    def run(self, *arguments: str) -> "Told":
+        return self.project.ask("run", "specs/demo", "--agent", self.project.agent, "--quiet", *arguments)
+
+    @property
+    def plan(self) -> str:
+        return (self.folder / "tasks.md").read_text()
+
+    @property
+    def state(self) -> Any:
+        return json.loads((self.folder / ".ralph-state.json").read_text())
+
+    @property
+    def history(self) -> list[str]:
+        text = (self.folder / ".progress.md").read_text()
+        assert text.index("## Fix Task History") < text.index("## Learnings\n- Some learning\n")
+        return [line for line in text.splitlines() if " attempted (" in line]
+
+    def ticks(self) -> dict[str, bool]:
+        lines = [line for line in self.plan.splitlines() if line.startswith("- [")]
+        return {line.split()[3 if line[3] == " " else 2]: line[3] == "x" for line in lines}
+
+
+def test_a_fix_of_a_fix_brings_the_original_home(project: "Project") -> None:
+    spec = Spec(project, {"phase": "execution", "taskIndex": 0, "totalTasks": 2, "fixTaskMap": {}, "mine": [1]})
+    project.script(
+        _1_3=[failing("1.3", "File not found: src/parser.ts", WRONG), [{"print": "TASK_COMPLETE"}]],
+        _1_3_1=[failing("1.3.1", "syntax error in parser.ts"), [{"print": "TASK_COMPLETE"}]],
+        _1_3_1_1=[[RIGHT, {"print": "TASK_COMPLETE"}]],
+    )
+    told = spec.run("--recovery-mode")
+    assert told.code == 0, told
+    head, tail = PLAN.replace("[ ]", "[x]").split("- [x] 1.4")
+    block = """\
+- [x] {id} [FIX {of}] Fix: {error}
+  - **Do**: Address the error: {error}
+    1. Analyze the failure: Checked alternate paths
+    2. Review related code in Files list
+    3. Implement fix for: {error}
+  - **Files**: implement.md
+  - **Done when**: Error "{error}" no longer occurs
+  - **Verify**: grep -q "Parse Failure" implement.md
+  - **Commit**: `fix(coordinator): address {sort} from task {of}`
+
+"""
+    one = block.format(id="1.3.1", of="1.3", error="File not found: src/parser.ts", sort="missing file")
+    two = block.format(id="1.3.1.1", of="1.3.1", error="syntax error in parser.ts", sort="syntax")
+    assert spec.plan == f"{head}{one}{two}- [x] 1.4{tail}"
+    assert spec.state == {
+        "phase": "execution", "taskIndex": 4, "totalTasks": 4, "mine": [1], "recoveryMode": True,
+        "fixTaskMap": {
+            "1.3": {"attempts": 1, "fixTaskIds": ["1.3.1"], "lastError": "File not found: src/parser.ts"},
+            "1.3.1": {"attempts": 1, "fixTaskIds": ["1.3.1.1"], "lastError": "syntax error in parser.ts"},
+        },
+    }  # fmt: skip
+    assert sorted(spec.history) == [
+        "- Task 1.3.1: 1 fix attempted (1.3.1.1) - Final: PASS",
+        "- Task 1.3: 1 fix attempted (1.3.1) - Final: PASS",
+    ]
+    landed = project.git("log", "-1", "--format=%h", "--grep=Unstuck-Task: 1.3.1.1", "--abbrev=7")
+    assert f"- [x] 1.3 Add failure parser - {landed}\n" in (spec.folder / ".progress.md").read_text()
+    assert project.commits()[:2] == ["Tick the plan", "fix(coordinator): address syntax from task 1.3.1"]
+    assert (project.root / "implement.md").read_text() == "half\nParse Failure\n", "the failed work was built upon"
+    assert project.git("status", "--short", "--untracked-files=no") == ""
+    show, explained = project.ask("show", "1.3.1").out, project.ask("explain", "1.3.1").out
+    assert "Lineage: 1.3 → 1.3.1; Fix tasks: 1.3.1.1 (complete)" in show
+    assert "Lineage: 1.3 → 1.3.1; Fix tasks: 1.3.1.1 (complete)" in explained
+    assert "fixes 1.3" in project.ask("status").out
+    assert project.ask("status", "--json").json["tasks"]["1.3"]["fix_tasks"] == ["1.3.1"]
+    brief = (project.home / "briefs" / "1.3.1-1-1.md").read_text()
+    assert "## What it repairs\n\nTask 1.3 (Add failure parser) failed." in brief
+    assert "Error: File not found: src/parser.ts" in brief
+
+
+def stopped(spec: Spec, told: "Told", error: str, task: str) -> None:
+    """Assert that the run halted at this task with seed 003's line, everywhere it is looked for."""
+    assert told.code == 3, told
+    assert error in told.out
+    assert error in spec.project.ask("report", task).out
+    assert error in (spec.project.home / "reports" / f"{task}.md").read_text()
+    assert "1.4" not in "".join(spec.project.commits())
+    assert spec.ticks()["1.3"] is False
+
+
+def test_the_limit_per_original_halts_with_the_history(project: "Project") -> None:
+    spec = Spec(project, {"recoveryMode": True, "maxFixTasksPerOriginal": 1})
+    project.script(_1_3=[failing("1.3", "it broke", WRONG)], _1_3_1=[[RIGHT]])
+    told = spec.run()
+    stopped(spec, told, "ERROR: Max fix attempts (1) reached for task 1.3", "1.3")
+    assert "Fix attempts: 1.3.1" in told.out
+    assert spec.ticks() == {"1.3": False, "1.3.1": True, "1.4": False}
+    assert spec.history == ["- Task 1.3: 1 fix attempted (1.3.1) - Final: FAIL (max limit)"]
+    assert (spec.state["taskIndex"], spec.state["totalTasks"]) == (0, 3)
+    assert spec.state["fixTaskMap"]["1.3"]["attempts"] == 1
+    run = project.ask("status", "--json").json["run"]
+    assert project.commits(f"unstuck/{run}")[0] == "fix(coordinator): address error from task 1.3"
+
+
+def test_the_depth_limit_halts_with_the_chain(project: "Project") -> None:
+    spec = Spec(project, {"recoveryMode": True})
+    ids = ["1.3", "1.3.1", "1.3.1.1", "1.3.1.1.1"]
+    project.script(**{"_" + name.replace(".", "_"): [failing(name, f"{name} broke", WRONG)] for name in ids})
+    told = spec.run()
+    stopped(spec, told, "ERROR: Max fix task depth (3) exceeded for task 1.3.1.1.1", "1.3.1.1.1")
+    assert "Fix task chain: 1.3 → 1.3.1 → 1.3.1.1 → 1.3.1.1.1" in told.out
+    assert "The fix chain has become too deep. Manual intervention required." in told.out
+    assert list(spec.ticks()) == [*ids, "1.4"]
+    assert spec.history[0] == "- Task 1.3: 1 fix attempted (1.3.1) - Final: FAIL (max depth)"
+    assert len(spec.history) == 3
+    assert list(spec.state["fixTaskMap"]) == ids[:3]
+    assert project.commits()[0] == "Write specs/demo/.ralph-state.json"
+    assert project.status() == {"1.3": "blocked", "1.3.1": "blocked", "1.3.1.1": "blocked", "1.3.1.1.1": "stuck", "1.4": "blocked"}  # fmt: skip
+    project.script(_1_3_1_1_1=[[RIGHT]])
+    assert project.ask("resume", "--quiet").code == 0, "a person's resume gives a fresh budget"
+    assert [line.rpartition(": ")[2] for line in spec.history] == ["PASS"] * 3
+
+
+def test_the_budget_of_a_lineage_halts(project: "Project") -> None:
+    project.settings('[profiles.tight]\nlike = "fix-tasks"\nlimits = { fixes_per_root = 2 }\n')
+    spec = Spec(project)
+    project.script(
+        **{f"_{name}": [failing(name.replace("_", "."), name, WRONG)] for name in ("1_3", "1_3_1", "1_3_1_1")}
+    )
+    told = spec.run("--profile", "tight")
+    stopped(spec, told, "ERROR: Max fix tasks (2) reached for task 1.3", "1.3.1.1")
+    assert spec.history[0] == "- Task 1.3: 1 fix attempted (1.3.1) - Final: FAIL (budget)"
+    assert spec.state["recoveryMode"] is False
+
+
+def test_going_in_circles_halts_before_the_count(project: "Project") -> None:
+    spec = Spec(project)
+    project.script(_1_3=[failing("1.3", "it broke", WRONG)], _1_3_1=[[RIGHT]], _1_3_2=[[RIGHT]])
+    told = spec.run("--recovery-mode")
+    assert told.code == 3
+    assert spec.history == ["- Task 1.3: 2 fixes attempted (1.3.1, 1.3.2) - Final: FAIL (circular)"]
+    assert spec.ticks() == {"1.3": False, "1.3.1": True, "1.3.2": True, "1.4": False}
+    assert spec.state["fixTaskMap"]["1.3"]["fixTaskIds"] == ["1.3.1", "1.3.2"]
+
+
+def test_without_recovery_mode_max_retries_stops_with_the_seeds_line(project: "Project") -> None:
+    spec = Spec(project, {"recoveryMode": False, "maxTaskIterations": 2, "taskIteration": 1})
+    project.script(_1_3=[failing("1.3", "it broke", WRONG)])
+    told = spec.run("--profile", "max-retries")
+    stopped(spec, told, "ERROR: Max retries reached for task 0 after 2 attempts", "1.3")
+    assert "Review .progress.md Learnings section for failure details" in told.out
+    assert "Fix the issue manually then run `unstuck resume` to resume" in told.out
+    assert spec.plan == PLAN
+    assert "- Task 1.3, attempt 2 failed (agent_failed): it broke" in (spec.folder / ".progress.md").read_text()
+    assert spec.state == {"recoveryMode": False, "maxTaskIterations": 2, "taskIteration": 2, "phase": "execution", "taskIndex": 0, "totalTasks": 2}  # fmt: skip
+
+
+def test_recovery_mode_and_another_profile_exclude_each_other(project: "Project") -> None:
+    spec = Spec(project)
+    told = spec.run("--recovery-mode", "--profile", "standard")
+    assert told.code == 64
+    assert "--recovery-mode is the profile fix-tasks" in told.err
+
+
+def test_an_end_to_end_step_is_repaired_under_every_profile(project: "Project") -> None:
+    plan = "- [ ] VE1 [VERIFY] E2E startup\n  - **Verify**: `test -f up`\n- [ ] 2.1 [RECOVERY] Other\n  - **Verify**: `test -f other`\n"
+    spec = Spec(project, plan=plan)
+    project.script(VE1=[[], []], VE1_1=[[{"write": "up"}]], _2_1=[[]], _2_1_1=[[{"write": "other"}]])
+    told = spec.run()
+    assert told.code == 0, told
+    assert spec.ticks() == {"VE1": True, "VE1.1": True, "2.1": True, "2.1.1": True}
+
+
+def test_an_agent_that_does_nothing_after_the_fix_is_complete(project: "Project") -> None:
+    """With green checks and nothing left to change, it does not matter that the agent crashed."""
+    spec = Spec(project)
+    project.script(_1_3=[failing("1.3", "it broke", WRONG), [{"exit": 7}]], _1_3_1=[[RIGHT]])
+    assert spec.run("--recovery-mode").code == 0
+    assert all(spec.ticks().values())
+
+
+def test_a_plan_whose_fix_was_written_by_hand_waits_for_it(project: "Project") -> None:
+    plan = PLAN.replace("- [ ] 1.4", "- [ ] 1.3.1 [FIX 1.3] Fix: it\n  - **Verify**: `test -f fixed`\n\n- [ ] 1.4")
+    spec = Spec(project, plan=plan)
+    project.script(_1_3=[[{"run": "test -f fixed"}, RIGHT]], _1_3_1=[[{"write": "fixed"}]])
+    assert spec.run().code == 0
+    order = [line for line in project.commits() if "plan" not in line][:2]
+    assert order == ["feat(coordinator): add failure parser", "Fix: it"]
+    assert all(spec.ticks().values())
+
+
+# --- changes that the agent asks for -----------------------------------------------------------------
+
+
+def asking(sort: str, *titles: str, verify: str = "`rm -rf .git`") -> dict[str, str]:
+    """Return the step of an agent that asks for a change of the plan."""
+    fields = f"\n  - **Do**: it\n  - **Files**: a\n  - **Done when**: done\n  - **Verify**: {verify}\n  - **Commit**: feat: part"
+    tasks = [f"- [ ] 1.9 {title}{fields}" for title in titles]
+    content = {"type": sort, "originalTaskId": "1.3", "reasoning": "It is too big", "proposedTasks": tasks}
+    return {"print": f"TASK_MODIFICATION_REQUEST\n{json.dumps(content)}"}
+
+
+def test_a_split_task_is_done_in_parts_and_then_checked(project: "Project") -> None:
+    spec = Spec(project, {"modificationMap": {}})
+    project.script(
+        _1_3=[[WRONG, asking("SPLIT_TASK", "First part", "Second part")], []],
+        _1_3_1=[[RIGHT]],
+        _1_3_2=[[{"write": "more.txt"}]],
+    )
+    told = spec.run()
+    assert told.code == 0, told
+    assert spec.ticks() == {"1.3": True, "1.3.1": True, "1.3.2": True, "1.4": True}
+    assert list(spec.ticks()) == ["1.3", "1.3.1", "1.3.2", "1.4"]
+    assert "rm -rf" not in spec.plan, "an agent's Verify is not even written down"
+    assert spec.plan.count('  - **Verify**: grep -q "Parse Failure" implement.md\n') == 3
+    assert spec.state["modificationMap"]["1.3"] == {
+        "count": 1,
+        "modifications": [
+            {"id": "1.3.1", "type": "SPLIT_TASK", "reason": "It is too big"},
+            {"id": "1.3.2", "type": "SPLIT_TASK", "reason": "It is too big"},
+        ],
+    }
+    assert spec.state["totalTasks"] == 4
+    assert "which is not run: it has that of task 1.3" in project.ask("log").out
+
+
+def test_a_prerequisite_stands_before_its_task_and_a_follow_up_behind(project: "Project") -> None:
+    spec = Spec(project)
+    project.script(
+        _1_3=[[WRONG, asking("ADD_PREREQUISITE", "Before it", verify="`test -f implement.md`")], [RIGHT, asking("ADD_FOLLOWUP", "After it")]],
+        _1_3_1=[[{"write": "implement.md"}]],
+        _1_3_2=[[]],
+    )  # fmt: skip
+    told = spec.run()
+    assert told.code == 0, told
+    assert list(spec.ticks()) == ["1.3.1", "1.3", "1.3.2", "1.4"]
+    assert all(spec.ticks().values())
+    assert "- [x] 1.3.1 Before it\n" in spec.plan
+    assert "  - **Verify**: `test -f implement.md`\n" in spec.plan, "a command that the plan runs anyway"
+
+
+# --- end-to-end steps --------------------------------------------------------------------------------
+
+E2E = """\
+- [ ] VE1 [VERIFY] E2E startup
+  - **Verify**: `kill -0 $(cat {pid})`
+
+- [ ] VE2 [VERIFY] E2E check
+  - **Verify**: `{check}`
+
+- [ ] VE3 [VERIFY] E2E cleanup
+  - **Verify**: `test -f {cleaned}`
+"""
+
+
+def running(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state not in "ZX"
+
+
+@pytest.mark.parametrize("works", [True, False], ids=["works", "fails"])
+def test_end_to_end_steps_share_what_they_start_until_it_was_cleaned_up(project: "Project", works: bool) -> None:
+    pid, cleaned = project.root.parent / "pid", project.root.parent / "cleaned"
+    check = f"kill -0 $(cat {pid})" if works else "false"
+    spec = Spec(project, {"maxFixTasksPerOriginal": 0}, plan=E2E.format(pid=pid, cleaned=cleaned, check=check))
+    serve = f"bash -c 'setsid sleep 1000 >/dev/null 2>&1 & echo $! > {pid}'"
+    project.script(
+        VE1=[[{"run": serve}]],
+        VE2=[[{"write": "e2e.txt", "text": "looked\n"}]],
+        VE3=[[{"run": f"bash -c 'kill -0 $(cat {pid}) && touch {cleaned}'"}]],
+    )
+    told = spec.run()
+    assert told.code == (0 if works else 3), told
+    assert cleaned.exists(), "the cleanup ran, and what VE1 started was still there"
+    assert not running(int(pid.read_text())), "nothing is left after it"
+    assert spec.ticks() == {"VE1": True, "VE2": works, "VE3": True}
