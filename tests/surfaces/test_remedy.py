@@ -6,12 +6,15 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import unstuck
 from unstuck.errors import BadUsage
+
+if TYPE_CHECKING:
+    from tests.surfaces.conftest import Project
 
 GIT = ("--exit-code", "127", "--command", "git clone https://github.com/user/repo")
 NO_GIT = "bash: git: command not found\n"
@@ -344,6 +347,16 @@ def test_several_failures_with_one_cause_are_told_as_one(repository: Path) -> No
     for command in ("frob", "grob", "drob"):
         remedy(repository, f"bash: {command}: command not found\n", "--exit-code", "127", "--command", command, "--run")
     assert remedy(repository, NO_GIT, *GIT)["pattern"]["name"] == "bare_machine"
+
+
+def test_a_run_tells_the_next_attempt_the_ways_out(project: "Project") -> None:
+    project.plan(("1.1", "Copy it", "cp a.txt out/b.txt && false"))
+    project.file("a.txt", "a")
+    project.script(_1_1=[[{"write": "c.txt", "text": "x"}]])
+    assert project.run("--max-attempts", "2").code == 3
+    briefs = {path.name: path.read_text() for path in (project.home / "briefs").iterdir()}
+    assert "Ways out" not in briefs["1.1-1-1.md"]
+    assert "create_missing_file (caution): Make the folder that it needs: mkdir -p -- out" in briefs["1.1-2-1.md"]
 
 
 # --- the library ----------------------------------------------------------------------------------------------------

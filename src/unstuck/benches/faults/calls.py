@@ -1,5 +1,6 @@
 """Faults of calls: missing commands and tools, wrong arguments."""
 
+import subprocess
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,6 +12,7 @@ SCHEMA = {
     "required": ["file", "count"],
     "additionalProperties": False,
 }  # fmt: skip
+TOOL_CHARS = 30_000
 OK: tuple[int, Mapping[str, str]] = (200, {})
 
 
@@ -216,7 +218,28 @@ def unknown_option(box: Box) -> Fault:
     )
 
 
+def flood(box: Box) -> Fault:
+    """Lend a tool that gives up on long output; the remedy must run the command in another way."""
+    box.script("chatty.sh", "seq 1 20000")
+
+    def run_bash(args: Mapping[str, Any]) -> tuple[bool, str]:
+        done = subprocess.run(["bash", "-c", args["script"]], cwd=box.work, capture_output=True, text=True, check=False)
+        if len(done.stdout) > TOOL_CHARS:
+            return False, "Error: output is too large (ERR_CHILD_PROCESS_STDIO_MAXBUFFER)"
+        return done.returncode == 0, done.stdout
+
+    return Fault(
+        name="a command prints too much for the tool",
+        category="output_flood",
+        tool="run_bash",
+        args={"script": "./chatty.sh"},
+        lent={"run_bash": run_bash},
+        healed=lambda: box.has(".unstuck/remedy-output.log", "20000"),
+    )
+
+
 FAULTS = (
+    flood,
     no_git,
     no_git_for_a_branch,
     no_python,

@@ -6,6 +6,7 @@ from unstuck.core.remedies import reading
 from unstuck.core.remedies.deed import REMEDY, Expects, ListFolder, MakeFolder, Recipe, Shell, Step, WriteFile
 from unstuck.core.remedies.paths import likely, name_of, parent_of
 from unstuck.core.remedies.situation import PATH_KEYS, Situation
+from unstuck.core.remedies.words import parts, plain_words
 
 EXAMPLES = (".example", ".sample", ".dist", ".template", ".default", "-example", "-sample")
 EMPTY = {"json": "{}\n", "html": "<!doctype html>\n", "xml": '<?xml version="1.0"?>\n<root/>\n'}
@@ -105,9 +106,10 @@ def _makes(s: Situation) -> bool:
     """Whether the call would have made the path itself, had its folder been there."""
     if s.around.place is not None and not s.around.place.missing_parents:
         return False
-    words, wanted = s.call.words, reading.path(s)
-    if words:
-        return words[0].rsplit("/", 1)[-1] in MAKERS and wanted in words[1:]
+    wanted = reading.path(s)
+    for words in filter(None, map(plain_words, parts(s.call.line))):
+        if words[0].rsplit("/", 1)[-1] in MAKERS and wanted in words[1:]:
+            return True
     return any(
         f"{arrow}{space}{shape}" in s.call.line
         for arrow in (">", ">>")
