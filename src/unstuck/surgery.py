@@ -18,7 +18,6 @@ from unstuck.core.remedies.chain import Catalog, Risk, TaskType
 from unstuck.core.remedies.deed import Tools
 from unstuck.core.remedies.learning import Lessons
 from unstuck.core.remedies.plan import Plan, Strategy
-from unstuck.core.remedies.schema import problem
 from unstuck.core.remedies.situation import Call, Preferences, Situation
 from unstuck.errors import BadUsage
 
@@ -178,12 +177,19 @@ def make_call(
                 hint="A tool's name has letters, digits and _ - . : / only.",
             )
     own = schema if schema is not None else tools.get(evidence.tool) if isinstance(tools, Mapping) else None
-    if own is not None and (why := problem(own)):
+    if own is not None:
+        _refuse_unless_schema(own, evidence.tool)
+    return Call(tool=evidence.tool, args=dict(args or {}), command=evidence.command, schema=own)
+
+
+def _refuse_unless_schema(schema: Any, tool: str) -> None:
+    from unstuck.core.remedies.schema import problem  # noqa: PLC0415  # only with a schema
+
+    if why := problem(schema):
         raise BadUsage(
-            f"The schema of {evidence.tool or 'the tool'} is no JSON schema: {why}.",
+            f"The schema of {tool or 'the tool'} is no JSON schema: {why}.",
             hint="Give the schema of its arguments, an object with `properties`.",
         )
-    return Call(tool=evidence.tool, args=dict(args or {}), command=evidence.command, schema=own)
 
 
 def read_preferences(root: Path) -> Preferences:

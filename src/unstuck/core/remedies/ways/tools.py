@@ -1,7 +1,6 @@
 """Ways out of a tool that the agent has not: one it has, or basic ones."""
 
 import re
-from difflib import get_close_matches
 
 from unstuck.core.remedies import reading
 from unstuck.core.remedies.deed import Expects, ListFolder, ReadFile, Recipe, Shell, Step, Use, WriteFile
@@ -12,6 +11,8 @@ CLOSE = 0.8
 
 def use_available_alternative(s: Situation) -> Recipe | str:
     """Find a tool among those that are there which does the same."""
+    from difflib import get_close_matches  # noqa: PLC0415  # takes longer to load than the rest of this
+
     tool = wanted(s)
     others = sorted((s.tools.names or frozenset()) - {tool})
     flat = {_flat(name): name for name in others}
