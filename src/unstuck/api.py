@@ -24,9 +24,10 @@ from unstuck.adapters.sqlite import SqliteJournal, open_to_write
 from unstuck.adapters.states.spec_folder import asked_by
 from unstuck.core.attempt import Verdict
 from unstuck.core.event import Entry, Options
-from unstuck.core.plan import Check, Plan, Problem, check
+from unstuck.core.plan import Check, Plan, Problem, check, named
 from unstuck.core.policy import Policy
 from unstuck.core.report import Summary, summary
+from unstuck.core.review import reviewed
 from unstuck.core.spec_folder import RECOVERY
 from unstuck.core.state import RunState, fold
 from unstuck.errors import BadUsage, Unavailable, UnstuckError
@@ -52,13 +53,20 @@ class View:
         live = self.owner is not None
         return summary(self.state, time.time() if live else self.entries[-1].at, live=live)
 
+    def named(self, task: str) -> str:
+        """Return the id of the task that a person means."""
+        found = named((one.task for one in self.state.tasks.values()), task)
+        if found is None:
+            raise BadUsage(f"There is no task {task} in run {self.run}.", hint="See all of them with `unstuck status`.")
+        return found
+
 
 # --- plans and looking -------------------------------------------------------------------------------
 
 
 def read_plan(path: Path, *, plan_format: str | None = None) -> Plan:
-    """Read a plan; its problems and concerns are in it."""
-    return open_plan(path, plan_format).read()
+    """Read a plan and look it over; its problems and concerns are in it."""
+    return reviewed(open_plan(path, plan_format).read(), gates=len(gates(Path.cwd())))
 
 
 def plan_problems(plan: Plan) -> tuple[Problem, ...]:
@@ -169,8 +177,7 @@ def reopen_run(run: str | None = None, *, cwd: Path | None = None, watcher: Watc
 def before_landing(cwd: Path, task: str) -> str:
     """Return the commit that the run's branch stood at before the task landed."""
     view = look(cwd)
-    if task not in view.state.tasks:
-        raise BadUsage(f"There is no task {task} in run {view.run}.", hint="See all of them with `unstuck status`.")
+    task = view.named(task)
     commit = view.state.tasks[task].commit
     if commit is None:
         raise BadUsage(f"Task {task} has no commit on the run's branch.", hint="See `unstuck status`.")

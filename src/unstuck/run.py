@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
 from unstuck.adapters.agents.named import agent, no_agent
+from unstuck.adapters.autobuild import Adopted, adopt
 from unstuck.adapters.check_memory import open_memory
 from unstuck.adapters.clock import SystemClock
 from unstuck.adapters.desk import DiskDesk, sweep
@@ -19,7 +20,6 @@ from unstuck.adapters.merging import Homecoming
 from unstuck.adapters.owner import Owner
 from unstuck.adapters.past_runs import experience_of
 from unstuck.adapters.placing import Placing
-from unstuck.adapters.plans.plan_file import TasksFile
 from unstuck.adapters.policies import policy_of
 from unstuck.adapters.process import LocalProcesses
 from unstuck.adapters.projections import Projections
@@ -27,6 +27,7 @@ from unstuck.adapters.repository import Repository
 from unstuck.adapters.rule_files import catalog_guidance
 from unstuck.adapters.setting_aside import set_old_aside
 from unstuck.adapters.sqlite import SqliteJournal, open_to_write
+from unstuck.adapters.stack import commands, describe
 from unstuck.adapters.states.predecessor import inherited
 from unstuck.adapters.states.spec_folder import asked_by, spec_folder
 from unstuck.adapters.traps import traps
@@ -34,10 +35,11 @@ from unstuck.adapters.watch import Watches
 from unstuck.adapters.workspace import GitWorkspace
 from unstuck.config import Config
 from unstuck.core.event import Entry, Operated, Options, RunStarted, Verb
-from unstuck.core.plan import Plan
+from unstuck.core.plan import Plan, Problem, named
 from unstuck.core.policy import Policy
 from unstuck.core.redact import redactor
 from unstuck.core.report import Summary, problems, summary
+from unstuck.core.review import reviewed
 from unstuck.core.spec_folder import RECOVERY
 from unstuck.core.state import RunState, fold
 from unstuck.engine.bench import Bench, Layout, timed
@@ -46,9 +48,9 @@ from unstuck.engine.record import Recorder
 from unstuck.engine.resume import unfinished
 from unstuck.engine.stopping import Stopper
 from unstuck.engine.supervise import Situation, Supervisor
-from unstuck.errors import InvalidPlan, Owned
+from unstuck.errors import BadUsage, InvalidPlan, Owned
 from unstuck.judge import open_rulebook
-from unstuck.ports import Agent, Clock
+from unstuck.ports import Agent, Clock, PlanFile
 from unstuck.practice import Relief
 
 INSIDE = "UNSTUCK_RUN"
@@ -74,7 +76,7 @@ class Run:
         self,
         repository: Repository,
         config: Config,
-        plan_file: TasksFile,
+        plan_file: PlanFile,
         options: Options,
         watcher: Watcher,
         run: str | None = None,
@@ -92,16 +94,23 @@ class Run:
         self._open_journal = open_journal
         self._clock = clock or SystemClock()
 
-    def go(self, *, fresh: bool = False, accept_plan_change: bool = False) -> Summary:
+    def go(self, *, fresh: bool = False, accept_plan_change: bool = False, start_from: str | None = None) -> Summary:
         """Run the plan, or what is left of it, to the end; return what it came to."""
         refuse_inside_an_agent()
         plan = self._sound_plan()
+        first = _first(plan, start_from)
         self._repository.exclude_ours()
         if fresh:
             set_old_aside(self._repository)
         with self._journal() as journal:
-            run = self._choose(journal)
-            if run is None and all(task.done for task in plan.tasks):
+            run = self._choose(journal, again=first is not None)
+            found = (
+                adopt(self._repository.root, self._repository.git, plan)
+                if run is None and not fresh
+                else Adopted(plan=plan)
+            )
+            plan = found.plan
+            if run is None and first is None and all(task.done or task.skipped for task in plan.tasks):
                 return Summary(run="", exit_code=0, reason=NOTHING_LEFT, home="", rows=(), notes=(), seconds=0.0)
             agents = {
                 name: agent(name, self._config, self._repository.root) for name in self._options.agents
@@ -119,8 +128,9 @@ class Run:
                     branch=self._repository.branch,
                     options=self._options,
                     accept_plan_change=accept_plan_change,
+                    start_from=first,
                     inherited=inherited(self._plan_file.path, *(() if journal.runs() else (self._repository.ours,))),
-                    warnings=(*self._warnings(), *_unpriced(agents, self._options.budget_usd)),
+                    warnings=(*found.notes, *self._warnings(), *_unpriced(agents, self._options.budget_usd)),
                     dead_owner=before.pid if before else None,
                 )
                 self._supervisor(journal, run, fold(entries), plan, agents).work(situation)
@@ -139,6 +149,10 @@ class Run:
                 supervisor = self._supervisor(journal, self._run, state, self._plan_file.read(), {})
                 return supervisor.answer()[number]
 
+    def concerns(self) -> tuple[Problem, ...]:
+        """List what a careful reader would ask about the plan."""
+        return reviewed(self._plan_file.read(), gates=len(self._config.checks)).concerns
+
     def uncommitted(self) -> tuple[str, ...]:
         """List the user's files that the run does not see, because it starts from HEAD."""
         return tuple(path for path in self._repository.uncommitted() if path not in self._plan_paths)
@@ -153,14 +167,14 @@ class Run:
         finally:
             journal.close()
 
-    def _choose(self, journal: SqliteJournal) -> str | None:
-        """Return the run to go on with, and take its stored options; None for a new one."""
+    def _choose(self, journal: SqliteJournal, *, again: bool) -> str | None:
+        """Return the run to go on with, and take its stored options; None for a new one. `again`: even a finished one."""
         for run in (self._run,) if self._run else reversed(journal.runs()):
             entries = tuple(journal.read(run))
             started = entries[0].event if entries else None
             if not isinstance(started, RunStarted) or (not self._run and started.plan != self._plan_name):
                 continue
-            if not self._run and not unfinished(entries):
+            if not self._run and not again and not unfinished(entries):
                 return None
             self._options = replace(started.options, agents=self._options.agents or started.options.agents)
             return run
@@ -187,7 +201,7 @@ class Run:
             recovery=self._recovery(),
             experience=experience_of(journal),
             guidance=catalog_guidance(),
-            gates=gates(config, repository.root),
+            gates=gates(config, repository.root, plan.gates),
             layout=layout,
             desk=DiskDesk(),
             redactor=redact,
@@ -204,6 +218,8 @@ class Run:
         projections = Projections(
             home=layout.home,
             plan=self._plan_file,
+            stack=describe(repository.root, bench.gates),
+            commands=commands(bench.gates),
             spec=spec_folder(self._plan_file, bench.record.note),
             limits=bench.policy.limits,
             told=bench.record.note,
@@ -250,7 +266,7 @@ class Run:
         )
 
     def _sound_plan(self) -> Plan:
-        plan = replace(self._plan_file.read(), path=self._plan_name)
+        plan = reviewed(replace(self._plan_file.read(), path=self._plan_name), gates=len(self._config.checks))
         if message := problems(plan):
             raise InvalidPlan(
                 message, hint=f"See it as unstuck does: `unstuck plan {self._plan_file.path}`. Nothing was started."
@@ -269,9 +285,10 @@ class Run:
     def _untracked_plan(self) -> tuple[str, ...]:
         """List what an agent should read and git does not carry: an untracked plan, with its spec folder."""
         folder = str(PurePath(self._plan_name).parent)
-        if self._plan_file.companions and self._plan_paths and folder != ".":
+        if self._plan_file.spec_folder and self._plan_paths and folder != ".":
             return (folder,)
-        return tuple(path for path in self._plan_paths[:1] if not self._tracked(path))
+        parts = self._plan_paths[:1] if self._plan_file.spec_folder else self._plan_paths
+        return tuple(path for path in parts if not self._tracked(path))
 
     def _warnings(self) -> tuple[str, ...]:
         """Say what will not be placed in worktrees, because it would lead back into the user's checkout."""
@@ -292,6 +309,16 @@ class Run:
     @property
     def _plan_name(self) -> str:
         return self._plan_paths[0] if self._plan_paths else str(self._plan_file.path.resolve())
+
+
+def _first(plan: Plan, start_from: str | None) -> str | None:
+    """Return the task that a person wants to start from."""
+    found = named(plan.tasks, start_from) if start_from is not None else None
+    if start_from is not None and found is None:
+        raise BadUsage(
+            f"There is no task {start_from} in {plan.path}.", hint=f"See all of them with `unstuck plan {plan.path}`."
+        )
+    return found
 
 
 @contextmanager

@@ -13,10 +13,11 @@ from pathlib import Path
 from unstuck.adapters.plans import tasks_md
 from unstuck.adapters.policies import profile
 from unstuck.config import Config
-from unstuck.core.attempt import Ended, Outcome
+from unstuck.core.attempt import Changes, Ended, Outcome
 from unstuck.core.claim import claim
 from unstuck.core.event import Entry, Event, Options, Request, RunStarted
 from unstuck.core.experience import Experience
+from unstuck.core.failure import Touch
 from unstuck.core.plan import Insertion, Plan, Task
 from unstuck.core.policy import Policy
 from unstuck.core.redact import redactor
@@ -94,12 +95,14 @@ class Sheet:
     """A plan that keeps nothing; a task that is written into it is read back as it is."""
 
     path = Path("plan")
+    companions = ()
+    spec_folder = False
     extensible = True
 
     def read(self) -> Plan:
         return Plan(path="plan", format="memory", tasks=())
 
-    def tick(self, done: Mapping[str, bool]) -> bool:
+    def mark(self, statuses: Mapping[str, str]) -> bool:
         return False
 
     def insert(self, insertion: Insertion) -> tuple[Task, ...]:
@@ -241,6 +244,12 @@ class World:
 
     def changed(self, base: str, tree: str) -> tuple[str, ...]:
         return () if self.branch[int(base)] == tree else ("file",)
+
+    def listed(self, base: str, tree: str) -> Changes:
+        return Changes(modified=self.changed(base, tree))
+
+    def touches(self, base: str, tree: str, files: Sequence[str]) -> tuple[Touch, ...]:
+        return ()
 
     def changes(self, base: str, tree: str) -> tuple[Change, ...]:
         old = self.branch[int(base)]

@@ -29,7 +29,7 @@ from unstuck.core.plan import Insertion, Plan, Task
 from unstuck.core.redact import redactor
 from unstuck.core.state import RunState
 from unstuck.engine.audit import Subject
-from unstuck.engine.bench import Bench, Layout, timed
+from unstuck.engine.bench import Bench, Interrupted, Layout, timed
 from unstuck.engine.checking import NotSetUp, Site
 from unstuck.engine.checkout import NoMemory
 from unstuck.engine.examine import examine
@@ -108,6 +108,8 @@ class Verification:
             bench = self._bench(asked, slot, plan)
             try:
                 verdict = examine(Site(bench=bench, name=task.id, slot=slot), subject)
+            except Interrupted as error:
+                raise KeyboardInterrupt from error
             except NotSetUp as error:
                 raise Unavailable(error.failure.summary, hint="See `setup` in `[workspace]`.") from error
         return Verified(what=what, verdict=verdict, seconds=time.monotonic() - began)
@@ -187,12 +189,14 @@ class _NoPlan:
     """A plan without tasks: nothing is ticked and nothing is added."""
 
     extensible = False
+    companions = ()
+    spec_folder = False
     path = Path()
 
     def read(self) -> Plan:
         return Plan(path="", format="none", tasks=())
 
-    def tick(self, done: Mapping[str, bool]) -> bool:  # noqa: ARG002  # the port's signature
+    def mark(self, statuses: Mapping[str, str]) -> bool:  # noqa: ARG002  # the port's signature
         return False
 
     def insert(self, insertion: Insertion) -> tuple[Task, ...]:  # noqa: ARG002  # as above

@@ -63,7 +63,9 @@ KIT = """\
 
 def kit(tmp_path: Path) -> TasksFile:
     (tmp_path / "tasks.md").write_text(KIT)
-    return open_plan(tmp_path / "tasks.md")
+    plan = open_plan(tmp_path / "tasks.md")
+    assert isinstance(plan, TasksFile)
+    return plan
 
 
 def test_spec_kits_tasks_wait_for_their_foundation_and_not_for_other_stories(tmp_path: Path) -> None:
@@ -155,7 +157,9 @@ def kiro(tmp_path: Path, text: str = KIRO) -> TasksFile:
     file = tmp_path / ".kiro" / "specs" / "demo" / "tasks.md"
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(text.encode())
-    return open_plan(file.parent)
+    plan = open_plan(file.parent)
+    assert isinstance(plan, TasksFile)
+    return plan
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"], ids=["lf", "crlf"])

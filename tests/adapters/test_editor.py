@@ -151,7 +151,7 @@ def test_an_inserted_task_reads_as_the_plan_will_be_read(tmp_path: Path) -> None
     (new,) = plan.insert(fixing("1.3.1", "1.3"))
     assert new == next(task for task in open_plan(path).read().tasks if task.id == "1.3.1")
     assert plan.insert(fixing("1.3.1", "1.3")) == (new,)
-    assert plan.tick({"1.3.1": True, "1.3": True})
+    assert plan.mark({"1.3.1": "complete", "1.3": "complete"})
     assert [task.done for task in open_plan(path).read().tasks] == [True, True, False]
 
 

@@ -59,7 +59,14 @@ def test_attempts_of_any_type_count_together_under_standard() -> None:
     assert isinstance(decide(failure(Kind.TEST_FAILED), history, STANDARD).action, Escalate)
 
 
-@pytest.mark.parametrize("kind", list(Kind))
+@pytest.mark.parametrize("executions", [1, 2, 7])
+@pytest.mark.parametrize("name", ["adaptive", "standard", "single-retry", "max-retries"])
+def test_our_own_stop_or_death_uses_up_no_budget_in_any_profile(name: str, executions: int) -> None:
+    history = History(attempts=executions, executions=executions)
+    assert isinstance(decide(failure(Kind.INTERRUPTED), history, profile(name)).action, Continue)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in Kind if kind is not Kind.INTERRUPTED])
 def test_single_retry_gives_exactly_one_retry_and_then_halts(kind: Kind) -> None:
     first = decide(failure(kind), History(executions=1), SINGLE).action
     second = decide(failure(kind), History(executions=2), SINGLE).action

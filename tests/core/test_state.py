@@ -29,8 +29,9 @@ from unstuck.core.event import (
 from unstuck.core.failure import Failure, Kind
 from unstuck.core.history import history
 from unstuck.core.narrate import sentence
+from unstuck.core.phase_file import phase
 from unstuck.core.plan import Task
-from unstuck.core.report import attempt_history, build_commits, phase, summary
+from unstuck.core.report import attempt_history, build_commits, summary
 from unstuck.core.schedule import blocked, startable
 from unstuck.core.stages import AFTER, AFTER_ACTION
 from unstuck.core.state import RunState, fold

@@ -368,7 +368,26 @@ def test_settings_may_move_to_another_file() -> None:
     ],
 )
 def test_what_the_task_names_decides_how_grave_a_finding_is(declared: tuple[str, ...], severity: str) -> None:
-    assert {one.severity for one in audit([changed(PY, ("== 18", ">= 1"))], declared)} == {severity}
+    removed = changed(PY, ("        assert total([], rate=2) == 0\n", ""))
+    assert {one.severity for one in audit([removed], declared)} == {severity}
+
+
+@pytest.mark.parametrize(
+    ("change", "severity"),
+    [
+        pytest.param(("== 18", "> 1"), "ask", id="a loosened assertion is asked about"),
+        pytest.param(
+            ("    def test_total", "    @pytest.mark.skip\n    def test_total"), "reject", id="a skip is refused"
+        ),
+    ],
+)
+def test_a_named_test_may_expect_something_else_but_not_less(change: tuple[str, str], severity: str) -> None:
+    assert {one.severity for one in audit([changed(PY, change)], ("tests/test_cart.py",))} == {severity}
+
+
+def test_a_named_makefile_does_not_excuse_a_swallowed_failure() -> None:
+    change = Change(path="Makefile", old="test:\n\tpytest\n", new="test:\n\tpytest || true\n")
+    assert [one.severity for one in audit([change], ("Makefile",))] == ["reject"]
 
 
 def test_a_named_path_does_not_excuse_an_emptied_test() -> None:
@@ -424,6 +443,28 @@ def test_no_change_makes_the_audit_fail(changes: list[Change]) -> None:
 
 def test_a_change_that_changes_nothing_is_clean() -> None:
     assert audit([Change(path=path, old=text, new=text) for path, text in BASES.items()]) == ()
+
+
+ONE_LINE = "!function(){" + ";".join(f"var a{n}=function(b,c){{return b+c*{n}}}" for n in range(25_000)) + "}();"
+LONG = "".join(f"def test_{n}():\n    assert f({n}) == {n}\n\n\n" for n in range(5_000))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(Change(path="src/a.min.js", old=ONE_LINE, new=ONE_LINE.replace("a7=", "q7=")), id="one line of code"),
+        pytest.param(Change(path="test/a.test.js", new=ONE_LINE), id="one line as a test"),
+        pytest.param(Change(path="tests/test_a.py", old=LONG), id="thousands of tests deleted"),
+        pytest.param(Change(path="tests/test_a.py", old=LONG, new=LONG.replace("f(77)", "g(77)")), id="one of thousands"),
+        pytest.param(Change(path="src/a.ts", old="x", new="if (a === 'b' &&" * 20_000), id="conditions without end"),
+        pytest.param(Change(path="test/a.test.ts", old="x", new="a<" * 20_000), id="brackets without end"),
+        pytest.param(Change(path=".github/workflows/a.yml", old="- run: pytest a\n" * 3000, new="\n".join(f"- run: pytest {n}" for n in range(3000))), id="a long build"),
+    ],
+)  # fmt: skip
+def test_a_huge_text_does_not_stall_the_audit(change: Change) -> None:
+    began = time.process_time()
+    audit([change], ("src",), ("pytest",))
+    assert time.process_time() - began < 8
 
 
 def test_the_time_grows_with_the_size_of_the_change_only() -> None:

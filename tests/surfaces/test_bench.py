@@ -70,6 +70,15 @@ def test_a_benchmark_prints_its_lines_and_how_it_stands_to_its_targets() -> None
     assert ("✘" in done.stdout) == (done.returncode == 1)
 
 
+def test_parallel_compares_the_wall_clock_with_the_ideal() -> None:
+    said = json.loads(
+        unstuck("bench", "parallel", "--phases", "3", "--seconds", "0.5", "--parallel", "2", "--json").stdout
+    )
+    assert (said["schema"], said["phases"], said["ideal_s"]) == (1, 3, 1.0)
+    assert said["taken_s"] > 1.0
+    assert [target["at_most"] for target in said["targets"]] == [1.25]
+
+
 def test_an_unknown_benchmark_is_bad_usage() -> None:
     done = unstuck("bench", "nonsense")
     assert done.returncode == 64

@@ -58,10 +58,13 @@ def test_every_look_has_json_with_a_schema(half_done: "Project") -> None:
         "commit": None,
         "cost_usd": None,
         "why": status["tasks"]["1.2"]["why"],
+        "fixes": None,
+        "fix_tasks": [],
     }
     shown = half_done.ask("show", "1.2", "--json").json
     assert (shown["schema"], shown["phase_id"], shown["status"]) == (1, "1.2", "failed")
-    assert shown["error"]["type"] == "check_failed"
+    assert shown["error"]["attempt_1"]["type"] == "unknown"
+    assert shown["attempts"][0]["kind"] == "check_failed"
     plan = half_done.ask("plan", "tasks.md", "--json").json
     assert (plan["schema"], plan["valid"], plan["batches"]) == (1, True, [["1.1", "1.2"]])
     assert [task["done"] for task in plan["tasks"]] == [True, False]

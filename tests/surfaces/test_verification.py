@@ -161,6 +161,19 @@ def test_a_changed_test_must_hold_in_its_old_form_unless_the_task_names_it(
     assert told.json["tasks"]["1.1"]["status"] == status, told
 
 
+def test_a_tree_that_was_refused_is_refused_again_though_its_checks_are_remembered(calc: "Project") -> None:
+    calc.settings(f'{LIMITS}[verify]\ndoubtful = "warn"\n')
+    bent = [
+        {"write": "calc.py", "text": RIGHT_CALC.replace("a + b", "6")},
+        {"write": "test_calc.py", "text": DOUBLED},
+        DONE,
+    ]
+    calc.script(_1_1=[bent, bent])
+    told = calc.run("--max-attempts", "2", "--json")
+    assert (told.code, told.json["tasks"]["1.1"]["attempts"]) == (3, 2), told
+    assert calc.ask("log").out.count("in its old form it fails on the new code") >= 2
+
+
 def test_a_new_test_that_passes_on_the_old_code_is_worth_a_look(calc: "Project") -> None:
     idle = "from calc import add\n\n\ndef test_is_there():\n    assert callable(add)\n"
     calc.script(_1_1=[[{"write": "calc.py", "text": RIGHT_CALC}, {"write": "test_more.py", "text": idle}, DONE]])

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from unstuck.core import report
 from unstuck.core.event import Entry
+from unstuck.core.phase_file import phase
 from unstuck.core.state import RunState, fold
 
 REOPENS = ("pending", "failed")
@@ -88,9 +88,9 @@ def _statuses(entries: Sequence[Entry], events: Mapping[str, int]) -> dict[str, 
     for entry in entries:
         while waiting and events[waiting[-1]] < entry.seq:
             name = waiting.pop()
-            found[name] = report.phase(state, name)["status"] if name in state.tasks else None
+            found[name] = phase(state, name)["status"] if name in state.tasks else None
         state.apply(entry)
-    return found | {name: report.phase(state, name)["status"] for name in waiting}
+    return found | {name: phase(state, name)["status"] for name in waiting}
 
 
 def read_json(path: Path, told: Callable[[str], None]) -> dict[str, Any] | None:

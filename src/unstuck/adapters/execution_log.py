@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from unstuck.adapters.desk import DiskDesk
+from unstuck.core.chronicle import told
 from unstuck.core.event import Entry
 from unstuck.core.narrate import sentence
 from unstuck.core.state import RunState
@@ -14,6 +15,7 @@ from unstuck.core.state import RunState
 class ExecutionLog:
     path: Path
 
-    def __call__(self, entry: Entry, _state: RunState) -> None:
+    def __call__(self, entry: Entry, state: RunState) -> None:
         when = datetime.fromtimestamp(entry.at, UTC).isoformat(timespec="seconds")
-        DiskDesk().append(self.path, f"[{when}] {entry.seq} {entry.event.type} {sentence(entry.event)}\n")
+        lines = [f"[{when}] {entry.seq} {entry.event.type} {sentence(entry.event)}", told(entry, state)]
+        DiskDesk().append(self.path, "".join(f"{line}\n" for line in lines if line))

@@ -11,9 +11,10 @@ from unstuck.config import GATE_TIMEOUTS, Config
 from unstuck.core.plan import Check
 
 
-def gates(config: Config, root: Path) -> tuple[Check, ...]:
-    """Return the repository's gates, each with its own time limit."""
+def gates(config: Config, root: Path, wanted: Sequence[Check] = ()) -> tuple[Check, ...]:
+    """Return the repository's gates, and the plan's where it has none of a kind, each with its own time limit."""
     asked = tuple(Check(command=line, kind=kind) for kind, line in config.checks.items())
+    asked += tuple(check for check in wanted if check.kind not in config.checks)
     if not asked and config.verify.detect and not has_config(root):
         asked = _found(root)
     return tuple(replace(check, timeout=GATE_TIMEOUTS.get(check.kind, config.verify.timeout)) for check in asked)

@@ -26,6 +26,7 @@ UNFINISHED = {
     "rebase-apply": "a rebase",
 }
 SHOWN_FILES = 5
+SCRIPT_FILES = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,7 +131,13 @@ class Homecoming:
         ]
         for commit in listed.split():
             message = shown(self._git("show", "--no-patch", "--format=%B", commit))
-            lines += ["", *(f"# {line}".rstrip() for line in message.splitlines()), f"pick {commit}"]
+            lines += [
+                "",
+                *(f"# {line}".rstrip() for line in message.splitlines()),
+                "#",
+                *self._files(commit),
+                f"pick {commit}",
+            ]
         path = self.repository.ours / "commits.sh"
         try:
             path.write_text("\n".join(lines) + "\n")
@@ -140,6 +147,13 @@ class Homecoming:
                 f"{path} cannot be written: {error.strerror}.", hint="Make room and try again."
             ) from error
         return path
+
+    def _files(self, commit: str) -> list[str]:
+        """List what a commit changes, as comments: a name with a line break in it stays in its line."""
+        listed = self._git.names("diff-tree", "-r", "-z", "--no-commit-id", "--name-status", "--no-renames", commit)
+        pairs = list(zip(listed[::2], listed[1::2], strict=True))
+        more = [f"#   and {len(pairs) - SCRIPT_FILES} more"] if len(pairs) > SCRIPT_FILES else []
+        return [f"#   {letter} {shown(path)}" for letter, path in pairs[:SCRIPT_FILES]] + more
 
     @property
     def _git(self) -> Git:

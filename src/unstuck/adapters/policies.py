@@ -42,7 +42,9 @@ def profile(name: str, own: Mapping[str, Any] | None = None) -> Policy:
 def resolved(options: Options, config: Config, asked: Settings) -> Options:
     """Write down what the profile says where the user said nothing; a profile that does not exist is refused here."""
     policy = policy_of(options, config, asked)
-    return replace(options, on_stuck=policy.on_stuck, max_attempts=policy.limits.attempts)
+    return replace(
+        options, on_stuck=policy.on_stuck, max_attempts=policy.limits.attempts, siblings_first=policy.siblings_first
+    )
 
 
 def policy_of(options: Options, config: Config, asked: Settings) -> Policy:

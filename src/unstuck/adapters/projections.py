@@ -1,7 +1,7 @@
 """Write the files that people read, atomically, from the state; and notice what a person edited in them."""
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,9 @@ from unstuck.adapters.states.spec_folder import SpecFolder
 from unstuck.core import report
 from unstuck.core.escalation import escalation
 from unstuck.core.event import Entry
+from unstuck.core.phase_file import config, phase
 from unstuck.core.policy import Limits
+from unstuck.core.schedule import blocked
 from unstuck.core.state import RunState
 from unstuck.ports import PlanFile
 
@@ -27,6 +29,10 @@ class Projections:
     plan: PlanFile
     told: Callable[[str], None]
     """Hears of files that had to be set aside."""
+    stack: Mapping[str, str | None] = field(default_factory=dict)
+    """What the project is made of, for those who read our files."""
+    commands: Mapping[str, str | None] = field(default_factory=dict)
+    """The gates, by the names that those readers know."""
     spec: SpecFolder | None = None
     """The folder of a spec, whose own files are kept up, too."""
     limits: Limits = field(default_factory=Limits)
@@ -35,21 +41,28 @@ class Projections:
         """Bring everything up to date; the config, which names the last event covered, comes last."""
         if not changed and (self.home / "config.json").exists():
             return
+        waiting = blocked(state)
         for name in changed:
             task = state.tasks[name]
-            if task.last_seq or task.status != "pending" or self._phase(name).exists():
-                put_json(self._phase(name), report.phase(state, name))
+            if name not in waiting and (task.last_seq or task.status != "pending" or self._phase(name).exists()):
+                put_json(self._phase(name), phase(state, name))
             if task.status == "stuck":
                 put(self.home / "reports" / f"{name}.md", escalation(task, report.lineage_text(state, name)))
+        newly = any(state.tasks[name].status == "stuck" for name in changed)
+        for name in (name for name in waiting if newly or name in changed or not self._phase(name).exists()):
+            put_json(self._phase(name), phase(state, name))
         put_json(self.home / "attempt_history.json", report.attempt_history(state))
         put_json(self.home / "build_commits.json", report.build_commits(state))
         self._write_checks(state)
-        ticks = {name: state.tasks[name].status == "complete" for name in changed}
-        if ticks:
-            self.plan.tick(ticks)
+        if changed:
+            self.plan.mark(
+                {name: "blocked" if name in waiting else state.tasks[name].status for name in (*changed, *waiting)}
+            )
         if self.spec is not None:
             self.spec.write(state, self.limits)
-        put_json(self.home / "config.json", report.config(state))
+        put_json(
+            self.home / "config.json", config(state) | {"stack": dict(self.stack), "commands": dict(self.commands)}
+        )
 
     def _write_checks(self, state: RunState) -> None:
         """Write the last verdict of every task for other tools."""

@@ -5,10 +5,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from unstuck.adapters import contents, git_locks, snapshots, staging
+from unstuck.adapters import contents, differences, git_locks, snapshots, staging
 from unstuck.adapters.git import Git, shown
 from unstuck.adapters.repository import Identity, Repository
 from unstuck.adapters.worktrees import DURABLE, Place, Worktree
+from unstuck.core.attempt import Changes
+from unstuck.core.failure import Touch
 from unstuck.errors import CheckpointGone, GitFailed
 from unstuck.ports import Conflict, Landing, Snapshot, Tree, Watch
 
@@ -113,6 +115,12 @@ class GitWorkspace:
 
     def changes(self, base: str, tree: str) -> "tuple[Change, ...]":
         return contents.changes(self._git, base, tree)
+
+    def listed(self, base: str, tree: str) -> Changes:
+        return differences.listed(self._git, base, tree)
+
+    def touches(self, base: str, tree: str, files: Sequence[str]) -> tuple[Touch, ...]:
+        return differences.touches(self._git, base, tree, files)
 
     def tree_of(self, commit: str) -> str:
         tree = self._resolve(commit + "^{tree}")

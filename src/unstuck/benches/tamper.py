@@ -1,6 +1,5 @@
 """Measure the tamper audit: how many of many tampering diffs it catches, and how many honest ones it takes for such."""
 
-import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -63,7 +62,7 @@ def diffs() -> Iterator[Diff]:
         yield from _composed(project, tampering, honest)
 
 
-def measure(*, every: int = 1, say: Callable[[str], None] = print) -> Report:
+def measure(*, every: int = 4, say: Callable[[str], None] = print) -> Report:
     """Judge all diffs written by hand, and every so many of the generated ones."""
     generated: Sequence[Diff | Case] = list(diffs())[::every]
     written: Sequence[Diff | Case] = list(cases())
@@ -90,13 +89,6 @@ def measure(*, every: int = 1, say: Callable[[str], None] = print) -> Report:
         lines=tuple(_lines(sources, both)),
         targets=tuple(target for name, results in sources.items() for target in _targets(name, results)),
     )
-
-
-def run(as_json: bool) -> int:  # noqa: FBT001 - asked for so
-    """Run the whole suite and print what came of it; 1 when a target is missed."""
-    report = measure(say=lambda _: None)
-    print(json.dumps(report.figures, indent=2) if as_json else "\n".join(report.lines))  # noqa: T201 - the output
-    return 0 if report.met else 1
 
 
 Results = list[tuple[Diff | Case, tuple[Finding, ...]]]

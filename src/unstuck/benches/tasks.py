@@ -6,6 +6,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from unstuck.adapters.plans.plan_file import open_plan
@@ -65,10 +66,10 @@ def _edit(path: Path, tasks: int, repeats: int) -> dict[str, float]:
         fix = f"{middle}.{number}"
         block = f"- [ ] {fix} [FIX {middle}] Fix: it\n  - **Verify**: `test -f x`\n"
         seconds["reread"].append(_milliseconds(opened.read))
-        seconds["tick"].append(_milliseconds(lambda done=number % 2 == 1: opened.tick({middle: done})))  # type: ignore[misc]  # mypy does not see the default
-        seconds["insert"].append(
-            _milliseconds(lambda new=fix, text=block: opened.insert(Insertion(blocks={new: text}, beside=middle)))  # type: ignore[misc]  # likewise
-        )
+        ticks = {middle: "complete" if number % 2 else "pending"}
+        new = Insertion(blocks={fix: block}, beside=middle)
+        seconds["tick"].append(_milliseconds(partial(opened.mark, ticks)))
+        seconds["insert"].append(_milliseconds(partial(opened.insert, new)))
     return {f"{name}_ms": statistics.median(taken) for name, taken in seconds.items()}
 
 

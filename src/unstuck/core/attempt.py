@@ -66,6 +66,15 @@ class Counts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Changes:
+    """The files in which two trees differ."""
+
+    created: tuple[str, ...] = ()
+    modified: tuple[str, ...] = ()
+    deleted: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CheckResult:
     """One check, run by us, with what it said."""
 

@@ -6,12 +6,14 @@ a green tree from a crashed session can land, a red one from a proud session can
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from unstuck.core.attempt import CheckResult, Ended, Ending, Outcome, Remark, Verdict
 from unstuck.core.diagnosis import Diagnosis
 from unstuck.core.evidence import Evidence
-from unstuck.core.failure import KINDS, Failure, Kind
+from unstuck.core.failure import KINDS, Failure, Kind, Touch
 from unstuck.core.plan import CheckKind
+from unstuck.core.result import Result, read_result
 from unstuck.core.signature import signature
 from unstuck.core.text import one_line
 
@@ -108,12 +110,34 @@ def classify(outcome: Outcome, verdict: Verdict, found: Diagnosis | None = None)
     result = _red(verdict)
     if result is None:
         return rejected
-    return flaky(result) if result.flaky else red(result, found)
+    return flaky(result) if result.flaky else _refuted(ended, red(result, found))
 
 
-def conflict(files: tuple[str, ...]) -> Failure:
-    """Say that the work cannot be merged with what landed meanwhile."""
-    return _failure(Kind.MERGE_CONFLICT, "\n".join(files), because=", ".join(files[:3]))
+def _refuted(ended: Ended, failure: Failure) -> Failure:
+    """Call it a refuted claim where the agent's own result says in so many words that the phase is complete."""
+    said = read_result(ended.tail)
+    if not isinstance(said, Result) or said.status != "complete" or not failure.charged:
+        return failure
+    means = KINDS[Kind.CLAIM_REFUTED].means
+    how = f"{means[0].upper()}{means[1:]}: {failure.summary[0].lower()}{failure.summary[1:]}"
+    return replace(failure, kind=Kind.CLAIM_REFUTED, summary=how)
+
+
+def conflict(files: tuple[str, ...], touches: tuple[Touch, ...] = ()) -> Failure:
+    """Say that the work cannot be merged with what landed meanwhile, and who changed what."""
+    sides = [f"{touch.file} ({touch.task or 'a commit of yours'}: {_touched(touch)})" for touch in touches]
+    failure = _failure(Kind.MERGE_CONFLICT, "\n".join(sides or files), because=", ".join(files[:3]))
+    return replace(failure, touches=touches)
+
+
+def red_together(failure: Failure, other: str) -> Failure:
+    """Say that the work is green alone and red with another task's, and whose that is."""
+    how = f"Green alone, red together with {other}: {failure.summary[0].lower()}{failure.summary[1:]}"
+    return replace(failure, summary=how, together=other)
+
+
+def _touched(touch: Touch) -> str:
+    return f"lines {touch.first}-{touch.last}" if touch.how == "modified" else touch.how
 
 
 def set_up_failed(command: str, ended: Ended) -> Failure:

@@ -96,7 +96,7 @@ def decide(
 def _spent(failure: Failure, history: History, policy: Policy) -> str:
     """Say which limit of the task is used up, if any."""
     attempts, limits = _attempts(history, policy), policy.limits
-    if (failure.charged or policy.charges == "all") and attempts >= limits.attempts:
+    if _charged(failure, policy) and attempts >= limits.attempts:
         if policy.spent:
             return policy.spent.format(index=history.index, attempts=attempts, error=failure.summary).strip()
         made = "One attempt was" if attempts == 1 else f"{attempts} attempts were"
@@ -106,6 +106,11 @@ def _spent(failure: Failure, history: History, policy: Policy) -> str:
     if limits.task_cost_usd is not None and (history.cost_usd or 0.0) >= limits.task_cost_usd:
         return f"The limit of ${limits.task_cost_usd:.2f} for one task is reached. Last: {failure.summary}"
     return ""
+
+
+def _charged(failure: Failure, policy: Policy) -> bool:
+    """Whether a failure uses up an attempt: our own stop or death never does."""
+    return failure.charged or (policy.charges == "all" and failure.kind is not Kind.INTERRUPTED)
 
 
 def _attempts(history: History, policy: Policy) -> int:

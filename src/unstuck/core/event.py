@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from unstuck.core.action import Action, Decision
-from unstuck.core.attempt import Outcome, Verdict
+from unstuck.core.attempt import Changes, Outcome, Verdict
 from unstuck.core.failure import Failure
 from unstuck.core.plan import Task
 from unstuck.core.policy import OnStuck
@@ -25,6 +25,8 @@ class Options:
     """None: what the profile says."""
     max_attempts: int | None = None
     max_time: float | None = None
+    siblings_first: bool = False
+    """A failed task is tried again only after those that ran at its side have finished; comes from the profile."""
     budget_usd: float | None = None
     cache: bool = True
     """Whether a check that passed on a tree before counts without running it again."""
@@ -215,6 +217,8 @@ class Acted:
     """Where the run's branch stands after landing."""
     snapshot: str | None = None
     """The ref under which the attempt's work is kept."""
+    changes: Changes | None = None
+    """What the landed commit changes, its first few hundred files."""
     added: tuple[Task, ...] = ()
     """Tasks that were written into the plan."""
     type: Literal["acted"] = "acted"

@@ -232,6 +232,18 @@ KINDS: Mapping[Kind, Facts] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Touch:
+    """What one side of a conflict did to a file, in the lines of the commit that both began with."""
+
+    task: str
+    """Empty for a commit of the user's."""
+    file: str
+    how: Literal["created", "modified", "deleted"]
+    first: int = 0
+    last: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
     """Judged evidence about one attempt."""
 
@@ -248,6 +260,10 @@ class Failure:
     """The classification rule that decided, where one did."""
     resets_at: float | None = None
     """When a limit ends, in seconds since 1970, where the provider says so."""
+    touches: tuple[Touch, ...] = ()
+    """Who changed which lines, where two tasks cannot be merged."""
+    together: str = ""
+    """The task with which this one is red, although it is green alone."""
 
     @property
     def blame(self) -> Blame:

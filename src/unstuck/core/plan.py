@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
+from itertools import pairwise
 from typing import Literal
 
 CheckKind = Literal["verify", "test", "lint", "types", "format", "build"]
@@ -51,6 +52,22 @@ class Task:
     """The commit subject that the plan asks for; None leaves it to us."""
     done: bool = False
     """Ticked in the plan before the run began."""
+    skipped: bool = False
+    """Settled by a person, who marked it so in the plan before the run began."""
+    label: str = ""
+    """How the plan writes the id, where that differs: phase `2a` is written 2A."""
+    items: tuple[str, ...] = ()
+    """The lines of its checklist."""
+    parallel_with: tuple[str, ...] = ()
+    """Tasks that may run at its side, because both plans say so and nothing speaks against it."""
+    estimate: str = ""
+    digest: str = ""
+    """A hash of all that a person could change in it, where its text also holds ticks of ours."""
+
+    @property
+    def shown(self) -> str:
+        """The id as people write it."""
+        return self.label or self.id
 
     @property
     def only_checks(self) -> bool:
@@ -75,6 +92,8 @@ class Problem:
     message: str
     line: int | None = None
     hint: str = ""
+    cycle: tuple[str, ...] = ()
+    """The tasks that depend on each other in a circle, the first one again at the end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +108,26 @@ class Plan:
     """Worth telling a person; never stops a run."""
     problems: tuple[Problem, ...] = ()
     """What the reader could not make sense of; any of these stops a run before it starts."""
+    gates: tuple[Check, ...] = ()
+    """Checks that the plan wants to hold after every task."""
+
+    @property
+    def noun(self) -> str:
+        """What its tasks are called."""
+        return "phase" if self.format == "superplan" else "task"
+
+    @property
+    def phased(self) -> bool:
+        """Whether its tasks say themselves what they depend on and what may run beside them."""
+        return self.format in ("superplan", "implementation_plan.json")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """Tasks that are ready together: side by side, or one after the other."""
+
+    tasks: tuple[str, ...]
+    parallel: bool
 
 
 def recovers(task: Task) -> bool:
@@ -109,13 +148,12 @@ def is_cleanup(name: str, title: str) -> bool:
 
 def check(plan: Plan) -> tuple[Problem, ...]:
     """List everything that makes the plan impossible to run, in the order of the text."""
-    found = [*plan.problems, *_ids(plan.tasks), *_dependencies(plan.tasks)]
+    found = [*plan.problems, *_ids(plan.tasks), *_dependencies(plan)]
     if not plan.tasks and not found:
         found.append(
             Problem(message="The plan has no tasks.", hint="A task is a line such as `- [ ] 1.1 Add a parser`.")
         )
-    if not any("unknown" in problem.message or "twice" in problem.message for problem in found):
-        found.extend(_cycles(plan.tasks))
+    found.extend(_cycles(plan.tasks))
     return tuple(sorted(found, key=lambda problem: problem.line or 0))
 
 
@@ -130,6 +168,45 @@ def batches(tasks: Sequence[Task]) -> tuple[tuple[str, ...], ...]:
         sorter.done(*wave)
         waves.append(wave)
     return tuple(waves)
+
+
+def named(tasks: Iterable[Task], text: str) -> str | None:
+    """Return the id of the task that a person means: phase `2a` is also 2A and Phase 2A."""
+    listed = list(tasks)
+    if any(task.id == text for task in listed):
+        return text
+    wanted = text.strip().casefold()
+    wanted = wanted.removeprefix("phase").strip() or wanted
+    return next((task.id for task in listed if wanted in (task.id.casefold(), task.shown.casefold())), None)
+
+
+def beside(one: Task, other: Task) -> bool:
+    """Whether the two may run at the same time."""
+    if one.group is not None and one.group == other.group:
+        return True
+    return other.id in one.parallel_with and one.id in other.parallel_with
+
+
+def execution(plan: Plan) -> tuple[Batch, ...]:
+    """Return the batches in which a plan is run.
+
+    Where phases say what may run beside them, a wave is cut into sets of those; in a tasks.md a batch is a wave.
+    """
+    known = {task.id: task for task in plan.tasks}
+    found: list[Batch] = []
+    for wave in batches(plan.tasks):
+        sets: list[list[Task]] = []
+        for task in (known[name] for name in wave):
+            fits = (one for one in sets if not plan.phased or all(beside(task, other) for other in one))
+            fitting = next(fits, None)
+            if fitting is None:
+                sets.append([task])
+            else:
+                fitting.append(task)
+        for one in sets:
+            parallel = any(beside(task, other) for task, other in pairwise(one))
+            found.append(Batch(tasks=tuple(task.id for task in one), parallel=parallel))
+    return tuple(found)
 
 
 def _ids(tasks: Iterable[Task]) -> Iterable[Problem]:
@@ -150,31 +227,46 @@ def _ids(tasks: Iterable[Task]) -> Iterable[Problem]:
             )
 
 
-def _dependencies(tasks: Sequence[Task]) -> Iterable[Problem]:
-    known = {task.id for task in tasks}
-    for task in tasks:
+def _dependencies(plan: Plan) -> Iterable[Problem]:
+    known = {task.id for task in plan.tasks}
+    noun = plan.noun
+    for task in plan.tasks:
         for name in task.depends_on:
             if name == task.id:
                 yield Problem(
-                    message=f"Task {task.id} depends on itself.", line=task.line, hint="Remove that dependency."
+                    message=f"{noun.capitalize()} {task.shown} depends on itself.",
+                    line=task.line,
+                    hint="Remove that dependency.",
                 )
             elif name not in known:
                 yield Problem(
-                    message=f"Task {task.id} depends on an unknown task {name!r}.",
+                    message=f"{noun.capitalize()} {task.shown} depends on an unknown {noun} {name!r}.",
                     line=task.line,
-                    hint="Correct the id, or add the task.",
+                    hint=f"Correct the id, or add the {noun}.",
                 )
 
 
 def _cycles(tasks: Sequence[Task]) -> Iterable[Problem]:
-    lines = {task.id: task.line for task in tasks}
-    graph = {task.id: [name for name in task.depends_on if name != task.id] for task in tasks}
-    try:
-        TopologicalSorter(graph).prepare()
-    except CycleError as error:
-        cycle = list(reversed(error.args[1]))
-        yield Problem(
-            message=f"The tasks depend on each other in a circle: {' → '.join(cycle)}.",
-            line=min(lines[name] for name in cycle),
-            hint="Remove one of these dependencies.",
-        )
+    """Find circles until none is left that shares no task with one already found."""
+    known = {task.id: task for task in tasks}
+    left = dict(known)
+    while True:
+        graph = {
+            name: [other for other in task.depends_on if other in left and other != name] for name, task in left.items()
+        }
+        try:
+            TopologicalSorter(graph).prepare()
+        except CycleError as error:
+            circle = list(reversed(error.args[1]))[:-1]
+            first = min(range(len(circle)), key=lambda place: known[circle[place]].line)
+            cycle = (*circle[first:], *circle[: first + 1])
+            shown = [known[name].shown for name in cycle]
+            yield Problem(
+                message=f"The tasks depend on each other in a circle: {' → '.join(shown)}.",
+                line=min(known[name].line for name in cycle),
+                hint="Remove one of these dependencies.",
+                cycle=cycle,
+            )
+            left = {name: task for name, task in left.items() if name not in cycle}
+        else:
+            return

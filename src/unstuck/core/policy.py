@@ -32,6 +32,11 @@ class Rung:
 
 Ladder = tuple[Rung, ...]
 
+GO_ON: Ladder = (
+    Rung("continue", 1000, None, "The last session was interrupted. Its work is still here: go on from it."),
+)
+"""What our own stop or death leads to in a profile that says nothing about it: it uses up no budget of any kind."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
@@ -82,6 +87,8 @@ class Policy:
     """Roll back only to a commit at which our checks were green; otherwise the task's own base will do."""
     limits: Limits = field(default_factory=Limits)
     land_unverified: bool = False
+    siblings_first: bool = False
+    """Try a failed task again only after those that ran at its side have finished."""
     spent: str = ""
     """What to say when a task's attempts are used up: {index}, {attempts} and {error} are filled in."""
 
@@ -90,6 +97,8 @@ class Policy:
         return self.ladder_of(failure.kind)
 
     def ladder_of(self, kind: Kind) -> tuple[str, Ladder]:
+        if kind is Kind.INTERRUPTED and kind.value not in self.ladders:
+            return kind.value, GO_ON
         facts = KINDS[kind]
         name = {"kind": kind.value, "type": facts.type, "phase_type": facts.phase_type or "unknown"}[self.view]
         return name, self.ladders.get(name, self.ladders.get(ANYTHING, ()))
@@ -101,7 +110,7 @@ class BadPolicy(ValueError):
 
 def parse(name: str, table: Mapping[str, Any], hints: Mapping[str, str]) -> Policy:
     """Make a profile from its table; refuse what could not be climbed."""
-    known = {"about", "view", "charges", "on_stuck", "green_base", "limits", "ladder", "spent"}
+    known = {"about", "view", "charges", "on_stuck", "green_base", "siblings_first", "limits", "ladder", "spent"}
     if unknown := set(table) - known:
         raise BadPolicy(f"profile {name}: unknown key {min(unknown)!r}")
     view: View = table.get("view", "kind")
@@ -128,6 +137,7 @@ def parse(name: str, table: Mapping[str, Any], hints: Mapping[str, str]) -> Poli
         charges=table.get("charges", "blame"),
         on_stuck=table.get("on_stuck", "skip"),
         green_base=table.get("green_base", False),
+        siblings_first=table.get("siblings_first", False),
         limits=limits,
         ladders=ladders,
         spent=table.get("spent", ""),

@@ -1,18 +1,17 @@
 """State to what people read: the files under `.unstuck/`, the summary of a run, the story of a stuck task. Values, not text."""
 
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 from typing import Any
 
-from unstuck.core.attempt import CheckResult, Ending, Remark, Verdict
+from unstuck.core import notices
+from unstuck.core.attempt import Ending
 from unstuck.core.event import PastAttempt
-from unstuck.core.plan import Plan, Task, check
+from unstuck.core.halt import Halted, halted
+from unstuck.core.phase_file import iso
+from unstuck.core.plan import Plan, check
 from unstuck.core.schedule import blocked
 from unstuck.core.state import RunState
 from unstuck.core.task_state import AttemptState, TaskState
-
-PHASE_STATUS = {"stuck": "failed", "verifying": "running", "waiting": "running"}
-"""Our statuses as seed 004's files know them; the others have the same name there."""
 
 ENDED_BUT_RIGHT: dict[Ending, str] = {
     "first_output": "the session hung, its work was right",
@@ -55,6 +54,8 @@ class Summary:
     rows: tuple[Row, ...]
     notes: tuple[str, ...]
     seconds: float
+    halted: Halted | None = None
+    """What a person finds after a halt, where that is told in its own way."""
     cost_usd: float | None = None
 
     def count(self, *statuses: str) -> int:
@@ -72,6 +73,7 @@ def summary(state: RunState, now: float, *, live: bool) -> Summary:
         rows=tuple(_row(task, waiting.get(name, ()), state, live=live) for name, task in state.tasks.items()),
         notes=tuple(state.notes),
         seconds=now - state.began if state.began else 0.0,
+        halted=halted(state) if not live else None,
         cost_usd=state.cost_usd or None,
     )
 
@@ -79,10 +81,17 @@ def summary(state: RunState, now: float, *, live: bool) -> Summary:
 def problems(plan: Plan) -> str:
     """Return everything that makes the plan impossible to run, as one message; empty if nothing does."""
     found = check(plan)
-    lines = [f"  {f'line {one.line}: ' if one.line else ''}{one.message} {one.hint}" for one in found]
-    return (
-        "\n".join([f"{plan.path} cannot be run, {len(found)} problem{'s'[: len(found) > 1]}:", *lines]) if found else ""
-    )
+    if not found:
+        return ""
+    head = f"{plan.path} cannot be run, {len(found)} problem{'s'[: len(found) > 1]}:"
+    if not plan.phased:
+        lines = [f"  {f'line {one.line}: ' if one.line else ''}{one.message} {one.hint}" for one in found]
+        return "\n".join([head, *lines])
+    tasks = {task.id: task for task in plan.tasks}
+    wrong = [one for one in found if not one.cycle]
+    blocks = [notices.plan_invalid(wrong, plan.path)] if wrong else []
+    blocks += [notices.circular_dependency(one.cycle, tasks, plan.noun) for one in found if one.cycle]
+    return "\n\n".join([head, *blocks])
 
 
 def run_object(state: RunState, exit_code: int) -> dict[str, Any]:
@@ -98,44 +107,6 @@ def run_object(state: RunState, exit_code: int) -> dict[str, Any]:
         "exit": exit_code,
         "resume_at": None,
         "tasks": tasks,
-    }
-
-
-def phase(state: RunState, name: str) -> dict[str, Any]:
-    """Return a task's state file, in seed 004's shape."""
-    task = state.tasks[name]
-    attempts = task.attempts[task.epoch_from :]
-    last = attempts[-1] if attempts else None
-    return {
-        "phase_id": name,
-        "phase_name": task.task.title,
-        "status": PHASE_STATUS.get(task.status, task.status),
-        "attempt": len(attempts),
-        "max_attempts": state.started.options.max_attempts if state.started else None,
-        "timestamps": {
-            "started": _iso(attempts[0].started) if attempts else None,
-            "completed": _iso(task.last_at) if task.status == "complete" and attempts else None,
-            "last_updated": _iso(task.last_at) if task.last_at else None,
-        },
-        "dependencies": {"depends_on": list(task.task.depends_on)},
-        "lineage": _lineage(state, name),
-        "verification": _verification(last.verdict) if last and last.verdict else None,
-        "commit": {"message": subject(task.task), "committed": task.commit is not None, "commit_sha": task.commit},
-        "attempts": [_attempt(attempt) for attempt in task.attempts],
-        "error": {"type": last.failure.kind, "message": last.failure.summary} if last and last.failure else None,
-        "unstuck": {"run": state.started.run if state.started else None, "event": state.seq},
-    }
-
-
-def _lineage(state: RunState, name: str) -> dict[str, Any]:
-    """Return the tasks that a task repairs, the root first, and those that repair it."""
-    task = state.tasks[name]
-    chain = state.lineage(name).chain
-    return {
-        "fixes": task.task.fixes,
-        "chain": list(chain),
-        "fix_tasks": list(task.fixes),
-        "waits_for": list(task.waits_for),
     }
 
 
@@ -160,7 +131,7 @@ def attempt_history(state: RunState) -> dict[str, Any]:
         {
             "subtask_id": name,
             "reason": task.question,
-            "escalated_at": _iso(task.last_at),
+            "escalated_at": iso(task.last_at),
             "attempt_count": len(task.attempts),
         }
         for name, task in state.tasks.items()
@@ -174,7 +145,7 @@ def build_commits(state: RunState) -> dict[str, Any]:
     landed = [task for task in state.tasks.values() if task.commit is not None]
     past = state.inherited.commits if state.inherited else ()
     commits = [asdict(commit) for commit in past] + [
-        {"hash": task.commit, "subtask_id": task.task.id, "timestamp": _iso(task.last_at)}
+        {"hash": task.commit, "subtask_id": task.task.id, "timestamp": iso(task.last_at)}
         for task in sorted(landed, key=lambda task: task.last_seq)
     ]
     return {
@@ -182,25 +153,6 @@ def build_commits(state: RunState) -> dict[str, Any]:
         "last_good_commit": commits[-1]["hash"] if commits else None,
         "metadata": _metadata(state),
     }
-
-
-def config(state: RunState) -> dict[str, Any]:
-    """Return the run's own facts; written last, so that its event number covers all other files."""
-    started = state.started
-    assert started is not None
-    return {
-        "version": "1.0.0",
-        "run": started.run,
-        "plan_path": started.plan,
-        "commit_mode": started.options.commit,
-        "started_at": _iso(state.began),
-        "agents": list(started.options.agents),
-        "unstuck": {"run": started.run, "event": state.seq},
-    }
-
-
-def subject(task: Task) -> str:
-    return task.commit or task.title
 
 
 def _row(task: TaskState, causes: tuple[str, ...], state: RunState, *, live: bool) -> Row:
@@ -256,72 +208,13 @@ def _old_attempt(attempt: AttemptState, task: TaskState) -> dict[str, Any]:
     landed = task.status == "complete" and attempt is task.attempts[-1]
     return {
         "session": attempt.sessions,
-        "timestamp": _iso(attempt.ended or attempt.started),
+        "timestamp": iso(attempt.ended or attempt.started),
         "approach": attempt.outcome.approach if attempt.outcome else "",
         "success": landed,
         "error": attempt.failure.summary if attempt.failure else None,
     }
 
 
-def _attempt(attempt: AttemptState) -> dict[str, Any]:
-    return {
-        "n": attempt.number,
-        "agent": attempt.agent,
-        "sessions": attempt.sessions,
-        "started": _iso(attempt.started),
-        "ended": _iso(attempt.ended) if attempt.ended else None,
-        "type": attempt.failure.kind if attempt.failure else None,
-        "message": attempt.failure.summary if attempt.failure else None,
-        "decision": attempt.decision.action.type if attempt.decision else None,
-        "reason": attempt.decision.reason if attempt.decision else None,
-        "snapshot": attempt.snapshot,
-        "cost_usd": attempt.cost_usd,
-    }
-
-
-def _verification(verdict: Verdict) -> dict[str, Any]:
-    return {
-        "fresh_verification": verdict.status,
-        "tree": verdict.tree,
-        "checks": [check_object(result) for result in verdict.results],
-        "findings": [remark_object(remark) for remark in verdict.remarks],
-    }
-
-
-def check_object(result: CheckResult) -> dict[str, Any]:
-    """Return one check with its evidence."""
-    counts = result.counts
-    return {
-        "command": result.command,
-        "kind": result.kind,
-        "status": result.status,
-        "exit_code": result.ended.exit_code,
-        "seconds": round(result.ended.seconds, 3),
-        "runs": result.runs,
-        "flaky": result.flaky,
-        "cached": result.cached,
-        "why": result.idle or result.although or None,
-        "counts": {"passed": counts.passed, "failed": counts.failed, "skipped": counts.skipped} if counts else None,
-        "tests": list(result.tests),
-        "log": result.log or None,
-    }
-
-
-def remark_object(remark: Remark) -> dict[str, Any]:
-    """Return one finding about a change."""
-    return {
-        "rule": remark.rule,
-        "severity": remark.severity,
-        "path": remark.path,
-        "line": remark.line,
-        "says": remark.says,
-    }
-
-
 def _metadata(state: RunState) -> dict[str, Any]:
     times = [task.last_at for task in state.tasks.values()]
-    return {"created_at": _iso(state.began), "last_updated": _iso(max(times, default=0.0) or state.began)}
-
-
-def _iso(at: float) -> str:
-    return datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds")
+    return {"created_at": iso(state.began), "last_updated": iso(max(times, default=0.0) or state.began)}

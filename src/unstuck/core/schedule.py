@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 
-from unstuck.core.plan import cleans_up
+from unstuck.core.plan import beside, cleans_up
 from unstuck.core.stages import Stage
 from unstuck.core.state import Breaker, RunState
 from unstuck.core.task_state import SETTLED, TaskState
@@ -22,7 +22,9 @@ def startable(state: RunState, running: Collection[str], room: int) -> list[str]
         if len(chosen) >= room:
             break
         task = state.tasks[name]
-        if state.halted and not cleans_up(task.task):
+        if state.halted and not cleans_up(task.task) and not _second_try(state, task):
+            continue  # nothing new starts, but the retries of a batch are finished
+        if waits_for_siblings(state, name):
             continue
         if name in running or state.blocked_by(task) or held(state, name, next_agent(state, task)):
             continue
@@ -74,4 +76,31 @@ def settled(state: RunState) -> bool:
 
 
 def _side_by_side(one: TaskState, other: TaskState) -> bool:
-    return one.task.group is not None and one.task.group == other.task.group
+    return beside(one.task, other.task)
+
+
+def siblings(state: RunState, name: str) -> tuple[TaskState, ...]:
+    """Return the tasks that may run at the side of this one, in the plan's order."""
+    task = state.tasks[name].task
+    return tuple(other for other in state.tasks.values() if other.task is not task and beside(task, other.task))
+
+
+def waits_for_siblings(state: RunState, name: str) -> bool:
+    """Whether a failed task must wait for the first tries of those at its side, as some profiles want it."""
+    task = state.tasks[name]
+    if not _second_try(state, task):
+        return False
+    return any(_in_first_try(state, other) for other in siblings(state, name))
+
+
+def _second_try(state: RunState, task: TaskState) -> bool:
+    first = state.started is not None and state.started.options.siblings_first
+    return first and task.stage is Stage.OPEN and bool(task.tries)
+
+
+def _in_first_try(state: RunState, task: TaskState) -> bool:
+    if task.stage is Stage.REST:
+        return False
+    if not task.tries:
+        return not state.halted and not state.blocked_by(task)
+    return len(task.tries) == 1 and task.stage is not Stage.OPEN

@@ -29,7 +29,7 @@ from unstuck.core.failure import KINDS, Kind
 from unstuck.core.fixes import Lineage, next_id
 from unstuck.core.plan import END_TO_END, Task, cleans_up
 from unstuck.core.stages import Stage
-from unstuck.core.task_state import SETTLED, TaskState, advanced, billed, operated, reopened, unverified
+from unstuck.core.task_state import SETTLED, TaskState, advanced, billed, initial, operated, reopened, unverified
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,7 +161,7 @@ class RunState:
         self.started, self.tip, self.began = event, event.base, at
         for place, task in enumerate(event.tasks):
             self.places[task.id] = place
-            self._put(TaskState(task=task, status="complete" if task.done else "pending"))
+            self._put(initial(task))
         self._link(event.tasks)
 
     def _replan(self, event: PlanChanged) -> None:
@@ -169,7 +169,7 @@ class RunState:
         self.tasks, self.open, self.places = {}, {}, {}
         for place, task in enumerate(event.tasks):
             self.places[task.id] = place
-            state = replace(before[task.id], task=task) if task.id in before else TaskState(task=task)
+            state = replace(before[task.id], task=task) if task.id in before else initial(task)
             self._put(reopened(state, hint="") if task.id in event.reopened else state)
         self._link(event.tasks)
 

@@ -18,7 +18,7 @@ from unstuck.core.action import (
     Switch,
     Wait,
 )
-from unstuck.core.attempt import Outcome, Verdict
+from unstuck.core.attempt import Changes, Outcome, Verdict
 from unstuck.core.event import (
     Acted,
     AttemptStarted,
@@ -65,6 +65,8 @@ class AttemptState:
     failure: Failure | None = None
     decision: Decision | None = None
     snapshot: str | None = None
+    alone: Verdict | None = None
+    """The verdict before the work was merged with what had landed meanwhile."""
     cost_usd: float | None = None
     """What its sessions cost together; None if no session said."""
     worked: float = 0.0
@@ -97,6 +99,8 @@ class TaskState:
     accepted: str = ""
     question: str = ""
     commit: str | None = None
+    changes: Changes | None = None
+    """The files that the landed commit changes."""
     fixes: tuple[str, ...] = ()
     """The tasks that repair this one, oldest first."""
     fixes_before: int = 0
@@ -119,6 +123,11 @@ class TaskState:
         return Stage.REST if self.status in ("complete", "skipped", "stuck") else next_stage(self.last)
 
     @property
+    def tries(self) -> tuple[AttemptState, ...]:
+        """The attempts since a person last gave the task a fresh budget."""
+        return self.attempts[self.epoch_from :]
+
+    @property
     def needs(self) -> tuple[str, ...]:
         """The tasks that must settle before this one may start."""
         return (*self.task.depends_on, *self.waits_for) if self.waits_for else self.task.depends_on
@@ -135,7 +144,12 @@ class TaskState:
     @property
     def seconds(self) -> float:
         """How long the agents worked on it in this epoch."""
-        return sum(attempt.worked for attempt in self.attempts[self.epoch_from :])
+        return sum(attempt.worked for attempt in self.tries)
+
+
+def initial(task: Task) -> TaskState:
+    """Return the state of a task of which nothing is known but the plan."""
+    return TaskState(task=task, status="complete" if task.done else "skipped" if task.skipped else "pending")
 
 
 def advanced(state: TaskState, event: LineEvent, at: float, metered: float = 0.0) -> TaskState:
@@ -158,7 +172,8 @@ def advanced(state: TaskState, event: LineEvent, at: float, metered: float = 0.0
             changed = _current(state, outcome=event.outcome, ended=at, cost_usd=cost, worked=worked)
             return replace(changed, status="verifying")
         case Rebased():
-            return replace(_current(state, base=event.base, tree=event.tree), status="verifying")
+            alone = state.current.alone or state.current.verdict
+            return replace(_current(state, base=event.base, tree=event.tree, alone=alone), status="verifying")
         case Verified():
             return _current(state, verdict=event.verdict)
         case Classified():
@@ -178,7 +193,7 @@ def billed(outcome: Outcome, metered: float) -> float | None:
 def _acted(state: TaskState, event: Acted) -> TaskState:
     match event.action:
         case Accept():
-            return replace(state, status="complete", commit=event.commit, question="", hint="")
+            return replace(state, status="complete", commit=event.commit, changes=event.changes, question="", hint="")
         case Skip():
             return replace(state, status="skipped")
         case Escalate(question=question) | Halt(question=question):

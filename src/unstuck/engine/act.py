@@ -9,6 +9,7 @@ from unstuck.core.task_state import TaskState, failed_command
 from unstuck.core.text import one_line
 from unstuck.engine.amend import amend
 from unstuck.engine.bench import Bench
+from unstuck.engine.together import both_sides
 from unstuck.ports import Conflict, Landing
 
 SUBJECT_CHARS = 72
@@ -57,11 +58,14 @@ def land(bench: Bench, task: TaskState) -> LineEvent:
     assert decision is not None
     landing = Landing(tree=verdict.tree, base=verdict.base, message=message(bench, task), at=task.last_at)
     if (commit := bench.workspace.land(landing)) is not None:
-        return Acted(task=name, action=decision.action, commit=commit if commit != verdict.base else None)
+        if commit == verdict.base:
+            return Acted(task=name, action=decision.action)
+        changes = bench.workspace.listed(verdict.base, commit)
+        return Acted(task=name, action=decision.action, commit=commit, changes=changes)
     tip = bench.workspace.tip()
     merged = bench.workspace.merge(landing, tip)
     if isinstance(merged, Conflict):
-        return Classified(task=name, failure=conflict(merged.files))
+        return Classified(task=name, failure=conflict(merged.files, both_sides(bench, task, tip, merged.files)))
     return Rebased(task=name, base=tip, tree=merged)
 
 

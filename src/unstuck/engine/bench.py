@@ -11,6 +11,7 @@ from unstuck.core.policy import Policy
 from unstuck.core.redact import Redactor
 from unstuck.engine.checkout import Checkouts, Memory, NoMemory, ShortMemory
 from unstuck.engine.record import Recorder
+from unstuck.engine.turns import Turn
 from unstuck.ports import Agent, Clock, Command, Desk, Judge, NoJudge, PlanFile, Processes, Stop, TimeLimits
 from unstuck.ports.remedies import NoRemedies, Remedies
 
@@ -75,6 +76,8 @@ class Bench:
     remedies: Remedies = field(default_factory=NoRemedies)
     spare: int
     """The first slot beyond those of the running tasks: its worktrees serve for verifying."""
+    turn: Turn = field(default_factory=Turn)
+    """Whose turn it is to land."""
     memory: Memory = field(default_factory=NoMemory)
     """How checks went before, for trees that did not change since."""
     baselines: Memory = field(default_factory=ShortMemory)

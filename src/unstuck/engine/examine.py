@@ -7,6 +7,7 @@ from unstuck.core.attempt import CheckResult, Remark, Severity, Verdict
 from unstuck.core.baseline import MISSING_TOOL, excuse
 from unstuck.core.evidence import Evidence
 from unstuck.core.plan import Check
+from unstuck.core.selecting import is_plain_run
 from unstuck.core.weighing import AS_ASKED, judge_all, own
 from unstuck.engine.audit import Subject, changed_tests, look_at
 from unstuck.engine.checking import Site, check_on
@@ -114,16 +115,12 @@ def _tried(probe: Probe, results: Sequence[CheckResult], remarks: Sequence[Remar
     if any(result.status == "fail" for result in results) or not probe.changes or _rejected(remarks):
         return
     yield from _fewer_tests(probe, results)
-    if all(result.cached for result in results):
-        return  # the same tree was tried before, and passed
     yield from probe.old_form()
     yield from probe.on_old_code()
 
 
 def _not_red(probe: Probe, results: Sequence[CheckResult]) -> Iterator[Remark]:
     """Find a [RED] task whose test does not fail, or fails by a mistake."""
-    from unstuck.core.selecting import is_plain_run  # noqa: PLC0415  # only for these tasks
-
     own_results = results[: len(probe.subject.task.checks)]
     plain = [result for result in own_results if is_plain_run(result.command)]
     if any(result.ended.ok for result in plain) and all(not result.although for result in plain):
@@ -164,9 +161,11 @@ def _expects_nothing(site: Site, subject: Subject) -> bool:
 def _turned_green(probe: Probe, results: Sequence[CheckResult]) -> bool:
     """Whether a check of the task's own fails on the base: then its green is work, whatever the session said."""
     task = probe.subject.task
-    if RED in task.markers:
-        return any(result.although == AS_ASKED for result in results[: len(task.checks)])
-    return _red_on(probe.site, task.checks, probe.subject.base)
+    if any(result.although == AS_ASKED for result in results[: len(task.checks)]):
+        return True
+    plain = RED in task.markers  # such a check is red before the work and after it; turned round, it turns green
+    checks = [check for check in task.checks if not (plain and is_plain_run(check.command))]
+    return _red_on(probe.site, checks, probe.subject.base)
 
 
 def _red_on(site: Site, checks: Sequence[Check], commit: str) -> bool:

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from unstuck.core.event import BroughtHome
+from unstuck.core.phase_file import subject
 from unstuck.core.plan import Check
-from unstuck.core.report import subject
 from unstuck.core.state import RunState
 from unstuck.core.text import one_line
 from unstuck.engine.bench import Bench

@@ -4,37 +4,62 @@ Every stage is a function from what is known about the task to the next fact abo
 the next stage begins, so a crash anywhere continues here, at the same stage, after replay.
 """
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from unstuck.core.action import Amend, Fix
+from unstuck.core.action import Accept, Amend, Fix
 from unstuck.core.attempt import Ended, Outcome
 from unstuck.core.classify import classify, evidence
 from unstuck.core.decide import decide
 from unstuck.core.event import Acted, Classified, Decided, LineEvent, SessionEnded
 from unstuck.core.history import history
+from unstuck.core.schedule import waits_for_siblings
 from unstuck.core.stages import Stage
 from unstuck.core.task_state import TaskState
 from unstuck.engine.act import act
 from unstuck.engine.amend import asked_for
 from unstuck.engine.bench import Bench, Interrupted
+from unstuck.engine.checking import NotSetUp
 from unstuck.engine.execute import open_attempt, wait_then_run
 from unstuck.engine.limits import used_up
+from unstuck.engine.together import stands_together, with_partner
 from unstuck.engine.verify import check_first, verify
 
 
 def advance(bench: Bench, name: str, slot: int) -> None:
     """Advance the task until it rests or the run is stopped. Safe to call again after a crash."""
-    while (task := bench.record.task(name)).stage is not Stage.REST:
-        if task.stage in STARTS_WORK and (bench.stop.deadline() is not None or used_up(bench)):
-            return
-        try:
+    try:
+        while (task := bench.record.task(name)).stage is not Stage.REST:
+            if task.stage in STARTS_WORK and (bench.stop.deadline() is not None or used_up(bench)):
+                return
+            if task.stage is Stage.OPEN and waits_for_siblings(bench.record.state, name):
+                return
+            if task.stage not in LANDS:
+                bench.turn.give(name)
+            elif not _may_act(bench, task):
+                return
             event = PERFORM[task.stage](bench, task, slot)
-        except Interrupted:
-            return
-        bench.record(event)
-        if isinstance(event, Acted) and isinstance(event.action, Fix | Amend):
-            return  # the schedule starts the task again when the new ones have landed
+            bench.record(event)
+            if isinstance(event, Acted) and isinstance(event.action, Fix | Amend):
+                return  # the schedule starts the task again when the new ones have landed
+    except Interrupted:
+        return
+    finally:
+        bench.turn.give(name)
+
+
+def _may_act(bench: Bench, task: TaskState) -> bool:
+    """Wait for the turn to land, where that is what was decided; False if the run is stopped at once meanwhile."""
+    decision = task.current.decision
+    if task.stage is not Stage.ACT or decision is None or not isinstance(decision.action, Accept):
+        return True
+    place = bench.record.state.places[task.task.id]
+    return bench.turn.take(task.task.id, place, given_up=lambda: _over(bench.stop.deadline()))
+
+
+def _over(deadline: float | None) -> bool:
+    return deadline is not None and time.monotonic() >= deadline
 
 
 def reconcile(_bench: Bench, task: TaskState, _slot: int) -> LineEvent:
@@ -43,7 +68,7 @@ def reconcile(_bench: Bench, task: TaskState, _slot: int) -> LineEvent:
     return SessionEnded(task=task.task.id, outcome=Outcome(ended=ended))
 
 
-def judge(bench: Bench, task: TaskState, _slot: int) -> LineEvent:
+def judge(bench: Bench, task: TaskState, slot: int) -> LineEvent:
     """Say what stands in the way of landing, if anything."""
     attempt = task.current
     assert attempt.outcome is not None
@@ -55,6 +80,10 @@ def judge(bench: Bench, task: TaskState, _slot: int) -> LineEvent:
     failure = classify(attempt.outcome, attempt.verdict, found)
     if failure is not None and found is not None and failure.kind is found.kind:
         failure = replace(failure, resets_at=bench.judge.resets_at(found, bench.clock.now()))
+    try:
+        failure = stands_together(bench, task, slot) if failure is None else with_partner(bench, task, slot, failure)
+    except NotSetUp as error:
+        failure = error.failure
     return Classified(task=task.task.id, failure=failure)
 
 
@@ -87,5 +116,7 @@ PERFORM: Mapping[Stage, Callable[[Bench, TaskState, int], LineEvent]] = {
     Stage.WAIT: wait_then_run,
 }
 
+LANDS = (Stage.VERIFY, Stage.CLASSIFY, Stage.DECIDE, Stage.ACT)
+"""Stages through which a task keeps its turn to land: a merged tree is verified before the tip moves again."""
 STARTS_WORK = (Stage.OPEN, Stage.EXECUTE, Stage.WAIT)
 """Stages that are not begun once the run has been asked to stop, or has used up one of its limits."""

@@ -5,13 +5,14 @@ Resuming is not a second way to run. Everything here ends with the same state an
 
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import cast
 
 from unstuck.core.action import Amend, Append, Fix
-from unstuck.core.event import Decided, Entry, PlanChanged, Request, RunResumed, RunStarted
+from unstuck.core.event import Decided, Entry, PlanChanged, Request, RunResumed, RunStarted, Verb
 from unstuck.core.plan import Plan, Task
 from unstuck.core.redact import Redactor
 from unstuck.core.state import RunState
-from unstuck.core.task_state import TaskState
+from unstuck.core.task_state import SETTLED, TaskState
 from unstuck.engine.operate import Operations
 from unstuck.engine.record import Recorder, redacted
 from unstuck.errors import BadUsage, RunConflict
@@ -109,6 +110,21 @@ def take_edits(operations: Operations, edits: Iterable[tuple[str, str]]) -> None
         operations.carry_out(Request(id=BY_HAND, verb="reset", task=task, text=how), live=False)
 
 
+def start_from(operations: Operations, name: str | None, *, new: bool) -> None:
+    """Open a task and all that follow it in the plan; in a new run, what stands before it is settled without doing it."""
+    tasks = operations.record.state.tasks
+    if name is None or name not in tasks:
+        return
+    names = list(tasks)
+    first = names.index(name)
+    how = f"asked for with --from {tasks[name].task.shown}"
+    before = [earlier for earlier in names[:first] if new and tasks[earlier].status not in SETTLED]
+    again = [later for later in names[first:] if tasks[later].status != "pending" or tasks[later].attempts]
+    for verb, chosen in (("skip", before), ("reset", again)):
+        for task in chosen:
+            operations.carry_out(Request(id=BY_HAND, verb=cast("Verb", verb), task=task, text=how), live=False)
+
+
 def unfinished(entries: Sequence[Entry]) -> bool:
     """Whether a run has anything left to do."""
     for entry in reversed(entries):
@@ -128,5 +144,5 @@ def _text(task: Task) -> tuple[object, ...]:
         task.files,
         task.commit,
         task.markers,
-        task.body.partition("\n")[2],
+        task.digest or task.body.partition("\n")[2],
     )

@@ -9,7 +9,7 @@ from unstuck.engine.bench import Bench
 from unstuck.engine.finish import bring_home
 from unstuck.engine.operate import Operations
 from unstuck.engine.pool import ALL_DONE, LIMIT, Pool
-from unstuck.engine.resume import begin, take_edits, take_plan, take_up
+from unstuck.engine.resume import begin, start_from, take_edits, take_plan, take_up
 from unstuck.engine.stopping import Stopper
 from unstuck.ports import Home, Journal, Projections
 
@@ -26,6 +26,8 @@ class Situation:
     branch: str | None
     options: Options
     accept_plan_change: bool = False
+    start_from: str | None = None
+    """Do this task and all that follow it in the plan, whatever was done before."""
     inherited: Inherited | None = None
     """What a predecessor recorded for this plan."""
     warnings: tuple[str, ...] = ()
@@ -60,6 +62,7 @@ class Supervisor:
                 bench.record(situation.inherited)
             for warning in situation.warnings:
                 bench.record.note(warning)
+            start_from(self.operations, situation.start_from, new=True)
         pool = Pool(
             bench=bench,
             journal=self.journal,
@@ -93,6 +96,7 @@ class Supervisor:
         record = self.bench.record
         take_plan(self.operations, situation.plan, self.bench.redactor, accepted=situation.accept_plan_change)
         take_edits(self.operations, tuple(self.projections.edits(self.bench.run, situation.entries)))
+        start_from(self.operations, situation.start_from, new=False)
         take_up(record, self.bench.workspace, self.operations, user_head=situation.head, at=self.bench.clock.now())
 
     def _finish(self, pool: Pool, ending: RunEnded) -> None:

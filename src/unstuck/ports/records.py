@@ -20,10 +20,20 @@ class PlanFile(Protocol):
     @property
     def path(self) -> Path: ...
 
+    @property
+    def companions(self) -> tuple[str, ...]:
+        """Names of files in the plan's folder that are kept up with it."""
+        ...
+
+    @property
+    def spec_folder(self) -> bool:
+        """Whether everything in the plan's folder belongs to it."""
+        ...
+
     def read(self) -> Plan: ...
 
-    def tick(self, done: Mapping[str, bool]) -> bool:
-        """Tick or un-tick tasks in place, atomically; return whether anything changed."""
+    def mark(self, statuses: Mapping[str, str]) -> bool:
+        """Write where tasks stand in place, atomically; return whether anything changed."""
         ...
 
     def insert(self, insertion: Insertion) -> tuple[Task, ...]:

@@ -1,8 +1,12 @@
 """The git side of one run: worktrees, snapshots, landing."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
+
+from unstuck.core.attempt import Changes
+from unstuck.core.failure import Touch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +73,14 @@ class Workspace(Protocol):
 
     def snapshot(self, slot: int, name: str) -> Snapshot | None:
         """Put the slot's work away under `refs/unstuck/snapshots/<run>/<name>`; None if there is nothing to save."""
+        ...
+
+    def listed(self, base: str, tree: str) -> Changes:
+        """Say in which files the two differ; of very many, the first few hundred."""
+        ...
+
+    def touches(self, base: str, tree: str, files: Sequence[str]) -> tuple[Touch, ...]:
+        """Say what was done to each of these files between the two, in the lines of `base`."""
         ...
 
     def changed(self, base: str, tree: str) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from typing import Any, Self
 import click
 
 from unstuck.api import Watcher
+from unstuck.core.chronicle import told
 from unstuck.core.event import AttemptStarted, Classified, Entry, SessionStarted
 from unstuck.core.schedule import blocked
 from unstuck.core.state import RunState
@@ -43,9 +44,11 @@ class Lines(AbstractContextManager["Lines"]):
     def watcher(self) -> Watcher:
         return Watcher(entry=self._entry)
 
-    def _entry(self, entry: Entry, _state: RunState) -> None:
+    def _entry(self, entry: Entry, state: RunState) -> None:
         if tells(entry):
             click.echo(entry_line(entry), err=True)
+        if block := told(entry, state):
+            click.echo(f"\n{block}\n", err=True)
 
 
 class Silence(AbstractContextManager["Silence"]):
@@ -99,8 +102,11 @@ class Board(AbstractContextManager["Board"]):
             self._state = state
             if tells(entry):
                 self._last.append(entry_line(entry))
+            block = told(entry, state)
             if isinstance(entry.event, AttemptStarted):
                 self._did.pop(entry.event.task, None)
+        if block:
+            self.say(f"\n{block}\n")
 
     def _activity(self, task: str, line: str) -> None:
         with self._lock:

@@ -3,7 +3,6 @@
 import re
 import shutil
 import sys
-import unicodedata
 from collections.abc import Sequence
 from datetime import datetime
 
@@ -11,10 +10,12 @@ import click
 
 from unstuck.core.event import Entry
 from unstuck.core.narrate import counted, sentence
-from unstuck.core.plan import Plan, batches
+from unstuck.core.plan import Plan, Problem, Task, execution
 from unstuck.core.report import Row, Summary
 from unstuck.core.task_state import TaskState
 from unstuck.core.text import one_line
+from unstuck.surfaces.columns import columns, cut_columns
+from unstuck.surfaces.halt_box import halt_summary
 
 MARKS = {
     "complete": ("✔", "green"),
@@ -50,6 +51,18 @@ def summary(result: Summary) -> str:
     """Tell what a run came to: every task in a line, then what needs a person, then what to type."""
     if not result.rows:
         return result.reason
+    if result.halted is not None:
+        width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+        box = halt_summary(result.halted, width)
+        return "\n".join(
+            [
+                box,
+                "",
+                f"Run {result.run}: {_counts(result)}",
+                *([result.home] if result.home else []),
+                *_ways_on(result),
+            ]
+        )
     few = len(result.rows) <= MANY
     shown = result.rows if few else [row for row in result.rows if row.status not in ("complete", "pending")][:MANY]
     lines = [f"Run {result.run}", "", *_rows(shown)]
@@ -83,28 +96,35 @@ def story(task: TaskState, entries: list[Entry], lineage: str = "") -> str:
 def plan(document: Plan, checks: int) -> str:
     """Show a plan as it will be run: its tasks in batches, what checks them, and what looks odd."""
     tasks = {task.id: task for task in document.tasks}
-    width = max((len(name) for name in tasks), default=0)
+    width = max((columns(task.shown) for task in document.tasks), default=0)
+    settled = sum(task.done or task.skipped for task in document.tasks)
     lines = [
-        f"{document.path} ({document.format}): {counted(len(tasks), 'task')}, {sum(task.done for task in tasks.values())} done already",
+        f"{document.path} ({document.format}): {counted(len(tasks), document.noun)}, {settled} done already",
         "",
     ]
-    for number, wave in enumerate(batches(document.tasks), 1):
-        lines.append(f"Batch {number}")
-        for name in wave:
-            task = tasks[name]
-            done = (
-                "done"
-                if task.done
-                else counted(len(task.checks) + checks, "check")
-                if task.checks or checks
-                else "nothing checks it"
-            )
+    for number, batch in enumerate(execution(document), 1):
+        lines.append(f"Batch {number}{', side by side' if batch.parallel and document.phased else ''}")
+        for task in (tasks[name] for name in batch.tasks):
             beside = "  side by side" if task.group else f"  fixes {task.fixes}" if task.fixes else ""
-            lines.append(f"  {name.ljust(width)}  {cut(task.title)}  [{done}]{beside}")
+            points = f"  {task.estimate} points" if task.estimate.isdigit() else ""
+            lines.append(f"  {task.shown.ljust(width)}  {cut(task.title)}  [{_checked(task, checks)}]{points}{beside}")
+    if document.gates:
+        lines += ["", "After every task: " + ", ".join(f"`{one.command}`" for one in document.gates)]
     if document.concerns:
         lines += ["", "Worth a look (none of this stops a run):"]
-        lines += [f"  line {one.line}: {one.message} {one.hint}".rstrip() for one in document.concerns]
+        lines += [f"  {concern(one)}" for one in document.concerns]
     return "\n".join(lines)
+
+
+def concern(one: Problem) -> str:
+    """Tell something that is worth a look, in one line."""
+    return plain(f"{f'line {one.line}: ' if one.line else ''}{one.message} {one.hint}".rstrip())
+
+
+def _checked(task: Task, checks: int) -> str:
+    if task.done or task.skipped:
+        return "done" if task.done else "skipped"
+    return counted(len(task.checks) + checks, "check") if task.checks or checks else "nothing checks it"
 
 
 def entry_line(entry: Entry) -> str:
@@ -126,21 +146,13 @@ def span(seconds: float) -> str:
 
 def cut(text: str, limit: int = TITLE_CHARS) -> str:
     """Fold text into one line that takes at most `limit` columns of a terminal."""
-    line = one_line(TERMINAL_CODES.sub("", text), limit)
-    while columns(line) > limit:
-        line = line.rstrip("…")[:-1] + "…"
-    return line
+    return cut_columns(one_line(TERMINAL_CODES.sub("", text), limit), limit)
 
 
 def plain(line: str) -> str:
     """Return a line of a program's output without what would steer a terminal; its indentation stays."""
     clean = TERMINAL_CODES.sub("", line).expandtabs()
     return "".join(char for char in clean if char.isprintable())[:DETAIL_CHARS]
-
-
-def columns(text: str) -> int:
-    """Count the columns that a text takes on a terminal."""
-    return sum(0 if unicodedata.combining(char) else 1 + (unicodedata.east_asian_width(char) in "WF") for char in text)
 
 
 def _rows(rows: Sequence[Row]) -> list[str]:

@@ -67,7 +67,7 @@ def read_files(files: Field) -> tuple[str, ...]:
     found: dict[str, None] = {}
     for kind, text in _segments(files):
         plain = text
-        for span in _code_spans(text) if kind == "text" else ():
+        for span in code_spans(text) if kind == "text" else ():
             found[span.removeprefix("./")] = None
             plain = plain.replace(f"`{span}`", "`")
         for part in text.split("\n") if kind == "code" else _LISTED.split(plain):
@@ -84,7 +84,7 @@ def read_commit(commit: Field) -> str | None:
     text = next((text for _, text in _segments(commit)), "")
     if not text:
         return None
-    quoted = _code_spans(text)
+    quoted = code_spans(text)
     subject = quoted[0] if quoted else _REMARK.sub("", text).strip(" \t\r\n`")
     subject = subject.partition("\n")[0].strip()
     return "" if subject.casefold().rstrip(".") in _NOTHING else subject
@@ -98,7 +98,7 @@ def read_verify(verify: Field, runnable: Runnable) -> Verification:
     segments = _segments(verify)
     asked: list[str] = []
     for kind, text in segments:
-        asked.extend([text] if kind == "code" else _code_spans(text))
+        asked.extend([text] if kind == "code" else code_spans(text))
     asked = [command for command in asked if command and not command.isdigit()]
     if not asked:
         plain = segments[:1] if verify.value else segments
@@ -178,7 +178,7 @@ def _plain_command(text: str) -> str:
     return _REMARK.sub("", "\n".join(lines[: last + 1])).strip()
 
 
-def _code_spans(text: str) -> list[str]:
+def code_spans(text: str) -> list[str]:
     """List the back-ticked parts as CommonMark pairs them: a run of ticks ends at the next run of its length."""
     if "``" not in text:
         return [span for part in text.split("`")[1:-1:2] if (span := part.strip())]

@@ -11,23 +11,34 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from unstuck.adapters.plans import kiro, spec_kit, tasks_md
+from unstuck.adapters.plans import implementation_plan, kiro, spec_kit, superplan, tasks_md
 from unstuck.adapters.plans.editor import Located, Place
-from unstuck.adapters.plans.rewriting import rewrite
+from unstuck.adapters.plans.phases_file import PhasesFile, plan_parts
+from unstuck.adapters.plans.rewriting import LARGEST, load, rewrite
 from unstuck.adapters.plans.shell import Runnable, runnable_in
 from unstuck.core.plan import Insertion, Plan, Problem, Task
 from unstuck.errors import BadUsage, CannotWrite
 
 DIALECTS: Mapping[str, ModuleType] = {dialect.FORMAT: dialect for dialect in (tasks_md, spec_kit, kiro)}
-SUPPORTED = tuple(DIALECTS)
-LARGEST = 50_000_000
+SUPPORTED = (*DIALECTS, superplan.FORMAT, implementation_plan.FORMAT)
 
 COMPANIONS = (".ralph-state.json", ".progress.md")
 """What stands beside a plan in a spec folder and is kept up with it."""
 
 _SPEC_FILES = (*COMPANIONS, "research.md", "requirements.md", "design.md")
 _CHECKBOX = re.compile(r"^[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]*\[[ \t]*\S?[ \t]*\]", re.MULTILINE)
-_SUPERPLAN = re.compile(r"^\|[ \t]*Phase[ \t]*\|[ \t]*Name[ \t]*\|[ \t]*Depends On[ \t]*\|", re.MULTILINE)
+_SUPERPLAN = re.compile(
+    r"^[ \t]*\|?[ \t]*\**Phase\**[ \t]*\|[^\n]*\b(?:Depends[ \t]+On|Parallel[ \t]+With)\b", re.MULTILINE | re.IGNORECASE
+)
+_PHASE_HEADS = re.compile(r"^#{2,4}[ \t]+Phase[ \t]+\w", re.MULTILINE)
+_PHASE_FACT = re.compile(r"^>[ \t]*\**(?:Depends On|Can Run With)\b", re.MULTILINE | re.IGNORECASE)
+ALIASES = {
+    "superplan.md": superplan.FORMAT,
+    "implementation_plan": implementation_plan.FORMAT,
+    "implementation-plan": implementation_plan.FORMAT,
+    "tasks": tasks_md.FORMAT,
+}
+"""Other names that people give the formats."""
 
 
 def open_plan(
@@ -36,17 +47,17 @@ def open_plan(
     *,
     root: Path | None = None,
     known: Mapping[str, str] | None = None,
-) -> "TasksFile":
+) -> "TasksFile | PhasesFile":
     """Open the plan at `path`, a file or a spec folder; raise BadUsage if there is none that we can read.
 
     Verify lines without back-ticks are judged for `root`, the repository (without it: found upwards from the plan).
     `known` holds task ids of an earlier reading and their titles, so that tasks without ids keep theirs.
     """
     in_folder = os.path.isdir(path)  # noqa: PTH112  # Path.is_dir raises on odd names
-    file = path / "tasks.md" if in_folder else path
+    file = _in_folder(path) if in_folder else path
     _require_file(file, path)
-    content = _load(file)
-    seen = format or _detect(content, file)
+    content = load(file)
+    seen = ALIASES.get(format, format) if format else _detect(content, file)
     if seen not in SUPPORTED:
         readable = ", ".join(SUPPORTED)
         if format:
@@ -57,14 +68,25 @@ def open_plan(
             f"{file} is {seen}; this version reads {readable}.",
             hint=f"If it is one all the same, say so with --format {SUPPORTED[0]}.",
         )
+    runnable = runnable_in(root or _repository(file))
+    if seen == superplan.FORMAT:
+        return PhasesFile(plan_parts(file, content), superplan.FORMAT, runnable=runnable)
+    if seen == implementation_plan.FORMAT:
+        return PhasesFile((file,), implementation_plan.FORMAT, runnable=runnable)
     spec_folder = in_folder or any((file.parent / name).exists() for name in _SPEC_FILES)
     return TasksFile(
         file,
-        runnable=runnable_in(root or _repository(file)),
+        runnable=runnable,
         known=known,
         companions=COMPANIONS if file.name == "tasks.md" and spec_folder and seen == tasks_md.FORMAT else (),
         dialect=DIALECTS[seen],
     )
+
+
+def _in_folder(folder: Path) -> Path:
+    """Return the plan of a spec folder."""
+    other = folder / implementation_plan.FORMAT
+    return other if other.is_file() and not (folder / "tasks.md").exists() else folder / "tasks.md"
 
 
 class TasksFile:
@@ -85,6 +107,7 @@ class TasksFile:
         self.format: str = dialect.FORMAT
         self.companions = companions
         """Names of files in the plan's folder that are kept up with it."""
+        self.spec_folder = bool(companions)
         self.missing: tuple[str, ...] = ()
         """The tasks that the last `tick` did not find in the file."""
         self._dialect: Any = dialect
@@ -94,7 +117,7 @@ class TasksFile:
         self._lock = threading.Lock()  # a task's thread inserts while the main thread ticks
 
     def read(self) -> Plan:
-        content = _load(self.path)
+        content = load(self.path)
         if len(content) > LARGEST:
             problem = Problem(
                 message=f"{self.path} is larger than {LARGEST // 1_000_000} MB.",
@@ -106,6 +129,10 @@ class TasksFile:
         self._known.update((task.id, task.title) for task in plan.tasks)
         self._located = None if self._dialect is kiro else Located(content, text, places)
         return plan
+
+    def mark(self, statuses: Mapping[str, str]) -> bool:
+        """Tick what is complete, un-tick the rest."""
+        return self.tick({name: status == "complete" for name, status in statuses.items()})
 
     def _read_located(self, text: str) -> tuple[Plan, Mapping[str, Place]]:
         found: tuple[Plan, Mapping[str, Place]] = self._dialect.read_located(
@@ -198,22 +225,15 @@ _KINDS: tuple[tuple[Callable[[int], bool], str], ...] = (
 )
 
 
-def _load(path: Path) -> bytes:
-    """Read a file, at most one byte more than we accept."""
-    try:
-        with path.open("rb") as file:
-            return file.read(LARGEST + 1)
-    except OSError as error:
-        raise BadUsage(
-            f"Cannot read the plan {path}: {error.strerror or error}.", hint="Put it back or make it readable."
-        ) from error
-
-
 def _detect(content: bytes, file: Path) -> str:
     """Name the format by the content, or say what the file looks like."""
     text = content.decode("utf-8", "replace").removeprefix("\ufeff").replace("\r", "\n")
-    if _SUPERPLAN.search(text):
-        return "a superplan"
+    if _SUPERPLAN.search(text) or (
+        file.name != "tasks.md" and len(_PHASE_HEADS.findall(text)) and _PHASE_FACT.search(text)
+    ):
+        return superplan.FORMAT
+    if file.name == implementation_plan.FORMAT:
+        return implementation_plan.FORMAT
     if text.lstrip().startswith(("{", "[")) and (seen := _detect_json(text)):
         return seen
     # A file that is no text is read all the same: the reader then says what is wrong with it.
@@ -229,9 +249,9 @@ def _detect(content: bytes, file: Path) -> str:
 def _detect_json(text: str) -> str:
     try:
         value = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return ""
-    return "an implementation_plan.json" if isinstance(value, dict) and "phases" in value else "a JSON file"
+    return implementation_plan.FORMAT if isinstance(value, dict) and "phases" in value else "a JSON file"
 
 
 def _repository(file: Path) -> Path:

@@ -1,4 +1,4 @@
-"""Replace a file's content atomically, without ever losing what somebody else wrote into it meanwhile."""
+"""Read a person's file, and replace its content atomically without ever losing an edit of theirs."""
 
 import contextlib
 import os
@@ -7,10 +7,23 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from unstuck.errors import CannotWrite
+from unstuck.errors import BadUsage, CannotWrite
+
+LARGEST = 50_000_000
 
 _DRAFT = ".unstuck-tick-"
 _TRIES = 50
+
+
+def load(path: Path) -> bytes:
+    """Read a file, at most one byte more than we accept."""
+    try:
+        with path.open("rb") as file:
+            return file.read(LARGEST + 1)
+    except OSError as error:
+        raise BadUsage(
+            f"Cannot read the plan {path}: {error.strerror or error}.", hint="Put it back or make it readable."
+        ) from error
 
 
 def rewrite(path: Path, change: Callable[[bytes], bytes]) -> bool:

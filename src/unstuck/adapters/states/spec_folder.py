@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from unstuck.adapters.desk import put
-from unstuck.adapters.plans.plan_file import TasksFile
 from unstuck.adapters.plans.rewriting import rewrite
 from unstuck.core.policy import Limits
 from unstuck.core.progress import updated
 from unstuck.core.spec_folder import Settings, first_content, merged, progress, settings
 from unstuck.core.state import RunState
+from unstuck.ports import PlanFile
 
 STATE, PROGRESS = ".ralph-state.json", ".progress.md"
 NOT_JSON = "State file is not valid JSON"
@@ -74,12 +74,12 @@ class SpecFolder:
             return None
 
 
-def spec_folder(plan_file: TasksFile, told: Callable[[str], None] = lambda _text: None) -> SpecFolder | None:
+def spec_folder(plan_file: PlanFile, told: Callable[[str], None] = lambda _text: None) -> SpecFolder | None:
     """Return the folder of a spec whose files are kept up with the plan; None for any other plan."""
-    return SpecFolder(path=plan_file.path.parent, told=told) if plan_file.companions else None
+    return SpecFolder(path=plan_file.path.parent, told=told) if plan_file.spec_folder else None
 
 
-def asked_by(plan_file: TasksFile) -> Settings:
+def asked_by(plan_file: PlanFile) -> Settings:
     """Return what the plan's own state file asks for."""
     folder = spec_folder(plan_file)
     return folder.settings() if folder is not None else Settings(limits={})

@@ -76,7 +76,7 @@ def _weighed(finding: Finding, declared: Sequence[str]) -> Finding:
     if finding.rule == "secret" or finding.severity == "warn":
         return finding
     if declared and is_declared(finding.path, declared) and not RULES[finding.rule].blatant:
-        return replace(finding, severity="warn")
+        return replace(finding, severity=RULES[finding.rule].declared)
     if not declared and finding.severity == "reject":
         return replace(finding, severity="ask")
     return finding

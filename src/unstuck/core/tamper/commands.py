@@ -24,7 +24,7 @@ _WEAK = (
     (re.compile(r"--pass-?[wW]ith-?[nN]o-?[tT]ests"), "no tests at all count as success"),
     (re.compile(r"--exit-zero|--suppress-\w*fail\w*|--no-fail\b|--soft-fail|--ignore-failures?|--keep-going-success"), "failures are reported as success"),
     (re.compile(r"(?:^|\s)-k[ =]?['\"]?\(?\s*not\b|(?:^|\s)-m[ =]?['\"]?\(?\s*not\b"), "some tests are left out"),
-    (re.compile(r"--deselect\b|--ignore(?:-glob)?[= ]\S*(?:test|spec)|--ignore(?:-glob)?=\S+\.py|--testPathIgnorePatterns|--exclude[= ]\S*test|--skip[= ]\S+|--invert\b"), "some tests are left out"),
+    (re.compile(r"--deselect\b|--ignore(?:-glob)?[= ](?!\S*(?:node_modules|build|dist|venv|\.git|docs|examples))\S|--testPathIgnorePatterns|--exclude[= ]\S*test|--skip[= ]\S+|--invert\b"), "some tests are left out"),
     (re.compile(r"--testPathPatterns?\b|--findRelatedTests|--testNamePattern|--test-name-pattern|(?:^|\s)-t[ =]['\"]|--grep\b|(?:^|\s)-k[ =]\S"), "only some tests run"),
     (re.compile(r"--collect-only|(?:^|\s)--co(?=\s|$|['\"])|--listTests|--list-tests|--setup-only|--setup-plan|--version\b|--help\b|--dry-run|--no-run\b"), "nothing is run at all"),
     (re.compile(r"--last-failed\b|(?:^|\s)--lf(?=\s|$|['\"])|--onlyChanged\b|(?:^|\s)-o(?=\s|$)\b.*jest|--changed\b|--shard[= ]1/[2-9]"), "only some tests run"),

@@ -175,7 +175,8 @@ def _case(node: Function, scope: _Scope, hidden: str) -> Case:
     is_test = node.name.startswith("test") and not is_fixture(node)
     arguments = {arg.arg for arg in [*node.args.args, *node.args.kwonlyargs]} - {"self", "cls"}
     named = {last(decorator) for decorator in node.decorator_list} | _used_fixtures(node)
-    decorators = [form(decorator, known).literals for decorator in node.decorator_list]
+    defaults = [part for part in [*node.args.defaults, *node.args.kw_defaults] if part is not None]
+    decorators = [form(part, known).literals for part in [*node.decorator_list, *defaults]]
     return Case(
         kind="test" if is_test else "aid",
         name=node.name,

@@ -188,6 +188,10 @@ def _elements(source: ast.expr, known: Known) -> list[ast.expr] | None:
         return source.elts
     if isinstance(source, ast.Subscript) and isinstance(source.slice, ast.Slice):
         return _sliced(_elements(source.value, known), source.slice)
+    if isinstance(source, ast.ListComp | ast.GeneratorExp) and source.generators[0].ifs:
+        return _but_one(_elements(source.generators[0].iter, known))
+    if isinstance(source, ast.Call) and dotted(source.func) == "filter" and len(source.args) > 1:
+        return _but_one(_elements(source.args[1], known))
     if isinstance(source, ast.Dict):
         return [ast.Tuple(elts=[key or value, value]) for key, value in zip(source.keys, source.values, strict=True)]
     if isinstance(source, ast.Call) and isinstance(source.func, ast.Attribute) and source.func.attr == "items":
@@ -199,6 +203,11 @@ def _elements(source: ast.expr, known: Known) -> list[ast.expr] | None:
     ):
         return _elements(source.args[0], known)
     return None
+
+
+def _but_one(elements: list[ast.expr] | None) -> list[ast.expr] | None:
+    """Of cases that are filtered, at least one is gone."""
+    return None if elements is None else elements[:-1]
 
 
 def _sliced(elements: list[ast.expr] | None, part: ast.Slice) -> list[ast.expr] | None:

@@ -11,23 +11,25 @@ class Rule:
     means: str
     blatant: bool = False
     """Not excused by a task that names the path: too plain, or a fault in product code, which every task names."""
+    declared: Severity = "warn"
+    """How grave it still is where the task names the path."""
 
 
 RULES: dict[str, Rule] = {
     "test-deleted": Rule("reject", "A test is gone, and nothing else asserts what it did."),
     "test-hidden": Rule("reject", "A test is still there, but no runner finds it any more.", blatant=True),
     "test-emptied": Rule("reject", "A test no longer asserts anything.", blatant=True),
-    "test-skipped": Rule("reject", "A test that ran is skipped or expected to fail."),
+    "test-skipped": Rule("reject", "A test that ran is skipped or expected to fail.", blatant=True),
     "tests-all-skipped": Rule("reject", "Every test of a file that ran is skipped.", blatant=True),
     "test-focused": Rule("reject", "One test is singled out, so that the others do not run.", blatant=True),
     "test-retried": Rule("ask", "A test is repeated until it passes."),
     "cases-removed": Rule("reject", "A parametrised test goes through fewer cases."),
     "assertion-removed": Rule("reject", "An assertion is gone, and nothing else asserts the same."),
-    "assertion-loosened": Rule("reject", "An assertion accepts more than before."),
+    "assertion-loosened": Rule("reject", "An assertion accepts more than before.", declared="ask"),
     "assertion-vacuous": Rule("reject", "An assertion can no longer fail.", blatant=True),
     "assertion-unreachable": Rule("reject", "An assertion is never reached, or its failure is dropped.", blatant=True),
     "expected-changed": Rule("ask", "A test expects something else than before."),
-    "subject-mocked": Rule("reject", "A test replaces the very thing that it tests."),
+    "subject-mocked": Rule("reject", "A test replaces the very thing that it tests.", blatant=True),
     "snapshots-regenerated": Rule("reject", "Most snapshots of a file are written anew."),
     "snapshot-changed": Rule("ask", "A snapshot holds something else than before."),
     "golden-changed": Rule("ask", "A file with expected output holds something else than before."),

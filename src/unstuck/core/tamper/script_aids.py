@@ -29,7 +29,7 @@ def aids(script: Script, path: str, outside: Sequence[int], known: dict[str, Spa
             body=whole.key,
             shape=whole.shape,
             assertions=tuple(with_reason(one, why[place - span[0]]) for place, one in iterate(script, span, mine)),
-            literals=frozenset(whole.literals),
+            literals=frozenset(whole.literals | form(script, _parameters(script, at), known).literals),
             calls=frozenset(calls_at(script, list(range(*span)))),
         )
 
@@ -45,6 +45,13 @@ def _function_at(script: Script, at: int) -> tuple[str, Span] | None:
     if script.text(at + 1) == "{":
         return name, (at + 2, script.end(at + 1))
     return name, (at + 1, statement_end(script, at + 1, len(script.tokens)))
+
+
+def _parameters(script: Script, at: int) -> Span:
+    """Give the parameters, whose defaults are values too, of the function whose `function` or `=>` stands here."""
+    if script.text(at) == "function":
+        return at + 2, script.end(at + 2)
+    return (script.opens.get(at - 1, at), at) if script.text(at - 1) == ")" else (at, at)
 
 
 def bound_names(script: Script) -> Iterator[str]:

@@ -297,6 +297,7 @@ def _rows(script: Script, head: _Head, known: dict[str, Span]) -> tuple[tuple[fr
         source = _loop_source(script, head.place)
         if source is None:
             return None, False, False
+    narrowed = script.text(source + 1) == "." and script.text(source + 2) in {"filter", "slice", "splice"}
     while script.tokens[source].kind == "id" and script.text(source) in known and script.text(source + 1) != "(":
         step = known[script.text(source)][0]
         if step == source:
@@ -306,7 +307,7 @@ def _rows(script: Script, head: _Head, known: dict[str, Span]) -> tuple[tuple[fr
     if script.text(source) != "[":
         return (), True, False
     rows = tuple(frozenset(form(script, span, known).literals) for span in arguments(script, source))
-    return rows, False, not rows
+    return rows[:-1] if narrowed else rows, False, not rows  # at least one is gone
 
 
 def _loop_source(script: Script, place: int) -> int | None:

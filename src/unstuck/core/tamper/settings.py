@@ -60,10 +60,9 @@ def _top(place: str) -> str:
 def _fresh_sections(old: Settings, new: Settings) -> frozenset[str]:
     """Name the tools that are set up for the first time and asked for something: what they leave out was never asked."""
     had = {_section(key) for key in old}
-    asked = {
-        _section(key) for key in new if re.search(r"(?:^|\.)(?:select|extend-select|extends|strict|rules)(?:\.|$)", key)
-    }
-    return frozenset(asked - had - {""})
+    asks = re.compile(r"(?:^|\.)(?:select|extend-select|extends|strict)$")
+    asked = {_section(key) for key in new if asks.search(key)}
+    return frozenset(one for one in asked - had if one.startswith(("tool.", "flake8", "mypy", "pylint")))
 
 
 def _section(key: str) -> str:

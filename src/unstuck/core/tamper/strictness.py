@@ -22,6 +22,8 @@ def contradicts(old: Assertion, new: Assertion) -> bool:
     """Tell whether the very same thing is now expected to be another value, or the opposite."""
     if (old.relation, new.relation) in _OPPOSITES or new.relation == f"not {old.relation}":
         return old.literals <= new.literals and old.names <= new.names
+    if old.relation == "raises" != new.relation:
+        return True
     if old.relation == "truthy" and new.relation == "eq":
         return bool(new.literals - old.literals) and new.literals - old.literals <= _FALSE
     if not old.relation == new.relation == "eq":

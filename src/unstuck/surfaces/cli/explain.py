@@ -21,8 +21,7 @@ profile_option = click.option("--profile", "profile_name", metavar="NAME", help=
 def explain(task: str, *, profile_name: str | None) -> None:
     """Tell why TASK went as it did: each attempt, what was seen, which rung was taken, and what others would have done."""
     view = api.look(Path.cwd())
-    if task not in view.state.tasks:
-        raise BadUsage(f"There is no task {task} in run {view.run}.", hint="See all of them with `unstuck status`.")
+    task = view.named(task)
     profiles = api.profiles(Path.cwd())
     if profile_name is not None and profile_name not in profiles:
         raise BadUsage(f"There is no profile {profile_name!r}.", hint=f"Profiles: {', '.join(profiles)}.")
@@ -95,6 +94,7 @@ def report(task: str | None) -> None:
     """Print what waits for a person: the report of TASK, or of every stuck task; one cause is told once."""
     view = api.look(Path.cwd())
     stuck = {name: state for name, state in view.state.tasks.items() if state.status == "stuck"}
+    task = view.named(task) if task is not None else None
     if task is not None and task not in stuck:
         raise BadUsage(f"Task {task} does not wait for a person.", hint="See `unstuck status`.")
     if not stuck:

@@ -11,9 +11,10 @@ import click
 
 from unstuck import api
 from unstuck.core.event import Entry
-from unstuck.core.plan import Plan, batches
-from unstuck.core.report import lineage_text, phase, problems
-from unstuck.errors import BadUsage, InvalidPlan
+from unstuck.core.phase_file import phase
+from unstuck.core.plan import Plan, execution
+from unstuck.core.report import lineage_text, problems
+from unstuck.errors import InvalidPlan
 from unstuck.surfaces import render
 
 FOLLOW_SECONDS = 0.5
@@ -36,7 +37,11 @@ def plan(path: Path, *, plan_format: str | None, as_json: bool) -> None:
     if message:
         raise InvalidPlan(message, hint="Correct these lines. Nothing was started.")
     if not as_json:
-        click.echo(render.plan(document, len(api.gates(Path.cwd()))))
+        click.echo(
+            render.plan(
+                document, len({*(one.kind for one in api.gates(Path.cwd())), *(one.kind for one in document.gates)})
+            )
+        )
 
 
 @click.command()
@@ -67,8 +72,7 @@ def status(*, as_json: bool) -> None:
 def show(task: str, *, as_json: bool) -> None:
     """Tell the story of TASK: every attempt, what was seen, what was decided and why."""
     view = api.look(Path.cwd())
-    if task not in view.state.tasks:
-        raise BadUsage(f"There is no task {task} in run {view.run}.", hint="See all of them with `unstuck status`.")
+    task = view.named(task)
     if as_json:
         click.echo(json.dumps({"schema": 1, **phase(view.state, task)}))
         return
@@ -103,13 +107,16 @@ def _about(entry: Entry) -> str | None:
 
 
 def _plan_object(document: Plan, *, valid: bool) -> dict[str, Any]:
+    order = execution(document) if valid else ()
     return {
         "schema": 1,
         "path": document.path,
         "format": document.format,
         "valid": valid,
         "tasks": [asdict(task) for task in document.tasks],
-        "batches": batches(document.tasks) if valid else [],
+        "batches": [one.tasks for one in order],
+        "execution": [asdict(one) for one in order],
+        "gates": [asdict(one) for one in document.gates],
         "concerns": [asdict(one) for one in document.concerns],
         "problems": [asdict(one) for one in api.plan_problems(document)],
     }

@@ -93,8 +93,7 @@ def prune(*, dry_run: bool) -> None:
 
 def _ask(verb: Verb, task: str | None = None, text: str = "", *, done: str) -> None:
     view = api.look(Path.cwd())
-    if task is not None and task not in view.state.tasks:
-        raise BadUsage(f"There is no task {task} in run {view.run}.", hint="See all of them with `unstuck status`.")
+    task = view.named(task) if task is not None else None
     answer = api.reopen_run(view.run).operate(verb, task=task, text=text)
     if answer is None:
         click.echo(

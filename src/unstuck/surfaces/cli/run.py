@@ -14,16 +14,18 @@ from typing import Any
 import click
 
 from unstuck import api
+from unstuck.core.chronicle import FRESH_START
 from unstuck.core.event import CommitMode, Options
 from unstuck.core.policy import OnStuck
 from unstuck.core.report import Summary, run_object
 from unstuck.core.spec_folder import RECOVERY
 from unstuck.surfaces import demo as story
 from unstuck.surfaces.live import Board, Lines, Silence
-from unstuck.surfaces.render import summary
+from unstuck.surfaces.render import concern, summary
 
 Progress = Board | Lines | Silence
 SHOWN_FILES = 5
+SHOWN_CONCERNS = 10
 STDERR = 2
 SIGNALS = {signal.SIGINT: 130, signal.SIGTERM: 143}
 UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
@@ -83,12 +85,15 @@ def shown(command: Callable[..., Any]) -> Callable[..., Any]:
 )
 @click.option("--no-cache", is_flag=True, help="Run every check, though it passed on the same tree before.")
 @click.option("--resume", is_flag=True, help="Go on with the unfinished run (the default).")
+@click.option(
+    "--from", "start_from", metavar="TASK", help="Do TASK and all that follow it in the plan, even what landed before."
+)
 @click.option("--fresh", is_flag=True, help="Set the old state aside and begin anew; commits stay.")
 @click.option("--accept-plan-change", is_flag=True, help="Go on although the plan's text changed.")
 @shown
 def run(
     plan: Path, *, agents: tuple[str, ...], plan_format: str | None, parallel: int | None, commit: CommitMode, on_stuck: OnStuck | None,
-    profile: str | None, recovery_mode: bool, max_attempts: int | None, max_time: float | None, budget_usd: float | None, no_cache: bool, resume: bool, fresh: bool, accept_plan_change: bool, as_json: bool, quiet: bool,
+    profile: str | None, recovery_mode: bool, max_attempts: int | None, max_time: float | None, budget_usd: float | None, no_cache: bool, resume: bool, start_from: str | None, fresh: bool, accept_plan_change: bool, as_json: bool, quiet: bool,
 ) -> int:  # fmt: skip
     """Run PLAN, a file or a spec folder, or go on with its unfinished run."""
     if resume and fresh:
@@ -115,9 +120,9 @@ def run(
             plan_format=plan_format,
             watcher=progress.watcher,
         )
-        _tell_what_is_not_used(opened, progress)
+        _tell_what_to_know(opened, progress, fresh=fresh)
         with _signals(opened, progress):
-            result = opened.go(fresh=fresh, accept_plan_change=accept_plan_change)
+            result = opened.go(fresh=fresh, accept_plan_change=accept_plan_change, start_from=start_from)
     return _told(opened, result, as_json=as_json)
 
 
@@ -180,7 +185,15 @@ def _signals(opened: api.Run, progress: Progress) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _tell_what_is_not_used(opened: api.Run, progress: Progress) -> None:
+def _tell_what_to_know(opened: api.Run, progress: Progress, *, fresh: bool) -> None:
+    """Say what a careful reader would ask about the plan, what a fresh start means, and what the run does not see."""
+    if fresh:
+        progress.say(FRESH_START)
+    concerns = opened.concerns()
+    for one in concerns[:SHOWN_CONCERNS]:
+        progress.say(f"Worth a look: {concern(one)}")
+    if len(concerns) > SHOWN_CONCERNS:
+        progress.say(f"And {len(concerns) - SHOWN_CONCERNS} more such remarks: see `unstuck plan`.")
     files = opened.uncommitted()
     if files:
         more = f" and {len(files) - SHOWN_FILES} more" if len(files) > SHOWN_FILES else ""

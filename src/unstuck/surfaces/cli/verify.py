@@ -10,7 +10,7 @@ import click
 
 from unstuck import api
 from unstuck.core.attempt import CheckResult, Verdict
-from unstuck.core.report import check_object, remark_object
+from unstuck.core.phase_file import check_object, remark_object
 from unstuck.surfaces.cli.look import as_json
 from unstuck.surfaces.render import plain, span
 

@@ -1,0 +1,105 @@
+"""The words of phase plans: ids, lists of phases, and statuses in all their spellings."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal, NamedTuple
+
+PhaseStatus = Literal["pending", "running", "complete", "failed", "blocked", "skipped"]
+
+_WORD = re.compile(r"\bphases?\b", re.IGNORECASE)
+_REMARK = re.compile(r"\([^()]*\)?|\[[^\][]*\]?")
+_SEPARATOR = re.compile(r"[,;&+]|\band\b", re.IGNORECASE)
+_RANGE = re.compile(r"(.+?)(?:\s*[-–—]\s*|\s+(?:to|through)\s+)(.+)", re.IGNORECASE)  # noqa: RUF001  # people do write these dashes
+LONGEST_RANGE = 60
+_NOTHING = frozenset({"", "none", "nothing", "na", "no", "nil", "null"})
+_ALL = frozenset({"all", "allprevious", "allabove", "everything"})
+
+SYMBOLS: Mapping[str, PhaseStatus] = {
+    "⬜": "pending",
+    "🔲": "pending",
+    "☐": "pending",
+    "🔄": "running",
+    "⏳": "running",
+    "🚧": "running",
+    "✅": "complete",
+    "☑": "complete",
+    "✔": "complete",
+    "⏸": "blocked",
+    "⏭": "skipped",
+    "❌": "failed",
+}
+STATUS_WORDS: Mapping[str, PhaseStatus] = {
+    "todo": "pending",
+    "to do": "pending",
+    "not started": "pending",
+    "not_started": "pending",
+    "pending": "pending",
+    "in progress": "running",
+    "in_progress": "running",
+    "running": "running",
+    "done": "complete",
+    "complete": "complete",
+    "completed": "complete",
+    "blocked": "blocked",
+    "skipped": "skipped",
+    "skip": "skipped",
+    "failed": "failed",
+}
+WRITTEN: Mapping[PhaseStatus, tuple[str, str]] = {
+    "pending": ("⬜", "Not Started"),
+    "running": ("🔄", "In Progress"),
+    "complete": ("✅", "Complete"),
+    "failed": ("⏸️", "Blocked"),
+    "blocked": ("⏸️", "Blocked"),
+    "skipped": ("⏭️", "Skipped"),
+}
+"""How we write a status: as a symbol, and in words. Superplans know no sign for failed; what failed waits for a person."""
+
+
+class Named(NamedTuple):
+    """The phases that a cell or a line names."""
+
+    ids: tuple[str, ...]
+    optional: bool = False
+    """It says `or nothing if skipped`: naming them and naming none comes to the same."""
+
+
+def normalise(raw: str) -> str:
+    """Return a phase's id: without the word Phase, in lower case, letters and digits only."""
+    return re.sub(r"[^a-z0-9]", "", _WORD.sub(" ", raw).lower())
+
+
+def read_status(text: str) -> tuple[PhaseStatus, bool]:
+    """Return the status that a text names, and whether it names exactly one that we know."""
+    symbols = dict.fromkeys(SYMBOLS[char] for char in text if char in SYMBOLS)
+    if symbols:
+        return next(iter(symbols)), len(symbols) == 1
+    words = " ".join(_REMARK.sub(" ", text).replace("*", " ").replace("`", " ").casefold().split())
+    found = STATUS_WORDS.get(words) or next(
+        (value for word, value in STATUS_WORDS.items() if words.startswith(word)), None
+    )
+    return found or "pending", found is not None or not words.strip("-–— ")  # noqa: RUF001  # as above
+
+
+def read_phases(text: str, order: Sequence[str], own: str = "") -> Named:
+    """Read a list such as `2A, Phase 2B and 3`; `order` is all phases, for ranges and for `all previous`."""
+    optional = any("nothing" in remark.casefold() for remark in _REMARK.findall(text))
+    found: dict[str, None] = {}
+    for part in _SEPARATOR.split(_REMARK.sub(" ", text)):
+        found.update(dict.fromkeys(_phases(part, order, own)))
+    return Named(tuple(found), optional)
+
+
+def _phases(part: str, order: Sequence[str], own: str) -> Iterator[str]:
+    name = normalise(part.replace("*", " "))
+    if name in _NOTHING:
+        return
+    if name in _ALL:
+        yield from order[: order.index(own)] if own in order else order
+        return
+    span = _RANGE.fullmatch(part.strip()) if name not in order and len(part) <= LONGEST_RANGE else None
+    ends = [normalise(end) for end in span.groups()] if span else []
+    if ends and all(end in order for end in ends):
+        yield from order[order.index(ends[0]) : order.index(ends[1]) + 1]
+    else:
+        yield name
