@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from unstuck.core.plan import CheckKind
+from unstuck.core.remedies.chain import Risk
 from unstuck.core.transcript import End
 
 Capability = Literal["resume", "steer", "cost", "usage", "exit_codes"]
@@ -94,6 +95,24 @@ class GitConfig:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RemediesConfig:
+    """What tool-level recovery may do, and would rather do."""
+
+    allow: Risk = "safe"
+    """The gravest risk that is run without asking."""
+    never: tuple[str, ...] = ()
+    never_sudo: bool = False
+    never_install: bool = False
+    prefer_mirrors: bool = False
+    mirrors: Mapping[str, str] = field(default_factory=dict)
+    allowed_hosts: tuple[str, ...] = ()
+    allowed_folders: tuple[str, ...] = ()
+    sandbox: str = ".unstuck/sandbox"
+    longest_wait: float = 900.0
+    timeout: float = 120.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FixesConfig:
     """How fix tasks are written."""
 
@@ -128,4 +147,5 @@ class Config:
     verify: VerifyConfig = VerifyConfig()
     limits: LimitsConfig = LimitsConfig()
     git: GitConfig = GitConfig()
+    remedies: RemediesConfig = RemediesConfig()
     fixes: FixesConfig = FixesConfig()

@@ -52,6 +52,7 @@ from unstuck.engine.supervise import Situation, Supervisor
 from unstuck.errors import BadUsage, InvalidPlan, Owned
 from unstuck.judge import open_rulebook
 from unstuck.ports import Agent, Clock, PlanFile
+from unstuck.practice import Relief
 
 INSIDE = "UNSTUCK_RUN"
 NOTHING_LEFT = "Nothing is left to do: every task of the plan is done."
@@ -210,6 +211,7 @@ class Run:
             stop=self.stopper,
             clock=self._clock,
             judge=open_rulebook(self._repository.root),
+            remedies=Relief(repository.root),
             spare=options.parallel,
             memory=open_memory(repository, config) if config.verify.cache and options.cache else NoMemory(),
             max_time=options.max_time,

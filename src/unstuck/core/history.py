@@ -7,6 +7,7 @@ from unstuck.core.claim import NO_FIX, NO_MARKER, failure_report
 from unstuck.core.decide import History
 from unstuck.core.loops import Footprint, looping
 from unstuck.core.policy import LIMITED
+from unstuck.core.remedies.patterns import Seen
 from unstuck.core.schedule import held
 from unstuck.core.state import RunState
 from unstuck.core.task_state import AttemptState, TaskState
@@ -94,3 +95,14 @@ def _systemic(state: RunState, name: str, now: float) -> tuple[str, ...]:
     signature = failure.signature
     alike = tuple(task for task, at in state.signatures.get(signature, {}).items() if now - at <= WINDOW_SECONDS)
     return alike if len(alike) >= MANY else ()
+
+
+def seen_failures(state: RunState) -> tuple[Seen, ...]:
+    """Return all failures of the run, in the order of their attempts' ends."""
+    found = [
+        Seen(kind=attempt.failure.kind, name=attempt.failure.summary, at=attempt.ended or attempt.started)
+        for task in state.tasks.values()
+        for attempt in task.attempts
+        if attempt.failure is not None
+    ]
+    return tuple(sorted(found, key=lambda one: one.at))

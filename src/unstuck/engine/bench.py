@@ -13,6 +13,7 @@ from unstuck.engine.checkout import Checkouts, Memory, NoMemory, ShortMemory
 from unstuck.engine.record import Recorder
 from unstuck.engine.turns import Turn
 from unstuck.ports import Agent, Clock, Command, Desk, Judge, NoJudge, PlanFile, Processes, Stop, TimeLimits
+from unstuck.ports.remedies import NoRemedies, Remedies
 
 
 class Interrupted(Exception):
@@ -75,6 +76,7 @@ class Bench:
     stop: Stop
     clock: Clock
     judge: Judge = field(default_factory=NoJudge)
+    remedies: Remedies = field(default_factory=NoRemedies)
     spare: int
     """The first slot beyond those of the running tasks: its worktrees serve for verifying."""
     turn: Turn = field(default_factory=Turn)

@@ -10,9 +10,11 @@ from unstuck.core.brief import brief, continued, go_on
 from unstuck.core.classify import set_up_failed
 from unstuck.core.event import AttemptStarted, Classified, LineEvent, SessionEnded, SessionStarted
 from unstuck.core.failure import Failure
+from unstuck.core.history import seen_failures
 from unstuck.core.plan import END_TO_END
+from unstuck.core.remedies.patterns import pattern
 from unstuck.core.schedule import held, next_agent, parked
-from unstuck.core.task_state import TaskState
+from unstuck.core.task_state import TaskState, failed_command
 from unstuck.engine.bench import Bench, Interrupted
 from unstuck.engine.stopping import OneTask
 from unstuck.ports import Assignment, Command, Stop, TimeLimits
@@ -139,6 +141,16 @@ def set_up(bench: Bench, name: str, slot: int, *, needs: str | None = None) -> F
     return None
 
 
+def _ways_out(bench: Bench, task: TaskState, slot: int) -> tuple[str, ...]:
+    """Say what the agent itself may do about the surroundings that the last attempt failed in."""
+    failure = next((one.failure for one in reversed(task.attempts) if one.failure is not None), None)
+    if failure is None:
+        return ()
+    shared = pattern(seen_failures(bench.record.state), bench.clock.now())
+    ways = bench.remedies.advise(failure, failed_command(task), bench.workspace.path(slot))
+    return (*((f"{shared.advice} ({shared.because})",) if shared else ()), *ways)
+
+
 def assign(bench: Bench, task: TaskState, slot: int, session: int) -> Assignment:
     """Return a session's assignment without its brief: where everything of it lies, and what it continues."""
     name, attempt = task.task.id, task.current
@@ -165,7 +177,8 @@ def _briefed(bench: Bench, task: TaskState, assignment: Assignment) -> Assignmen
         bench.workspace.changed(attempt.base, attempt.verdict.tree) if attempt.verdict and attempt.sessions else ()
     )
     repairs = bench.record.state.tasks.get(task.task.fixes or "")
-    text = go_on(told, checks) if assignment.resume else brief(told, checks, bench.guidance, touched, repairs)
+    ways = _ways_out(bench, task, assignment.slot)
+    text = go_on(told, checks) if assignment.resume else brief(told, checks, bench.guidance, touched, repairs, ways)
     text = bench.redactor.text(text)
     bench.desk.put(assignment.brief_file, text)
     return replace(assignment, brief=text)

@@ -31,6 +31,8 @@ COMMANDS = {
     "agents": ("agents", "List the coding agents found; read a session; check one."),
     "verify": ("verify", "Run the checks and the tamper audit by hand."),
     "diagnose": ("diagnose", "Say what a command's output means."),
+    "remedy": ("remedy", "Find a way out of a failed call, and try it."),
+    "experience": ("remedy", "Show what remedies and agents taught."),
     "stop": ("operate", "Ask the running supervisor to stop."),
     "retry": ("operate", "Give a task a fresh budget, with a hint."),
     "answer": ("operate", "Answer what a stuck task asks."),
