@@ -10,10 +10,6 @@ from unstuck.core.failure import KINDS, Failure, Kind
 from unstuck.core.policy import Policy, Rung
 
 LAND_ANYWAY = 'not verified: the configuration says `unverified = "land"`'
-MARGIN_SECONDS = 30.0
-"""Waited beyond a stated reset, since clocks differ."""
-FIRST_WAIT, LONGEST_WAIT = 30.0, 900.0
-"""Without a stated reset: 30 seconds, doubling up to 15 minutes."""
 NO_EXPERIENCE = Experience()
 
 
@@ -117,7 +113,7 @@ def _action(
             other = experience.best(awake, history.tries)
             return Switch(agent=other, hint=rung.hint) if other is not None and other != history.agent else None
         case "wait":
-            return Wait(until=_until(failure, history, taken))
+            return Wait(until=_until(failure, history, policy, taken))
 
 
 def _ours(failure: Failure) -> bool:
@@ -125,11 +121,11 @@ def _ours(failure: Failure) -> bool:
     return KINDS[failure.kind].blame == "supervisor"
 
 
-def _until(failure: Failure, history: History, taken: int) -> float:
+def _until(failure: Failure, history: History, policy: Policy, taken: int) -> float:
     """Return when to go on: at the stated reset, or after a time that doubles with every wait."""
     if failure.resets_at is not None and failure.resets_at > history.now:
-        return failure.resets_at + MARGIN_SECONDS * (1.0 + history.jitter)
-    delay = min(FIRST_WAIT * 2.0 ** min(taken, 10), LONGEST_WAIT)
+        return failure.resets_at + policy.limits.reset_margin * (1.0 + history.jitter)
+    delay = min(policy.limits.first_wait * 2.0 ** min(taken, 10), policy.limits.longest_wait)
     return history.now + delay * (1.0 + history.jitter / 4)
 
 
