@@ -23,6 +23,7 @@ from unstuck.core.policy import Policy
 from unstuck.core.report import Summary, summary
 from unstuck.core.state import RunState, fold
 from unstuck.errors import BadUsage, Unavailable, UnstuckError
+from unstuck.ports import Clock
 from unstuck.run import Run, Watcher
 
 __all__ = ["Finding", "Run", "View", "Watcher", "examine", "look", "open_run", "read_plan", "reopen_run"]
@@ -119,6 +120,7 @@ def open_run(
     plan_format: str | None = None,
     watcher: Watcher | None = None,
     open_journal: Callable[[Path], SqliteJournal] = open_to_write,
+    clock: Clock | None = None,
 ) -> Run:
     """Open a plan's run: its unfinished one with its stored options, or a new one."""
     repository = find(cwd or Path.cwd())
@@ -132,7 +134,7 @@ def open_run(
         profile=profile or config.profile,
     )
     chosen = composed.resolved(chosen, config)
-    return Run(repository, config, plan_file, chosen, watcher or Watcher(), open_journal=open_journal)
+    return Run(repository, config, plan_file, chosen, watcher or Watcher(), open_journal=open_journal, clock=clock)
 
 
 def reopen_run(run: str | None = None, *, cwd: Path | None = None, watcher: Watcher | None = None) -> Run:

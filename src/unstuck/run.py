@@ -24,6 +24,7 @@ from unstuck.adapters.repository import Repository
 from unstuck.adapters.rule_files import catalog_guidance
 from unstuck.adapters.setting_aside import set_old_aside
 from unstuck.adapters.sqlite import SqliteJournal, open_to_write
+from unstuck.adapters.states.predecessor import inherited
 from unstuck.adapters.traps import traps
 from unstuck.adapters.watch import Watches
 from unstuck.adapters.workspace import GitWorkspace
@@ -42,7 +43,7 @@ from unstuck.engine.stopping import Stopper
 from unstuck.engine.supervise import Situation, Supervisor
 from unstuck.errors import InvalidPlan, Owned
 from unstuck.judge import open_rulebook
-from unstuck.ports import Agent
+from unstuck.ports import Agent, Clock
 
 INSIDE = "UNSTUCK_RUN"
 NOTHING_LEFT = "Nothing is left to do: every task of the plan is done."
@@ -72,6 +73,7 @@ class Run:
         watcher: Watcher,
         run: str | None = None,
         open_journal: Callable[[Path], SqliteJournal] = open_to_write,
+        clock: Clock | None = None,
     ) -> None:
         self.stopper = Stopper(config.limits.drain)
         self.state = RunState()
@@ -82,6 +84,7 @@ class Run:
         self._watcher = watcher
         self._run = run
         self._open_journal = open_journal
+        self._clock = clock or SystemClock()
 
     def go(self, *, fresh: bool = False, accept_plan_change: bool = False) -> Summary:
         """Run the plan, or what is left of it, to the end; return what it came to."""
@@ -110,6 +113,7 @@ class Run:
                     branch=self._repository.branch,
                     options=self._options,
                     accept_plan_change=accept_plan_change,
+                    inherited=inherited(self._plan_file.path, *(() if journal.runs() else (self._repository.ours,))),
                     warnings=(*self._warnings(), *_unpriced(agents, self._options.budget_usd)),
                     dead_owner=before.pid if before else None,
                 )
@@ -180,9 +184,10 @@ class Run:
             desk=DiskDesk(),
             redactor=redact,
             stop=self.stopper,
-            clock=SystemClock(),
+            clock=self._clock,
             judge=open_rulebook(self._repository.root),
             spare=options.parallel,
+            max_time=options.max_time,
             budget_usd=options.budget_usd,
             seen=self._watcher.activity,
         )

@@ -157,7 +157,6 @@ class World:
             operations=operations,
             stopper=stopper,
             parallel=parallel,
-            max_time=None,
         )
         record(pool.run())
         return record.state

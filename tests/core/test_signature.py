@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from unstuck.core.signature import normal, plain, signature
+from unstuck.core.cleaning import shown
+from unstuck.core.signature import normal, signature
 
 SAME = [
     pytest.param(
@@ -198,7 +199,7 @@ def test_no_line_takes_long(piece: str) -> None:
 
 
 def test_terminal_text_becomes_plain() -> None:
-    assert plain("\x1b]0;title\x07a\x1b[2Kb\r\nc\x00\n50%\rdone\n") == "ab\nc\ndone\n"
+    assert shown("\x1b]0;title\x07a\x1b[2Kb\r\nc\x00\n50%\rdone\n") == "ab\nc\ndone"
 
 
 # --- properties ------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tests.surfaces.conftest import Project
+    from tests.surfaces.conftest import Project, Step
 
 WRONG = {"write": "a.txt", "text": "wrong\n"}
 RIGHT = {"write": "a.txt", "text": "right\n"}
@@ -12,7 +12,7 @@ SPENT_CONTEXT = {"error": "API Error: prompt is too long: 210000 tokens > 200000
 
 def test_a_resumed_session_is_billed_for_what_it_added(project: "Project") -> None:
     project.plan(("1.1", "Make a", "grep -q right a.txt"))
-    first = [WRONG, {"cost": 0.5, "session": "s1"}, SPENT_CONTEXT, {"exit": 1}]
+    first: list[Step] = [WRONG, {"cost": 0.5, "session": "s1"}, SPENT_CONTEXT, {"exit": 1}]
     project.script(_1_1=[{"sessions": [first, [RIGHT, {"cost": 0.75, "session": "s1"}]]}])
     told = project.run("--json")
     assert told.json["tasks"]["1.1"] == {

@@ -9,6 +9,7 @@ from typing import Any
 from unstuck.adapters.desk import put
 from unstuck.adapters.edits import edits, phase_file
 from unstuck.core import report
+from unstuck.core.escalation import escalation
 from unstuck.core.event import Entry
 from unstuck.core.state import RunState
 from unstuck.ports import PlanFile
@@ -32,7 +33,7 @@ class Projections:
             if task.last_seq or task.status != "pending" or self._phase(name).exists():
                 put_json(self._phase(name), report.phase(state, name))
             if task.status == "stuck":
-                put(self.home / "reports" / f"{name}.md", report.escalation(task))
+                put(self.home / "reports" / f"{name}.md", escalation(task))
         put_json(self.home / "attempt_history.json", report.attempt_history(state))
         put_json(self.home / "build_commits.json", report.build_commits(state))
         ticks = {name: state.tasks[name].status == "complete" for name in changed}

@@ -7,8 +7,8 @@ from itertools import pairwise
 from typing import Literal
 
 from unstuck.core.attempt import Claim, Ended
+from unstuck.core.cleaning import shown
 from unstuck.core.result import Result, Unreadable, find_result
-from unstuck.core.signature import plain
 
 LONGEST_TEXT = 1_000_000
 """What an agent says of its work stands at the end of what it prints."""
@@ -121,7 +121,7 @@ def failure_report(text: str, task: str = "") -> Report:
 
 
 def _lines(text: str) -> list[str]:
-    return plain(text[-LONGEST_TEXT:]).split("\n")
+    return shown(text[-LONGEST_TEXT:]).split("\n")
 
 
 # --- words on a line of their own ------------------------------------------------------------------

@@ -137,4 +137,5 @@ def _failure(kind: Kind, detail: str, *, because: str = "", found: Diagnosis | N
         detail=detail[-DETAIL_CHARS:],
         signature=signature(detail, kind, found.tests if found else ()) if detail else "",
         tests=found.tests if found else (),
+        rule=found.rule if found and found.kind is kind else "",
     )

@@ -54,6 +54,11 @@ def clean(text: str) -> list[str]:
     return [line if len(line) <= LINE_HEAD + LINE_TAIL else _cut(line) for line in found]
 
 
+def shown(text: str) -> str:
+    """Return the text as a terminal would show it."""
+    return "\n".join(clean(text))
+
+
 def plain(line: str) -> str:
     """Return the line as rules see it: no indentation, ASCII quotes."""
     if not line.isascii() or "`" in line:
@@ -67,4 +72,5 @@ def _overwritten(line: str) -> str:
 
 
 def _cut(line: str) -> str:
-    return f"{line[:LINE_HEAD]} … {line[-LINE_TAIL:]}"
+    line = line.strip()
+    return line if len(line) <= LINE_HEAD + LINE_TAIL else f"{line[:LINE_HEAD]} … {line[-LINE_TAIL:]}"

@@ -29,6 +29,34 @@ class Options:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PastAttempt:
+    """An attempt that a predecessor recorded, in seed 000's words."""
+
+    session: int
+    timestamp: str
+    approach: str
+    success: bool
+    error: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PastTask:
+    """What a predecessor tried for one task, oldest first."""
+
+    id: str
+    attempts: tuple[PastAttempt, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PastCommit:
+    """A commit that a predecessor called good. We did not check it, so it is no checkpoint of ours."""
+
+    hash: str
+    subtask_id: str
+    timestamp: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
     """Something that a person asks of a run. Any process may leave one; the run's owner carries it out."""
 
@@ -90,6 +118,16 @@ class Operated:
     """The run's branch before and after, where the request moves it."""
     undoes: int | None = None
     type: Literal["operated"] = "operated"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inherited:
+    """What a predecessor recorded before the run began. Agents are told of it; it uses up no budget."""
+
+    source: str
+    tasks: tuple[PastTask, ...]
+    commits: tuple[PastCommit, ...]
+    type: Literal["inherited"] = "inherited"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,7 +227,7 @@ class Rebased:
 
 
 LineEvent = AttemptStarted | SessionStarted | SessionEnded | Verified | Classified | Decided | Acted | Rebased
-RunEvent = RunStarted | RunResumed | PlanChanged | Operated | Noted | BroughtHome | RunEnded
+RunEvent = RunStarted | RunResumed | PlanChanged | Operated | Inherited | Noted | BroughtHome | RunEnded
 Event = LineEvent | RunEvent
 
 

@@ -96,14 +96,16 @@ class Facts:
 
     @property
     def charged(self) -> bool:
-        """Whether it uses up one of the agent's attempts: only the agent's own failures do."""
-        return self.blame == "agent"
+        """Whether it uses up one of the agent's attempts: only its own failures do, and a spent context ends no attempt."""
+        return self.blame == "agent" and self.type != SPENT
 
 
 _RED, _BUILD, _OTHER = "VERIFICATION_FAILED", "BROKEN_BUILD", "UNKNOWN"
 _PERSON: Severity = "user_action_required"
 _AGAIN, _FINAL = True, False
 """Whether trying again may help."""
+
+SPENT = "CONTEXT_EXHAUSTED"
 
 KINDS: Mapping[Kind, Facts] = {
     Kind.CHECK_FAILED: Facts(_RED, None, "unknown", "agent", _AGAIN, "a check fails"),
@@ -182,9 +184,7 @@ KINDS: Mapping[Kind, Facts] = {
         _OTHER, "permission_denied", None, "provider", _FINAL, "the credentials are missing or refused", _PERSON
     ),
     Kind.BILLING: Facts(_OTHER, "permission_denied", None, "provider", _FINAL, "the account must be paid", _PERSON),
-    Kind.CONTEXT_EXHAUSTED: Facts(
-        "CONTEXT_EXHAUSTED", "unknown", "unknown", "agent", _AGAIN, "the model's context window is full"
-    ),
+    Kind.CONTEXT_EXHAUSTED: Facts(SPENT, "unknown", "unknown", "agent", _AGAIN, "the model's context window is full"),
     Kind.AGENT_CRASHED: Facts(
         _OTHER, "unknown", "task_incomplete", "agent", _AGAIN, "the agent ended with an error and the checks fail"
     ),
@@ -244,6 +244,8 @@ class Failure:
     """The same failure again has the same signature; empty where there is no output to compare."""
     tests: tuple[str, ...] = ()
     """The failing tests, as far as their runner names them."""
+    rule: str = ""
+    """The classification rule that decided, where one did."""
     resets_at: float | None = None
     """When a limit ends, in seconds since 1970, where the provider says so."""
 

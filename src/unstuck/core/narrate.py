@@ -9,6 +9,7 @@ from unstuck.core.event import (
     Classified,
     Decided,
     Event,
+    Inherited,
     Noted,
     Operated,
     PlanChanged,
@@ -47,6 +48,9 @@ def _sentence(event: Event) -> str:
             return f"the plan changed; open again: {', '.join(event.reopened) or 'nothing'}"
         case Operated():
             return _operated(event)
+        case Inherited():
+            attempts = sum(len(task.attempts) for task in event.tasks)
+            return f"{counted(attempts, 'earlier attempt')} of a predecessor found in {event.source}"
         case Noted():
             return event.text
         case BroughtHome():

@@ -1,7 +1,7 @@
 """Tell a run's decisions again under another policy: what would have been decided on the same facts? No agent is needed."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from unstuck.core.action import Action, Escalate, Halt, Skip
 from unstuck.core.decide import decide
@@ -40,13 +40,17 @@ def retell(entries: Iterable[Entry], policy: Policy) -> list[Retold]:
     """
     state = RunState()
     told: list[Retold] = []
+    climbed: dict[tuple[str, int], tuple[str, ...]] = {}
+    """The rungs that the other policy would have taken so far, by task and epoch."""
     for entry in entries:
         event = entry.event
         if isinstance(event, Decided) and event.task in state.tasks and state.tasks[event.task].attempts:
             task = state.tasks[event.task]
             agents = state.started.options.agents if state.started else ()
             past = history(state, event.task, agents, entry.at)
-            other = decide(task.current.failure, past, policy)
+            mine = event.task, task.epoch_from
+            other = decide(task.current.failure, replace(past, climbed=climbed.get(mine, ())), policy)
+            climbed[mine] = (*climbed.get(mine, ()), other.rung)
             told.append(
                 Retold(
                     seq=entry.seq,

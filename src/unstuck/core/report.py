@@ -1,17 +1,15 @@
 """State to what people read: the files under `.unstuck/`, the summary of a run, the story of a stuck task. Values, not text."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from unstuck.core.attempt import Ending, Verdict
+from unstuck.core.event import PastAttempt
 from unstuck.core.plan import Plan, Task, check
 from unstuck.core.schedule import blocked
 from unstuck.core.state import RunState
 from unstuck.core.task_state import AttemptState, TaskState
-from unstuck.core.text import one_line, quoted
-
-ERROR_CHARS = 300
 
 PHASE_STATUS = {"stuck": "failed", "verifying": "running", "waiting": "running"}
 """Our statuses as seed 004's files know them; the others have the same name there."""
@@ -126,7 +124,12 @@ def phase(state: RunState, name: str) -> dict[str, Any]:
 
 def attempt_history(state: RunState) -> dict[str, Any]:
     """Return the attempts of all tasks, in seed 000's shape."""
-    subtasks = {name: _history(task) for name, task in state.tasks.items() if task.attempts}
+    past = state.inherited.tasks if state.inherited else ()
+    unknown = [task for task in past if task.id not in state.tasks]
+    subtasks = {
+        task.id: {"attempts": [_inherited(one) for one in task.attempts], "status": "pending"} for task in unknown
+    }
+    subtasks |= {name: _history(task) for name, task in state.tasks.items() if task.attempts or task.inherited}
     stuck = [
         {
             "subtask_id": name,
@@ -143,7 +146,8 @@ def attempt_history(state: RunState) -> dict[str, Any]:
 def build_commits(state: RunState) -> dict[str, Any]:
     """Return the commits at which our checks were green, in seed 000's shape."""
     landed = [task for task in state.tasks.values() if task.commit is not None]
-    commits = [
+    past = state.inherited.commits if state.inherited else ()
+    commits = [asdict(commit) for commit in past] + [
         {"hash": task.commit, "subtask_id": task.task.id, "timestamp": _iso(task.last_at)}
         for task in sorted(landed, key=lambda task: task.last_seq)
     ]
@@ -167,50 +171,6 @@ def config(state: RunState) -> dict[str, Any]:
         "agents": list(started.options.agents),
         "unstuck": {"run": started.run, "event": state.seq},
     }
-
-
-def escalation(task: TaskState) -> str:
-    """Write the report of a stuck task, in seed 000's format, with the ways on."""
-    lines = [
-        f"## Stuck Subtask: {task.task.id}",
-        "",
-        "### Summary",
-        one_line(task.question, ERROR_CHARS),
-        "",
-        "### Attempts Made",
-    ]
-    for number, attempt in enumerate(task.attempts, 1):
-        approach = attempt.outcome.approach if attempt.outcome else ""
-        result = attempt.failure.summary if attempt.failure else "no result"
-        lines.append(
-            f"{number}. Attempt {number}: {one_line(approach, 200) or 'no approach given'} - {one_line(result, ERROR_CHARS)}"
-        )
-    failure = task.attempts[-1].failure if task.attempts else None
-    lines += [
-        "",
-        "### Error Details",
-        quoted(failure.detail or failure.summary, 4000) if failure else "None.",
-        "",
-        "### Files Involved",
-    ]
-    lines += [f"- {one_line(file, 200)}" for file in task.task.files] or ["- none named by the plan"]
-    lines += [
-        "",
-        "### Recommended Actions",
-        "- [ ] Review error logs",
-        "- [ ] Check external dependencies",
-        "- [ ] Consider alternative approach",
-    ]
-    kept = [attempt.snapshot for attempt in task.attempts if attempt.snapshot]
-    lines += [
-        "",
-        "### Ways On",
-        f"- `unstuck retry {task.task.id} --hint TEXT`, then `unstuck resume`",
-        f"- `unstuck skip {task.task.id}`",
-    ]
-    lines += [f"- `unstuck accept {task.task.id} --because TEXT` if the work is right as it is"]
-    lines += [f"- its work: `git show {ref}`" for ref in kept[-1:]]
-    return "\n".join(lines) + "\n"
 
 
 def subject(task: Task) -> str:
@@ -250,9 +210,16 @@ def _how_it_landed(task: TaskState) -> str:
 def _history(task: TaskState) -> dict[str, Any]:
     failed = bool(task.attempts) and task.attempts[-1].failure is not None
     return {
-        "attempts": [_old_attempt(attempt, task) for attempt in task.attempts if attempt.ended is not None],
+        "attempts": [
+            *(_inherited(past) for past in task.inherited),
+            *(_old_attempt(attempt, task) for attempt in task.attempts if attempt.ended is not None),
+        ],
         "status": HISTORY_STATUS.get(task.status, "failed" if failed else "pending"),
     }
+
+
+def _inherited(past: PastAttempt) -> dict[str, Any]:
+    return asdict(past) | {"error": past.error or None}
 
 
 def _old_attempt(attempt: AttemptState, task: TaskState) -> dict[str, Any]:

@@ -9,7 +9,8 @@ import re
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
-from itertools import chain
+
+from unstuck.core.cleaning import shown
 
 LONGEST_LINE = 2_000
 """A longer line keeps both its ends."""
@@ -37,25 +38,13 @@ def signature(text: str | Iterable[str], kind: str = "", tests: Sequence[str] = 
 def normal(text: str | Iterable[str], tests: Sequence[str] = ()) -> str:
     """Return what names the failure, one fact per line, without what changes from run to run."""
     whole = text if isinstance(text, str) else "\n".join(text)
-    form = "\n".join(_facts(plain(whole), tests))
+    form = "\n".join(_facts(shown(whole), tests))
     for _ in range(TIMES):  # a normal form is its own normal form
         before, form = form, "\n".join(_facts(form, ()))
         if form == before:
             break
     return form
 
-
-def plain(text: str) -> str:
-    """Take out what only a terminal understands: colours, titles, control characters, overwritten progress bars."""
-    text = re.sub(_ESCAPES, "", text) if "\x1b" in text else text
-    text = text.replace("\r\n", "\n")
-    if "\r" in text:
-        text = re.sub(r"[^\n]*\r(?=[^\r\n])|\r", "", text)
-    return text.translate(_CONTROLS)
-
-
-_ESCAPES = r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[PX^_][^\x1b\n]*(?:\x1b\\)?|.)"
-_CONTROLS = dict.fromkeys(chain(range(9), range(11, 32), range(127, 160))) | {9: " ", 0x2028: " ", 0x85: " "}
 
 # --- which lines name the failure ------------------------------------------------------------------
 
@@ -185,7 +174,7 @@ def _failing_test(line: str) -> str | None:
 
 def _test_id(test: str) -> str:
     """Keep a test's name as it is, but for the place of the checkout and the line number."""
-    path, mark, name = " ".join(plain(test).split()).partition("::")
+    path, mark, name = " ".join(shown(test).split()).partition("::")
     path = re.sub(r"^((?:\S*/)?\S+\.\w+):\d+(?::\d+)?", r"\1", re.sub(_PATH, _shorten, path))
     return f"{path}{mark}{name}"[:LONGEST_NORMAL].strip()
 

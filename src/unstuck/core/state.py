@@ -14,6 +14,7 @@ from unstuck.core.event import (
     BroughtHome,
     Classified,
     Entry,
+    Inherited,
     LineEvent,
     Noted,
     Operated,
@@ -65,6 +66,8 @@ class RunState:
     halted: str = ""
     ended: RunEnded | None = None
     home: BroughtHome | None = None
+    inherited: Inherited | None = None
+    """What a predecessor recorded."""
     seen_request: int = 0
     seq: int = 0
     last_operation: tuple[int, Operated | None] = (0, None)
@@ -97,6 +100,11 @@ class RunState:
                 self._replan(event)
             case Operated():
                 self._operate(event, entry)
+            case Inherited():
+                self.inherited = event
+                for past in event.tasks:
+                    if past.id in self.tasks:
+                        self._put(replace(self.tasks[past.id], inherited=past.attempts))
             case Noted():
                 self._note(event)
             case BroughtHome():

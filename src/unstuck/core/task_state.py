@@ -13,6 +13,7 @@ from unstuck.core.event import (
     Decided,
     LineEvent,
     Operated,
+    PastAttempt,
     Rebased,
     Request,
     SessionEnded,
@@ -62,6 +63,8 @@ class TaskState:
     last_at: float = 0.0
     last_seq: int = 0
     attempts: tuple[AttemptState, ...] = ()
+    inherited: tuple[PastAttempt, ...] = ()
+    """What a predecessor tried."""
     epoch_from: int = 0
     """How many attempts were made before a person last gave the task a fresh budget."""
     charged: int = 0
@@ -185,7 +188,12 @@ def _hint(request: Request) -> str:
 def reopened(state: TaskState, *, hint: str) -> TaskState:
     """Give the task a fresh budget; it starts from the tip, and its history stays."""
     return TaskState(
-        task=state.task, attempts=state.attempts, epoch_from=len(state.attempts), hint=hint, notes=state.notes
+        task=state.task,
+        attempts=state.attempts,
+        inherited=state.inherited,
+        epoch_from=len(state.attempts),
+        hint=hint,
+        notes=state.notes,
     )
 
 

@@ -1,6 +1,6 @@
 """Do what was decided. Every act may be done again: the decision is in the journal before it."""
 
-from unstuck.core.action import Accept, Continue, Wait
+from unstuck.core.action import Accept
 from unstuck.core.classify import conflict
 from unstuck.core.event import Acted, Classified, LineEvent, Rebased
 from unstuck.core.task_state import TaskState
@@ -18,8 +18,6 @@ def act(bench: Bench, task: TaskState, slot: int) -> LineEvent:
     match decision.action:
         case Accept():
             return land(bench, task)
-        case Continue() | Wait():
-            return Acted(task=task.task.id, action=decision.action)
         case _:
             snapshot = bench.workspace.snapshot(slot, str(task.last_seq))
             return Acted(task=task.task.id, action=decision.action, snapshot=snapshot.ref if snapshot else None)

@@ -27,6 +27,11 @@ class Layout:
     def home(self) -> Path:
         return self.root / ".unstuck"
 
+    @property
+    def pause(self) -> Path:
+        """A file that a person makes to stop the run at the next opportunity; its text is shown."""
+        return self.home / "PAUSE"
+
     def log(self, task: str) -> Path:
         return self.home / "logs" / f"task-{task}.log"
 
@@ -59,6 +64,8 @@ class Bench:
     judge: Judge = field(default_factory=NoJudge)
     spare: int
     """The first slot beyond those of the running tasks: its worktrees serve for looking at a base."""
+    max_time: float | None = None
+    """Seconds that the run may take."""
     budget_usd: float | None = None
     """What the run may cost, as far as the agents say."""
     seen: Callable[[str, str], None] = field(default=lambda _task, _line: None)

@@ -32,6 +32,8 @@ def run_session(bench: Bench, task: TaskState, slot: int) -> LineEvent:
     _wait_for_others(bench, name, attempt.agent)
     if attempt.sessions == 0:
         bench.workspace.prepare(slot, attempt.base, attempt.tree)
+    elif not bench.workspace.present(slot):
+        bench.workspace.prepare(slot, attempt.base, attempt.verdict.tree if attempt.verdict else attempt.tree)
     if (failure := set_up(bench, name, slot)) is not None:
         return Classified(task=name, failure=failure)
     session = attempt.sessions + 1

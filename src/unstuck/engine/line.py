@@ -17,13 +17,14 @@ from unstuck.core.task_state import TaskState
 from unstuck.engine.act import act
 from unstuck.engine.bench import Bench, Interrupted
 from unstuck.engine.execute import open_attempt, run_session, wait_then_run
+from unstuck.engine.limits import used_up
 from unstuck.engine.verify import verify
 
 
 def advance(bench: Bench, name: str, slot: int) -> None:
     """Advance the task until it rests or the run is stopped. Safe to call again after a crash."""
     while (task := bench.record.task(name)).stage is not Stage.REST:
-        if task.stage in STARTS_WORK and bench.stop.deadline() is not None:
+        if task.stage in STARTS_WORK and (bench.stop.deadline() is not None or used_up(bench)):
             return
         try:
             bench.record(PERFORM[task.stage](bench, task, slot))
@@ -71,4 +72,4 @@ PERFORM: Mapping[Stage, Callable[[Bench, TaskState, int], LineEvent]] = {
 }
 
 STARTS_WORK = (Stage.OPEN, Stage.EXECUTE, Stage.WAIT)
-"""Stages that are not begun once the run has been asked to stop."""
+"""Stages that are not begun once the run has been asked to stop, or has used up one of its limits."""

@@ -10,7 +10,9 @@ from unstuck.core.event import RunEnded
 from unstuck.core.schedule import settled, startable
 from unstuck.core.stages import Stage
 from unstuck.core.state import RunState
+from unstuck.core.text import one_line
 from unstuck.engine.bench import Bench
+from unstuck.engine.limits import used_up
 from unstuck.engine.line import advance
 from unstuck.engine.operate import Operations
 from unstuck.engine.stopping import OneTask, Stopper
@@ -38,7 +40,6 @@ class Pool:
     operations: Operations
     stopper: Stopper
     parallel: int
-    max_time: float | None
     running: dict[str, tuple[int, OneTask]] = field(default_factory=dict)
     finished: "queue.Queue[tuple[str, BaseException | None]]" = field(default_factory=queue.Queue)
     fault: BaseException | None = None
@@ -68,13 +69,11 @@ class Pool:
             self.journal.beat()
             self._beaten = now
         self.operations.take(self.running)
-        if self.max_time is not None and self.bench.clock.now() - state.began > self.max_time:
-            self._ask_once("The time limit of the run is reached.", LIMIT)
-        budget = self.bench.budget_usd
-        if state.open and budget is not None and state.cost_usd >= budget:
-            self._ask_once(f"The budget of ${budget:.2f} is used up: ${state.cost_usd:.2f} so far.", LIMIT)
-        if state.open and state.executions >= self.bench.policy.limits.run_executions(len(state.tasks)):
-            self._ask_once(f"The limit of {state.executions} sessions for one run is reached.", LIMIT)
+        if (said := self.bench.desk.read(self.bench.layout.pause)) is not None:
+            because = f" It says: {one_line(said, 200)}" if said.strip() else ""
+            self._ask_once(f"Paused by the file .unstuck/PAUSE; remove it, then `unstuck resume`.{because}", STUCK)
+        if reason := used_up(self.bench):
+            self._ask_once(reason, LIMIT)
         if self.stopper.deadline() is None and not state.halted:
             for name in startable(state, self.running, self.parallel - len(self.running)):
                 self._start(name)

@@ -5,7 +5,18 @@ import threading
 from collections.abc import Callable
 from typing import TypeVar, cast
 
-from unstuck.core.event import BroughtHome, Entry, Event, Noted, Operated, PlanChanged, RunEnded, RunResumed, RunStarted
+from unstuck.core.event import (
+    BroughtHome,
+    Entry,
+    Event,
+    Inherited,
+    Noted,
+    Operated,
+    PlanChanged,
+    RunEnded,
+    RunResumed,
+    RunStarted,
+)
 from unstuck.core.redact import Redactor
 from unstuck.core.state import RunState
 from unstuck.core.task_state import TaskState
@@ -41,7 +52,7 @@ class Recorder:
 
     def _concerned(self, event: Event) -> set[str]:
         match event:
-            case RunStarted() | RunResumed() | PlanChanged() | Operated():
+            case RunStarted() | RunResumed() | PlanChanged() | Operated() | Inherited():
                 return set(self.state.tasks)
             case BroughtHome() | RunEnded() | Noted():
                 return set()

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from unstuck.core.event import Entry, Operated, Options, RunEnded, RunStarted
+from unstuck.core.event import Entry, Inherited, Operated, Options, RunEnded, RunStarted
 from unstuck.core.plan import Plan
 from unstuck.core.schedule import settled
 from unstuck.engine.bench import Bench
@@ -26,6 +26,8 @@ class Situation:
     branch: str | None
     options: Options
     accept_plan_change: bool = False
+    inherited: Inherited | None = None
+    """What a predecessor recorded for this plan."""
     warnings: tuple[str, ...] = ()
     """What a person should know before the first task starts."""
     dead_owner: int | None = None
@@ -54,6 +56,8 @@ class Supervisor:
             self._take_up(situation)
         else:
             begin(bench.record, bench.workspace, _started(bench.run, situation))
+            if situation.inherited is not None:
+                bench.record(situation.inherited)
             for warning in situation.warnings:
                 bench.record.note(warning)
         pool = Pool(
@@ -63,7 +67,6 @@ class Supervisor:
             operations=self.operations,
             stopper=self.stopper,
             parallel=options.parallel,
-            max_time=options.max_time,
         )
         try:
             self._finish(pool, pool.run())

@@ -5,10 +5,10 @@ from pathlib import Path
 import click
 
 from unstuck import api
+from unstuck.core.escalation import causes, escalation, question
 from unstuck.core.narrate import deed
 from unstuck.core.policy import rungs_of
 from unstuck.core.replay import Retold, retell, stopping_point
-from unstuck.core.report import escalation
 from unstuck.errors import BadUsage
 
 profile_option = click.option("--profile", "profile_name", metavar="NAME", help="The profile to compare with.")
@@ -33,6 +33,8 @@ def explain(task: str, *, profile_name: str | None) -> None:
     for place, one in enumerate(next(iter(others.values()), [])):
         click.echo(f"\nAttempt {one.attempt}, event {one.seq}")
         click.echo(f"  seen:     {f'{one.failure.kind}: {one.failure.summary}' if one.failure else 'all checks pass'}")
+        if one.failure and one.failure.rule:
+            click.echo(f"  rule:     {one.failure.rule}")
         click.echo(f"  decided:  {deed(one.action)}")
         click.echo(f"  because:  {one.reason} [{one.rung}]")
         for name, told in others.items():
@@ -95,14 +97,11 @@ def report(task: str | None) -> None:
     if not stuck:
         click.echo("Nothing waits for a person.")
         return
-    asked: dict[str, list[str]] = {}
-    for name, state in stuck.items():
-        asked.setdefault(state.question, []).append(name)
-    for question, names in asked.items():
+    for names in causes(stuck.values()).values():
         if task is not None and task not in names:
             continue
         if len(names) > 1:
-            click.echo(f"The same question from {', '.join(names)}: {question}\n")
+            click.echo(f"One cause, {len(names)} tasks: {', '.join(names)}. {question(stuck[names[0]])}\n")
         click.echo(escalation(stuck[task or names[0]]))
 
 

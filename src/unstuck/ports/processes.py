@@ -1,0 +1,61 @@
+"""Time, and processes of which nothing is left when they end."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from unstuck.core.attempt import Ended
+
+
+class Clock(Protocol):
+    """Time, so that tests need none."""
+
+    def now(self) -> float:
+        """Return seconds since 1970, UTC."""
+        ...
+
+    def wait(self, seconds: float) -> None: ...
+
+
+class Stop(Protocol):
+    """Whether, and by when, running work must end."""
+
+    def deadline(self) -> float | None:
+        """Return the `time.monotonic()` at which running processes are ended; None while nobody asked."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimeLimits:
+    """Ceilings in seconds; None is no limit."""
+
+    first_output: float | None = None
+    silence: float | None = None
+    wall_clock: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """A process to run: arguments, never a shell line."""
+
+    argv: tuple[str, ...]
+    cwd: Path
+    log: Path
+    """Both streams are appended here, redacted, bounded."""
+    env: Mapping[str, str] = field(default_factory=dict)
+    """Set on top of the supervisor's own environment."""
+    stdin: bytes = b""
+    limits: TimeLimits = TimeLimits()
+
+
+class Processes(Protocol):
+    """Runs commands so that nothing of them is left when `run` returns, however they end."""
+
+    def run(self, command: Command, *, stop: Stop, seen: Callable[[str], None] | None = None) -> Ended:
+        """Run to the end. `seen` is told the last line printed, a few times a second at most."""
+        ...
+
+    def end_leftovers(self, marker: str) -> int:
+        """End every process whose environment holds `marker` (``NAME=value``); return how many there were."""
+        ...

@@ -1,0 +1,62 @@
+"""What lasts: the plan, the journal, our own files, and the files that people read."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from unstuck.core.event import Entry, Event, Request
+from unstuck.core.plan import Plan
+from unstuck.core.state import RunState
+
+
+class PlanFile(Protocol):
+    """The user's plan on disk: read it, and change ticks in place."""
+
+    @property
+    def path(self) -> Path: ...
+
+    def read(self) -> Plan: ...
+
+    def tick(self, done: Mapping[str, bool]) -> bool:
+        """Tick or un-tick tasks in place, atomically; return whether anything changed."""
+        ...
+
+
+class Journal(Protocol):
+    """The append-only list of events, and the requests that any process may leave beside it."""
+
+    def append(self, event: Event) -> Entry: ...
+
+    def read(self, run: str, after: int = 0) -> Iterator[Entry]: ...
+
+    def requests(self, after: int) -> Sequence[Request]: ...
+
+    def beat(self) -> None:
+        """Renew the claim's heartbeat; raise OwnershipLost if it is no longer ours."""
+        ...
+
+
+class Desk(Protocol):
+    """Our own files."""
+
+    def put(self, path: Path, text: str) -> None:
+        """Replace a file atomically."""
+        ...
+
+    def append(self, path: Path, text: str) -> None: ...
+
+    def read(self, path: Path) -> str | None:
+        """Return the text, or None if there is no such file."""
+        ...
+
+
+class Projections(Protocol):
+    """The files that people read: made from the state, never read back except for a person's edits."""
+
+    def write(self, state: RunState, changed: Sequence[str]) -> None:
+        """Bring the files of the changed tasks, and what follows from all of them, up to date."""
+        ...
+
+    def edits(self, run: str, entries: Sequence[Entry]) -> Iterator[tuple[str, str]]:
+        """Yield (task, what was done) for every task that a person set back by editing our files."""
+        ...
