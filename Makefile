@@ -33,7 +33,7 @@ conformance: $(READY)
 
 # The same with the agents that are already there; those that are not are SKIPPED, with the reason.
 matrix: $(READY)
-	$(BIN)/python tests/conformance/island.py $(BIN)/python -m pytest -n $(AT_ONCE) -m conformance -rs tests/conformance
+	$(BIN)/python tests/conformance/island.py $(BIN)/python -m pytest -n $(AT_ONCE) -m conformance -rfEs tests/conformance
 
 format: $(READY)
 	$(BIN)/ruff check --fix .

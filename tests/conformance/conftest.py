@@ -96,7 +96,7 @@ class Site:
 
     @property
     def _run(self) -> tuple[str, ...]:
-        return "run", "tasks.md", "--agent", AGENTS[self.cli.name].command, "--json"
+        return "run", "tasks.md", "--agent", self.cli.name, "--json"
 
     def git(self, *arguments: str) -> str:
         done = subprocess.run(["git", *arguments], cwd=self.root, capture_output=True, text=True, check=True)
