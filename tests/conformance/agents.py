@@ -1,8 +1,10 @@
 """What each real agent needs to talk to the scripted model and to nobody else."""
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 KEY = "conformance-0000-not-a-secret"
 CODEX = """\
@@ -24,33 +26,61 @@ wire_api = "responses"
 request_max_retries = 0
 stream_max_retries = 0
 """
+GEMINI = {
+    "security": {"auth": {"selectedType": "gemini-api-key"}},
+    "general": {"maxAttempts": 2, "disableAutoUpdate": True},
+    "privacy": {"usageStatisticsEnabled": False},
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Settling:
-    """How an agent is made at home: files written into its home, and its environment."""
+    """How an agent is made at home."""
 
     settle: Callable[[Path, str], Mapping[str, str]]
-    command: str
+    """Write its files into a home, for a model's address; return its environment."""
+    tries: frozenset[str] = frozenset()
+    """Where it knocks whatever one sets; the door is shut."""
 
 
-def _claude(home: Path, url: str) -> Mapping[str, str]:
+def _claude(_home: Path, url: str) -> Mapping[str, str]:
     return {
         "ANTHROPIC_BASE_URL": url,
         "ANTHROPIC_API_KEY": KEY,
         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-        "CLAUDE_CODE_MAX_RETRIES": "0",
         "DISABLE_AUTOUPDATER": "1",
     }
 
 
 def _codex(home: Path, url: str) -> Mapping[str, str]:
-    (home / ".codex").mkdir()
-    (home / ".codex" / "config.toml").write_text(CODEX.format(url=url), encoding="utf-8")
+    _put(home / ".codex" / "config.toml", CODEX.format(url=url))
     return {"CODEX_HOME": str(home / ".codex"), "SCRIPTED_KEY": KEY}
 
 
+def _gemini(home: Path, url: str) -> Mapping[str, str]:
+    _put(home / ".gemini" / "settings.json", json.dumps(GEMINI))
+    return {"GEMINI_API_KEY": KEY, "GOOGLE_GEMINI_BASE_URL": url}
+
+
+def _opencode(home: Path, url: str) -> Mapping[str, str]:
+    provider: dict[str, Any] = {
+        "npm": "@ai-sdk/openai-compatible",
+        "options": {"baseURL": f"{url}/v1", "apiKey": KEY},
+        "models": {"scripted": {}},
+    }
+    settings = {"provider": {"scripted": provider}, "model": "scripted/scripted", "autoupdate": False}
+    _put(home / ".config" / "opencode" / "opencode.json", json.dumps(settings))
+    return {"OPENCODE_DISABLE_MODELS_FETCH": "1"}
+
+
+def _put(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True)
+    path.write_text(text, encoding="utf-8")
+
+
 AGENTS: Mapping[str, Settling] = {
-    "claude": Settling(_claude, "claude -p --output-format stream-json --verbose --allowedTools Bash,Edit,Write,Read"),
-    "codex": Settling(_codex, "codex exec --json --dangerously-bypass-approvals-and-sandbox -"),
+    "claude": Settling(_claude),
+    "codex": Settling(_codex),
+    "gemini": Settling(_gemini),
+    "opencode": Settling(_opencode, tries=frozenset({"registry.npmjs.org:443"})),
 }

@@ -21,7 +21,7 @@ SOURCE = Path(__file__).parents[2] / "src"
 PROC = Path("/proc")
 MARK = "CONFORMANCE_RUN"
 """Inherited by everything that a run starts, so that what is left of it can be found."""
-SECONDS = 100
+SECONDS = 120
 SETTINGS = """\
 profile = "quick"
 
@@ -122,11 +122,11 @@ def site(tmp_path: Path) -> Iterator[Callable[..., Site]]:
     """Return a function that sets up a site for an agent and a model."""
     made: list[Site] = []
 
-    def make(agent: str, model: ModelServer, *, silence: int = 40) -> Site:
+    def make(agent: str, model: ModelServer, *, silence: int = 40, settings: str = "") -> Site:
         cli = pinned()[agent]
         home = tmp_path / "home"
         home.mkdir()
-        root = _repository(tmp_path / "project", SETTINGS.format(silence=silence))
+        root = _repository(tmp_path / "project", SETTINGS.format(silence=silence) + settings)
         env = {**_environment(cli, home), **AGENTS[agent].settle(home, model.url), **_only_loopback(model.url)}
         made.append(Site(root=root, cli=cli, model=model, env=env))
         return made[-1]

@@ -14,6 +14,11 @@ WAIT_FOR_EVER = Run("setsid tail -f /dev/null")
 QUOTA = {"retry-after": "3600", "anthropic-ratelimit-unified-reset": "{reset}"}
 RESETS = "Claude AI usage limit reached|{reset}"
 
+TWO_TURNS = """
+[agents.claude]
+arguments = ["-p", "--output-format", "stream-json", "--verbose", "--max-turns", "2"]
+"""
+
 LANDED, STUCK = 0, 3
 
 
@@ -36,6 +41,10 @@ class Scenario:
     window: int | None = None
     """Tool results that the model's context can hold."""
     silence: int = 40
+    settings: str = ""
+    """Lines of unstuck.toml."""
+    only: tuple[str, ...] = ()
+    """The agents that have such a thing; none named is all."""
     expected: Expected
     unlike: Mapping[str, Expected] = field(default_factory=dict)
     """Agents that deal with it by themselves, or in another way."""
@@ -77,6 +86,12 @@ SCENARIOS: Mapping[str, Scenario] = {
         turns=(DRAFT, DRAFT, *WORK),
         window=1,
         expected=Expected(kinds=("context_exhausted",), heard="ran out of context"),
+    ),
+    "max turns": Scenario(
+        turns=(DRAFT, DRAFT, *WORK),
+        settings=TWO_TURNS,
+        only=("claude",),
+        expected=Expected(kinds=("task_incomplete",), attempts=2),
     ),
     "refusal": Scenario(turns=(Refuse(), Refuse(), *WORK), expected=Expected(kinds=("agent_failed",), attempts=2)),
     "connection reset": Scenario(

@@ -7,6 +7,7 @@ It is also the proxy that agents are given for everything else. A request to lea
 """
 
 import json
+import math
 import select
 import socket
 import struct
@@ -20,8 +21,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 from urllib.parse import urlsplit
 
-from tests.conformance.turns import STATUS, Cut, Fault, Say, Stall, Turn
-from tests.conformance.wires import MESSAGES, WIRES, Asked, Wire
+from tests.conformance.turns import MESSAGES, STATUS, Cut, Fault, Say, Stall, Turn
+from tests.conformance.wires import WIRES, Asked, Wire
 
 AT_THE_END = Say("There is nothing left in the script.")
 ASIDE = Say("A scripted task")
@@ -38,6 +39,7 @@ class ModelServer:
         self._turns = deque(turns)
         self._window = window
         self._full: set[str] = set()
+        """Conversations that have overflown, where they have names: making one shorter does not save it."""
         self._lock = threading.Lock()
         self.closing = threading.Event()
         self.asked: list[Asked] = []
@@ -46,9 +48,8 @@ class ModelServer:
         """What each of them got."""
         self.escapes: list[str] = []
         """Where an agent wanted to go besides."""
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), _Desk, bind_and_activate=True)
-        self._http.daemon_threads = True
-        self._http.model = self  # type: ignore[attr-defined]  # the only way to hand it to a request
+        self._http = _Http(("127.0.0.1", 0), _Desk)
+        self._http.model = self
         self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
 
     def __enter__(self) -> Self:
@@ -83,9 +84,8 @@ class ModelServer:
             return len(self.asked), turn
 
     def _next(self, asked: Asked) -> Turn:
-        if self._window is not None and asked.results > self._window:
-            self._full.add(asked.session)
-        if asked.session in self._full:
+        if self._window is not None and (asked.results > self._window or asked.session in self._full):
+            self._full |= {asked.session} - {""}
             return _met(OVERFLOW, time.time())
         while self._turns:
             turn = self._turns[0]
@@ -105,20 +105,26 @@ class ModelServer:
 def _met(fault: Fault, now: float) -> Fault:
     """Fill in when the fault ends."""
     ends = now + fault.lasts
-    reset = f"{ends:.0f}"
+    reset = str(math.ceil(ends))
     headers = {name: value.replace("{reset}", reset) for name, value in fault.headers.items()}
     message = (fault.message or MESSAGES[fault.trouble]).replace("{reset}", reset)
     return replace(fault, ends=ends, headers=headers, message=message)
+
+
+class _Http(ThreadingHTTPServer):
+    daemon_threads = True
+    model: ModelServer
 
 
 class _Desk(BaseHTTPRequestHandler):
     """One connection."""
 
     protocol_version = "HTTP/1.1"
+    server: _Http
 
     @property
     def model(self) -> ModelServer:
-        return self.server.model  # type: ignore[attr-defined, no-any-return]  # put there by the model itself
+        return self.server.model
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # the base class's name
         """Print nothing."""

@@ -22,7 +22,7 @@ from tests.conformance.turns import Run, Stall
 
 from unstuck.core.failure import KINDS, Kind
 
-pytestmark = pytest.mark.conformance
+pytestmark = [pytest.mark.conformance, pytest.mark.timeout(300)]
 SECONDS = 60
 MakeSite = Callable[..., Site]
 
@@ -40,9 +40,11 @@ def agent(request: pytest.FixtureRequest) -> str:
 
 @pytest.mark.parametrize("scenario", SCENARIOS.values(), ids=SCENARIOS)
 def test_however_a_session_ends_the_task_comes_out_right(site: MakeSite, agent: str, scenario: Scenario) -> None:
+    if scenario.only and agent not in scenario.only:
+        pytest.skip(f"{agent} has no such thing")
     expected = scenario.of(agent)
     with ModelServer(scenario.turns, window=scenario.window) as model:
-        here = site(agent, model, silence=scenario.silence)
+        here = site(agent, model, silence=scenario.silence, settings=scenario.settings)
         told = here.run()
         assert told.code == expected.exit, f"{told}\n{here.story()}"
         assert [kind for kind, _ in groupby(failed(here))] == list(expected.kinds), here.story()
@@ -52,7 +54,7 @@ def test_however_a_session_ends_the_task_comes_out_right(site: MakeSite, agent: 
         assert landed(here) == (expected.exit == LANDED)
         assert model.left == () or expected.exit != LANDED
         assert here.leftovers() == []
-        assert model.escapes == []
+        assert set(model.escapes) <= AGENTS[agent].tries
 
 
 def test_a_run_whose_supervisor_was_killed_goes_on(site: MakeSite, agent: str) -> None:

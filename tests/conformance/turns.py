@@ -15,6 +15,15 @@ STATUS: Mapping[Trouble, int] = {
     "overflow": 400,
 }
 
+MESSAGES: Mapping[Trouble, str] = {
+    "rate_limit": "This request would exceed your rate limit. Please try again later.",
+    "quota": "You have reached your usage limit.",
+    "overloaded": "Overloaded",
+    "server_error": "Internal server error",
+    "auth": "invalid x-api-key",
+    "overflow": "prompt is too long: 208310 tokens > 200000 maximum",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Say:

@@ -24,15 +24,6 @@ SHELLS: Mapping[str, str] = {
 }
 """The shell tools of the agents, and the argument that holds the command line."""
 
-MESSAGES: Mapping[Trouble, str] = {
-    "rate_limit": "This request would exceed your rate limit. Please try again later.",
-    "quota": "You have reached your usage limit.",
-    "overloaded": "Overloaded",
-    "server_error": "Internal server error",
-    "auth": "invalid x-api-key",
-    "overflow": "prompt is too long: 208310 tokens > 200000 maximum",
-}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
