@@ -4,8 +4,12 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from unstuck import run as composed
+from unstuck.adapters.agents.manifest import manifest
+from unstuck.adapters.agents.readers import as_json, read_files
+from unstuck.adapters.agents.survey import Found, survey
 from unstuck.adapters.codec import encode
 from unstuck.adapters.config_file import read_config
 from unstuck.adapters.doctor import Finding, examine
@@ -17,6 +21,7 @@ from unstuck.adapters.policies import profiles as all_profiles
 from unstuck.adapters.pruning import prune as prune_repository
 from unstuck.adapters.repository import find
 from unstuck.adapters.sqlite import SqliteJournal, open_to_write
+from unstuck.config import Config
 from unstuck.core.event import Entry, Options
 from unstuck.core.plan import Check, Plan, Problem, check
 from unstuck.core.policy import Policy
@@ -106,6 +111,30 @@ def write_config(cwd: Path, *, force: bool = False) -> FirstConfig:
     return write_first_config(find(cwd).root, force=force)
 
 
+# --- agents ------------------------------------------------------------------------------------------
+
+
+def known_agents(cwd: Path) -> tuple[Found, ...]:
+    """Look which coding agents are here: ours, and those of the repository's configuration."""
+    return survey(_config(cwd))
+
+
+def read_session(cwd: Path, name: str, stdout: Path, stderr: Path | None, exit_code: int | None) -> dict[str, Any]:
+    """Return what a recorded session says, in the public form."""
+    known = manifest(name, _config(cwd).agents)
+    if known is None or not known.program:
+        raise BadUsage(f"There is no known agent {name!r}.", hint="See them with `unstuck agents`.")
+    return as_json(name, read_files(known.output, stdout, stderr, code=exit_code, meanings=known.exit_codes))
+
+
+def _config(cwd: Path) -> Config:
+    """Return the configuration; outside of a repository, the defaults."""
+    try:
+        return read_config(find(cwd).root)
+    except Unavailable:
+        return Config()
+
+
 # --- running -----------------------------------------------------------------------------------------
 
 
@@ -126,10 +155,9 @@ def open_run(
     repository = find(cwd or Path.cwd())
     config = read_config(repository.root)
     plan_file = open_plan(Path(plan), plan_format, root=repository.root)
-    wanted = tuple(agents) or config.agent
     chosen = replace(
         options or Options(agents=()),
-        agents=wanted,
+        agents=tuple(agents),
         parallel=parallel or config.parallel,
         profile=profile or config.profile,
     )

@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
-from unstuck.adapters.agents.named import agent, no_agent
+from unstuck.adapters.agents.crew import gather
+from unstuck.adapters.agents.named import first_found
 from unstuck.adapters.clock import SystemClock
 from unstuck.adapters.desk import DiskDesk, sweep
 from unstuck.adapters.execution_log import ExecutionLog
@@ -97,9 +98,11 @@ class Run:
             run = self._choose(journal)
             if run is None and all(task.done for task in plan.tasks):
                 return Summary(run="", exit_code=0, reason=NOTHING_LEFT, home="", rows=(), notes=(), seconds=0.0)
-            agents = {
-                name: agent(name, self._config, self._repository.root) for name in self._options.agents
-            } or no_agent()
+            if not self._options.agents:
+                self._options = replace(self._options, agents=self._config.agent or first_found(self._config))
+            root, options = self._repository.root, self._options
+            crew = gather(options.agents, plan, self._config, root, budget_usd=options.budget_usd)
+            plan = crew.fitted(plan)
             run = run or f"{time.strftime('%Y%m%d')}-{secrets.token_hex(3)}"
             with _claimed(journal, run) as before:
                 if before is not None:
@@ -114,10 +117,10 @@ class Run:
                     options=self._options,
                     accept_plan_change=accept_plan_change,
                     inherited=inherited(self._plan_file.path, *(() if journal.runs() else (self._repository.ours,))),
-                    warnings=(*self._warnings(), *_unpriced(agents, self._options.budget_usd)),
+                    warnings=(*self._warnings(), *crew.remarks),
                     dead_owner=before.pid if before else None,
                 )
-                self._supervisor(journal, run, fold(entries), plan, agents).work(situation)
+                self._supervisor(journal, run, fold(entries), plan, crew.agents).work(situation)
                 return summary(self.state, time.time(), live=False)
 
     def operate(self, verb: Verb, *, task: str | None = None, text: str = "") -> Operated | None:
@@ -291,15 +294,8 @@ def policy_of(options: Options, config: Config) -> Policy:
         on_stuck=options.on_stuck or policy.on_stuck,
         limits=replace(policy.limits, attempts=options.max_attempts or policy.limits.attempts),
         land_unverified=config.verify.unverified == "land",
+        quota=options.quota,
     )
-
-
-def _unpriced(agents: Mapping[str, Agent], budget_usd: float | None) -> tuple[str, ...]:
-    """Say whose costs a budget cannot see: unknown is not nothing."""
-    silent = [name for name, agent in agents.items() if not agent.reports_cost]
-    if budget_usd is None or not silent:
-        return ()
-    return (f"The budget of ${budget_usd:.2f} cannot be kept for {', '.join(silent)}: it does not say what it costs.",)
 
 
 def experience_of(journal: SqliteJournal) -> Experience:

@@ -1,6 +1,7 @@
 """Decisions: seed 000's tree box by box, the ladders of all profiles, and an end to every story."""
 
 import random
+from dataclasses import replace
 
 import pytest
 
@@ -9,7 +10,7 @@ from unstuck.core.action import Accept, Action, Continue, Escalate, Halt, Retry,
 from unstuck.core.decide import History, decide
 from unstuck.core.experience import ENOUGH, Experience, Record
 from unstuck.core.failure import KINDS, Failure, Kind
-from unstuck.core.policy import Limits, Policy, most_decisions, parse
+from unstuck.core.policy import LIMITED, Limits, Policy, most_decisions, parse
 
 ADAPTIVE, STANDARD, SINGLE = profile("adaptive"), profile("standard"), profile("single-retry")
 OF_TYPE = {
@@ -59,13 +60,35 @@ def test_attempts_of_any_type_count_together_under_standard() -> None:
     assert isinstance(decide(failure(Kind.TEST_FAILED), history, STANDARD).action, Escalate)
 
 
-@pytest.mark.parametrize("kind", list(Kind))
+@pytest.mark.parametrize("kind", [kind for kind in Kind if kind not in LIMITED])
 def test_single_retry_gives_exactly_one_retry_and_then_halts(kind: Kind) -> None:
     first = decide(failure(kind), History(executions=1), SINGLE).action
     second = decide(failure(kind), History(executions=2), SINGLE).action
     final = KINDS[kind].phase_type in ("dependency_missing", "circular_dependency", "file_conflict", "plan_invalid")
     assert isinstance(first, Halt if final else Retry)
     assert isinstance(second, Halt)
+
+
+@pytest.mark.parametrize("name", ["standard", "single-retry", "max-retries", "adaptive"])
+@pytest.mark.parametrize("kind", sorted(LIMITED))
+def test_no_profile_spends_an_attempt_on_a_providers_limit(kind: Kind, name: str) -> None:
+    decision = decide(failure(kind, resets_at=500.0), History(executions=9, attempts=9, now=100.0), profile(name))
+    assert isinstance(decision.action, Wait)
+    assert decision.action.until > 500.0
+
+
+@pytest.mark.parametrize("kind", sorted(LIMITED))
+def test_a_limit_goes_to_another_agent_where_the_user_would_rather_switch(kind: Kind) -> None:
+    policy = replace(ADAPTIVE, quota="switch")
+    both = History(agent="a", agents=("a", "b"), tries={"a": 1})
+    assert decide(failure(kind), both, policy).action == Switch(agent="b")
+    assert isinstance(decide(failure(kind), replace(both, resting=frozenset({"b"})), policy).action, Wait)
+
+
+def test_an_agent_that_is_down_is_no_choice_however_good_it_was() -> None:
+    good = Experience(agents={"a": Record(landed=50), "b": Record(failed=50)})
+    both = History(agent="a", agents=("a", "b"), tries={"a": 1})
+    assert decide(failure(Kind.AUTH_FAILED), both, ADAPTIVE, good).action == Switch(agent="b")
 
 
 def test_max_retries_stops_after_five_attempts() -> None:

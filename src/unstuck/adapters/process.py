@@ -54,7 +54,7 @@ class LocalProcesses:
             session = _Session(command, self.grace)
         except (OSError, ValueError) as error:
             return _not_started(command, redact, error)
-        with Spool(command.log, redact) as spool:
+        with Spool(command.log, redact, transcript=command.transcript) as spool:
             watch = _Watch(limits=command.limits, stop=stop, began=began)
             try:
                 limit = session.follow(spool, watch, seen)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from unstuck.core.event import PastAttempt
+from unstuck.core.failure import Kind
 from unstuck.core.guidance import advice, pivot
 from unstuck.core.plan import Check
 from unstuck.core.task_state import AttemptState, TaskState
@@ -35,6 +36,27 @@ def brief(
         _section("Before", _before(state)),
         _section("Hand-over", _hand_over(state, touched)),
         _section("This time", _this_time(state, checks, guidance or {})),
+        "When you are done, print one line `APPROACH: ` and how you went about it. Then stop.",
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def continued(state: TaskState) -> str:
+    """Return the agent's name of the session to continue: it still knows everything, unless it knows too much."""
+    attempt = state.attempts[-1] if state.attempts else None
+    if attempt is None or attempt.outcome is None or attempt.failure is None:
+        return ""
+    return "" if attempt.failure.kind is Kind.CONTEXT_EXHAUSTED else attempt.outcome.session
+
+
+def go_on(state: TaskState, checks: Sequence[Check]) -> str:
+    """Write the brief for a session that goes on where it was cut off."""
+    failure = state.attempts[-1].failure if state.attempts else None
+    why = one_line(failure.summary, ERROR_CHARS) if failure else "it was interrupted"
+    parts = [
+        f"Your session on task {state.task.id} was cut off ({why}). That is over: go on where you stopped.",
+        _section("What will be checked when you stop", _checks(checks)),
+        state.hint,
         "When you are done, print one line `APPROACH: ` and how you went about it. Then stop.",
     ]
     return "\n\n".join(part for part in parts if part) + "\n"

@@ -6,9 +6,10 @@ a green tree from a crashed session can land, a red one from a proud session can
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 
 from unstuck.core.attempt import CheckResult, Ended, Ending, Outcome, Verdict
-from unstuck.core.diagnosis import Diagnosis
+from unstuck.core.diagnosis import BY_END, Diagnosis
 from unstuck.core.evidence import Evidence
 from unstuck.core.failure import KINDS, Failure, Kind
 from unstuck.core.plan import CheckKind
@@ -17,6 +18,7 @@ from unstuck.core.text import one_line
 
 DETAIL_CHARS = 4000
 COMMAND_CHARS = 80
+MESSAGE_CHARS = 200
 
 BY_ENDING: Mapping[Ending, Kind] = {
     "not_started": Kind.AGENT_MISSING,
@@ -43,6 +45,11 @@ OF_PROVIDERS = frozenset({
     Kind.CONTEXT_EXHAUSTED,
 })  # fmt: skip
 """What an agent's output may say about its own end; the rest of it is about its work, which the checks judge."""
+FAULTS = frozenset({"context_exhausted", "rate_limited", "overloaded", "auth_failed", "billing", "network"})
+"""Ends of a session that are nobody's work: they count whatever the checks say, unless the work is proven right."""
+NOT_JUDGED = frozenset({"", "done_claimed", "failed_claimed"})
+"""Ends that say nothing against the agent before the checks have spoken."""
+OURS: tuple[Ending, ...] = ("not_started", "supervisor_died", "stopped")
 OF_CHECKS = frozenset({
     Kind.CHECK_FAILED, Kind.TEST_FAILED, Kind.TEST_TIMEOUT, Kind.LINT_FAILED, Kind.TYPES_FAILED, Kind.FORMAT_FAILED,
     Kind.BUILD_BROKEN, Kind.SYNTAX_ERROR, Kind.MODULE_MISSING, Kind.IMPORT_CYCLE, Kind.DEPENDENCY_MISSING,
@@ -59,12 +66,12 @@ AT_HOME = re.compile(r"(?i)\blocalhost\b|\b127\.\d+\.\d+\.\d+|\b0\.0\.0\.0\b|\[?
 def evidence(outcome: Outcome, verdict: Verdict) -> Evidence | None:
     """Return what is worth a closer look before `classify`, if anything: the agent's end, or the first red check."""
     ended = outcome.ended
-    if verdict.status == "pass" or ended.ending in ("not_started", "supervisor_died", "stopped"):
+    if verdict.status == "pass" or ended.ending in OURS:
         return None
-    if not ended.ok:
+    if not ended.ok and not outcome.end:
         return Evidence(stdout=ended.tail, exit_code=ended.exit_code or 1)
     result = _red(verdict)
-    if result is None or result.ended.ending in LIMITS:
+    if result is None or result.ended.ending in LIMITS or outcome.end not in NOT_JUDGED:
         return None
     return Evidence(
         stdout=result.ended.tail,
@@ -77,25 +84,36 @@ def evidence(outcome: Outcome, verdict: Verdict) -> Evidence | None:
 def classify(outcome: Outcome, verdict: Verdict, found: Diagnosis | None = None) -> Failure | None:
     """Return what stands in the way of landing this tree, or None. `found`: what a closer look at the evidence gave."""
     ended = outcome.ended
-    by_itself = ended.ok and outcome.claim == "done"
     if verdict.status == "pass":
-        if by_itself or verdict.turned_green:
+        if outcome.claimed or verdict.turned_green:
             return None
+        if outcome.end in FAULTS and ended.ending not in OURS:
+            return _typed(outcome)
         kind = BY_ENDING.get(ended.ending, Kind.NO_CLAIM)
         return _failure(kind if kind is Kind.INTERRUPTED else Kind.NO_CLAIM, ended.tail)
-    if found is not None and not ended.ok and found.kind in OF_PROVIDERS:
+    if outcome.end not in NOT_JUDGED and ended.ending not in OURS:
+        return _typed(outcome)
+    if found is not None and not ended.ok and not outcome.end and found.kind in OF_PROVIDERS:
         return _failure(found.kind, ended.tail, because=found.message, found=found)
-    if ended.ending in BY_ENDING:
+    if ended.ending in BY_ENDING and not outcome.claimed:
         return _failure(BY_ENDING[ended.ending], ended.tail)
     if verdict.status == "inconclusive":
         return _failure(Kind.UNVERIFIED, "", because=verdict.reason)
-    if not ended.ok:
+    if not ended.ok and not outcome.claimed:
         return _failure(Kind.AGENT_CRASHED, ended.tail, because=f"it ended with exit code {ended.exit_code}")
     if outcome.claim == "failed":
         return _failure(Kind.AGENT_FAILED, ended.tail)
     result = _red(verdict)
     assert result is not None
     return red(result, found)
+
+
+def _typed(outcome: Outcome) -> Failure:
+    """Say what the agent's own end reason means."""
+    kind = Kind.INTERRUPTED if outcome.lost else BY_END[outcome.end]
+    because = one_line(outcome.message, MESSAGE_CHARS) if outcome.end in FAULTS or outcome.lost else ""
+    detail = outcome.message or outcome.ended.tail
+    return replace(_failure(kind, detail, because=because), resets_at=outcome.resets_at)
 
 
 def conflict(files: tuple[str, ...]) -> Failure:

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 from unstuck.core.action import Accept, Action, Continue, Decision, Escalate, Halt, Retry, Rollback, Switch, Wait
 from unstuck.core.experience import Experience
-from unstuck.core.failure import KINDS, Failure, Kind
-from unstuck.core.policy import Policy, Rung
+from unstuck.core.failure import AGENT_DOWN, KINDS, Failure, Kind
+from unstuck.core.policy import LIMITED, Policy, Rung
 
 LAND_ANYWAY = 'not verified: the configuration says `unverified = "land"`'
 NO_EXPERIENCE = Experience()
@@ -70,9 +70,10 @@ def decide(
     if spent:
         return _ask(f"{spent} Last: {failure.summary}", "limit", policy)
     taken = Counter(history.climbed)
+    waited = sum(taken[f"{name}[{place}]"] for place, rung in enumerate(ladder) if rung.move == "wait")
     for place, rung in enumerate(ladder):
         step = f"{name}[{place}]"
-        action = _action(rung, failure, history, policy, experience, taken[step]) if taken[step] < rung.times else None
+        action = _action(rung, failure, history, policy, experience, waited) if taken[step] < rung.times else None
         if action is not None:
             return Decision(action=action, reason=reason, rung=step)
     return _ask(reason, f"{name}[end]", policy)
@@ -81,6 +82,8 @@ def decide(
 def _spent(failure: Failure, history: History, policy: Policy) -> str:
     """Say which limit of the task is used up, if any."""
     attempts, limits = _attempts(history, policy), policy.limits
+    if failure.kind in LIMITED:
+        return ""
     if (failure.charged or policy.charges == "all") and attempts >= limits.attempts:
         return f"{'One attempt was' if attempts == 1 else f'{attempts} attempts were'} made, none passed."
     if limits.task_seconds is not None and history.seconds >= limits.task_seconds:
@@ -95,7 +98,7 @@ def _attempts(history: History, policy: Policy) -> int:
 
 
 def _action(
-    rung: Rung, failure: Failure, history: History, policy: Policy, experience: Experience, taken: int
+    rung: Rung, failure: Failure, history: History, policy: Policy, experience: Experience, waited: int
 ) -> Action | None:
     """Turn a rung into an action, or None where it does not apply."""
     if rung.below is not None and _attempts(history, policy) >= rung.below:
@@ -109,11 +112,18 @@ def _action(
             allowed = history.rollbacks < policy.limits.rollbacks and (history.green_base or not policy.green_base)
             return Rollback(hint=rung.hint) if allowed else None
         case "switch":
-            awake = [name for name in history.agents if name not in history.resting]
-            other = experience.best(awake, history.tries)
-            return Switch(agent=other, hint=rung.hint) if other is not None and other != history.agent else None
+            return _switch(rung.hint, failure, history, experience)
         case "wait":
-            return Wait(until=_until(failure, history, policy, taken))
+            elsewhere = policy.quota == "switch" and failure.kind in LIMITED
+            other = _switch(rung.hint, failure, history, experience) if elsewhere else None
+            return other or Wait(until=_until(failure, history, policy, waited))
+
+
+def _switch(hint: str, failure: Failure, history: History, experience: Experience) -> Switch | None:
+    """Choose who should have the task next, if that is not who had it; an agent that is down is no choice."""
+    down = {*history.resting, *([history.agent] if failure.kind in AGENT_DOWN else [])}
+    other = experience.best([name for name in history.agents if name not in down], history.tries)
+    return Switch(agent=other, hint=hint) if other is not None and other != history.agent else None
 
 
 def _ours(failure: Failure) -> bool:
@@ -121,11 +131,11 @@ def _ours(failure: Failure) -> bool:
     return KINDS[failure.kind].blame == "supervisor"
 
 
-def _until(failure: Failure, history: History, policy: Policy, taken: int) -> float:
+def _until(failure: Failure, history: History, policy: Policy, waited: int) -> float:
     """Return when to go on: at the stated reset, or after a time that doubles with every wait."""
     if failure.resets_at is not None and failure.resets_at > history.now:
         return failure.resets_at + policy.limits.reset_margin * (1.0 + history.jitter)
-    delay = min(policy.limits.first_wait * 2.0 ** min(taken, 10), policy.limits.longest_wait)
+    delay = min(policy.limits.first_wait * 2.0 ** min(waited, 10), policy.limits.longest_wait)
     return history.now + delay * (1.0 + history.jitter / 4)
 
 

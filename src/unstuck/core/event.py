@@ -7,7 +7,7 @@ from unstuck.core.action import Action, Decision
 from unstuck.core.attempt import Outcome, Verdict
 from unstuck.core.failure import Failure
 from unstuck.core.plan import Task
-from unstuck.core.policy import OnStuck
+from unstuck.core.policy import OnStuck, Quota
 
 CommitMode = Literal["auto", "single", "message-only"]
 Verb = Literal["stop", "retry", "answer", "skip", "reset", "accept", "rollback", "undo"]
@@ -26,6 +26,7 @@ class Options:
     max_attempts: int | None = None
     max_time: float | None = None
     budget_usd: float | None = None
+    quota: Quota = "wait"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,6 +5,8 @@ from collections import Counter
 from unstuck.core.action import Rollback
 from unstuck.core.decide import History
 from unstuck.core.loops import Footprint, looping
+from unstuck.core.policy import LIMITED
+from unstuck.core.schedule import held
 from unstuck.core.state import RunState
 from unstuck.core.task_state import AttemptState, TaskState
 
@@ -33,7 +35,7 @@ def history(state: RunState, name: str, agents: tuple[str, ...], now: float) -> 
         agent=current.agent if current else "",
         agents=agents,
         tries=Counter(one.agent for one in attempts),
-        resting=frozenset(agent for agent in agents if f"agent:{agent}" in state.breakers),
+        resting=frozenset(agent for agent in agents if held(state, name, agent, now)),
         green_base=current is not None and current.base in state.green,
         looping=circling(task),
         systemic=_systemic(state, name, now),
@@ -72,7 +74,7 @@ def _systemic(state: RunState, name: str, now: float) -> tuple[str, ...]:
     Only what is not the agent's own doing: three tasks whose checks all say `AssertionError` are three problems.
     """
     failure = state.tasks[name].current.failure if state.tasks[name].attempts else None
-    if failure is None or failure.charged or not failure.signature:
+    if failure is None or failure.charged or not failure.signature or failure.kind in LIMITED:
         return ()
     signature = failure.signature
     alike = tuple(task for task, at in state.signatures.get(signature, {}).items() if now - at <= WINDOW_SECONDS)

@@ -11,6 +11,11 @@ Move = Literal["retry", "continue", "rollback", "switch", "wait"]
 OnStuck = Literal["skip", "halt"]
 View = Literal["kind", "type", "phase_type"]
 Charges = Literal["blame", "all"]
+Quota = Literal["wait", "switch", "exit"]
+"""What to do about a provider's limit: wait for its end, give the task to another agent, or end the run until then."""
+
+LIMITED = frozenset({Kind.RATE_LIMITED, Kind.QUOTA_EXHAUSTED, Kind.PROVIDER_OVERLOADED})
+"""Limits of providers: they pass, so no profile spends an attempt on them."""
 
 NEVER_ENDING = 10_000
 """What a rung without a count allows; its `below` bounds it, or a limit does."""
@@ -31,6 +36,9 @@ class Rung:
 
 
 Ladder = tuple[Rung, ...]
+
+PATIENCE: Ladder = (Rung("wait", 28),)
+"""What every profile does about a provider's limit, unless it has a ladder for it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +85,7 @@ class Policy:
     """Roll back only to a commit at which our checks were green; otherwise the task's own base will do."""
     limits: Limits = field(default_factory=Limits)
     land_unverified: bool = False
+    quota: Quota = "wait"
 
     def ladder(self, failure: Failure) -> tuple[str, Ladder]:
         """Return the ladder for a failure, and its name."""
@@ -84,6 +93,8 @@ class Policy:
 
     def ladder_of(self, kind: Kind) -> tuple[str, Ladder]:
         facts = KINDS[kind]
+        if kind in LIMITED and kind.value not in self.ladders:
+            return kind.value, PATIENCE
         name = {"kind": kind.value, "type": facts.type, "phase_type": facts.phase_type or "unknown"}[self.view]
         return name, self.ladders.get(name, self.ladders.get(ANYTHING, ()))
 

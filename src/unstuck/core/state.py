@@ -8,9 +8,10 @@ a long run quadratic.
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from unstuck.core.action import Halt, Wait
+from unstuck.core.action import Halt, Switch, Wait
 from unstuck.core.event import (
     Acted,
+    AttemptStarted,
     BroughtHome,
     Classified,
     Entry,
@@ -25,9 +26,13 @@ from unstuck.core.event import (
     SessionEnded,
     SessionStarted,
 )
-from unstuck.core.failure import KINDS, Kind
+from unstuck.core.failure import AGENT_DOWN, Failure, Kind
 from unstuck.core.stages import Stage
 from unstuck.core.task_state import SETTLED, TaskState, advanced, billed, operated, reopened, unverified
+
+AGENT = "agent:"
+REST_SECONDS, LONGEST_REST = 900.0, 14_400.0
+"""How long an agent rests after it was found down: a quarter of an hour, doubling up to four hours."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,11 +48,16 @@ class Undo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Breaker:
-    """A fault that concerns more than one task: the one that met it tries again at `until`, the others wait for that."""
+    """A fault that concerns more than one task: one of them tries again at `until`, the others wait for that."""
 
     kind: Kind
     task: str
+    """The task that tries; empty for an agent at rest, which the first task that comes after `until` tries."""
     until: float
+
+    def holds(self, task: str, now: float) -> bool:
+        """Whether the task must do without what is out of order."""
+        return self.task != task and (self.task != "" or now < self.until)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -76,6 +86,8 @@ class RunState:
     """Commits at which our checks were green."""
     breakers: dict[str, Breaker] = field(default_factory=dict)
     """What is out of order for now: `run`, or `agent:NAME`."""
+    trips: dict[str, int] = field(default_factory=dict)
+    """How often each agent was set to rest since it last worked."""
     signatures: dict[str, dict[str, float]] = field(default_factory=dict)
     """Which tasks failed in the same way, and when."""
     executions: int = 0
@@ -140,7 +152,7 @@ class RunState:
         if event.epoch:
             self.epoch += 1
             self.began, self.halted, self.executions, self.cost_usd = at, "", 0, 0.0
-            self.breakers, self.signatures = {}, {}
+            self.breakers, self.signatures, self.trips = {}, {}, {}
             for task in [task for task in self.tasks.values() if task.status == "stuck" and not unverified(task)]:
                 self._put(reopened(task, hint=task.hint))
 
@@ -159,14 +171,26 @@ class RunState:
                 self.green.add(event.commit)
             if event.snapshot is not None:
                 self.undoable[entry.seq] = Undo(task=event.task, snapshot=event.snapshot)
-            if isinstance(event.action, Wait) and task.attempts and task.current.failure is not None:
-                scope = reach(task.current.failure.kind, task.current.agent)
-                if scope is not None:
-                    self.breakers[scope] = Breaker(
-                        kind=task.current.failure.kind, task=event.task, until=event.action.until
-                    )
+            if isinstance(event.action, Wait | Switch) and task.attempts and task.current.failure is not None:
+                self._break(event.action, task.current.failure, task, entry.at)
             elif task.stage is Stage.REST:
                 self._close(event.task)
+        elif isinstance(event, AttemptStarted):
+            breaker = self.breakers.get(f"{AGENT}{event.agent}")
+            if breaker is not None and not breaker.task:
+                self.breakers[f"{AGENT}{event.agent}"] = replace(breaker, task=event.task)
+
+    def _break(self, action: Wait | Switch, failure: Failure, task: TaskState, at: float) -> None:
+        """Take in how far a fault reaches: one task waits for its end, or the agent rests for a time that doubles."""
+        name, scope = task.current.agent, reach(failure.kind, task.current.agent)
+        if scope is None:
+            return
+        if isinstance(action, Wait):
+            self.breakers[scope] = Breaker(kind=failure.kind, task=task.task.id, until=action.until)
+        elif scope.startswith(AGENT):
+            self.trips[name] = self.trips.get(name, 0) + 1
+            rest = at + min(REST_SECONDS * 2.0 ** (self.trips[name] - 1), LONGEST_REST)
+            self.breakers[scope] = Breaker(kind=failure.kind, task="", until=max(rest, failure.resets_at or 0.0))
 
     def _meter(self, event: SessionEnded, task: TaskState) -> float:
         """Read the meter of the agent's session; return where it stood before."""
@@ -186,6 +210,8 @@ class RunState:
         still = {breaker.kind for breaker in self.breakers.values() if breaker.task == event.task}
         if failure is None or failure.kind not in still:
             self._close(event.task)
+        if failure is None or failure.kind not in AGENT_DOWN:
+            self.trips.pop(self.tasks[event.task].current.agent if self.tasks[event.task].attempts else "", None)
         if failure is not None and failure.signature:
             self.signatures.setdefault(failure.signature, {})[event.task] = at
 
@@ -209,6 +235,7 @@ class RunState:
                 task=event.request.task, states=before, before=event.before, after=event.after
             )
         for state in before:
+            self._close(state.task.id)
             self._put(operated(state, event))
 
     def _undo(self, undo: Undo) -> None:
@@ -240,7 +267,7 @@ def reach(kind: Kind, agent: str) -> str | None:
     """Say how far a fault reaches: the whole run, everything with one agent, or (None) only its task."""
     if kind in (Kind.DISK_FULL, Kind.NETWORK_ERROR):
         return "run"
-    return f"agent:{agent}" if KINDS[kind].blame == "provider" else None
+    return f"{AGENT}{agent}" if kind in AGENT_DOWN else None
 
 
 def fold(entries: Iterable[Entry]) -> RunState:

@@ -1,8 +1,9 @@
 """Do what was decided. Every act may be done again: the decision is in the journal before it."""
 
-from unstuck.core.action import Accept
+from unstuck.core.action import Accept, Switch
 from unstuck.core.classify import conflict
 from unstuck.core.event import Acted, Classified, LineEvent, Rebased
+from unstuck.core.failure import AGENT_DOWN
 from unstuck.core.task_state import TaskState
 from unstuck.core.text import one_line
 from unstuck.engine.bench import Bench
@@ -18,6 +19,14 @@ def act(bench: Bench, task: TaskState, slot: int) -> LineEvent:
     match decision.action:
         case Accept():
             return land(bench, task)
+        case Switch(agent=other) if task.current.failure is not None and task.current.failure.kind in AGENT_DOWN:
+            why = task.current.failure.summary
+            bench.record.note(
+                f"{task.current.agent} is set to rest ({one_line(why, 120)}); {other} takes task {task.task.id} over.",
+                task.task.id,
+            )
+            snapshot = bench.workspace.snapshot(slot, str(task.last_seq))
+            return Acted(task=task.task.id, action=decision.action, snapshot=snapshot.ref if snapshot else None)
         case _:
             snapshot = bench.workspace.snapshot(slot, str(task.last_seq))
             return Acted(task=task.task.id, action=decision.action, snapshot=snapshot.ref if snapshot else None)

@@ -35,6 +35,9 @@ class Layout:
     def log(self, task: str) -> Path:
         return self.home / "logs" / f"task-{task}.log"
 
+    def transcript(self, task: str, attempt: int, session: int) -> Path:
+        return self.home / "transcripts" / f"{task}-{attempt}-{session}.out"
+
     def brief(self, task: str, attempt: int, session: int) -> Path:
         return self.home / "briefs" / f"{task}-{attempt}-{session}.md"
 

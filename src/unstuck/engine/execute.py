@@ -2,11 +2,12 @@
 
 from dataclasses import replace
 
-from unstuck.core.brief import brief
+from unstuck.core.brief import brief, continued, go_on
 from unstuck.core.classify import set_up_failed
 from unstuck.core.event import AttemptStarted, Classified, LineEvent, SessionEnded, SessionStarted
 from unstuck.core.failure import Failure
-from unstuck.core.schedule import held, next_agent
+from unstuck.core.schedule import held, next_agent, parked
+from unstuck.core.state import AGENT
 from unstuck.core.task_state import TaskState
 from unstuck.engine.bench import Bench, Interrupted
 from unstuck.ports import Assignment, TimeLimits
@@ -16,10 +17,14 @@ SLICE_SECONDS = 1.0
 
 def open_attempt(bench: Bench, task: TaskState, slot: int) -> LineEvent:
     """Open the next attempt: on the tip, or on the tree that a retry keeps."""
+    state, name = bench.record.state, next_agent(bench.record.state, task, bench.clock.now())
+    name = name if name in bench.agents else next(iter(bench.agents))
+    if (breaker := state.breakers.get(f"{AGENT}{name}")) is not None and not breaker.task:
+        bench.record.note(f"{name} has rested and is tried again with task {task.task.id}.", task.task.id)
     return AttemptStarted(
         task=task.task.id,
         attempt=len(task.attempts) + 1,
-        agent=next_agent(bench.record.state, task),
+        agent=name,
         base=task.base or bench.workspace.tip(),
         slot=slot,
         tree=task.seed,
@@ -38,8 +43,8 @@ def run_session(bench: Bench, task: TaskState, slot: int) -> LineEvent:
         return Classified(task=name, failure=failure)
     session = attempt.sessions + 1
     bench.record(SessionStarted(task=name, session=session))
-    agent = bench.agents[attempt.agent]
-    assignment = _assignment(bench, task, slot, session)
+    agent = bench.agents.get(attempt.agent) or next(iter(bench.agents.values()))
+    assignment = _briefed(bench, task, assign(bench, task, slot, session))
     command = agent.command(assignment)
     limits = bench.config.limits
     command = replace(
@@ -52,8 +57,8 @@ def run_session(bench: Bench, task: TaskState, slot: int) -> LineEvent:
             "UNSTUCK_BRIEF": str(assignment.brief_file),
         },
         limits=TimeLimits(
-            first_output=limits.first_output or None,
-            silence=limits.silence or None,
+            first_output=limits.first_output or None if not command.quiet else None,
+            silence=limits.silence or None if not command.quiet else None,
             wall_clock=bench.policy.limits.wall_clock or limits.wall_clock or None,
         ),
     )
@@ -62,22 +67,23 @@ def run_session(bench: Bench, task: TaskState, slot: int) -> LineEvent:
     ended = bench.processes.run(command, stop=bench.stop, seen=lambda line: bench.seen(name, line))
     for sentence in watch.restore():
         bench.record.note(sentence, name)
-    return SessionEnded(task=name, outcome=agent.outcome(ended))
+    return SessionEnded(task=name, outcome=agent.outcome(ended, assignment))
 
 
 def _wait_for_others(bench: Bench, name: str, agent: str) -> None:
     """Hold back while another task waits for the same fault to pass: it goes first, and this one learns from it."""
-    while (breaker := held(bench.record.state, name, agent)) is not None:
+    while (breaker := held(bench.record.state, name, agent, bench.clock.now())) is not None:
         if bench.stop.deadline() is not None:
             raise Interrupted
-        bench.seen(name, f"waits for task {breaker.task}, which met {breaker.kind}")
+        why = f"task {breaker.task}, which met {breaker.kind}" if breaker.task else f"{agent}, which met {breaker.kind}"
+        bench.seen(name, f"waits for {why}")
         bench.clock.wait(SLICE_SECONDS)
 
 
 def wait_then_run(bench: Bench, task: TaskState, slot: int) -> LineEvent:
     """Wait until the time that was decided on, then go on in the same attempt."""
     while (left := (task.wait_until or 0.0) - bench.clock.now()) > 0:
-        if bench.stop.deadline() is not None:
+        if bench.stop.deadline() is not None or parked(bench.record.state, task, bench.clock.now()):
             raise Interrupted
         bench.clock.wait(min(left, SLICE_SECONDS))
     return run_session(bench, task, slot)
@@ -102,15 +108,9 @@ def set_up(bench: Bench, name: str, slot: int) -> Failure | None:
     return None
 
 
-def _assignment(bench: Bench, task: TaskState, slot: int, session: int) -> Assignment:
+def assign(bench: Bench, task: TaskState, slot: int, session: int) -> Assignment:
+    """Return a session's assignment without its brief: where everything of it lies, and what it continues."""
     name, attempt = task.task.id, task.current
-    touched = (
-        bench.workspace.changed(attempt.base, attempt.verdict.tree) if attempt.verdict and attempt.sessions else ()
-    )
-    told = replace(task, task=bench.tasks[name])
-    text = bench.redactor.text(brief(told, bench.checks(name), bench.guidance, touched))
-    file = bench.layout.brief(name, attempt.number, session)
-    bench.desk.put(file, text)
     return Assignment(
         run=bench.run,
         task=name,
@@ -118,7 +118,22 @@ def _assignment(bench: Bench, task: TaskState, slot: int, session: int) -> Assig
         session=session,
         slot=slot,
         worktree=bench.workspace.path(slot),
-        brief=text,
-        brief_file=file,
+        brief="",
+        brief_file=bench.layout.brief(name, attempt.number, session),
         log=bench.layout.log(name),
+        transcript=bench.layout.transcript(name, attempt.number, session),
+        resume=continued(task),
     )
+
+
+def _briefed(bench: Bench, task: TaskState, assignment: Assignment) -> Assignment:
+    """Write the brief: all of it for a session that knows nothing, a word to one that is continued."""
+    attempt = task.current
+    told, checks = replace(task, task=bench.tasks[assignment.task]), bench.checks(assignment.task)
+    touched = (
+        bench.workspace.changed(attempt.base, attempt.verdict.tree) if attempt.verdict and attempt.sessions else ()
+    )
+    text = go_on(told, checks) if assignment.resume else brief(told, checks, bench.guidance, touched)
+    text = bench.redactor.text(text)
+    bench.desk.put(assignment.brief_file, text)
+    return replace(assignment, brief=text)

@@ -16,7 +16,7 @@ from unstuck.core.stages import Stage
 from unstuck.core.task_state import TaskState
 from unstuck.engine.act import act
 from unstuck.engine.bench import Bench, Interrupted
-from unstuck.engine.execute import open_attempt, run_session, wait_then_run
+from unstuck.engine.execute import assign, open_attempt, run_session, wait_then_run
 from unstuck.engine.limits import used_up
 from unstuck.engine.verify import verify
 
@@ -32,10 +32,14 @@ def advance(bench: Bench, name: str, slot: int) -> None:
             return
 
 
-def reconcile(_bench: Bench, task: TaskState, _slot: int) -> LineEvent:
+def reconcile(bench: Bench, task: TaskState, slot: int) -> LineEvent:
     """End a session whose supervisor died: what it left behind is verified like any other work."""
     ended = Ended(ending="supervisor_died", tail="The supervisor died while this session ran.")
-    return SessionEnded(task=task.task.id, outcome=Outcome(ended=ended))
+    agent, attempt = bench.agents.get(task.current.agent), task.current
+    if agent is None:
+        return SessionEnded(task=task.task.id, outcome=Outcome(ended=ended))
+    outcome = agent.outcome(ended, assign(bench, task, slot, attempt.sessions))
+    return SessionEnded(task=task.task.id, outcome=replace(outcome, claim="none", approach=""))
 
 
 def judge(bench: Bench, task: TaskState, _slot: int) -> LineEvent:
@@ -55,9 +59,15 @@ def judge(bench: Bench, task: TaskState, _slot: int) -> LineEvent:
 
 def choose(bench: Bench, task: TaskState, _slot: int) -> LineEvent:
     """Decide what to do next."""
-    past = history(bench.record.state, task.task.id, tuple(bench.agents), bench.clock.now())
+    past = history(bench.record.state, task.task.id, _choices(bench), bench.clock.now())
     decision = decide(task.current.failure, past, bench.policy, bench.experience)
     return Decided(task=task.task.id, decision=decision)
+
+
+def _choices(bench: Bench) -> tuple[str, ...]:
+    """Return the agents that a task may be switched to: those that the user listed, not those of single tasks."""
+    started = bench.record.state.started
+    return started.options.agents if started is not None else tuple(bench.agents)
 
 
 PERFORM: Mapping[Stage, Callable[[Bench, TaskState, int], LineEvent]] = {

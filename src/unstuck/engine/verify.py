@@ -44,7 +44,7 @@ def run_check(bench: Bench, name: str, check: Check, slot: int) -> CheckResult:
 
 def _claimed(task: TaskState) -> bool:
     outcome = task.current.outcome
-    return outcome is not None and outcome.ended.ok and outcome.claim == "done"
+    return outcome is not None and outcome.claimed
 
 
 def _red_before(bench: Bench, task: TaskState, slot: int) -> bool:

@@ -47,6 +47,10 @@ class Command:
     """Set on top of the supervisor's own environment."""
     stdin: bytes = b""
     limits: TimeLimits = TimeLimits()
+    quiet: bool = False
+    """It prints nothing until it is done: only the wall clock limits it."""
+    transcript: Path | None = None
+    """Where stdout is kept apart as well; stderr goes beside it, to the same name with `.err`. Redacted, bounded."""
 
 
 class Processes(Protocol):

@@ -1,4 +1,4 @@
-"""Read the fields of a task's block: `- **Files**: …`, `- **Verify**: …`, `- **Commit**: …`."""
+"""Read the fields of a task's block: `- **Files**: …`, `- **Verify**: …`, `- **Commit**: …`, `- **Agent**: …`."""
 
 import re
 from bisect import bisect_left, bisect_right
@@ -11,7 +11,7 @@ from unstuck.adapters.plans.lines import Kind, Stretch
 from unstuck.adapters.plans.shell import Runnable, always_passes, first_word
 
 _FIELD = re.compile(
-    r"\n([ \t]*)(?:[-*+][ \t]+)?\*\*((?i:Files|Verify|Commit))(?:\*\*[ \t]*:|:\*\*)[ \t]*([^\n]*)"
+    r"\n([ \t]*)(?:[-*+][ \t]+)?\*\*((?i:Files|Verify|Commit|Agent))(?:\*\*[ \t]*:|:\*\*)[ \t]*([^\n]*)"
     r"(?=(\n(?:\1[ \t]|[ \t]*\r?\n|[^ \t\r\n]))?)"
 )
 """The last group is there if something below may belong to the field; most have nothing, and asking here is quick."""
@@ -88,6 +88,12 @@ def read_commit(commit: Field) -> str | None:
     subject = quoted[0] if quoted else _REMARK.sub("", text).strip(" \t\r\n`")
     subject = subject.partition("\n")[0].strip()
     return "" if subject.casefold().rstrip(".") in _NOTHING else subject
+
+
+def read_agent(agent: Field) -> str:
+    """Return the name of the agent that should have the task: one word, with or without back-ticks."""
+    name = agent.value.strip(" \t\r`*").partition(" ")[0]
+    return "" if name.casefold() in _NOTHING else name
 
 
 def read_verify(verify: Field, runnable: Runnable) -> Verification:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from unstuck.adapters.plans.blocks import Block, Reading, name_tasks
-from unstuck.adapters.plans.fields import read_commit, read_fields, read_files, read_verify
+from unstuck.adapters.plans.fields import read_agent, read_commit, read_fields, read_files, read_verify
 from unstuck.adapters.plans.order import dependencies, groups
 from unstuck.adapters.plans.shell import Runnable
 from unstuck.core.plan import Check, Plan, Problem, Task
@@ -52,6 +52,7 @@ def read(text: str, path: str, *, runnable: Runnable, known: Mapping[str, str] |
             markers=block.markers,
             fixes=block.fixes,
             commit=fields.commit,
+            agent=fields.agent,
             done=block.ticked,
         )
         for block, fields, name, depends_on, group in zip(
@@ -118,13 +119,14 @@ class _Asked(NamedTuple):
     checks: tuple[Check, ...]
     commit: str | None
     reason: str
+    agent: str
 
 
 def _read_asked(flat: str, block: Block, runnable: Runnable) -> _Asked:
     files: dict[str, None] = {}
     commands: dict[str, None] = {}
     commit: str | None = None
-    reason = ""
+    reason = agent = ""
     for field in read_fields(flat, block):
         if field.name == "files":
             files.update(dict.fromkeys(read_files(field)))
@@ -134,7 +136,9 @@ def _read_asked(flat: str, block: Block, runnable: Runnable) -> _Asked:
             reason = reason or verification.reason
         elif field.name == "commit" and commit is None:
             commit = read_commit(field)
-    return _Asked(tuple(files), tuple(Check(command=command) for command in commands), commit, reason)
+        elif field.name == "agent":
+            agent = agent or read_agent(field)
+    return _Asked(tuple(files), tuple(Check(command=command) for command in commands), commit, reason, agent)
 
 
 def _not_text(text: str) -> Iterator[Problem]:

@@ -28,6 +28,7 @@ COMMANDS = {
     "explain": ("explain", "Tell why a task went as it did."),
     "replay": ("explain", "Decide a run again under another profile."),
     "policy": ("explain", "Print the profiles and their ladders."),
+    "agents": ("agents", "List the coding agents found; read a session; check one."),
     "diagnose": ("diagnose", "Say what a command's output means."),
     "stop": ("operate", "Ask the running supervisor to stop."),
     "retry": ("operate", "Give a task a fresh budget, with a hint."),

@@ -15,7 +15,7 @@ import click
 
 from unstuck import api
 from unstuck.core.event import CommitMode, Options
-from unstuck.core.policy import OnStuck
+from unstuck.core.policy import OnStuck, Quota
 from unstuck.core.report import Summary, run_object
 from unstuck.surfaces import demo as story
 from unstuck.surfaces.live import Board, Lines, Silence
@@ -79,13 +79,20 @@ def shown(command: Callable[..., Any]) -> Callable[..., Any]:
     type=click.FloatRange(min=0, min_open=True),
     help="What the whole run may cost, as far as the agents say.",
 )
+@click.option(
+    "--quota",
+    type=click.Choice(["wait", "switch", "exit"]),
+    default="wait",
+    show_default=True,
+    help="At a provider's limit: wait for its end, take another agent, or end with code 75.",
+)
 @click.option("--resume", is_flag=True, help="Go on with the unfinished run (the default).")
 @click.option("--fresh", is_flag=True, help="Set the old state aside and begin anew; commits stay.")
 @click.option("--accept-plan-change", is_flag=True, help="Go on although the plan's text changed.")
 @shown
 def run(
     plan: Path, *, agents: tuple[str, ...], plan_format: str | None, parallel: int | None, commit: CommitMode, on_stuck: OnStuck | None,
-    profile: str | None, max_attempts: int | None, max_time: float | None, budget_usd: float | None, resume: bool, fresh: bool, accept_plan_change: bool, as_json: bool, quiet: bool,
+    profile: str | None, max_attempts: int | None, max_time: float | None, budget_usd: float | None, quota: Quota, resume: bool, fresh: bool, accept_plan_change: bool, as_json: bool, quiet: bool,
 ) -> int:  # fmt: skip
     """Run PLAN, a file or a spec folder, or go on with its unfinished run."""
     if resume and fresh:
@@ -97,6 +104,7 @@ def run(
         max_attempts=max_attempts,
         max_time=max_time,
         budget_usd=budget_usd,
+        quota=quota,
     )
     with _progress(quiet=quiet) as progress:
         opened = api.open_run(
