@@ -26,6 +26,7 @@ from unstuck.core.event import Entry, Options
 from unstuck.core.plan import Check, Plan, Problem, check
 from unstuck.core.policy import Policy
 from unstuck.core.report import Summary, summary
+from unstuck.core.spec_folder import RECOVERY
 from unstuck.core.state import RunState, fold
 from unstuck.errors import BadUsage, Unavailable, UnstuckError
 from unstuck.ports import Clock
@@ -145,23 +146,28 @@ def open_run(
     options: Options | None = None,
     parallel: int | None = None,
     profile: str | None = None,
+    recovery_mode: bool = False,
     cwd: Path | None = None,
     plan_format: str | None = None,
     watcher: Watcher | None = None,
     open_journal: Callable[[Path], SqliteJournal] = open_to_write,
     clock: Clock | None = None,
 ) -> Run:
-    """Open a plan's run: its unfinished one with its stored options, or a new one."""
+    """Open a plan's run: its unfinished one with its stored options, or a new one.
+
+    `recovery_mode` is the profile `fix-tasks`; a spec folder whose state file says `recoveryMode` has it, too.
+    """
     repository = find(cwd or Path.cwd())
     config = read_config(repository.root)
     plan_file = open_plan(Path(plan), plan_format, root=repository.root)
+    asked = composed.asked_by(plan_file)
     chosen = replace(
         options or Options(agents=()),
         agents=tuple(agents),
         parallel=parallel or config.parallel,
-        profile=profile or config.profile,
+        profile=profile or (RECOVERY if recovery_mode or asked.recovery else config.profile),
     )
-    chosen = composed.resolved(chosen, config)
+    chosen = composed.resolved(chosen, config, asked)
     return Run(repository, config, plan_file, chosen, watcher or Watcher(), open_journal=open_journal, clock=clock)
 
 

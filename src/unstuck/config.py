@@ -81,6 +81,14 @@ class GitConfig:
     sign: bool = False
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FixesConfig:
+    """How fix tasks are written."""
+
+    scope: str = ""
+    """The scope of their commits; empty takes that of the original's commit. Seed 003's example has `recovery`."""
+
+
 GATE_TIMEOUTS: Mapping[CheckKind, float] = {
     "lint": 300.0,
     "format": 120.0,
@@ -108,3 +116,4 @@ class Config:
     verify: VerifyConfig = VerifyConfig()
     limits: LimitsConfig = LimitsConfig()
     git: GitConfig = GitConfig()
+    fixes: FixesConfig = FixesConfig()

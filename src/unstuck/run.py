@@ -16,6 +16,7 @@ from unstuck.adapters.execution_log import ExecutionLog
 from unstuck.adapters.git import Git
 from unstuck.adapters.merging import Homecoming
 from unstuck.adapters.owner import Owner
+from unstuck.adapters.past_runs import experience_of
 from unstuck.adapters.placing import Placing
 from unstuck.adapters.plans.plan_file import TasksFile
 from unstuck.adapters.policies import profile
@@ -26,18 +27,19 @@ from unstuck.adapters.rule_files import catalog_guidance
 from unstuck.adapters.setting_aside import set_old_aside
 from unstuck.adapters.sqlite import SqliteJournal, open_to_write
 from unstuck.adapters.states.predecessor import inherited
+from unstuck.adapters.states.spec_folder import SpecFolder
 from unstuck.adapters.traps import traps
 from unstuck.adapters.watch import Watches
 from unstuck.adapters.workspace import GitWorkspace
 from unstuck.config import GATE_TIMEOUTS, Config
 from unstuck.core.event import Entry, Operated, Options, RunStarted, Verb
-from unstuck.core.experience import Experience, Record
-from unstuck.core.plan import Check, Plan, Task
-from unstuck.core.policy import Policy
+from unstuck.core.plan import Check, Plan
+from unstuck.core.policy import Policy, limited
 from unstuck.core.redact import redactor
 from unstuck.core.report import Summary, problems, summary
+from unstuck.core.spec_folder import RECOVERY, Settings
 from unstuck.core.state import RunState, fold
-from unstuck.engine.bench import Bench, Layout
+from unstuck.engine.bench import Bench, Layout, timed
 from unstuck.engine.record import Recorder
 from unstuck.engine.resume import unfinished
 from unstuck.engine.stopping import Stopper
@@ -177,9 +179,11 @@ class Run:
             workspace=self._workspace(run),
             processes=LocalProcesses(),
             agents=agents,
-            tasks={task.id: _timed(task, config.verify.timeout) for task in plan.tasks},
+            tasks={task.id: timed(task, config.verify.timeout) for task in plan.tasks},
+            plan=self._plan_file,
             config=config,
-            policy=policy_of(options, config),
+            policy=self._policy,
+            recovery=self._recovery(),
             experience=experience_of(journal),
             guidance=catalog_guidance(),
             gates=gates(config),
@@ -194,10 +198,27 @@ class Run:
             budget_usd=options.budget_usd,
             seen=self._watcher.activity,
         )
-        projections = Projections(home=layout.home, plan=self._plan_file, told=bench.record.note)
+        projections = Projections(
+            home=layout.home,
+            plan=self._plan_file,
+            spec=spec_folder(self._plan_file, bench.record.note),
+            limits=bench.policy.limits,
+            told=bench.record.note,
+        )
         return Supervisor(
             bench=bench, journal=journal, projections=projections, home=self._home(run, state), stopper=self.stopper
         )
+
+    @property
+    def _policy(self) -> Policy:
+        return policy_of(self._options, self._config, asked_by(self._plan_file))
+
+    def _recovery(self) -> Policy | None:
+        """Return the profile of tasks that force recovery mode: seed 003's, but the run's own word on stuck tasks."""
+        if not self._plan_file.extensible:
+            return None
+        forced = policy_of(replace(self._options, profile=RECOVERY), self._config, asked_by(self._plan_file))
+        return replace(forced, on_stuck=self._policy.on_stuck)
 
     def _workspace(self, run: str) -> GitWorkspace:
         repository, config = self._repository, self._config
@@ -280,43 +301,40 @@ def _claimed(journal: SqliteJournal, run: str) -> Iterator[Owner | None]:
         journal.release()
 
 
-def resolved(options: Options, config: Config) -> Options:
+def spec_folder(plan_file: TasksFile, told: Callable[[str], None] = _nobody) -> SpecFolder | None:
+    """Return the folder of a spec whose files are kept up with the plan; None for any other plan."""
+    return SpecFolder(path=plan_file.path.parent, told=told) if plan_file.companions else None
+
+
+def asked_by(plan_file: TasksFile) -> Settings:
+    """Return what the plan's own state file asks for."""
+    folder = spec_folder(plan_file)
+    return folder.settings() if folder is not None else Settings(limits={})
+
+
+def resolved(options: Options, config: Config, asked: Settings) -> Options:
     """Write down what the profile says where the user said nothing; a profile that does not exist is refused here."""
-    policy = policy_of(options, config)
+    policy = policy_of(options, config, asked)
     return replace(options, on_stuck=policy.on_stuck, max_attempts=policy.limits.attempts)
 
 
-def policy_of(options: Options, config: Config) -> Policy:
-    """Return the run's profile with what the user said about it."""
+def policy_of(options: Options, config: Config, asked: Settings) -> Policy:
+    """Return the run's profile with what the user said about it, and the plan's own state file."""
     policy = profile(options.profile, config.profiles)
+    limits = replace(policy.limits, **asked.limits)
+    if options.max_attempts:
+        limits = replace(limits, attempts=options.max_attempts)
     return replace(
-        policy,
+        limited(policy, limits),
         on_stuck=options.on_stuck or policy.on_stuck,
-        limits=replace(policy.limits, attempts=options.max_attempts or policy.limits.attempts),
         land_unverified=config.verify.unverified == "land",
         quota=options.quota,
     )
 
 
-def experience_of(journal: SqliteJournal) -> Experience:
-    """Count how the attempts of all earlier runs in this repository ended, agent by agent."""
-    counts: dict[str, list[int]] = {}
-    for run in journal.runs():
-        for task in fold(journal.read(run)).tasks.values():
-            for attempt in task.attempts:
-                landed = attempt is task.attempts[-1] and task.status == "complete"
-                if landed or (attempt.failure is not None and attempt.failure.charged):
-                    counts.setdefault(attempt.agent, [0, 0])[0 if landed else 1] += 1
-    return Experience(agents={name: Record(landed=landed, failed=failed) for name, (landed, failed) in counts.items()})
-
-
 def gates(config: Config) -> tuple[Check, ...]:
     """Return the repository's own checks, which hold after every task."""
     return tuple(Check(command=line, kind=kind, timeout=GATE_TIMEOUTS[kind]) for kind, line in config.checks.items())
-
-
-def _timed(task: Task, timeout: float) -> Task:
-    return replace(task, checks=tuple(replace(check, timeout=timeout) for check in task.checks))
 
 
 def _refuse_inside_an_agent() -> None:

@@ -10,13 +10,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from unstuck.adapters.plans import tasks_md
 from unstuck.adapters.policies import profile
 from unstuck.config import Config
 from unstuck.core.attempt import Ended, Outcome
 from unstuck.core.claim import claim
 from unstuck.core.event import Entry, Event, Options, Request, RunStarted
 from unstuck.core.experience import Experience
-from unstuck.core.plan import Task
+from unstuck.core.plan import Insertion, Plan, Task
 from unstuck.core.policy import Policy
 from unstuck.core.redact import redactor
 from unstuck.core.state import RunState, fold
@@ -88,6 +89,25 @@ class Paper:
         return None
 
 
+class Sheet:
+    """A plan that keeps nothing; a task that is written into it is read back as it is."""
+
+    path = Path("plan")
+    extensible = True
+
+    def read(self) -> Plan:
+        return Plan(path="plan", format="memory", tasks=())
+
+    def tick(self, done: Mapping[str, bool]) -> bool:
+        return False
+
+    def insert(self, insertion: Insertion) -> tuple[Task, ...]:
+        return tuple(
+            next(iter(tasks_md.read(block, "plan", runnable=lambda _: True).tasks))
+            for block in insertion.blocks.values()
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class Stage:
     """Processes that are played, not run."""
@@ -137,6 +157,7 @@ class World:
             processes=Stage(self),
             agents={self.name: self},
             tasks={task.id: task for task in tasks},
+            plan=Sheet(),
             config=Config(),
             policy=policy or profile("adaptive"),
             experience=Experience(),

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from unstuck.adapters.plans.plan_file import LARGEST, open_plan, rewrite
+from unstuck.adapters.plans.plan_file import LARGEST, open_plan
+from unstuck.adapters.plans.rewriting import rewrite
 from unstuck.adapters.plans.shell import runnable_in
 from unstuck.errors import BadUsage, CannotWrite
 

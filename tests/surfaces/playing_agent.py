@@ -19,7 +19,8 @@ with calls.open("a", encoding="utf-8") as file:
 sessions = json.loads(play.read_text(encoding="utf-8"))
 session = sessions[min(len(calls.read_text(encoding="utf-8").splitlines()), len(sessions)) - 1]
 for line in session.get("lines", ()):
-    print(json.dumps(line) if isinstance(line, dict) else line, flush=True)
+    sys.stdout.write(f"{json.dumps(line) if isinstance(line, dict) else line}\n")
+    sys.stdout.flush()
 for name, text in session.get("files", {}).items():
     Path(name).write_text(text, encoding="utf-8")
 if session.get("listens"):
@@ -32,7 +33,8 @@ if session.get("listens"):
     for name, text in session.get("then", {}).items():
         Path(name).write_text(text, encoding="utf-8")
     for line in session.get("last", ()):
-        print(json.dumps(line), flush=True)
+        sys.stdout.write(f"{json.dumps(line)}\n")
+        sys.stdout.flush()
     sys.stdin.read()
 if session.get("hangs"):
     time.sleep(10**6)

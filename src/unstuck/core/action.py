@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from unstuck.core.failure import Kind
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Accept:
@@ -47,6 +49,18 @@ class Switch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Fix:
+    """Write a task into the plan that repairs this one; try this one again when it has landed."""
+
+    id: str
+    """The new task's id."""
+    error: str
+    attempted_fix: str
+    kind: Kind | None = None
+    type: Literal["fix"] = "fix"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Wait:
     """Do nothing until a time, then open a new session in the same attempt. Charges nothing."""
 
@@ -78,7 +92,7 @@ class Halt:
     type: Literal["halt"] = "halt"
 
 
-Action = Accept | Retry | Continue | Rollback | Switch | Wait | Skip | Escalate | Halt
+Action = Accept | Retry | Continue | Rollback | Switch | Fix | Wait | Skip | Escalate | Halt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,7 @@ from typing import Literal
 
 from unstuck.core.attempt import Ended
 from unstuck.core.cleaning import shown
+from unstuck.core.fixes import summary
 from unstuck.core.result import Result, Unreadable, find_result
 from unstuck.core.transcript import Claim
 
@@ -17,7 +18,6 @@ LONGEST_LINE = 2_000
 APPROACH_CHARS = 300
 FIELD_CHARS = 4_000
 RAW_CHARS = 64_000
-SUMMARY_CHARS = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,12 +32,8 @@ class Report:
 
     @property
     def summary(self) -> str:
-        """The error as the title of a fix task: one line without markup, cut at a word."""
-        first = re.sub(r"[`|]", "", self.error.strip().split("\n", 1)[0])
-        words = " ".join(first.split()) or f"task {self.task_id} failure"
-        if len(words) <= SUMMARY_CHARS:
-            return words
-        return f"{words[: SUMMARY_CHARS - 1].rpartition(' ')[0] or words[: SUMMARY_CHARS - 1]}…"
+        """The error as the title of a fix task."""
+        return summary(self.error, self.task_id)
 
     def as_json(self) -> dict[str, object]:
         """Return it under the seed's names."""

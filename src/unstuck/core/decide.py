@@ -4,9 +4,10 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from unstuck.core.action import Accept, Action, Continue, Decision, Escalate, Halt, Retry, Rollback, Switch, Wait
+from unstuck.core.action import Accept, Action, Continue, Decision, Escalate, Fix, Halt, Retry, Rollback, Switch, Wait
 from unstuck.core.experience import Experience
 from unstuck.core.failure import AGENT_DOWN, KINDS, Failure, Kind
+from unstuck.core.fixes import Lineage, exceeded
 from unstuck.core.policy import LIMITED, Policy, Rung
 
 LAND_ANYWAY = 'not verified: the configuration says `unverified = "land"`'
@@ -43,6 +44,13 @@ class History:
     """A sentence, if the attempts go round in circles."""
     systemic: tuple[str, ...] = ()
     """Tasks that failed in the very same way not long ago, this one included, where they are many."""
+    lineage: Lineage | None = None
+    """Its fix tasks and those it repairs; None where the plan cannot take new tasks."""
+    error: str = ""
+    attempted_fix: str = ""
+    """What the agent says went wrong, or what we saw; and what it tried against that."""
+    index: int = 0
+    """The task's place in the plan, counted from 0."""
     accepted: str = ""
     """A person's reason to take the work as it is."""
     now: float = 0.0
@@ -68,12 +76,16 @@ def decide(
         )
     spent = _spent(failure, history, policy)
     if spent:
-        return _ask(f"{spent} Last: {failure.summary}", "limit", policy)
+        return _ask(spent, "limit", policy)
     taken = Counter(history.climbed)
     waited = sum(taken[f"{name}[{place}]"] for place, rung in enumerate(ladder) if rung.move == "wait")
     for place, rung in enumerate(ladder):
         step = f"{name}[{place}]"
-        action = _action(rung, failure, history, policy, experience, waited) if taken[step] < rung.times else None
+        limit = exceeded(history.lineage, policy.limits) if rung.move == "fix" and history.lineage else None
+        if limit is not None:
+            return _ask(f"{limit[1]}\nLast: {failure.summary}", limit[0], policy)
+        count = waited if rung.move == "wait" else taken[step]
+        action = _action(rung, failure, history, policy, experience, count) if taken[step] < rung.times else None
         if action is not None:
             return Decision(action=action, reason=reason, rung=step)
     return _ask(reason, f"{name}[end]", policy)
@@ -85,11 +97,14 @@ def _spent(failure: Failure, history: History, policy: Policy) -> str:
     if failure.kind in LIMITED:
         return ""
     if (failure.charged or policy.charges == "all") and attempts >= limits.attempts:
-        return f"{'One attempt was' if attempts == 1 else f'{attempts} attempts were'} made, none passed."
+        if policy.spent:
+            return policy.spent.format(index=history.index, attempts=attempts, error=failure.summary).strip()
+        made = "One attempt was" if attempts == 1 else f"{attempts} attempts were"
+        return f"{made} made, none passed. Last: {failure.summary}"
     if limits.task_seconds is not None and history.seconds >= limits.task_seconds:
-        return f"The limit of {limits.task_seconds:g} seconds for one task is reached."
+        return f"The limit of {limits.task_seconds:g} seconds for one task is reached. Last: {failure.summary}"
     if limits.task_cost_usd is not None and (history.cost_usd or 0.0) >= limits.task_cost_usd:
-        return f"The limit of ${limits.task_cost_usd:.2f} for one task is reached."
+        return f"The limit of ${limits.task_cost_usd:.2f} for one task is reached. Last: {failure.summary}"
     return ""
 
 
@@ -98,7 +113,7 @@ def _attempts(history: History, policy: Policy) -> int:
 
 
 def _action(
-    rung: Rung, failure: Failure, history: History, policy: Policy, experience: Experience, waited: int
+    rung: Rung, failure: Failure, history: History, policy: Policy, experience: Experience, taken: int
 ) -> Action | None:
     """Turn a rung into an action, or None where it does not apply."""
     if rung.below is not None and _attempts(history, policy) >= rung.below:
@@ -113,10 +128,16 @@ def _action(
             return Rollback(hint=rung.hint) if allowed else None
         case "switch":
             return _switch(rung.hint, failure, history, experience)
+        case "fix":
+            if history.lineage is None:  # the plan takes no new tasks: the same one again, as often
+                return Retry(hint=rung.hint) if taken < policy.limits.fixes else None
+            error = history.error or failure.summary
+            new = history.lineage.next_id
+            return Fix(id=new, error=error, attempted_fix=history.attempted_fix, kind=failure.kind)
         case "wait":
             elsewhere = policy.quota == "switch" and failure.kind in LIMITED
             other = _switch(rung.hint, failure, history, experience) if elsewhere else None
-            return other or Wait(until=_until(failure, history, policy, waited))
+            return other or Wait(until=_until(failure, history, policy, taken))
 
 
 def _switch(hint: str, failure: Failure, history: History, experience: Experience) -> Switch | None:
@@ -131,11 +152,11 @@ def _ours(failure: Failure) -> bool:
     return KINDS[failure.kind].blame == "supervisor"
 
 
-def _until(failure: Failure, history: History, policy: Policy, waited: int) -> float:
+def _until(failure: Failure, history: History, policy: Policy, taken: int) -> float:
     """Return when to go on: at the stated reset, or after a time that doubles with every wait."""
     if failure.resets_at is not None and failure.resets_at > history.now:
         return failure.resets_at + policy.limits.reset_margin * (1.0 + history.jitter)
-    delay = min(policy.limits.first_wait * 2.0 ** min(waited, 10), policy.limits.longest_wait)
+    delay = min(policy.limits.first_wait * 2.0 ** min(taken, 10), policy.limits.longest_wait)
     return history.now + delay * (1.0 + history.jitter / 4)
 
 

@@ -27,12 +27,12 @@ ASKED_OF_BLAME: Mapping[Blame, str] = {
 }
 
 
-def escalation(task: TaskState) -> str:
-    """Write the report of a stuck task."""
+def escalation(task: TaskState, lineage: str = "") -> str:
+    """Write the report of a stuck task; `lineage` says what it repairs and what repairs it."""
     name = task.task.id
     parts = [
         f"## Stuck Subtask: {name}",
-        _part("Summary", [one_line(task.question, LINE_CHARS)]),
+        _part("Summary", [one_line(line, LINE_CHARS) for line in (*task.question.splitlines(), lineage) if line]),
         _part("Attempts Made", _attempts(task)),
         _part("Error Details", [_details(_failure(task))]),
         _part("Files Involved", _files(task)),

@@ -214,6 +214,8 @@ class Acted:
     """Where the run's branch stands after landing."""
     snapshot: str | None = None
     """The ref under which the attempt's work is kept."""
+    added: tuple[Task, ...] = ()
+    """Tasks that were written into the plan."""
     type: Literal["acted"] = "acted"
 
 

@@ -3,6 +3,7 @@
 from collections import Counter
 
 from unstuck.core.action import Rollback
+from unstuck.core.claim import NO_FIX, NO_MARKER, failure_report
 from unstuck.core.decide import History
 from unstuck.core.loops import Footprint, looping
 from unstuck.core.policy import LIMITED
@@ -19,11 +20,12 @@ THIRD_TRY = 3
 WINDOW_SECONDS = 3600.0
 
 
-def history(state: RunState, name: str, agents: tuple[str, ...], now: float) -> History:
-    """Gather what is known about the task in this epoch."""
+def history(state: RunState, name: str, agents: tuple[str, ...], now: float, *, extensible: bool = True) -> History:
+    """Gather what is known about the task in this epoch. `extensible`: its plan can take new tasks."""
     task = state.tasks[name]
     attempts = task.attempts[task.epoch_from :]
     current = attempts[-1] if attempts else None
+    error, attempted_fix = said(current, name) if current else ("", NO_FIX)
     return History(
         attempts=task.charged,
         executions=len(attempts),
@@ -39,10 +41,23 @@ def history(state: RunState, name: str, agents: tuple[str, ...], now: float) -> 
         green_base=current is not None and current.base in state.green,
         looping=circling(task),
         systemic=_systemic(state, name, now),
+        lineage=state.lineage(name) if extensible else None,
+        error=error,
+        attempted_fix=attempted_fix,
+        index=state.places[name],
         accepted=task.accepted,
         now=now,
         jitter=task.last_seq * GOLDEN % 1.0,
     )
+
+
+def said(attempt: AttemptState, task: str) -> tuple[str, str]:
+    """Return what went wrong, in the agent's words where it has any, and what it tried against that."""
+    if attempt.failure is None:
+        return "", NO_FIX
+    report = failure_report(attempt.outcome.ended.tail if attempt.outcome else "", task)
+    silent = report.error == NO_MARKER
+    return attempt.failure.summary if silent else report.error, report.attempted_fix
 
 
 def circling(task: TaskState) -> str:

@@ -1,6 +1,6 @@
 """Tell an event in one line: what happened, and why."""
 
-from unstuck.core.action import Accept, Action, Continue, Escalate, Halt, Retry, Rollback, Skip, Switch, Wait
+from unstuck.core.action import Accept, Action, Continue, Escalate, Fix, Halt, Retry, Rollback, Skip, Switch, Wait
 from unstuck.core.attempt import Verdict
 from unstuck.core.event import (
     Acted,
@@ -120,6 +120,8 @@ def deed(action: Action) -> str:
             return "roll back and try again"
         case Switch():
             return f"roll back and give it to {action.agent}"
+        case Fix():
+            return f"repair it with a task {action.id} of its own"
         case Wait():
             return "wait"
         case Skip():
@@ -137,5 +139,7 @@ def _acted(event: Acted) -> str:
             return f"landed as {event.commit[:12]}" if event.commit else "done; there was nothing to commit"
         case Escalate() | Halt():
             return f"stuck: {event.action.question}{kept}"
+        case Fix():
+            return f"task {event.action.id} is in the plan: {event.action.error}{kept}"
         case _:
             return f"{event.action.type}{kept}"

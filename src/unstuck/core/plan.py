@@ -1,7 +1,7 @@
 """The plan as values: tasks, their checks, their order, and what makes a plan invalid."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from typing import Literal
@@ -10,6 +10,9 @@ CheckKind = Literal["verify", "test", "lint", "types", "format", "build"]
 
 TASK_ID = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]|\.(?=[A-Za-z0-9])){0,63}", re.ASCII)
 """Ids become file names and ref names, so they hold nothing that a file system or git could misread."""
+
+END_TO_END = re.compile(r"VE\d+(?:\.\d+)*", re.ASCII)
+"""Steps that start something, look at it and stop it again; and their fix tasks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +50,16 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Insertion:
+    """Tasks to write into a plan: markdown by id, beside a task that it has."""
+
+    blocks: Mapping[str, str]
+    beside: str
+    before: bool = False
+    """In front of that task; otherwise behind it and all tasks whose ids go on from its own."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
     """Something wrong with a plan, where it stands and what to do about it."""
 
@@ -67,6 +80,11 @@ class Plan:
     """Worth telling a person; never stops a run."""
     problems: tuple[Problem, ...] = ()
     """What the reader could not make sense of; any of these stops a run before it starts."""
+
+
+def recovers(task: Task) -> bool:
+    """Whether a task is repaired by fix tasks even outside recovery mode: marked so, or an end-to-end step (VE1)."""
+    return "RECOVERY" in task.markers or END_TO_END.fullmatch(task.id) is not None
 
 
 def check(plan: Plan) -> tuple[Problem, ...]:

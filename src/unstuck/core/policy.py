@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
 from unstuck.core.failure import KINDS, Failure, Kind
 
-Move = Literal["retry", "continue", "rollback", "switch", "wait"]
+Move = Literal["retry", "continue", "rollback", "switch", "fix", "wait"]
 OnStuck = Literal["skip", "halt"]
 View = Literal["kind", "type", "phase_type"]
 Charges = Literal["blame", "all"]
@@ -50,6 +50,12 @@ class Limits:
     sessions: int = 12
     """Sessions of one attempt."""
     rollbacks: int = 3
+    fixes: int = 3
+    """Fix tasks of one task."""
+    fix_depth: int = 3
+    """Fix tasks of fix tasks."""
+    fixes_per_root: int = 6
+    """Fix tasks of one task, theirs, and so on."""
     executions: int | None = None
     """Sessions of the whole run; None follows from the number of tasks."""
     executions_per_task: int = 3
@@ -86,6 +92,8 @@ class Policy:
     limits: Limits = field(default_factory=Limits)
     land_unverified: bool = False
     quota: Quota = "wait"
+    spent: str = ""
+    """What to say when a task's attempts are used up: {index}, {attempts} and {error} are filled in."""
 
     def ladder(self, failure: Failure) -> tuple[str, Ladder]:
         """Return the ladder for a failure, and its name."""
@@ -105,7 +113,7 @@ class BadPolicy(ValueError):
 
 def parse(name: str, table: Mapping[str, Any], hints: Mapping[str, str]) -> Policy:
     """Make a profile from its table; refuse what could not be climbed."""
-    known = {"about", "view", "charges", "on_stuck", "green_base", "limits", "ladder"}
+    known = {"about", "view", "charges", "on_stuck", "green_base", "limits", "ladder", "spent"}
     if unknown := set(table) - known:
         raise BadPolicy(f"profile {name}: unknown key {min(unknown)!r}")
     view: View = table.get("view", "kind")
@@ -122,8 +130,9 @@ def parse(name: str, table: Mapping[str, Any], hints: Mapping[str, str]) -> Poli
         raise BadPolicy(f"profile {name}: {min(missing)} has no ladder")
     try:
         limits = Limits(**table.get("limits", {}))
-    except TypeError as error:
-        raise BadPolicy(f"profile {name}: limits: {error}") from error
+        str(table.get("spent", "")).format(index=0, attempts=1, error="")
+    except (TypeError, LookupError, ValueError) as error:
+        raise BadPolicy(f"profile {name}: limits or spent: {error}") from error
     return Policy(
         name=name,
         about=table.get("about", ""),
@@ -133,7 +142,19 @@ def parse(name: str, table: Mapping[str, Any], hints: Mapping[str, str]) -> Poli
         green_base=table.get("green_base", False),
         limits=limits,
         ladders=ladders,
+        spent=table.get("spent", ""),
     )
+
+
+def limited(policy: Policy, limits: Limits) -> Policy:
+    """Return the profile with other limits. Rungs that end with the attempts follow them, and fixes need attempts."""
+    attempts = max(limits.attempts, limits.fixes + 1) if limits.fixes > policy.limits.fixes else limits.attempts
+    before = policy.limits.attempts
+    ladders = {
+        name: tuple(replace(rung, below=attempts) if rung.below == before else rung for rung in ladder)
+        for name, ladder in policy.ladders.items()
+    }
+    return replace(policy, limits=replace(limits, attempts=attempts), ladders=ladders)
 
 
 def most_decisions(policy: Policy) -> int:
@@ -142,7 +163,17 @@ def most_decisions(policy: Policy) -> int:
     Every decision that is not final takes a rung; a rung can be taken `times` times, or while attempts are few.
     """
     ladders = {policy.ladder_of(kind) for kind in Kind}
-    return 1 + sum(min(rung.times, rung.below or NEVER_ENDING) for _, ladder in ladders for rung in ladder)
+    return 1 + sum(_most(rung, policy) for _, ladder in ladders for rung in ladder)
+
+
+def most_decisions_of_lineage(policy: Policy) -> int:
+    """Return how many decisions a task and all the fix tasks that follow from it can cause."""
+    fixes = any(rung.move == "fix" for ladder in policy.ladders.values() for rung in ladder)
+    return most_decisions(policy) * (1 + policy.limits.fixes_per_root * fixes)
+
+
+def _most(rung: Rung, policy: Policy) -> int:
+    return min(rung.times, rung.below or NEVER_ENDING, policy.limits.fixes if rung.move == "fix" else NEVER_ENDING)
 
 
 def _rung(profile: str, text: str, hints: Mapping[str, str]) -> Rung:
@@ -152,7 +183,8 @@ def _rung(profile: str, text: str, hints: Mapping[str, str]) -> Rung:
     if found["hint"] and found["hint"] not in hints:
         raise BadPolicy(f"profile {profile}: there is no hint {found['hint']!r}")
     below = int(found["below"]) if found["below"] else None
-    times = int(found["times"]) if found["times"] else (NEVER_ENDING if below else 1)
+    unbounded = below is not None or found["move"] == "fix"  # fix tasks have limits of their own
+    times = int(found["times"]) if found["times"] else (NEVER_ENDING if unbounded else 1)
     return Rung(found["move"], times, below, hints[found["hint"]] if found["hint"] else "")  # type: ignore[arg-type]  # looked up above
 
 

@@ -38,6 +38,10 @@ class Row:
     commit: str | None
     cost_usd: float | None
     why: str
+    fixes: str | None = None
+    """The task that it repairs."""
+    fix_tasks: tuple[str, ...] = ()
+    """The tasks that repair it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +69,7 @@ def summary(state: RunState, now: float, *, live: bool) -> Summary:
         exit_code=state.ended.exit_code if state.ended else None,
         reason=state.ended.reason if state.ended else "",
         home=state.home.text if state.home else "",
-        rows=tuple(_row(task, waiting.get(name, ()), live=live) for name, task in state.tasks.items()),
+        rows=tuple(_row(task, waiting.get(name, ()), state, live=live) for name, task in state.tasks.items()),
         notes=tuple(state.notes),
         seconds=now - state.began if state.began else 0.0,
         cost_usd=state.cost_usd or None,
@@ -115,12 +119,34 @@ def phase(state: RunState, name: str) -> dict[str, Any]:
             "last_updated": _iso(task.last_at) if task.last_at else None,
         },
         "dependencies": {"depends_on": list(task.task.depends_on)},
+        "lineage": _lineage(state, name),
         "verification": _verification(last.verdict) if last and last.verdict else None,
         "commit": {"message": subject(task.task), "committed": task.commit is not None, "commit_sha": task.commit},
         "attempts": [_attempt(attempt) for attempt in task.attempts],
         "error": {"type": last.failure.kind, "message": last.failure.summary} if last and last.failure else None,
         "unstuck": {"run": state.started.run if state.started else None, "event": state.seq},
     }
+
+
+def _lineage(state: RunState, name: str) -> dict[str, Any]:
+    """Return the tasks that a task repairs, the root first, and those that repair it."""
+    task = state.tasks[name]
+    chain = state.lineage(name).chain
+    return {
+        "fixes": task.task.fixes,
+        "chain": list(chain),
+        "fix_tasks": list(task.fixes),
+        "waits_for": list(task.waits_for),
+    }
+
+
+def lineage_text(state: RunState, name: str) -> str:
+    """Say in a line what a task repairs and what repairs it; empty for a task that stands alone."""
+    task, chain = state.tasks[name], state.lineage(name).chain
+    parts = [f"Lineage: {' → '.join(chain)}" if len(chain) > 1 else ""]
+    fixes = [f"{fix} ({state.tasks[fix].status})" for fix in task.fixes if fix in state.tasks]
+    parts.append(f"Fix tasks: {', '.join(fixes)}" if fixes else "")
+    return "; ".join(part for part in parts if part)
 
 
 def attempt_history(state: RunState) -> dict[str, Any]:
@@ -178,11 +204,12 @@ def subject(task: Task) -> str:
     return task.commit or task.title
 
 
-def _row(task: TaskState, causes: tuple[str, ...], *, live: bool) -> Row:
+def _row(task: TaskState, causes: tuple[str, ...], state: RunState, *, live: bool) -> Row:
     status: str = task.status
     why = task.question
-    if causes:
-        status, why = "blocked", f"waits for {', '.join(causes)}"
+    new = [name for name in state.blocked_by(task) if name in task.waits_for] if status == "pending" else []
+    if causes or new:
+        status, why = "blocked", f"waits for {', '.join(causes or new)}"
     elif not live and status in ("running", "verifying", "waiting"):
         status = "interrupted"
     elif status == "complete":
@@ -195,6 +222,8 @@ def _row(task: TaskState, causes: tuple[str, ...], *, live: bool) -> Row:
         commit=task.commit,
         cost_usd=task.cost_usd,
         why=why,
+        fixes=task.task.fixes,
+        fix_tasks=task.fixes,
     )
 
 
@@ -204,7 +233,8 @@ def _how_it_landed(task: TaskState) -> str:
         return "done before the run"
     failed = dict.fromkeys(attempt.failure.kind.value for attempt in task.attempts if attempt.failure is not None)
     ending = task.current.outcome.ended.ending if task.current.outcome else "exited"
-    parts = [f"recovered from {', '.join(failed)}" if failed else "", ENDED_BUT_RIGHT.get(ending, "")]
+    by = f" by {', '.join(task.fixes)}" if task.fixes else ""
+    parts = [f"recovered from {', '.join(failed)}{by}" if failed else "", ENDED_BUT_RIGHT.get(ending, "")]
     return "; ".join(part for part in parts if part)
 
 

@@ -18,7 +18,7 @@ def startable(state: RunState, running: Collection[str], room: int, now: float =
     busy = [state.tasks[name] for name in running]
     if any(task.task.group is None for task in busy):
         return chosen
-    for name in state.open:
+    for name in list(state.open):  # a copy: another thread may settle a task meanwhile
         if len(chosen) >= room:
             break
         task = state.tasks[name]
@@ -80,7 +80,7 @@ def blocked(state: RunState) -> dict[str, tuple[str, ...]]:
     dependents: dict[str, list[str]] = {}
     waiting = list(state.open)  # a copy: another thread may settle a task meanwhile
     for name in waiting:
-        for other in state.tasks[name].task.depends_on:
+        for other in state.tasks[name].needs:
             dependents.setdefault(other, []).append(name)
     causes: dict[str, dict[str, None]] = {}
     reached = [name for name, task in state.tasks.items() if task.status == "stuck"]

@@ -9,7 +9,7 @@ Resuming a run needs no other code: replay the journal, then ask `next_stage`.
 from collections.abc import Mapping
 from enum import StrEnum
 
-from unstuck.core.action import Accept, Action, Continue, Escalate, Halt, Retry, Rollback, Skip, Switch, Wait
+from unstuck.core.action import Accept, Action, Continue, Escalate, Fix, Halt, Retry, Rollback, Skip, Switch, Wait
 from unstuck.core.event import (
     Acted,
     AttemptStarted,
@@ -51,6 +51,7 @@ AFTER_ACTION: Mapping[type[Action], Stage] = {
     Continue: Stage.EXECUTE,
     Rollback: Stage.OPEN,
     Switch: Stage.OPEN,
+    Fix: Stage.OPEN,  # when its fix has landed: until then the schedule does not start it
     Wait: Stage.WAIT,
     Skip: Stage.REST,
     Escalate: Stage.REST,

@@ -5,7 +5,7 @@ Law: the state is a function of the journal and of nothing else, so a crash lose
 a long run quadratic.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from unstuck.core.action import Halt, Switch, Wait
@@ -27,6 +27,8 @@ from unstuck.core.event import (
     SessionStarted,
 )
 from unstuck.core.failure import AGENT_DOWN, Failure, Kind
+from unstuck.core.fixes import Lineage, next_id
+from unstuck.core.plan import Task
 from unstuck.core.stages import Stage
 from unstuck.core.task_state import SETTLED, TaskState, advanced, billed, operated, reopened, unverified
 
@@ -131,13 +133,32 @@ class RunState:
 
     def blocked_by(self, task: TaskState) -> tuple[str, ...]:
         """List the tasks that must settle first."""
-        return tuple(name for name in task.task.depends_on if self.tasks[name].status not in SETTLED)
+        return tuple(name for name in task.needs if name in self.tasks and self.tasks[name].status not in SETTLED)
+
+    def lineage(self, name: str) -> Lineage:
+        """Return where a task stands among those that repair each other."""
+        chain = [name]
+        while (above := self.tasks[chain[-1]].task.fixes) in self.tasks and above not in chain:
+            chain.append(above)
+        family, spent = [chain[-1]], 0
+        for one in family:  # grows while it is walked
+            task = self.tasks[one]
+            spent += len(task.fixes) - task.fixes_before
+            family += [fix for fix in task.fixes if fix in self.tasks and fix not in family]
+        task = self.tasks[name]
+        return Lineage(
+            chain=tuple(reversed(chain)),
+            fixes=task.fixes[task.fixes_before :],
+            spent=spent,
+            next_id=next_id(name, len(task.fixes), self.tasks),
+        )
 
     def _begin(self, event: RunStarted, at: float) -> None:
         self.started, self.tip, self.began = event, event.base, at
         for place, task in enumerate(event.tasks):
             self.places[task.id] = place
             self._put(TaskState(task=task, status="complete" if task.done else "pending"))
+        self._link(event.tasks)
 
     def _replan(self, event: PlanChanged) -> None:
         before = self.tasks
@@ -146,6 +167,40 @@ class RunState:
             self.places[task.id] = place
             state = replace(before[task.id], task=task) if task.id in before else TaskState(task=task)
             self._put(reopened(state, hint="") if task.id in event.reopened else state)
+        self._link(event.tasks)
+
+    def _link(self, tasks: Sequence[Task]) -> None:
+        """Let a task that the plan has a fix for wait until that is done."""
+        for task in tasks:
+            original = self.tasks.get(task.fixes or "")
+            if original is None or task.id in original.fixes:
+                continue
+            waiting = original.status not in SETTLED and self.tasks[task.id].status not in SETTLED
+            waits_for = (*original.waits_for, task.id) if waiting else original.waits_for
+            self._put(replace(original, fixes=(*original.fixes, task.id), waits_for=waits_for))
+
+    def _insert(self, event: Acted) -> None:
+        """Take new tasks in, behind the last one of the original's family; they begin with the work that it left."""
+        original = self.tasks[event.task]
+        family = f"{event.task}."
+        names = list(self.tasks)
+        behind = max(at for at, name in enumerate(names) if name == event.task or name.startswith(family)) + 1
+        new = {task.id: _repairing(task, original) for task in event.added if task.id not in self.tasks}
+        names[behind:behind] = new
+        tasks = {**self.tasks, **new}
+        self.tasks = {name: tasks[name] for name in names}
+        self.places = {name: place for place, name in enumerate(names)}
+        for task in new.values():
+            self._put(task)
+
+    def _settle_fixes(self, name: str) -> None:
+        """Give up the fix tasks of a task that needs them no longer."""
+        for fix in self.tasks[name].fixes:
+            task = self.tasks.get(fix)
+            if task is not None and task.status in ("pending", "stuck"):
+                note = f"Task {name} is settled without it."
+                self._put(replace(task, status="skipped", question="", notes=(*task.notes, note)))
+                self._settle_fixes(fix)
 
     def _resume(self, event: RunResumed, at: float) -> None:
         self.ended, self.home, self.tip = None, None, event.tip
@@ -153,8 +208,9 @@ class RunState:
             self.epoch += 1
             self.began, self.halted, self.executions, self.cost_usd = at, "", 0, 0.0
             self.breakers, self.signatures, self.trips = {}, {}, {}
-            for task in [task for task in self.tasks.values() if task.status == "stuck" and not unverified(task)]:
-                self._put(reopened(task, hint=task.hint))
+            for task in [task for task in self.tasks.values() if task.status not in SETTLED]:
+                again = task.status == "stuck" and not unverified(task)
+                self._put(reopened(task, hint=task.hint) if again else replace(task, fixes_before=len(task.fixes)))
 
     def _after(self, event: LineEvent, entry: Entry) -> None:
         """Take in what a task's fact means for the run."""
@@ -166,6 +222,10 @@ class RunState:
         elif isinstance(event, Acted):
             if isinstance(event.action, Halt):
                 self.halted = event.action.question
+            if event.added:
+                self._insert(event)
+            if task.status in SETTLED:
+                self._settle_fixes(event.task)
             if event.commit is not None:
                 self.tip = event.commit
                 self.green.add(event.commit)
@@ -237,6 +297,8 @@ class RunState:
         for state in before:
             self._close(state.task.id)
             self._put(operated(state, event))
+            if self.tasks[state.task.id].status in SETTLED:
+                self._settle_fixes(state.task.id)
 
     def _undo(self, undo: Undo) -> None:
         for state in undo.states:
@@ -261,6 +323,15 @@ class RunState:
             self.open[name] = None
             if not in_order:
                 self.open = dict.fromkeys(sorted(self.open, key=self.places.__getitem__))
+
+
+def _repairing(task: Task, original: TaskState) -> TaskState:
+    """Return a new task's state: it begins with the failed work, unless that cheated."""
+    attempt = original.attempts[-1] if original.attempts else None
+    tree = attempt.verdict.tree if attempt and attempt.verdict else None
+    if attempt is None or tree is None or (attempt.failure and attempt.failure.kind is Kind.TAMPERED):
+        return TaskState(task=task, inserted=True)
+    return TaskState(task=task, inserted=True, seed=tree, base=attempt.base)
 
 
 def reach(kind: Kind, agent: str) -> str | None:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from unstuck.core.action import Accept, Decision, Escalate, Halt, Retry, Rollback, Skip, Switch, Wait
+from unstuck.core.action import Accept, Decision, Escalate, Fix, Halt, Retry, Rollback, Skip, Switch, Wait
 from unstuck.core.attempt import Outcome, Verdict
 from unstuck.core.event import (
     Acted,
@@ -26,6 +26,9 @@ from unstuck.core.stages import Stage, next_stage
 
 Status = Literal["pending", "running", "verifying", "waiting", "complete", "stuck", "skipped", "blocked", "interrupted"]
 """`blocked` and `interrupted` are never stored: they depend on other tasks and on whether a supervisor lives."""
+
+REPAIRED = """Task {fix} was to repair what failed here, and has landed: its work is in your tree. See what is left to do.
+If nothing is, change nothing and say that you are done."""
 
 SETTLED: tuple[Status, ...] = ("complete", "skipped")
 
@@ -79,12 +82,27 @@ class TaskState:
     accepted: str = ""
     question: str = ""
     commit: str | None = None
+    fixes: tuple[str, ...] = ()
+    """The tasks that repair this one, oldest first."""
+    fixes_before: int = 0
+    """How many of them there were before a person last gave the task a fresh budget."""
+    last_error: str = ""
+    """What the last of them is to repair."""
+    waits_for: tuple[str, ...] = ()
+    """Tasks that were written into the plan to be done before this one is tried again."""
+    inserted: bool = False
+    """We wrote it into the plan."""
     wait_until: float | None = None
     notes: tuple[str, ...] = ()
 
     @property
     def stage(self) -> Stage:
         return Stage.REST if self.status in ("complete", "skipped", "stuck") else next_stage(self.last)
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The tasks that must settle before this one may start."""
+        return (*self.task.depends_on, *self.waits_for) if self.waits_for else self.task.depends_on
 
     @property
     def current(self) -> AttemptState:
@@ -152,6 +170,19 @@ def _acted(state: TaskState, event: Acted) -> TaskState:
             verdict = state.current.verdict
             seed = verdict.tree if verdict else state.current.tree
             return replace(state, status="running", hint=hint, seed=seed, base=state.current.base)
+        case Fix():
+            new = event.action.id
+            known = new in state.fixes
+            return replace(
+                state,
+                status="pending",
+                hint=REPAIRED.format(fix=new),
+                seed=None,
+                base=None,
+                fixes=state.fixes if known else (*state.fixes, new),
+                last_error=event.action.error,
+                waits_for=(*state.waits_for, new) if new not in state.waits_for else state.waits_for,
+            )
         case Rollback(hint=hint):
             return replace(state, status="running", hint=hint, seed=None, base=None)
         case Switch(hint=hint, agent=agent):
@@ -194,6 +225,10 @@ def reopened(state: TaskState, *, hint: str) -> TaskState:
         epoch_from=len(state.attempts),
         hint=hint,
         notes=state.notes,
+        fixes=state.fixes,
+        fixes_before=len(state.fixes),
+        last_error=state.last_error,
+        inserted=state.inserted,
     )
 
 

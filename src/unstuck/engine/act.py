@@ -1,9 +1,11 @@
 """Do what was decided. Every act may be done again: the decision is in the journal before it."""
 
-from unstuck.core.action import Accept, Switch
+from unstuck.core.action import Accept, Fix, Switch
 from unstuck.core.classify import conflict
 from unstuck.core.event import Acted, Classified, LineEvent, Rebased
 from unstuck.core.failure import AGENT_DOWN
+from unstuck.core.fixes import fix_block
+from unstuck.core.plan import Insertion
 from unstuck.core.task_state import TaskState
 from unstuck.core.text import one_line
 from unstuck.engine.bench import Bench
@@ -19,6 +21,8 @@ def act(bench: Bench, task: TaskState, slot: int) -> LineEvent:
     match decision.action:
         case Accept():
             return land(bench, task)
+        case Fix():
+            return repair(bench, task, decision.action, slot)
         case Switch(agent=other) if task.current.failure is not None and task.current.failure.kind in AGENT_DOWN:
             why = task.current.failure.summary
             bench.record.note(
@@ -30,6 +34,16 @@ def act(bench: Bench, task: TaskState, slot: int) -> LineEvent:
         case _:
             snapshot = bench.workspace.snapshot(slot, str(task.last_seq))
             return Acted(task=task.task.id, action=decision.action, snapshot=snapshot.ref if snapshot else None)
+
+
+def repair(bench: Bench, task: TaskState, fix: Fix, slot: int) -> LineEvent:
+    """Keep the failed work and write the fix task into the plan; doing it again finds it there."""
+    name = task.task.id
+    snapshot = bench.workspace.snapshot(slot, str(task.last_seq))
+    block = fix_block(bench.tasks[name], fix, scope=bench.config.fixes.scope)
+    added = bench.plan.insert(Insertion(blocks={fix.id: block}, beside=name))
+    bench.add(added)
+    return Acted(task=name, action=fix, snapshot=snapshot.ref if snapshot else None, added=added)
 
 
 def land(bench: Bench, task: TaskState) -> LineEvent:

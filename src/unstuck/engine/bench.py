@@ -1,20 +1,25 @@
 """What every stage works with: the ports, the run's settings, and where things lie on disk."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from unstuck.config import Config
 from unstuck.core.experience import Experience
-from unstuck.core.plan import Check, Task
+from unstuck.core.plan import Check, Task, recovers
 from unstuck.core.policy import Policy
 from unstuck.core.redact import Redactor
 from unstuck.engine.record import Recorder
-from unstuck.ports import Agent, Clock, Command, Desk, Judge, NoJudge, Processes, Stop, TimeLimits, Workspace
+from unstuck.ports import Agent, Clock, Command, Desk, Judge, NoJudge, PlanFile, Processes, Stop, TimeLimits, Workspace
 
 
 class Interrupted(Exception):
     """The run was stopped in the middle of a stage; the stage is done again on resume."""
+
+
+def timed(task: Task, timeout: float) -> Task:
+    """Return the task with the time that its own checks may take."""
+    return replace(task, checks=tuple(replace(check, timeout=timeout) for check in task.checks))
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +56,13 @@ class Bench:
     workspace: Workspace
     processes: Processes
     agents: Mapping[str, Agent]
-    tasks: Mapping[str, Task]
+    tasks: dict[str, Task]
     """The plan's tasks as written: commands with secrets in them run from here, never from the journal."""
+    plan: PlanFile
     config: Config
     policy: Policy
+    recovery: Policy | None = None
+    """The profile for tasks that are repaired by fix tasks whatever the run's own profile says."""
     experience: Experience
     guidance: Mapping[str, str]
     """Advice by kind of failure."""
@@ -76,6 +84,17 @@ class Bench:
     def checks(self, name: str) -> tuple[Check, ...]:
         """Return all that must hold after this task: its own checks, then the repository's gates."""
         return (*self.tasks[name].checks, *self.gates)
+
+    def policy_of(self, name: str) -> Policy:
+        """Return the profile that decides about this task."""
+        forced = self.recovery is not None and recovers(self.tasks[name])
+        return self.recovery if forced and self.recovery else self.policy
+
+    def add(self, tasks: Iterable[Task]) -> None:
+        """Take tasks in that were written into the plan."""
+        timeout = self.config.verify.timeout
+        for task in tasks:
+            self.tasks[task.id] = timed(task, timeout)
 
     def command(self, name: str, line: str, slot: int, *, timeout: float | None) -> Command:
         """Return a line of the user's own code as a process: run as written, in the worktree's root."""

@@ -133,7 +133,8 @@ def _briefed(bench: Bench, task: TaskState, assignment: Assignment) -> Assignmen
     touched = (
         bench.workspace.changed(attempt.base, attempt.verdict.tree) if attempt.verdict and attempt.sessions else ()
     )
-    text = go_on(told, checks) if assignment.resume else brief(told, checks, bench.guidance, touched)
+    repairs = bench.record.state.tasks.get(task.task.fixes or "")
+    text = go_on(told, checks) if assignment.resume else brief(told, checks, bench.guidance, touched, repairs)
     text = bench.redactor.text(text)
     bench.desk.put(assignment.brief_file, text)
     return replace(assignment, brief=text)

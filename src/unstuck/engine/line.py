@@ -10,7 +10,7 @@ from dataclasses import replace
 from unstuck.core.attempt import Ended, Outcome
 from unstuck.core.classify import classify, evidence
 from unstuck.core.decide import decide
-from unstuck.core.event import Classified, Decided, LineEvent, SessionEnded
+from unstuck.core.event import Acted, Classified, Decided, LineEvent, SessionEnded
 from unstuck.core.history import history
 from unstuck.core.stages import Stage
 from unstuck.core.task_state import TaskState
@@ -27,9 +27,12 @@ def advance(bench: Bench, name: str, slot: int) -> None:
         if task.stage in STARTS_WORK and (bench.stop.deadline() is not None or used_up(bench)):
             return
         try:
-            bench.record(PERFORM[task.stage](bench, task, slot))
+            event = PERFORM[task.stage](bench, task, slot)
         except Interrupted:
             return
+        bench.record(event)
+        if isinstance(event, Acted) and event.added:
+            return  # the schedule starts the task again when the new ones have landed
 
 
 def reconcile(bench: Bench, task: TaskState, slot: int) -> LineEvent:
@@ -47,7 +50,7 @@ def judge(bench: Bench, task: TaskState, _slot: int) -> LineEvent:
     attempt = task.current
     assert attempt.outcome is not None
     assert attempt.verdict is not None
-    if task.accepted:
+    if task.accepted or repaired(bench, task):
         return Classified(task=task.task.id, failure=None)
     closer = evidence(attempt.outcome, attempt.verdict)
     found = bench.judge.diagnose(closer) if closer else None
@@ -57,11 +60,20 @@ def judge(bench: Bench, task: TaskState, _slot: int) -> LineEvent:
     return Classified(task=task.task.id, failure=failure)
 
 
+def repaired(bench: Bench, task: TaskState) -> bool:
+    """Whether a fix task has done all of the work: it landed, the checks are green, and nothing is left to change."""
+    verdict = task.current.verdict
+    landed = any(bench.record.task(fix).status == "complete" for fix in task.fixes if fix in bench.record.state.tasks)
+    green = verdict is not None and verdict.status == "pass"
+    return landed and green and not bench.workspace.changed(task.current.base, verdict.tree if verdict else "")
+
+
 def choose(bench: Bench, task: TaskState, _slot: int) -> LineEvent:
     """Decide what to do next."""
-    past = history(bench.record.state, task.task.id, _choices(bench), bench.clock.now())
-    decision = decide(task.current.failure, past, bench.policy, bench.experience)
-    return Decided(task=task.task.id, decision=decision)
+    name = task.task.id
+    past = history(bench.record.state, name, _choices(bench), bench.clock.now(), extensible=bench.plan.extensible)
+    decision = decide(task.current.failure, past, bench.policy_of(name), bench.experience)
+    return Decided(task=name, decision=decision)
 
 
 def _choices(bench: Bench) -> tuple[str, ...]:

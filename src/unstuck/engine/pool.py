@@ -154,7 +154,7 @@ class Pool:
         if self.stopper.deadline() is not None:
             return RunEnded(exit_code=self.stopper.exit_code, reason=self.stopper.reason)
         if state.halted:
-            return RunEnded(exit_code=STUCK, reason=f"The run is halted: {state.halted}")
+            return RunEnded(exit_code=STUCK, reason=f"The run is halted: {one_line(state.halted, 300)}")
         now = self.bench.clock.now()
         if waiting := [task for task in state.tasks.values() if parked(state, task, now)]:
             until = datetime.fromtimestamp(min(task.wait_until or now for task in waiting), UTC)

@@ -3,13 +3,15 @@
 Resuming is not a second way to run. Everything here ends with the same state and the same pool.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from unstuck.core.event import Entry, PlanChanged, Request, RunResumed, RunStarted
+from unstuck.core.action import Fix
+from unstuck.core.event import Decided, Entry, PlanChanged, Request, RunResumed, RunStarted
 from unstuck.core.plan import Plan, Task
 from unstuck.core.redact import Redactor
 from unstuck.core.state import RunState
+from unstuck.core.task_state import TaskState
 from unstuck.engine.operate import Operations
 from unstuck.engine.record import Recorder, redacted
 from unstuck.errors import BadUsage, RunConflict
@@ -61,12 +63,26 @@ def take_up(record: Recorder, workspace: Workspace, operations: Operations, *, u
 def compare(state: RunState, tasks: Sequence[Task], redactor: Redactor) -> Change:
     """Say how the plan's tasks differ from the journal's, which holds them redacted."""
     before = {name: _text(task.task) for name, task in state.tasks.items()}
-    now = {task.id: _text(redacted(task, redactor)) for task in tasks}
+    begun = {fix for task in state.tasks.values() if (fix := _fix_under_way(task))} - before.keys()
+    ours = begun.union(name for name, task in state.tasks.items() if task.inserted)
+    now = {task.id: _text(_without(redacted(task, redactor), ours)) for task in tasks if task.id not in begun}
     return Change(
         changed=tuple(name for name in now if name in before and now[name] != before[name]),
         added=tuple(name for name in now if name not in before),
         removed=tuple(name for name in before if name not in now),
     )
+
+
+def _without(task: Task, names: Container[str]) -> Task:
+    """Return the task without the dependencies that follow from tasks that we wrote into the plan."""
+    kept = tuple(name for name in task.depends_on if name not in names)
+    return replace(task, depends_on=kept) if kept != task.depends_on else task
+
+
+def _fix_under_way(task: TaskState) -> str | None:
+    """Return the fix task that was decided on and may stand in the plan already: its writer was killed."""
+    action = task.last.decision.action if isinstance(task.last, Decided) else None
+    return action.id if isinstance(action, Fix) else None
 
 
 def take_plan(operations: Operations, plan: Plan, redactor: Redactor, *, accepted: bool) -> None:

@@ -5,12 +5,17 @@ from pathlib import Path
 from typing import Protocol
 
 from unstuck.core.event import Entry, Event, Request
-from unstuck.core.plan import Plan
+from unstuck.core.plan import Insertion, Plan, Task
 from unstuck.core.state import RunState
 
 
 class PlanFile(Protocol):
-    """The user's plan on disk: read it, and change ticks in place."""
+    """The user's plan on disk: read it, change ticks and write new tasks in place."""
+
+    @property
+    def extensible(self) -> bool:
+        """Whether the format can take new tasks."""
+        ...
 
     @property
     def path(self) -> Path: ...
@@ -19,6 +24,10 @@ class PlanFile(Protocol):
 
     def tick(self, done: Mapping[str, bool]) -> bool:
         """Tick or un-tick tasks in place, atomically; return whether anything changed."""
+        ...
+
+    def insert(self, insertion: Insertion) -> tuple[Task, ...]:
+        """Write tasks into the plan, atomically, and return them as they read there. Those it has are left alone."""
         ...
 
 

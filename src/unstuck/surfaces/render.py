@@ -62,11 +62,11 @@ def summary(result: Summary) -> str:
     return "\n".join(lines)
 
 
-def story(task: TaskState, entries: list[Entry]) -> str:
+def story(task: TaskState, entries: list[Entry], lineage: str = "") -> str:
     """Tell everything that happened to one task, in order."""
     mark, colour = MARKS[task.status]
     head = f"{click.style(mark, fg=colour)} Task {task.task.id}: {task.task.title} ({task.status})"
-    lines = [head, ""]
+    lines = [head, *([lineage] if lineage else []), ""]
     lines += [f"  {clock(entry.at)}  {entry.seq:>5}  {_after_id(entry)}" for entry in entries]
     for attempt in task.attempts[-1:]:
         if attempt.failure is not None and attempt.failure.detail:
@@ -76,7 +76,7 @@ def story(task: TaskState, entries: list[Entry]) -> str:
                 *(f"  | {plain(line)}" for line in attempt.failure.detail.splitlines()[-DETAIL_LINES:]),
             ]
     if task.question:
-        lines += ["", f"It waits for a person: {task.question}", *_for_stuck(task.task.id), GO_ON]
+        lines += ["", f"It waits for a person: {_indented(task.question)}", *_for_stuck(task.task.id), GO_ON]
     return "\n".join(lines)
 
 
@@ -99,7 +99,7 @@ def plan(document: Plan, checks: int) -> str:
                 if task.checks or checks
                 else "nothing checks it"
             )
-            beside = "  side by side" if task.group else ""
+            beside = "  side by side" if task.group else f"  fixes {task.fixes}" if task.fixes else ""
             lines.append(f"  {name.ljust(width)}  {cut(task.title)}  [{done}]{beside}")
     if document.concerns:
         lines += ["", "Worth a look (none of this stops a run):"]
@@ -162,7 +162,9 @@ def _rows(rows: Sequence[Row]) -> list[str]:
 def _facts(row: Row) -> str:
     tries = counted(row.attempts, "attempt") if row.attempts else ""
     why = "" if row.status == "stuck" else cut(row.why)  # a question has its own place below
-    return ", ".join(part for part in (WORDS.get(row.status, row.status), tries, (row.commit or "")[:10], why) if part)
+    fixes = f"fixes {row.fixes}" if row.fixes else ""
+    parts = (WORDS.get(row.status, row.status), tries, (row.commit or "")[:10], fixes, why)
+    return ", ".join(part for part in parts if part)
 
 
 def _width() -> int:
@@ -182,12 +184,17 @@ def _ways_on(result: Summary) -> list[str]:
     stuck = [row for row in result.rows if row.status == "stuck"]
     lines = ["", "What needs you:"] if stuck else []
     for row in stuck[:ASKED]:
-        lines += [f"  {row.id}: {row.why}", *_for_stuck(row.id)]
+        lines += [f"  {row.id}: {_indented(row.why)}", *_for_stuck(row.id)]
     if len(stuck) > ASKED:
         lines.append(f"  and {len(stuck) - ASKED} more: {cut(', '.join(row.id for row in stuck[ASKED:]))}")
     if result.exit_code:
         lines += ["", GO_ON if stuck else "Go on with: unstuck resume"]
     return lines
+
+
+def _indented(text: str) -> str:
+    """Put the further lines of a question under its first."""
+    return "\n    ".join(plain(line) for line in text.splitlines())
 
 
 GO_ON = "Then go on with: unstuck resume"

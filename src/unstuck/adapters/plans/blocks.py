@@ -10,7 +10,7 @@ from unstuck.core.plan import Problem
 
 _ID_TEXT = r"(?:VF|[A-Za-z]*\d+)(?:\.\d+)*"
 _ID = re.compile(rf"({_ID_TEXT})[.:)]?(?=[ \t]|\Z)", re.ASCII)
-_MARKER = re.compile(rf"\[(?:(P|VERIFY|RED|GREEN|YELLOW)|FIX[ \t]+({_ID_TEXT}))\]", re.ASCII | re.IGNORECASE)
+_MARKER = re.compile(rf"\[(?:(P|VERIFY|RED|GREEN|YELLOW|RECOVERY)|FIX[ \t]+({_ID_TEXT}))\]", re.ASCII | re.IGNORECASE)
 _CHECKING = re.compile(r"V(?:E?\d+|F)", re.ASCII)
 _HEADING = re.compile(r"(#{1,2})(?:[ \t]+([^\r\n]*)|(?=[\r\n]|\Z))")
 _ALMOST = re.compile(r" ?(?:[-*+]|\d{1,9}[.)])[ \t]*\[[ \t]*([^\s\]]?)[ \t]*\](?![(\[:])[ \t]*([^\r\n]*)")

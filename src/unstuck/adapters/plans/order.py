@@ -32,12 +32,14 @@ def groups(blocks: Sequence[Block], files: Sequence[tuple[str, ...]]) -> list[st
     members: list[int] = []
     claimed: set[str] = set()
     for at, block in enumerate(blocks):
+        if block.fixes is not None:
+            continue  # a fix task runs alone, between those that it does not separate
         parallel = "P" in block.markers and not block.is_checkpoint
         together = (
             parallel
             and members
             and len(members) < LARGEST_GROUP
-            and block.section == blocks[at - 1].section
+            and block.section == blocks[members[-1]].section
             and claimed.isdisjoint(files[at])
         )
         if not together:

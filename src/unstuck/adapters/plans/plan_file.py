@@ -1,17 +1,19 @@
 """Find a plan on disk, tell its format, read it, and tick its boxes without ever losing a person's edit."""
 
-import contextlib
 import json
 import os
 import re
 import stat
-import tempfile
+import threading
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from unstuck.adapters.plans import tasks_md
+from unstuck.adapters.plans.editor import Located
+from unstuck.adapters.plans.rewriting import rewrite
 from unstuck.adapters.plans.shell import Runnable, runnable_in
-from unstuck.core.plan import Plan, Problem
+from unstuck.core.plan import Insertion, Plan, Problem, Task
 from unstuck.errors import BadUsage, CannotWrite
 
 SUPPORTED = (tasks_md.FORMAT,)
@@ -23,8 +25,6 @@ COMPANIONS = (".ralph-state.json", ".progress.md")
 _SPEC_FILES = (*COMPANIONS, "research.md", "requirements.md", "design.md")
 _CHECKBOX = re.compile(r"^[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]*\[[ \t]*\S?[ \t]*\]", re.MULTILINE)
 _SUPERPLAN = re.compile(r"^\|[ \t]*Phase[ \t]*\|[ \t]*Name[ \t]*\|[ \t]*Depends On[ \t]*\|", re.MULTILINE)
-_DRAFT = ".unstuck-tick-"
-_TRIES = 50
 
 
 def open_plan(
@@ -67,6 +67,7 @@ class TasksFile:
     """A `tasks.md` on disk. Implements `unstuck.ports.PlanFile`."""
 
     format = tasks_md.FORMAT
+    extensible = True
 
     def __init__(
         self,
@@ -83,6 +84,8 @@ class TasksFile:
         """The tasks that the last `tick` did not find in the file."""
         self._runnable = runnable
         self._known = dict(known or {})
+        self._located: Located | None = None
+        self._lock = threading.Lock()  # a task's thread inserts while the main thread ticks
 
     def read(self) -> Plan:
         content = _load(self.path)
@@ -93,8 +96,9 @@ class TasksFile:
             )
             return Plan(path=str(self.path), format=self.format, tasks=(), problems=(problem,))
         text = tasks_md.decode(content)
-        plan = tasks_md.read(text, str(self.path), runnable=self._runnable, known=self._known)
+        plan, places = tasks_md.read_located(text, str(self.path), runnable=self._runnable, known=self._known)
         self._known.update((task.id, task.title) for task in plan.tasks)
+        self._located = Located(content, text, places)
         return plan
 
     def tick(self, done: Mapping[str, bool]) -> bool:
@@ -103,87 +107,57 @@ class TasksFile:
         Tasks that a person took out of the file meanwhile are passed over and listed in `missing`.
         """
 
-        def change(content: bytes) -> bytes:
-            text = tasks_md.decode(content)
-            boxes = tasks_md.find_boxes(text, self._known)
-            self.missing = tuple(name for name in done if name not in boxes)
-            return tasks_md.set_boxes(text, {boxes[name]: ticked for name, ticked in done.items() if name in boxes})
+        def ticked(located: Located) -> Located:
+            self.missing = tuple(name for name in done if name not in located.places)
+            return located.tick(done)
 
-        return rewrite(self.path, change)
+        return self._edit(ticked)
 
+    def insert(self, insertion: Insertion) -> tuple[Task, ...]:
+        """Write tasks into the plan, atomically, and return them as they read there. Those it has are left alone."""
 
-def rewrite(path: Path, change: Callable[[bytes], bytes]) -> bool:
-    """Replace a file's content by what `change` makes of it, atomically; return whether anything changed.
+        def inserted(located: Located) -> Located:
+            for name, block in insertion.blocks.items():
+                self._refuse_another(located, name, block)
+            return located.insert(insertion)
 
-    `change` is applied again to the new content when somebody else writes the file meanwhile: their edit is kept and
-    ours is made on top of it. A symbolic link stays, its target is replaced; mode and owner are kept.
-    """
-    target = Path(os.path.realpath(path))
-    try:
-        for _ in range(_TRIES):
-            before = target.read_bytes()
-            after = change(before)
-            if after == before:
-                return False
-            if _swap(target, before, after):
-                return True
-    except OSError as error:
-        raise CannotWrite(
-            f"Cannot write {path}: {error.strerror or error}.",
-            hint="Make the file and its folder writable and see that the disk has room, then resume.",
-        ) from error
-    raise CannotWrite(f"Cannot write {path}: it keeps changing.", hint="See what else writes to it, then resume.")
+        self._edit(inserted)
+        assert self._located is not None
+        return tuple(self._read_block(self._located, name) for name in insertion.blocks)
 
+    def _edit(self, change: Callable[[Located], Located]) -> bool:
+        """Change the file; where its tasks stand is worked out anew only if somebody else changed it."""
 
-def _swap(target: Path, before: bytes, after: bytes) -> bool:
-    """Put `after` in the place of `before`; False if the file holds something else by now."""
-    now = target.stat()
-    if not now.st_mode & 0o222 or not os.access(target, os.W_OK):
-        raise PermissionError(0, "it is read-only")
-    _remove_old_drafts(target.parent)
-    handle, name = tempfile.mkstemp(prefix=f"{_DRAFT}{os.getpid()}-", dir=target.parent)
-    draft = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(after)
-            with contextlib.suppress(PermissionError):
-                os.fchown(handle, now.st_uid, now.st_gid)
-            os.fchmod(handle, stat.S_IMODE(now.st_mode))
-            file.flush()
-            os.fsync(handle)
-        if target.read_bytes() != before:
-            return False
-        draft.replace(target)
-    finally:
-        draft.unlink(missing_ok=True)
-    _sync_folder(target.parent)
-    return True
+        def edited(content: bytes) -> bytes:
+            before = self._located
+            if before is None or before.content != content:
+                before = tasks_md.locate(content, self._known)
+            self._located = change(before)
+            return self._located.content
 
+        with self._lock:
+            return rewrite(self.path, edited)
 
-def _remove_old_drafts(folder: Path) -> None:
-    """Remove what a supervisor that was killed while writing left behind."""
-    for draft in folder.glob(f"{_DRAFT}*-*"):
-        owner = draft.name.removeprefix(_DRAFT).partition("-")[0]
-        if owner.isdigit() and not _alive(int(owner)):
-            draft.unlink(missing_ok=True)
+    def _refuse_another(self, located: Located, name: str, block: str) -> None:
+        """Refuse to take a task that a person wrote under our id for ours."""
+        if name in located.places and located.places[name].fixes != self._task_in(block).fixes:
+            raise CannotWrite(
+                f"The plan has a task {name} of its own by now.",
+                hint=f"Give that task in {self.path} another id, then `unstuck resume`.",
+            )
 
+    def _read_block(self, located: Located, name: str) -> Task:
+        at = located.places[name]
+        task = self._task_in(located.text[at.start : at.end])
+        self._known[task.id] = task.title
+        return replace(task, line=located.text.count("\n", 0, at.start) + 1)
 
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except (PermissionError, OverflowError):
-        return True
-    return True
-
-
-def _sync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    def _task_in(self, block: str) -> Task:
+        """Read one task by itself."""
+        found = tasks_md.read(block, str(self.path), runnable=self._runnable, known=self._known).tasks
+        if len(found) != 1:
+            raise CannotWrite(f"{block.splitlines()[0]!r} does not read as one task.", hint="Please report this.")
+        return found[0]
 
 
 def _require_file(file: Path, path: Path) -> None:

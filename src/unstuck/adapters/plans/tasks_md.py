@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from unstuck.adapters.plans.blocks import Block, Reading, name_tasks
+from unstuck.adapters.plans.editor import Located, Place, place
 from unstuck.adapters.plans.fields import read_agent, read_commit, read_fields, read_files, read_verify
 from unstuck.adapters.plans.order import dependencies, groups
 from unstuck.adapters.plans.shell import Runnable
@@ -29,9 +30,16 @@ def read(text: str, path: str, *, runnable: Runnable, known: Mapping[str, str] |
     `runnable` says whether a word can begin a command: it decides which Verify texts without back-ticks are commands.
     `known` holds the ids of an earlier reading and their titles: a task without an id keeps the `t<n>` it had.
     """
+    return read_located(text, path, runnable=runnable, known=known)[0]
+
+
+def read_located(
+    text: str, path: str, *, runnable: Runnable, known: Mapping[str, str] | None = None
+) -> tuple[Plan, Mapping[str, Place]]:
+    """Read a whole plan, and say where each task stands."""
     problems = list(_not_text(text))
     if problems:
-        return Plan(path=path, format=FORMAT, tasks=(), problems=tuple(problems))
+        return Plan(path=path, format=FORMAT, tasks=(), problems=tuple(problems)), {}
     concerns = list(_damage(text)) if _is_damaged(text) else []
     text = _printable(text)
     reading = Reading(text)
@@ -60,7 +68,7 @@ def read(text: str, path: str, *, runnable: Runnable, known: Mapping[str, str] |
         )
     )
     concerns += [*reading.concerns, *_unverified(tasks, asked), *_unknown_originals(tasks)]
-    return Plan(
+    plan = Plan(
         path=path,
         format=FORMAT,
         title=reading.title,
@@ -68,38 +76,22 @@ def read(text: str, path: str, *, runnable: Runnable, known: Mapping[str, str] |
         concerns=tuple(sorted(concerns, key=lambda concern: concern.line or 0)),
         problems=tuple(sorted(reading.problems, key=lambda problem: problem.line or 0)),
     )
+    return plan, place(blocks, names)
 
 
 def tick(content: bytes, changes: Mapping[str, bool], known: Mapping[str, str] | None = None) -> bytes:
     """Tick (True) or un-tick (False) tasks by id: one byte changes per task, and no other.
 
-    A task that is not there is passed over (`find_boxes` tells). Damaged encoding anywhere in the file survives.
+    A task that is not there is passed over. Damaged encoding anywhere in the file survives.
     """
+    return locate(content, known).tick(changes).content
+
+
+def locate(content: bytes, known: Mapping[str, str] | None = None) -> Located:
+    """Find every task of a plan."""
     text = decode(content)
-    boxes = find_boxes(text, known)
-    return set_boxes(text, {boxes[name]: ticked for name, ticked in changes.items() if name in boxes})
-
-
-def find_boxes(text: str, known: Mapping[str, str] | None = None) -> dict[str, int]:
-    """Map each task's id to the place of the character between its brackets; of two with one id, the first."""
-    if any(_not_text(text)):
-        return {}
-    blocks = list(Reading(_printable(text)).blocks())
-    boxes: dict[str, int] = {}
-    for block, name in zip(blocks, name_tasks(blocks, known or {}), strict=True):
-        boxes.setdefault(name, block.box)
-    return boxes
-
-
-def set_boxes(text: str, boxes: Mapping[int, bool]) -> bytes:
-    """Write boxes at their places, ticked or not, and return the file's bytes. `X` is a tick and stays."""
-    pieces: list[str] = []
-    copied = 0
-    for box, ticked in sorted(boxes.items()):
-        if (text[box] != " ") != ticked:
-            pieces += (text[copied:box], "x" if ticked else " ")
-            copied = box + 1
-    return "".join((*pieces, text[copied:])).encode("utf-8", "surrogateescape")
+    blocks = [] if any(_not_text(text)) else list(Reading(_printable(text)).blocks())
+    return Located(content, text, place(blocks, name_tasks(blocks, known or {})))
 
 
 def decode(content: bytes) -> str:

@@ -9,6 +9,7 @@ from unstuck.core.escalation import causes, escalation, question
 from unstuck.core.narrate import deed
 from unstuck.core.policy import rungs_of
 from unstuck.core.replay import Retold, retell, stopping_point
+from unstuck.core.report import lineage_text
 from unstuck.errors import BadUsage
 
 profile_option = click.option("--profile", "profile_name", metavar="NAME", help="The profile to compare with.")
@@ -30,6 +31,8 @@ def explain(task: str, *, profile_name: str | None) -> None:
     others = {name: [one for one in retell(view.entries, profiles[name]) if one.task == task] for name in names}
     state = view.state.tasks[task]
     click.echo(f"Task {task}: {state.task.title} ({state.status}); decided by profile {ours}")
+    if lineage := lineage_text(view.state, task):
+        click.echo(lineage)
     for place, one in enumerate(next(iter(others.values()), [])):
         click.echo(f"\nAttempt {one.attempt}, event {one.seq}")
         click.echo(f"  seen:     {f'{one.failure.kind}: {one.failure.summary}' if one.failure else 'all checks pass'}")
@@ -102,7 +105,8 @@ def report(task: str | None) -> None:
             continue
         if len(names) > 1:
             click.echo(f"One cause, {len(names)} tasks: {', '.join(names)}. {question(stuck[names[0]])}\n")
-        click.echo(escalation(stuck[task or names[0]]))
+        name = task or names[0]
+        click.echo(escalation(stuck[name], lineage_text(view.state, name)))
 
 
 def _briefly(one: Retold) -> str:

@@ -12,7 +12,7 @@ import click
 from unstuck import api
 from unstuck.core.event import Entry
 from unstuck.core.plan import Plan, batches
-from unstuck.core.report import phase, problems
+from unstuck.core.report import lineage_text, phase, problems
 from unstuck.errors import BadUsage, InvalidPlan
 from unstuck.surfaces import render
 
@@ -73,7 +73,7 @@ def show(task: str, *, as_json: bool) -> None:
         click.echo(json.dumps({"schema": 1, **phase(view.state, task)}))
         return
     entries = [entry for entry in view.entries if _about(entry) == task]
-    click.echo(render.story(view.state.tasks[task], entries))
+    click.echo(render.story(view.state.tasks[task], entries, lineage_text(view.state, task)))
 
 
 @click.command()

@@ -17,6 +17,7 @@ from unstuck import api
 from unstuck.core.event import CommitMode, Options
 from unstuck.core.policy import OnStuck, Quota
 from unstuck.core.report import Summary, run_object
+from unstuck.core.spec_folder import RECOVERY
 from unstuck.surfaces import demo as story
 from unstuck.surfaces.live import Board, Lines, Silence
 from unstuck.surfaces.render import summary
@@ -72,6 +73,7 @@ def shown(command: Callable[..., Any]) -> Callable[..., Any]:
     help="Go on around a stuck task, or stop (default: the profile's).",
 )
 @click.option("--profile", metavar="NAME", help="How to recover; see them with `unstuck policy`.")
+@click.option("--recovery-mode", is_flag=True, help="Repair failures with fix tasks: the profile `fix-tasks`.")
 @click.option("--max-attempts", type=click.IntRange(1), help="Charged attempts per task (default: the profile's).")
 @click.option("--max-time", type=Duration(), help="A limit for the whole run, such as 8h.")
 @click.option(
@@ -92,11 +94,13 @@ def shown(command: Callable[..., Any]) -> Callable[..., Any]:
 @shown
 def run(
     plan: Path, *, agents: tuple[str, ...], plan_format: str | None, parallel: int | None, commit: CommitMode, on_stuck: OnStuck | None,
-    profile: str | None, max_attempts: int | None, max_time: float | None, budget_usd: float | None, quota: Quota, resume: bool, fresh: bool, accept_plan_change: bool, as_json: bool, quiet: bool,
+    profile: str | None, recovery_mode: bool, max_attempts: int | None, max_time: float | None, budget_usd: float | None, quota: Quota, resume: bool, fresh: bool, accept_plan_change: bool, as_json: bool, quiet: bool,
 ) -> int:  # fmt: skip
     """Run PLAN, a file or a spec folder, or go on with its unfinished run."""
     if resume and fresh:
         raise click.UsageError("--resume and --fresh exclude each other.")
+    if recovery_mode and profile not in (None, RECOVERY):
+        raise click.UsageError(f"--recovery-mode is the profile {RECOVERY}; it excludes --profile {profile}.")
     options = Options(
         agents=(),
         commit=commit,
@@ -113,6 +117,7 @@ def run(
             options=options,
             parallel=parallel,
             profile=profile,
+            recovery_mode=recovery_mode,
             plan_format=plan_format,
             watcher=progress.watcher,
         )

@@ -1,0 +1,87 @@
+"""Replace a file's content atomically, without ever losing what somebody else wrote into it meanwhile."""
+
+import contextlib
+import os
+import stat
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from unstuck.errors import CannotWrite
+
+_DRAFT = ".unstuck-tick-"
+_TRIES = 50
+
+
+def rewrite(path: Path, change: Callable[[bytes], bytes]) -> bool:
+    """Replace a file's content by what `change` makes of it, atomically; return whether anything changed.
+
+    `change` is applied again to the new content when somebody else writes the file meanwhile: their edit is kept and
+    ours is made on top of it. A symbolic link stays, its target is replaced; mode and owner are kept.
+    """
+    target = Path(os.path.realpath(path))
+    try:
+        for _ in range(_TRIES):
+            before = target.read_bytes()
+            after = change(before)
+            if after == before:
+                return False
+            if _swap(target, before, after):
+                return True
+    except OSError as error:
+        raise CannotWrite(
+            f"Cannot write {path}: {error.strerror or error}.",
+            hint="Make the file and its folder writable and see that the disk has room, then resume.",
+        ) from error
+    raise CannotWrite(f"Cannot write {path}: it keeps changing.", hint="See what else writes to it, then resume.")
+
+
+def _swap(target: Path, before: bytes, after: bytes) -> bool:
+    """Put `after` in the place of `before`; False if the file holds something else by now."""
+    now = target.stat()
+    if not now.st_mode & 0o222 or not os.access(target, os.W_OK):
+        raise PermissionError(0, "it is read-only")
+    _remove_old_drafts(target.parent)
+    handle, name = tempfile.mkstemp(prefix=f"{_DRAFT}{os.getpid()}-", dir=target.parent)
+    draft = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(after)
+            with contextlib.suppress(PermissionError):
+                os.fchown(handle, now.st_uid, now.st_gid)
+            os.fchmod(handle, stat.S_IMODE(now.st_mode))
+            file.flush()
+            os.fsync(handle)
+        if target.read_bytes() != before:
+            return False
+        draft.replace(target)
+    finally:
+        draft.unlink(missing_ok=True)
+    _sync_folder(target.parent)
+    return True
+
+
+def _remove_old_drafts(folder: Path) -> None:
+    """Remove what a supervisor that was killed while writing left behind."""
+    for draft in folder.glob(f"{_DRAFT}*-*"):
+        owner = draft.name.removeprefix(_DRAFT).partition("-")[0]
+        if owner.isdigit() and not _alive(int(owner)):
+            draft.unlink(missing_ok=True)
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        return True
+    return True
+
+
+def _sync_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

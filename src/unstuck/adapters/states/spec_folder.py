@@ -1,0 +1,88 @@
+"""The files of a spec folder that stand beside its plan: `.ralph-state.json` and `.progress.md`."""
+
+import json
+import shutil
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from unstuck.adapters.desk import put
+from unstuck.adapters.plans.rewriting import rewrite
+from unstuck.core.policy import Limits
+from unstuck.core.progress import updated
+from unstuck.core.spec_folder import Settings, first_content, merged, progress, settings
+from unstuck.core.state import RunState
+
+STATE, PROGRESS = ".ralph-state.json", ".progress.md"
+NOT_JSON = "State file is not valid JSON"
+
+
+class NotAState(ValueError):
+    """A state file that cannot be read, and why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpecFolder:
+    """One spec folder. A person and other programs may edit its files at any time; their edits are kept."""
+
+    path: Path
+    told: Callable[[str], None]
+    """Hears of a file that had to be set aside."""
+
+    def write(self, state: RunState, limits: Limits) -> None:
+        """Bring both files up to date."""
+        name = self.path.resolve().name
+
+        def state_file(before: bytes) -> bytes:
+            content = self._object(before) or first_content(name, limits, len(state.tasks))
+            after = merged(content, state)
+            return before if after == content and before.strip() else _encoded(after)
+
+        def progress_file(before: bytes) -> bytes:
+            text = before.decode("utf-8", "surrogateescape")
+            return updated(text, progress(state), name).encode("utf-8", "surrogateescape")
+
+        for file, change in ((STATE, state_file), (PROGRESS, progress_file)):
+            path = self.path / file
+            if path.exists():
+                rewrite(path, change)
+            else:
+                put(path, change(b"").decode("utf-8", "surrogateescape"))
+
+    def settings(self) -> Settings:
+        """Return what the state file asks of a run; nothing, if there is none or it cannot be read."""
+        try:
+            content = parse((self.path / STATE).read_bytes())
+        except (OSError, NotAState):
+            return Settings(limits={})
+        return settings(content)
+
+    def _object(self, content: bytes) -> dict[str, Any] | None:
+        """Return the state file's object; one that cannot be read is kept under another name, never just replaced."""
+        if not content.strip():
+            return None
+        try:
+            return parse(content)
+        except NotAState as error:
+            path = self.path / STATE
+            aside = path.with_name(f"{STATE}.unreadable-{time.strftime('%Y%m%d-%H%M%S')}")
+            shutil.copyfile(path, aside)
+            self.told(f"{error} ({path}). A copy is kept as {aside.name}; the run goes on with its own facts.")
+            return None
+
+
+def parse(content: bytes) -> dict[str, Any]:
+    """Read a state file; raise NotAState if it holds no JSON object."""
+    try:
+        value = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise NotAState(f"{NOT_JSON}: {error}") from error
+    if not isinstance(value, dict):
+        raise NotAState(f"{NOT_JSON}: it holds no object")
+    return value
+
+
+def _encoded(content: dict[str, Any]) -> bytes:
+    return (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode("utf-8", "surrogatepass")
