@@ -93,7 +93,11 @@ SCENARIOS: Mapping[str, Scenario] = {
         only=("claude",),
         expected=Expected(kinds=("task_incomplete",), attempts=2),
     ),
-    "refusal": Scenario(turns=(Refuse(), Refuse(), *WORK), expected=Expected(kinds=("agent_failed",), attempts=2)),
+    "refusal": Scenario(
+        turns=(Refuse(), Refuse(), *WORK),
+        expected=Expected(kinds=("agent_failed",), attempts=2),
+        unlike={"codex": Expected(kinds=("no_change",), attempts=3)},
+    ),
     "connection reset": Scenario(
         turns=(Cut(), *WORK), expected=Expected(kinds=("network_error",)), unlike={"claude": AT_ONCE}
     ),
