@@ -26,8 +26,11 @@ wire_api = "responses"
 request_max_retries = 0
 stream_max_retries = 0
 """
+FIRST_ROWS = ("success", "false done", "401")
+"""What the agents are held to that take ten seconds to start."""
 GEMINI = {
     "security": {"auth": {"selectedType": "gemini-api-key"}},
+    "model": {"name": "gemini-2.5-pro"},
     "general": {"maxAttempts": 2, "disableAutoUpdate": True},
     "privacy": {"usageStatisticsEnabled": False},
 }
@@ -41,6 +44,8 @@ class Settling:
     """Write its files into a home, for a model's address; return its environment."""
     tries: frozenset[str] = frozenset()
     """Where it knocks whatever one sets; the door is shut."""
+    rows: tuple[str, ...] = ()
+    """The rows of the matrix that it is held to; none named is all."""
 
 
 def _claude(_home: Path, url: str) -> Mapping[str, str]:
@@ -81,6 +86,6 @@ def _put(path: Path, text: str) -> None:
 AGENTS: Mapping[str, Settling] = {
     "claude": Settling(_claude),
     "codex": Settling(_codex),
-    "gemini": Settling(_gemini),
-    "opencode": Settling(_opencode, tries=frozenset({"registry.npmjs.org:443"})),
+    "gemini": Settling(_gemini, rows=FIRST_ROWS),
+    "opencode": Settling(_opencode, rows=FIRST_ROWS, tries=frozenset({"registry.npmjs.org:443"})),
 }
