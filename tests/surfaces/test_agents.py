@@ -270,3 +270,25 @@ def test_a_recorded_session_is_read_by_the_command(cast: Cast, tmp_path: Path) -
     assert "end: overloaded" in cast.project.ask("agents", "read", "claude", str(record)).out
     unknown = cast.project.ask("agents", "read", "nobody", str(record))
     assert (unknown.code, "no known agent 'nobody'" in unknown.err) == (64, True)
+
+
+def test_a_hint_reaches_the_session_while_it_works(cast: Cast) -> None:
+    project = cast.project
+    project.plan(("1.1", "Make a", "test -f a.txt"))
+    cast.agent("mine", {"lines": [INIT], "listens": "look in b", "then": {"a.txt": "a\n"}, "last": [DONE]})
+    toml = project.root / "unstuck.toml"
+    toml.write_text(toml.read_text() + 'steer = ["--input-format", "stream-json"]\n')
+    project.git("commit", "--quiet", "-am", "Let it listen")
+    with project.start("run", "tasks.md", "--agent", "mine", LISTENS="1") as running:
+        deadline = time.monotonic() + 30
+        while not any("heard" in call for call in cast.calls("mine")) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert project.ask("retry", "1.1", "--hint", "look in b").code == 0
+        out, err = running.communicate(timeout=60)
+    assert running.returncode == 0, f"{out}\n{err}"
+    heard = [call["heard"] for call in cast.calls("mine") if "heard" in call]
+    assert heard[0].startswith("# Task 1.1")
+    assert heard[1] == "look in b"
+    task = api.look(project.root).state.tasks["1.1"]
+    assert (len(task.attempts), task.attempts[0].sessions) == (1, 1), "the session was not ended for it"
+    assert any("reached the running session" in note for note in task.notes)

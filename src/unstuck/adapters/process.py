@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from unstuck.adapters.dialogue import Conversation
 from unstuck.adapters.spool import Spool
 from unstuck.core.attempt import Ended, Ending
 from unstuck.core.redact import Redactor, redactor
@@ -88,9 +89,10 @@ class _Session:
         with ExitStack() as theirs, ExitStack() as ours:
             control, self._control = _pipe(theirs, ours)
             self._report, report = _pipe(ours, theirs)
+            self._talk = Conversation(command.dialogue, command.stdin, theirs, ours)
             self._shim = subprocess.Popen(
                 [sys.executable, "-I", "-S", str(SHIM), str(control), str(report)],
-                stdin=_stdin(command.stdin, theirs),
+                stdin=self._talk.stdin if command.dialogue else _stdin(command.stdin, theirs),
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 bufsize=0,
@@ -110,6 +112,7 @@ class _Session:
         """Read until the shim has reported the end, or a limit has passed; return that limit."""
         next_look, shown = 0.0, 0
         while self._report in self._open.get_map():
+            self._talk.speak()
             if self._read(spool, watch.timeout(time.monotonic())):
                 watch.last_output = time.monotonic()
             now = time.monotonic()
@@ -166,6 +169,7 @@ class _Session:
                 self._said += chunk
             else:
                 spool.feed(chunk, key.data)
+                self._talk.hear(chunk)
                 printed = True
         return printed
 

@@ -1,5 +1,7 @@
 """Give the task to an agent: open an attempt, make its worktree, run one session."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 from unstuck.core.brief import brief, continued, go_on
@@ -10,7 +12,8 @@ from unstuck.core.schedule import held, next_agent, parked
 from unstuck.core.state import AGENT
 from unstuck.core.task_state import TaskState
 from unstuck.engine.bench import Bench, Interrupted
-from unstuck.ports import Assignment, TimeLimits
+from unstuck.engine.stopping import OneTask
+from unstuck.ports import Assignment, Command, Stop, TimeLimits
 
 SLICE_SECONDS = 1.0
 
@@ -64,10 +67,24 @@ def run_session(bench: Bench, task: TaskState, slot: int) -> LineEvent:
     )
     bench.desk.append(assignment.log, f"\n=== attempt {attempt.number}, session {session}: {agent.name}\n")
     watch = bench.workspace.watch()
-    ended = bench.processes.run(command, stop=bench.stop, seen=lambda line: bench.seen(name, line))
+    with _listening(bench.stop, command) as command:
+        ended = bench.processes.run(command, stop=bench.stop, seen=lambda line: bench.seen(name, line))
     for sentence in watch.restore():
         bench.record.note(sentence, name)
     return SessionEnded(task=name, outcome=agent.outcome(ended, assignment))
+
+
+@contextmanager
+def _listening(stop: Stop, command: Command) -> Iterator[Command]:
+    """Let messages reach the session while it runs, if it takes any."""
+    if command.dialogue is None or not isinstance(stop, OneTask):
+        yield command
+        return
+    stop.listening = True
+    try:
+        yield replace(command, dialogue=replace(command.dialogue, inbox=stop.hints))
+    finally:
+        stop.listening = False
 
 
 def _wait_for_others(bench: Bench, name: str, agent: str) -> None:

@@ -1,6 +1,6 @@
 """Time, and processes of which nothing is left when they end."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -36,6 +36,17 @@ class TimeLimits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Dialogue:
+    """How to talk to a process while it runs: its stdin stays open until it has printed its last word."""
+
+    last_word: bytes
+    phrase: Callable[[str], bytes]
+    """Make a message of a text, as the process reads it."""
+    inbox: Callable[[], Sequence[str]] = tuple
+    """Asked again and again for what is to be said now."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
     """A process to run: arguments, never a shell line."""
 
@@ -46,6 +57,7 @@ class Command:
     env: Mapping[str, str] = field(default_factory=dict)
     """Set on top of the supervisor's own environment."""
     stdin: bytes = b""
+    dialogue: Dialogue | None = None
     limits: TimeLimits = TimeLimits()
     quiet: bool = False
     """It prints nothing until it is done: only the wall clock limits it."""

@@ -1,5 +1,6 @@
 """A coding agent as its manifest describes it: called without a terminal, and read afterwards."""
 
+import json
 import os
 from dataclasses import dataclass, replace
 
@@ -9,13 +10,15 @@ from unstuck.adapters.agents.readers import read_files
 from unstuck.config import AgentConfig
 from unstuck.core.attempt import KILLED_BY_US, Ended, Outcome
 from unstuck.core.transcript import ToolCall
-from unstuck.ports import Assignment, Command
+from unstuck.ports import Assignment, Command, Dialogue
 
 LONGEST_ARGUMENT = 120_000
 """Bytes; the kernel takes a little more in one argument."""
 FAILED_CALLS = 3
 INPUT_CHARS = 200
 OUR_SIGNAL = -9
+RESULT = b'"type":"result"'
+"""The last word of a session that takes messages; inside of any text its quotes would be escaped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +40,14 @@ class CodingAgent:
         places = {"{brief}": brief, "{session}": assignment.resume, "{worktree}": str(assignment.worktree)}
         parts = [*manifest.arguments, *permission(manifest)]
         parts += manifest.resume if assignment.resume else ()
-        parts += manifest.prompt
+        parts += manifest.steer or manifest.prompt
         return Command(
             argv=(manifest.program, *(filled(part, places) for part in parts)),
             cwd=assignment.worktree,
             log=assignment.log,
             env={key: value for key, value in manifest.environment.items() if key not in os.environ},
-            stdin=b"" if manifest.prompt else brief.encode(errors="replace"),
+            stdin=phrase(brief) if manifest.steer else b"" if manifest.prompt else brief.encode(errors="replace"),
+            dialogue=Dialogue(last_word=RESULT, phrase=phrase) if manifest.steer else None,
             quiet=manifest.quiet,
             transcript=assignment.transcript,
         )
@@ -74,6 +78,12 @@ class CodingAgent:
     def permission(self) -> tuple[str, ...]:
         """The flags with which it works without asking: a person should know them."""
         return permission(self.manifest)
+
+
+def phrase(text: str) -> bytes:
+    """Write a message as Claude Code reads it on stdin."""
+    message = {"role": "user", "content": [{"type": "text", "text": text}]}
+    return json.dumps({"type": "user", "message": message}).encode() + b"\n"
 
 
 def _code(ended: Ended) -> int | None:
