@@ -10,6 +10,7 @@ from unstuck import run as composed
 from unstuck.adapters.agents.manifest import manifest
 from unstuck.adapters.agents.readers import as_json, read_files
 from unstuck.adapters.agents.survey import Found, survey
+from unstuck.adapters.agents.trial import trial_ground
 from unstuck.adapters.codec import encode
 from unstuck.adapters.config_file import read_config
 from unstuck.adapters.doctor import Finding, examine
@@ -126,6 +127,46 @@ def read_session(cwd: Path, name: str, stdout: Path, stderr: Path | None, exit_c
     if known is None or not known.program:
         raise BadUsage(f"There is no known agent {name!r}.", hint="See them with `unstuck agents`.")
     return as_json(name, read_files(known.output, stdout, stderr, code=exit_code, meanings=known.exit_codes))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """How an agent did with one small task."""
+
+    agent: str
+    landed: bool
+    end: str
+    """Why its session ended, as it was read; empty for an agent whose output is not read."""
+    exit_code: int | None
+    message: str
+    session: str
+    cost_usd: float | None
+    seconds: float
+
+
+def check_agent(cwd: Path, name: str, watcher: Watcher | None = None) -> Trial:
+    """Let the agent do one small task in a scratch repository, with one attempt."""
+    config = _config(cwd)
+    config = Config(agents=config.agents, limits=config.limits)
+    with trial_ground() as plan:
+        repository = find(plan.parent)
+        plan_file = open_plan(plan, None, root=repository.root)
+        wanted = Options(agents=(name,), max_attempts=1, quota="exit")
+        options = composed.resolved(wanted, config, composed.asked_by(plan_file))
+        run = Run(repository, config, plan_file, options, watcher or Watcher())
+        run.go()
+        task = run.state.tasks["1.1"]
+        outcome = task.current.outcome if task.attempts else None
+        return Trial(
+            agent=name,
+            landed=task.status == "complete",
+            end=outcome.end if outcome else "",
+            exit_code=outcome.ended.exit_code if outcome else None,
+            message=(outcome.message or outcome.ended.tail) if outcome else task.question,
+            session=outcome.session if outcome else "",
+            cost_usd=task.cost_usd,
+            seconds=task.seconds,
+        )
 
 
 def _config(cwd: Path) -> Config:

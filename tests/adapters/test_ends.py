@@ -9,7 +9,7 @@ import pytest
 from unstuck.adapters.agents.faults import fault
 from unstuck.adapters.agents.manifest import catalog
 from unstuck.adapters.agents.readers import format_named
-from unstuck.adapters.agents.streams.stream import read
+from unstuck.adapters.agents.streams.stream import gist, read
 
 J = json.dumps
 START = J({"type": "system", "subtype": "init", "session_id": "s"})
@@ -1029,3 +1029,12 @@ def test_several_results_end_with_the_last_one() -> None:
         read(format_named("claude"), [START, result(is_error=True, api_error_status=500), result()], [], code=0).end
         == "done_claimed"
     )
+
+
+def test_a_person_sees_words_and_commands_instead_of_events() -> None:
+    torn = J({"type": "assistant", "message": {"content": [{"type": "tool_use", "input": {"command": "make test"}}]}})[
+        :-5
+    ]
+    assert gist(torn) == "make test"
+    assert gist("plain words") == "plain words"
+    assert gist('{"type":"turn.started"}') == ""

@@ -292,3 +292,16 @@ def test_a_hint_reaches_the_session_while_it_works(cast: Cast) -> None:
     task = api.look(project.root).state.tasks["1.1"]
     assert (len(task.attempts), task.attempts[0].sessions) == (1, 1), "the session was not ended for it"
     assert any("reached the running session" in note for note in task.notes)
+
+
+def test_an_agent_is_checked_with_one_small_task_in_a_scratch_repository(cast: Cast) -> None:
+    cast.agent("good", {"lines": [INIT, DONE], "files": {"hello.txt": "hello\n"}})
+    cast.agent("idle", {"lines": [INIT, refused(401, "Invalid API key")], "exit": 1})
+    told = cast.project.ask("agents", "check", "good", "--json")
+    assert told.code == 0, told
+    assert (told.json["landed"], told.json["end"], told.json["cost_usd"]) == (True, "done_claimed", 0.5)
+    assert not cast.project.home.exists(), "nothing of it is left here"
+    idle = cast.project.ask("agents", "check", "idle")
+    assert idle.code == 1
+    assert "idle does not work: auth_failed" in idle.out
+    assert "Invalid API key" in idle.out

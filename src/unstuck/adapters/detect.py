@@ -9,26 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from unstuck.adapters.agents.manifest import catalog
 from unstuck.adapters.git import Git
 from unstuck.adapters.traps import traps
 from unstuck.core.plan import Check, CheckKind
-
-AGENTS = {
-    "claude": "claude",
-    "codex": "codex",
-    "gemini": "gemini",
-    "opencode": "opencode",
-    "qwen": "qwen",
-    "goose": "goose",
-    "copilot": "copilot",
-    "kimi": "kimi",
-    "pi": "pi",
-    "cline": "cline",
-    "continue": "cn",
-    "aider": "aider",
-    "mini": "mini",
-}
-"""Agent → its program."""
 
 CARRIED = (".env", ".env.local", ".env.test", ".venv", "venv", "node_modules", "vendor", "target")
 """What a project often needs and git often ignores. Only what is there and ignored is proposed."""
@@ -114,8 +98,8 @@ def detect(root: Path) -> Stack:
 
 
 def agents_on_path(path: str | None = None) -> tuple[str, ...]:
-    """List the coding agents whose program is on PATH, or on the `path` given."""
-    return tuple(agent for agent, program in AGENTS.items() if shutil.which(program, path=path))
+    """List the known agents that can be started."""
+    return tuple(name for name, agent in catalog().items() if shutil.which(agent.program, path=path))
 
 
 def _carried(root: Path) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:

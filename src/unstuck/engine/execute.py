@@ -68,10 +68,15 @@ def run_session(bench: Bench, task: TaskState, slot: int) -> LineEvent:
     bench.desk.append(assignment.log, f"\n=== attempt {attempt.number}, session {session}: {agent.name}\n")
     watch = bench.workspace.watch()
     with _listening(bench.stop, command) as command:
-        ended = bench.processes.run(command, stop=bench.stop, seen=lambda line: bench.seen(name, line))
+        ended = bench.processes.run(command, stop=bench.stop, seen=lambda line: _show(bench, name, command.gist(line)))
     for sentence in watch.restore():
         bench.record.note(sentence, name)
     return SessionEnded(task=name, outcome=agent.outcome(ended, assignment))
+
+
+def _show(bench: Bench, name: str, gist: str) -> None:
+    if gist:
+        bench.seen(name, gist)
 
 
 @contextmanager

@@ -59,6 +59,8 @@ class Command:
     stdin: bytes = b""
     dialogue: Dialogue | None = None
     limits: TimeLimits = TimeLimits()
+    gist: Callable[[str], str] = str
+    """Say what of a printed line is worth showing to a person; empty for nothing."""
     quiet: bool = False
     """It prints nothing until it is done: only the wall clock limits it."""
     transcript: Path | None = None

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from unstuck.adapters.agents.command import filled
 from unstuck.adapters.agents.manifest import permission
 from unstuck.adapters.agents.readers import read_files
+from unstuck.adapters.agents.streams.stream import gist
 from unstuck.config import AgentConfig
 from unstuck.core.attempt import KILLED_BY_US, Ended, Outcome
 from unstuck.core.transcript import ToolCall
@@ -49,6 +50,7 @@ class CodingAgent:
             stdin=phrase(brief) if manifest.steer else b"" if manifest.prompt else brief.encode(errors="replace"),
             dialogue=Dialogue(last_word=RESULT, phrase=phrase) if manifest.steer else None,
             quiet=manifest.quiet,
+            gist=gist,
             transcript=assignment.transcript,
         )
 

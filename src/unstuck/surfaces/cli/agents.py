@@ -1,11 +1,13 @@
 """`agents`: which coding agents are here, what a recorded session says, and whether one works."""
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 
 import click
 
 from unstuck import api
+from unstuck.core.text import one_line
 
 SIGNS = {True: "logged in", False: "no sign of a login", None: "login unknown"}
 
@@ -51,3 +53,19 @@ def read(name: str, file: Path, *, stderr: Path | None, exit_code: int | None, a
     for tool in told["tools"]:
         code = "" if tool["exit_code"] is None else f" (exit code {tool['exit_code']})"
         click.echo(f"tool {'ok' if tool['ok'] else 'failed'}{code}: {tool['name']} {tool['input']}")
+
+
+@agents.command()
+@click.argument("name")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def check(name: str, *, as_json: bool) -> int:
+    """Let agent NAME do one small task in a scratch repository; exit code 1 if it did not. It costs what the agent costs."""
+    found = api.check_agent(Path.cwd(), name)
+    if as_json:
+        click.echo(json.dumps({"schema": 1, **asdict(found)}))
+    else:
+        told = found.end or f"exit code {found.exit_code}"
+        cost = "" if found.cost_usd is None else f", ${found.cost_usd:.2f}"
+        click.echo(f"{name} {'works' if found.landed else 'does not work'}: {told} after {found.seconds:.1f} s{cost}")
+        click.echo(one_line(found.message, 300))
+    return 0 if found.landed else 1

@@ -214,3 +214,14 @@ def exit_code(text: str) -> int | None:
     """Return the exit code that a tool's result states at its beginning or end."""
     found = [match[1] for match in EXIT_CODE.finditer(f"{text[:200]}\n{text[-500:]}")]
     return int(found[-1]) if found else None
+
+
+GIST = re.compile(r'"(?:text|command|file_path|filePath|message|content|deltaContent)" ?: ?"((?:[^"\\\n]|\\.){3,300})')
+
+
+def gist(line: str) -> str:
+    """Return what a person should see of a line, which may be a torn event: words, a command, a file."""
+    if not line.lstrip().startswith("{"):
+        return line
+    found = GIST.search(line)
+    return one_line(found[1].replace("\\n", " ").replace('\\"', '"'), 200) if found else ""
