@@ -13,6 +13,7 @@ from uuid import uuid4
 import pytest
 from tests.conformance.agents import AGENTS
 from tests.conformance.clis import Cli, pinned
+from tests.conformance.scenarios import PATIENCE
 from tests.conformance.server import ModelServer
 
 from unstuck.adapters.process import end_leftovers
@@ -21,7 +22,7 @@ SOURCE = Path(__file__).parents[2] / "src"
 PROC = Path("/proc")
 MARK = "CONFORMANCE_RUN"
 """Inherited by everything that a run starts, so that what is left of it can be found."""
-SECONDS = 120
+SECONDS = 200
 SETTINGS = """\
 profile = "quick"
 
@@ -34,9 +35,9 @@ longest_wait = 4
 reset_margin = 1
 
 [limits]
-first_output = 40
+first_output = 90
 silence = {silence}
-wall_clock = 80
+wall_clock = 150
 drain = 5
 """
 
@@ -122,7 +123,7 @@ def site(tmp_path: Path) -> Iterator[Callable[..., Site]]:
     """Return a function that sets up a site for an agent and a model."""
     made: list[Site] = []
 
-    def make(agent: str, model: ModelServer, *, silence: int = 40, settings: str = "") -> Site:
+    def make(agent: str, model: ModelServer, *, silence: int = PATIENCE, settings: str = "") -> Site:
         cli = pinned()[agent]
         home = tmp_path / "home"
         home.mkdir()

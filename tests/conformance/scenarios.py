@@ -19,6 +19,9 @@ TWO_TURNS = """
 arguments = ["-p", "--output-format", "stream-json", "--verbose", "--max-turns", "2"]
 """
 
+PATIENCE = 90
+"""Seconds that an agent may be silent: nobody waits for them where all goes well, and machines can be busy."""
+
 LANDED, STUCK = 0, 3
 
 
@@ -40,7 +43,7 @@ class Scenario:
     turns: tuple[Turn, ...]
     window: int | None = None
     """Tool results that the model's context can hold."""
-    silence: int = 40
+    silence: int = PATIENCE
     settings: str = ""
     """Lines of unstuck.toml."""
     only: tuple[str, ...] = ()
@@ -102,10 +105,10 @@ SCENARIOS: Mapping[str, Scenario] = {
         turns=(Cut(), *WORK), expected=Expected(kinds=("network_error",)), unlike={"claude": AT_ONCE}
     ),
     "killed": Scenario(turns=(LEAVE_AND_DIE, *WORK), expected=Expected(kinds=("killed",))),
-    "hang": Scenario(turns=(DRAFT, Stall(), *WORK), silence=8, expected=Expected(kinds=("hang",), attempts=2)),
+    "hang": Scenario(turns=(DRAFT, Stall(), *WORK), silence=12, expected=Expected(kinds=("hang",), attempts=2)),
     "tool hangs": Scenario(
         turns=(WAIT_FOR_EVER, *WORK),
-        silence=8,
+        silence=12,
         expected=Expected(kinds=("hang",), attempts=2),
         unlike={"codex": AT_ONCE},
     ),

@@ -22,10 +22,9 @@ from tests.conformance.turns import Run, Stall
 
 from unstuck.core.failure import KINDS, Kind
 
-pytestmark = [pytest.mark.conformance, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.conformance, pytest.mark.timeout(500)]
 SECONDS = 60
 MakeSite = Callable[..., Site]
-
 
 THOROUGH = [name for name, settling in AGENTS.items() if not settling.rows]
 ROWS = {
