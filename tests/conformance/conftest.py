@@ -115,7 +115,7 @@ class Site:
 
     def leftovers(self) -> list[str]:
         """Name the processes that a run has left behind."""
-        return [" ".join(command) for command in _marked(f"{MARK}={self.env[MARK]}")]
+        return [" ".join(command) for command in marked(f"{MARK}={self.env[MARK]}")]
 
 
 @pytest.fixture
@@ -171,7 +171,8 @@ def _only_loopback(url: str) -> dict[str, str]:
     return everything | {name.lower(): value for name, value in everything.items()}
 
 
-def _marked(marker: str) -> Iterator[list[str]]:
+def marked(marker: str) -> Iterator[list[str]]:
+    """Yield the command lines of all processes whose environment holds the marker."""
     for folder in PROC.iterdir():
         if not folder.name.isdigit():
             continue
