@@ -15,6 +15,7 @@ J = json.dumps
 START = J({"type": "system", "subtype": "init", "session_id": "s"})
 THREAD = J({"type": "thread.started", "thread_id": "t"})
 TURN = J({"type": "turn.started"})
+FLAGGED = "API Error: Opus 5.5's safeguards flagged this message (https://www.anthropic.com/legal/aup). This sometimes happens with safe, normal conversations. Claude Code can't respond to this message with Opus 5.5."
 GEMINI = J({"type": "init", "session_id": "g"})
 
 
@@ -165,6 +166,18 @@ CASES = [
         [],
     ),
     ("claude", "refusal", "refused", 0, [START, result(safety_stops=1, result="I can't help with that")], []),
+    (
+        "claude",
+        "refusal twice",
+        "refused",
+        1,
+        [
+            START,
+            own_error(FLAGGED, "invalid_request"),
+            result(is_error=True, terminal_reason="api_error", result=FLAGGED),
+        ],
+        [],
+    ),
     (
         "claude",
         "root",

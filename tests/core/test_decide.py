@@ -7,10 +7,10 @@ import pytest
 
 from unstuck.adapters.policies import profile, profiles
 from unstuck.core.action import Accept, Action, Continue, Escalate, Halt, Retry, Rollback, Switch, Wait
-from unstuck.core.decide import FIRST_WAIT, LONGEST_WAIT, MARGIN_SECONDS, History, decide
+from unstuck.core.decide import History, decide
 from unstuck.core.experience import ENOUGH, Experience, Record
 from unstuck.core.failure import KINDS, Failure, Kind
-from unstuck.core.policy import LIMITED, Policy, most_decisions, parse
+from unstuck.core.policy import LIMITED, Limits, Policy, most_decisions, parse
 
 ADAPTIVE, STANDARD, SINGLE = profile("adaptive"), profile("standard"), profile("single-retry")
 OF_TYPE = {
@@ -164,7 +164,7 @@ def test_every_decision_says_why_and_on_which_rung_it_stands() -> None:
 
 def test_a_stated_reset_is_waited_for_with_a_margin() -> None:
     action = decide(failure(Kind.RATE_LIMITED, resets_at=5000.0), History(now=1000.0), ADAPTIVE).action
-    assert action == Wait(until=5000.0 + MARGIN_SECONDS)
+    assert action == Wait(until=5030.0)
 
 
 def test_without_a_reset_the_waits_double_up_to_a_quarter_of_an_hour() -> None:
@@ -174,7 +174,15 @@ def test_without_a_reset_the_waits_double_up_to_a_quarter_of_an_hour() -> None:
         action = decide(failure(Kind.PROVIDER_OVERLOADED), history, ADAPTIVE).action
         assert isinstance(action, Wait)
         waits.append(action.until)
-    assert waits == [min(FIRST_WAIT * 2**n, LONGEST_WAIT) for n in range(7)]
+    assert waits == [30, 60, 120, 240, 480, 900, 900]
+
+
+def test_a_profile_has_its_own_patience() -> None:
+    limits = Limits(first_wait=1.0, longest_wait=3.0, reset_margin=2.0)
+    policy = Policy(ladders=ADAPTIVE.ladders, limits=limits)
+    third = History(now=100.0, climbed=("rate_limited[0]",) * 2)
+    assert decide(failure(Kind.RATE_LIMITED), third, policy).action == Wait(until=103.0)
+    assert decide(failure(Kind.RATE_LIMITED, resets_at=150.0), third, policy).action == Wait(until=152.0)
 
 
 def test_jitter_spreads_waits_and_never_shortens_them() -> None:

@@ -59,6 +59,8 @@ FAULTS = frozenset({"context_exhausted", "rate_limited", "overloaded", "auth_fai
 """Ends of a session that are nobody's work: they count whatever the checks say, unless the work is proven right."""
 NOT_JUDGED = frozenset({"", "done_claimed", "failed_claimed"})
 """Ends that say nothing against the agent before the checks have spoken."""
+CUT_OFF = frozenset({"killed", "tool_hang"})
+"""Ends of which the output shows no more than that it breaks off; who did that, the process tells."""
 OURS: tuple[Ending, ...] = ("not_started", "supervisor_died", "stopped")
 OF_CHECKS = frozenset({
     Kind.CHECK_FAILED, Kind.TEST_FAILED, Kind.TEST_TIMEOUT, Kind.LINT_FAILED, Kind.TYPES_FAILED, Kind.FORMAT_FAILED,
@@ -125,6 +127,8 @@ def classify(outcome: Outcome, verdict: Verdict, found: Diagnosis | None = None)
 def _typed(outcome: Outcome) -> Failure:
     """Say what the agent's own end reason means."""
     kind = Kind.INTERRUPTED if outcome.lost else BY_END[outcome.end]
+    if outcome.end in CUT_OFF:
+        kind = BY_ENDING.get(outcome.ended.ending, kind)
     because = one_line(outcome.message, MESSAGE_CHARS) if outcome.end in FAULTS or outcome.lost else ""
     detail = outcome.message or outcome.ended.tail
     return replace(_failure(kind, detail, because=because), resets_at=outcome.resets_at)

@@ -11,10 +11,6 @@ from unstuck.core.fixes import Lineage, exceeded
 from unstuck.core.policy import LIMITED, Policy, Rung
 
 LAND_ANYWAY = 'not verified: the configuration says `unverified = "land"`'
-MARGIN_SECONDS = 30.0
-"""Waited beyond a stated reset, since clocks differ."""
-FIRST_WAIT, LONGEST_WAIT = 30.0, 900.0
-"""Without a stated reset: 30 seconds, doubling up to 15 minutes."""
 NO_EXPERIENCE = Experience()
 
 
@@ -146,7 +142,7 @@ def _action(
         case "wait":
             elsewhere = policy.quota == "switch" and failure.kind in LIMITED
             other = _switch(rung.hint, failure, history, experience) if elsewhere else None
-            return other or Wait(until=_until(failure, history, taken))
+            return other or Wait(until=_until(failure, history, policy, taken))
 
 
 def _switch(hint: str, failure: Failure, history: History, experience: Experience) -> Switch | None:
@@ -161,11 +157,11 @@ def _ours(failure: Failure) -> bool:
     return KINDS[failure.kind].blame == "supervisor"
 
 
-def _until(failure: Failure, history: History, taken: int) -> float:
+def _until(failure: Failure, history: History, policy: Policy, taken: int) -> float:
     """Return when to go on: at the stated reset, or after a time that doubles with every wait."""
     if failure.resets_at is not None and failure.resets_at > history.now:
-        return failure.resets_at + MARGIN_SECONDS * (1.0 + history.jitter)
-    delay = min(FIRST_WAIT * 2.0 ** min(taken, 10), LONGEST_WAIT)
+        return failure.resets_at + policy.limits.reset_margin * (1.0 + history.jitter)
+    delay = min(policy.limits.first_wait * 2.0 ** min(taken, 10), policy.limits.longest_wait)
     return history.now + delay * (1.0 + history.jitter / 4)
 
 

@@ -70,6 +70,11 @@ class Limits:
     executions_at_least: int = 100
     wall_clock: float | None = None
     """Seconds for one session, where the profile has its own."""
+    first_wait: float = 30.0
+    """Seconds to wait where nobody says when a fault ends; doubles with every wait."""
+    longest_wait: float = 900.0
+    reset_margin: float = 30.0
+    """Seconds to wait beyond a stated reset, since clocks differ."""
     task_seconds: float | None = None
     """Seconds of all sessions of a task."""
     task_cost_usd: float | None = None

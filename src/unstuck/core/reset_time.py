@@ -87,7 +87,8 @@ def _clock(text: str, now: datetime, zone: Zone) -> datetime | None:
     moment = here.replace(hour=hour, minute=minute, second=0, microsecond=0)
     if day is not None:
         return day(moment, here)
-    return moment if moment > here else moment + timedelta(days=1)
+    running = time is not None and bool(time[2] or time[5]) and moment < here < moment + timedelta(minutes=1)
+    return moment if moment > here or running else moment + timedelta(days=1)
 
 
 DATE = (
