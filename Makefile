@@ -5,8 +5,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 WORKERS ?= auto
+# Real agents that `make conformance` drives, and how many at once: they mostly wait.
+CLIS ?= claude codex
+AT_ONCE ?= 4
 
-.PHONY: demo test lint types unit format bench rules clean
+.PHONY: demo test lint types unit format bench rules conformance matrix clean
 
 demo: $(READY)
 	$(BIN)/unstuck demo
@@ -22,6 +25,15 @@ types: $(READY)
 
 unit: $(READY)
 	$(BIN)/python -m pytest -n $(WORKERS)
+
+# Real agents against a scripted model, on loopback and nowhere else. Needs Node 20; see docs/conformance.md.
+conformance: $(READY)
+	$(BIN)/python tests/conformance/clis.py $(CLIS)
+	$(MAKE) matrix
+
+# The same with the agents that are already there; those that are not are SKIPPED, with the reason.
+matrix: $(READY)
+	$(BIN)/python tests/conformance/island.py $(BIN)/python -m pytest -n $(AT_ONCE) -m conformance -rfEs tests/conformance
 
 format: $(READY)
 	$(BIN)/ruff check --fix .

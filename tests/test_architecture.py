@@ -18,16 +18,18 @@ ALLOWED = {
     "config": {"core"},
     "engine": {"core", "ports", "errors", "config", "engine"},
     "adapters": {"core", "ports", "errors", "config", "adapters"},
-    "surfaces": {"core", "api", "judge", "errors", "benches", "surfaces"},
-    "benches": {"core", "api", "judge", "adapters", "errors", "benches"},
+    "surfaces": {"core", "api", "judge", "surgery", "practice", "errors", "benches", "surfaces"},
+    "benches": {"core", "api", "judge", "surgery", "adapters", "ports", "errors", "benches"},
     "api": {"core", "ports", "errors", "config", "engine", "adapters", "run", "verifying", "judge"},
     "verifying": {"core", "ports", "errors", "config", "engine", "adapters", "judge"},
-    "run": {"core", "ports", "errors", "config", "engine", "adapters", "judge"},
+    "run": {"core", "ports", "errors", "config", "engine", "adapters", "judge", "practice"},
+    "surgery": {"core", "ports", "errors", "adapters", "engine", "judge"},
+    "practice": {"core", "errors", "adapters", "engine", "judge", "surgery"},
     "judge": {"core", "ports", "errors", "adapters"},
 }
 PURE = {
     "re", "json", "ast", "tokenize", "tomllib", "io", "graphlib", "datetime", "dataclasses", "enum", "typing", "collections", "functools", "itertools", "math",
-    "hashlib", "shlex", "difflib", "unicodedata", "string", "unstuck", "warnings",
+    "hashlib", "difflib", "unicodedata", "string", "shlex", "types", "importlib", "unstuck", "warnings",
 }  # fmt: skip
 SCRIPTS = {"adapters/shim.py", "adapters/agents/player.py"}
 """Run as a program of its own, so that nothing of the package is loaded around an agent."""

@@ -13,6 +13,7 @@ import click
 import pytest
 
 from unstuck.adapters.agents.player import PLAY
+from unstuck.adapters.chain_files import read_catalog
 from unstuck.adapters.policies import profiles
 from unstuck.config import Config
 from unstuck.core.event import Event
@@ -131,3 +132,10 @@ def test_every_event_and_every_step_of_a_script_is_documented() -> None:
 def test_the_page_of_policies_is_made_from_the_data() -> None:
     """Make it anew with: python -c 'from unstuck.core.policy_table import page; …' as below."""
     assert (ROOT / "docs" / "reference" / "policies.md").read_text(encoding="utf-8") == page(profiles().values())
+
+
+def test_every_chain_is_documented_as_it_is() -> None:
+    text = (ROOT / "docs" / "reference" / "remedies.md").read_text(encoding="utf-8")
+    for name, chain in read_catalog().chains.items():
+        ways = [f"`{way.name}` {way.confidence:g}" for way in chain.ways]
+        assert f"| `{name}` | {' → '.join([*ways, f'`ask_user` {chain.ask_confidence:g}'])} |" in text

@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from unstuck.api import open_run, read_plan, reopen_run
     from unstuck.judge import diagnose
+    from unstuck.surgery import remedy
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "diagnose", "open_run", "read_plan", "reopen_run"]
+__all__ = ["__version__", "diagnose", "open_run", "read_plan", "remedy", "reopen_run"]
 
 
 def __getattr__(name: str) -> Any:
@@ -16,6 +17,10 @@ def __getattr__(name: str) -> Any:
         from unstuck import judge  # noqa: PLC0415  # on first use, and without the rest
 
         return judge.diagnose
+    if name == "remedy":
+        from unstuck import surgery  # noqa: PLC0415  # as above
+
+        return surgery.remedy
     if name in __all__:
         from unstuck import api  # noqa: PLC0415  # on first use
 

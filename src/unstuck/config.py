@@ -5,14 +5,47 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from unstuck.core.plan import CheckKind
+from unstuck.core.remedies.chain import Risk
+from unstuck.core.transcript import End
+
+Capability = Literal["resume", "steer", "cost", "usage", "exit_codes"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentConfig:
-    """One agent of the user's own: a command line, split as a shell would and run without one, or a script to play."""
+    """One agent: a command line or a script of the user's own, or a coding agent in the shape of the catalogue's manifests."""
 
     command: str = ""
+    """A command line, split as a shell would and run without one."""
     script: str = ""
+    """A script for the scripted agent."""
+    program: str = ""
+    """What is looked for on PATH."""
+    arguments: tuple[str, ...] = ()
+    """What makes it work without a terminal and print its output format."""
+    permission: tuple[str, ...] = ()
+    """What lets it edit and run commands without asking."""
+    permission_as_root: tuple[str, ...] = ()
+    """The same where the usual way is refused to root."""
+    prompt: tuple[str, ...] = ()
+    """How the brief goes in, with {brief} in place of it; without any it comes on stdin."""
+    resume: tuple[str, ...] = ()
+    """What continues a session, with {session} in place of its id."""
+    steer: tuple[str, ...] = ()
+    """What lets it take messages on stdin while it works, one JSON object per line."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """Set for it where the user has not set it: among others what turns its own retries down."""
+    output: str = "plain"
+    """Its output format: the name of a reader."""
+    exit_codes: Mapping[int, End] = field(default_factory=dict)
+    """What an exit code means where the output tells nothing."""
+    quiet: bool = False
+    """It prints nothing until it is done, so its silence means nothing."""
+    version: tuple[str, ...] = ("--version",)
+    login_variables: tuple[str, ...] = ()
+    login_files: tuple[str, ...] = ()
+    """Signs of a login: variables, and files below the home directory. They are only looked for, never read."""
+    capabilities: tuple[Capability, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +95,24 @@ class GitConfig:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RemediesConfig:
+    """What tool-level recovery may do, and would rather do."""
+
+    allow: Risk = "safe"
+    """The gravest risk that is run without asking."""
+    never: tuple[str, ...] = ()
+    never_sudo: bool = False
+    never_install: bool = False
+    prefer_mirrors: bool = False
+    mirrors: Mapping[str, str] = field(default_factory=dict)
+    allowed_hosts: tuple[str, ...] = ()
+    allowed_folders: tuple[str, ...] = ()
+    sandbox: str = ".unstuck/sandbox"
+    longest_wait: float = 900.0
+    timeout: float = 120.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FixesConfig:
     """How fix tasks are written."""
 
@@ -96,4 +147,5 @@ class Config:
     verify: VerifyConfig = VerifyConfig()
     limits: LimitsConfig = LimitsConfig()
     git: GitConfig = GitConfig()
+    remedies: RemediesConfig = RemediesConfig()
     fixes: FixesConfig = FixesConfig()

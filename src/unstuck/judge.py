@@ -5,7 +5,7 @@ google-re2 only for long texts.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,13 +39,14 @@ class Rulebook:
     def diagnose(self, evidence: Evidence) -> Diagnosis | None:
         """Say what went wrong, or None if nothing did."""
         found = lines(evidence)
-        return judge(evidence, found, self.scan([plain(line.text) for line in found]), self._by_id)
+        judged = judge(evidence, found, self.scan([plain(line.text) for line in found]), self._by_id)
+        return replace(judged, evidence=evidence) if judged is not None else None
 
     def resets_at(self, found: Diagnosis, now: float) -> float | None:
         """Return when the limit ends that was found, where the provider says so."""
         from datetime import datetime  # noqa: PLC0415  # only for a limit
 
-        until = _until(found.resets, datetime.fromtimestamp(now).astimezone()) if found.resets else None
+        until = limit_end(found.resets, datetime.fromtimestamp(now).astimezone()) if found.resets else None
         return until.timestamp() if until else None
 
     def scan(self, texts: Sequence[str]) -> tuple[Hit, ...]:
@@ -128,7 +129,7 @@ def as_json(found: Diagnosis | None, evidence: Evidence, now: "datetime | None" 
     from unstuck.core.signature import signature  # noqa: PLC0415  # success needs none
 
     facts = found.facts
-    until = _until(found.resets, now) if found.resets else None
+    until = limit_end(found.resets, now) if found.resets else None
     return {
         "schema": 1,
         "failed": True,
@@ -158,7 +159,8 @@ def _named(found: Diagnosis, evidence: Evidence) -> str:
     return whole if len(whole) <= SMALL else found.message
 
 
-def _until(words: str, now: "datetime | None") -> "datetime | None":
+def limit_end(words: str, now: "datetime | None") -> "datetime | None":
+    """Return when a limit ends, from a provider's words."""
     from datetime import datetime  # noqa: PLC0415  # only for a limit
 
     from unstuck.core.reset_time import reset_time  # noqa: PLC0415  # as above

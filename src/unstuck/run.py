@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
-from unstuck.adapters.agents.named import agent, no_agent
+from unstuck.adapters.agents.crew import gather
+from unstuck.adapters.agents.named import first_found
 from unstuck.adapters.autobuild import Adopted, adopt
 from unstuck.adapters.check_memory import open_memory
 from unstuck.adapters.clock import SystemClock
@@ -51,6 +52,7 @@ from unstuck.engine.supervise import Situation, Supervisor
 from unstuck.errors import BadUsage, InvalidPlan, Owned
 from unstuck.judge import open_rulebook
 from unstuck.ports import Agent, Clock, PlanFile
+from unstuck.practice import Relief
 
 INSIDE = "UNSTUCK_RUN"
 NOTHING_LEFT = "Nothing is left to do: every task of the plan is done."
@@ -111,9 +113,11 @@ class Run:
             plan = found.plan
             if run is None and first is None and all(task.done or task.skipped for task in plan.tasks):
                 return Summary(run="", exit_code=0, reason=NOTHING_LEFT, home="", rows=(), notes=(), seconds=0.0)
-            agents = {
-                name: agent(name, self._config, self._repository.root) for name in self._options.agents
-            } or no_agent()
+            if not self._options.agents:
+                self._options = replace(self._options, agents=self._config.agent or first_found(self._config))
+            root, options = self._repository.root, self._options
+            crew = gather(options.agents, plan, self._config, root, budget_usd=options.budget_usd)
+            plan = crew.fitted(plan)
             run = run or f"{time.strftime('%Y%m%d')}-{secrets.token_hex(3)}"
             with _claimed(journal, run) as before:
                 if before is not None:
@@ -129,10 +133,10 @@ class Run:
                     accept_plan_change=accept_plan_change,
                     start_from=first,
                     inherited=inherited(self._plan_file.path, *(() if journal.runs() else (self._repository.ours,))),
-                    warnings=(*found.notes, *self._warnings(), *_unpriced(agents, self._options.budget_usd)),
+                    warnings=(*found.notes, *self._warnings(), *crew.remarks),
                     dead_owner=before.pid if before else None,
                 )
-                self._supervisor(journal, run, fold(entries), plan, agents).work(situation)
+                self._supervisor(journal, run, fold(entries), plan, crew.agents).work(situation)
                 return summary(self.state, time.time(), live=False)
 
     def operate(self, verb: Verb, *, task: str | None = None, text: str = "") -> Operated | None:
@@ -207,6 +211,7 @@ class Run:
             stop=self.stopper,
             clock=self._clock,
             judge=open_rulebook(self._repository.root),
+            remedies=Relief(repository.root),
             spare=options.parallel,
             memory=open_memory(repository, config) if config.verify.cache and options.cache else NoMemory(),
             max_time=options.max_time,
@@ -327,14 +332,6 @@ def _claimed(journal: SqliteJournal, run: str) -> Iterator[Owner | None]:
         yield before
     finally:
         journal.release()
-
-
-def _unpriced(agents: Mapping[str, Agent], budget_usd: float | None) -> tuple[str, ...]:
-    """Say whose costs a budget cannot see: unknown is not nothing."""
-    silent = [name for name, agent in agents.items() if not agent.reports_cost]
-    if budget_usd is None or not silent:
-        return ()
-    return (f"The budget of ${budget_usd:.2f} cannot be kept for {', '.join(silent)}: it does not say what it costs.",)
 
 
 def refuse_inside_an_agent() -> None:

@@ -195,7 +195,7 @@ class World:
         argv = ("agent", assignment.task, str(assignment.attempt), str(assignment.slot))
         return Command(argv=argv, cwd=assignment.worktree, log=assignment.log)
 
-    def outcome(self, ended: Ended) -> Outcome:
+    def outcome(self, ended: Ended, assignment: Assignment) -> Outcome:
         return Outcome(ended=ended, claim=claim(ended))
 
     def play(self, command: Command) -> Ended:

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from unstuck.adapters.detect import AGENTS, agents_on_path, detect
+from unstuck.adapters.agents.manifest import catalog
+from unstuck.adapters.detect import agents_on_path, detect
 
 NODE = json.dumps(
     {
@@ -190,7 +191,7 @@ def test_agents_are_found_by_their_programs(tmp_path: Path) -> None:
         program.chmod(0o755)
     (tmp_path / "claude").write_text("not executable")
     assert agents_on_path(str(tmp_path)) == ("codex", "continue")
-    assert len(AGENTS) == 13
+    assert len(catalog()) == 13
 
 
 def _write(root: Path, files: dict[str, str]) -> None:

@@ -1,11 +1,14 @@
 """From evidence to failure: the tree decides, then the ending, then the words of the check."""
 
+from dataclasses import replace
+
 import pytest
 
 from unstuck.core.attempt import CheckResult, Ended, Ending, Outcome, Verdict
 from unstuck.core.classify import classify, evidence
 from unstuck.core.failure import Kind
 from unstuck.core.plan import CheckKind
+from unstuck.core.transcript import End
 from unstuck.judge import open_rulebook
 
 DONE = Outcome(ended=Ended(ending="exited", exit_code=0), claim="done")
@@ -107,6 +110,20 @@ def test_a_red_check_is_judged_by_what_it_printed(tail: str, expected: Kind) -> 
 )
 def test_a_gate_that_says_nothing_is_judged_by_what_it_is(kind: CheckKind, expected: Kind) -> None:
     assert judged(DONE, verdict(kind=kind)) is expected
+
+
+@pytest.mark.parametrize("end", ["killed", "tool_hang"])
+@pytest.mark.parametrize(
+    ("ending", "expected"),
+    [("signalled", Kind.KILLED), ("silence", Kind.HANG), ("first_output", Kind.HANG), ("wall_clock", Kind.TIMEOUT)],
+)
+def test_a_session_that_was_cut_off_is_judged_by_who_cut_it(end: End, ending: Ending, expected: Kind) -> None:
+    """Its output only shows that it breaks off, perhaps in the middle of a tool call."""
+    assert judged(replace(ended(ending), end=end), verdict()) is expected
+
+
+def test_a_provider_that_failed_before_the_session_was_cut_off_is_to_blame() -> None:
+    assert judged(replace(ended("silence"), end="rate_limited"), verdict()) is Kind.RATE_LIMITED
 
 
 def test_no_check_at_all_is_unverified_never_passed() -> None:

@@ -1,15 +1,16 @@
 """Decisions: seed 000's tree box by box, the ladders of all profiles, and an end to every story."""
 
 import random
+from dataclasses import replace
 
 import pytest
 
 from unstuck.adapters.policies import profile, profiles
 from unstuck.core.action import Accept, Action, Continue, Escalate, Halt, Retry, Rollback, Switch, Wait
-from unstuck.core.decide import FIRST_WAIT, LONGEST_WAIT, MARGIN_SECONDS, History, decide
+from unstuck.core.decide import History, decide
 from unstuck.core.experience import ENOUGH, Experience, Record
 from unstuck.core.failure import KINDS, Failure, Kind
-from unstuck.core.policy import Policy, most_decisions, parse
+from unstuck.core.policy import LIMITED, Limits, Policy, most_decisions, parse
 
 ADAPTIVE, STANDARD, SINGLE = profile("adaptive"), profile("standard"), profile("single-retry")
 OF_TYPE = {
@@ -66,13 +67,35 @@ def test_our_own_stop_or_death_uses_up_no_budget_in_any_profile(name: str, execu
     assert isinstance(decide(failure(Kind.INTERRUPTED), history, profile(name)).action, Continue)
 
 
-@pytest.mark.parametrize("kind", [kind for kind in Kind if kind is not Kind.INTERRUPTED])
+@pytest.mark.parametrize("kind", [kind for kind in Kind if kind not in (*LIMITED, Kind.INTERRUPTED)])
 def test_single_retry_gives_exactly_one_retry_and_then_halts(kind: Kind) -> None:
     first = decide(failure(kind), History(executions=1), SINGLE).action
     second = decide(failure(kind), History(executions=2), SINGLE).action
     final = KINDS[kind].phase_type in ("dependency_missing", "circular_dependency", "file_conflict", "plan_invalid")
     assert isinstance(first, Halt if final else Retry)
     assert isinstance(second, Halt)
+
+
+@pytest.mark.parametrize("name", ["standard", "single-retry", "max-retries", "adaptive"])
+@pytest.mark.parametrize("kind", sorted(LIMITED))
+def test_no_profile_spends_an_attempt_on_a_providers_limit(kind: Kind, name: str) -> None:
+    decision = decide(failure(kind, resets_at=500.0), History(executions=9, attempts=9, now=100.0), profile(name))
+    assert isinstance(decision.action, Wait)
+    assert decision.action.until > 500.0
+
+
+@pytest.mark.parametrize("kind", sorted(LIMITED))
+def test_a_limit_goes_to_another_agent_where_the_user_would_rather_switch(kind: Kind) -> None:
+    policy = replace(ADAPTIVE, quota="switch")
+    both = History(agent="a", agents=("a", "b"), tries={"a": 1})
+    assert decide(failure(kind), both, policy).action == Switch(agent="b")
+    assert isinstance(decide(failure(kind), replace(both, resting=frozenset({"b"})), policy).action, Wait)
+
+
+def test_an_agent_that_is_down_is_no_choice_however_good_it_was() -> None:
+    good = Experience(agents={"a": Record(landed=50), "b": Record(failed=50)})
+    both = History(agent="a", agents=("a", "b"), tries={"a": 1})
+    assert decide(failure(Kind.AUTH_FAILED), both, ADAPTIVE, good).action == Switch(agent="b")
 
 
 def test_max_retries_stops_after_five_attempts() -> None:
@@ -141,7 +164,7 @@ def test_every_decision_says_why_and_on_which_rung_it_stands() -> None:
 
 def test_a_stated_reset_is_waited_for_with_a_margin() -> None:
     action = decide(failure(Kind.RATE_LIMITED, resets_at=5000.0), History(now=1000.0), ADAPTIVE).action
-    assert action == Wait(until=5000.0 + MARGIN_SECONDS)
+    assert action == Wait(until=5030.0)
 
 
 def test_without_a_reset_the_waits_double_up_to_a_quarter_of_an_hour() -> None:
@@ -151,7 +174,15 @@ def test_without_a_reset_the_waits_double_up_to_a_quarter_of_an_hour() -> None:
         action = decide(failure(Kind.PROVIDER_OVERLOADED), history, ADAPTIVE).action
         assert isinstance(action, Wait)
         waits.append(action.until)
-    assert waits == [min(FIRST_WAIT * 2**n, LONGEST_WAIT) for n in range(7)]
+    assert waits == [30, 60, 120, 240, 480, 900, 900]
+
+
+def test_a_profile_has_its_own_patience() -> None:
+    limits = Limits(first_wait=1.0, longest_wait=3.0, reset_margin=2.0)
+    policy = Policy(ladders=ADAPTIVE.ladders, limits=limits)
+    third = History(now=100.0, climbed=("rate_limited[0]",) * 2)
+    assert decide(failure(Kind.RATE_LIMITED), third, policy).action == Wait(until=103.0)
+    assert decide(failure(Kind.RATE_LIMITED, resets_at=150.0), third, policy).action == Wait(until=152.0)
 
 
 def test_jitter_spreads_waits_and_never_shortens_them() -> None:

@@ -34,3 +34,10 @@ ZONES: dict[str, tzinfo] = {"America/New_York": timezone(timedelta(hours=-5)), "
 )
 def test_words_become_a_moment(words: str, expected: datetime | None) -> None:
     assert reset_time(words, NOW, ZONES.get) == expected
+
+
+def test_the_minute_that_is_running_is_meant_not_tomorrow() -> None:
+    """Codex leaves the seconds out: a limit that ends at 20:03:50 is told as 8:03 PM."""
+    running = NOW.replace(minute=3, second=40)
+    assert reset_time("8:03 PM", running, ZONES.get) == NOW.replace(minute=3)
+    assert reset_time("8:02 PM", running, ZONES.get) == NOW.replace(minute=2) + timedelta(days=1)

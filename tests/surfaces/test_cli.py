@@ -22,7 +22,7 @@ A = ("1.1", "Make a", "test -f a.txt")
 MAKE_A = {"write": "a.txt", "text": "a\n"}
 CONTRACT = [
     "demo", "init", "doctor", "plan", "run", "resume", "status", "show", "log", "stop", "retry", "skip", "reset",
-    "answer", "diagnose", "report", "explain", "replay", "policy", "accept", "rollback", "undo", "prune", "bench",
+    "answer", "diagnose", "agents", "report", "explain", "replay", "policy", "accept", "rollback", "undo", "prune", "bench",
     "verify",
 ]  # fmt: skip
 

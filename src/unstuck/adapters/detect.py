@@ -11,27 +11,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from unstuck.adapters.agents.manifest import catalog
 from unstuck.adapters.git import Git
 from unstuck.adapters.stacks import FALLBACKS, by_file, by_target, read
 from unstuck.adapters.traps import traps
 from unstuck.core.plan import Check, CheckKind
-
-AGENTS = {
-    "claude": "claude",
-    "codex": "codex",
-    "gemini": "gemini",
-    "opencode": "opencode",
-    "qwen": "qwen",
-    "goose": "goose",
-    "copilot": "copilot",
-    "kimi": "kimi",
-    "pi": "pi",
-    "cline": "cline",
-    "continue": "cn",
-    "aider": "aider",
-    "mini": "mini",
-}
-"""Agent → its program."""
 
 CARRIED = (".env", ".env.local", ".env.test", ".venv", "venv", "node_modules", "vendor", "target")
 """What a project often needs and git often ignores. Only what is there and ignored is proposed."""
@@ -163,8 +147,8 @@ def _one_of_each_kind(checks: list[Check]) -> tuple[Check, ...]:
 
 
 def agents_on_path(path: str | None = None) -> tuple[str, ...]:
-    """List the coding agents whose program is on PATH, or on the `path` given."""
-    return tuple(agent for agent, program in AGENTS.items() if shutil.which(program, path=path))
+    """List the known agents that can be started."""
+    return tuple(name for name, agent in catalog().items() if shutil.which(agent.program, path=path))
 
 
 def _carried(root: Path) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:

@@ -38,7 +38,7 @@ def render(stack: Stack, agents: tuple[str, ...]) -> str:
     lines = ["# How unstuck works on this repository. All keys: docs/reference/configuration.md", ""]
     lines += [f"# On PATH: {', '.join(agents)}." if agents else "# No known agent was found on PATH."]
     lines += [
-        '# agent = ["mine"]',
+        f"# agent = [{_quoted(agents[0] if agents else 'mine')}]    # the first known agent on PATH is used without it",
         "# [agents.mine]",
         "# command = 'my-agent --headless'    # the brief comes on stdin; {brief} is its file",
         "",

@@ -48,7 +48,7 @@ def release(lock: Path, *, folder: Path) -> None:
 def release_abandoned(lock: Path) -> bool:
     """Remove a ref's lock if it is old and nobody has it open; return whether the way is free now."""
     _await_age(lock, STALE_AFTER if PROC.is_dir() else STALE_AFTER_UNSEEN)
-    if lock.exists() and not _is_open(lock):
+    if lock.exists() and not is_open(lock):
         lock.unlink(missing_ok=True)
     return not lock.exists()
 
@@ -95,7 +95,7 @@ def _works_inside(pid: int, top: bytes) -> bool:
     return cwd == top or cwd.startswith(top + b"/")
 
 
-def _is_open(path: Path) -> bool:
+def is_open(path: Path) -> bool:
     wanted = str(path.resolve())
     for pid in _processes():
         with contextlib.suppress(OSError):

@@ -57,6 +57,7 @@ def policy_of(options: Options, config: Config, asked: Settings) -> Policy:
         limited(policy, limits),
         on_stuck=options.on_stuck or policy.on_stuck,
         land_unverified=config.verify.unverified == "land",
+        quota=options.quota,
     )
 
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
+from unstuck.adapters.dialogue import Conversation
 from unstuck.adapters.leftovers import SHIM_MARK, end_leftovers
 from unstuck.adapters.spool import Spool
 from unstuck.core.attempt import Ended, Ending
@@ -56,7 +57,7 @@ class LocalProcesses:
             session = _Session(command, self.grace)
         except (OSError, ValueError) as error:
             return _not_started(command, redact, error)
-        with Spool(command.log, redact) as spool:
+        with Spool(command.log, redact, transcript=command.transcript) as spool:
             watch = _Watch(limits=command.limits, stop=stop, began=began)
             stays = False
             try:
@@ -100,9 +101,10 @@ class _Session:
         with ExitStack() as theirs, ExitStack() as ours:
             control, self._control = _pipe(theirs, ours)
             self._report, report = _pipe(ours, theirs)
+            self._talk = Conversation(command.dialogue, command.stdin, theirs, ours)
             self._shim = subprocess.Popen(
                 [sys.executable, "-I", "-S", str(SHIM), str(control), str(report)],
-                stdin=_stdin(command.stdin, theirs),
+                stdin=self._talk.stdin if command.dialogue else _stdin(command.stdin, theirs),
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 bufsize=0,
@@ -122,6 +124,7 @@ class _Session:
         """Read until the shim has reported the end, or a limit has passed; return that limit."""
         next_look, shown = 0.0, 0
         while self._report in self._open.get_map():
+            self._talk.speak()
             if self._read(spool, watch.timeout(time.monotonic())):
                 watch.last_output = time.monotonic()
             now = time.monotonic()
@@ -211,6 +214,7 @@ class _Session:
                 self._said += chunk
             else:
                 spool.feed(chunk, key.data)
+                self._talk.hear(chunk)
                 printed = True
         return printed
 

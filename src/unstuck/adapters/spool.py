@@ -27,7 +27,11 @@ SHORT_LINE = 500
 class Spool:
     """One session's output. Streams are kept apart until a line is whole; memory stays bounded."""
 
-    def __init__(self, log: Path, redactor: Redactor, *, head: int = HEAD, tail: int = TAIL) -> None:
+    def __init__(
+        self, log: Path, redactor: Redactor, *, transcript: Path | None = None, head: int = HEAD, tail: int = TAIL
+    ) -> None:
+        self._apart = _apart(transcript, redactor) if transcript is not None else {}
+        """A spool of its own for each stream, where somebody will read them apart."""
         self.size = 0
         """Bytes received, whether they were kept or not."""
         self.error: OSError | None = None
@@ -50,11 +54,15 @@ class Spool:
     def feed(self, chunk: bytes, stream: str = "") -> None:
         """Take what one stream has printed; complete lines go on at once."""
         self.size += len(chunk)
+        if stream in self._apart:
+            self._apart[stream].feed(chunk)
         lines = self._streams.setdefault(stream, _Lines())
         self._take(lines, lines.pending + lines.decoder.decode(chunk))
 
     def close(self) -> None:
         """Write what was held back: unfinished lines, and the tail of a very long log."""
+        for spool in self._apart.values():
+            spool.close()
         for lines in self._streams.values():
             rest = self._redactor.text(lines.pending + lines.decoder.decode(b"", final=True))
             if rest:
@@ -132,6 +140,11 @@ class Spool:
                 view = view[os.write(self._log, view) :]
             except OSError as error:
                 self.error = error
+
+
+def _apart(transcript: Path, redactor: Redactor) -> dict[str, Spool]:
+    aside = transcript.with_name(f"{transcript.name}.err")
+    return {"stdout": Spool(transcript, redactor), "stderr": Spool(aside, redactor)}
 
 
 class _Lines:

@@ -4,9 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from unstuck.core.plan import CheckKind
-
-Claim = Literal["done", "failed", "none"]
-"""What the agent says of its work. Never believed unverified."""
+from unstuck.core.transcript import Claim, End, ToolCall, Usage
 
 Ending = Literal[
     "exited", "signalled", "first_output", "silence", "wall_clock", "stopped", "not_started", "supervisor_died"
@@ -46,10 +44,26 @@ class Outcome:
     claim: Claim = "none"
     approach: str = ""
     """One line in the agent's own words: how it went about the task."""
+    end: End | Literal[""] = ""
+    """Why the session ended, as the agent's own output tells; empty where it is not read."""
     session: str = ""
-    """The agent's own name for the session, where it has one."""
+    """The agent's own name for the session, by which it can be resumed, where it has one."""
     cost_usd: float | None = None
     """What the agent says it cost; None is unknown, not nothing. A resumed session is billed with all that went before."""
+    usage: Usage | None = None
+    resets_at: float | None = None
+    """When a limit ends, in seconds since 1970, where the provider says so."""
+    message: str = ""
+    """The last thing that the agent said, or the error that ended it."""
+    failed: tuple[ToolCall, ...] = ()
+    """The last tool calls that failed."""
+    lost: bool = False
+    """The session that was to be resumed does not exist any more."""
+
+    @property
+    def claimed(self) -> bool:
+        """Whether it ended by itself and says that it is done; a process that hangs after its last word has ended, too."""
+        return self.claim == "done" and (self.ended.ok or self.end == "done_claimed")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from unstuck.core.event import PastAttempt
+from unstuck.core.failure import Kind
 from unstuck.core.guidance import advice, pivot
 from unstuck.core.plan import Check
 from unstuck.core.task_state import AttemptState, TaskState
@@ -28,10 +29,12 @@ def brief(
     guidance: Mapping[str, str] | None = None,
     touched: Sequence[str] = (),
     repairs: TaskState | None = None,
+    ways: Sequence[str] = (),
 ) -> str:
     """Write the brief for the session that is about to start.
 
-    `touched` are the files that earlier sessions changed, `repairs` is the task that this one is to repair.
+    `touched` are the files that earlier sessions changed, `repairs` is the task that this one is to repair,
+    `ways` are ways out of the surroundings that the last attempt failed in.
     """
     task = state.task
     parts = [
@@ -42,7 +45,29 @@ def brief(
         _section("What will be checked when you stop", _checks(checks)),
         _section("Before", _before(state)),
         _section("Hand-over", _hand_over(state, touched)),
+        _section("Ways out", _ways(ways)),
         _section("This time", _this_time(state, checks, guidance or {})),
+        "When you are done, print one line `APPROACH: ` and how you went about it. Then stop.",
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def continued(state: TaskState) -> str:
+    """Return the agent's name of the session to continue: it still knows everything, unless it knows too much."""
+    attempt = state.attempts[-1] if state.attempts else None
+    if attempt is None or attempt.outcome is None or attempt.failure is None:
+        return ""
+    return "" if attempt.failure.kind is Kind.CONTEXT_EXHAUSTED else attempt.outcome.session
+
+
+def go_on(state: TaskState, checks: Sequence[Check]) -> str:
+    """Write the brief for a session that goes on where it was cut off."""
+    failure = state.attempts[-1].failure if state.attempts else None
+    why = one_line(failure.summary, ERROR_CHARS) if failure else "it was interrupted"
+    parts = [
+        f"Your session on task {state.task.id} was cut off ({why}). That is over: go on where you stopped.",
+        _section("What will be checked when you stop", _checks(checks)),
+        state.hint,
         "When you are done, print one line `APPROACH: ` and how you went about it. Then stop.",
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -114,6 +139,13 @@ def _files(heading: str, names: Sequence[str]) -> str:
     more = f"\n… and {len(names) - MANY_FILES} more" if len(names) > MANY_FILES else ""
     shown = "\n".join(one_line(name, 200) for name in names[:MANY_FILES])
     return f"{heading}:\n\n{quoted(shown + more, BODY_CHARS)}" if names else ""
+
+
+def _ways(ways: Sequence[str]) -> str:
+    if not ways:
+        return ""
+    lead = "What may help against the last failure, the likeliest first; leave out what does not fit your task:"
+    return f"{lead}\n\n{quoted(chr(10).join(ways), DETAIL_CHARS)}"
 
 
 def _this_time(state: TaskState, checks: Sequence[Check], guidance: Mapping[str, str]) -> str:

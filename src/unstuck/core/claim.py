@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Literal
 
-from unstuck.core.attempt import Claim, Ended
+from unstuck.core.attempt import Ended
 from unstuck.core.cleaning import shown
 from unstuck.core.fixes import summary
 from unstuck.core.result import Result, Unreadable, find_result
+from unstuck.core.transcript import Claim
 
 LONGEST_TEXT = 1_000_000
 """What an agent says of its work stands at the end of what it prints."""

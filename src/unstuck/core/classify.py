@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from unstuck.core.attempt import CheckResult, Ended, Ending, Outcome, Remark, Verdict
-from unstuck.core.diagnosis import Diagnosis
+from unstuck.core.diagnosis import BY_END, Diagnosis
 from unstuck.core.evidence import Evidence
 from unstuck.core.failure import KINDS, Failure, Kind, Touch
 from unstuck.core.plan import CheckKind
@@ -20,6 +20,7 @@ from unstuck.core.text import one_line
 DETAIL_CHARS = 4000
 SUMMARY_CHARS = 300
 COMMAND_CHARS = 80
+MESSAGE_CHARS = 200
 
 BY_ENDING: Mapping[Ending, Kind] = {
     "not_started": Kind.AGENT_MISSING,
@@ -54,6 +55,13 @@ OF_PROVIDERS = frozenset({
     Kind.CONTEXT_EXHAUSTED,
 })  # fmt: skip
 """What an agent's output may say about its own end; the rest of it is about its work, which the checks judge."""
+FAULTS = frozenset({"context_exhausted", "rate_limited", "overloaded", "auth_failed", "billing", "network"})
+"""Ends of a session that are nobody's work: they count whatever the checks say, unless the work is proven right."""
+NOT_JUDGED = frozenset({"", "done_claimed", "failed_claimed"})
+"""Ends that say nothing against the agent before the checks have spoken."""
+CUT_OFF = frozenset({"killed", "tool_hang"})
+"""Ends of which the output shows no more than that it breaks off; who did that, the process tells."""
+OURS: tuple[Ending, ...] = ("not_started", "supervisor_died", "stopped")
 OF_CHECKS = frozenset({
     Kind.CHECK_FAILED, Kind.TEST_FAILED, Kind.TEST_TIMEOUT, Kind.LINT_FAILED, Kind.TYPES_FAILED, Kind.FORMAT_FAILED,
     Kind.BUILD_BROKEN, Kind.SYNTAX_ERROR, Kind.MODULE_MISSING, Kind.IMPORT_CYCLE, Kind.DEPENDENCY_MISSING,
@@ -70,12 +78,12 @@ AT_HOME = re.compile(r"(?i)\blocalhost\b|\b127\.\d+\.\d+\.\d+|\b0\.0\.0\.0\b|\[?
 def evidence(outcome: Outcome, verdict: Verdict) -> Evidence | None:
     """Return what is worth a closer look before `classify`, if anything: the agent's end, or the first red check."""
     ended = outcome.ended
-    if verdict.status == "pass" or ended.ending in ("not_started", "supervisor_died", "stopped"):
+    if verdict.status == "pass" or ended.ending in OURS:
         return None
-    if not ended.ok:
+    if not ended.ok and not outcome.end:
         return Evidence(stdout=ended.tail, exit_code=ended.exit_code or 1)
     result = _red(verdict)
-    if result is None or result.ended.ending in LIMITS:
+    if result is None or result.ended.ending in LIMITS or outcome.end not in NOT_JUDGED:
         return None
     return Evidence(
         stdout=result.ended.tail,
@@ -88,22 +96,25 @@ def evidence(outcome: Outcome, verdict: Verdict) -> Evidence | None:
 def classify(outcome: Outcome, verdict: Verdict, found: Diagnosis | None = None) -> Failure | None:
     """Return what stands in the way of landing this tree, or None. `found`: what a closer look at the evidence gave."""
     ended = outcome.ended
-    by_itself = ended.ok and outcome.claim == "done"
     if verdict.status == "pass":
-        if by_itself or verdict.turned_green:
+        if outcome.claimed or verdict.turned_green:
             return None
+        if outcome.end in FAULTS and ended.ending not in OURS:
+            return _typed(outcome)
         kind = BY_ENDING.get(ended.ending, Kind.NO_CLAIM)
         return _failure(kind if kind is Kind.INTERRUPTED else Kind.NO_CLAIM, ended.tail)
-    if found is not None and not ended.ok and found.kind in OF_PROVIDERS:
+    if outcome.end not in NOT_JUDGED and ended.ending not in OURS:
+        return _typed(outcome)
+    if found is not None and not ended.ok and not outcome.end and found.kind in OF_PROVIDERS:
         return _failure(found.kind, ended.tail, because=found.message, found=found)
     rejected = _rejected(verdict)
     if rejected is not None and rejected.kind is Kind.TAMPERED:
         return rejected
-    if ended.ending in BY_ENDING:
+    if ended.ending in BY_ENDING and not outcome.claimed:
         return _failure(BY_ENDING[ended.ending], ended.tail)
     if verdict.status == "inconclusive":
         return _failure(Kind.UNVERIFIED, "", because=verdict.reason)
-    if not ended.ok:
+    if not ended.ok and not outcome.claimed:
         return _failure(Kind.AGENT_CRASHED, ended.tail, because=f"it ended with exit code {ended.exit_code}")
     if outcome.claim == "failed":
         return _failure(Kind.AGENT_FAILED, ended.tail)
@@ -111,6 +122,16 @@ def classify(outcome: Outcome, verdict: Verdict, found: Diagnosis | None = None)
     if result is None:
         return rejected
     return flaky(result) if result.flaky else _refuted(ended, red(result, found))
+
+
+def _typed(outcome: Outcome) -> Failure:
+    """Say what the agent's own end reason means."""
+    kind = Kind.INTERRUPTED if outcome.lost else BY_END[outcome.end]
+    if outcome.end in CUT_OFF:
+        kind = BY_ENDING.get(outcome.ended.ending, kind)
+    because = one_line(outcome.message, MESSAGE_CHARS) if outcome.end in FAULTS or outcome.lost else ""
+    detail = outcome.message or outcome.ended.tail
+    return replace(_failure(kind, detail, because=because), resets_at=outcome.resets_at)
 
 
 def _refuted(ended: Ended, failure: Failure) -> Failure:

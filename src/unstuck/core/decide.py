@@ -6,15 +6,11 @@ from dataclasses import dataclass, field
 
 from unstuck.core.action import Accept, Action, Continue, Decision, Escalate, Fix, Halt, Retry, Rollback, Switch, Wait
 from unstuck.core.experience import Experience
-from unstuck.core.failure import KINDS, Failure, Kind
+from unstuck.core.failure import AGENT_DOWN, KINDS, Failure, Kind
 from unstuck.core.fixes import Lineage, exceeded
-from unstuck.core.policy import Policy, Rung
+from unstuck.core.policy import LIMITED, Policy, Rung
 
 LAND_ANYWAY = 'not verified: the configuration says `unverified = "land"`'
-MARGIN_SECONDS = 30.0
-"""Waited beyond a stated reset, since clocks differ."""
-FIRST_WAIT, LONGEST_WAIT = 30.0, 900.0
-"""Without a stated reset: 30 seconds, doubling up to 15 minutes."""
 NO_EXPERIENCE = Experience()
 
 
@@ -82,12 +78,14 @@ def decide(
     if spent:
         return _ask(spent, "limit", policy)
     taken = Counter(history.climbed)
+    waited = sum(taken[f"{name}[{place}]"] for place, rung in enumerate(ladder) if rung.move == "wait")
     for place, rung in enumerate(ladder):
         step = f"{name}[{place}]"
         limit = exceeded(history.lineage, policy.limits) if rung.move == "fix" and history.lineage else None
         if limit is not None:
             return _ask(f"{limit[1]}\nLast: {failure.summary}", limit[0], policy)
-        action = _action(rung, failure, history, policy, experience, taken[step]) if taken[step] < rung.times else None
+        count = waited if rung.move == "wait" else taken[step]
+        action = _action(rung, failure, history, policy, experience, count) if taken[step] < rung.times else None
         if action is not None:
             return Decision(action=action, reason=reason, rung=step)
     return _ask(reason, f"{name}[end]", policy)
@@ -96,6 +94,8 @@ def decide(
 def _spent(failure: Failure, history: History, policy: Policy) -> str:
     """Say which limit of the task is used up, if any."""
     attempts, limits = _attempts(history, policy), policy.limits
+    if failure.kind in LIMITED:
+        return ""
     if _charged(failure, policy) and attempts >= limits.attempts:
         if policy.spent:
             return policy.spent.format(index=history.index, attempts=attempts, error=failure.summary).strip()
@@ -132,9 +132,7 @@ def _action(
             allowed = history.rollbacks < policy.limits.rollbacks and (history.green_base or not policy.green_base)
             return Rollback(hint=rung.hint) if allowed else None
         case "switch":
-            awake = [name for name in history.agents if name not in history.resting]
-            other = experience.best(awake, history.tries)
-            return Switch(agent=other, hint=rung.hint) if other is not None and other != history.agent else None
+            return _switch(rung.hint, failure, history, experience)
         case "fix":
             if history.lineage is None:  # the plan takes no new tasks: the same one again, as often
                 return Retry(hint=rung.hint) if taken < policy.limits.fixes else None
@@ -142,7 +140,16 @@ def _action(
             new = history.lineage.next_id
             return Fix(id=new, error=error, attempted_fix=history.attempted_fix, kind=failure.kind)
         case "wait":
-            return Wait(until=_until(failure, history, taken))
+            elsewhere = policy.quota == "switch" and failure.kind in LIMITED
+            other = _switch(rung.hint, failure, history, experience) if elsewhere else None
+            return other or Wait(until=_until(failure, history, policy, taken))
+
+
+def _switch(hint: str, failure: Failure, history: History, experience: Experience) -> Switch | None:
+    """Choose who should have the task next, if that is not who had it; an agent that is down is no choice."""
+    down = {*history.resting, *([history.agent] if failure.kind in AGENT_DOWN else [])}
+    other = experience.best([name for name in history.agents if name not in down], history.tries)
+    return Switch(agent=other, hint=hint) if other is not None and other != history.agent else None
 
 
 def _ours(failure: Failure) -> bool:
@@ -150,11 +157,11 @@ def _ours(failure: Failure) -> bool:
     return KINDS[failure.kind].blame == "supervisor"
 
 
-def _until(failure: Failure, history: History, taken: int) -> float:
+def _until(failure: Failure, history: History, policy: Policy, taken: int) -> float:
     """Return when to go on: at the stated reset, or after a time that doubles with every wait."""
     if failure.resets_at is not None and failure.resets_at > history.now:
-        return failure.resets_at + MARGIN_SECONDS * (1.0 + history.jitter)
-    delay = min(FIRST_WAIT * 2.0 ** min(taken, 10), LONGEST_WAIT)
+        return failure.resets_at + policy.limits.reset_margin * (1.0 + history.jitter)
+    delay = min(policy.limits.first_wait * 2.0 ** min(taken, 10), policy.limits.longest_wait)
     return history.now + delay * (1.0 + history.jitter / 4)
 
 

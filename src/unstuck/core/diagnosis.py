@@ -6,7 +6,7 @@ summaries and final exceptions, the last). What the command is for names finding
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from unstuck.core.cleaning import plain
 from unstuck.core.evidence import Evidence, Hit, Line
@@ -116,6 +116,8 @@ class Diagnosis:
     resets: str = ""
     """When a limit ends, in the provider's words."""
     alternatives: tuple[tuple[Kind, float], ...] = ()
+    evidence: Evidence = field(default=Evidence(), repr=False, compare=False)
+    """What it was judged from."""
 
     @property
     def facts(self) -> Facts:

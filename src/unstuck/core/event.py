@@ -7,7 +7,7 @@ from unstuck.core.action import Action, Decision
 from unstuck.core.attempt import Changes, Outcome, Verdict
 from unstuck.core.failure import Failure
 from unstuck.core.plan import Task
-from unstuck.core.policy import OnStuck
+from unstuck.core.policy import OnStuck, Quota
 
 CommitMode = Literal["auto", "single", "message-only"]
 Verb = Literal["stop", "retry", "answer", "skip", "reset", "accept", "rollback", "undo"]
@@ -28,6 +28,7 @@ class Options:
     siblings_first: bool = False
     """A failed task is tried again only after those that ran at its side have finished; comes from the profile."""
     budget_usd: float | None = None
+    quota: Quota = "wait"
     cache: bool = True
     """Whether a check that passed on a tree before counts without running it again."""
 

@@ -231,6 +231,10 @@ KINDS: Mapping[Kind, Facts] = {
 }
 
 
+AGENT_DOWN = frozenset({kind for kind, facts in KINDS.items() if facts.blame == "provider"} | {Kind.AGENT_MISSING})
+"""Faults that every task of the same agent would meet."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Touch:
     """What one side of a conflict did to a file, in the lines of the commit that both began with."""

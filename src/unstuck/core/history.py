@@ -6,6 +6,9 @@ from unstuck.core.action import Rollback
 from unstuck.core.claim import NO_FIX, NO_MARKER, failure_report
 from unstuck.core.decide import History
 from unstuck.core.loops import Footprint, looping
+from unstuck.core.policy import LIMITED
+from unstuck.core.remedies.patterns import Seen
+from unstuck.core.schedule import held
 from unstuck.core.state import RunState
 from unstuck.core.task_state import AttemptState, TaskState
 
@@ -35,7 +38,7 @@ def history(state: RunState, name: str, agents: tuple[str, ...], now: float, *, 
         agent=current.agent if current else "",
         agents=agents,
         tries=Counter(one.agent for one in attempts),
-        resting=frozenset(agent for agent in agents if f"agent:{agent}" in state.breakers),
+        resting=frozenset(agent for agent in agents if held(state, name, agent, now)),
         green_base=current is not None and current.base in state.green,
         looping=circling(task),
         systemic=_systemic(state, name, now),
@@ -87,8 +90,19 @@ def _systemic(state: RunState, name: str, now: float) -> tuple[str, ...]:
     Only what is not the agent's own doing: three tasks whose checks all say `AssertionError` are three problems.
     """
     failure = state.tasks[name].current.failure if state.tasks[name].attempts else None
-    if failure is None or failure.charged or not failure.signature:
+    if failure is None or failure.charged or not failure.signature or failure.kind in LIMITED:
         return ()
     signature = failure.signature
     alike = tuple(task for task, at in state.signatures.get(signature, {}).items() if now - at <= WINDOW_SECONDS)
     return alike if len(alike) >= MANY else ()
+
+
+def seen_failures(state: RunState) -> tuple[Seen, ...]:
+    """Return all failures of the run, in the order of their attempts' ends."""
+    found = [
+        Seen(kind=attempt.failure.kind, name=attempt.failure.summary, at=attempt.ended or attempt.started)
+        for task in state.tasks.values()
+        for attempt in task.attempts
+        if attempt.failure is not None
+    ]
+    return tuple(sorted(found, key=lambda one: one.at))

@@ -111,7 +111,9 @@ def _session_ended(event: SessionEnded) -> str:
         "supervisor_died": "the supervisor died in the middle of the session",
     }
     claim = {"done": ", says it is done", "failed": ", says it failed", "none": ""}[event.outcome.claim]
-    return f"{ways[ended.ending]}{claim} ({ended.seconds:.1f} s)"
+    end = event.outcome.end
+    told = f", {end}" if end not in ("", "done_claimed", "failed_claimed") else ""
+    return f"{ways[ended.ending]}{told}{claim} ({ended.seconds:.1f} s)"
 
 
 def _verdict(verdict: Verdict) -> str:

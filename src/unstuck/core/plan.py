@@ -50,6 +50,8 @@ class Task:
     """The task that this one repairs."""
     commit: str | None = None
     """The commit subject that the plan asks for; None leaves it to us."""
+    agent: str = ""
+    """Who should have it first, where the plan says so."""
     done: bool = False
     """Ticked in the plan before the run began."""
     skipped: bool = False

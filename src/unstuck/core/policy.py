@@ -11,6 +11,11 @@ Move = Literal["retry", "continue", "rollback", "switch", "fix", "wait"]
 OnStuck = Literal["skip", "halt"]
 View = Literal["kind", "type", "phase_type"]
 Charges = Literal["blame", "all"]
+Quota = Literal["wait", "switch", "exit"]
+"""What to do about a provider's limit: wait for its end, give the task to another agent, or end the run until then."""
+
+LIMITED = frozenset({Kind.RATE_LIMITED, Kind.QUOTA_EXHAUSTED, Kind.PROVIDER_OVERLOADED})
+"""Limits of providers: they pass, so no profile spends an attempt on them."""
 
 NEVER_ENDING = 10_000
 """What a rung without a count allows; its `below` bounds it, or a limit does."""
@@ -32,6 +37,8 @@ class Rung:
 
 Ladder = tuple[Rung, ...]
 
+PATIENCE: Ladder = (Rung("wait", 28),)
+"""What every profile does about a provider's limit, unless it has a ladder for it."""
 GO_ON: Ladder = (
     Rung("continue", 1000, None, "The last session was interrupted. Its work is still here: go on from it."),
 )
@@ -63,6 +70,11 @@ class Limits:
     executions_at_least: int = 100
     wall_clock: float | None = None
     """Seconds for one session, where the profile has its own."""
+    first_wait: float = 30.0
+    """Seconds to wait where nobody says when a fault ends; doubles with every wait."""
+    longest_wait: float = 900.0
+    reset_margin: float = 30.0
+    """Seconds to wait beyond a stated reset, since clocks differ."""
     task_seconds: float | None = None
     """Seconds of all sessions of a task."""
     task_cost_usd: float | None = None
@@ -87,6 +99,7 @@ class Policy:
     """Roll back only to a commit at which our checks were green; otherwise the task's own base will do."""
     limits: Limits = field(default_factory=Limits)
     land_unverified: bool = False
+    quota: Quota = "wait"
     siblings_first: bool = False
     """Try a failed task again only after those that ran at its side have finished."""
     spent: str = ""
@@ -100,6 +113,8 @@ class Policy:
         if kind is Kind.INTERRUPTED and kind.value not in self.ladders:
             return kind.value, GO_ON
         facts = KINDS[kind]
+        if kind in LIMITED and kind.value not in self.ladders:
+            return kind.value, PATIENCE
         name = {"kind": kind.value, "type": facts.type, "phase_type": facts.phase_type or "unknown"}[self.view]
         return name, self.ladders.get(name, self.ladders.get(ANYTHING, ()))
 

@@ -101,11 +101,12 @@ def run_object(state: RunState, exit_code: int) -> dict[str, Any]:
         row.id: {"status": row.status, "attempts": row.attempts, "commit": row.commit, "cost_usd": row.cost_usd}
         for row in rows
     }
+    waiting = [task.wait_until for task in state.tasks.values() if task.status == "waiting" and task.wait_until]
     return {
         "schema": 1,
         "run": state.started.run if state.started else None,
         "exit": exit_code,
-        "resume_at": None,
+        "resume_at": iso(min(waiting)) if waiting else None,
         "tasks": tasks,
     }
 

@@ -2,13 +2,15 @@
 
 from collections.abc import Collection
 
+from unstuck.core.breaker import AGENT, Breaker
 from unstuck.core.plan import beside, cleans_up
+from unstuck.core.policy import LIMITED
 from unstuck.core.stages import Stage
-from unstuck.core.state import Breaker, RunState
+from unstuck.core.state import RunState
 from unstuck.core.task_state import SETTLED, TaskState
 
 
-def startable(state: RunState, running: Collection[str], room: int) -> list[str]:
+def startable(state: RunState, running: Collection[str], room: int, now: float = 0.0) -> list[str]:
     """List tasks to start, in the plan's order, at most `room` of them.
 
     A task without a group runs alone; tasks of one group run side by side. A task that waits or was
@@ -26,7 +28,12 @@ def startable(state: RunState, running: Collection[str], room: int) -> list[str]
             continue  # nothing new starts, but the retries of a batch are finished
         if waits_for_siblings(state, name):
             continue
-        if name in running or state.blocked_by(task) or held(state, name, next_agent(state, task)):
+        if (
+            name in running
+            or state.blocked_by(task)
+            or held(state, name, next_agent(state, task, now), now)
+            or parked(state, task, now)
+        ):
             continue
         if all(_side_by_side(task, other) for other in busy):
             chosen.append(name)
@@ -34,21 +41,42 @@ def startable(state: RunState, running: Collection[str], room: int) -> list[str]
     return chosen
 
 
-def next_agent(state: RunState, task: TaskState) -> str:
-    """Return who will have the task next: as a switch chose, as before, or the first that is not out of order."""
+def next_agent(state: RunState, task: TaskState, now: float = 0.0) -> str:
+    """Return who will have the task next: as a switch chose, as before, as the plan says, or the first in order."""
     agents = state.started.options.agents if state.started else ()
     if task.attempts and task.stage is not Stage.OPEN:
         return task.current.agent
     before = task.attempts[-1].agent if len(task.attempts) > task.epoch_from else None
-    awake = [name for name in agents if f"agent:{name}" not in state.breakers]
-    return task.agent or before or next(iter([*awake, *agents]), "")
+    wanted = [name for name in (task.agent, before, task.task.agent) if name]
+    awake = [
+        name
+        for name in agents
+        if (found := state.breakers.get(f"{AGENT}{name}")) is None or (found.task == "" and found.until <= now)
+    ]
+    resting = {
+        name
+        for name in wanted
+        if (found := state.breakers.get(f"{AGENT}{name}")) and found.task == "" and now < found.until
+    }
+    return next(iter([*(name for name in wanted if name not in resting), *awake, *wanted, *agents]), "")
 
 
-def held(state: RunState, name: str, agent: str) -> Breaker | None:
+def parked(state: RunState, task: TaskState, now: float) -> bool:
+    """Whether the task waits for a provider in a run that does not wait: it is left for the next one."""
+    exits = state.started is not None and state.started.options.quota == "exit"
+    return exits and task.stage is Stage.WAIT and limited(task) and now < (task.wait_until or 0.0)
+
+
+def limited(task: TaskState) -> bool:
+    """Whether a provider's limit stopped the task last."""
+    return bool(task.attempts) and task.current.failure is not None and task.current.failure.kind in LIMITED
+
+
+def held(state: RunState, name: str, agent: str, now: float = 0.0) -> Breaker | None:
     """Return the fault that another task has met and that concerns this one, too: one of them tries, the others wait."""
-    for scope in ("run", f"agent:{agent}"):
+    for scope in ("run", f"{AGENT}{agent}"):
         breaker = state.breakers.get(scope)
-        if breaker is not None and breaker.task != name:
+        if breaker is not None and breaker.holds(name, now):
             return breaker
     return None
 

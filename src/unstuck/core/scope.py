@@ -3,9 +3,9 @@
 import re
 from collections.abc import Collection, Iterator, Sequence
 
-from unstuck.core.attempt import Claim
 from unstuck.core.tamper.change import Change, Finding, Severity, is_declared
 from unstuck.core.tamper.rules import found
+from unstuck.core.transcript import Claim
 
 _PATH = re.compile(r"(?<![\w./@:-])(?:\./)?[\w.@+-]+(?:/[\w.@+-]+)*\.[A-Za-z][A-Za-z0-9]{0,7}(?![\w/(])")
 _CLAIMS = re.compile(

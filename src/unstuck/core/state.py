@@ -8,9 +8,11 @@ a long run quadratic.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from unstuck.core.action import Amend, Fix, Halt, Wait
+from unstuck.core.action import Amend, Fix, Halt, Switch, Wait
+from unstuck.core.breaker import AGENT, Breaker, at_rest, reach
 from unstuck.core.event import (
     Acted,
+    AttemptStarted,
     BroughtHome,
     Classified,
     Entry,
@@ -25,7 +27,7 @@ from unstuck.core.event import (
     SessionEnded,
     SessionStarted,
 )
-from unstuck.core.failure import KINDS, Kind
+from unstuck.core.failure import AGENT_DOWN, Failure, Kind
 from unstuck.core.fixes import Lineage, next_id
 from unstuck.core.plan import END_TO_END, Task, cleans_up
 from unstuck.core.stages import Stage
@@ -41,15 +43,6 @@ class Undo:
     before: str | None = None
     after: str | None = None
     snapshot: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Breaker:
-    """A fault that concerns more than one task: the one that met it tries again at `until`, the others wait for that."""
-
-    kind: Kind
-    task: str
-    until: float
 
 
 @dataclass(slots=True, kw_only=True)
@@ -78,6 +71,8 @@ class RunState:
     """Commits at which our checks were green."""
     breakers: dict[str, Breaker] = field(default_factory=dict)
     """What is out of order for now: `run`, or `agent:NAME`."""
+    trips: dict[str, int] = field(default_factory=dict)
+    """How often each agent was set to rest since it last worked."""
     signatures: dict[str, dict[str, float]] = field(default_factory=dict)
     """Which tasks failed in the same way, and when."""
     executions: int = 0
@@ -213,7 +208,7 @@ class RunState:
         if event.epoch:
             self.epoch += 1
             self.began, self.halted, self.executions, self.cost_usd = at, "", 0, 0.0
-            self.breakers, self.signatures = {}, {}
+            self.breakers, self.signatures, self.trips = {}, {}, {}
             for task in [task for task in self.tasks.values() if task.status not in SETTLED]:
                 again = task.status == "stuck" and not unverified(task)
                 self._put(reopened(task, hint=task.hint) if again else replace(task, fixes_before=len(task.fixes)))
@@ -237,14 +232,24 @@ class RunState:
                 self.green.add(event.commit)
             if event.snapshot is not None:
                 self.undoable[entry.seq] = Undo(task=event.task, snapshot=event.snapshot)
-            if isinstance(event.action, Wait) and task.attempts and task.current.failure is not None:
-                scope = reach(task.current.failure.kind, task.current.agent)
-                if scope is not None:
-                    self.breakers[scope] = Breaker(
-                        kind=task.current.failure.kind, task=event.task, until=event.action.until
-                    )
+            if isinstance(event.action, Wait | Switch) and task.attempts and task.current.failure is not None:
+                self._break(event.action, task.current.failure, task, entry.at)
             elif task.stage is Stage.REST:
                 self._close(event.task)
+        elif isinstance(event, AttemptStarted):
+            breaker = self.breakers.get(f"{AGENT}{event.agent}")
+            if breaker is not None and not breaker.task:
+                self.breakers[f"{AGENT}{event.agent}"] = replace(breaker, task=event.task)
+
+    def _break(self, action: Wait | Switch, failure: Failure, task: TaskState, at: float) -> None:
+        """Take in how far a fault reaches: one task waits for its end, or the agent rests."""
+        scope = reach(failure.kind, task.current.agent)
+        if scope is not None and isinstance(action, Wait):
+            self.breakers[scope] = Breaker(kind=failure.kind, task=task.task.id, until=action.until)
+        elif scope is not None and scope.startswith(AGENT):
+            name = task.current.agent
+            self.trips[name] = self.trips.get(name, 0) + 1
+            self.breakers[scope] = at_rest(failure, self.trips[name], at)
 
     def _meter(self, event: SessionEnded, task: TaskState) -> float:
         """Read the meter of the agent's session; return where it stood before."""
@@ -264,6 +269,8 @@ class RunState:
         still = {breaker.kind for breaker in self.breakers.values() if breaker.task == event.task}
         if failure is None or failure.kind not in still:
             self._close(event.task)
+        if failure is None or failure.kind not in AGENT_DOWN:
+            self.trips.pop(self.tasks[event.task].current.agent if self.tasks[event.task].attempts else "", None)
         if failure is not None and failure.signature:
             self.signatures.setdefault(failure.signature, {})[event.task] = at
 
@@ -287,6 +294,7 @@ class RunState:
                 task=event.request.task, states=before, before=event.before, after=event.after
             )
         for state in before:
+            self._close(state.task.id)
             self._put(operated(state, event))
             if self.tasks[state.task.id].status in SETTLED:
                 self._settle_fixes(state.task.id)
@@ -332,13 +340,6 @@ def _repairing(task: Task, original: TaskState) -> TaskState:
     if attempt is None or tree is None or (attempt.failure and attempt.failure.kind is Kind.TAMPERED):
         return TaskState(task=task, inserted=True)
     return TaskState(task=task, inserted=True, seed=tree, base=attempt.base)
-
-
-def reach(kind: Kind, agent: str) -> str | None:
-    """Say how far a fault reaches: the whole run, everything with one agent, or (None) only its task."""
-    if kind in (Kind.DISK_FULL, Kind.NETWORK_ERROR):
-        return "run"
-    return f"agent:{agent}" if KINDS[kind].blame == "provider" else None
 
 
 def fold(entries: Iterable[Entry]) -> RunState:

@@ -281,6 +281,13 @@ def reopened(state: TaskState, *, hint: str) -> TaskState:
     )
 
 
+def failed_command(state: TaskState) -> str:
+    """Return the check that the last verdict is red for; empty if it is not."""
+    verdicts = (attempt.verdict for attempt in reversed(state.attempts) if attempt.verdict is not None)
+    results = next(verdicts, None)
+    return next((one.command for one in results.results if one.status == "fail"), "") if results else ""
+
+
 def unverified(state: TaskState) -> bool:
     """Whether only a person can say that the work is right: running the agent again would not help."""
     failure = state.attempts[-1].failure if state.attempts else None

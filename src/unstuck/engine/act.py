@@ -1,11 +1,12 @@
 """Do what was decided. Every act may be done again: the decision is in the journal before it."""
 
-from unstuck.core.action import Accept, Amend, Append, Fix
+from unstuck.core.action import Accept, Amend, Append, Continue, Fix, Retry, Rollback, Switch, Wait
 from unstuck.core.classify import conflict
 from unstuck.core.event import Acted, Classified, LineEvent, Rebased
+from unstuck.core.failure import AGENT_DOWN
 from unstuck.core.fixes import fix_block
 from unstuck.core.plan import Insertion
-from unstuck.core.task_state import TaskState
+from unstuck.core.task_state import TaskState, failed_command
 from unstuck.core.text import one_line
 from unstuck.engine.amend import amend
 from unstuck.engine.bench import Bench
@@ -26,9 +27,27 @@ def act(bench: Bench, task: TaskState, slot: int) -> LineEvent:
             return repair(bench, task, decision.action, slot)
         case Amend() | Append():
             return amend(bench, task, decision.action, slot)
-        case _:
+        case Switch(agent=other) if task.current.failure is not None and task.current.failure.kind in AGENT_DOWN:
+            why = task.current.failure.summary
+            bench.record.note(
+                f"{task.current.agent} is set to rest ({one_line(why, 120)}); {other} takes task {task.task.id} over.",
+                task.task.id,
+            )
             snapshot = bench.workspace.snapshot(slot, str(task.last_seq))
             return Acted(task=task.task.id, action=decision.action, snapshot=snapshot.ref if snapshot else None)
+        case _:
+            relieve(bench, task, slot)
+            snapshot = bench.workspace.snapshot(slot, str(task.last_seq))
+            return Acted(task=task.task.id, action=decision.action, snapshot=snapshot.ref if snapshot else None)
+
+
+def relieve(bench: Bench, task: TaskState, slot: int) -> None:
+    """Do what is safe about the surroundings before the next attempt; doing it again finds nothing to do."""
+    failure, decision = task.current.failure, task.current.decision
+    goes_on = decision is not None and isinstance(decision.action, Retry | Continue | Rollback | Switch | Wait)
+    if failure is not None and goes_on and bench.workspace.present(slot):
+        for sentence in bench.remedies.relieve(failure, failed_command(task), bench.workspace.path(slot)):
+            bench.record.note(sentence, task.task.id)
 
 
 def repair(bench: Bench, task: TaskState, fix: Fix, slot: int) -> LineEvent:

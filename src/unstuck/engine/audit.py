@@ -4,10 +4,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from unstuck.core.attempt import Claim, Remark
+from unstuck.core.attempt import Remark
 from unstuck.core.claim import statement
 from unstuck.core.plan import Task
 from unstuck.core.text import one_line
+from unstuck.core.transcript import Claim
 from unstuck.core.weighing import own, weigh
 from unstuck.engine.bench import Bench
 

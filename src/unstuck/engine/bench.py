@@ -13,6 +13,7 @@ from unstuck.engine.checkout import Checkouts, Memory, NoMemory, ShortMemory
 from unstuck.engine.record import Recorder
 from unstuck.engine.turns import Turn
 from unstuck.ports import Agent, Clock, Command, Desk, Judge, NoJudge, PlanFile, Processes, Stop, TimeLimits
+from unstuck.ports.remedies import NoRemedies, Remedies
 
 
 class Interrupted(Exception):
@@ -41,6 +42,9 @@ class Layout:
 
     def log(self, task: str) -> Path:
         return self.home / "logs" / f"task-{task}.log"
+
+    def transcript(self, task: str, attempt: int, session: int) -> Path:
+        return self.home / "transcripts" / f"{task}-{attempt}-{session}.out"
 
     def brief(self, task: str, attempt: int, session: int) -> Path:
         return self.home / "briefs" / f"{task}-{attempt}-{session}.md"
@@ -72,6 +76,7 @@ class Bench:
     stop: Stop
     clock: Clock
     judge: Judge = field(default_factory=NoJudge)
+    remedies: Remedies = field(default_factory=NoRemedies)
     spare: int
     """The first slot beyond those of the running tasks: its worktrees serve for verifying."""
     turn: Turn = field(default_factory=Turn)

@@ -1,27 +1,37 @@
 """Give the task to an agent: open an attempt, make its worktree, run one session."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from hashlib import sha256
 
-from unstuck.core.brief import brief
+from unstuck.core.breaker import AGENT
+from unstuck.core.brief import brief, continued, go_on
 from unstuck.core.classify import set_up_failed
 from unstuck.core.event import AttemptStarted, Classified, LineEvent, SessionEnded, SessionStarted
 from unstuck.core.failure import Failure
+from unstuck.core.history import seen_failures
 from unstuck.core.plan import END_TO_END
-from unstuck.core.schedule import held, next_agent
-from unstuck.core.task_state import TaskState
+from unstuck.core.remedies.patterns import pattern
+from unstuck.core.schedule import held, next_agent, parked
+from unstuck.core.task_state import TaskState, failed_command
 from unstuck.engine.bench import Bench, Interrupted
-from unstuck.ports import Assignment, TimeLimits
+from unstuck.engine.stopping import OneTask
+from unstuck.ports import Assignment, Command, Stop, TimeLimits
 
 SLICE_SECONDS = 1.0
 
 
 def open_attempt(bench: Bench, task: TaskState, slot: int) -> LineEvent:
     """Open the next attempt: on the tip, or on the tree that a retry keeps."""
+    state, name = bench.record.state, next_agent(bench.record.state, task, bench.clock.now())
+    name = name if name in bench.agents else next(iter(bench.agents))
+    if (breaker := state.breakers.get(f"{AGENT}{name}")) is not None and not breaker.task:
+        bench.record.note(f"{name} has rested and is tried again with task {task.task.id}.", task.task.id)
     return AttemptStarted(
         task=task.task.id,
         attempt=len(task.attempts) + 1,
-        agent=next_agent(bench.record.state, task),
+        agent=name,
         base=task.base or bench.workspace.tip(),
         slot=slot,
         tree=task.seed,
@@ -40,8 +50,8 @@ def run_session(bench: Bench, task: TaskState, slot: int) -> LineEvent:
         return Classified(task=name, failure=failure)
     session = attempt.sessions + 1
     bench.record(SessionStarted(task=name, session=session))
-    agent = bench.agents[attempt.agent]
-    assignment = _assignment(bench, task, slot, session)
+    agent = bench.agents.get(attempt.agent) or next(iter(bench.agents.values()))
+    assignment = _briefed(bench, task, assign(bench, task, slot, session))
     command = agent.command(assignment)
     limits = bench.config.limits
     command = replace(
@@ -54,33 +64,53 @@ def run_session(bench: Bench, task: TaskState, slot: int) -> LineEvent:
             "UNSTUCK_BRIEF": str(assignment.brief_file),
         },
         limits=TimeLimits(
-            first_output=limits.first_output or None,
-            silence=limits.silence or None,
+            first_output=limits.first_output or None if not command.quiet else None,
+            silence=limits.silence or None if not command.quiet else None,
             wall_clock=bench.policy.limits.wall_clock or limits.wall_clock or None,
         ),
         lasting=END_TO_END.fullmatch(name) is not None,  # what one step starts, the next ones look at
     )
     bench.desk.append(assignment.log, f"\n=== attempt {attempt.number}, session {session}: {agent.name}\n")
     watch = bench.workspace.watch()
-    ended = bench.processes.run(command, stop=bench.stop, seen=lambda line: bench.seen(name, line))
+    with _listening(bench.stop, command) as command:
+        ended = bench.processes.run(command, stop=bench.stop, seen=lambda line: _show(bench, name, command.gist(line)))
     for sentence in watch.restore():
         bench.record.note(sentence, name)
-    return SessionEnded(task=name, outcome=agent.outcome(ended))
+    return SessionEnded(task=name, outcome=agent.outcome(ended, assignment))
+
+
+def _show(bench: Bench, name: str, gist: str) -> None:
+    if gist:
+        bench.seen(name, gist)
+
+
+@contextmanager
+def _listening(stop: Stop, command: Command) -> Iterator[Command]:
+    """Let messages reach the session while it runs, if it takes any."""
+    if command.dialogue is None or not isinstance(stop, OneTask):
+        yield command
+        return
+    stop.listening = True
+    try:
+        yield replace(command, dialogue=replace(command.dialogue, inbox=stop.hints))
+    finally:
+        stop.listening = False
 
 
 def _wait_for_others(bench: Bench, name: str, agent: str) -> None:
     """Hold back while another task waits for the same fault to pass: it goes first, and this one learns from it."""
-    while (breaker := held(bench.record.state, name, agent)) is not None:
+    while (breaker := held(bench.record.state, name, agent, bench.clock.now())) is not None:
         if bench.stop.deadline() is not None:
             raise Interrupted
-        bench.seen(name, f"waits for task {breaker.task}, which met {breaker.kind}")
+        why = f"task {breaker.task}, which met {breaker.kind}" if breaker.task else f"{agent}, which met {breaker.kind}"
+        bench.seen(name, f"waits for {why}")
         bench.clock.wait(SLICE_SECONDS)
 
 
 def wait_then_run(bench: Bench, task: TaskState, slot: int) -> LineEvent:
     """Wait until the time that was decided on, then go on in the same attempt."""
     while (left := (task.wait_until or 0.0) - bench.clock.now()) > 0:
-        if bench.stop.deadline() is not None:
+        if bench.stop.deadline() is not None or parked(bench.record.state, task, bench.clock.now()):
             raise Interrupted
         bench.clock.wait(min(left, SLICE_SECONDS))
     return run_session(bench, task, slot)
@@ -111,16 +141,19 @@ def set_up(bench: Bench, name: str, slot: int, *, needs: str | None = None) -> F
     return None
 
 
-def _assignment(bench: Bench, task: TaskState, slot: int, session: int) -> Assignment:
+def _ways_out(bench: Bench, task: TaskState, slot: int) -> tuple[str, ...]:
+    """Say what the agent itself may do about the surroundings that the last attempt failed in."""
+    failure = next((one.failure for one in reversed(task.attempts) if one.failure is not None), None)
+    if failure is None:
+        return ()
+    shared = pattern(seen_failures(bench.record.state), bench.clock.now())
+    ways = bench.remedies.advise(failure, failed_command(task), bench.workspace.path(slot))
+    return (*((f"{shared.advice} ({shared.because})",) if shared else ()), *ways)
+
+
+def assign(bench: Bench, task: TaskState, slot: int, session: int) -> Assignment:
+    """Return a session's assignment without its brief: where everything of it lies, and what it continues."""
     name, attempt = task.task.id, task.current
-    touched = (
-        bench.workspace.changed(attempt.base, attempt.verdict.tree) if attempt.verdict and attempt.sessions else ()
-    )
-    repairs = bench.record.state.tasks.get(task.task.fixes or "")
-    told = replace(task, task=bench.tasks[name])
-    text = bench.redactor.text(brief(told, bench.checks(name), bench.guidance, touched, repairs))
-    file = bench.layout.brief(name, attempt.number, session)
-    bench.desk.put(file, text)
     return Assignment(
         run=bench.run,
         task=name,
@@ -128,7 +161,24 @@ def _assignment(bench: Bench, task: TaskState, slot: int, session: int) -> Assig
         session=session,
         slot=slot,
         worktree=bench.workspace.path(slot),
-        brief=text,
-        brief_file=file,
+        brief="",
+        brief_file=bench.layout.brief(name, attempt.number, session),
         log=bench.layout.log(name),
+        transcript=bench.layout.transcript(name, attempt.number, session),
+        resume=continued(task),
     )
+
+
+def _briefed(bench: Bench, task: TaskState, assignment: Assignment) -> Assignment:
+    """Write the brief: all of it for a session that knows nothing, a word to one that is continued."""
+    attempt = task.current
+    told, checks = replace(task, task=bench.tasks[assignment.task]), bench.checks(assignment.task)
+    touched = (
+        bench.workspace.changed(attempt.base, attempt.verdict.tree) if attempt.verdict and attempt.sessions else ()
+    )
+    repairs = bench.record.state.tasks.get(task.task.fixes or "")
+    ways = _ways_out(bench, task, assignment.slot)
+    text = go_on(told, checks) if assignment.resume else brief(told, checks, bench.guidance, touched, repairs, ways)
+    text = bench.redactor.text(text)
+    bench.desk.put(assignment.brief_file, text)
+    return replace(assignment, brief=text)

@@ -21,7 +21,7 @@ from unstuck.engine.act import act
 from unstuck.engine.amend import asked_for
 from unstuck.engine.bench import Bench, Interrupted
 from unstuck.engine.checking import NotSetUp
-from unstuck.engine.execute import open_attempt, wait_then_run
+from unstuck.engine.execute import assign, open_attempt, wait_then_run
 from unstuck.engine.limits import used_up
 from unstuck.engine.together import stands_together, with_partner
 from unstuck.engine.verify import check_first, verify
@@ -62,10 +62,14 @@ def _over(deadline: float | None) -> bool:
     return deadline is not None and time.monotonic() >= deadline
 
 
-def reconcile(_bench: Bench, task: TaskState, _slot: int) -> LineEvent:
+def reconcile(bench: Bench, task: TaskState, slot: int) -> LineEvent:
     """End a session whose supervisor died: what it left behind is verified like any other work."""
     ended = Ended(ending="supervisor_died", tail="The supervisor died while this session ran.")
-    return SessionEnded(task=task.task.id, outcome=Outcome(ended=ended))
+    agent, attempt = bench.agents.get(task.current.agent), task.current
+    if agent is None:
+        return SessionEnded(task=task.task.id, outcome=Outcome(ended=ended))
+    outcome = agent.outcome(ended, assign(bench, task, slot, attempt.sessions))
+    return SessionEnded(task=task.task.id, outcome=replace(outcome, claim="none", approach=""))
 
 
 def judge(bench: Bench, task: TaskState, slot: int) -> LineEvent:
@@ -100,9 +104,15 @@ def choose(bench: Bench, task: TaskState, _slot: int) -> LineEvent:
     name = task.task.id
     if (asked := asked_for(bench, task)) is not None:
         return Decided(task=name, decision=asked)
-    past = history(bench.record.state, name, tuple(bench.agents), bench.clock.now(), extensible=bench.plan.extensible)
+    past = history(bench.record.state, name, _choices(bench), bench.clock.now(), extensible=bench.plan.extensible)
     decision = decide(task.current.failure, past, bench.policy_of(name), bench.experience)
     return Decided(task=name, decision=decision)
+
+
+def _choices(bench: Bench) -> tuple[str, ...]:
+    """Return the agents that a task may be switched to: those that the user listed, not those of single tasks."""
+    started = bench.record.state.started
+    return started.options.agents if started is not None else tuple(bench.agents)
 
 
 PERFORM: Mapping[Stage, Callable[[Bench, TaskState, int], LineEvent]] = {

@@ -10,6 +10,8 @@ from unstuck.engine.stopping import OneTask, Stopper
 from unstuck.ports import Journal, Workspace
 
 STOPPED_BY_REQUEST = 3
+SAID: tuple[Verb, ...] = ("retry", "answer")
+"""Requests whose words can be told to a session that runs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,11 +24,19 @@ class Operations:
     stopper: Stopper
 
     def take(self, running: Mapping[str, tuple[int, OneTask]]) -> None:
-        """Take all requests that are waiting. One about a running task ends its session and waits for that."""
+        """Take all requests that are waiting. One about a running task reaches its session, or ends it and waits for that."""
         for request in self.journal.requests(self.record.state.seen_request):
             if request.task is not None and request.task in running:
-                running[request.task][1].ended = True
-                return
+                task = running[request.task][1]
+                if request.verb not in SAID or not request.text or not task.listening or task.ended:
+                    task.ended = True
+                    return
+                task.tell(request.text)
+                self.record(Operated(request=request))
+                self.record.note(
+                    f"What a person said reached the running session of task {request.task}.", request.task
+                )
+                continue
             self.carry_out(request, live=bool(running))
 
     def carry_out(self, request: Request, *, live: bool) -> Operated:

@@ -5,10 +5,11 @@ import queue
 import threading
 import time
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 
 from unstuck.core.event import RunEnded
 from unstuck.core.plan import cleans_up
-from unstuck.core.schedule import settled, startable
+from unstuck.core.schedule import parked, settled, startable
 from unstuck.core.stages import Stage
 from unstuck.core.state import RunState
 from unstuck.core.text import one_line
@@ -25,7 +26,7 @@ PROJECT_SECONDS, PROJECT_SHARE = 1.0, 0.05
 """Between two writings of the files that people read: a second, or so long that they take this share of the time."""
 BEAT_SECONDS = 5.0
 
-ALL_DONE, LIMIT, STUCK = 0, 2, 3
+ALL_DONE, LIMIT, STUCK, QUOTA = 0, 2, 3, 75
 
 BETWEEN_SESSIONS = (Stage.VERIFY, Stage.EXECUTE, Stage.WAIT)
 """Stages in which an attempt's work is in its worktree and nowhere else."""
@@ -78,7 +79,8 @@ class Pool:
         if reason := used_up(self.bench):
             self._ask_once(reason, LIMIT)
         if self.stopper.deadline() is None:
-            for name in startable(state, self.running, self.parallel - len(self.running)):
+            room = self.parallel - len(self.running)
+            for name in startable(state, self.running, room, self.bench.clock.now()):
                 self._start(name)
         if now >= self._next_projection:
             self.project()
@@ -158,6 +160,14 @@ class Pool:
             return RunEnded(exit_code=self.stopper.exit_code, reason=self.stopper.reason)
         if state.halted:
             return RunEnded(exit_code=STUCK, reason=f"The run is halted: {one_line(state.halted, 300)}")
+        now = self.bench.clock.now()
+        if waiting := [task for task in state.tasks.values() if parked(state, task, now)]:
+            until = datetime.fromtimestamp(min(task.wait_until or now for task in waiting), UTC)
+            names = ", ".join(task.task.id for task in waiting)
+            return RunEnded(
+                exit_code=QUOTA,
+                reason=f"Waiting for a provider's limit until {until:%Y-%m-%d %H:%M} UTC: {names}. Then: unstuck resume",
+            )
         stuck = [name for name, task in state.tasks.items() if task.status == "stuck"]
         return RunEnded(exit_code=STUCK, reason=f"Waiting for a person: {', '.join(stuck)}.")
 

@@ -1,6 +1,7 @@
 """Asking a run to stop: first politely, with time to finish, then at once."""
 
 import time
+from collections import deque
 
 
 class Stopper:
@@ -29,11 +30,22 @@ class Stopper:
 
 
 class OneTask:
-    """The run's stop, and one for a single task that a person skipped or reset while it runs."""
+    """What reaches one running task from outside: the run's stop, a stop of its own, and messages to its session."""
 
     def __init__(self, run: Stopper) -> None:
         self._run = run
         self.ended = False
+        self.listening = False
+        """Whether the session that runs takes messages."""
+        self._hints: deque[str] = deque()
+
+    def tell(self, hint: str) -> None:
+        """Leave a message for the session that runs."""
+        self._hints.append(hint)
+
+    def hints(self) -> tuple[str, ...]:
+        """Take all messages that were left."""
+        return tuple(self._hints.popleft() for _ in range(len(self._hints)))
 
     def deadline(self) -> float | None:
         return 0.0 if self.ended else self._run.deadline()

@@ -24,8 +24,8 @@ def verify(bench: Bench, task: TaskState, slot: int) -> LineEvent:
         base=task.current.base,
         tree=_what_would_land(bench, task, slot),
         claim=outcome.claim if outcome else "none",
-        said=outcome.ended.tail if outcome else "",
-        alone=outcome is not None and outcome.ended.ok,
+        said=(outcome.message if outcome.end else outcome.ended.tail) if outcome else "",
+        alone=outcome is not None and (outcome.ended.ok or outcome.claimed),
     )
     try:
         verdict = examine(Site(bench=bench, name=name, slot=bench.spare + slot), subject)

@@ -3,7 +3,7 @@
 from unstuck.ports.agents import Agent, Assignment
 from unstuck.ports.home import AlreadyHome, FastForward, Home, Merge, NotPossible, WayHome
 from unstuck.ports.judging import Judge, NoJudge, Scanner
-from unstuck.ports.processes import Clock, Command, Processes, Stop, TimeLimits
+from unstuck.ports.processes import Clock, Command, Dialogue, Processes, Stop, TimeLimits
 from unstuck.ports.records import Desk, Journal, PlanFile, Projections
 from unstuck.ports.workspace import Conflict, Landing, Snapshot, Tree, Watch, Workspace
 
@@ -15,6 +15,7 @@ __all__ = [
     "Command",
     "Conflict",
     "Desk",
+    "Dialogue",
     "FastForward",
     "Home",
     "Journal",

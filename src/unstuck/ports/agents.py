@@ -21,6 +21,10 @@ class Assignment:
     brief: str
     brief_file: Path
     log: Path
+    transcript: Path
+    """Where an agent whose output is read keeps it."""
+    resume: str = ""
+    """The agent's own name of the session that this one continues."""
 
 
 class Agent(Protocol):
@@ -36,6 +40,6 @@ class Agent(Protocol):
         """Return the process that does the work."""
         ...
 
-    def outcome(self, ended: Ended) -> Outcome:
-        """Read what the agent says of its work."""
+    def outcome(self, ended: Ended, assignment: Assignment) -> Outcome:
+        """Read what the agent says of its work and of its end. May be asked again after a crash."""
         ...

@@ -1,6 +1,6 @@
 """Time, and processes of which nothing is left when they end."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -36,6 +36,17 @@ class TimeLimits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Dialogue:
+    """How to talk to a process while it runs: its stdin stays open until it has printed its last word."""
+
+    last_word: bytes
+    phrase: Callable[[str], bytes]
+    """Make a message of a text, as the process reads it."""
+    inbox: Callable[[], Sequence[str]] = tuple
+    """Asked again and again for what is to be said now."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
     """A process to run: arguments, never a shell line."""
 
@@ -46,7 +57,14 @@ class Command:
     env: Mapping[str, str] = field(default_factory=dict)
     """Set on top of the supervisor's own environment."""
     stdin: bytes = b""
+    dialogue: Dialogue | None = None
     limits: TimeLimits = TimeLimits()
+    gist: Callable[[str], str] = str
+    """Say what of a printed line is worth showing to a person; empty for nothing."""
+    quiet: bool = False
+    """It prints nothing until it is done: only the wall clock limits it."""
+    transcript: Path | None = None
+    """Where stdout is kept apart as well; stderr goes beside it, to the same name with `.err`. Redacted, bounded."""
     lasting: bool = False
     """What it leaves running stays until `Processes.end_lasting`, or until the supervisor dies."""
 

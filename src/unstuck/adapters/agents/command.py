@@ -1,6 +1,7 @@
 """Any command line as an agent: the brief on stdin and in a file, placeholders replaced per argument, no shell."""
 
 import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from unstuck.core.attempt import Ended, Outcome
@@ -25,13 +26,13 @@ class CommandAgent:
             "{attempt}": str(assignment.attempt),
         }
         return Command(
-            argv=tuple(_filled(argument, places) for argument in self.argv),
+            argv=tuple(filled(argument, places) for argument in self.argv),
             cwd=assignment.worktree,
             log=assignment.log,
             stdin=assignment.brief.encode(errors="replace"),
         )
 
-    def outcome(self, ended: Ended) -> Outcome:
+    def outcome(self, ended: Ended, assignment: Assignment) -> Outcome:  # noqa: ARG002  # the port's signature
         return Outcome(ended=ended, claim=claim(ended), approach=approach(ended.tail))
 
 
@@ -50,7 +51,7 @@ def split(name: str, line: str) -> CommandAgent:
     return CommandAgent(name, argv)
 
 
-def _filled(argument: str, places: dict[str, str]) -> str:
+def filled(argument: str, places: Mapping[str, str]) -> str:
     """Replace the placeholders in one pass, so that a value is never searched for placeholders itself."""
     parts: list[str] = []
     while argument:

@@ -19,6 +19,7 @@ from unstuck.adapters.agents import player
 from unstuck.adapters.agents.command import CommandAgent
 from unstuck.core.attempt import Ended, Outcome
 from unstuck.errors import BadUsage
+from unstuck.ports import Assignment
 
 COST = re.compile(r"^COST: ([0-9.]+) ?(\S*)$", re.MULTILINE)
 
@@ -29,8 +30,8 @@ class ScriptedAgent(CommandAgent):
 
     reports_cost: bool = True
 
-    def outcome(self, ended: Ended) -> Outcome:
-        outcome = CommandAgent.outcome(self, ended)
+    def outcome(self, ended: Ended, assignment: Assignment) -> Outcome:
+        outcome = CommandAgent.outcome(self, ended, assignment)
         bills = COST.findall(ended.tail)
         return replace(outcome, cost_usd=float(bills[-1][0]), session=bills[-1][1]) if bills else outcome
 

@@ -1,4 +1,4 @@
-"""Read the fields of a task's block: `- **Files**: …`, `- **Verify**: …`, `- **Commit**: …`."""
+"""Read the fields of a task's block: `- **Files**: …`, `- **Verify**: …`, `- **Commit**: …`, `- **Agent**: …`."""
 
 import re
 from bisect import bisect_left, bisect_right
@@ -12,7 +12,7 @@ from unstuck.adapters.plans.shell import Runnable, always_passes, first_word
 from unstuck.core.plan import Check
 
 _FIELD = re.compile(
-    r"\n([ \t]*)(?:[-*+][ \t]+)?\*\*((?i:Files|Verify|Commit))(?:\*\*[ \t]*:|:\*\*)[ \t]*"
+    r"\n([ \t]*)(?:[-*+][ \t]+)?\*\*((?i:Files|Verify|Commit|Agent))(?:\*\*[ \t]*:|:\*\*)[ \t]*"
     r"((?:`([^`\n]+)`[ \t\r]*(?=\n|\Z))?[^\n]*)(?=(\n(?:\1[ \t]|[ \t]*\r?\n|[^ \t\r\n]))?)"
 )
 """Groups: indentation, name, value; what is in back-ticks, if the value is nothing else; and, there if something below
@@ -40,6 +40,7 @@ class Asked(NamedTuple):
     checks: tuple[Check, ...]
     commit: str | None
     reason: str = ""
+    agent: str = ""
 
 
 class Field(NamedTuple):
@@ -65,7 +66,7 @@ def read_asked(flat: str, block: Block, runnable: Runnable) -> Asked:
     files: dict[str, None] = {}
     commands: dict[str, None] = {}
     commit: str | None = None
-    reason = ""
+    reason = agent = ""
     for field in _read_fields(flat, block):
         if field.name == "files":
             files.update(dict.fromkeys(_read_files(field)))
@@ -75,11 +76,13 @@ def read_asked(flat: str, block: Block, runnable: Runnable) -> Asked:
             reason = reason or verification.reason
         elif field.name == "commit" and commit is None:
             commit = _read_commit(field)
-    return Asked(tuple(files), tuple(Check(command=command) for command in commands), commit, reason)
+        elif field.name == "agent":
+            agent = agent or _read_agent(field)
+    return Asked(tuple(files), tuple(Check(command=command) for command in commands), commit, reason, agent)
 
 
 def _read_spans(flat: str, block: Block) -> Asked | None:
-    """Read fields that are each one back-ticked part and nothing else, as in most tasks; None if one is not."""
+    """Read the usual fields if each is one back-ticked part and nothing else, as in most tasks; None if one is not."""
     files: list[str] = []
     commands: list[str] = []
     commit: str | None = None
@@ -90,12 +93,12 @@ def _read_spans(flat: str, block: Block) -> Asked | None:
         field = name.lower()
         if field == "files":
             files.append(span.removeprefix("./"))
-        elif field == "verify":
-            if span.isdigit() or always_passes(span):
-                return None  # there is something to say about it
+        elif field == "verify" and not span.isdigit() and not always_passes(span):
             commands.append(span)
-        elif commit is None:
-            commit = _subject(span)
+        elif field == "commit":
+            commit = _subject(span) if commit is None else commit
+        else:
+            return None
     checks = [Check(command=command) for command in dict.fromkeys(commands)]
     return Asked(tuple(dict.fromkeys(files)), tuple(checks), commit)
 
@@ -145,6 +148,12 @@ def _subject(text: str) -> str:
     """Return a commit's subject; "" if the words say that there is none."""
     subject = text.partition("\n")[0].strip()
     return "" if subject.casefold().rstrip(".") in _NOTHING else subject
+
+
+def _read_agent(agent: Field) -> str:
+    """Return the name of the agent that should have the task: one word, with or without back-ticks."""
+    name = agent.value.strip(" \t\r`*").partition(" ")[0]
+    return "" if name.casefold() in _NOTHING else name
 
 
 def _read_verify(verify: Field, runnable: Runnable) -> Verification:

@@ -59,6 +59,7 @@ def read_located(
             markers=block.markers,
             fixes=block.fixes,
             commit=fields.commit,
+            agent=fields.agent,
             done=block.ticked,
         )
         for block, fields, name, depends_on, group in zip(

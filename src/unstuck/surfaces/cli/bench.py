@@ -74,6 +74,10 @@ BENCHES: Mapping[str, Bench] = {
             ),
         ),
     ),
+    "remedies": Bench(
+        about="Things broken for real in a box, and how many remedies heal.",
+        options=(click.Option(["--repeats"], type=click.IntRange(1), help="Fresh processes to time.  [default: 5]"),),
+    ),
     "startup": Bench(
         about="Our start, against a bare interpreter.",
         options=(click.Option(["--repeats"], type=click.IntRange(1), help="How often.  [default: 30]"),),

@@ -3,7 +3,7 @@
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -20,15 +20,28 @@ LONGEST_RECORD = 1 << 26
 CLASSIFIERS = ("unstuck", "seed-001", "seed-002")
 
 
+def evidence_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add what can be said about a failed command, for every command that asks about one."""
+    for add in reversed(
+        (
+            click.argument("file", default="-", metavar="[FILE|-]"),
+            click.option(
+                "--exit-code", type=int, help="The exit code of the command; without it the text alone decides."
+            ),
+            click.option("--signal", default="", help="The signal that ended it, e.g. KILL or 9."),
+            click.option("--tool", default="", help="The tool that ran it, e.g. run_bash."),
+            click.option("--command", "command_line", default="", help="The command line."),
+            click.option("--timed-out", is_flag=True, help="Its time limit was reached."),
+            click.option("--json", "as_object", is_flag=True, help="Print one JSON object."),
+            click.option("--jsonl", is_flag=True, help="Read one JSON object per line, print one per line."),
+        )
+    ):
+        command = add(command)
+    return command
+
+
 @click.command()
-@click.argument("file", default="-", metavar="[FILE|-]")
-@click.option("--exit-code", type=int, help="The exit code of the command; without it the text alone decides.")
-@click.option("--signal", default="", help="The signal that ended it, e.g. KILL or 9.")
-@click.option("--tool", default="", help="The tool that ran it, e.g. run_bash.")
-@click.option("--command", "command_line", default="", help="The command line.")
-@click.option("--timed-out", is_flag=True, help="Its time limit was reached.")
-@click.option("--json", "as_object", is_flag=True, help="Print one JSON object.")
-@click.option("--jsonl", is_flag=True, help="Read one JSON object per line, print one per line.")
+@evidence_options
 @click.option(
     "--classifier", type=click.Choice(CLASSIFIERS), default="unstuck", help="Ours, or a seed's word for word."
 )
@@ -45,15 +58,15 @@ def diagnose(
     classifier: str,
 ) -> None:
     """Say what went wrong, from the output in FILE or on standard input."""
-    with _opened(file) as stream:
+    with opened(file) as stream:
         if jsonl:
-            for answer in _answers(stream, classifier):
+            for answer in answers(stream, lambda record: _judged(read_evidence(record), classifier)):
                 click.echo(json.dumps(answer, ensure_ascii=False))
             return
         evidence = Evidence(
-            stdout=_read(stream).decode(errors="replace"),
+            stdout=read_output(stream).decode(errors="replace"),
             exit_code=exit_code,
-            signal=_signal(signal),
+            signal=signal_name(signal),
             tool=tool,
             command=command_line,
             timed_out=timed_out,
@@ -65,7 +78,7 @@ def diagnose(
 # --- reading ------------------------------------------------------------------------------------------------
 
 
-def _opened(file: str) -> BinaryIO:
+def opened(file: str) -> BinaryIO:
     if file == "-":
         return os.fdopen(os.dup(sys.stdin.fileno()), "rb")
     try:
@@ -76,7 +89,7 @@ def _opened(file: str) -> BinaryIO:
         ) from error
 
 
-def _read(stream: BinaryIO) -> bytes:
+def read_output(stream: BinaryIO) -> bytes:
     """Read an output of any length into bounded memory."""
     head = stream.read(HEAD)
     if len(head) < HEAD:
@@ -95,24 +108,24 @@ def _read(stream: BinaryIO) -> bytes:
     return head + b"\n" + bytes(tail) if left_out else head + bytes(tail)
 
 
-def _answers(stream: BinaryIO, classifier: str) -> Iterator[dict[str, Any]]:
-    """Judge one record per line; a bad one is answered as such and stops nothing."""
+def answers(stream: BinaryIO, answer: Callable[[Mapping[str, Any]], dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Answer one record per line; a bad one is answered as such and stops nothing."""
     while line := stream.readline(LONGEST_RECORD):
         if not line.strip():
             continue
         record: Any = None
         try:
             record = json.loads(line)
-            yield {"id": _id(record), **_judged(_evidence(record), classifier)}
+            yield {"id": record_id(record), **answer(record)}
         except (ValueError, TypeError, RecursionError, BadUsage) as error:
-            yield {"id": _id(record), "error": str(error)[:200] or type(error).__name__}
+            yield {"id": record_id(record), "error": str(error)[:200] or type(error).__name__}
 
 
-def _id(record: Any) -> Any:
+def record_id(record: Any) -> Any:
     return record.get("id") if isinstance(record, dict) else None
 
 
-def _evidence(record: Any) -> Evidence:
+def read_evidence(record: Any) -> Evidence:
     if not isinstance(record, dict):
         raise TypeError("not an object")
     texts = {key: record.get(key) or "" for key in ("stdout", "stderr", "tool", "command")}
@@ -128,12 +141,12 @@ def _evidence(record: Any) -> Evidence:
         tool=texts["tool"],
         command=texts["command"],
         exit_code=code,
-        signal=_signal(str(record.get("signal") or "")),
+        signal=signal_name(str(record.get("signal") or "")),
         timed_out=bool(record.get("timed_out")),
     )
 
 
-def _signal(name: str) -> str:
+def signal_name(name: str) -> str:
     if not name.strip().isdigit():
         return name.strip().upper().removeprefix("SIG")
     import signal  # noqa: PLC0415  # only for a number

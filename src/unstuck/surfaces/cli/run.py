@@ -16,7 +16,7 @@ import click
 from unstuck import api
 from unstuck.core.chronicle import FRESH_START
 from unstuck.core.event import CommitMode, Options
-from unstuck.core.policy import OnStuck
+from unstuck.core.policy import OnStuck, Quota
 from unstuck.core.report import Summary, run_object
 from unstuck.core.spec_folder import RECOVERY
 from unstuck.surfaces import demo as story
@@ -83,6 +83,13 @@ def shown(command: Callable[..., Any]) -> Callable[..., Any]:
     type=click.FloatRange(min=0, min_open=True),
     help="What the whole run may cost, as far as the agents say.",
 )
+@click.option(
+    "--quota",
+    type=click.Choice(["wait", "switch", "exit"]),
+    default="wait",
+    show_default=True,
+    help="At a provider's limit: wait for its end, take another agent, or end with code 75.",
+)
 @click.option("--no-cache", is_flag=True, help="Run every check, though it passed on the same tree before.")
 @click.option("--resume", is_flag=True, help="Go on with the unfinished run (the default).")
 @click.option(
@@ -93,7 +100,7 @@ def shown(command: Callable[..., Any]) -> Callable[..., Any]:
 @shown
 def run(
     plan: Path, *, agents: tuple[str, ...], plan_format: str | None, parallel: int | None, commit: CommitMode, on_stuck: OnStuck | None,
-    profile: str | None, recovery_mode: bool, max_attempts: int | None, max_time: float | None, budget_usd: float | None, no_cache: bool, resume: bool, start_from: str | None, fresh: bool, accept_plan_change: bool, as_json: bool, quiet: bool,
+    profile: str | None, recovery_mode: bool, max_attempts: int | None, max_time: float | None, budget_usd: float | None, quota: Quota, no_cache: bool, resume: bool, start_from: str | None, fresh: bool, accept_plan_change: bool, as_json: bool, quiet: bool,
 ) -> int:  # fmt: skip
     """Run PLAN, a file or a spec folder, or go on with its unfinished run."""
     if resume and fresh:
@@ -107,6 +114,7 @@ def run(
         max_attempts=max_attempts,
         max_time=max_time,
         budget_usd=budget_usd,
+        quota=quota,
         cache=not no_cache,
     )
     with _progress(quiet=quiet) as progress:

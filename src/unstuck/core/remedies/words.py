@@ -1,0 +1,112 @@
+"""Read a failing call: its words if it is a simple command, the addresses in it, and what it was given. Pure."""
+
+import re
+import shlex
+from typing import NamedTuple
+
+SPECIAL = frozenset("|&;<>()$`*?[]{}#!~\n\r\x00")
+IN_DOUBLE_QUOTES = frozenset("$`\x00")
+ASSIGNMENT = r"[A-Za-z_]\w*="
+URL = r"(?P<scheme>https?|git|ftp)://(?:[^/@\s]*@)?(?P<host>\[[0-9a-fA-F:.]+\]|[^/:?#\s]+)(?P<port>:\d+)?(?P<rest>[/?#]\S*)?"
+SSH_URL = r"(?:ssh://)?(?:[\w.-]+@)(?P<host>[\w.-]+)(?::\d+)?[:/](?P<path>[^\s:][^\s]*)"
+CONTROL = r"[\x00-\x1f\x7f]"
+MAX_CHARS = 100_000
+
+
+class Address(NamedTuple):
+    """An address on the network, taken apart."""
+
+    scheme: str
+    host: str
+    port: str
+    path: str
+
+    @property
+    def text(self) -> str:
+        return f"{self.scheme}://{self.host}{self.port}{self.path}"
+
+    @property
+    def place(self) -> str:
+        return f"{self.host}{self.port}"
+
+
+def plain_words(command: str) -> tuple[str, ...] | None:
+    """Return the words of a simple command; None if only a shell can tell what it does."""
+    if len(command) > MAX_CHARS or _needs_shell(command):
+        return None
+    try:
+        words = tuple(shlex.split(command))
+    except ValueError:
+        return None
+    return words if words and not re.match(ASSIGNMENT, words[0]) else None
+
+
+def _needs_shell(command: str) -> bool:
+    quote, escaped, start = "", False, True
+    for char in command.strip():
+        if escaped:
+            escaped = False
+        elif quote == "'":
+            quote = "" if char == "'" else quote
+        elif char == "\\":
+            escaped = True
+        elif quote == '"':
+            if char in IN_DOUBLE_QUOTES:
+                return True
+            quote = "" if char == '"' else quote
+        elif char in "'\"":
+            quote = char
+        elif char in SPECIAL and (char not in "#~!{}" or start):
+            return True
+        start = char.isspace() and not quote
+    return bool(quote) or escaped
+
+
+def parts(command: str) -> tuple[str, ...]:
+    """Return the commands of a line that stand between `&&`, `||`, `;`, `|` and line ends, quoted text left whole."""
+    found, current, quote, place = [], "", "", 0
+    while place < len(command):
+        char = command[place]
+        two = command[place : place + 2]
+        if quote:
+            quote = "" if char == quote else quote
+        elif char in "'\"`":
+            quote = char
+        elif char == "\\":
+            current += two
+            place += 2
+            continue
+        elif two in {"&&", "||"} or char in ";|\n&":
+            near = command[place - 1 : place] + command[place + 1 : place + 2]
+            if char != "&" or two == "&&" or ">" not in near:
+                found.append(current)
+                current, place = "", place + (2 if two in {"&&", "||"} else 1)
+                continue
+        current += char
+        place += 1
+    return tuple(part.strip() for part in (*found, current) if part.strip())
+
+
+def simple_call(command: str, program: str) -> tuple[str, ...] | None:
+    """Return the words of the first part that runs this program."""
+    for part in parts(command[:MAX_CHARS]):
+        words = plain_words(part)
+        while words and re.match(ASSIGNMENT, words[0]):
+            words = words[1:]
+        if words and words[0].rsplit("/", 1)[-1] == program:
+            return words
+    return None
+
+
+def address(text: str) -> Address | None:
+    """Return the address that a word is, or the first in a text."""
+    found = re.search(URL, text)
+    if found is None or re.search(CONTROL, found[0]):
+        return None
+    return Address(found["scheme"], found["host"], found["port"] or "", found["rest"] or "")
+
+
+def ssh_address(text: str) -> Address | None:
+    """Read `git@host:path` and `ssh://git@host/path`."""
+    found = re.fullmatch(SSH_URL, text)
+    return Address("https", found["host"], "", "/" + found["path"].lstrip("/")) if found else None
