@@ -32,8 +32,8 @@ APPENDS = [
 
 GIT_COMMANDS = [
     *("add", "cat-file", "checkout", "clean", "commit", "commit-tree", "config", "diff", "diff-index", "diff-tree"),
-    *("for-each-ref", "ls-files", "ls-tree", "merge", "merge-base", "merge-tree", "read-tree", "rev-parse", "status"),
-    *("symbolic-ref", "update-ref", "version", "worktree", "write-tree"),
+    *("for-each-ref", "ls-files", "ls-tree", "merge", "merge-base", "merge-tree", "read-tree", "rev-list"),
+    *("rev-parse", "status", "symbolic-ref", "update-ref", "version", "worktree", "write-tree"),
 ]
 """Every git command of an undisturbed run; likewise."""
 

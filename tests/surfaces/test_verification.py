@@ -323,4 +323,4 @@ def test_a_declared_gate_whose_tool_is_missing_stops_the_task(project: "Project"
     told = project.run("--max-attempts", "1")
     assert told.code == 3, told
     shown: Any = project.ask("show", "1.1", "--json").json
-    assert shown["error"]["type"] in ("command_not_found", "dependency_missing")
+    assert shown["error"]["attempt_1"]["type"] == "dependency_missing"
