@@ -121,6 +121,8 @@ class Reading:
 
 def name_tasks(blocks: Sequence[Block], known: Mapping[str, str]) -> list[str]:
     """Return every task's id; one without gets the `t<n>` that its title had before, or the next free one."""
+    if all(block.id for block in blocks):
+        return [block.id for block in blocks]
     given = {block.id.casefold() for block in blocks if block.id}
     earlier: dict[str, deque[str]] = defaultdict(deque)
     for name, title in known.items():

@@ -4,6 +4,7 @@ An edit of a long plan must not cost a reading of it: where the tasks stand is r
 true for, and moved along with every edit of our own.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
@@ -14,6 +15,9 @@ from unstuck.core.plan import Insertion
 from unstuck.errors import CannotWrite
 
 INDENT_CHARS = 200
+
+_BLANK_LINE = ("\n\n", "\n\r\n", "\r\r")
+_WORD = re.compile(r"\S")
 
 
 class Place(NamedTuple):
@@ -67,7 +71,8 @@ class Located:
         at, apart = self._opening(insertion)
         line_end = _line_end(self.text, self.places[insertion.beside].start)
         unended = at == len(self.text) and not self.text.endswith(("\n", "\r"))
-        beside = self.text[self.places[insertion.beside].start :][:INDENT_CHARS]
+        first = self.places[insertion.beside].start
+        beside = self.text[first : first + INDENT_CHARS]
         indent = beside[: len(beside) - len(beside.lstrip(" \t"))]
         pieces = [line_end] if unended else []
         new: dict[str, Place] = {}
@@ -83,11 +88,10 @@ class Located:
             *_, name = new
             new[name] = new[name]._replace(end=new[name].end - len(line_end))
         edited = self._edited([Edit(at, at, text)])
-        places = dict(edited.places)
         if unended:
-            above = {name: place for name, place in places.items() if place.end == at}
-            places.update((name, place._replace(end=at + len(line_end))) for name, place in above.items())
-        found = replace(edited, places={**places, **new})
+            above = [(name, place) for name, place in edited.places.items() if place.end == at]
+            new.update((name, place._replace(end=at + len(line_end))) for name, place in above)
+        found = replace(edited, places={**edited.places, **new})
         around = self.text[self.places[insertion.beside].start : at] + text
         if any(opener in around for opener in OPENERS):
             found.compare_with_reading(insertion)
@@ -111,13 +115,13 @@ class Located:
         """Return where to insert, and whether blank lines separate tasks there."""
         beside = self.places[insertion.beside]
         if insertion.before:
-            return beside.start, self.text[: beside.start].endswith(("\n\n", "\n\r\n", "\r\r"))
+            return beside.start, self.text.endswith(_BLANK_LINE, 0, beside.start)
         family = f"{insertion.beside}."
-        last = max((place for name, place in self.places.items() if name.startswith(family)), default=beside)
-        last = max(last, beside, key=lambda place: place.end)
+        descendants = [self.places[name] for name in self.places if name.startswith(family)]
+        last = max(max(descendants, default=beside), beside, key=lambda place: place.end)
         follows = self.text[last.end : last.end + 2]
-        if not self.text[last.end :].strip():
-            return last.end, bool(follows) or self.text[: last.start].endswith(("\n\n", "\n\r\n", "\r\r"))
+        if _WORD.search(self.text, last.end) is None:
+            return last.end, bool(follows) or self.text.endswith(_BLANK_LINE, 0, last.start)
         return last.end, follows.startswith(("\n", "\r"))
 
     def _edited(self, edits: Sequence[Edit]) -> "Located":
@@ -158,12 +162,9 @@ def _moved(places: Mapping[str, Place], edit: Edit) -> Mapping[str, Place]:
     shift = len(edit.text) - (edit.end - edit.start)
     if not shift:
         return places
-    return {
-        name: place
-        if place.start < edit.end
-        else Place(place.start + shift, place.end + shift, place.box + shift, place.fixes)
-        for name, place in places.items()
-    }
+    behind = [(name, place) for name, place in places.items() if place.start >= edit.end]
+    moved = {name: Place(start + shift, end + shift, box + shift, fixes) for name, (start, end, box, fixes) in behind}
+    return {**places, **moved}
 
 
 def _compare(before: str, after: str, edits: Sequence[Edit]) -> None:
