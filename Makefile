@@ -9,7 +9,7 @@ WORKERS ?= auto
 CLIS ?= claude codex
 AT_ONCE ?= 4
 
-.PHONY: demo test lint types unit format bench rules conformance matrix clean
+.PHONY: demo test lint types unit exhaustive format bench rules conformance matrix clean
 
 demo: $(READY)
 	$(BIN)/unstuck demo
@@ -25,6 +25,10 @@ types: $(READY)
 
 unit: $(READY)
 	$(BIN)/python -m pytest -n $(WORKERS)
+
+# The rows of long tables that `make test` leaves out: the supervisor killed at every place that there is.
+exhaustive: $(READY)
+	$(BIN)/python -m pytest -n $(WORKERS) -m exhaustive
 
 # Real agents against a scripted model, on loopback and nowhere else. Needs Node 20; see docs/conformance.md.
 conformance: $(READY)

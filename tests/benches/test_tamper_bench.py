@@ -6,7 +6,7 @@ from unstuck.benches.tamper_rounds import cases
 
 
 def test_the_audit_meets_its_targets() -> None:
-    report = measure(every=11, say=lambda _: None)
+    report = measure(every=25, say=lambda _: None)
     assert report.met, report.lines
     assert min(report.figures["tampering"], report.figures["honest"]) >= 60
 
@@ -17,7 +17,7 @@ def test_the_suite_covers_both_languages_and_all_styles() -> None:
 
 
 def test_real_runners_agree_with_the_labels() -> None:
-    seen = [reality for diff in sample(step=90) if (reality := observe(diff)) is not None]
+    seen = [reality for diff in sample(step=240) if (reality := observe(diff)) is not None]
     assert [reality for reality in seen if not reality.label_holds] == []
     assert {reality.honest for reality in seen} == {True, False}
 

@@ -74,7 +74,7 @@ def any_event(draw: st.DrawFn) -> Event:
     return event
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(st.lists(any_event(), max_size=30))
 def test_any_sequence_of_events_folds_and_can_be_looked_at(sequence: list[Event]) -> None:
     state = fold(Entry(number, float(number), one) for number, one in enumerate(sequence, 1))

@@ -5,7 +5,7 @@ Real processes, git and SQLite. Every row is a supervisor that dies at one place
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -87,6 +87,17 @@ TWICE = [
 ]
 
 
+def sampled(places: Sequence[Any], moments: Sequence[str] = ()) -> list[Any]:
+    """Return the rows of the matrix; three of four are left to `make exhaustive`, so that every run of the tests kills
+    at different kinds of places and still ends soon."""
+    rows = [(place, moment) for place in places for moment in moments] if moments else [(place,) for place in places]
+    names = ["-".join(str(part).replace(" ", "-") for part in row) for row in rows]
+    return [
+        pytest.param(*row, id=name, marks=() if number % 4 == number // 4 % 4 else pytest.mark.exhaustive)
+        for number, (row, name) in enumerate(zip(rows, names, strict=True))
+    ]
+
+
 @dataclass(frozen=True, slots=True)
 class Undisturbed:
     """What a run comes to when nobody dies."""
@@ -134,32 +145,33 @@ def test_an_undisturbed_run_fails_once_and_lands_everything(undisturbed: Callabl
     assert result.user_log == "first\nfeat: write a\nfeat: write b\nfeat: write c\nTick the plan\n"
 
 
-@pytest.mark.parametrize("moment", ["before", "after"])
-@pytest.mark.parametrize("append", [pytest.param(name, id=name.replace(" ", "-")) for name in APPENDS])
+@pytest.mark.parametrize(("append", "moment"), sampled(APPENDS, ("before", "after")))
 def test_dying_at_an_append_changes_nothing(expect_survival: Callable[..., None], moment: str, append: str) -> None:
     expect_survival(f"{moment} append {append}", commit="message-only")
 
 
-@pytest.mark.parametrize("moment", ["before", "after"])
-@pytest.mark.parametrize("append", ["acted 1.3 1", "brought_home run 1", "run_ended run 1"])
+@pytest.mark.parametrize(
+    ("append", "moment"), sampled(("acted 1.3 1", "brought_home run 1", "run_ended run 1"), ("before", "after"))
+)
 def test_dying_on_the_way_home_changes_nothing(expect_survival: Callable[..., None], moment: str, append: str) -> None:
     expect_survival(f"{moment} append {append}", commit="auto")
 
 
-@pytest.mark.parametrize("moment", ["before", "during"])
-@pytest.mark.parametrize("command", [f"{name} 1" for name in GIT_COMMANDS] + list(EFFECTS))
+@pytest.mark.parametrize(
+    ("command", "moment"), sampled([*(f"{name} 1" for name in GIT_COMMANDS), *EFFECTS], ("before", "during"))
+)
 def test_dying_at_a_git_command_changes_nothing(
     expect_survival: Callable[..., None], moment: str, command: str
 ) -> None:
     expect_survival(f"{moment} git {command}", commit="auto", counting=True)
 
 
-@pytest.mark.parametrize("command", CUT_SHORT)
+@pytest.mark.parametrize("command", sampled(CUT_SHORT))
 def test_dying_together_with_git_changes_nothing(expect_survival: Callable[..., None], command: str) -> None:
     expect_survival(f"inside git {command}", commit="auto", counting=True)
 
 
-@pytest.mark.parametrize("command", LATE)
+@pytest.mark.parametrize("command", sampled(LATE))
 def test_a_git_command_that_outlives_its_supervisor_changes_nothing(
     expect_survival: Callable[..., None], command: str
 ) -> None:
@@ -171,17 +183,16 @@ def test_dying_while_a_command_runs_changes_nothing(expect_survival: Callable[..
     expect_survival(place, commit="message-only")
 
 
-@pytest.mark.parametrize("moment", ["before", "after"])
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize(("name", "moment"), sampled(FILES, ("before", "after")))
 def test_dying_while_a_file_is_put_changes_nothing(
     expect_survival: Callable[..., None], moment: str, name: str
 ) -> None:
     expect_survival(f"{moment} rename {name} 1", commit="message-only")
 
 
-@pytest.mark.parametrize(("first", "second"), TWICE)
-def test_dying_twice_changes_nothing(expect_survival: Callable[..., None], first: str, second: str) -> None:
-    expect_survival(first, second, commit="auto")
+@pytest.mark.parametrize("places", sampled(TWICE))
+def test_dying_twice_changes_nothing(expect_survival: Callable[..., None], places: tuple[str, str]) -> None:
+    expect_survival(*places, commit="auto")
 
 
 @pytest.fixture

@@ -30,8 +30,11 @@ VERIFY = {
 }
 
 
-@pytest.mark.parametrize("style", VERIFY)
-@pytest.mark.parametrize("case", RED)
+@pytest.mark.parametrize(
+    ("case", "style"),
+    [(case, "plain") for case in RED]
+    + [("fails by its assertion", "turned round"), ("passes already", "turned round")],
+)
 def test_a_red_task_succeeds_when_its_test_fails_for_want_of_the_work(
     project: "Project", case: str, style: str
 ) -> None:

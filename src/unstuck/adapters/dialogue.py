@@ -5,6 +5,8 @@ from contextlib import ExitStack, suppress
 
 from unstuck.ports import Dialogue
 
+PAUSE = 0.25
+
 
 class Conversation:
     """The open stdin of one process, or none. What it does not read blocks nobody."""
@@ -23,7 +25,7 @@ class Conversation:
         """Take in what the process printed; after its last word nothing more is said to it."""
         if self._dialogue is None:
             return
-        heard = self._heard + chunk
+        heard = self._heard + chunk.replace(b" ", b"")  # JSON may be spaced
         if self._dialogue.last_word in heard:
             self.close()
         self._heard = heard[-len(self._dialogue.last_word) :]
@@ -39,6 +41,10 @@ class Conversation:
             return
         except BrokenPipeError:
             self.close()
+
+    def patience(self, seconds: float) -> float:
+        """Return how long to wait for the process's words before looking for something to say to it."""
+        return min(seconds, PAUSE) if self._mouth >= 0 else seconds
 
     def close(self) -> None:
         if self._mouth >= 0:

@@ -125,7 +125,7 @@ class _Session:
         next_look, shown = 0.0, 0
         while self._report in self._open.get_map():
             self._talk.speak()
-            if self._read(spool, watch.timeout(time.monotonic())):
+            if self._read(spool, self._talk.patience(watch.timeout(time.monotonic()))):
                 watch.last_output = time.monotonic()
             now = time.monotonic()
             if (limit := watch.passed(now)) is not None:
