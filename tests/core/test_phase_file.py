@@ -137,6 +137,12 @@ def test_a_failed_phase_waits_for_first_tries_and_no_longer() -> None:
     assert startable(state, (), 4) == ["2a", "2b"], "both retries run side by side"
 
 
+def test_a_phase_starts_as_soon_as_there_is_room_beside_those_that_run() -> None:
+    state = folded(started(), *tried("1", 1, None, Accept()))
+    assert startable(state, (), 2) == ["2a", "2b"]
+    assert startable(state, {"2a", "2b"}, 1) == ["2c"]
+
+
 def test_after_a_halt_the_retries_of_the_batch_are_finished_and_nothing_else_starts() -> None:
     final = tried("2b", 2, RED, Halt(question="q"))
     state = folded(started(), *FIRST, *tried("2b", 1, RED, Retry()), *tried("2c", 1, None, Accept()), *final)

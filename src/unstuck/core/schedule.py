@@ -18,7 +18,7 @@ def startable(state: RunState, running: Collection[str], room: int, now: float =
     """
     chosen: list[str] = []
     busy = [state.tasks[name] for name in running]
-    if any(task.task.group is None for task in busy):
+    if any(task.task.group is None and not task.task.parallel_with for task in busy):
         return chosen
     for name in list(state.open):  # a copy: another thread may settle a task meanwhile
         if len(chosen) >= room:

@@ -55,6 +55,7 @@ def read_located(
             markers=block.markers,
             fixes=block.fixes,
             commit=fields.commit,
+            agent=fields.agent,
             done=block.ticked,
         )
         for block, fields in zip(blocks, asked, strict=True)
