@@ -23,7 +23,7 @@ from unstuck.core.remedies.words import parts, plain_words
 
 CATALOG = read_catalog()
 BASIC = ("run_bash", "read_dir", "read_file", "write_file")
-ROOT = Surroundings(root="/work", cwd="/work")
+ROOT = Surroundings(root="/srv", cwd="/srv")
 HAS = frozenset(
     {"curl", "wget", "tar", "bash", "apt-get", "python3", "sudo", "sleep", "find", "ls", "xargs", "tee", "nohup", "cp"}
 )
@@ -248,7 +248,7 @@ def test_near_names_are_ranked_by_case_then_spelling_then_place() -> None:
     [
         ("/etc/app/conf.d/x.conf", ".unstuck/sandbox/etc/app/conf.d/x.conf"),
         ("../../../etc/passwd", ".unstuck/sandbox/etc/passwd"),
-        ("/work/sub/file.txt", ".unstuck/sandbox/sub/file.txt"),
+        ("/srv/sub/file.txt", ".unstuck/sandbox/sub/file.txt"),
     ],
 )
 def test_a_denied_path_keeps_its_folders_in_the_sandbox_and_never_leaves_it(denied: str, kept: str) -> None:
@@ -288,9 +288,9 @@ def test_a_stated_reset_is_waited_for_and_a_distant_one_is_not() -> None:
 
 def test_only_exact_paths_of_ours_are_deleted() -> None:
     answer = planned(
-        "disk_full", "No space left on device", "make", around=ROOT._replace(ours=(("/work/.pytest_cache", 9_000),))
+        "disk_full", "No space left on device", "make", around=ROOT._replace(ours=(("/srv/.pytest_cache", 9_000),))
     )
-    assert scripts(answer["plans"][0])[0] == "rm -rf -- /work/.pytest_cache"
+    assert scripts(answer["plans"][0])[0] == "rm -rf -- /srv/.pytest_cache"
     nothing = planned("disk_full", "No space left on device", "make", around=ROOT)
     assert "ours" in because(nothing, "clean_up_temp_files")
 
