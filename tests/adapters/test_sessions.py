@@ -44,7 +44,17 @@ def recorded() -> Iterator[Session]:
 
 
 SESSIONS = {f"{one.agent}-{one.name}": one for one in recorded()}
-DONE = ("success", "fail_127", "fail_127_bash", "fail_timeout_nobg", "false_done", "mcp", "resume2")
+DONE = (
+    "success",
+    "fail_exit1",
+    "fail_127",
+    "fail_127_bash",
+    "fail_timeout_nobg",
+    "false_done",
+    "mcp",
+    "resume1",
+    "resume2",
+)
 BY_SCENARIO = {
     **dict.fromkeys(DONE, "done_claimed"),
     "ctx_overflow": "context_exhausted",
