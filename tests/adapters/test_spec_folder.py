@@ -166,6 +166,42 @@ def test_a_progress_file_is_begun_where_there_is_none() -> None:
     )
 
 
+FULL = {"completed": {"1.1": "- [x] 1.1 A - abcdef0"}, "fixes": {"1.1": "- Task 1.1: x"}, "learnings": ("- one",)}
+
+
+@pytest.mark.parametrize(
+    ("text", "after"),
+    [
+        (
+            "# P\r\n\r\n## Learnings\r\n- L",
+            ("# P\r\n\r\n## Completed Tasks\r\n- [x] 1.1 A - abcdef0\r\n\r\n## Fix Task History\r\n- Task 1.1: x\r\n\r\n"
+            "## Learnings\r\n- L\r\n- one"),
+        ),
+        (
+            "# P\n```sh\n## Learnings\n- L\n",
+            "# P\n```sh\n\n## Completed Tasks\n- [x] 1.1 A - abcdef0\n\n## Fix Task History\n- Task 1.1: x\n\n## Learnings\n- L\n- one\n",
+        ),
+        (
+            "````\n```\n## Learnings\n```\n````\n## Completed Tasks ##\n## Fix Task History\n## Learnings:\n",
+            ("````\n```\n## Learnings\n```\n````\n## Completed Tasks ##\n- [x] 1.1 A - abcdef0\n\n## Fix Task History\n- Task 1.1: x\n\n"
+            "## Learnings:\n- one\n"),
+        ),
+    ],
+    ids=["crlf-without-a-final-newline", "a-fence-that-never-ends", "a-fence-in-a-fence"],
+)  # fmt: skip
+def test_odd_progress_files_are_added_to_once_and_nothing_else_moves(text: str, after: str) -> None:
+    assert updated(text, said(**FULL), "demo") == after
+    assert updated(after, said(**FULL), "demo") == after
+
+
+def test_a_persons_remark_behind_our_line_stays() -> None:
+    learning = "- Task 1.1, attempt 1 failed (test_failed): boom"
+    text = f"## Completed Tasks\n- [x] 1.1 A - abcdef0 (nice!)\n\n## Fix Task History\n- Task 1.1: x - thanks\n\n## Learnings\n{learning} -> see #7\n"
+    assert updated(text, said(**(FULL | {"learnings": (learning,)})), "demo") == text
+    again = {"1.1": "- [x] 1.1 A"}
+    assert "- [x] 1.1 A\n" in updated("## Completed Tasks\n- [x] 1.1 A - abcdef0\n", said(completed=again), "demo")
+
+
 def test_nothing_to_say_changes_nothing() -> None:
     for text in (SEED_PROGRESS, SEED_PROGRESS.replace("\n", "\r\n"), "x\r\ny\nz", "## Learnings"):
         assert updated(text, said(), "demo") == text

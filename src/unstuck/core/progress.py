@@ -1,13 +1,16 @@
 """Keep a progress file up to date: sections found by their headings, every other line as it was. Pure."""
 
 import re
-from collections.abc import Mapping, Sequence
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 
 from unstuck.core.spec_folder import Progress
 
 COMPLETED, FIXES, LEARNINGS = "## Completed Tasks", "## Fix Task History", "## Learnings"
 _HEADING = re.compile(r"#{1,2}(?:[ \t]|\r?$)")
-_FENCE = re.compile(r"[ ]{0,3}(```|~~~)")
+_FENCE = re.compile(r"[ ]{0,3}(`{3,}|~{3,})")
+_REMARK = re.compile(r"[ \t]+(?!- [0-9a-f]{6})\S")
 _TASK = re.compile(r"- \[[xX]\] (\S+)")
 _FIX = re.compile(r"- Task (\S+):")
 _NEVER = re.compile(r"(?!)")
@@ -16,14 +19,23 @@ _NEVER = re.compile(r"(?!)")
 def updated(text: str, said: Progress, spec: str) -> str:
     """Return the file's text with what is to be said in it; a missing section is made, an empty file begun."""
     mark = "\r" if "\r\n" in text else ""  # lines are split at LF, so a CR stays with its line
-    lines = text.split("\n") if text.strip() else [f"# Progress: {spec}", ""]
+    unended = mark if text and not text.endswith("\n") else ""
+    lines = f"{text}{unended}".split("\n") if text.strip() else [f"# Progress: {spec}", ""]
     completed, fixes = _marked(said.completed, mark), _marked(said.fixes, mark)
     lines = _put(lines, COMPLETED, completed, _TASK, before=(FIXES, LEARNINGS), gone=said.open, mark=mark)
     lines = _put(lines, FIXES, fixes, _FIX, before=(LEARNINGS,), mark=mark)
     start, end = _section(lines, LEARNINGS)
-    known = {line.rstrip() for line in lines[max(start, 0) : end]}
-    new = _marked({line: line for line in said.learnings if line not in known}, mark)
-    return "\n".join(_put(lines, LEARNINGS, new, _NEVER, before=(), mark=mark))
+    known: dict[str, list[str]] = defaultdict(list)
+    for line in lines[max(start, 0) : end]:
+        known[_subject(line)].append(line.rstrip())
+    new = [one for one in said.learnings if not any(_says(line, one) for line in known[_subject(one)])]
+    lines = _put(lines, LEARNINGS, _marked({one: one for one in new}, mark), _NEVER, before=(), mark=mark)
+    return "\n".join(lines).removesuffix(unended)
+
+
+def _subject(learning: str) -> str:
+    """Return which attempt a learning is about."""
+    return learning.rstrip().partition(" failed (")[0]
 
 
 def _marked(lines: Mapping[str, str], mark: str) -> dict[str, str]:
@@ -49,8 +61,11 @@ def _put(
     for line in lines[start + 1 : end]:
         found = shape.match(line)
         name = found[1] if found else ""
-        if name not in gone:
-            kept.append(left.pop(name) if name in left else line)
+        if name in left:
+            new = left.pop(name)
+            kept.append(line if _says(line, new.rstrip()) else new)
+        elif name not in gone:
+            kept.append(line)
     blank = len(kept)
     while blank and not kept[blank - 1].strip():
         blank -= 1
@@ -69,15 +84,35 @@ def _begun(lines: list[str], section: list[str], before: Sequence[str], mark: st
     return [*above, *apart, *section, mark if at < len(lines) else "", *lines[at:]]
 
 
+def _says(line: str, wanted: str) -> bool:
+    """Whether a line says this already, with or without a person's remark behind it."""
+    return line.rstrip() == wanted or (line.startswith(wanted) and _REMARK.match(line, len(wanted)) is not None)
+
+
 def _section(lines: Sequence[str], heading: str) -> tuple[int, int]:
-    """Return where a section's heading stands and where the section ends; -1 if there is none. Fenced lines are none."""
-    start, fence = -1, ""
-    for at, line in enumerate(lines):
-        if found := _FENCE.match(line):
-            fence = "" if fence == found[1] else fence or found[1]
-        elif not fence and _HEADING.match(line):
-            if start >= 0:
-                return start, at
-            if line.strip().casefold() == heading.casefold():
-                start = at
+    """Return where a section's heading stands and where the section ends; -1 if there is none."""
+    start = -1
+    for at in _headings(lines):
+        if start >= 0:
+            return start, at
+        if lines[at].rstrip("#: \t\r").casefold() == heading.casefold():
+            start = at
     return start, len(lines)
+
+
+def _headings(lines: Sequence[str]) -> Iterator[int]:
+    """Find the headings outside of fenced code. A fence that is never closed is text: it must not hide the rest."""
+    closers: dict[str, list[int]] = defaultdict(list)
+    for at, line in enumerate(lines):
+        if found := _FENCE.fullmatch(line.rstrip()):
+            closers[found[1]].append(at)
+    inside = -1
+    for at, line in enumerate(lines):
+        if at <= inside:
+            continue
+        if found := _FENCE.match(line):
+            ends = closers[found[1]]
+            place = bisect_right(ends, at)
+            inside = ends[place] if place < len(ends) else inside
+        elif _HEADING.match(line):
+            yield at
