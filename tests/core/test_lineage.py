@@ -6,12 +6,15 @@ import pytest
 
 from unstuck.adapters.plans import tasks_md
 from unstuck.adapters.policies import profile
-from unstuck.core.action import Accept, Escalate, Fix, Halt
+from unstuck.core.action import Accept, Amend, Escalate, Fix, Halt
+from unstuck.core.attempt import Ended
 from unstuck.core.event import Acted, AttemptStarted, Entry, Operated, Options, Request, RunResumed, RunStarted
+from unstuck.core.history import commit_of, done_by_others
 from unstuck.core.plan import Check, Task
 from unstuck.core.schedule import blocked, startable
+from unstuck.core.spec_folder import final_of
 from unstuck.core.state import RunState, fold
-from unstuck.testing import Part, World
+from unstuck.testing import ENDED_WELL, Part, World
 
 PLAN = "- [ ] 1.2 A\n- [ ] 1.3 B\n- [ ] 1.4 [VERIFY] C\n"
 E2E = "- [ ] 2.1 Work\n- [ ] VE1 E2E startup\n- [ ] VE2 E2E check\n- [ ] VE3 E2E cleanup\n- [ ] VF Original issue\n"
@@ -60,6 +63,27 @@ def test_a_stuck_fix_blocks_all_that_it_repairs() -> None:
     assert state.lineage("1.3").spent == 2
 
 
+@pytest.mark.parametrize(
+    ("plan", "first"),
+    [
+        ("- [ ] 1.3 [FIX 1.4] A\n- [ ] 1.4 [FIX 1.3] B\n", "1.3"),
+        ("- [ ] 1.3 [FIX 1.3] A\n", "1.3"),
+        ("- [ ] 1.3 A\n- [ ] 1.3.1 [FIX 1.3] [VERIFY] B\n", "1.3"),
+        ("- [ ] 1.1 [FIX 1.2] A\n- [ ] 1.2 [FIX 1.3] B\n- [ ] 1.3 [FIX 1.1] C\n", "1.1"),
+    ],
+    ids=["each-other", "itself", "checkpoint", "three"],
+)
+def test_marks_that_go_in_a_circle_keep_nobody_waiting(plan: str, first: str) -> None:
+    events: list[Any] = []
+    for _ in read(plan):
+        state = run(plan, *events)
+        following = startable(state, [], 1)
+        events += [event for name in following for event in landed(name)]
+    assert startable(run(plan), [], 4) == [first]
+    assert {task.status for task in run(plan, *events).tasks.values()} <= {"complete", "skipped"}
+    assert all(final_of(state, name) in ("", "PASS") for name in state.tasks)
+
+
 def test_a_settled_original_takes_its_open_fixes_with_it() -> None:
     skip = Operated(request=Request(id=1, verb="skip", task="1.3", text=""))
     state = run(PLAN, *fixed("1.3", "1.3.1"), *fixed("1.3.1", "1.3.1.1"), *stuck("1.3.1.1"), skip)
@@ -105,3 +129,32 @@ def test_a_whole_story_in_memory() -> None:
     assert [name for name, _ in world.sessions] == ["1.3", "1.3.1", "1.3.1.1", "1.3.1", "1.3"]
     assert state.ended is not None
     assert state.ended.exit_code == 0
+
+
+@pytest.mark.parametrize(("work", "status"), [("more", "complete"), ("", "stuck")], ids=["did-work", "did-nothing"])
+@pytest.mark.parametrize("end", [ENDED_WELL, Ended(ending="exited", exit_code=1)], ids=["says-done", "crashes"])
+def test_an_original_without_work_of_its_own_is_complete_only_if_its_fix_did_some(
+    work: str, status: str, end: Ended
+) -> None:
+    """Its check is green from the beginning, so only a commit shows that anybody did anything."""
+    task = Task(id="1.3", title="B", checks=(Check(command="base"),), body="- [ ] 1.3 B\n  - **Verify**: `base`\n")
+    world = World({"1.3": [Part(), Part(ended=end)], "1.3.1": [Part(work=work)], "1.3.2": [Part()]})
+    state = world.run([task], policy=profile("fix-tasks"))
+    assert state.tasks["1.3.1"].status == "complete"
+    assert state.tasks["1.3"].status == status
+    assert commit_of(state, "1.3") == state.tasks["1.3.1"].commit
+
+
+def test_a_fix_that_was_ticked_before_the_run_has_done_its_part() -> None:
+    state = run("- [ ] 1.3 A\n- [x] 1.3.1 [FIX 1.3] B\n- [ ] 1.4 C\n- [ ] 1.4.1 [FIX 1.4] D\n", *landed("1.4.1"))
+    assert done_by_others(state, "1.3")
+    assert not done_by_others(state, "1.4")
+
+
+@pytest.mark.parametrize(("request_", "done"), [("SPLIT_TASK", True), ("ADD_PREREQUISITE", False)])
+def test_the_parts_of_a_task_do_its_work_and_a_prerequisite_does_not(request_: Any, done: bool) -> None:
+    action = Amend(ids=("1.3.1",), request=request_, attempt=1)
+    asked = attempt("1.3"), Acted(task="1.3", action=action, added=read("- [ ] 1.3.1 Part\n"))
+    state = run(PLAN, *asked, attempt("1.3.1"), Acted(task="1.3.1", action=Accept(), commit="c1"))
+    assert done_by_others(state, "1.3") is done
+    assert commit_of(state, "1.3") == ("c1" if done else None)

@@ -219,6 +219,43 @@ def test_an_agent_that_does_nothing_after_the_fix_is_complete(project: "Project"
     assert all(spec.ticks().values())
 
 
+SPEC_KIT = """\
+# Tasks: Albums
+
+## Phase 1: Setup
+
+- [ ] T001 Create the schema in schema.txt
+
+**Checkpoint**: Foundation ready
+""".replace("\n", "\r\n")
+
+
+def test_a_spec_kit_task_that_only_the_gates_check_is_complete_when_its_fix_left_nothing_to_do(
+    project: "Project",
+) -> None:
+    """Nothing of its own was red on the base, and its brief says to change nothing if nothing is left."""
+    project.settings('[checks]\nbuild = "test ! -e broken"\n')
+    plan = project.root / "specs" / "001-albums" / "tasks.md"
+    plan.parent.mkdir(parents=True)
+    plan.write_text(SPEC_KIT, newline="")
+    project.git("add", "specs")
+    project.git("commit", "--quiet", "-m", "Plan")
+    work = [{"write": "schema.txt"}, {"write": "broken"}]
+    project.script(
+        T001=[failing("T001", "syntax error in the schema", *work), [{"print": "TASK_COMPLETE"}]],
+        T001_1=[[{"delete": "broken"}, {"print": "TASK_COMPLETE"}]],
+    )
+    told = project.ask("run", "specs/001-albums", "--agent", project.agent, "--recovery-mode", "--quiet")
+    assert told.code == 0, told
+    assert project.status() == {"T001": "complete", "T001.1": "complete"}
+    assert project.commits()[:2] == ["Tick the plan", "fix(recovery): address syntax from task T001"]
+    text = plan.read_bytes().decode()
+    head, tail = SPEC_KIT.replace("[ ]", "[x]").split("**Checkpoint**")
+    assert text.startswith(f"{head}- [x] T001.1 [FIX T001] Fix: syntax error in the schema\r\n")
+    assert text.endswith(f"**Checkpoint**{tail}")
+    assert text.count("\n") == text.count("\r\n")
+
+
 def test_a_plan_whose_fix_was_written_by_hand_waits_for_it(project: "Project") -> None:
     plan = PLAN.replace("- [ ] 1.4", "- [ ] 1.3.1 [FIX 1.3] Fix: it\n  - **Verify**: `test -f fixed`\n\n- [ ] 1.4")
     spec = Spec(project, plan=plan)

@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from unstuck.core.action import Rollback
+from unstuck.core.action import Amend, Rollback
 from unstuck.core.claim import NO_FIX, NO_MARKER, failure_report
 from unstuck.core.decide import History
 from unstuck.core.loops import Footprint, looping
@@ -95,6 +95,31 @@ def _systemic(state: RunState, name: str, now: float) -> tuple[str, ...]:
     signature = failure.signature
     alike = tuple(task for task, at in state.signatures.get(signature, {}).items() if now - at <= WINDOW_SECONDS)
     return alike if len(alike) >= MANY else ()
+
+
+def commit_of(state: RunState, name: str) -> str | None:
+    """Return the commit that did a task's work: its own, or that of the last task that did it in its place."""
+    commits = (commit_of(state, one) for one in reversed(stand_ins(state, name)))
+    return state.tasks[name].commit or next((commit for commit in commits if commit), None)
+
+
+def done_by_others(state: RunState, name: str) -> bool:
+    """Whether tasks that stand in for this one did work: then nothing may be left for it to do.
+
+    One that was ticked before the run has done its part; one that ended with nothing to commit has not.
+    """
+    others = [state.tasks[one] for one in stand_ins(state, name)]
+    ticked = any(one.status == "complete" and not one.attempts for one in others)
+    return ticked or any(commit_of(state, one.task.id) for one in others)
+
+
+def stand_ins(state: RunState, name: str) -> tuple[str, ...]:
+    """List the tasks that do a task's work in its place: those that repair it, and the parts that it was split into."""
+    if name not in state.tasks:
+        return ()
+    task = state.tasks[name]
+    splits = [one for one in task.modifications if isinstance(one, Amend) and one.request == "SPLIT_TASK"]
+    return tuple(one for one in (*task.fixes, *(part for split in splits for part in split.ids)) if one in state.tasks)
 
 
 def seen_failures(state: RunState) -> tuple[Seen, ...]:

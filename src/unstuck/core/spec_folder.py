@@ -6,7 +6,7 @@ from typing import Any
 
 from unstuck.core.amendments import Amendment, read_request
 from unstuck.core.fixes import FINAL, PASSED, harmless, history_line
-from unstuck.core.history import said
+from unstuck.core.history import commit_of, said
 from unstuck.core.policy import Limits
 from unstuck.core.state import RunState
 from unstuck.core.task_state import SETTLED, TaskState
@@ -165,15 +165,9 @@ def final_of(state: RunState, name: str) -> str:
 
 
 def _completed(task: TaskState, state: RunState) -> str:
-    commit = _commit(task, state)
+    commit = commit_of(state, task.task.id)
     tail = f" - {commit[:HASH_CHARS]}" if commit else ""
     return f"- [x] {task.task.id} {harmless(task.task.title, TITLE_CHARS)}{tail}"
-
-
-def _commit(task: TaskState, state: RunState) -> str | None:
-    """Return the commit that did the work: the task's own, or that of the last fix which left nothing to do."""
-    fixes = [state.tasks[fix] for fix in reversed(task.fixes) if fix in state.tasks]
-    return task.commit or next((commit for fix in fixes if (commit := _commit(fix, state))), None)
 
 
 def _learnings(task: TaskState) -> Iterator[str]:

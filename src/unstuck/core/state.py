@@ -8,7 +8,7 @@ a long run quadratic.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from unstuck.core.action import Amend, Fix, Halt, Switch, Wait
+from unstuck.core.action import Amend, Halt, Switch, Wait
 from unstuck.core.breaker import AGENT, Breaker, at_rest, reach
 from unstuck.core.event import (
     Acted,
@@ -27,11 +27,22 @@ from unstuck.core.event import (
     SessionEnded,
     SessionStarted,
 )
-from unstuck.core.failure import AGENT_DOWN, Failure, Kind
+from unstuck.core.failure import AGENT_DOWN, Failure
 from unstuck.core.fixes import Lineage, next_id
 from unstuck.core.plan import END_TO_END, Task, cleans_up
 from unstuck.core.stages import Stage
-from unstuck.core.task_state import SETTLED, TaskState, advanced, billed, initial, operated, reopened, unverified
+from unstuck.core.task_state import (
+    SETTLED,
+    TaskState,
+    added,
+    advanced,
+    billed,
+    initial,
+    operated,
+    reaches,
+    reopened,
+    unverified,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,9 +183,10 @@ class RunState:
         """Let a task that the plan has a fix for wait until that is done."""
         for task in tasks:
             original = self.tasks.get(task.fixes or "")
-            if original is None or task.id in original.fixes:
-                continue
+            if original is None or task.id in original.fixes or reaches(self.tasks, task.id, original.task.id, "fixes"):
+                continue  # tasks that repair each other in a circle are tasks like any other
             waiting = original.status not in SETTLED and self.tasks[task.id].status not in SETTLED
+            waiting = waiting and not reaches(self.tasks, task.id, original.task.id, "needs")
             waits_for = (*original.waits_for, task.id) if waiting else original.waits_for
             self._put(replace(original, fixes=(*original.fixes, task.id), waits_for=waits_for))
 
@@ -186,7 +198,7 @@ class RunState:
         behind = max(at for at, name in enumerate(names) if name == event.task or name.startswith(family)) + 1
         if isinstance(event.action, Amend) and event.action.request == "ADD_PREREQUISITE":
             behind = names.index(event.task)
-        new = {task.id: _added(task, original, event) for task in event.added if task.id not in self.tasks}
+        new = {task.id: added(task, original, event) for task in event.added if task.id not in self.tasks}
         names[behind:behind] = new
         tasks = {**self.tasks, **new}
         self.tasks = {name: tasks[name] for name in names}
@@ -322,24 +334,6 @@ class RunState:
             self.open[name] = None
             if not in_order:
                 self.open = dict.fromkeys(sorted(self.open, key=self.places.__getitem__))
-
-
-def _added(task: Task, original: TaskState, event: Acted) -> TaskState:
-    """Return a new task's state. A fix, and the first part of a split task, go on from the work that there is."""
-    if isinstance(event.action, Fix):
-        return _repairing(task, original)
-    first = isinstance(event.action, Amend) and event.action.request == "SPLIT_TASK" and task.id == event.added[0].id
-    state = _repairing(task, original) if first else TaskState(task=task, inserted=True)
-    return replace(state, amends=original.task.id)
-
-
-def _repairing(task: Task, original: TaskState) -> TaskState:
-    """Return a new task's state: it begins with the failed work, unless that cheated."""
-    attempt = original.attempts[-1] if original.attempts else None
-    tree = attempt.verdict.tree if attempt and attempt.verdict else None
-    if attempt is None or tree is None or (attempt.failure and attempt.failure.kind is Kind.TAMPERED):
-        return TaskState(task=task, inserted=True)
-    return TaskState(task=task, inserted=True, seed=tree, base=attempt.base)
 
 
 def fold(entries: Iterable[Entry]) -> RunState:

@@ -1,6 +1,6 @@
 """One task's history, folded: frozen values, and how each fact makes the next one."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -279,6 +279,35 @@ def reopened(state: TaskState, *, hint: str) -> TaskState:
         modifications=state.modifications,
         amends=state.amends,
     )
+
+
+def reaches(tasks: Mapping[str, TaskState], name: str, other: str, way: Literal["needs", "fixes"]) -> bool:
+    """Whether one comes from a task to another, or to itself, through what they need or are repaired by."""
+    seen, walk = {name}, [name]
+    for one in walk:  # grows while it is walked
+        near: tuple[str, ...] = getattr(tasks[one], way)
+        new = [step for step in dict.fromkeys(near) if step in tasks and step not in seen]
+        seen.update(new)
+        walk += new
+    return other in seen
+
+
+def added(task: Task, original: TaskState, event: Acted) -> TaskState:
+    """Return a new task's state. A fix, and the first part of a split task, go on from the work that there is."""
+    if isinstance(event.action, Fix):
+        return _repairing(task, original)
+    first = isinstance(event.action, Amend) and event.action.request == "SPLIT_TASK" and task.id == event.added[0].id
+    state = _repairing(task, original) if first else TaskState(task=task, inserted=True)
+    return replace(state, amends=original.task.id)
+
+
+def _repairing(task: Task, original: TaskState) -> TaskState:
+    """Return a new task's state: it begins with the failed work, unless that cheated."""
+    attempt = original.attempts[-1] if original.attempts else None
+    tree = attempt.verdict.tree if attempt and attempt.verdict else None
+    if attempt is None or tree is None or (attempt.failure and attempt.failure.kind is Kind.TAMPERED):
+        return TaskState(task=task, inserted=True)
+    return TaskState(task=task, inserted=True, seed=tree, base=attempt.base)
 
 
 def failed_command(state: TaskState) -> str:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from unstuck.core.attempt import CheckResult, Remark, Severity, Verdict
 from unstuck.core.baseline import MISSING_TOOL, excuse
 from unstuck.core.evidence import Evidence
+from unstuck.core.history import done_by_others
 from unstuck.core.plan import Check
 from unstuck.core.selecting import is_plain_run
 from unstuck.core.weighing import AS_ASKED, judge_all, own
@@ -151,6 +152,8 @@ def _expects_nothing(site: Site, subject: Subject) -> bool:
     """Whether an empty change can be right: nothing was asked for, or what was asked for came into being in this run."""
     task = subject.task
     if task.only_checks or task.commit == "" or task.fixes is not None:
+        return True
+    if done_by_others(site.bench.record.state, task.id):
         return True
     started = site.bench.record.state.started
     if started is None or not task.checks or started.base == subject.base:

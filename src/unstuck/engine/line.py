@@ -13,7 +13,7 @@ from unstuck.core.attempt import Ended, Outcome
 from unstuck.core.classify import classify, evidence
 from unstuck.core.decide import decide
 from unstuck.core.event import Acted, Classified, Decided, LineEvent, SessionEnded
-from unstuck.core.history import history
+from unstuck.core.history import done_by_others, history
 from unstuck.core.schedule import waits_for_siblings
 from unstuck.core.stages import Stage
 from unstuck.core.task_state import TaskState
@@ -94,9 +94,12 @@ def judge(bench: Bench, task: TaskState, slot: int) -> LineEvent:
 def repaired(bench: Bench, task: TaskState) -> bool:
     """Whether a fix task has done all of the work: it landed, the checks are green, and nothing is left to change."""
     verdict = task.current.verdict
-    landed = any(bench.record.task(fix).status == "complete" for fix in task.fixes if fix in bench.record.state.tasks)
     green = verdict is not None and verdict.status == "pass"
-    return landed and green and not bench.workspace.changed(task.current.base, verdict.tree if verdict else "")
+    return (
+        green
+        and done_by_others(bench.record.state, task.task.id)
+        and not bench.workspace.changed(task.current.base, verdict.tree if verdict else "")
+    )
 
 
 def choose(bench: Bench, task: TaskState, _slot: int) -> LineEvent:
