@@ -1,6 +1,8 @@
 """Recovery mode as stories on real git: the plan, the state, the progress file and the log after each."""
 
 import json
+import re
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,8 +26,36 @@ PLAN = """\
   - **Verify**: `test -f implement.md`
 """
 PROGRESS = "# Progress: demo\n\n## Original Goal\nA parser.\n\n## Learnings\n- Some learning\n"
+FIX = """\
+- [{tick}] {id} [FIX {of}] Fix: {error}
+  - **Do**: Address the error: {error}
+    1. Analyze the failure: Checked alternate paths
+    2. Review related code in Files list
+    3. Implement fix for: {error}
+  - **Files**: implement.md
+  - **Done when**: Error "{error}" no longer occurs
+  - **Verify**: grep -q "Parse Failure" implement.md
+  - **Commit**: `fix(coordinator): address {sort} from task {of}`
+
+"""
+FIRST_STATE = {
+    "source": "spec", "name": "demo", "phase": "execution", "taskIndex": 0, "totalTasks": 2, "taskIteration": 1,
+    "maxTaskIterations": 5, "globalIteration": 1, "maxGlobalIterations": 100, "recoveryMode": False,
+    "maxFixTasksPerOriginal": 3, "maxFixTaskDepth": 3, "fixTaskMap": {},
+}  # fmt: skip
 WRONG = {"write": "implement.md", "text": "half\n"}
 RIGHT = {"append": "implement.md", "text": "Parse Failure\n"}
+
+
+def fixing(task: str, error: str, *, done: bool = False, sort: str = "error") -> str:
+    """Return a fix task as it stands in the plan."""
+    of = task.rpartition(".")[0]
+    return FIX.format(tick="x" if done else " ", id=task, of=of, error=error, sort=sort)
+
+
+def fixed(*, lastError: str, ids: list[str]) -> dict[str, Any]:  # noqa: N803  # the state file's own name
+    """Return an entry of the state's map."""
+    return {"attempts": len(ids), "fixTaskIds": ids, "lastError": lastError}
 
 
 def failing(task: str, error: str, *steps: dict[str, str]) -> list[dict[str, str]]:
@@ -57,6 +87,17 @@ class Spec:
         return json.loads((self.folder / ".ralph-state.json").read_text())
 
     @property
+    def progress(self) -> str:
+        """The progress file, with every commit as HASH."""
+        return re.sub(r" - [0-9a-f]{7}$", " - HASH", (self.folder / ".progress.md").read_text(), flags=re.MULTILINE)
+
+    @property
+    def log(self) -> list[str]:
+        """The commits of the run's branch that the user's does not have, newest first."""
+        run = self.project.ask("status", "--json").json["run"]
+        return self.project.commits(f"main..unstuck/{run}")
+
+    @property
     def history(self) -> list[str]:
         text = (self.folder / ".progress.md").read_text()
         assert text.index("## Fix Task History") < text.index("## Learnings\n- Some learning\n")
@@ -77,20 +118,8 @@ def test_a_fix_of_a_fix_brings_the_original_home(project: "Project") -> None:
     told = spec.run("--recovery-mode")
     assert told.code == 0, told
     head, tail = PLAN.replace("[ ]", "[x]").split("- [x] 1.4")
-    block = """\
-- [x] {id} [FIX {of}] Fix: {error}
-  - **Do**: Address the error: {error}
-    1. Analyze the failure: Checked alternate paths
-    2. Review related code in Files list
-    3. Implement fix for: {error}
-  - **Files**: implement.md
-  - **Done when**: Error "{error}" no longer occurs
-  - **Verify**: grep -q "Parse Failure" implement.md
-  - **Commit**: `fix(coordinator): address {sort} from task {of}`
-
-"""
-    one = block.format(id="1.3.1", of="1.3", error="File not found: src/parser.ts", sort="missing file")
-    two = block.format(id="1.3.1.1", of="1.3.1", error="syntax error in parser.ts", sort="syntax")
+    one = fixing("1.3.1", "File not found: src/parser.ts", done=True, sort="missing file")
+    two = fixing("1.3.1.1", "syntax error in parser.ts", done=True, sort="syntax")
     assert spec.plan == f"{head}{one}{two}- [x] 1.4{tail}"
     assert spec.state == {
         "phase": "execution", "taskIndex": 4, "totalTasks": 4, "mine": [1], "recoveryMode": True,
@@ -119,13 +148,24 @@ def test_a_fix_of_a_fix_brings_the_original_home(project: "Project") -> None:
 
 
 def stopped(spec: Spec, told: "Told", error: str, task: str) -> None:
-    """Assert that the run halted at this task with seed 003's line, everywhere it is looked for."""
+    """Assert that the run halted at this task with this line, everywhere it is looked for."""
     assert told.code == 3, told
     assert error in told.out
     assert error in spec.project.ask("report", task).out
     assert error in (spec.project.home / "reports" / f"{task}.md").read_text()
-    assert "1.4" not in "".join(spec.project.commits())
-    assert spec.ticks()["1.3"] is False
+    assert spec.project.commits()[0].startswith("Write "), "nothing comes home from a run that halted"
+    assert spec.ticks()["1.3"] is spec.ticks()["1.4"] is False
+
+
+def progressed(completed: str, fixes: list[str], learnings: list[str]) -> str:
+    """Return the progress file with these lines in its sections."""
+    head, tail = PROGRESS.split("## Learnings")
+    sections = [f"## Completed Tasks\n{completed}\n" if completed else "", "## Fix Task History\n", *fixes, "\n"]
+    return "".join([head, *sections, "## Learnings", tail, *learnings])
+
+
+def learned(task: str, error: str, attempts: int = 1) -> list[str]:
+    return [f"- Task {task}, attempt {number} failed (agent_failed): {error}\n" for number in range(1, attempts + 1)]
 
 
 def test_the_limit_per_original_halts_with_the_history(project: "Project") -> None:
@@ -134,12 +174,17 @@ def test_the_limit_per_original_halts_with_the_history(project: "Project") -> No
     told = spec.run()
     stopped(spec, told, "ERROR: Max fix attempts (1) reached for task 1.3", "1.3")
     assert "Fix attempts: 1.3.1" in told.out
-    assert spec.ticks() == {"1.3": False, "1.3.1": True, "1.4": False}
-    assert spec.history == ["- Task 1.3: 1 fix attempted (1.3.1) - Final: FAIL (max limit)"]
-    assert (spec.state["taskIndex"], spec.state["totalTasks"]) == (0, 3)
-    assert spec.state["fixTaskMap"]["1.3"]["attempts"] == 1
-    run = project.ask("status", "--json").json["run"]
-    assert project.commits(f"unstuck/{run}")[0] == "fix(coordinator): address error from task 1.3"
+    assert spec.plan == PLAN.replace("- [ ] 1.4", fixing("1.3.1", "it broke", done=True) + "- [ ] 1.4")
+    assert spec.state == {
+        "recoveryMode": True, "maxFixTasksPerOriginal": 1, "phase": "execution", "taskIndex": 0, "totalTasks": 3,
+        "fixTaskMap": {"1.3": fixed(ids=["1.3.1"], lastError="it broke")},
+    }  # fmt: skip
+    assert spec.progress == progressed(
+        "- [x] 1.3.1 Fix: it broke - HASH\n",
+        ["- Task 1.3: 1 fix attempted (1.3.1) - Final: FAIL (max limit)\n"],
+        learned("1.3", "it broke", 2),
+    )
+    assert spec.log == ["fix(coordinator): address error from task 1.3"]
 
 
 def test_the_depth_limit_halts_with_the_chain(project: "Project") -> None:
@@ -150,11 +195,18 @@ def test_the_depth_limit_halts_with_the_chain(project: "Project") -> None:
     stopped(spec, told, "ERROR: Max fix task depth (3) exceeded for task 1.3.1.1.1", "1.3.1.1.1")
     assert "Fix task chain: 1.3 → 1.3.1 → 1.3.1.1 → 1.3.1.1.1" in told.out
     assert "The fix chain has become too deep. Manual intervention required." in told.out
-    assert list(spec.ticks()) == [*ids, "1.4"]
-    assert spec.history[0] == "- Task 1.3: 1 fix attempted (1.3.1) - Final: FAIL (max depth)"
-    assert len(spec.history) == 3
-    assert list(spec.state["fixTaskMap"]) == ids[:3]
-    assert project.commits()[0] == "Write specs/demo/.ralph-state.json"
+    blocks = [fixing(new, f"{of} broke") for of, new in pairwise(ids)]
+    assert spec.plan == PLAN.replace("- [ ] 1.4", "".join(blocks) + "- [ ] 1.4")
+    assert spec.state == {
+        "recoveryMode": True, "phase": "execution", "taskIndex": 0, "totalTasks": 5,
+        "fixTaskMap": {of: fixed(ids=[new], lastError=f"{of} broke") for of, new in pairwise(ids)},
+    }  # fmt: skip
+    assert spec.progress == progressed(
+        "",
+        [f"- Task {of}: 1 fix attempted ({new}) - Final: FAIL (max depth)\n" for of, new in pairwise(ids)],
+        [line for name in ids for line in learned(name, f"{name} broke")],
+    )
+    assert spec.log == []
     assert project.status() == {"1.3": "blocked", "1.3.1": "blocked", "1.3.1.1": "blocked", "1.3.1.1.1": "stuck", "1.4": "blocked"}  # fmt: skip
     project.script(_1_3_1_1_1=[[RIGHT]])
     assert project.ask("resume", "--quiet").code == 0, "a person's resume gives a fresh budget"
@@ -164,23 +216,39 @@ def test_the_depth_limit_halts_with_the_chain(project: "Project") -> None:
 def test_the_budget_of_a_lineage_halts(project: "Project") -> None:
     project.settings('[profiles.tight]\nlike = "fix-tasks"\nlimits = { fixes_per_root = 2 }\n')
     spec = Spec(project)
-    project.script(
-        **{f"_{name}": [failing(name.replace("_", "."), name, WRONG)] for name in ("1_3", "1_3_1", "1_3_1_1")}
-    )
+    ids = ["1.3", "1.3.1", "1.3.1.1"]
+    project.script(**{"_" + name.replace(".", "_"): [failing(name, f"{name} broke", WRONG)] for name in ids})
     told = spec.run("--profile", "tight")
     stopped(spec, told, "ERROR: Max fix tasks (2) reached for task 1.3", "1.3.1.1")
-    assert spec.history[0] == "- Task 1.3: 1 fix attempted (1.3.1) - Final: FAIL (budget)"
-    assert spec.state["recoveryMode"] is False
+    blocks = [fixing(new, f"{of} broke") for of, new in pairwise(ids)]
+    assert spec.plan == PLAN.replace("- [ ] 1.4", "".join(blocks) + "- [ ] 1.4")
+    entries = {of: fixed(ids=[new], lastError=f"{of} broke") for of, new in pairwise(ids)}
+    assert spec.state == FIRST_STATE | {"totalTasks": 4, "globalIteration": 3, "fixTaskMap": entries}
+    assert spec.progress == progressed(
+        "",
+        [f"- Task {of}: 1 fix attempted ({new}) - Final: FAIL (budget)\n" for of, new in pairwise(ids)],
+        [line for name in ids for line in learned(name, f"{name} broke")],
+    )
+    assert spec.log == []
 
 
 def test_going_in_circles_halts_before_the_count(project: "Project") -> None:
     spec = Spec(project)
     project.script(_1_3=[failing("1.3", "it broke", WRONG)], _1_3_1=[[RIGHT]], _1_3_2=[[RIGHT]])
     told = spec.run("--recovery-mode")
-    assert told.code == 3
-    assert spec.history == ["- Task 1.3: 2 fixes attempted (1.3.1, 1.3.2) - Final: FAIL (circular)"]
-    assert spec.ticks() == {"1.3": False, "1.3.1": True, "1.3.2": True, "1.4": False}
-    assert spec.state["fixTaskMap"]["1.3"]["fixTaskIds"] == ["1.3.1", "1.3.2"]
+    stopped(spec, told, "Attempt 3 ended with the very files of attempts 1 and 2.", "1.3")
+    blocks = [fixing(name, "it broke", done=True) for name in ("1.3.1", "1.3.2")]
+    assert spec.plan == PLAN.replace("- [ ] 1.4", "".join(blocks) + "- [ ] 1.4")
+    entry = fixed(ids=["1.3.1", "1.3.2"], lastError="it broke")
+    assert spec.state == FIRST_STATE | {
+        "totalTasks": 4, "taskIteration": 3, "globalIteration": 5, "recoveryMode": True, "fixTaskMap": {"1.3": entry},
+    }  # fmt: skip
+    assert spec.progress == progressed(
+        "- [x] 1.3.1 Fix: it broke - HASH\n- [x] 1.3.2 Fix: it broke\n",
+        ["- Task 1.3: 2 fixes attempted (1.3.1, 1.3.2) - Final: FAIL (circular)\n"],
+        learned("1.3", "it broke", 3),
+    )
+    assert spec.log == ["fix(coordinator): address error from task 1.3"], "the second fix had nothing to commit"
 
 
 def test_without_recovery_mode_max_retries_stops_with_the_seeds_line(project: "Project") -> None:
