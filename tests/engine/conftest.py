@@ -62,9 +62,18 @@ case "$UNSTUCK_TASK $UNSTUCK_ATTEMPT" in
 "1.2 1") meet b c; echo b >b ;;
 "1.3 1") meet c b; reach side-by-side; echo c >c ;;
 "2.3 1") echo half >d; printf 'Task 2.3: Write d FAILED\\n- Error: File not found: d\\n' ;;
-"2.3.1 1") reach fix; echo whole >>d ;;
+"2.3.1 1") reach fix; await-progress; echo whole >>d ;;
 "2.3 2") reach after-fix ;;
 "2.4 1") ;;
+"3.1 1") ask SPLIT_TASK One Two ;;
+"3.1.1 1") echo one >p ;;
+"3.1.2 1") echo two >>p ;;
+"3.1 2") ;;
+"3.2 1") echo half >q; ask ADD_PREREQUISITE First ;;
+"3.2.1 1") echo first >p ;;
+"3.2 2") echo whole >>p ;;
+"3.3 1") echo whole >p; ask ADD_FOLLOWUP Later ;;
+"3.3.1 1") echo later >>p ;;
 *) exit 1 ;;
 esac
 """,
@@ -78,6 +87,23 @@ case "$DIE_AT" in
 *) exit 0 ;;
 esac
 exec sleep 1000
+""",
+    # Where the supervisor is to die at a later write of the progress file: stay until there was an earlier one.
+    "await-progress": """\
+case "$DIE_AT" in *" rename ."*" 2") ;; *) exit ;; esac
+for _ in $(seq 3000); do grep -q failed "$WORLD/specs/demo/.progress.md" && exit; sleep 0.01; done
+echo "no progress was written"; exit 1
+""",
+    # Ask for a change of the plan: its type, then the titles of the tasks.
+    "ask": """\
+sort=$1; shift
+printf 'TASK_MODIFICATION_REQUEST\\n{"type": "%s", "originalTaskId": "%s", "reasoning": "so", "proposedTasks": [' "$sort" "$UNSTUCK_TASK"
+between=
+for title do
+    printf '%s"- [ ] 9 %s\\\\n  - **Do**: it\\\\n  - **Files**: p\\\\n  - **Done when**: it is\\\\n  - **Verify**: `x`\\\\n  - **Commit**: feat(p): %s"' "$between" "$title" "$title"
+    between=', '
+done
+echo ']}'
 """,
     # Wait until the other session has begun, too, now or in a supervisor's earlier life.
     "meet": """\

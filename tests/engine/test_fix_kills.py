@@ -1,6 +1,7 @@
-"""SIGKILL the supervisor between any two writes of a repair: whoever goes on finds files that agree.
+"""SIGKILL the supervisor between any two writes of a change of the plan: whoever goes on finds files that agree.
 
-Task 2.3 fails, its fix task 2.3.1 is written into the plan and lands, and 2.3 is complete.
+Task 2.3 fails, its fix task 2.3.1 is written into the plan and lands, and 2.3 is complete. The agents of 3.1, 3.2 and
+3.3 ask to have their tasks split, for a prerequisite, and for a follow-up.
 """
 
 import json
@@ -26,6 +27,8 @@ PLAN = """\
   - **Verify**: `test -f d`
 """
 
+WORK = "half\nwhole\n"
+
 PLACES = [
     "after append decided 2.3 1",
     "before rename tasks.md 1",
@@ -33,8 +36,10 @@ PLACES = [
     "before append acted 2.3 1",
     "after append acted 2.3 1",
     "before rename .ralph-state.json 1",
-    "after rename .ralph-state.json 1",
     "before rename .progress.md 1",
+    "before rename .ralph-state.json 2",
+    "before rename .progress.md 2",
+    "after rename .progress.md 2",
     "fix",
     "before append acted 2.3.1 1",
     "after append acted 2.3.1 1",
@@ -47,8 +52,7 @@ PLACES = [
 @pytest.fixture
 def spec(world: "World") -> "World":
     """Add a spec folder in recovery mode to the world."""
-    folder = world.root / "specs" / "demo"
-    folder.mkdir(parents=True)
+    (world.root / "specs" / "demo").mkdir(parents=True)
     state = {"phase": "execution", "taskIndex": 0, "totalTasks": 2, "recoveryMode": True, "fixTaskMap": {}}
     world.commit(
         {
@@ -75,7 +79,6 @@ def outcome(world: "World") -> dict[str, Any]:
         "progress": sorted(progress.splitlines()),
         "log": world.git("log", "--format=%s").splitlines(),
         "tasks": {name: (task.status, len(task.attempts), task.fixes) for name, task in state.tasks.items()},
-        "d": (world.root / "d").read_text(),
         "litter": world.litter() + tuple(path.name for path in folder.glob(".unstuck-*")),
     }
 
@@ -104,7 +107,6 @@ def undisturbed() -> dict[str, Any]:
         ),
         "log": ["Tick the plan", "fix(d): address missing file from task 2.3", "change", "first"],
         "tasks": {"2.3": ("complete", 2, ("2.3.1",)), "2.3.1": ("complete", 1, ()), "2.4": ("complete", 1, ())},
-        "d": "half\nwhole\n",
         "litter": (),
     }  # fmt: skip
 
@@ -112,6 +114,7 @@ def undisturbed() -> dict[str, Any]:
 def test_nobody_dies(spec: "World", undisturbed: dict[str, Any]) -> None:
     assert live(spec) == 0
     assert outcome(spec) == undisturbed
+    assert (spec.root / "d").read_text() == WORK
 
 
 @pytest.mark.parametrize("place", PLACES)
@@ -120,6 +123,7 @@ def test_a_death_during_a_repair_changes_nothing(spec: "World", undisturbed: dic
     done = spec.nursery.run(["resume", "--quiet"], spec)
     assert done.returncode == 0, done.stdout
     assert outcome(spec) == undisturbed
+    assert (spec.root / "d").read_text() == WORK
     fixes = [entry.event for entry in spec.entries() if isinstance(entry.event, Acted) and entry.event.added]
     assert len(fixes) == 1
 
@@ -130,3 +134,63 @@ def test_two_deaths_around_the_same_insertion_leave_one_fix_task(spec: "World", 
     assert spec.nursery.run(["resume", "--quiet"], spec).returncode == 0
     assert outcome(spec) == undisturbed
     assert sum(isinstance(entry.event, Decided) for entry in spec.entries()) == 4
+
+
+# --- changes that an agent asks for ------------------------------------------------------------------
+
+DEATHS = [
+    "after append decided {task} 1",
+    "before rename tasks.md 1",
+    "after rename tasks.md 1",
+    "before append acted {task} 1",
+    "after append acted {task} 1",
+    "before rename .ralph-state.json 1",
+]
+WHOLE = """\
+- [x] {task} Write p
+  - **Verify**: test -f p
+  - **Commit**: `feat(p): write p`
+"""
+PART = """\
+- [x] {new} {title}
+  - **Do**: it
+  - **Files**: p
+  - **Done when**: it is
+  - **Verify**: test -f p
+  - **Commit**: `feat(p): {title}`
+"""
+
+
+@pytest.mark.parametrize(
+    ("task", "sort", "titles", "order", "log", "p"),
+    [
+        ("3.1", "SPLIT_TASK", {"3.1.1": "One", "3.1.2": "Two"}, ["3.1", "3.1.1", "3.1.2"], ["Two", "One"], "one\ntwo\n"),
+        ("3.2", "ADD_PREREQUISITE", {"3.2.1": "First"}, ["3.2.1", "3.2"], ["write p", "First"], "first\nwhole\n"),
+        ("3.3", "ADD_FOLLOWUP", {"3.3.1": "Later"}, ["3.3", "3.3.1"], ["Later", "write p"], "whole\nlater\n"),
+    ],
+    ids=["split", "prerequisite", "follow-up"],
+)  # fmt: skip
+def test_deaths_in_a_row_around_a_change_of_the_plan_change_nothing(
+    world: "World", task: str, sort: str, titles: dict[str, str], order: list[str], log: list[str], p: str
+) -> None:
+    folder = world.root / "specs" / "demo"
+    folder.mkdir(parents=True)
+    plan = WHOLE.replace("[x]", "[ ]").format(task=task)
+    world.commit({"specs/demo/tasks.md": plan, "specs/demo/.ralph-state.json": '{"mine": 1}'})
+    for place in DEATHS:
+        assert live(world, place.format(task=task)) == -signal.SIGKILL, place
+    done = world.nursery.run(["resume", "--quiet"], world)
+    assert done.returncode == 0, done.stdout
+    blocks = {new: PART.format(new=new, title=title) for new, title in titles.items()} | {task: WHOLE.format(task=task)}
+    found = outcome(world)
+    assert found["plan"] == "".join(blocks[name] for name in order)
+    asked = [{"id": new, "type": sort, "reason": "so"} for new in titles]
+    assert found["state"] == {
+        "mine": 1, "phase": "execution", "taskIndex": len(order), "totalTasks": len(order),
+        "modificationMap": {task: {"count": 1, "modifications": asked}},
+    }  # fmt: skip
+    assert found["log"] == ["Tick the plan", *(f"feat(p): {title}" for title in log), "change", "first"]
+    assert {name: status for name, (status, *_) in found["tasks"].items()} == dict.fromkeys(order, "complete")
+    assert ((world.root / "p").read_text(), found["litter"]) == (p, ())
+    assert (world.root / "q").exists() is (task == "3.2"), "what was there before the prerequisite is kept beside it"
+    assert sum(isinstance(entry.event, Acted) and bool(entry.event.added) for entry in world.entries()) == 1

@@ -251,6 +251,33 @@ def test_going_in_circles_halts_before_the_count(project: "Project") -> None:
     assert spec.log == ["fix(coordinator): address error from task 1.3"], "the second fix had nothing to commit"
 
 
+def test_the_limit_of_the_run_ends_it_and_the_next_run_goes_on(project: "Project") -> None:
+    spec = Spec(project, {"recoveryMode": True, "maxGlobalIterations": 2, "globalIteration": 1})
+    project.script(_1_3=[failing("1.3", "it broke", WRONG), []], _1_3_1=[failing("1.3.1", "syntax error"), []])
+    told = spec.run()
+    assert told.code == 2, told
+    assert "The limit of 2 sessions for one run is reached." in told.out
+    blocks = fixing("1.3.1", "it broke") + fixing("1.3.1.1", "syntax error", sort="syntax")
+    assert spec.plan == PLAN.replace("- [ ] 1.4", blocks + "- [ ] 1.4")
+    entries = {
+        "1.3": fixed(ids=["1.3.1"], lastError="it broke"),
+        "1.3.1": fixed(ids=["1.3.1.1"], lastError="syntax error"),
+    }
+    assert spec.state == {
+        "recoveryMode": True, "maxGlobalIterations": 2, "globalIteration": 2, "phase": "execution",
+        "taskIndex": 0, "totalTasks": 4, "fixTaskMap": entries,
+    }  # fmt: skip
+    head, tail = PROGRESS.split("## Learnings")
+    lines = [*learned("1.3", "it broke"), *learned("1.3.1", "syntax error")]
+    assert spec.progress == "".join([head, "## Learnings", tail, *lines]), "nothing has ended, so there is no history"
+    assert spec.log == []
+    project.script(_1_3_1_1=[[RIGHT]])
+    spec.run()
+    assert spec.ticks() == {"1.3": False, "1.3.1": True, "1.3.1.1": True, "1.4": False}
+    assert spec.log == ["fix(coordinator): address syntax from task 1.3.1"]
+    assert spec.history == ["- Task 1.3.1: 1 fix attempted (1.3.1.1) - Final: PASS"]
+
+
 def test_without_recovery_mode_max_retries_stops_with_the_seeds_line(project: "Project") -> None:
     spec = Spec(project, {"recoveryMode": False, "maxTaskIterations": 2, "taskIteration": 1})
     project.script(_1_3=[failing("1.3", "it broke", WRONG)])
@@ -381,6 +408,8 @@ def test_a_prerequisite_stands_before_its_task_and_a_follow_up_behind(project: "
     assert list(spec.ticks()) == ["1.3.1", "1.3", "1.3.2", "1.4"]
     assert all(spec.ticks().values())
     assert "- [x] 1.3.1 Before it\n" in spec.plan
+    assert "clashes with the tasks that it asked for (implement.md): it begins anew" in project.ask("log").out
+    assert (project.root / "implement.md").read_text() == "Parse Failure\n"
     assert "  - **Verify**: `test -f implement.md`\n" in spec.plan, "a command that the plan runs anyway"
 
 

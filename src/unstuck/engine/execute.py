@@ -5,10 +5,11 @@ from contextlib import contextmanager
 from dataclasses import replace
 from hashlib import sha256
 
+from unstuck.core.action import Amend
 from unstuck.core.breaker import AGENT
 from unstuck.core.brief import brief, continued, go_on
 from unstuck.core.classify import set_up_failed
-from unstuck.core.event import AttemptStarted, Classified, LineEvent, SessionEnded, SessionStarted
+from unstuck.core.event import Acted, AttemptStarted, Classified, LineEvent, SessionEnded, SessionStarted
 from unstuck.core.failure import Failure
 from unstuck.core.history import seen_failures
 from unstuck.core.plan import END_TO_END
@@ -17,7 +18,7 @@ from unstuck.core.schedule import held, next_agent, parked
 from unstuck.core.task_state import TaskState, failed_command
 from unstuck.engine.bench import Bench, Interrupted
 from unstuck.engine.stopping import OneTask
-from unstuck.ports import Assignment, Command, Stop, TimeLimits
+from unstuck.ports import Assignment, Command, Landing, Stop, TimeLimits
 
 SLICE_SECONDS = 1.0
 
@@ -28,14 +29,36 @@ def open_attempt(bench: Bench, task: TaskState, slot: int) -> LineEvent:
     name = name if name in bench.agents else next(iter(bench.agents))
     if (breaker := state.breakers.get(f"{AGENT}{name}")) is not None and not breaker.task:
         bench.record.note(f"{name} has rested and is tried again with task {task.task.id}.", task.task.id)
+    base, tree = _carried(bench, task) if _has_waited(task) else (task.base, task.seed)
     return AttemptStarted(
         task=task.task.id,
         attempt=len(task.attempts) + 1,
         agent=name,
-        base=task.base or bench.workspace.tip(),
+        base=base or bench.workspace.tip(),
         slot=slot,
-        tree=task.seed,
+        tree=tree,
     )
+
+
+def _has_waited(task: TaskState) -> bool:
+    """Whether the task kept its work while others that its agent had asked for were done."""
+    return isinstance(task.last, Acted) and isinstance(task.last.action, Amend)
+
+
+def _carried(bench: Bench, task: TaskState) -> tuple[str | None, str | None]:
+    """Put the work that a task kept on top of what landed meanwhile; where the two clash, it begins anew."""
+    tip = bench.workspace.tip()
+    if task.base is None or task.seed is None or tip == task.base:
+        return task.base, task.seed
+    kept = Landing(tree=task.seed, base=task.base, message=f"Work of task {task.task.id}\n", at=task.last_at)
+    merged = bench.workspace.merge(kept, tip)
+    if isinstance(merged, str):
+        return tip, merged
+    clash = f"What task {task.task.id} had done clashes with the tasks that it asked for"
+    told = f"{clash} ({', '.join(merged.files[:5])}): it begins anew. Its work is kept at {task.current.snapshot}."
+    if told not in task.notes:
+        bench.record.note(told, task.task.id)
+    return tip, None
 
 
 def run_session(bench: Bench, task: TaskState, slot: int) -> LineEvent:
