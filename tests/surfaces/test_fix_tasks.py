@@ -400,7 +400,7 @@ def test_a_prerequisite_stands_before_its_task_and_a_follow_up_behind(project: "
     spec = Spec(project)
     project.script(
         _1_3=[[WRONG, asking("ADD_PREREQUISITE", "Before it", verify="`test -f implement.md`")], [RIGHT, asking("ADD_FOLLOWUP", "After it")]],
-        _1_3_1=[[{"write": "implement.md"}]],
+        _1_3_1=[[{"write": "implement.md", "text": "other\n"}]],
         _1_3_2=[[]],
     )  # fmt: skip
     told = spec.run()
@@ -409,7 +409,7 @@ def test_a_prerequisite_stands_before_its_task_and_a_follow_up_behind(project: "
     assert all(spec.ticks().values())
     assert "- [x] 1.3.1 Before it\n" in spec.plan
     assert "clashes with the tasks that it asked for (implement.md): it begins anew" in project.ask("log").out
-    assert (project.root / "implement.md").read_text() == "Parse Failure\n"
+    assert (project.root / "implement.md").read_text() == "other\nParse Failure\n"
     assert "  - **Verify**: `test -f implement.md`\n" in spec.plan, "a command that the plan runs anyway"
 
 

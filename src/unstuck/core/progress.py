@@ -1,7 +1,6 @@
 """Keep a progress file up to date: sections found by their headings, every other line as it was. Pure."""
 
 import re
-from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -103,16 +102,17 @@ def _section(lines: Sequence[str], heading: str) -> tuple[int, int]:
 def _headings(lines: Sequence[str]) -> Iterator[int]:
     """Find the headings outside of fenced code. A fence that is never closed is text: it must not hide the rest."""
     closers: dict[str, list[int]] = defaultdict(list)
-    for at, line in enumerate(lines):
-        if found := _FENCE.fullmatch(line.rstrip()):
+    for at in range(len(lines) - 1, -1, -1):
+        if found := _FENCE.fullmatch(lines[at].rstrip()):
             closers[found[1]].append(at)
     inside = -1
     for at, line in enumerate(lines):
         if at <= inside:
             continue
         if found := _FENCE.match(line):
-            ends = closers[found[1]]
-            place = bisect_right(ends, at)
-            inside = ends[place] if place < len(ends) else inside
+            ends = closers[found[1]]  # the next one last
+            while ends and ends[-1] <= at:
+                ends.pop()
+            inside = ends[-1] if ends else inside
         elif _HEADING.match(line):
             yield at
