@@ -1,6 +1,7 @@
 """The files beside a spec's plan: seed 003's examples, and what other people keep in them."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -235,6 +236,24 @@ def test_a_folder_without_files_gets_them_with_the_limits_in_force(tmp_path: Pat
         100,
     )
     assert "attempt 1 failed (check_failed): boom" in (tmp_path / ".progress.md").read_text()
+
+
+def test_an_odd_folder_name_stays_on_its_line_and_the_state_is_read_again(tmp_path: Path) -> None:
+    folder = tmp_path / os.fsdecode(b"-d\xff\n# mo")
+    folder.mkdir()
+    spec = SpecFolder(path=folder, told=pytest.fail)
+    for error in ("boom", "again"):
+        spec.write(failed({"1.3.1": error}), profile("fix-tasks").limits)
+    assert (folder / ".progress.md").read_text().startswith("# Progress: -d\\xff # mo\n\n")
+    assert json.loads((folder / ".ralph-state.json").read_bytes())["name"] == "-d\\xff # mo"
+
+
+def test_half_a_character_in_a_field_of_somebody_elses_is_kept(tmp_path: Path) -> None:
+    (tmp_path / ".ralph-state.json").write_text('{"theirs": "\\ud83d", "mine": "\u2603"}')
+    for _ in range(2):
+        SpecFolder(path=tmp_path, told=pytest.fail).write(failed({}), profile("fix-tasks").limits)
+    content = json.loads((tmp_path / ".ralph-state.json").read_text(encoding="utf-8"))
+    assert (content["theirs"], content["mine"], content["totalTasks"]) == ("\ud83d", "\u2603", 10)
 
 
 def test_an_unchanged_state_is_not_written_again(tmp_path: Path) -> None:

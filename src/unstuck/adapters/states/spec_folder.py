@@ -1,6 +1,7 @@
 """The files of a spec folder that stand beside its plan: `.ralph-state.json` and `.progress.md`."""
 
 import json
+import os
 import shutil
 import time
 from collections.abc import Callable
@@ -14,10 +15,12 @@ from unstuck.core.policy import Limits
 from unstuck.core.progress import updated
 from unstuck.core.spec_folder import Settings, first_content, merged, progress, settings
 from unstuck.core.state import RunState
+from unstuck.core.text import one_line
 from unstuck.ports import PlanFile
 
 STATE, PROGRESS = ".ralph-state.json", ".progress.md"
 NOT_JSON = "State file is not valid JSON"
+NAME_CHARS = 100
 
 
 class NotAState(ValueError):
@@ -34,7 +37,7 @@ class SpecFolder:
 
     def write(self, state: RunState, limits: Limits) -> None:
         """Bring both files up to date."""
-        name = self.path.resolve().name
+        name = one_line(os.fsencode(self.path.resolve().name).decode("utf-8", "backslashreplace"), NAME_CHARS)
 
         def state_file(before: bytes) -> bytes:
             content = self._object(before) or first_content(name, limits, len(state.tasks))
@@ -97,4 +100,7 @@ def parse(content: bytes) -> dict[str, Any]:
 
 
 def _encoded(content: dict[str, Any]) -> bytes:
-    return (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode("utf-8", "surrogatepass")
+    text = json.dumps(content, indent=2, ensure_ascii=False)
+    if not text.isascii() and any("\ud800" <= char <= "\udfff" for char in text):  # a lone half is no UTF-8
+        text = json.dumps(content, indent=2)
+    return f"{text}\n".encode()
