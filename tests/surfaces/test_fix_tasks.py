@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -359,6 +360,37 @@ def test_a_plan_whose_fix_was_written_by_hand_waits_for_it(project: "Project") -
     order = [line for line in project.commits() if "plan" not in line][:2]
     assert order == ["feat(coordinator): add failure parser", "Fix: it"]
     assert all(spec.ticks().values())
+
+
+PERSON = """\
+import json, pathlib
+folder = pathlib.Path({folder!r})
+plan, state, progress = (folder / name for name in ("tasks.md", ".ralph-state.json", ".progress.md"))
+plan.write_text(plan.read_text().replace("Check everything", "Check it all") + "\\n- [ ] 1.5 Mine\\n  - **Verify**: `test -f five`\\n")
+state.write_text(json.dumps(json.loads(state.read_text()) | {{"note": "mine"}}))
+progress.write_text(progress.read_text() + "\\n## Blockers\\n- none\\n")
+"""
+
+
+def test_what_a_person_writes_while_the_run_works_is_kept_and_a_new_task_is_not_passed_over(project: "Project") -> None:
+    spec = Spec(project, {"phase": "execution"})
+    person = project.root.parent / "person.py"
+    person.write_text(PERSON.format(folder=str(spec.folder)))
+    project.script(
+        _1_3=[failing("1.3", "it broke", WRONG, {"run": f"{sys.executable} -I -S {person}"}), []],
+        _1_3_1=[[RIGHT]],
+        _1_5=[[{"write": "five"}]],
+    )
+    told = spec.run("--recovery-mode")
+    assert told.code == 0, told
+    assert "Written into the plan meanwhile, and not done: 1.5. Run the plan again" in told.out
+    assert spec.ticks() == {"1.3": True, "1.3.1": True, "1.4": True, "1.5": False}
+    assert "- [x] 1.4 [VERIFY] Check it all\n" in spec.plan
+    assert spec.state["note"] == "mine"
+    assert spec.progress.endswith("attempt 1 failed (agent_failed): it broke\n\n## Blockers\n- none\n")
+    assert spec.run().code == 0
+    assert spec.ticks()["1.5"] is True
+    assert (spec.state["taskIndex"], spec.state["totalTasks"]) == (4, 4)
 
 
 # --- changes that the agent asks for -----------------------------------------------------------------

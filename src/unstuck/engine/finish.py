@@ -1,6 +1,7 @@
 """Bring the run's work home to the user's branch, once every task is settled. May be repeated after a crash."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from unstuck.core.event import BroughtHome
 from unstuck.core.phase_file import subject
@@ -9,14 +10,21 @@ from unstuck.core.state import RunState
 from unstuck.core.text import one_line
 from unstuck.engine.bench import Bench
 from unstuck.engine.checking import NotSetUp, Site, check_on
+from unstuck.errors import UnstuckError
 from unstuck.ports import AlreadyHome, FastForward, Home, Merge, NotPossible
 
 MERGED_TREE = "merged"
 """The log's name for checks on the merged tree."""
+MOST_NAMES = 10
 
 
 def bring_home(bench: Bench, home: Home) -> BroughtHome:
     """Do what the commit mode says; where it cannot be done safely, say why and what to type."""
+    brought, unknown = _brought(bench, home), _unknown(bench)
+    return replace(brought, text=f"{brought.text} {unknown}") if unknown else brought
+
+
+def _brought(bench: Bench, home: Home) -> BroughtHome:
     started = bench.record.state.started
     assert started is not None
     mode, branch = started.options.commit, f"unstuck/{bench.run}"
@@ -37,6 +45,18 @@ def bring_home(bench: Bench, home: Home) -> BroughtHome:
             commit=way.commit, text=_with_plan(home, started.plan_files, f"Everything is on your branch {name}.")
         )
     return BroughtHome(commit=None, text=f"The work is on {branch}. {way.reason} To bring it home: {way.command}")
+
+
+def _unknown(bench: Bench) -> str:
+    """Say which tasks a person wrote into the plan while the run worked: it knows nothing of them."""
+    try:
+        tasks = bench.plan.read().tasks
+    except UnstuckError:  # the plan is gone; what landed comes home all the same
+        return ""
+    new = [task.shown for task in tasks if task.id not in bench.record.state.tasks and not task.done]
+    more = f" and {len(new) - MOST_NAMES} more" if len(new) > MOST_NAMES else ""
+    told = f"Written into the plan meanwhile, and not done: {', '.join(new[:MOST_NAMES])}{more}."
+    return f"{told} Run the plan again to have them done." if new else ""
 
 
 def _red_together(bench: Bench, merge: Merge) -> str:
