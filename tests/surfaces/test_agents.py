@@ -136,6 +136,37 @@ def test_a_quota_ends_the_run_with_75_where_the_user_said_exit(cast: Cast) -> No
     assert [row.attempts for row in later.rows] == [1, 1]
 
 
+def test_what_an_agent_says_in_its_event_stream_becomes_fix_tasks_and_asked_for_tasks(cast: Cast) -> None:
+    """Its words stand escaped on one line of JSON; they are read all the same."""
+    project = cast.project
+    project.plan(("1.1", "Make a", "test -f a.txt"))
+    fields = (
+        "\n  - **Do**: it\n  - **Files**: b\n  - **Done when**: it is\n  - **Verify**: `x`\n  - **Commit**: feat: b"
+    )
+    request = {
+        "type": "ADD_FOLLOWUP",
+        "originalTaskId": "1.1",
+        "reasoning": "so",
+        "proposedTasks": [f"- [ ] 9 Later{fields}"],
+    }
+    failed = "I tried.\n\nTask 1.1: Make a FAILED\n- Error: File not found: a.txt\n- Attempted fix: Looked for it"
+    asked = f"Done.\n\nTASK_MODIFICATION_REQUEST\n{json.dumps(request)}\n\nTASK_COMPLETE"
+    cast.agent(
+        "mine",
+        {"lines": [INIT, DONE | {"result": failed}], "files": {"half.txt": "half\n"}},
+        {"lines": [INIT, DONE], "files": {"a.txt": "a\n"}},
+        {"lines": [INIT, DONE | {"result": asked}]},
+        {"lines": [INIT, DONE], "files": {"b.txt": "b\n"}},
+    )  # fmt: skip
+    told = project.ask("run", "tasks.md", "--agent", "mine", "--recovery-mode", "--quiet")
+    assert told.code == 0, told
+    assert [call["task"] for call in cast.calls("mine")] == ["1.1", "1.1.1", "1.1", "1.1.2"]
+    plan = (project.root / "tasks.md").read_text()
+    assert "- [x] 1.1.1 [FIX 1.1] Fix: File not found: a.txt\n" in plan
+    assert "    1. Analyze the failure: Looked for it\n" in plan
+    assert "- [x] 1.1.2 Later\n" in plan
+
+
 def test_the_next_agent_takes_over_while_one_is_down_and_it_is_tried_again_after_its_rest(cast: Cast) -> None:
     project, clock = cast.project, FakeClock(time=time.time())
     project.plan(*((f"1.{n}", f"Make {n}", f"test -f {n}.txt") for n in (1, 2, 3)))

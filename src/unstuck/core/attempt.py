@@ -65,6 +65,11 @@ class Outcome:
         """Whether it ended by itself and says that it is done; a process that hangs after its last word has ended, too."""
         return self.claim == "done" and (self.ended.ok or self.end == "done_claimed")
 
+    @property
+    def words(self) -> str:
+        """What the agent said last: the end of its output, or its last message where the output is a record of events."""
+        return self.message if self.end else self.ended.tail
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counts:

@@ -121,7 +121,7 @@ def classify(outcome: Outcome, verdict: Verdict, found: Diagnosis | None = None)
     result = _red(verdict)
     if result is None:
         return rejected
-    return flaky(result) if result.flaky else _refuted(ended, red(result, found))
+    return flaky(result) if result.flaky else _refuted(outcome, red(result, found))
 
 
 def _typed(outcome: Outcome) -> Failure:
@@ -134,9 +134,9 @@ def _typed(outcome: Outcome) -> Failure:
     return replace(_failure(kind, detail, because=because), resets_at=outcome.resets_at)
 
 
-def _refuted(ended: Ended, failure: Failure) -> Failure:
+def _refuted(outcome: Outcome, failure: Failure) -> Failure:
     """Call it a refuted claim where the agent's own result says in so many words that the phase is complete."""
-    said = read_result(ended.tail)
+    said = read_result(outcome.words)
     if not isinstance(said, Result) or said.status != "complete" or not failure.charged:
         return failure
     means = KINDS[Kind.CLAIM_REFUTED].means

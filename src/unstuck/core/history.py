@@ -56,7 +56,7 @@ def said(attempt: AttemptState, task: str) -> tuple[str, str]:
     """Return what went wrong, in the agent's words where it has any, and what it tried against that."""
     if attempt.failure is None:
         return "", NO_FIX
-    report = failure_report(attempt.outcome.ended.tail if attempt.outcome else "", task)
+    report = failure_report(attempt.outcome.words if attempt.outcome else "", task)
     silent = report.error == NO_MARKER
     return attempt.failure.summary if silent else report.error, report.attempted_fix
 

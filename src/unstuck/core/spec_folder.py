@@ -104,7 +104,7 @@ def _modification_map(before: object, state: RunState) -> dict[str, Any]:
 def said_reason(task: TaskState, attempt: int) -> str:
     """Return why the agent asked for a change in one of its attempts."""
     outcome = next((one.outcome for one in task.attempts if one.number == attempt), None)
-    found = read_request(outcome.ended.tail, task.task.id) if outcome else None
+    found = read_request(outcome.words, task.task.id) if outcome else None
     return found.reason if isinstance(found, Amendment) else ""
 
 

@@ -52,7 +52,7 @@ def amend(bench: Bench, task: TaskState, action: Amend | Append, slot: int) -> L
 
 def _request(task: TaskState) -> Amendment | Refused | None:
     outcome = task.current.outcome
-    return read_request(outcome.ended.tail, task.task.id) if outcome is not None else None
+    return read_request(outcome.words, task.task.id) if outcome is not None else None
 
 
 def _ids(bench: Bench, task: TaskState, count: int) -> tuple[str, ...]:

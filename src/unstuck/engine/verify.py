@@ -24,7 +24,7 @@ def verify(bench: Bench, task: TaskState, slot: int) -> LineEvent:
         base=task.current.base,
         tree=_what_would_land(bench, task, slot),
         claim=outcome.claim if outcome else "none",
-        said=(outcome.message if outcome.end else outcome.ended.tail) if outcome else "",
+        said=outcome.words if outcome else "",
         alone=outcome is not None and (outcome.ended.ok or outcome.claimed),
     )
     try:
