@@ -1,10 +1,14 @@
 """What the agent is told: enough to go another way, nothing that could pose as an instruction."""
 
+import textwrap
+
 from hypothesis import given
 from hypothesis import strategies as st
 
+from unstuck.core.amendments import read_request
 from unstuck.core.attempt import Ended, Outcome
 from unstuck.core.brief import brief
+from unstuck.core.claim import statement
 from unstuck.core.failure import Failure, Kind
 from unstuck.core.guidance import advice, pivot
 from unstuck.core.plan import Check, Task
@@ -139,3 +143,13 @@ def test_any_text_gives_a_brief_of_bounded_size(approach: str, detail: str) -> N
     text = told(*(attempt(number, approach * 50, detail * 50, detail=detail * 500) for number in range(1, 9)))
     assert len(text) < 40_000
     assert text.count("\n## Before\n") == 1
+
+
+def test_the_brief_says_how_to_give_up_and_to_ask_and_repeating_it_does_neither() -> None:
+    whole = brief(TaskState(task=TASK), CHECKS, may_ask=True)
+    assert "`Task 1.3: … FAILED`" in whole
+    assert "TASK_MODIFICATION_REQUEST" in whole
+    assert "TASK_MODIFICATION_REQUEST" not in told(), "a plan that takes no new tasks"
+    for text in (whole, *("\n".join(textwrap.wrap(whole, width)) for width in range(40, 120, 5))):
+        said = statement(text, "1.3")
+        assert (said.claim, said.approach, read_request(text, "1.3")) == ("none", "", None)

@@ -1,5 +1,6 @@
 """Fix tasks in the run's state: who waits for whom, what a settled task takes with it, and what always runs."""
 
+import json
 from typing import Any
 
 import pytest
@@ -157,3 +158,18 @@ def test_the_parts_of_a_task_do_its_work_and_a_prerequisite_does_not(request_: A
     state = run(PLAN, *asked, attempt("1.3.1"), Acted(task="1.3.1", action=Accept(), commit="c1"))
     assert done_by_others(state, "1.3") is done
     assert commit_of(state, "1.3") == ("c1" if done else None)
+
+
+@pytest.mark.parametrize(
+    ("last", "made"), [("", ["1.3", "1.3.1", "1.3"]), ("\nTASK_COMPLETE", ["1.3"])], ids=["asks", "asks-and-is-done"]
+)
+def test_an_agent_that_asks_for_a_split_without_saying_that_it_is_done_is_not_done(last: str, made: list[str]) -> None:
+    """Its check is green from the beginning, and it ends well: only its words tell."""
+    fields = "".join(f"\n  - **{name}**: x" for name in ("Do", "Files", "Done when", "Verify", "Commit"))
+    request = {"type": "SPLIT_TASK", "originalTaskId": "1.3", "proposedTasks": [f"- [ ] 9 Part{fields}"]}
+    asked = Ended(ending="exited", exit_code=0, tail=f"TASK_MODIFICATION_REQUEST\n{json.dumps(request)}{last}")
+    task = Task(id="1.3", title="B", checks=(Check(command="base"),), body="- [ ] 1.3 B\n  - **Verify**: `base`\n")
+    world = World({"1.3": [Part(work="half", ended=asked), Part()], "1.3.1": [Part(work="more")]})
+    state = world.run([task])
+    assert [name for name, _ in world.sessions] == made
+    assert {one.status for one in state.tasks.values()} == {"complete"}

@@ -22,6 +22,13 @@ Consider: different library, different pattern, or simpler implementation"""
 RULES = """You work in a git worktree of your own; the current folder is its root. Change the files that the task needs,
 and nothing else. Do not push, do not switch branches, do not edit the plan: its ticks are not yours to set."""
 
+LAST_WORDS = "When you are done, print one line `APPROACH: ` and how you went about it. Then stop."
+CANNOT = """If you cannot finish it, say so: print `Task {task}: … FAILED` as a line of its own, and below it Error, Attempted fix
+and Status, each as a line such as `- Error: …`."""
+MAY_ASK = """If it is too big, or needs another task before or after it, print TASK_MODIFICATION_REQUEST as a line of its own,
+and below it a JSON object: `type` (SPLIT_TASK, ADD_PREREQUISITE or ADD_FOLLOWUP), `originalTaskId` ("{task}"), `reasoning`,
+and `proposedTasks`, a list of tasks in Markdown (`- [ ] Title`) with the fields Do, Files, Done when, Verify and Commit."""
+
 
 def brief(
     state: TaskState,
@@ -30,11 +37,13 @@ def brief(
     touched: Sequence[str] = (),
     repairs: TaskState | None = None,
     ways: Sequence[str] = (),
+    *,
+    may_ask: bool = False,
 ) -> str:
     """Write the brief for the session that is about to start.
 
     `touched` are the files that earlier sessions changed, `repairs` is the task that this one is to repair,
-    `ways` are ways out of the surroundings that the last attempt failed in.
+    `ways` are ways out of the surroundings that the last attempt failed in. `may_ask`: its plan takes new tasks.
     """
     task = state.task
     parts = [
@@ -47,7 +56,9 @@ def brief(
         _section("Hand-over", _hand_over(state, touched)),
         _section("Ways out", _ways(ways)),
         _section("This time", _this_time(state, checks, guidance or {})),
-        "When you are done, print one line `APPROACH: ` and how you went about it. Then stop.",
+        CANNOT.format(task=task.id),
+        MAY_ASK.format(task=task.id) if may_ask else "",
+        LAST_WORDS,
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -68,7 +79,7 @@ def go_on(state: TaskState, checks: Sequence[Check]) -> str:
         f"Your session on task {state.task.id} was cut off ({why}). That is over: go on where you stopped.",
         _section("What will be checked when you stop", _checks(checks)),
         state.hint,
-        "When you are done, print one line `APPROACH: ` and how you went about it. Then stop.",
+        LAST_WORDS,
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 

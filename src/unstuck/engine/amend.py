@@ -2,6 +2,7 @@
 
 from unstuck.core.action import Amend, Append, Decision
 from unstuck.core.amendments import Amendment, Refused, amended_block, over_limit, read_request
+from unstuck.core.claim import statement
 from unstuck.core.event import Acted, LineEvent
 from unstuck.core.fixes import next_id
 from unstuck.core.plan import Insertion
@@ -68,13 +69,19 @@ def _against(bench: Bench, task: TaskState, found: Amendment, ids: tuple[str, ..
     """Say what speaks against the change; empty if nothing does."""
     if not bench.plan.extensible:
         return "this plan takes no new tasks"
-    if task.current.failure is None and found.sort != "ADD_FOLLOWUP":
+    if found.sort != "ADD_FOLLOWUP" and task.current.failure is None and _says_done(task):
         return "the task is done as it is"
     depth, above = 0, task.amends
     while above is not None:
         depth, above = depth + 1, bench.record.task(above).amends
     limits = bench.policy_of(task.task.id).limits
     return over_limit(len(task.modifications), depth, ids, most=limits.modifications, deepest=limits.modification_depth)
+
+
+def _says_done(task: TaskState) -> bool:
+    """Whether the agent says in so many words that it is done: to end well and ask for more is to say that it is not."""
+    outcome = task.current.outcome
+    return outcome is not None and statement(outcome.words, task.task.id).claim == "done"
 
 
 def _action(found: Amendment, ids: tuple[str, ...], attempt: int) -> Amend | Append:

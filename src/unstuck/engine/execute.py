@@ -201,7 +201,11 @@ def _briefed(bench: Bench, task: TaskState, assignment: Assignment) -> Assignmen
     )
     repairs = bench.record.state.tasks.get(task.task.fixes or "")
     ways = _ways_out(bench, task, assignment.slot)
-    text = go_on(told, checks) if assignment.resume else brief(told, checks, bench.guidance, touched, repairs, ways)
+    text = (
+        go_on(told, checks)
+        if assignment.resume
+        else brief(told, checks, bench.guidance, touched, repairs, ways, may_ask=bench.plan.extensible)
+    )
     text = bench.redactor.text(text)
     bench.desk.put(assignment.brief_file, text)
     return replace(assignment, brief=text)
