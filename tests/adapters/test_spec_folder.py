@@ -21,6 +21,7 @@ from unstuck.core.event import (
     Options,
     RunStarted,
     SessionEnded,
+    SessionStarted,
     Verified,
 )
 from unstuck.core.failure import Failure, Kind
@@ -265,6 +266,23 @@ def test_an_unchanged_state_is_not_written_again(tmp_path: Path) -> None:
     before = [(path.stat().st_ino, path.read_bytes()) for path in sorted(tmp_path.iterdir())]
     folder.write(state, profile("fix-tasks").limits)
     assert [(path.stat().st_ino, path.read_bytes()) for path in sorted(tmp_path.iterdir())] == before
+
+
+def test_a_death_of_the_supervisor_is_no_learning_and_no_iteration() -> None:
+    tasks = tuple(tasks_md.read(PLAN, "tasks.md", runnable=lambda _: True).tasks)
+    died = Outcome(ended=Ended(ending="supervisor_died"))
+    events: list[Any] = [
+        RunStarted(run="r", plan="p", format="f", base="0", branch=None, options=Options(agents=("a",)), tasks=tasks),
+        AttemptStarted(task="1.3", attempt=1, agent="a", base="0", slot=0),
+        SessionStarted(task="1.3", session=1),
+        SessionEnded(task="1.3", outcome=died),
+        Verified(task="1.3", verdict=Verdict(status="fail", tree="t", base="0")),
+        Classified(task="1.3", failure=Failure(kind=Kind.INTERRUPTED, summary="died")),
+        SessionStarted(task="1.3", session=2),
+    ]
+    state = fold(Entry(seq, float(seq), event) for seq, event in enumerate(events, 1))
+    assert progress(state).learnings == ()
+    assert merged({"globalIteration": 1}, state)["globalIteration"] == state.executions == 1
 
 
 def test_hostile_errors_stay_on_their_line_of_the_progress_file() -> None:

@@ -12,6 +12,7 @@ Ending = Literal[
 """How a process ended: by itself, by a signal, by one of our three limits, because the run was stopped,
 because it could not be started at all, or together with the supervisor."""
 
+ENDED_BY_US: tuple[Ending, ...] = ("stopped", "supervisor_died")
 KILLED_BY_US: tuple[Ending, ...] = ("first_output", "silence", "wall_clock", "stopped")
 
 Status = Literal["pass", "fail", "inconclusive"]

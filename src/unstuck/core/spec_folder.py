@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from unstuck.core.amendments import Amendment, read_request
+from unstuck.core.failure import Kind
 from unstuck.core.fixes import FINAL, PASSED, harmless, history_line
 from unstuck.core.history import commit_of, said
 from unstuck.core.policy import Limits
@@ -172,6 +173,6 @@ def _completed(task: TaskState, state: RunState) -> str:
 
 def _learnings(task: TaskState) -> Iterator[str]:
     for attempt in task.attempts:
-        if attempt.failure is not None:
+        if attempt.failure is not None and attempt.failure.kind is not Kind.INTERRUPTED:
             told = harmless(said(attempt, task.task.id)[0], LEARNING_CHARS)
             yield f"- Task {task.task.id}, attempt {attempt.number} failed ({attempt.failure.kind}): {told}"

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from unstuck.core.action import Amend, Halt, Switch, Wait
+from unstuck.core.attempt import ENDED_BY_US
 from unstuck.core.breaker import AGENT, Breaker, at_rest, reach
 from unstuck.core.event import (
     Acted,
@@ -230,6 +231,8 @@ class RunState:
         task = self.tasks[event.task]
         if isinstance(event, SessionStarted):
             self.executions += 1
+        elif isinstance(event, SessionEnded) and event.outcome.ended.ending in ENDED_BY_US:
+            self.executions -= 1  # our own stop or death uses up no budget
         elif isinstance(event, Classified):
             self._judged(event, entry.at)
         elif isinstance(event, Acted):
