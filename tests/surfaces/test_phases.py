@@ -435,17 +435,20 @@ def test_what_a_predecessor_completed_stays_complete_if_its_commit_is_here(proje
 
 def test_message_only_leaves_a_script_that_makes_the_commits(project: "Project") -> None:
     superplan(project)
-    project.script(**all_right())
+    odd = {"write": "odd\ntouch pwned\n$(touch pwned)", "text": "a name that is no command\n"}
+    project.script(**all_right(_2a=[[write("2a"), odd]]))
     before = project.git("rev-parse", "main")
     told = run(project, "--commit", "message-only")
     assert told.code == 0, told
     assert project.git("rev-parse", "main") == before
     script = (project.home / "commits.sh").read_text()
     assert "# feat(part-2a): write part 2A" in script
-    assert "#   A 2a.txt" in script
-    project.git("checkout", "--", PLAN)
-    for _ in range(2):
+    assert "#   A 2a.txt\n#   A odd\\ntouch pwned\\n$(touch pwned)\n" in script
+    project.file("mine.txt", "the commits are picked onto mine\n")
+    for _ in ("once", "twice does no harm"):
         subprocess.run(["sh", str(project.home / "commits.sh")], cwd=project.root, check=True, capture_output=True)
+    assert not (project.root / "pwned").exists()
+    assert project.commits("main")[5] == "Write mine.txt"
     assert set(project.commits("main")[:5]) == {
         f"feat(part-{name}): write part {name.upper()}" for name in ("1", "2a", "2b", "2c", "3")
     }
