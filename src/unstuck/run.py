@@ -132,7 +132,8 @@ class Run:
                     options=self._options,
                     accept_plan_change=accept_plan_change,
                     start_from=first,
-                    inherited=inherited(self._plan_file.path, *(() if journal.runs() else (self._repository.ours,))),
+                    inherited=inherited(self._plan_file.path, *(() if journal.runs() else (self._repository.ours,)))
+                    or found.inherited,
                     warnings=(*found.notes, *self._warnings(), *crew.remarks),
                     dead_owner=before.pid if before else None,
                 )

@@ -422,12 +422,21 @@ def test_what_a_predecessor_completed_stays_complete_if_its_commit_is_here(proje
         project.file(
             f".autobuild/phases/phase-{name}.json", json.dumps(state | {"commit": {"commit_sha": commit}}), commit=False
         )
+    red = {"type": "test_failure", "message": "3 tests failing"}
+    for name, error in (
+        ("2c", {"attempt_1": red, "attempt_2": {**red, "message": "3 tests still failing"}, "final": "Failed"}),
+        ("3", {**red, "attempt_1_error": "2 tests failing", "attempt_2_error": red}),
+    ):
+        state = {"phase_id": name, "phase_name": f"Part {name}", "status": "failed", "attempt": 2, "error": error}
+        project.file(f".autobuild/phases/phase-{name}.json", json.dumps(state), commit=False)
     project.file(".autobuild/config.json", json.dumps({"plan_path": PLAN}), commit=False)
     told = run(project)
     assert told.code == 0, told
     assert sorted(attempts(project)) == ["2b #1", "2c #1", "3 #1"]
     assert "Adopted from .autobuild/: complete before this run, with a commit on your branch: 1, 2A." in told.err
     assert "says that phase 2B is complete, but its commit is not on your branch" in told.err
+    assert "  Error: test_failure: 3 tests still failing\n" in (project.home / "briefs" / "2c-1-1.md").read_text()
+    assert "  Error: 2 tests failing\n" in (project.home / "briefs" / "3-1-1.md").read_text()
 
 
 # --- commits -------------------------------------------------------------------------------------------
