@@ -316,7 +316,7 @@ def test_the_printed_command_resumes_after_an_external_fix(halted: tuple["Projec
     assert command is not None
     project.file("fix.txt", "a person was here\n")
     project.script(**all_right(_2a=[[], [], [{"run": "cp fix.txt seen.txt"}, write("2a")]]))
-    again = project.ask(*shlex.split(command[1]))
+    again = project.ask(*shlex.split(command[1]), cwd=project.root / "docs")
     assert again.code == 0, again
     assert (
         "RESUME AFTER EXTERNAL FIX\n=========================\n\nPrevious state:\n  Phase 2A: failed (test_failure)\n"
@@ -369,6 +369,20 @@ def test_editing_state_files_by_hand_runs_those_phases_again(project: "Project")
     told = project.ask("resume")
     assert told.code == 0, told
     assert attempts(project)[-2:] == ["2c #2", "3 #2"]
+
+
+def test_a_phase_that_a_person_did_and_set_to_complete_is_settled_and_the_rest_goes_on(
+    halted: tuple["Project", "Told"],
+) -> None:
+    project, _ = halted
+    project.file("2a.txt", "right, by hand\n")
+    file = project.home / "phases" / "phase-2a.json"
+    file.write_text(file.read_text().replace('"failed"', '"complete"', 1))
+    told = project.ask("resume")
+    assert told.code == 0, told
+    assert "its status was set to complete by hand" in told.err
+    assert (project.status()["2a"], attempts(project)[-1]) == ("skipped", "3 #1")
+    assert (project.root / "2a.txt").read_text() == "right, by hand\n"
 
 
 def test_from_runs_a_phase_and_all_that_follow_it_again(project: "Project") -> None:

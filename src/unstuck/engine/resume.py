@@ -104,10 +104,10 @@ def take_plan(operations: Operations, plan: Plan, redactor: Redactor, *, accepte
     record(PlanChanged(tasks=tuple(replace(task, done=False) for task in plan.tasks), reopened=change.changed))
 
 
-def take_edits(operations: Operations, edits: Iterable[tuple[str, str]]) -> None:
+def take_edits(operations: Operations, edits: Iterable[tuple[Verb, str, str]]) -> None:
     """Turn what a person changed in our files into requests like any other."""
-    for task, how in edits:
-        operations.carry_out(Request(id=BY_HAND, verb="reset", task=task, text=how), live=False)
+    for verb, task, how in edits:
+        operations.carry_out(Request(id=BY_HAND, verb=verb, task=task, text=how), live=False)
 
 
 def start_from(operations: Operations, name: str | None, *, new: bool) -> None:
