@@ -427,6 +427,19 @@ def test_a_changed_phase_asks_and_unchanged_ones_stay_complete(halted: tuple["Pr
     assert "2b #2" in attempts(project)
 
 
+def test_a_plan_that_changes_while_its_run_works_is_told_with_the_way_to_take_it_in(project: "Project") -> None:
+    superplan(project, [("1", "-", "-", "test -f 1.txt")])
+    person = {"run": f"sed -i 's/Write part 1/Write part one/' {project.root / PLAN}"}
+    project.script(_1=[[person, write("1")], [write("1", "by the new text\n")]])
+    told = run(project)
+    assert told.code == 0, told
+    way = re.search(r"The plan changed while the run worked \(changed: 1\).*: unstuck (.*) && unstuck (.*)", told.err)
+    assert way is not None, told
+    for command in way.groups():
+        assert project.ask(*shlex.split(command)).code == 0
+    assert (project.root / "1.txt").read_text() == "by the new text\n"
+
+
 def test_what_a_predecessor_completed_stays_complete_if_its_commit_is_here(project: "Project") -> None:
     superplan(project)
     project.script(**all_right())
