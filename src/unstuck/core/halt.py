@@ -22,7 +22,7 @@ FIXES = {
     "typecheck_error": "Fix the type errors",
     "format_error": "Fix the formatting",
     "dependency_missing": "Install what is missing",
-    "file_conflict": "Merge the changes by hand, or make the phases sequential",
+    "file_conflict": "Merge the changes by hand",
     "timeout": "Break the phase into smaller ones, or raise its time limit",
     "verification_mismatch": "Read what the agent claimed and what the checks say",
     "task_incomplete": "Read how far the agent came",
