@@ -36,7 +36,7 @@ def failed(errors: dict[str, str]) -> RunState:
     tasks = tasks_md.read(PLAN, "tasks.md", runnable=lambda _: True).tasks
     options = Options(agents=("a",), profile="adaptive")
     events: list[Any] = [
-        RunStarted(run="r", plan="p", format="tasks.md", base="0", branch=None, options=options, tasks=tasks)
+        RunStarted(run="r", plan="p", format="tasks.md", base="0", branch=None, options=options, tasks=tuple(tasks))
     ]
     for number, (new, error) in enumerate(errors.items(), 1):
         fix = Fix(id=new, error=error, attempted_fix="")
@@ -47,7 +47,7 @@ def failed(errors: dict[str, str]) -> RunState:
             Verified(task="1.3", verdict=Verdict(status="fail", tree="t", base="0")),
             Classified(task="1.3", failure=Failure(kind=Kind.CHECK_FAILED, summary=error)),
             Decided(task="1.3", decision=Decision(action=fix, reason="", rung="check_failed[0]")),
-            Acted(task="1.3", action=fix, added=added),
+            Acted(task="1.3", action=fix, added=tuple(added)),
         ]
     return fold(Entry(seq, float(seq), event) for seq, event in enumerate(events, 1))
 
@@ -91,7 +91,9 @@ def test_what_we_do_not_know_stays_and_in_its_place() -> None:
 def test_the_next_task_is_the_first_that_is_not_done() -> None:
     text = "- [x] 1.1 A\n- [ ] 1.2 B\n- [x] 1.3 C\n- [ ] 1.4 D\n- [ ] 1.4.1 E\n- [ ] 2.1 F\n    - [ ] nested\n"
     tasks = tasks_md.read(text, "", runnable=lambda _: True).tasks
-    started = RunStarted(run="r", plan="p", format="f", base="0", branch=None, options=Options(agents=()), tasks=tasks)
+    started = RunStarted(
+        run="r", plan="p", format="f", base="0", branch=None, options=Options(agents=()), tasks=tuple(tasks)
+    )
     after = merged({}, fold([Entry(1, 0.0, started)]))
     assert (after["totalTasks"], after["taskIndex"]) == (6, 1)
 

@@ -11,6 +11,7 @@ from markdown_it import MarkdownIt
 
 from unstuck.adapters.plans import tasks_md
 from unstuck.adapters.plans.blocks import Reading
+from unstuck.adapters.plans.layout import LaidOut
 from unstuck.core.plan import Plan, Task, batches, check
 
 KNOWN_WORDS = frozenset({"node", "pytest", "make", "!", "echo", "true"})
@@ -504,6 +505,7 @@ FIELD_LINES = (
     "  - **Verify**: `make` or `pytest`",
     "  - **Files**: `./a.py`  ",
     "  - **FILES**: `a.py`, b.py",
+    "  - **Files**: `a.py `, `./b.py`, `a.py`",
     "\t**Files**: `c.py`",
     "  - **Commit**: `fix: it`",
     "  - **Commit**: `None`",
@@ -519,6 +521,62 @@ def test_fields_say_the_same_whether_the_task_holds_a_code_block_or_not(lines: l
     code = ["  ```", "  **Files**: `not/one.py`", "  ```"]
     short, long = (only_task(end.join(["- [ ] 1.1 A", *above, *lines, ""])) for above in ([], code))
     assert replace(short, body="") == replace(long, body="")
+
+
+HEADS = (
+    "1.1 A",
+    "1.1  A b ",
+    "2 [P] A",
+    "1.1. A",
+    "1.1",
+    "1.1 \u00a0",
+    "V1 A",
+    "A",
+    "1.1 A [VERIFY] b",
+    "1.1 2.2 A\tb",
+)
+OTHER_LINES = (
+    "  - **Do**: Write `a.py`",
+    "    1. Write it",
+    "  - **Done when**: it works",
+    "  plain",
+    "   - odd",
+    " - [ ] 9 x",
+)
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(HEADS),
+            st.lists(st.sampled_from((*OTHER_LINES, *FIELD_LINES)), max_size=6),
+            st.sampled_from("x "),
+        ),
+        min_size=1,
+        max_size=4,
+    ),
+    st.sampled_from(["\n", "\r\n", "\r"]),
+)
+def test_a_task_says_the_same_whether_it_is_matched_whole_or_read_line_by_line(
+    tasks: list[tuple[str, list[str], str]], end: str
+) -> None:
+    blocks = [[f"- [{tick}] {head}", *lines] for head, lines, tick in tasks]
+    whole, by_line = (
+        read("# T" + end + "".join(end.join([*lines, blank, ""]) for lines in blocks) + "# End" + end)
+        for blank in ("", "  ")  # blanks behind a task are no part of it, but then it is not matched whole
+    )
+    assert (whole.tasks, whole.concerns, whole.problems) == (by_line.tasks, by_line.concerns, by_line.problems)
+
+
+@pytest.mark.parametrize(("blank", "matched"), [("", 2), ("  ", 0)])
+def test_tasks_as_most_people_write_them_are_matched_whole(blank: str, matched: int) -> None:
+    task = (
+        "- [ ] {} Add it\n  - **Do**:\n    1. Write `a.py`\n  - **Files**: `a.py`, `b.py`\n  - **Done when**: it works\n"
+        "  - **Verify**: `pytest -q`\n  - **Commit**: `feat: add it`\n  - _Requirements: 1_\n"
+        f"{blank}\n"
+    )
+    blocks = Reading("# T\n" + task.format("1.1") + task.format("1.2") + "# End\n").blocks()
+    assert sum(isinstance(block, LaidOut) and block.read_fields() is not None for block in blocks) == matched
 
 
 def test_many_tasks_without_a_verify_are_one_concern() -> None:

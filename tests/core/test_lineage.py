@@ -18,7 +18,7 @@ E2E = "- [ ] 2.1 Work\n- [ ] VE1 E2E startup\n- [ ] VE2 E2E check\n- [ ] VE3 E2E
 
 
 def read(text: str) -> tuple[Task, ...]:
-    return tasks_md.read(text, "", runnable=lambda _: True).tasks
+    return tuple(tasks_md.read(text, "", runnable=lambda _: True).tasks)
 
 
 def run(text: str, *events: Any) -> RunState:

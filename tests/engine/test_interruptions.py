@@ -392,7 +392,11 @@ def office(tmp_path: Path) -> Office:
     record = Recorder(journal, RunState(), redactor({}))
     projections = Projections(home=tmp_path / ".unstuck", plan=plan, told=record.note)
     options, tasks = Options(agents=("actor",)), plan.read().tasks
-    record(RunStarted(run="r", plan="tasks.md", format="tasks.md", base="b", branch=None, options=options, tasks=tasks))
+    record(
+        RunStarted(
+            run="r", plan="tasks.md", format="tasks.md", base="b", branch=None, options=options, tasks=tuple(tasks)
+        )
+    )
     record(AttemptStarted(task="1.1", attempt=1, agent="actor", base="b", slot=0))
     return Office(plan, journal, record, projections)
 

@@ -104,7 +104,7 @@ class Plan:
 
     path: str
     format: str
-    tasks: tuple[Task, ...]
+    tasks: Sequence[Task]
     title: str = ""
     concerns: tuple[Problem, ...] = ()
     """Worth telling a person; never stops a run."""

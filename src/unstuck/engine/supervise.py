@@ -120,7 +120,7 @@ def _started(run: str, situation: Situation) -> RunStarted:
         base=situation.head,
         branch=situation.branch,
         options=situation.options,
-        tasks=plan.tasks,
+        tasks=tuple(plan.tasks),
         title=plan.title,
         plan_files=situation.plan_files,
     )

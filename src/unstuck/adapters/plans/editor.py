@@ -1,16 +1,16 @@
 """Edit the text of a plan: tick, un-tick and insert, with every byte outside of the edit as it was.
 
 An edit of a long plan must not cost a reading of it: where the tasks stand is remembered with the bytes that it is
-true for, and moved along with every edit of our own.
+true for, and our own edits are reckoned with.
 """
 
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
 
-from unstuck.adapters.plans.blocks import Block, Reading
+from unstuck.adapters.plans.blocks import Reading
 from unstuck.adapters.plans.lines import OPENERS
+from unstuck.adapters.plans.places import Edit, Place, Places
 from unstuck.core.plan import Insertion
 from unstuck.errors import CannotWrite
 
@@ -20,30 +20,13 @@ _BLANK_LINE = ("\n\n", "\n\r\n", "\r\r")
 _WORD = re.compile(r"\S")
 
 
-class Place(NamedTuple):
-    """Where a task stands: its block, and the character between its brackets."""
-
-    start: int
-    end: int
-    box: int
-    fixes: str | None = None
-
-
-class Edit(NamedTuple):
-    """Replace a stretch of the text."""
-
-    start: int
-    end: int
-    text: str
-
-
 @dataclass(frozen=True, slots=True)
 class Located:
-    """A plan's bytes, their text, and where each task stands in it; of two with one id, the first."""
+    """A plan's bytes, their text, and where each task stands in it."""
 
     content: bytes
     text: str
-    places: Mapping[str, Place]
+    places: Places
     parents: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Tasks that are done when all of these are."""
 
@@ -91,7 +74,7 @@ class Located:
         if unended:
             above = [(name, place) for name, place in edited.places.items() if place.end == at]
             new.update((name, place._replace(end=at + len(line_end))) for name, place in above)
-        found = replace(edited, places={**edited.places, **new})
+        found = replace(edited, places=edited.places.extended(new))
         around = self.text[self.places[insertion.beside].start : at] + text
         if any(opener in around for opener in OPENERS):
             found.compare_with_reading(insertion)
@@ -136,35 +119,14 @@ class Located:
         text = "".join((*pieces, self.text[copied:]))
         content = text.encode("utf-8", "surrogateescape")
         _compare(self.text, text, edits)
-        places = self.places
-        for edit in reversed(edits):
-            places = _moved(places, edit)
-        return replace(self, content=content, text=text, places=places)
-
-
-def place(blocks: Sequence[Block], names: Sequence[str]) -> dict[str, Place]:
-    """Say where each task stands."""
-    places: dict[str, Place] = {}
-    for block, name in zip(blocks, names, strict=True):
-        places.setdefault(name, Place(block.start, block.end, block.box, block.fixes))
-    return places
+        return replace(self, content=content, text=text, places=self.places.edited(edits))
 
 
 def _placed(body: str, start: int) -> Place:
     """Say where a block stands that begins at `start`."""
     indent = len(body) - len(body.lstrip(" \t"))
-    block = next(Reading(body[indent:]).blocks())
+    block = Reading(body[indent:]).blocks()[0]
     return Place(start, start + indent + block.end, start + indent + block.box, block.fixes)
-
-
-def _moved(places: Mapping[str, Place], edit: Edit) -> Mapping[str, Place]:
-    """Move what stands behind an edit."""
-    shift = len(edit.text) - (edit.end - edit.start)
-    if not shift:
-        return places
-    behind = [(name, place) for name, place in places.items() if place.start >= edit.end]
-    moved = {name: Place(start + shift, end + shift, box + shift, fixes) for name, (start, end, box, fixes) in behind}
-    return {**places, **moved}
 
 
 def _compare(before: str, after: str, edits: Sequence[Edit]) -> None:

@@ -6,7 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from unstuck.adapters.plans.blocks import Block
+from unstuck.adapters.plans.blocks import AnyBlock
+from unstuck.adapters.plans.layout import Asked, LaidOut
 from unstuck.adapters.plans.lines import Kind, Stretch
 from unstuck.adapters.plans.shell import Runnable, always_passes, first_word
 from unstuck.core.plan import Check
@@ -33,16 +34,6 @@ class Part(NamedTuple):
     text: str
 
 
-class Asked(NamedTuple):
-    """What a task's fields ask for, and why there are no checks; the reason is empty if it has no Verify at all."""
-
-    files: tuple[str, ...]
-    checks: tuple[Check, ...]
-    commit: str | None
-    reason: str = ""
-    agent: str = ""
-
-
 class Field(NamedTuple):
     """One field: its name in lower case, the text on its line, and what belongs to it on the lines below."""
 
@@ -52,6 +43,14 @@ class Field(NamedTuple):
     more: Sequence[Part]
 
 
+class Span(NamedTuple):
+    """A back-ticked part, with its ticks: so many at each end."""
+
+    start: int
+    end: int
+    ticks: int
+
+
 class Verification(NamedTuple):
     """What a Verify field asks for: the commands that can fail, or why there are none."""
 
@@ -59,9 +58,9 @@ class Verification(NamedTuple):
     reason: str = ""
 
 
-def read_asked(flat: str, block: Block, runnable: Runnable) -> Asked:
+def read_asked(flat: str, block: AnyBlock, runnable: Runnable) -> Asked:
     """Read what a task's fields ask for."""
-    if not block.literal and (asked := _read_spans(flat, block)):
+    if isinstance(block, LaidOut) and (asked := block.read_fields()):
         return asked
     files: dict[str, None] = {}
     commands: dict[str, None] = {}
@@ -81,29 +80,7 @@ def read_asked(flat: str, block: Block, runnable: Runnable) -> Asked:
     return Asked(tuple(files), tuple(Check(command=command) for command in commands), commit, reason, agent)
 
 
-def _read_spans(flat: str, block: Block) -> Asked | None:
-    """Read the usual fields if each is one back-ticked part and nothing else, as in most tasks; None if one is not."""
-    files: list[str] = []
-    commands: list[str] = []
-    commit: str | None = None
-    for _, name, _, quoted, goes_on in _FIELD.findall(flat, block.start, block.end):
-        span = quoted.strip()
-        if goes_on or not span:
-            return None
-        field = name.lower()
-        if field == "files":
-            files.append(span.removeprefix("./"))
-        elif field == "verify" and not span.isdigit() and not always_passes(span):
-            commands.append(span)
-        elif field == "commit":
-            commit = _subject(span) if commit is None else commit
-        else:
-            return None
-    checks = [Check(command=command) for command in dict.fromkeys(commands)]
-    return Asked(tuple(dict.fromkeys(files)), tuple(checks), commit)
-
-
-def _read_fields(flat: str, block: Block) -> list[Field]:
+def _read_fields(flat: str, block: AnyBlock) -> list[Field]:
     """Find the fields that we read, in the order of the text."""
     heads = list(_FIELD.finditer(flat, block.start, block.end))
     starts = [literal.start for literal in block.literal]
@@ -123,9 +100,9 @@ def _read_files(files: Field) -> tuple[str, ...]:
     found: dict[str, None] = {}
     for kind, text in _segments(files):
         plain = text
-        for span in code_spans(text) if kind == "text" else ():
-            found[span.removeprefix("./")] = None
-            plain = plain.replace(f"`{span}`", "`")
+        if kind == "text":
+            found.update((span.removeprefix("./"), None) for span in code_spans(text))
+            plain = _without(_spans(text), text)
         for part in text.split("\n") if kind == "code" else _LISTED.split(plain):
             if "`" in part:
                 continue
@@ -133,6 +110,13 @@ def _read_files(files: Field) -> tuple[str, ...]:
             if len(path.split()) == 1 and path.casefold() not in _NOTHING:
                 found[path.removeprefix("./")] = None
     return tuple(found)
+
+
+def _without(spans: Sequence[Span], text: str) -> str:
+    """Put one back-tick in the place of each back-ticked part."""
+    kept_from = [0, *(span.end for span in spans)]
+    kept_to = [*(span.start for span in spans), len(text)]
+    return "`".join(text[start:end] for start, end in zip(kept_from, kept_to, strict=True))
 
 
 def _read_commit(commit: Field) -> str | None:
@@ -245,26 +229,27 @@ def _plain_command(text: str) -> str:
 
 
 def code_spans(text: str) -> list[str]:
-    """List the back-ticked parts as CommonMark pairs them: a run of ticks ends at the next run of its length."""
-    if "``" not in text:
-        return [span for part in text.split("`")[1:-1:2] if (span := part.strip())]
-    runs = list(_TICKS.finditer(text))
+    """List the back-ticked parts."""
+    return [inner for span in _spans(text) if (inner := text[span.start + span.ticks : span.end - span.ticks].strip())]
+
+
+def _spans(text: str) -> list[Span]:
+    """Find the back-ticked parts as CommonMark pairs them: a run of ticks ends at the next run of its length."""
+    runs = [found.span() for found in _TICKS.finditer(text)]
     places: dict[int, list[int]] = defaultdict(list)
-    for place, run in enumerate(runs):
-        places[len(run[0])].append(place)
-    spans: list[str] = []
+    for place, (start, end) in enumerate(runs):
+        places[end - start].append(place)
+    found: list[Span] = []
     place = 0
     while place < len(runs):
-        same = places[len(runs[place][0])]
+        start, end = runs[place]
+        same = places[end - start]
         at = bisect_right(same, place)
-        if at == len(same):
-            place += 1
-            continue
-        span = text[runs[place].end() : runs[same[at]].start()].strip()
-        if span:
-            spans.append(span)
-        place = same[at] + 1
-    return spans
+        if at < len(same):
+            place = same[at]
+            found.append(Span(start, runs[place][1], end - start))
+        place += 1
+    return found
 
 
 def _indent(line: str) -> int:

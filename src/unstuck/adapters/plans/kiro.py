@@ -12,9 +12,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from unstuck.adapters.plans import tasks_md
 from unstuck.adapters.plans.blocks import Block, read_head
-from unstuck.adapters.plans.editor import Located, Place, place
+from unstuck.adapters.plans.editor import Located
 from unstuck.adapters.plans.fields import read_asked
 from unstuck.adapters.plans.lines import Scanner
+from unstuck.adapters.plans.places import Places, place
 from unstuck.adapters.plans.shell import Runnable
 from unstuck.core.plan import Plan, Problem, Task
 
@@ -36,10 +37,10 @@ def read_located(
     *,
     runnable: Runnable,
     known: Mapping[str, str] | None = None,  # noqa: ARG001  # ids are in the text
-) -> tuple[Plan, Mapping[str, Place]]:
+) -> tuple[Plan, Places]:
     """Read a whole plan, and say where each task stands."""
     if problems := list(tasks_md.not_text(text)):
-        return Plan(path=path, format=FORMAT, tasks=(), problems=tuple(problems)), {}
+        return Plan(path=path, format=FORMAT, tasks=(), problems=tuple(problems)), Places({})
     text = tasks_md.printable(text)
     blocks = list(_blocks(text))
     above = parents(blocks)
@@ -96,12 +97,15 @@ def _blocks(text: str) -> Iterator[Block]:
     literal = [(one.start, one.end) for one in Scanner(text) if one.kind != "text"]
     starts = [start for start, _ in literal]
     heads = [head for head in _TASK.finditer(flat) if not _inside(head.start(), literal, starts)]
+    line, counted = 1, 0
     for number, head in enumerate(heads):
+        line += flat.count("\n", counted, head.start())
+        counted = head.start()
         limit = heads[number + 1].start() if number + 1 < len(heads) else len(flat)
         ends = _ENDS.search(flat, head.end(), limit)
         last = head.start() + len(flat[head.start() : ends.start() if ends else limit].rstrip())
         block = Block(
-            line=flat.count("\n", 0, head.start()) + 1,
+            line=line,
             start=head.start(),
             end=flat.find("\n", last) + 1 or len(flat),
             section=0,

@@ -12,7 +12,8 @@ import re
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, cached_property
+from itertools import accumulate
 from typing import Literal, NamedTuple
 
 from unstuck.core.plan import Problem
@@ -24,8 +25,11 @@ OPENERS = ("```", "~~~", "<!--", "<<")
 TASK_LINE = re.compile(r"- \[([ xX])\](?=[ \t\r\n]|\Z)")
 
 _ITEMS = r"(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*"
-_COLUMN_0 = re.compile(r"[^ \t\r\n]|[ ]-")
-_NEXT_AT_COLUMN_0 = re.compile(r"\n(?:[^ \t\r\n]|[ ]-)")
+COLUMN_0 = r"[^ \t\r\n]|[ ]-"
+"""How a line begins that is neither blank nor indented; ` -` only looks so."""
+
+_AT_COLUMN_0 = re.compile(COLUMN_0)
+_NEXT_AT_COLUMN_0 = re.compile(rf"\n(?:{COLUMN_0})")
 _OPENER = re.compile("|".join(OPENERS))
 _ITEM = re.compile(r"(?:[-*+]|\d{1,9}[.)])(?:[ \t]+|(?=[\r\n]|\Z))")
 _FENCE = re.compile(rf"([ \t]*)({_ITEMS})(?:(`{{3,}})[^`\n]*|(~{{3,}})[^\n]*)(?=\n|\Z)")
@@ -39,9 +43,9 @@ _INDENTED_CODE = 4
 
 
 class Stretch(NamedTuple):
-    """A line at column 0 (kind `text`), or whole lines that are literal. Its line end is part of it.
+    """Whole lines: those of a kind that are literal, or plain ones, the first of which stands at column 0.
 
-    Lines that are blank or indented and not literal are not told: they stand between the stretches.
+    Plain lines above the first at column 0, or between it and a literal stretch, are not told if they are indented.
     """
 
     line: int
@@ -58,7 +62,7 @@ class Scanner:
         """The text with every lone CR as LF: the same places, but only one end of line to look for."""
         self.concerns: list[Problem] = []
         self.problems: list[Problem] = []
-        self._has_literals = any(opener in self.flat for opener in OPENERS)
+        self._has_literals = any(opener[0] in self.flat and opener in self.flat for opener in OPENERS)
         self._heredocs: _Heredocs | None = None
         self._counted = (0, 1)
 
@@ -73,12 +77,9 @@ class Scanner:
         begins, opens = self._next_at_column_0(at), self._next_opener(at)
         while begins < len(flat) or opens < len(flat):
             if begins < opens:
-                above = begins
-                for stretch in self._plain_lines(begins, opens):
-                    yield stretch
-                    if flat[stretch.start] != " ":
-                        above = stretch.start
-                if flat[above] != " ":
+                yield Stretch(self.number(begins), begins, opens, "text")
+                above = self._last_at_column_0(begins, opens)
+                if above is not None:
                     width = _item_width(flat, above)
                     listed = width > 0
                 begins = self._next_at_column_0(opens)
@@ -89,7 +90,7 @@ class Scanner:
                     width = _item_width(flat, opens)
                     listed = width > 0 or (listed and literal is not None)
                 if literal is None:
-                    yield Stretch(self._number(opens), opens, self._line_end(opens), "text")
+                    yield Stretch(self.number(opens), opens, self._line_end(opens), "text")
             if literal is None and listed:
                 literal = self._heredoc(opens)
             if literal:
@@ -98,20 +99,18 @@ class Scanner:
             begins = begins if begins >= at else self._next_at_column_0(at)
             opens = opens if opens >= at else self._next_opener(at)
 
-    def _plain_lines(self, begins: int, opens: int) -> Iterator[Stretch]:
-        """Yield the lines at column 0 from `begins` on and before `opens`; most of a plan is read here."""
-        flat = self.flat
-        start, line = begins, self._number(begins)
-        for found in _NEXT_AT_COLUMN_0.finditer(flat, begins, opens):
-            after = found.start() + 1
-            yield Stretch(line, start, flat.find("\n", start) + 1, "text")
-            line += flat.count("\n", start, after)
-            start = after
-        yield Stretch(line, start, self._line_end(start), "text")
+    def _last_at_column_0(self, begins: int, opens: int) -> int | None:
+        """Return where the last line stands that is not indented."""
+        at = opens
+        while at > begins:
+            at = self.flat.rfind("\n", begins, at - 1) + 1 or begins
+            if self.flat[at] not in " \t\r\n":
+                return at
+        return None
 
     def _next_at_column_0(self, at: int) -> int:
         """Find the next line, from the one at `at` on, that begins at column 0, or looks like an item one further in."""
-        if _COLUMN_0.match(self.flat, at):
+        if _AT_COLUMN_0.match(self.flat, at):
             return at
         found = _NEXT_AT_COLUMN_0.search(self.flat, at)
         return found.start() + 1 if found else len(self.flat)
@@ -142,7 +141,7 @@ class Scanner:
         return None
 
     def _fence(self, start: int, mark: str, *, in_list: bool) -> Stretch:
-        line = self._number(start)
+        line = self.number(start)
         at = self._line_end(start) - 1
         heading = 0
         while found := _fence_end(mark, in_list).search(self.flat, at):
@@ -167,14 +166,14 @@ class Scanner:
     def _cut(self, code: Stretch, mark: str) -> Stretch:
         """End a fence together with the list item it stands in."""
         self._concern(
-            f"The code block that begins on line {code.line} is not closed before line {self._number(code.end)}.",
+            f"The code block that begins on line {code.line} is not closed before line {self.number(code.end)}.",
             code.line,
             f"Close it with an indented {mark} line.",
         )
         return code
 
     def _comment(self, start: int, opened: int, *, in_list: bool) -> Stretch | None:
-        line = self._number(start)
+        line = self.number(start)
         another = self.flat.find("<!--", opened) if in_list else -1
         end = self.flat.find("-->", opened - 2, another if another >= 0 else len(self.flat))
         if end >= 0:
@@ -191,7 +190,7 @@ class Scanner:
         if self._heredocs is None:
             self._heredocs = _Heredocs(self.flat)
         begin = end = self._line_end(start)
-        line = self._number(start)
+        line = self.number(start)
         for found in _HEREDOC.finditer(self.flat, start, begin):
             word = found[1] or found[2] or found[3]
             last = self._heredocs.last_line(word, end - 1)
@@ -226,12 +225,26 @@ class Scanner:
         """Return where the line after the one at `at` begins."""
         return self.flat.find("\n", at) + 1 or len(self.flat)
 
-    def _number(self, start: int) -> int:
+    def number(self, start: int) -> int:
         """Return the number of the line that begins at `start`. Counts on from the last one asked for."""
         place, number = self._counted
         number += self.flat.count("\n", place, start) if start >= place else -self.flat.count("\n", start, place)
         self._counted = (start, number)
         return number
+
+
+class LineNumbers:
+    """Which line a place is in, asked for any place and any number of times. Built when first asked."""
+
+    def __init__(self, flat: str) -> None:
+        self._flat = flat
+
+    @cached_property
+    def _ends(self) -> list[int]:
+        return list(accumulate(len(line) + 1 for line in self._flat.split("\n")))
+
+    def at(self, place: int) -> int:
+        return bisect_right(self._ends, place) + 1
 
 
 class _Heredocs:

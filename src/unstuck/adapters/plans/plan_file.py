@@ -12,8 +12,10 @@ from types import ModuleType
 from typing import Any
 
 from unstuck.adapters.plans import implementation_plan, kiro, spec_kit, superplan, tasks_md
-from unstuck.adapters.plans.editor import Located, Place
+from unstuck.adapters.plans.blocks import OUR_ID
+from unstuck.adapters.plans.editor import Located
 from unstuck.adapters.plans.phases_file import PhasesFile, plan_parts
+from unstuck.adapters.plans.places import Places
 from unstuck.adapters.plans.rewriting import LARGEST, load, rewrite
 from unstuck.adapters.plans.shell import Runnable, runnable_in
 from unstuck.core.plan import Insertion, Plan, Problem, Task
@@ -126,7 +128,8 @@ class TasksFile:
             return Plan(path=str(self.path), format=self.format, tasks=(), problems=(problem,))
         text = tasks_md.decode(content)
         plan, places = self._read_located(text)
-        self._known.update((task.id, task.title) for task in plan.tasks)
+        if any(map(OUR_ID.fullmatch, places)):
+            self._known.update((task.id, task.title) for task in plan.tasks)
         self._located = None if self._dialect is kiro else Located(content, text, places)
         return plan
 
@@ -134,8 +137,8 @@ class TasksFile:
         """Tick what is complete, un-tick the rest."""
         return self.tick({name: status == "complete" for name, status in statuses.items()})
 
-    def _read_located(self, text: str) -> tuple[Plan, Mapping[str, Place]]:
-        found: tuple[Plan, Mapping[str, Place]] = self._dialect.read_located(
+    def _read_located(self, text: str) -> tuple[Plan, Places]:
+        found: tuple[Plan, Places] = self._dialect.read_located(
             text, str(self.path), runnable=self._runnable, known=self._known
         )
         return found

@@ -19,7 +19,7 @@ def load(path: Path) -> bytes:
     """Read a file, at most one byte more than we accept."""
     try:
         with path.open("rb") as file:
-            return file.read(LARGEST + 1)
+            return file.read(min(os.fstat(file.fileno()).st_size, LARGEST) + 1)
     except OSError as error:
         raise BadUsage(
             f"Cannot read the plan {path}: {error.strerror or error}.", hint="Put it back or make it readable."

@@ -5,11 +5,13 @@ as "depends on T012" in a task, or "T014 depends on T012" below the heading Depe
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from unstuck.adapters.plans import tasks_md
-from unstuck.adapters.plans.editor import Located, Place
+from unstuck.adapters.plans.editor import Located
+from unstuck.adapters.plans.places import Places
 from unstuck.adapters.plans.shell import Runnable
 from unstuck.core.plan import Plan, Task
 
@@ -34,11 +36,11 @@ def looks_like(text: str) -> bool:
 
 def read_located(
     text: str, path: str, *, runnable: Runnable, known: Mapping[str, str] | None = None
-) -> tuple[Plan, Mapping[str, Place]]:
+) -> tuple[Plan, Places]:
     """Read a whole plan, and say where each task stands."""
     plan, places = tasks_md.read_located(text, path, runnable=runnable, known=known)
     headings = [(found.start(), found[1], found[2]) for found in _HEADING.finditer(text)]
-    parts = [_part(places[task.id].start, headings) for task in plan.tasks]
+    parts = list(_parts([places[task.id].start for task in plan.tasks], headings))
     tasks = [_told(task) for task in plan.tasks]
     needed = _needed(tasks, [phase for phase, _ in parts], text)
     grouped = _grouped(tasks, parts)
@@ -60,14 +62,15 @@ def _told(task: Task) -> Task:
     return replace(task, title=title, markers=markers, files=task.files or _files(title), group=None)
 
 
-def _part(at: int, headings: Sequence[tuple[int, str, str]]) -> tuple[str, str]:
-    """Return the phase and the part of it that a place stands in."""
+def _parts(starts: Iterable[int], headings: Sequence[tuple[int, str, str]]) -> Iterator[tuple[str, str]]:
+    """Yield the phase and the part of it that each task stands in."""
+    ahead = deque(headings)
     phase = part = ""
-    for start, level, title in headings:
-        if start > at:
-            break
-        phase, part = (f"{start} {title}", "") if level == "##" else (phase, title)
-    return phase, part
+    for at in starts:
+        while ahead and ahead[0][0] <= at:
+            start, level, title = ahead.popleft()
+            phase, part = (f"{start} {title}", "") if level == "##" else (phase, title)
+        yield phase, part
 
 
 def _needed(tasks: Sequence[Task], phases: Sequence[str], text: str) -> dict[str, tuple[str, ...]]:

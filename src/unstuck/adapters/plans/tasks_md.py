@@ -5,14 +5,18 @@ at column 0 that is not inside a code block, a here-document or a comment.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache, partial
 
-from unstuck.adapters.plans.blocks import Reading, name_tasks
-from unstuck.adapters.plans.editor import Located, Place, place
-from unstuck.adapters.plans.fields import Asked, read_asked
+from unstuck.adapters.plans.blocks import AnyBlock, Reading, name_tasks
+from unstuck.adapters.plans.editor import Located
+from unstuck.adapters.plans.fields import read_asked
+from unstuck.adapters.plans.layout import Asked
 from unstuck.adapters.plans.order import dependencies, groups
+from unstuck.adapters.plans.places import Places, place
 from unstuck.adapters.plans.shell import Runnable
-from unstuck.core.plan import Plan, Problem, Task
+from unstuck.adapters.plans.task_list import Read, TaskList
+from unstuck.core.plan import Plan, Problem
 
 FORMAT = "tasks.md"
 
@@ -34,39 +38,19 @@ def read(text: str, path: str, *, runnable: Runnable, known: Mapping[str, str] |
 
 def read_located(
     text: str, path: str, *, runnable: Runnable, known: Mapping[str, str] | None = None
-) -> tuple[Plan, Mapping[str, Place]]:
+) -> tuple[Plan, Places]:
     """Read a whole plan, and say where each task stands."""
     problems = list(not_text(text))
     if problems:
-        return Plan(path=path, format=FORMAT, tasks=(), problems=tuple(problems)), {}
+        return Plan(path=path, format=FORMAT, tasks=(), problems=tuple(problems)), Places({})
     concerns = list(_damage(text)) if _is_damaged(text) else []
     text = printable(text)
     reading = Reading(text)
-    blocks = list(reading.blocks())
-    asked = [read_asked(reading.flat, block, runnable) for block in blocks]
+    blocks = reading.blocks()
     names = name_tasks(blocks, known or {})
-    parallel = groups(blocks, [fields.files for fields in asked])
-    tasks = tuple(
-        Task(
-            id=name,
-            title=block.title,
-            line=block.line,
-            body=text[block.start : block.end],
-            depends_on=depends_on,
-            group=group,
-            checks=fields.checks,
-            files=fields.files,
-            markers=block.markers,
-            fixes=block.fixes,
-            commit=fields.commit,
-            agent=fields.agent,
-            done=block.ticked,
-        )
-        for block, fields, name, depends_on, group in zip(
-            blocks, asked, names, dependencies(blocks, names), parallel, strict=True
-        )
-    )
-    concerns += [*reading.concerns, *_unverified(tasks, asked), *_unknown_originals(tasks)]
+    asked = cache(partial(read_asked, reading.flat, runnable=runnable))
+    tasks = TaskList(Read(text, blocks, names, asked, dependencies(blocks, names), groups(blocks, asked)))
+    concerns += [*reading.concerns, *_unverified(blocks, names, asked), *_unknown_originals(blocks, names)]
     plan = Plan(
         path=path,
         format=FORMAT,
@@ -116,7 +100,7 @@ def not_text(text: str) -> Iterator[Problem]:
 
 def _is_damaged(text: str) -> bool:
     try:
-        text.encode()
+        text.isascii() or text.encode()
     except UnicodeEncodeError:
         return True
     return False
@@ -131,35 +115,38 @@ def _damage(text: str) -> Iterator[Problem]:
         )
 
 
-def _unverified(tasks: Sequence[Task], asked: Sequence[Asked]) -> Iterator[Problem]:
+def _unverified(
+    blocks: Sequence[AnyBlock], names: Sequence[str], read: Callable[[AnyBlock], Asked]
+) -> Iterator[Problem]:
     """Tell which tasks have no check that could fail; those without a Verify field in one sentence."""
     hint = "Put a command that fails while the task is not done in back-ticks after **Verify**:"
-    silent: list[Task] = []
-    for task, fields in zip(tasks, asked, strict=True):
-        if task.checks or task.done:
+    silent: dict[str, int] = {}
+    for block, name in zip(blocks, names, strict=True):
+        if block.is_verified or block.ticked:
             continue
-        if fields.reason:
-            yield Problem(
-                message=f"Task {task.id} has nothing to verify it: {fields.reason}.", line=task.line, hint=hint
-            )
-        else:
-            silent.append(task)
-    if len(silent) == 1:
-        message = f"Task {silent[0].id} has nothing to verify it: it has no **Verify**."
-        yield Problem(message=message, line=silent[0].line, hint=hint)
-    elif silent:
-        shown = ", ".join(task.id for task in silent[:_SHOWN])
+        asked = read(block)
+        if asked.reason and not asked.checks:
+            yield Problem(message=f"Task {name} has nothing to verify it: {asked.reason}.", line=block.line, hint=hint)
+        elif not asked.checks:
+            silent[name] = block.line
+    if not silent:
+        return
+    first, line = next(iter(silent.items()))
+    message = f"Task {first} has nothing to verify it: it has no **Verify**."
+    if len(silent) > 1:
+        shown = ", ".join(list(silent)[:_SHOWN])
         more = f" and {len(silent) - _SHOWN} more" if len(silent) > _SHOWN else ""
         message = f"{len(silent)} tasks have nothing to verify them, no **Verify**: {shown}{more}."
-        yield Problem(message=message, line=silent[0].line, hint=hint)
+    yield Problem(message=message, line=line, hint=hint)
 
 
-def _unknown_originals(tasks: Sequence[Task]) -> Iterator[Problem]:
-    known = {task.id for task in tasks}
-    for task in tasks:
-        if task.fixes is not None and task.fixes not in known:
+def _unknown_originals(blocks: Sequence[AnyBlock], names: Sequence[str]) -> Iterator[Problem]:
+    fixes = [(block, name) for block, name in zip(blocks, names, strict=True) if block.fixes is not None]
+    known = set(names) if fixes else set()
+    for block, name in fixes:
+        if block.fixes not in known:
             yield Problem(
-                message=f"Task {task.id} fixes task {task.fixes}, which is not in the plan.",
-                line=task.line,
+                message=f"Task {name} fixes task {block.fixes}, which is not in the plan.",
+                line=block.line,
                 hint="Correct the id after FIX.",
             )
