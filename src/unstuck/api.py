@@ -1,5 +1,6 @@
 """The library's façade: read plans, look at runs, open them. Surfaces know this and nothing below it."""
 
+import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -216,7 +217,7 @@ def open_run(
     """
     repository = find(cwd or Path.cwd())
     config = read_config(repository.root)
-    plan_file = open_plan(Path(plan), plan_format, root=repository.root)
+    plan_file = open_plan(_found(Path(plan), repository.root), plan_format, root=repository.root)
     asked = asked_by(plan_file)
     chosen = replace(
         options or Options(agents=()),
@@ -226,6 +227,11 @@ def open_run(
     )
     chosen = resolved(chosen, config, asked)
     return Run(repository, config, plan_file, chosen, watcher or Watcher(), open_journal=open_journal, clock=clock)
+
+
+def _found(plan: Path, root: Path) -> Path:
+    """Return where the plan is: our own summaries name it from the repository's root, wherever they are read."""
+    return root / plan if not os.path.lexists(plan) and os.path.lexists(root / plan) else plan
 
 
 def reopen_run(run: str | None = None, *, cwd: Path | None = None, watcher: Watcher | None = None) -> Run:

@@ -26,7 +26,7 @@ from unstuck.adapters.process import LocalProcesses
 from unstuck.adapters.projections import Projections
 from unstuck.adapters.repository import Repository
 from unstuck.adapters.rule_files import catalog_guidance
-from unstuck.adapters.setting_aside import set_old_aside
+from unstuck.adapters.setting_aside import begin_anew
 from unstuck.adapters.sqlite import SqliteJournal, open_to_write
 from unstuck.adapters.stack import commands, describe
 from unstuck.adapters.states.predecessor import inherited
@@ -102,7 +102,7 @@ class Run:
         first = _first(plan, start_from)
         self._repository.exclude_ours()
         if fresh:
-            set_old_aside(self._repository)
+            plan = begin_anew(self._repository, self._plan_file, plan, self._plan_name)
         with self._journal() as journal:
             run = self._choose(journal, again=first is not None)
             found = (
@@ -132,7 +132,8 @@ class Run:
                     options=self._options,
                     accept_plan_change=accept_plan_change,
                     start_from=first,
-                    inherited=inherited(self._plan_file.path, *(() if journal.runs() else (self._repository.ours,))),
+                    inherited=inherited(self._plan_file.path, *(() if journal.runs() else (self._repository.ours,)))
+                    or found.inherited,
                     warnings=(*found.notes, *self._warnings(), *crew.remarks),
                     dead_owner=before.pid if before else None,
                 )

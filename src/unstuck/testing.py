@@ -15,7 +15,7 @@ from unstuck.adapters.policies import profile
 from unstuck.config import Config
 from unstuck.core.attempt import Changes, Ended, Outcome
 from unstuck.core.claim import claim
-from unstuck.core.event import Entry, Event, Options, Request, RunStarted
+from unstuck.core.event import Entry, Event, Options, Request, RunStarted, Verb
 from unstuck.core.experience import Experience
 from unstuck.core.failure import Touch
 from unstuck.core.plan import Insertion, Plan, Task
@@ -300,5 +300,5 @@ class World:
     def write(self, state: RunState, changed: Sequence[str]) -> None:
         return None
 
-    def edits(self, run: str, entries: Sequence[Entry]) -> Iterator[tuple[str, str]]:
+    def edits(self, run: str, entries: Sequence[Entry]) -> Iterator[tuple[Verb, str, str]]:
         return iter(())

@@ -123,6 +123,19 @@ def test_the_table_of_quality_tools_becomes_gates(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("command", "kind"),
+    [
+        ("bash tests.sh 2a", "test"), ("npm test -- a", "test"), ("cd api && pytest -q", "test"), ("test -f a && make test", "test"),
+        ("test -f a.txt", "verify"), ("! test -e a.txt", "verify"), ("grep -q x tests/a.py", "verify"), ("bash check.sh", "verify"),
+    ],
+)  # fmt: skip
+def test_only_a_run_of_tests_is_called_tests(tmp_path: Path, command: str, kind: str) -> None:
+    section = f"### Phase 1: A\n\n#### Definition of Done\n- [ ] `{command}` passes\n"
+    (task,) = read(tmp_path, f"{HEAD}| 1 | A | - | - | 1 | ⬜ |\n\n{section}").tasks
+    assert [(one.command, one.kind) for one in task.checks] == [(command, kind)]
+
+
 def test_a_commit_line_of_the_plan_is_the_subject(tmp_path: Path) -> None:
     text = WHOLE.replace("#### Code Changes", "**Commit**: `feat(api): add tokens`\n\n#### Code Changes")
     assert read(tmp_path, text).tasks[2].commit == "feat(api): add tokens"

@@ -368,6 +368,17 @@ def test_conflicting_work_is_named_file_by_file(scratch: Path) -> None:
     assert work.land(second) is None
 
 
+def test_a_file_where_the_other_work_has_a_folder_is_named_as_it_is_called(scratch: Path) -> None:
+    work = workspace(scratch)
+    base = work.tip()
+    tip = work.land(landing(tree_with(work, 0, base, new="a file"), base))
+    path = work.prepare(0, base)
+    (path / "new").mkdir()
+    (path / "new" / "inside").write_text("a folder")
+    assert tip is not None
+    assert work.merge(landing(work.tree(0, base).id, base), tip) == Conflict(files=("new",))
+
+
 def test_a_signed_landing_is_known_again_though_signatures_differ(scratch: Path, own_git_configuration: Path) -> None:
     signer = own_git_configuration / "sign"
     signer.write_text(

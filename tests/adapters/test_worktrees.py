@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,23 @@ def files(folder: Path) -> dict[str, bytes]:
         for path in folder.rglob("*")
         if path.is_file() and path.relative_to(folder).parts[0] not in {".git", ".unstuck"}
     }
+
+
+def test_many_worktrees_can_be_made_at_once(scratch: Path) -> None:
+    work = workspace(scratch)
+    with ThreadPoolExecutor(8) as pool:
+        made = list(pool.map(lambda slot: work.prepare(slot, work.tip()), range(16)))
+    assert [files(path) for path in made] == [files(scratch)] * 16
+
+
+def test_a_record_that_a_killed_git_left_empty_stops_no_other_worktree(scratch: Path) -> None:
+    work = workspace(scratch)
+    work.prepare(1, work.tip())
+    record = scratch / ".git" / "worktrees" / "w1"
+    (record / "commondir").write_bytes(b"")
+    assert not Git(scratch).succeeds("worktree", "add", "--detach", str(scratch.parent / "other")), "git gives up on it"
+    assert files(work.prepare(0, work.tip())) == files(scratch)
+    assert files(work.prepare(1, work.tip())) == files(scratch)
 
 
 def test_a_worktree_holds_the_base_on_a_detached_head(scratch: Path) -> None:

@@ -265,9 +265,27 @@ def test_a_failed_result_is_a_claim_of_failure_with_its_error() -> None:
     )
 
 
-def test_no_result_is_no_problem() -> None:
-    assert read_result("Done.") is None
-    assert statement("Done.").problem == ""
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Done.",
+        'the "phase_id" is 2a',
+        'def f(): {}\nThe column "phase_id" is new.',
+        '```json\n["phase_id"]\n```',
+        '{"phase_id": "2a", "phase_name": "Backend", "status": "running", "attempt": 1, "max_attempts": 2}',
+    ],
+    ids=["nothing", "a word", "a word after code", "a list", "a state file"],
+)
+def test_no_result_is_no_problem(text: str) -> None:
+    assert read_result(text) is None
+    assert statement(text).problem == ""
+
+
+def test_a_result_that_counts_open_tasks_is_no_claim_of_success() -> None:
+    said = statement(changed(tasks={"total": 3, "completed": 1}))
+    assert said.result is not None
+    assert said.result.unfinished
+    assert not said.accepted
 
 
 def changed(**changes: object) -> str:
@@ -280,8 +298,7 @@ def changed(**changes: object) -> str:
         pytest.param(f"```json\n{RAW[:-9]}\n```", "not JSON", id="broken in a fence"),
         pytest.param(f"```json\n{RAW[:60]}", "not JSON", id="cut off"),
         pytest.param(RAW[:60], "not JSON", id="raw and cut off"),
-        pytest.param('the "phase_id" is 2a', "no JSON object", id="no object"),
-        pytest.param('```json\n["phase_id"]\n```', "no object", id="a list"),
+        pytest.param(f"```json\n[{RAW}]\n```", "no object", id="a list"),
         pytest.param(changed(status="done"), "'done', not \"complete\"", id="unknown status"),
         pytest.param(changed(tasks={"total": "3"}), '"tasks"', id="tasks without numbers"),
         pytest.param(changed(files={"created": "a.py"}), '"files"', id="files that are no list"),

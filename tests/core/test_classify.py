@@ -1,10 +1,12 @@
 """From evidence to failure: the tree decides, then the ending, then the words of the check."""
 
+import json
 from dataclasses import replace
 
 import pytest
 
 from unstuck.core.attempt import CheckResult, Ended, Ending, Outcome, Verdict
+from unstuck.core.claim import claim
 from unstuck.core.classify import classify, evidence
 from unstuck.core.failure import Kind
 from unstuck.core.plan import CheckKind
@@ -129,3 +131,52 @@ def test_a_provider_that_failed_before_the_session_was_cut_off_is_to_blame() -> 
 def test_no_check_at_all_is_unverified_never_passed() -> None:
     inconclusive = Verdict(status="inconclusive", tree="t", base="b", reason="no command")
     assert judged(DONE, inconclusive) is Kind.UNVERIFIED
+
+
+# --- what a phase's agent reports ----------------------------------------------------------------------
+
+REPORT = {"phase_id": "2a", "status": "complete", "tasks": {"total": 3, "completed": 3}, "quality_gates": {}, "commit_message": "x",
+          "files": {}, "plan_updated": False}  # fmt: skip
+SHORT = {**REPORT, "tasks": {"total": 3, "completed": 1}}
+GAVE_UP = {**SHORT, "status": "failed", "error": {"type": "task_incomplete", "message": "no time left"}}
+HONEST = {**GAVE_UP, "error": {"type": "test_failure", "message": "2 tests fail"}}
+
+
+def reported(result: object) -> Outcome:
+    """Return how a session ended that printed such a result."""
+    text = result if isinstance(result, str) else json.dumps(result)
+    done = Ended(ending="exited", exit_code=0, tail=text)
+    return Outcome(ended=done, claim=claim(done))
+
+
+@pytest.mark.parametrize(
+    ("result", "kind", "says"),
+    [
+        pytest.param(REPORT, Kind.CLAIM_REFUTED, "says that it is done, and the checks fail: ", id="refuted"),
+        pytest.param(SHORT, Kind.TASK_INCOMPLETE, "stopped before it was done: 1 of 3 tasks completed; ", id="short"),
+        pytest.param(json.dumps(REPORT)[:40], Kind.RESULT_UNREADABLE, "cannot be read: not JSON", id="cut-off"),
+        pytest.param(GAVE_UP, Kind.AGENT_FAILED, "the checks agree: no time left", id="gave-up"),
+        pytest.param(HONEST, Kind.TEST_FAILED, "tests fail", id="an-honest-report-of-red-tests"),
+    ],
+)
+def test_red_work_is_judged_by_the_result_that_the_agent_reports(result: object, kind: Kind, says: str) -> None:
+    found = classify(reported(result), verdict("2 failed", kind="test", command="pytest"))
+    assert found is not None
+    assert (found.kind, says in found.summary) == (kind, True), found.summary
+
+
+@pytest.mark.parametrize(
+    ("result", "kind"),
+    [
+        pytest.param(REPORT, None, id="complete"),
+        pytest.param(SHORT, Kind.TASK_INCOMPLETE, id="short"),
+        pytest.param(json.dumps(REPORT)[:40], Kind.RESULT_UNREADABLE, id="cut-off"),
+        pytest.param(GAVE_UP, Kind.NO_CLAIM, id="gave-up"),
+    ],
+)
+def test_green_work_lands_whatever_is_reported_if_a_check_turned_green_and_else_only_if_it_is_claimed(
+    result: object, kind: Kind | None
+) -> None:
+    assert classify(reported(result), verdict(exit_code=0, turned_green=True)) is None
+    found = classify(reported(result), verdict(exit_code=0))
+    assert (found.kind if found else None) is kind

@@ -10,7 +10,7 @@ from unstuck.core.action import Accept, Action, Continue, Escalate, Halt, Retry,
 from unstuck.core.decide import History, decide
 from unstuck.core.experience import ENOUGH, Experience, Record
 from unstuck.core.failure import KINDS, Failure, Kind
-from unstuck.core.policy import LIMITED, Limits, Policy, most_decisions, parse
+from unstuck.core.policy import LIMITED, OWN_LADDERS, Limits, Policy, most_decisions, parse
 
 ADAPTIVE, STANDARD, SINGLE = profile("adaptive"), profile("standard"), profile("single-retry")
 OF_TYPE = {
@@ -67,13 +67,39 @@ def test_our_own_stop_or_death_uses_up_no_budget_in_any_profile(name: str, execu
     assert isinstance(decide(failure(Kind.INTERRUPTED), history, profile(name)).action, Continue)
 
 
-@pytest.mark.parametrize("kind", [kind for kind in Kind if kind not in (*LIMITED, Kind.INTERRUPTED)])
+@pytest.mark.parametrize("kind", [kind for kind in Kind if kind not in OWN_LADDERS])
 def test_single_retry_gives_exactly_one_retry_and_then_halts(kind: Kind) -> None:
     first = decide(failure(kind), History(executions=1), SINGLE).action
     second = decide(failure(kind), History(executions=2), SINGLE).action
-    final = KINDS[kind].phase_type in ("dependency_missing", "circular_dependency", "file_conflict", "plan_invalid")
+    word = KINDS[kind].phase_type
+    final = word in ("dependency_missing", "circular_dependency", "file_conflict", "plan_invalid")
+    final = final and kind is not Kind.IMPORT_CYCLE  # the code's, not the plan's: the agent can break it
     assert isinstance(first, Halt if final else Retry)
     assert isinstance(second, Halt)
+
+
+RETRYABLE = {
+    "test_failure": True, "lint_error": True, "typecheck_error": True, "format_error": True, "task_incomplete": True,
+    "verification_mismatch": True, "timeout": True, "parse_error": True, "dependency_missing": False,
+    "circular_dependency": False, "file_conflict": False, "plan_invalid": False,
+}  # fmt: skip
+"""Seed 004's table."""
+
+
+@pytest.mark.parametrize(("word", "again"), RETRYABLE.items(), ids=RETRYABLE)
+def test_what_seed_004_calls_retryable_is_tried_again_and_the_rest_halts_at_once(word: str, again: bool) -> None:
+    of_the_code = {Kind.IMPORT_CYCLE}  # one word means the plan's circles and the code's
+    kinds = [kind for kind, facts in KINDS.items() if facts.phase_type == word and kind not in of_the_code]
+    assert kinds
+    for kind in kinds:
+        assert KINDS[kind].retryable is again
+        assert isinstance(decide(failure(kind), History(executions=1), SINGLE).action, Retry if again else Halt)
+
+
+@pytest.mark.parametrize("name", profiles())
+def test_what_nothing_can_check_is_a_question_in_every_profile_and_never_tried_again(name: str) -> None:
+    action = decide(failure(Kind.UNVERIFIED), History(attempts=0, executions=1), profile(name)).action
+    assert isinstance(action, Escalate | Halt)
 
 
 @pytest.mark.parametrize("name", ["standard", "single-retry", "max-retries", "adaptive"])

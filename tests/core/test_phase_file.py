@@ -193,6 +193,19 @@ TYPES = "src/a.ts(12,3): error TS2322: Type 'string' is not assignable to type '
             {"claimed": "done", "found": "fail", "discrepancy": []},
             id="verification_mismatch",
         ),
+        pytest.param(
+            Failure(kind=Kind.FORMAT_FAILED, summary="s", detail="would reformat src/a.py\nsrc/b.go\n[warn] src/c.ts\n1 file would be reformatted."),
+            {"count": 3, "files": ["src/a.py", "src/b.go", "src/c.ts"]},
+            id="format_error",
+        ),
+        pytest.param(
+            Failure(kind=Kind.AGENT_CRASHED, summary="s"), {"claimed": "done", "last_activity": "npm test"}, id="task_incomplete"
+        ),
+        pytest.param(
+            Failure(kind=Kind.RESULT_UNREADABLE, summary="Not to be read"),
+            {"reason": "Not to be read", "last_activity": "npm test"},
+            id="parse_error",
+        ),
         pytest.param(Failure(kind=Kind.UNKNOWN, summary="s"), {}, id="unknown"),
     ],
 )  # fmt: skip

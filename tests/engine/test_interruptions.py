@@ -20,7 +20,7 @@ from unstuck.adapters.plans.plan_file import TasksFile
 from unstuck.adapters.plans.shell import runnable_in
 from unstuck.adapters.projections import Projections
 from unstuck.core.action import Accept, Escalate
-from unstuck.core.event import Acted, AttemptStarted, Noted, Options, RunResumed, RunStarted, SessionEnded
+from unstuck.core.event import Acted, AttemptStarted, Noted, Options, RunResumed, RunStarted, SessionEnded, Verb
 from unstuck.core.redact import redactor
 from unstuck.core.state import RunState
 from unstuck.engine.record import Recorder
@@ -382,7 +382,7 @@ class Office:
     def write(self) -> None:
         self.projections.write(*self.record.take_changed())
 
-    def edits(self) -> list[tuple[str, str]]:
+    def edits(self) -> list[tuple[Verb, str, str]]:
         return list(self.projections.edits("r", tuple(self.journal.read("r"))))
 
 
@@ -421,13 +421,28 @@ def test_a_write_that_was_cut_short_is_not_an_edit(office: Office) -> None:
     assert office.edits() == []
 
 
-def test_a_status_that_a_person_sets_back_is_an_edit(office: Office) -> None:
+@pytest.mark.parametrize(
+    ("status", "expected"),
+    [
+        ("pending", [("reset", "1.1", "its status was set to pending by hand")]),
+        ("completed", [("skip", "1.1", "its status was set to completed by hand")]),
+        ("failed", []),
+        ("odd", []),
+    ],
+)
+@pytest.mark.parametrize("config", ["there", "gone"])
+def test_a_status_that_a_person_changes_is_an_edit(
+    office: Office, status: str, expected: list[tuple[str, str, str]], config: str
+) -> None:
     office.record(Acted(task="1.1", action=Escalate(question="What now?")))
     office.write()
     file = office.projections.home / "phases" / "phase-1.1.json"
     content = json.loads(file.read_text())
-    file.write_text(json.dumps({**content, "status": "pending"}))
-    assert office.edits() == [("1.1", "its status was set to pending by hand")]
+    file.write_text(json.dumps({**content, "status": status}))
+    if config == "gone":
+        (office.projections.home / "config.json").unlink()
+    assert office.edits() == expected
+    assert any("set to odd by hand" in str(entry.event) for entry in office.journal.read("r")) is (status == "odd")
 
 
 # --- what the tests above have in common ---------------------------------------------------------------

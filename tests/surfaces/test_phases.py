@@ -130,38 +130,53 @@ RESULT = {
     "phase_id": "1", "status": "complete", "tasks": {"total": 1, "completed": 1}, "quality_gates": {"test": {"passed": True}},
     "commit_message": "feat: x", "files": {"created": [], "modified": [], "deleted": []}, "plan_updated": False, "error": None,
 }  # fmt: skip
+SHORT = {**RESULT, "tasks": {"total": 3, "completed": 1}}
+CUT_OFF = '{"phase_id": "1", "status": "comp'
 QUICK = '[limits]\nfirst_output = 20\n[profiles.quick]\nlike = "single-retry"\n[profiles.quick.limits]\nattempts = 2\nwall_clock = 5\n'
 
 
 @pytest.mark.parametrize(
-    ("tool", "output", "first", "kind", "guidance"),
+    ("tool", "output", "first", "kind", "guidance", "captured"),
     [
         pytest.param(
             "Linter", "src/a.py:1:1: F401 unused", [write("1", "bad")], "lint_error",
-            "Fix linting errors. Run `bash gate.sh` to see current errors.", id="lint",
+            "Fix linting errors. Run `bash gate.sh` to see current errors.",
+            {"count": 1, "files": ["src/a.py"], "rules": ["F401"], "lines": ["src/a.py:1"]}, id="lint",
         ),
         pytest.param(
             "Type Checker", "src/a.py:3: error: Incompatible types  [arg-type]", [write("1", "bad")], "typecheck_error",
-            "Fix type errors. Run `bash gate.sh` to see current errors.\nCheck that function signatures match usage.", id="types",
+            "Fix type errors. Run `bash gate.sh` to see current errors.\nCheck that function signatures match usage.",
+            {"count": 1, "files": ["src/a.py"], "messages": ["error: Incompatible types [arg-type]"], "lines": ["src/a.py:3"]}, id="types",
         ),
         pytest.param(
             "Formatter", "would reformat src/a.py", [write("1", "bad")], "format_error",
-            "Run the formatter over the files it names, and nothing else.", id="format",
+            "Run the formatter over the files it names, and nothing else.", {"count": 1, "files": ["src/a.py"]}, id="format",
+        ),
+        pytest.param(
+            "Test Framework", "FAILED tests/a.py::t", [write("1", "bad"), {"print": json.dumps(SHORT)}], "task_incomplete",
+            "Finish the items that are still open, then say that you are done.",
+            {"claimed": "none", "tasks_completed": 1, "tasks_total": 3}, id="incomplete",
+        ),
+        pytest.param(
+            "Test Framework", "FAILED tests/a.py::t", [write("1", "bad"), {"print": CUT_OFF}], "parse_error",
+            "Print the result in exactly the form that was asked for, and nothing after it.",
+            {"last_activity": CUT_OFF}, id="unreadable",
         ),
         pytest.param(
             "Test Framework", "FAILED tests/a.py::t", [write("1", "bad"), {"print": json.dumps(RESULT)}], "verification_mismatch",
             "Previous sub-agent reported success but verification failed.\nRun ALL quality gates after EVERY change. Ensure tests pass\n"
-            "at the end, not just during development.", id="mismatch",
+            "at the end, not just during development.",
+            {"claimed": "done", "found": "fail", "discrepancy": ["bash gate.sh"]}, id="mismatch",
         ),
         pytest.param(
             "Test Framework", "", [{"print": "npm test"}, {"hang": True}], "timeout",
             "Previous attempt timed out. Focus on completing tasks efficiently.\nIf tests are slow, consider running targeted tests only.",
-            id="timeout",
+            {"last_activity": "npm test"}, id="timeout",
         ),
     ],
 )  # fmt: skip
 def test_each_type_of_failure_has_its_guidance_and_its_facts(
-    project: "Project", tool: str, output: str, first: list[Any], kind: str, guidance: str
+    project: "Project", tool: str, output: str, first: list[Any], kind: str, guidance: str, captured: dict[str, Any]
 ) -> None:
     project.settings(QUICK)
     superplan(project, [("1", "-", "-", "test -f 1.txt")], tools=f"| {tool} | bash gate.sh |\n")
@@ -169,11 +184,31 @@ def test_each_type_of_failure_has_its_guidance_and_its_facts(
     project.script(_1=[first, [write("1")]])
     told = run(project, "--profile", "quick" if kind == "timeout" else "single-retry")
     assert told.code == 0, told
-    assert guidance in (project.home / "briefs" / "1-2-1.md").read_text()
+    brief = (project.home / "briefs" / "1-2-1.md").read_text()
+    assert guidance in brief
+    assert f"Type: {kind}" in brief
+    assert ("Tasks completed: 1 of 3" in brief) is (kind == "task_incomplete")
     state = phase(project, "1")
     assert state["error"]["attempt_1"]["type"] == kind
     assert state["error"]["resolved_on_retry"] is True
-    assert state["attempts"][0]["captured"] or kind == "format_error"
+    assert state["attempts"][0]["captured"].items() >= captured.items()
+
+
+def test_the_checks_decide_where_the_agent_reports_a_failure_and_the_work_is_right(project: "Project") -> None:
+    superplan(project, [("1", "-", "-", "test -f 1.txt")])
+    project.script(_1=[[write("1"), {"print": json.dumps(RESULT | {"status": "failed", "error": {"message": "?"}})}]])
+    told = run(project)
+    assert told.code == 0, told
+    verification = phase(project, "1")["verification"]
+    assert (verification["subagent_claimed"], verification["fresh_verification"]) == ("failed", "passed")
+
+
+def test_what_nothing_checks_is_asked_about_and_not_tried_again(project: "Project") -> None:
+    superplan(project, [("1", "-", "-", "")])
+    project.script(_1=[[write("1")]])
+    told = run(project)
+    assert (told.code, attempts(project)) == (3, ["1 #1"]), told
+    assert "1. Look at the work, then take it: unstuck accept 1 --because TEXT" in told.out
 
 
 # --- what is not retried -------------------------------------------------------------------------------
@@ -194,6 +229,16 @@ def test_a_missing_dependency_halts_at_once_and_names_the_package(project: "Proj
         in told.err
     )
     assert json.loads((project.home / "config.json").read_text())["commands"]["typecheck"] == "bash types.sh"
+
+
+def test_a_gate_that_the_plan_names_must_be_there_and_one_that_it_does_not_name_is_none(project: "Project") -> None:
+    superplan(project, [("1", "-", "-", "test -f 1.txt")], tools="| Linter | nosuchlinter . |\n| Formatter | - |\n")
+    project.script(_1=[[write("1")]])
+    told = run(project)
+    assert (told.code, attempts(project)) == (3, ["1 #1"]), told
+    assert "  Package: nosuchlinter\n  Required by: Linting (`nosuchlinter .`)\n" in told.err
+    assert "1. Install what is missing: nosuchlinter\n" in told.out
+    assert json.loads((project.home / "config.json").read_text())["commands"]["format"] is None
 
 
 def conflicting(project: "Project") -> None:
@@ -271,7 +316,7 @@ def test_the_printed_command_resumes_after_an_external_fix(halted: tuple["Projec
     assert command is not None
     project.file("fix.txt", "a person was here\n")
     project.script(**all_right(_2a=[[], [], [{"run": "cp fix.txt seen.txt"}, write("2a")]]))
-    again = project.ask(*shlex.split(command[1]))
+    again = project.ask(*shlex.split(command[1]), cwd=project.root / "docs")
     assert again.code == 0, again
     assert (
         "RESUME AFTER EXTERNAL FIX\n=========================\n\nPrevious state:\n  Phase 2A: failed (test_failure)\n"
@@ -287,13 +332,31 @@ def test_the_printed_command_resumes_after_an_external_fix(halted: tuple["Projec
 def test_a_fresh_start_keeps_commits_and_says_so(halted: tuple["Project", "Told"]) -> None:
     project, _ = halted
     commit = phase(project, "1")["commit"]["commit_sha"]
-    project.git("checkout", "--", PLAN)
+    assert "| 1 | Part 1 | - | - | 3 | ✅ |" in (project.root / PLAN).read_text()
     project.script(**all_right())
     told = run(project, "--fresh")
     assert told.code == 0, told
+    assert (
+        f"FRESH START\n===========\n\nUser command: unstuck run {PLAN} --commit auto --fresh\n\nBehavior:\n"
+        "1. Move the old state to .unstuck/old/\n2. Create fresh state files\n3. Start from the first phase" in told.err
+    )
     assert "Warning: Does not undo previous commits. Use git reset if needed." in told.err
+    assert attempts(project)[-5] == "1 #1", "what was ticked and is not on the branch is done again"
+    assert (project.root / "1.txt").exists()
     assert project.git("cat-file", "-t", commit) == "commit"
     assert list((project.home / "old").glob("*/phases/phase-2a.json"))
+
+
+@pytest.mark.parametrize("mode", ["auto", "single", "message-only"])
+def test_a_fresh_start_leaves_alone_what_is_on_the_branch_already(project: "Project", mode: str) -> None:
+    superplan(project, [("1", "-", "-", "test -f 1.txt")])
+    project.script(_1=[[write("1")]])
+    assert run(project, "--commit", mode).code == 0
+    if mode == "message-only":
+        project.file("mine.txt", "so that the commits are picked, not taken over\n")
+        subprocess.run(["sh", str(project.home / "commits.sh")], cwd=project.root, check=True, capture_output=True)
+    told = run(project, "--fresh")
+    assert (told.code, "Nothing is left to do" in told.out) == (0, True), told
 
 
 def test_editing_state_files_by_hand_runs_those_phases_again(project: "Project") -> None:
@@ -306,6 +369,20 @@ def test_editing_state_files_by_hand_runs_those_phases_again(project: "Project")
     told = project.ask("resume")
     assert told.code == 0, told
     assert attempts(project)[-2:] == ["2c #2", "3 #2"]
+
+
+def test_a_phase_that_a_person_did_and_set_to_complete_is_settled_and_the_rest_goes_on(
+    halted: tuple["Project", "Told"],
+) -> None:
+    project, _ = halted
+    project.file("2a.txt", "right, by hand\n")
+    file = project.home / "phases" / "phase-2a.json"
+    file.write_text(file.read_text().replace('"failed"', '"complete"', 1))
+    told = project.ask("resume")
+    assert told.code == 0, told
+    assert "its status was set to complete by hand" in told.err
+    assert (project.status()["2a"], attempts(project)[-1]) == ("skipped", "3 #1")
+    assert (project.root / "2a.txt").read_text() == "right, by hand\n"
 
 
 def test_from_runs_a_phase_and_all_that_follow_it_again(project: "Project") -> None:
@@ -350,6 +427,19 @@ def test_a_changed_phase_asks_and_unchanged_ones_stay_complete(halted: tuple["Pr
     assert "2b #2" in attempts(project)
 
 
+def test_a_plan_that_changes_while_its_run_works_is_told_with_the_way_to_take_it_in(project: "Project") -> None:
+    superplan(project, [("1", "-", "-", "test -f 1.txt")])
+    person = {"run": f"sed -i 's/Write part 1/Write part one/' {project.root / PLAN}"}
+    project.script(_1=[[person, write("1")], [write("1", "by the new text\n")]])
+    told = run(project)
+    assert told.code == 0, told
+    way = re.search(r"The plan changed while the run worked \(changed: 1\).*: unstuck (.*) && unstuck (.*)", told.err)
+    assert way is not None, told
+    for command in way.groups():
+        assert project.ask(*shlex.split(command)).code == 0
+    assert (project.root / "1.txt").read_text() == "by the new text\n"
+
+
 def test_what_a_predecessor_completed_stays_complete_if_its_commit_is_here(project: "Project") -> None:
     superplan(project)
     project.script(**all_right())
@@ -359,12 +449,21 @@ def test_what_a_predecessor_completed_stays_complete_if_its_commit_is_here(proje
         project.file(
             f".autobuild/phases/phase-{name}.json", json.dumps(state | {"commit": {"commit_sha": commit}}), commit=False
         )
+    red = {"type": "test_failure", "message": "3 tests failing"}
+    for name, error in (
+        ("2c", {"attempt_1": red, "attempt_2": {**red, "message": "3 tests still failing"}, "final": "Failed"}),
+        ("3", {**red, "attempt_1_error": "2 tests failing", "attempt_2_error": red}),
+    ):
+        state = {"phase_id": name, "phase_name": f"Part {name}", "status": "failed", "attempt": 2, "error": error}
+        project.file(f".autobuild/phases/phase-{name}.json", json.dumps(state), commit=False)
     project.file(".autobuild/config.json", json.dumps({"plan_path": PLAN}), commit=False)
     told = run(project)
     assert told.code == 0, told
     assert sorted(attempts(project)) == ["2b #1", "2c #1", "3 #1"]
     assert "Adopted from .autobuild/: complete before this run, with a commit on your branch: 1, 2A." in told.err
     assert "says that phase 2B is complete, but its commit is not on your branch" in told.err
+    assert "  Error: test_failure: 3 tests still failing\n" in (project.home / "briefs" / "2c-1-1.md").read_text()
+    assert "  Error: 2 tests failing\n" in (project.home / "briefs" / "3-1-1.md").read_text()
 
 
 # --- commits -------------------------------------------------------------------------------------------
@@ -372,17 +471,20 @@ def test_what_a_predecessor_completed_stays_complete_if_its_commit_is_here(proje
 
 def test_message_only_leaves_a_script_that_makes_the_commits(project: "Project") -> None:
     superplan(project)
-    project.script(**all_right())
+    odd = {"write": "odd\ntouch pwned\n$(touch pwned)", "text": "a name that is no command\n"}
+    project.script(**all_right(_2a=[[write("2a"), odd]]))
     before = project.git("rev-parse", "main")
     told = run(project, "--commit", "message-only")
     assert told.code == 0, told
     assert project.git("rev-parse", "main") == before
     script = (project.home / "commits.sh").read_text()
     assert "# feat(part-2a): write part 2A" in script
-    assert "#   A 2a.txt" in script
-    project.git("checkout", "--", PLAN)
-    for _ in range(2):
+    assert "#   A 2a.txt\n#   A odd\\ntouch pwned\\n$(touch pwned)\n" in script
+    project.file("mine.txt", "the commits are picked onto mine\n")
+    for _ in ("once", "twice does no harm"):
         subprocess.run(["sh", str(project.home / "commits.sh")], cwd=project.root, check=True, capture_output=True)
+    assert not (project.root / "pwned").exists()
+    assert project.commits("main")[5] == "Write mine.txt"
     assert set(project.commits("main")[:5]) == {
         f"feat(part-{name}): write part {name.upper()}" for name in ("1", "2a", "2b", "2c", "3")
     }
@@ -435,7 +537,11 @@ def test_a_circle_stops_everything_before_it_starts(project: "Project") -> None:
         'UNSTUCK CANNOT PROCEED\n\nResolution:\n  Fix the plan\'s "Depends On" column to remove the cycle.\n'
         "  Ensure dependencies form a directed acyclic graph (DAG).\n\n[HALTED - Invalid plan]" in told.err
     )
-    assert "Phase 4 depends on an unknown phase '9'" in told.err
+    assert (
+        "ERROR: plan_invalid (NON-RETRYABLE)\n===================================\n\nPlan format is incorrect:\n"
+        "  Line 26: Phase 4 depends on an unknown phase '9'. Correct the id, or add the phase.\n\nUNSTUCK CANNOT PROCEED\n"
+        in told.err
+    )
     assert not (project.home / "journal.db").exists()
 
 

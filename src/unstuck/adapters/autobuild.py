@@ -1,18 +1,26 @@
-"""Take over what a predecessor left in `.autobuild/`: phases whose commit the user's branch has stay complete."""
+"""Take over what a predecessor left in `.autobuild/`: phases whose commit the user's branch has stay complete.
+
+Of the others, how they failed is told to the agents.
+"""
 
 import json
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from unstuck.adapters.git import Git
+from unstuck.core.event import Inherited, PastAttempt, PastTask
 from unstuck.core.plan import Plan, Task, named
 
 FOLDER = ".autobuild"
 LARGEST = 5_000_000
 COMPLETE = ("complete", "completed")
+ATTEMPT = re.compile(r"attempt_(\d{1,3})(?:_error)?")
+"""An attempt's error, in either of the two shapes that these files have."""
+TEXT_CHARS = 2000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +29,8 @@ class Adopted:
 
     plan: Plan
     notes: tuple[str, ...] = ()
+    inherited: Inherited | None = None
+    """What was tried before and failed."""
 
 
 def adopt(root: Path, git: Git, plan: Plan) -> Adopted:
@@ -35,9 +45,14 @@ def adopt(root: Path, git: Git, plan: Plan) -> Adopted:
     tasks = {task.id: task for task in plan.tasks}
     done: list[str] = []
     notes: list[str] = []
+    tried: list[PastTask] = []
     for state in _states(folder / "phases"):
         task = _task(tasks, state)
-        if task is None or task.done or state.get("status") not in COMPLETE:
+        if task is None or task.done:
+            continue
+        if state.get("status") not in COMPLETE:
+            attempts = tuple(_failures(state))
+            tried += [PastTask(id=task.id, attempts=attempts)] if attempts else []
             continue
         commit = (state.get("commit") or {}).get("commit_sha") if isinstance(state.get("commit"), dict) else None
         if isinstance(commit, str) and _reached(git, commit):
@@ -52,7 +67,8 @@ def adopt(root: Path, git: Git, plan: Plan) -> Adopted:
         notes.insert(
             0, f"Adopted from {FOLDER}/: complete before this run, with a commit on your branch: {named_done}."
         )
-    return Adopted(plan=replace(plan, tasks=kept), notes=tuple(notes))
+    past = Inherited(source=str(folder), tasks=tuple(tried), commits=()) if tried else None
+    return Adopted(plan=replace(plan, tasks=kept), notes=tuple(notes), inherited=past)
 
 
 def _states(folder: Path) -> Iterator[dict[str, Any]]:
@@ -70,6 +86,24 @@ def _task(tasks: dict[str, Task], state: dict[str, Any]) -> Task | None:
         return None
     one, other = said.casefold().strip(), task.title.casefold().strip()
     return task if one.startswith(other) or other.startswith(one) else None
+
+
+def _failures(state: dict[str, Any]) -> Iterator[PastAttempt]:
+    """Yield how each attempt failed; a phase that was only blocked was never tried."""
+    error, times = state.get("error"), state.get("timestamps")
+    found = {int(name[1]): value for key, value in _items(error) if (name := ATTEMPT.fullmatch(key))}
+    if not found and isinstance(error, dict) and error.get("type") not in (None, "blocked"):
+        found = {1: error}
+    failed = dict(_items(times)).get("failed")
+    for number, told in sorted(found.items()):
+        words = [dict(_items(told)).get(name) for name in ("type", "message")] if isinstance(told, dict) else [told]
+        said = ": ".join(word for word in words if isinstance(word, str) and word)
+        at = failed if isinstance(failed, str) else ""
+        yield PastAttempt(session=number, timestamp=at[:64], approach="", success=False, error=said[:TEXT_CHARS])
+
+
+def _items(value: object) -> list[tuple[str, Any]]:
+    return list(value.items()) if isinstance(value, dict) else []
 
 
 def _same_plan(root: Path, meant: str, path: str) -> bool:

@@ -1,4 +1,4 @@
-"""Notice what a person changed by hand in the files that we make: a task set back is done again."""
+"""Notice what a person changed by hand in the files that we make: a task set back is done again, one set to done is settled."""
 
 import json
 import shutil
@@ -7,66 +7,91 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from unstuck.core.event import Entry
-from unstuck.core.phase_file import phase
+from unstuck.core.event import Entry, Verb
+from unstuck.core.phase_file import PHASE_STATUS, phase
 from unstuck.core.state import RunState, fold
+from unstuck.core.task_state import SETTLED
+from unstuck.core.text import one_line
 
 REOPENS = ("pending", "failed")
+SETTLES = ("complete", "completed", "skipped")
+"""A person says that nothing is left to do; what the task's own attempts left is not landed for that."""
+KNOWN = (*REOPENS, *SETTLES, "running", "blocked", "interrupted", "retry")
 AT_REST = ("complete", "stuck", "skipped")
+SAID_CHARS = 40
 
 Told = Callable[[str], None]
+Edit = tuple[Verb, str, str]
+"""What to do about which task, and what a person did to ask for that."""
 
 
-def edits(home: Path, run: str, entries: Sequence[Entry], told: Told) -> Iterator[tuple[str, str]]:
-    """Yield (task, what was done), each task once.
+def edits(home: Path, run: str, entries: Sequence[Entry], told: Told) -> Iterator[Edit]:
+    """Yield what a person asked for by editing files, each task once.
 
     A file says from which event it was made, so it is compared with the state at that event: a file that is merely
-    older than the journal is not an edit.
+    older than the journal is not an edit. Without the config nobody can tell which files were there at all.
     """
+    now = fold(entries)
+    found = list(_phases(home, run, entries, now, told))
+    history = read_json(home / "attempt_history.json", told)
     covered = _made_at(read_json(home / "config.json", told), run)
-    if covered is None:
-        return
-    written, now = fold(entry for entry in entries if entry.seq <= covered), fold(entries)
-    found: dict[str, str] = {}
-    for name, how in (*_phases(home, run, entries, written, now, told), *_history(home, written, now, told)):
-        found.setdefault(name, how)
-    yield from found.items()
+    if covered is not None:
+        written = fold(entry for entry in entries if entry.seq <= covered)
+        found += [*_deleted(home, written, now), *_history(history, written, now)]
+    named: set[str] = set()
+    for edit in found:
+        if edit[1] not in named:
+            named.add(edit[1])
+            yield edit
 
 
 def phase_file(home: Path, name: str) -> Path:
     return home / "phases" / f"phase-{name}.json"
 
 
-def _phases(
-    home: Path, run: str, entries: Sequence[Entry], written: RunState, now: RunState, told: Told
-) -> Iterator[tuple[str, str]]:
-    """Look for phase files that were deleted, or whose status was set back."""
-    reopened: dict[str, tuple[str, int]] = {}
-    for name, task in written.tasks.items():
-        if task.status not in AT_REST or name not in now.tasks:
-            continue
-        file = phase_file(home, name)
-        if not file.exists():
-            if task.attempts and now.tasks[name].status == task.status:
-                yield name, f"its file {file.name} was deleted"
-            continue
-        content = read_json(file, told)
+def _phases(home: Path, run: str, entries: Sequence[Entry], now: RunState, told: Told) -> Iterator[Edit]:
+    """Look for phase files whose status was changed."""
+    said: dict[str, tuple[str, int]] = {}
+    for name, task in now.tasks.items():
+        content = read_json(phase_file(home, name), told)
         at = _made_at(content, run)
-        if content is not None and at is not None and content.get("status") in REOPENS:
-            reopened[name] = content["status"], at
-    written_as = _statuses(entries, {name: at for name, (_, at) in reopened.items()})
-    for name, (status, _) in reopened.items():
-        if written_as[name] != status:
-            yield name, f"its status was set to {status} by hand"
+        status = str((content or {}).get("status"))
+        if at is not None and (status not in KNOWN or _asked(status, task.status)):
+            said[name] = status, at
+    written_as = _statuses(entries, {name: at for name, (_, at) in said.items()})
+    for name, (status, _) in said.items():
+        how, verb = (
+            f"its status was set to {one_line(status, SAID_CHARS)} by hand",
+            _asked(status, now.tasks[name].status),
+        )
+        if verb is not None and status != written_as[name]:
+            yield verb, name, how
+        elif status not in KNOWN:
+            told(f"Task {name}: {how}, which means nothing here; the journal's own facts are used.")
 
 
-def _history(home: Path, written: RunState, now: RunState, told: Told) -> Iterator[tuple[str, str]]:
+def _asked(status: str, now: str) -> Verb | None:
+    """Say what a status in a file would ask for, given where the task stands."""
+    if status in REOPENS and now in AT_REST and PHASE_STATUS.get(now, now) != status:
+        return "reset"
+    return "skip" if status in SETTLES and now not in SETTLED else None
+
+
+def _deleted(home: Path, written: RunState, now: RunState) -> Iterator[Edit]:
+    """Look for phase files that are gone though they were written."""
+    for name, task in written.tasks.items():
+        if task.status in AT_REST and task.attempts and name in now.tasks and now.tasks[name].status == task.status:
+            file = phase_file(home, name)
+            if not file.exists():
+                yield "reset", name, f"its file {file.name} was deleted"
+
+
+def _history(content: dict[str, Any] | None, written: RunState, now: RunState) -> Iterator[Edit]:
     """Look for tasks that were set back, or taken off the stuck list, in `attempt_history.json`.
 
     It is written before `config.json`, so it is at least as new as the event that the config covers. Where a task has
     not moved since then, the file can differ only by a person's hand.
     """
-    content = read_json(home / "attempt_history.json", told)
     if content is None or not isinstance(content.get("subtasks"), dict):
         return
     listed = content.get("stuck_subtasks")
@@ -76,9 +101,9 @@ def _history(home: Path, written: RunState, now: RunState, told: Told) -> Iterat
             continue
         entry = content["subtasks"].get(name)
         if task.status == "stuck" and stuck is not None and name not in stuck:
-            yield name, "it was taken off the stuck list by hand"
+            yield "reset", name, "it was taken off the stuck list by hand"
         elif task.status in AT_REST and isinstance(entry, dict) and entry.get("status") in REOPENS:
-            yield name, f"its status in attempt_history.json was set to {entry['status']} by hand"
+            yield "reset", name, f"its status in attempt_history.json was set to {entry['status']} by hand"
 
 
 def _statuses(entries: Sequence[Entry], events: Mapping[str, int]) -> dict[str, str | None]:

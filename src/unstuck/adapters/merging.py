@@ -4,6 +4,7 @@ Law: what the user has not committed is never overwritten. A merge happens only 
 """
 
 import os
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -27,6 +28,18 @@ UNFINISHED = {
 }
 SHOWN_FILES = 5
 SCRIPT_FILES = 200
+TRAILERS = ("Unstuck-Run: ", "Unstuck-Task: ", "Unstuck-Attempt: ")
+SPECIAL = re.compile(r"[][.*+?(){}|^$\\]")
+"""What means something in a pattern of git's."""
+PICK = """\
+pick() {
+  commit=$1
+  shift
+  git merge-base --is-ancestor "$commit" HEAD && return
+  test $# -gt 0 && test -n "$(git log -1 --format=%h -E --all-match "$@" HEAD)" && return
+  git cherry-pick --ff --cleanup=verbatim "$commit"
+}"""
+"""Takes a commit over unless the branch has it, or one picked from it, which the trailers of its message tell."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,7 +140,7 @@ class Homecoming:
             f"# Makes the commits of run {self.run} on the branch you are on. Running it twice does no harm.",
             "set -e",
             'cd "$(git rev-parse --show-toplevel)"',
-            'pick() { git merge-base --is-ancestor "$1" HEAD || git cherry-pick --ff --cleanup=verbatim "$1"; }',
+            PICK,
         ]
         for commit in listed.split():
             message = shown(self._git("show", "--no-patch", "--format=%B", commit))
@@ -136,11 +149,11 @@ class Homecoming:
                 *(f"# {line}".rstrip() for line in message.splitlines()),
                 "#",
                 *self._files(commit),
-                f"pick {commit}",
+                shlex.join(["pick", commit, *_known_by(message)]),
             ]
         path = self.repository.ours / "commits.sh"
         try:
-            path.write_text("\n".join(lines) + "\n")
+            path.write_text("\n".join(lines) + "\n", encoding="utf-8")
             path.chmod(0o755)
         except OSError as error:
             raise CannotWrite(
@@ -149,11 +162,11 @@ class Homecoming:
         return path
 
     def _files(self, commit: str) -> list[str]:
-        """List what a commit changes, as comments: a name with a line break in it stays in its line."""
+        """List what a commit changes, as comments: a name with a line break in it must not become a command."""
         listed = self._git.names("diff-tree", "-r", "-z", "--no-commit-id", "--name-status", "--no-renames", commit)
         pairs = list(zip(listed[::2], listed[1::2], strict=True))
         more = [f"#   and {len(pairs) - SCRIPT_FILES} more"] if len(pairs) > SCRIPT_FILES else []
-        return [f"#   {letter} {shown(path)}" for letter, path in pairs[:SCRIPT_FILES]] + more
+        return [f"#   {letter} {_in_one_line(shown(path))}" for letter, path in pairs[:SCRIPT_FILES]] + more
 
     @property
     def _git(self) -> Git:
@@ -228,6 +241,18 @@ def _in_the_way(root: Path, path: str, touched: Mapping[str, str]) -> str | None
         files = (str(file.relative_to(root)) for file in place.rglob("*") if file.is_symlink() or not file.is_dir())
         return next((file for file in files if touched.get(file) != "D"), None)
     return path if place.exists() or place.is_symlink() else None
+
+
+def _known_by(message: str) -> list[str]:
+    """Return the options of `git log` that find a commit with the same run, task and attempt; none if it lacks one."""
+    trailers = [line for line in message.splitlines() if line.startswith(TRAILERS)]
+    if len(trailers) != len(TRAILERS):
+        return []
+    return ["--grep=^" + SPECIAL.sub(r"\\\g<0>", line) + "$" for line in trailers]
+
+
+def _in_one_line(text: str) -> str:
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
 
 
 def _short(ref: str) -> str:

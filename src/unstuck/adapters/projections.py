@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from unstuck.adapters.desk import put
-from unstuck.adapters.edits import edits, phase_file
+from unstuck.adapters.edits import Edit, edits, phase_file
 from unstuck.adapters.junit import junit
 from unstuck.adapters.remarks import sarif_text
 from unstuck.adapters.states.spec_folder import SpecFolder
@@ -79,8 +79,8 @@ class Projections:
         if remarks or findings.exists():
             put(findings, sarif_text(remarks))
 
-    def edits(self, run: str, entries: Sequence[Entry]) -> Iterator[tuple[str, str]]:
-        """Yield (task, what was done) for every task that a person set back by editing our files."""
+    def edits(self, run: str, entries: Sequence[Entry]) -> Iterator[Edit]:
+        """Yield what to do about which task, and what a person did to our files to ask for that."""
         return edits(self.home, run, entries, self.told)
 
     def _phase(self, name: str) -> Path:

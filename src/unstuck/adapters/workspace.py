@@ -248,4 +248,8 @@ def merge_trees(git: Git, ours: str, theirs: str) -> str | Conflict:
             hint="See what is wrong with `unstuck doctor`.",
         )
     tree, *files = done.stdout.split("\0")
-    return tree if done.returncode == 0 else Conflict(files=tuple(name for name in files if name))
+    if done.returncode == 0:
+        return tree
+    # A file where the other side has a folder is listed under a name that git makes up: x~<commit>.
+    named = (name.partition(f"~{ours}")[0].partition(f"~{theirs}")[0] for name in files if name)
+    return Conflict(files=tuple(dict.fromkeys(named)))

@@ -10,6 +10,7 @@ import os
 import shutil
 import stat
 import subprocess
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -57,6 +58,9 @@ HALF_DONE = (
     "sequencer",
 )
 """What an agent's unfinished merge, rebase, cherry-pick or bisect leaves in git's record of the worktree."""
+
+_ADDING = threading.Lock()
+"""Held while a worktree is added: git reads the records of all others then, and fails at one that is half written."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -236,7 +240,10 @@ class Worktree:
             ) from error
         # Run inside the folder, so that after a crash `await_quiet` sees a command that is still at work.
         git = Git(self.path, env={"GIT_DIR": str(repository.git_dir)}, settings=("worktree.useRelativePaths=false",))
-        done = git.attempt("worktree", "add", "--force", "--detach", "--no-checkout", str(self.path), base)
+        with _ADDING:
+            for broken in self._broken():
+                _remove(broken)
+            done = git.attempt("worktree", "add", "--force", "--detach", "--no-checkout", str(self.path), base)
         if done.returncode != 0:
             if not repository.git.succeeds("cat-file", "-e", base + "^{commit}"):
                 raise CheckpointGone(
@@ -272,6 +279,16 @@ class Worktree:
         for record in sorted((self.repository.common_dir / "worktrees").glob("*")):
             with contextlib.suppress(OSError):
                 if not record.is_symlink() and _read_path(record / "gitdir", "") == ours:
+                    yield record
+
+    def _broken(self) -> Iterator[Path]:
+        """Yield the records of our folders that a killed git left empty: with one of them git adds no worktree at all."""
+        ours = self.path.parent.resolve()
+        for record in (self.repository.common_dir / "worktrees").glob("w*"):
+            with contextlib.suppress(OSError):
+                if (record / "commondir").stat().st_size == 0 and _read_path(record / "gitdir", "").is_relative_to(
+                    ours
+                ):
                     yield record
 
     def _half_made(self) -> Iterator[Path]:

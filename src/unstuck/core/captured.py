@@ -4,8 +4,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from unstuck.core.attempt import Outcome, Verdict
+from unstuck.core.attempt import Ended, Outcome, Verdict
+from unstuck.core.classify import result_of
 from unstuck.core.failure import KINDS, Failure
+from unstuck.core.result import Result, Unreadable
 from unstuck.core.text import one_line
 
 MOST = 20
@@ -22,6 +24,13 @@ _COUNT = re.compile(
 _SAYS = re.compile(r"\b\w*(?:Error|Exception)\b[^\n]*|^E[ \t]{2,}[^\n]+|\berror\b[^\n]*", re.IGNORECASE | re.MULTILINE)
 _FAILING = re.compile(r"^[ \t]*(?:FAIL(?:ED)?[:]?|✗|✕|×|not ok \d+ -?|--- FAIL:)[ \t]+([^\n]+?)[ \t]*$", re.MULTILINE)  # noqa: RUF001  # as test runners print it
 
+_UNFORMATTED = re.compile(
+    r"^[ \t]*(?:(?:would reformat|needs formatting|unformatted|\[warn\]|Diff in)[ \t:]+)?"
+    r"((?:[\w@.-]+/)*[\w@-][\w@.-]*\.[A-Za-z]\w{0,7})(?::\d{1,7}:?|[ \t]+at line \d{1,7}:?)?[ \t]*$",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""A file that a formatter would change: on a line of its own, or after the formatter's words for it."""
+
 NOUNS: Mapping[str, str] = {"test_failure": "test", "lint_error": "lint error", "typecheck_error": "type error"}
 
 
@@ -31,7 +40,7 @@ def phase_type(failure: Failure) -> str:
 
 
 def capture(failure: Failure, verdict: Verdict | None = None, outcome: Outcome | None = None) -> dict[str, Any]:
-    """Return what seed 004 wants to know about a failure of this type; nothing for types without such a list."""
+    """Return what a retry and a person want to know about a failure of this type, for seed 004's types as it lists it."""
     kind, detail = phase_type(failure), failure.detail
     places = [(found[1], int(found[2])) for found in _PLACE.finditer(detail)]
     named = [test.partition("::")[0] for test in failure.tests if "::" in test]
@@ -53,6 +62,15 @@ def capture(failure: Failure, verdict: Verdict | None = None, outcome: Outcome |
             red = [result.command for result in verdict.results if result.status == "fail"] if verdict else []
             claimed = outcome.claim if outcome else "none"
             return {"claimed": claimed, "found": verdict.status if verdict else "none", "discrepancy": red}
+        case "format_error":
+            unformatted = _first([*files, *(found[1] for found in _UNFORMATTED.finditer(detail))])
+            return {"count": len(unformatted), "files": unformatted}
+        case "task_incomplete":
+            return _incomplete(outcome)
+        case "parse_error":
+            unread = result_of(outcome) if outcome else None
+            reason = one_line(unread.reason, SAID_CHARS) if isinstance(unread, Unreadable) else failure.summary
+            return {"reason": reason, "last_activity": _last_line(outcome.ended) if outcome else ""}
         case _:
             return {}
 
@@ -96,5 +114,21 @@ def _timeout(failure: Failure, verdict: Verdict | None, outcome: Outcome | None)
     ended = slow[0] if slow and failure.kind == "check_timeout" else outcome.ended if outcome else None
     if ended is None:
         return {"after_seconds": None, "last_activity": ""}
+    return {"after_seconds": round(ended.seconds, 1), "last_activity": _last_line(ended)}
+
+
+def _incomplete(outcome: Outcome | None) -> dict[str, Any]:
+    """Say how far the agent came by its own account, and what it last did."""
+    if outcome is None:
+        return {}
+    found: dict[str, Any] = {"claimed": outcome.claim, "last_activity": _last_line(outcome.ended)}
+    said = result_of(outcome)
+    if isinstance(said, Result):
+        found |= {"tasks_completed": said.tasks_completed, "tasks_total": said.tasks_total}
+        found |= {"messages": [one_line(said.error_message, SAID_CHARS)]} if said.error_message else {}
+    return found
+
+
+def _last_line(ended: Ended) -> str:
     last = [line for line in ended.tail.splitlines() if line.strip()]
-    return {"after_seconds": round(ended.seconds, 1), "last_activity": one_line(last[-1], SAID_CHARS) if last else ""}
+    return one_line(last[-1], SAID_CHARS) if last else ""

@@ -1,11 +1,12 @@
 """Which of seed 004's blocks an event calls for. Pure: the same event in the same state, the same text."""
 
+import shlex
 from collections.abc import Sequence
 
 from unstuck.core import notices
 from unstuck.core.action import Escalate, Halt, Retry
 from unstuck.core.captured import capture, headline, phase_type
-from unstuck.core.event import Acted, AttemptStarted, Entry, RunEnded, RunResumed
+from unstuck.core.event import Acted, AttemptStarted, CommitMode, Entry, RunEnded, RunResumed
 from unstuck.core.failure import Failure
 from unstuck.core.halt import resume_command
 from unstuck.core.notices import titled
@@ -28,15 +29,22 @@ HALT_SEQUENCE = titled(
     "5. Output halt summary",
     "6. Preserve state for resume",
 )
-FRESH_START = titled(
-    "FRESH START",
-    "1. Move the old state to .unstuck/old/",
-    "2. Create fresh state files",
-    "3. Start from the first phase",
-    "4. All previous commits remain (if --commit auto was used)",
-    "",
-    "Warning: Does not undo previous commits. Use git reset if needed.",
-)
+
+
+def fresh_start(plan: str, commit: CommitMode) -> str:
+    """Say what beginning anew means."""
+    return titled(
+        "FRESH START",
+        f"User command: unstuck run {shlex.quote(plan)} --commit {commit} --fresh",
+        "",
+        "Behavior:",
+        "1. Move the old state to .unstuck/old/",
+        "2. Create fresh state files",
+        "3. Start from the first phase whose work is not on your branch",
+        "4. All previous commits remain (if --commit auto was used)",
+        "",
+        "Warning: Does not undo previous commits. Use git reset if needed.",
+    )
 
 
 def told(entry: Entry, state: RunState) -> str:
@@ -191,11 +199,11 @@ def _retry_results(state: RunState, name: str) -> str:
 
 def _stuck(state: RunState, name: str) -> str:
     task = state.tasks[name]
-    failure = task.attempts[-1].failure if task.attempts else None
-    if failure is None:
+    last = task.attempts[-1] if task.attempts else None
+    if last is None or last.failure is None:
         return ""
-    return _not_retryable(state, task, failure) or notices.final_failure(
-        task.task, failure, len(task.tries), _noun(state).lower()
+    return _not_retryable(state, task, last.failure) or notices.final_failure(
+        task.task, last, len(task.tries), _noun(state).lower()
     )
 
 

@@ -69,9 +69,15 @@ class Statement:
     """The agent says that the whole plan is done. Never believed: the plan's state and the checks decide."""
 
     @property
+    def denied(self) -> bool:
+        """Whether something in it speaks against a claim of success."""
+        unfinished = self.result is not None and self.result.unfinished
+        return bool(self.contradictions or self.problem or unfinished)
+
+    @property
     def accepted(self) -> bool:
         """Whether it is a claim of success that nothing in it denies."""
-        return self.claim == "done" and not self.contradictions and not self.problem
+        return self.claim == "done" and not self.denied
 
 
 def claim(ended: Ended) -> Claim:
@@ -79,7 +85,7 @@ def claim(ended: Ended) -> Claim:
     said = statement(ended.tail)
     if said.claim == "failed":
         return "failed"
-    return "done" if ended.ok and not said.contradictions else "none"
+    return "done" if ended.ok and not said.denied else "none"
 
 
 def approach(text: str) -> str:

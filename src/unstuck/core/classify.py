@@ -13,7 +13,7 @@ from unstuck.core.diagnosis import BY_END, Diagnosis
 from unstuck.core.evidence import Evidence
 from unstuck.core.failure import KINDS, Failure, Kind, Touch
 from unstuck.core.plan import CheckKind
-from unstuck.core.result import Result, read_result
+from unstuck.core.result import Result, Unreadable, read_result
 from unstuck.core.signature import signature
 from unstuck.core.text import one_line
 
@@ -48,6 +48,8 @@ BY_RULE: Mapping[str, Kind] = {
     "not-red": Kind.CHECK_FAILED,
 }
 """What a rejected change is called; by every other rule the checks were tampered with."""
+OF_GATES = frozenset({"test_failure", "lint_error", "typecheck_error", "format_error"})
+"""Seed 004's words for a red check."""
 LIMITS: tuple[Ending, ...] = ("first_output", "silence", "wall_clock")
 
 OF_PROVIDERS = frozenset({
@@ -101,8 +103,9 @@ def classify(outcome: Outcome, verdict: Verdict, found: Diagnosis | None = None)
             return None
         if outcome.end in FAULTS and ended.ending not in OURS:
             return _typed(outcome)
-        kind = BY_ENDING.get(ended.ending, Kind.NO_CLAIM)
-        return _failure(kind if kind is Kind.INTERRUPTED else Kind.NO_CLAIM, ended.tail)
+        if BY_ENDING.get(ended.ending) is Kind.INTERRUPTED:
+            return _failure(Kind.INTERRUPTED, ended.tail)
+        return _reported(outcome, _failure(Kind.NO_CLAIM, ended.tail))
     if outcome.end not in NOT_JUDGED and ended.ending not in OURS:
         return _typed(outcome)
     if found is not None and not ended.ok and not outcome.end and found.kind in OF_PROVIDERS:
@@ -116,12 +119,12 @@ def classify(outcome: Outcome, verdict: Verdict, found: Diagnosis | None = None)
         return _failure(Kind.UNVERIFIED, "", because=verdict.reason)
     if not ended.ok and not outcome.claimed:
         return _failure(Kind.AGENT_CRASHED, ended.tail, because=f"it ended with exit code {ended.exit_code}")
-    if outcome.claim == "failed":
-        return _failure(Kind.AGENT_FAILED, ended.tail)
     result = _red(verdict)
+    if outcome.claim == "failed" and (result is None or not _names_a_check(outcome)):
+        return _failure(Kind.AGENT_FAILED, ended.tail, because=_own_words(outcome))
     if result is None:
         return rejected
-    return flaky(result) if result.flaky else _refuted(outcome, red(result, found))
+    return flaky(result) if result.flaky else _reported(outcome, red(result, found))
 
 
 def _typed(outcome: Outcome) -> Failure:
@@ -134,14 +137,39 @@ def _typed(outcome: Outcome) -> Failure:
     return replace(_failure(kind, detail, because=because), resets_at=outcome.resets_at)
 
 
-def _refuted(outcome: Outcome, failure: Failure) -> Failure:
-    """Call it a refuted claim where the agent's own result says in so many words that the phase is complete."""
-    said = read_result(outcome.words)
-    if not isinstance(said, Result) or said.status != "complete" or not failure.charged:
+def result_of(outcome: Outcome) -> Result | Unreadable | None:
+    """Return the result that the agent reported in seed 004's form, where it did."""
+    return read_result(outcome.words)
+
+
+def _reported(outcome: Outcome, failure: Failure) -> Failure:
+    """Judge work that does not hold by what the agent reported of it in so many words, where it reported anything."""
+    said = result_of(outcome)
+    if said is None or not failure.charged or outcome.claim == "failed":
         return failure
-    means = KINDS[Kind.CLAIM_REFUTED].means
-    how = f"{means[0].upper()}{means[1:]}: {failure.summary[0].lower()}{failure.summary[1:]}"
-    return replace(failure, kind=Kind.CLAIM_REFUTED, summary=how)
+    because = f"{failure.summary[0].lower()}{failure.summary[1:]}"
+    kind = Kind.CLAIM_REFUTED
+    if isinstance(said, Unreadable):
+        kind, because = Kind.RESULT_UNREADABLE, f"{one_line(said.reason, MESSAGE_CHARS)}; {because}"
+    elif said.unfinished:
+        done = f"{said.tasks_completed} of {said.tasks_total} tasks completed"
+        kind, because = Kind.TASK_INCOMPLETE, f"{done}; {because}"
+    elif failure.kind is Kind.NO_CLAIM:
+        return failure
+    means = KINDS[kind].means
+    return replace(failure, kind=kind, summary=f"{means[0].upper()}{means[1:]}: {because}")
+
+
+def _names_a_check(outcome: Outcome) -> bool:
+    """Whether an agent that gave up says that a check fails: then the check itself tells more than the agent."""
+    said = result_of(outcome)
+    return isinstance(said, Result) and said.error_type in OF_GATES
+
+
+def _own_words(outcome: Outcome) -> str:
+    said = result_of(outcome)
+    told = said.error_message if isinstance(said, Result) else ""
+    return one_line(told, MESSAGE_CHARS)
 
 
 def conflict(files: tuple[str, ...], touches: tuple[Touch, ...] = ()) -> Failure:

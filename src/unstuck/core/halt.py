@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from unstuck.core.captured import capture, headline, phase_type, said
+from unstuck.core.failure import Kind
+from unstuck.core.notices import find_missing
 from unstuck.core.phase_file import subject
 from unstuck.core.schedule import blocked
 from unstuck.core.state import RunState
@@ -20,9 +22,11 @@ FIXES = {
     "typecheck_error": "Fix the type errors",
     "format_error": "Fix the formatting",
     "dependency_missing": "Install what is missing",
-    "file_conflict": "Merge the changes by hand, or make the phases sequential",
+    "file_conflict": "Merge the changes by hand",
     "timeout": "Break the phase into smaller ones, or raise its time limit",
     "verification_mismatch": "Read what the agent claimed and what the checks say",
+    "task_incomplete": "Read how far the agent came",
+    "parse_error": "Read what the agent printed",
 }
 """The first step of a person, by seed 004's type."""
 
@@ -125,6 +129,8 @@ def _blocked(state: RunState, name: str, causes: tuple[str, ...]) -> Line:
 def _step(task: TaskState) -> str:
     """Say what a person does first about a failed task."""
     failure = task.attempts[-1].failure if task.attempts else None
+    if failure is not None and failure.kind is Kind.UNVERIFIED:
+        return f"Look at the work, then take it: unstuck accept {task.task.id} --because TEXT"
     kind = phase_type(failure) if failure else "unknown"
     deed = FIXES.get(kind, f"See what happened: unstuck show {task.task.id}")
     files = (
@@ -132,13 +138,13 @@ def _step(task: TaskState) -> str:
         if kind in ("test_failure", "lint_error", "typecheck_error", "format_error", "file_conflict")
         else []
     )
-    where = (
-        f" in {', '.join(files[:NAMED])}"
-        if files
-        else f" of {task.task.shown}: unstuck show {task.task.id}"
-        if kind in FIXES
-        else ""
-    )
+    missing = find_missing(failure.detail) if failure is not None and kind == "dependency_missing" else None
+    if missing is not None and missing.package:
+        where = f": {missing.install or missing.package}"
+    elif files:
+        where = f" in {', '.join(files[:NAMED])}"
+    else:
+        where = f" ({task.task.shown}): unstuck show {task.task.id}" if kind in FIXES else ""
     return one_line(f"{deed}{where}", DETAIL_CHARS)
 
 

@@ -10,6 +10,7 @@ from unstuck.core.attempt import Verdict
 from unstuck.core.captured import capture, headline, phase_type
 from unstuck.core.failure import KINDS, Failure
 from unstuck.core.plan import CheckKind, Problem, Task
+from unstuck.core.task_state import AttemptState
 from unstuck.core.text import one_line
 
 CANNOT = "UNSTUCK CANNOT PROCEED"
@@ -21,8 +22,21 @@ USER_ACTIONS: Mapping[str, tuple[str, ...]] = {
     "typecheck_error": ("Review type definitions", "Check for missing @types packages", "Verify tsconfig/mypy configuration"),
     "timeout": ("Increase timeout (if justified)", "Break phase into smaller phases", "Check for infinite loops or hanging operations"),
     "verification_mismatch": ("Review sub-agent logs", "Check for race conditions", "Verify no external state changes"),
+    "format_error": ("Run the formatter by hand", "Check for conflicting formatter configurations"),
+    "task_incomplete": ("Review sub-agent logs", "Break phase into smaller phases"),
+    "parse_error": ("Review sub-agent logs", "Check what form of result the agent is asked for"),
 }  # fmt: skip
-"""Seed 004: what a person can do when the retry has failed, too."""
+"""What a person can do when the retry has failed, too; seed 004's words where it has some."""
+
+CAPTURED: Mapping[str, str] = {
+    "count": "Number of errors", "files": "File paths with errors", "rules": "Rule names violated", "lines": "Line numbers",
+    "tests": "Test names", "messages": "Error messages", "after_seconds": "Seconds before timeout",
+    "last_activity": "Last known activity", "claimed": "What sub-agent claimed", "found": "What fresh verification found",
+    "discrepancy": "Discrepancy details", "tasks_completed": "Tasks completed", "tasks_total": "Tasks in all",
+    "reason": "Why the result cannot be read",
+}  # fmt: skip
+"""Seed 004's names for what is captured; of tests it has its own."""
+OF_TESTS: Mapping[str, str] = {"count": "Number of tests failed", "files": "Test file paths"}
 
 REQUIRED_BY: Mapping[CheckKind, str] = {
     "types": "Type checking",
@@ -149,10 +163,14 @@ def file_conflict(failure: Failure, names: Mapping[str, str], noun: str) -> str:
     )
 
 
-def final_failure(task: Task, failure: Failure, attempts: int, noun: str) -> str:
+def final_failure(task: Task, failed: AttemptState, attempts: int, noun: str) -> str:
     """Say what is known about a failure that a retry did not mend, and what a person can do."""
+    failure = failed.failure
+    assert failure is not None
     kind = phase_type(failure)
-    known = [f"- {name}: {_told(value)}" for name, value in capture(failure).items() if value]
+    names = {**CAPTURED, **(OF_TESTS if kind == "test_failure" else {})}
+    captured = capture(failure, failed.verdict, failed.outcome)
+    known = [f"- {names[name]}: {_told(value)}" for name, value in captured.items() if value or value == 0]
     actions = [f"- {action}" for action in USER_ACTIONS.get(kind, ())]
     lines = [
         f"{noun.capitalize()} {task.shown} failed after {attempts} attempt{'s'[: attempts != 1]}: {headline(failure)}"

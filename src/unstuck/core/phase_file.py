@@ -5,9 +5,11 @@ from typing import Any
 
 from unstuck.core.attempt import CheckResult, Remark, Verdict
 from unstuck.core.captured import capture, headline, phase_type
+from unstuck.core.classify import result_of
 from unstuck.core.commit_text import parts
 from unstuck.core.failure import Failure
 from unstuck.core.plan import CheckKind, Task
+from unstuck.core.result import Result
 from unstuck.core.schedule import blocked
 from unstuck.core.state import RunState
 from unstuck.core.task_state import AttemptState, TaskState
@@ -132,13 +134,15 @@ def _lineage(state: RunState, name: str) -> dict[str, Any]:
 def _execution(state: RunState, task: TaskState, last: AttemptState | None) -> dict[str, Any] | None:
     if last is None:
         return None
+    said = result_of(last.outcome) if last.outcome else None
     total = len(task.task.items) or 1
+    done = min(max(said.tasks_completed, 0), total) if isinstance(said, Result) and last.failure else 0
     run = state.started.run if state.started else ""
     return {
         "subagent_id": f"{run}/{task.task.id}/{last.number}",
         "subagent_model": last.agent,
         "tasks_total": total,
-        "tasks_completed": total if task.status == "complete" else 0,
+        "tasks_completed": total if task.status == "complete" else done,
     }
 
 

@@ -37,12 +37,14 @@ class Rung:
 
 Ladder = tuple[Rung, ...]
 
-PATIENCE: Ladder = (Rung("wait", 28),)
-"""What every profile does about a provider's limit, unless it has a ladder for it."""
-GO_ON: Ladder = (
-    Rung("continue", 1000, None, "The last session was interrupted. Its work is still here: go on from it."),
-)
-"""What our own stop or death leads to in a profile that says nothing about it: it uses up no budget of any kind."""
+GO_ON = Rung("continue", 1000, None, "The last session was interrupted. Its work is still here: go on from it.")
+OWN_LADDERS: Mapping[Kind, Ladder] = {
+    **dict.fromkeys(LIMITED, (Rung("wait", 28),)),
+    Kind.INTERRUPTED: (GO_ON,),
+    Kind.UNVERIFIED: (),
+}
+"""What every profile does that has no ladder for it: a limit is waited for, our own stop or death uses up no budget of
+any kind, and what nothing can check is a question, not something to try again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,11 +112,12 @@ class Policy:
         return self.ladder_of(failure.kind)
 
     def ladder_of(self, kind: Kind) -> tuple[str, Ladder]:
-        if kind is Kind.INTERRUPTED and kind.value not in self.ladders:
-            return kind.value, GO_ON
+        """Return the kind's own ladder, where there is one; else that of the word by which the profile decides."""
+        if kind.value in self.ladders:
+            return kind.value, self.ladders[kind.value]
+        if kind in OWN_LADDERS:
+            return kind.value, OWN_LADDERS[kind]
         facts = KINDS[kind]
-        if kind in LIMITED and kind.value not in self.ladders:
-            return kind.value, PATIENCE
         name = {"kind": kind.value, "type": facts.type, "phase_type": facts.phase_type or "unknown"}[self.view]
         return name, self.ladders.get(name, self.ladders.get(ANYTHING, ()))
 
@@ -136,7 +139,7 @@ def parse(name: str, table: Mapping[str, Any], hints: Mapping[str, str]) -> Poli
             if value in ladders:
                 raise BadPolicy(f"profile {name}: {value} has two ladders")
             ladders[value] = rungs
-    if unknown := set(ladders) - _values(view) - {ANYTHING}:
+    if unknown := set(ladders) - _values(view) - _values("kind") - {ANYTHING}:
         raise BadPolicy(f"profile {name}: {min(unknown)!r} is not a {view}")
     if ANYTHING not in ladders and (missing := _needed(view) - set(ladders)):
         raise BadPolicy(f"profile {name}: {min(missing)} has no ladder")

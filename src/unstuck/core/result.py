@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -9,7 +10,9 @@ from typing import Any, Literal
 LONGEST_TEXT = 1_000_000
 DEEPEST_JSON = 64
 TOLD_CHARS = 4_000
-_KEY = '"phase_id"'
+_KEY = re.compile(r'"phase_id"\s*:')
+_STATE_FILE = "phase_name"
+"""What a state file of ours has and a result has not: an agent that prints one reports nothing."""
 _MOST_PLACES = 3
 _MOST_BRACES = 10
 
@@ -32,6 +35,11 @@ class Result:
     error_message: str = ""
     error_details: str = ""
 
+    @property
+    def unfinished(self) -> bool:
+        """Whether it counts fewer tasks done than there are, whatever its status says."""
+        return self.tasks_completed < self.tasks_total
+
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
@@ -47,20 +55,16 @@ def read_result(text: str) -> Result | Unreadable | None:
 
 def find_result(lines: Sequence[str]) -> tuple[Result | Unreadable | None, int]:
     """Return the result and the line on which it ends."""
-    fenced = [(at, body) for at, body in _json_fences(lines) if _KEY in body]
+    fenced = [(at, body) for at, body in _json_fences(lines) if _KEY.search(body)]
     if fenced:
         at, body = fenced[-1]
         return _checked(load_object(body)), at
     text = "\n".join(lines)
     first: Unreadable | None = None
-    at = len(text)
-    for _ in range(_MOST_PLACES):
-        at = text.rfind(_KEY, 0, at)
-        if at < 0:
-            break
-        found = _around(text, at)
+    for key in reversed(deque(_KEY.finditer(text), maxlen=_MOST_PLACES)):
+        found = _around(text, key.start())
         if isinstance(found, dict):
-            return _checked(found), text.count("\n", 0, at)
+            return _checked(found), text.count("\n", 0, key.start())
         first = first or found
     return first, len(lines)
 
@@ -81,9 +85,9 @@ def _json_fences(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
         yield at, "\n".join(body)
 
 
-def _around(text: str, at: int) -> dict[str, Any] | Unreadable:
-    """Load the object around a place: try the braces before it, the nearest first."""
-    found: dict[str, Any] | Unreadable = Unreadable('"phase_id" stands in no JSON object')
+def _around(text: str, at: int) -> dict[str, Any] | Unreadable | None:
+    """Load the object around a place: try the braces before it, the nearest first; None where there is no brace."""
+    found: Unreadable | None = None
     brace = at
     for attempt in range(_MOST_BRACES):
         brace = text.rfind("{", 0, brace)
@@ -130,10 +134,12 @@ _SHAPE: tuple[tuple[str, tuple[type, ...]], ...] = (
 )
 
 
-def _checked(value: dict[str, Any] | Unreadable) -> Result | Unreadable:
-    """Check the fields that a result must have."""
+def _checked(value: dict[str, Any] | Unreadable) -> Result | Unreadable | None:
+    """Check the fields that a result must have; None for an object that is no result."""
     if isinstance(value, Unreadable):
         return value
+    if _STATE_FILE in value:
+        return None
     for name, sorts in _SHAPE:
         if name not in value:
             return Unreadable(f'the result has no "{name}"')

@@ -78,7 +78,7 @@ def _unchecked(plan: Plan) -> Iterator[Problem]:
         )
         noun = plan.noun if len(bare) == 1 else f"{plan.noun}s"
         yield Problem(
-            message=f"Nothing checks {noun} {named}: a person will have to say that they are right.",
+            message=f"Nothing checks {noun} {named}: a person will have to say whether the work is right.",
             line=bare[0].line,
             hint="Give the plan a command that fails while they are undone, or set [checks] in unstuck.toml.",
         )

@@ -3,6 +3,7 @@
 Resuming is not a second way to run. Everything here ends with the same state and the same pool.
 """
 
+import shlex
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
@@ -104,10 +105,25 @@ def take_plan(operations: Operations, plan: Plan, redactor: Redactor, *, accepte
     record(PlanChanged(tasks=tuple(replace(task, done=False) for task in plan.tasks), reopened=change.changed))
 
 
-def take_edits(operations: Operations, edits: Iterable[tuple[str, str]]) -> None:
+def note_change(record: Recorder, plan: Plan, redactor: Redactor) -> None:
+    """Tell that the plan was changed while the run worked: what landed meanwhile was done by the old text."""
+    state = record.state
+    if change := compare(state, plan.tasks, redactor):
+        landed = [name for name in change.changed if state.tasks[name].status == "complete"]
+        way = [
+            *(f"unstuck reset {name}" for name in landed),
+            f"unstuck run {shlex.quote(plan.path)} --accept-plan-change",
+        ]
+        record.note(
+            f"The plan changed while the run worked ({change}), which followed the old text. "
+            f"To take the new one in: {' && '.join(way)}"
+        )
+
+
+def take_edits(operations: Operations, edits: Iterable[tuple[Verb, str, str]]) -> None:
     """Turn what a person changed in our files into requests like any other."""
-    for task, how in edits:
-        operations.carry_out(Request(id=BY_HAND, verb="reset", task=task, text=how), live=False)
+    for verb, task, how in edits:
+        operations.carry_out(Request(id=BY_HAND, verb=verb, task=task, text=how), live=False)
 
 
 def start_from(operations: Operations, name: str | None, *, new: bool) -> None:

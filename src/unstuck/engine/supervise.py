@@ -9,7 +9,7 @@ from unstuck.engine.bench import Bench
 from unstuck.engine.finish import bring_home
 from unstuck.engine.operate import Operations
 from unstuck.engine.pool import ALL_DONE, LIMIT, Pool
-from unstuck.engine.resume import begin, start_from, take_edits, take_plan, take_up
+from unstuck.engine.resume import begin, note_change, start_from, take_edits, take_plan, take_up
 from unstuck.engine.stopping import Stopper
 from unstuck.ports import Home, Journal, Projections
 
@@ -102,6 +102,7 @@ class Supervisor:
     def _finish(self, pool: Pool, ending: RunEnded) -> None:
         record = self.bench.record
         pool.project()  # the plan's ticks are part of what comes home
+        note_change(record, self.bench.plan.read(), self.bench.redactor)
         if settled(record.state) and self.stopper.exit_code in (
             ALL_DONE,
             LIMIT,

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from unstuck.core.event import Entry, Event, Request
+from unstuck.core.event import Entry, Event, Request, Verb
 from unstuck.core.plan import Insertion, Plan, Task
 from unstuck.core.state import RunState
 
@@ -76,6 +76,6 @@ class Projections(Protocol):
         """Bring the files of the changed tasks, and what follows from all of them, up to date."""
         ...
 
-    def edits(self, run: str, entries: Sequence[Entry]) -> Iterator[tuple[str, str]]:
-        """Yield (task, what was done) for every task that a person set back by editing our files."""
+    def edits(self, run: str, entries: Sequence[Entry]) -> Iterator[tuple[Verb, str, str]]:
+        """Yield (what to do, task, what was done) for every task about which a person edited our files."""
         ...

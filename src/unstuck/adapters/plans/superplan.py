@@ -16,6 +16,7 @@ from unstuck.adapters.plans.phase_words import Named, PhaseStatus, normalise, re
 from unstuck.adapters.plans.shell import Runnable
 from unstuck.core.commit_text import conventional
 from unstuck.core.plan import Check, CheckKind, Plan, Problem, Task
+from unstuck.core.role import IDLE, programs
 
 FORMAT = "superplan"
 
@@ -28,6 +29,8 @@ TOOLS: Mapping[str, CheckKind] = {
 }  # fmt: skip
 TESTS = re.compile(r"\b(?:tests?|pytest|jest|vitest|mocha|rspec|phpunit|unittest)\b")
 """What makes a phase's own command a run of tests."""
+LOOKS = IDLE | {"grep", "egrep", "fgrep", "rg", "diff", "cmp", "find", "git", "sed", "awk", "[["}
+"""Programs that only look at what they are given."""
 
 
 class Part(NamedTuple):
@@ -231,7 +234,9 @@ def _task(phase: Phase, order: Sequence[str]) -> Task:
 
 
 def _check(command: str) -> Check:
-    return Check(command=command, kind="test" if TESTS.search(command) else "verify")
+    """Tell a run of tests from a look at a file: the shell's own `test`, or a search in the tests, is none."""
+    runs = (one for one in programs(command) if one.split(maxsplit=1)[0] not in LOOKS)
+    return Check(command=command, kind="test" if any(TESTS.search(one) for one in runs) else "verify")
 
 
 def _status(phase: Phase) -> PhaseStatus:

@@ -14,7 +14,7 @@ from typing import Any
 import click
 
 from unstuck import api
-from unstuck.core.chronicle import FRESH_START
+from unstuck.core.chronicle import fresh_start
 from unstuck.core.event import CommitMode, Options
 from unstuck.core.policy import OnStuck, Quota
 from unstuck.core.report import Summary, run_object
@@ -128,7 +128,9 @@ def run(
             plan_format=plan_format,
             watcher=progress.watcher,
         )
-        _tell_what_to_know(opened, progress, fresh=fresh)
+        if fresh:
+            progress.say(fresh_start(str(plan), commit))
+        _tell_what_to_know(opened, progress)
         with _signals(opened, progress):
             result = opened.go(fresh=fresh, accept_plan_change=accept_plan_change, start_from=start_from)
     return _told(opened, result, as_json=as_json)
@@ -193,10 +195,8 @@ def _signals(opened: api.Run, progress: Progress) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _tell_what_to_know(opened: api.Run, progress: Progress, *, fresh: bool) -> None:
-    """Say what a careful reader would ask about the plan, what a fresh start means, and what the run does not see."""
-    if fresh:
-        progress.say(FRESH_START)
+def _tell_what_to_know(opened: api.Run, progress: Progress) -> None:
+    """Say what a careful reader would ask about the plan, and what the run does not see."""
     concerns = opened.concerns()
     for one in concerns[:SHOWN_CONCERNS]:
         progress.say(f"Worth a look: {concern(one)}")

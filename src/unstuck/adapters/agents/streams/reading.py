@@ -111,7 +111,7 @@ def conclude(
         claim = "failed"
         end = "failed_claimed" if end in ("done_claimed", "no_work") else end
     elif end == "done_claimed" or (end == "permission_denied" and reading.finished == "ok"):
-        claim = "none" if said.contradictions else "done"
+        claim = "none" if said.denied else "done"
     told = next((one for one in (reading.fault, aside) if one is not None and one.end == end), None)
     resets = max(
         (one.resets_at for one in (reading.fault, aside) if one and one.end == end and one.resets_at), default=None
