@@ -31,9 +31,21 @@ def set_old_aside(repository: Repository) -> Path | None:
             journal.release()
         finally:
             journal.close()
-    target = home / "old" / time.strftime("%Y%m%d-%H%M%S")
-    target.mkdir(parents=True)
+    target = _new_folder(home / "old")
     for path in present:
         if path.exists():
             path.rename(target / path.name)
     return target
+
+
+def _new_folder(old: Path) -> Path:
+    """Make a folder named for the time; a second one in the same second gets a number."""
+    now, number = time.strftime("%Y%m%d-%H%M%S"), 1
+    while True:
+        folder = old / (now if number == 1 else f"{now}-{number}")
+        try:
+            folder.mkdir(parents=True)
+        except FileExistsError:
+            number += 1
+        else:
+            return folder
