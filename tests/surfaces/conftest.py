@@ -145,6 +145,7 @@ def outside_of_any_run(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("PYTHONPATH", str(SOURCE))
     monkeypatch.setenv("LC_ALL", "C.UTF-8")
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # of our checks: they need none of what we develop with
 
 
 @pytest.fixture(scope="session")
