@@ -13,6 +13,7 @@ import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from threading import Lock
 
 from unstuck.adapters import git_locks, submodules
 from unstuck.adapters.git import Git, shown
@@ -21,6 +22,9 @@ from unstuck.errors import CannotWrite, CheckpointGone, GitFailed
 
 Place = Callable[[Path, bool], tuple[str, ...]]
 """Puts into a worktree what git does not carry; told whether the folder is fresh; returns the paths it placed."""
+
+ADDING = Lock()
+"""Git reads the records of all worktrees when it adds one, and gives up at one that is half written."""
 
 DURABLE = ("core.fsync=committed,reference", "core.fsyncMethod=batch")
 """The journal survives a power cut, so what it names must, too."""
@@ -236,7 +240,8 @@ class Worktree:
             ) from error
         # Run inside the folder, so that after a crash `await_quiet` sees a command that is still at work.
         git = Git(self.path, env={"GIT_DIR": str(repository.git_dir)}, settings=("worktree.useRelativePaths=false",))
-        done = git.attempt("worktree", "add", "--force", "--detach", "--no-checkout", str(self.path), base)
+        with ADDING:
+            done = git.attempt("worktree", "add", "--force", "--detach", "--no-checkout", str(self.path), base)
         if done.returncode != 0:
             if not repository.git.succeeds("cat-file", "-e", base + "^{commit}"):
                 raise CheckpointGone(
