@@ -23,7 +23,9 @@ lint: $(READY)
 types: $(READY)
 	$(BIN)/mypy
 
+# Where Python writes no bytecode itself, every command that the tests start would read the sources anew.
 unit: $(READY)
+	$(BIN)/python -m compileall -q src/unstuck
 	$(BIN)/python -m pytest -n $(WORKERS)
 
 # The rows of long tables that `make test` leaves out: the supervisor killed at every place that there is.

@@ -8,6 +8,7 @@ import pytest
 from unstuck.adapters import repository
 from unstuck.adapters.git import Git
 from unstuck.adapters.repository import Identity, find
+from unstuck.adapters.setting_aside import set_old_aside
 from unstuck.errors import BadUsage, Unavailable
 
 
@@ -150,3 +151,13 @@ def test_looking_at_a_repository_changes_nothing_in_it(scratch: Path) -> None:
     before = (scratch / ".git" / "index").read_bytes()
     find(scratch).uncommitted()
     assert (scratch / ".git" / "index").read_bytes() == before
+
+
+def test_state_set_aside_again_within_a_second_is_kept_apart(scratch: Path) -> None:
+    ours = find(scratch).ours
+    ours.mkdir()
+    folders = []
+    for number in range(3):
+        (ours / "config.json").write_text(str(number))
+        folders.append(set_old_aside(find(scratch)))
+    assert [folder and (folder / "config.json").read_text() for folder in folders] == ["0", "1", "2"]

@@ -79,6 +79,24 @@ def test_a_worktree_holds_the_base_on_a_detached_head(scratch: Path) -> None:
     assert Git(path)("status", "--porcelain") == ""
 
 
+def test_worktrees_are_made_one_after_another(scratch: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Git reads the records of all worktrees when it adds one, and gives up at one that is half written."""
+    work = workspace(scratch)
+    bin_folder, busy = tmp_path / "bin", tmp_path / "busy"
+    bin_folder.mkdir()
+    (bin_folder / "git").write_text(f"""#!/bin/sh
+case " $* " in *" worktree add "*) ;; *) exec {shutil.which("git")} "$@" ;; esac
+mkdir '{busy}' || {{ echo "two at once" >&2; exit 128; }}
+{shutil.which("git")} "$@"; code=$?
+rmdir '{busy}'; exit $code
+""")
+    (bin_folder / "git").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{bin_folder}:{os.environ['PATH']}")
+    with ThreadPoolExecutor() as threads:
+        paths = list(threads.map(lambda slot: work.prepare(slot, work.tip()), range(4)))
+    assert [files(path) for path in paths] == [files(scratch)] * 4
+
+
 def test_a_worktree_is_reset_but_ignored_files_stay_warm(scratch: Path) -> None:
     work = workspace(scratch)
     path = work.prepare(0, work.tip())

@@ -6,7 +6,6 @@ that is merged and verified again.
 """
 
 import contextlib
-import json
 import os
 import shutil
 import signal
@@ -19,12 +18,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from tests.nursery import Nursery
 
 from unstuck.adapters.sqlite import SqliteJournal
 from unstuck.core.event import Entry, RunResumed
 from unstuck.core.state import RunState, fold
 
-DOOMED = Path(__file__).with_name("doomed.py")
 GIT = shutil.which("git") or ""
 PATIENCE = 60.0
 
@@ -175,43 +174,13 @@ class Result:
     user_tree: str
 
 
-class Nursery:
-    """A process that forks supervisors, so that not each of them has to load Python's modules."""
-
-    def __init__(self) -> None:
-        self._process = _open_nursery()
-
-    def run(
-        self, argv: list[str], world: "World", env: Mapping[str, str] | None = None
-    ) -> "subprocess.CompletedProcess[str]":
-        """Run the command line in a world to its end; both of its streams are in `stdout`."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        said = world.root.with_name("said")
-        job = {"argv": argv, "cwd": str(world.root), "env": {**world.env, **(env or {})}, "said": str(said)}
-        try:
-            self._process.stdin.write(json.dumps(job) + "\n")
-            self._process.stdin.flush()
-            code = int(self._process.stdout.readline())
-        except BaseException:  # a test that takes too long: the next one gets a nursery of its own
-            self.close()
-            self._process = _open_nursery()
-            raise
-        return subprocess.CompletedProcess(argv, code, said.read_text())
-
-    def close(self) -> None:
-        """End it, and whatever supervisor is still at work."""
-        os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.communicate()
-
-
 @dataclass(frozen=True, slots=True)
 class World:
     """One repository, its user and the commands that its agents and checks use."""
 
     root: Path
     env: Mapping[str, str] = field(repr=False)
-    nursery: "Nursery" = field(repr=False)
+    nursery: Nursery = field(repr=False)
 
     # --- supervisors -------------------------------------------------------------------------------
 
@@ -229,7 +198,7 @@ class World:
 
     def unstuck(self, *arguments: str, env: Mapping[str, str] | None = None) -> "subprocess.CompletedProcess[str]":
         """Run the command line to its end."""
-        return finished(self.start(*arguments, env=env))
+        return self.nursery.run(arguments, self, env)
 
     def live(self, commit: str, die_at: str = "") -> "subprocess.CompletedProcess[str]":
         """Run a supervisor that dies at the place, or to the end if there is none."""
@@ -238,7 +207,7 @@ class World:
     def die(self, place: str, commit: str) -> None:
         """Run a supervisor that dies at the place; it is an error if it never comes there."""
         done = self.live(commit, place)
-        assert done.returncode == -signal.SIGKILL, f"{place!r} was never reached: {done.returncode}\n{done.stdout}"
+        assert done.returncode == -signal.SIGKILL, f"{place!r} was never reached: {done.returncode}\n{done.stderr}"
 
     def go_on(self, commit: str) -> "subprocess.CompletedProcess[str]":
         """Take the run up again as a user would: `resume` if it began, else `run`."""
@@ -375,13 +344,6 @@ class _Opened:
             self.journal.close()
 
 
-def _open_nursery() -> "subprocess.Popen[str]":
-    pipe = subprocess.PIPE
-    return subprocess.Popen(
-        [sys.executable, str(DOOMED)], stdin=pipe, stdout=pipe, text=True, cwd="/", start_new_session=True
-    )
-
-
 def _environment(place: Path) -> tuple[bytes, ...]:
     try:
         return tuple((place / "environ").read_bytes().split(b"\0"))
@@ -406,7 +368,7 @@ def commands(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def nursery() -> Iterator[Nursery]:
-    opened = Nursery()
+    opened = Nursery("tests.engine.doomed")
     yield opened
     opened.close()
 

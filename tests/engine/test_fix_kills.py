@@ -121,7 +121,7 @@ def test_nobody_dies(spec: "World", undisturbed: dict[str, Any]) -> None:
 def test_a_death_during_a_repair_changes_nothing(spec: "World", undisturbed: dict[str, Any], place: str) -> None:
     assert live(spec, place) == -signal.SIGKILL, place
     done = spec.nursery.run(["resume", "--quiet"], spec)
-    assert done.returncode == 0, done.stdout
+    assert done.returncode == 0, done.stderr
     assert outcome(spec) == undisturbed
     assert (spec.root / "d").read_text() == WORK
     fixes = [entry.event for entry in spec.entries() if isinstance(entry.event, Acted) and entry.event.added]

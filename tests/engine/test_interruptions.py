@@ -164,7 +164,7 @@ def test_a_worktree_that_had_to_be_made_anew_is_set_up_again(world: "World") -> 
     world.commit({"tasks.md": plan, "agent.toml": script, "unstuck.toml": f'agent = ["actor"]\n{config}'})
     world.commit({".gitignore": "prepared\n"})
     done = world.unstuck("run", "tasks.md", "--commit", "message-only")
-    assert done.returncode == 0, done.stdout
+    assert done.returncode == 0, done.stderr
     assert [len(task.attempts) for task in world.state().tasks.values()] == [1, 1]
 
 

@@ -213,7 +213,7 @@ def expect_survival(
             world.die(place, commit)
             world.await_no_processes(guarded="+shim" not in place)
         done = world.go_on_together_with_late_git() if places[-1].startswith("late") else world.go_on(commit)
-        assert done.returncode == 0, done.stdout
+        assert done.returncode == 0, done.stderr
         assert world.processes() == ()
         assert world.result(done.returncode) == undisturbed(commit).result
         assert len(world.runs()) == 1

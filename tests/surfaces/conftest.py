@@ -8,11 +8,12 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.nursery import Nursery
 
 from unstuck.surfaces.cli import run_cli
 
@@ -43,6 +44,11 @@ class Project:
     """A repository of a user's."""
 
     root: Path
+    nursery: Nursery = field(repr=False)
+
+    @property
+    def env(self) -> Mapping[str, str]:
+        return os.environ
 
     @property
     def home(self) -> Path:
@@ -99,13 +105,12 @@ class Project:
         return Told(code=code, out=out.getvalue(), err=err.getvalue())
 
     def unstuck(self, *arguments: str, cwd: Path | None = None, **env: str) -> Told:
-        """Run a command to its end."""
-        with self.start(*arguments, cwd=cwd, **env) as process:
-            out, err = process.communicate(timeout=90)
-        return Told(code=process.returncode, out=out, err=err)
+        """Run a command to its end, in a process of its own that has loaded its modules before."""
+        done = self.nursery.run(arguments, self, env, cwd=cwd)
+        return Told(code=done.returncode, out=done.stdout, err=done.stderr)
 
     def start(self, *arguments: str, cwd: Path | None = None, **env: str) -> subprocess.Popen[str]:
-        """Start a command and leave it running."""
+        """Start a command as a shell does, and leave it running."""
         return subprocess.Popen(
             [sys.executable, "-P", "-m", "unstuck", *arguments],
             cwd=cwd or self.root,
@@ -140,22 +145,30 @@ def outside_of_any_run(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("PYTHONPATH", str(SOURCE))
     monkeypatch.setenv("LC_ALL", "C.UTF-8")
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # of our checks: they need none of what we develop with
+
+
+@pytest.fixture(scope="session")
+def nursery() -> Iterator[Nursery]:
+    opened = Nursery()
+    yield opened
+    opened.close()
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Project:
+def project(tmp_path: Path, nursery: Nursery) -> Project:
     """Make a repository with one commit on `main`, short limits, and an agent that does nothing."""
-    return make_project(tmp_path / "project")
+    return make_project(tmp_path / "project", nursery)
 
 
 @pytest.fixture(scope="module")
-def half_done(tmp_path_factory: pytest.TempPathFactory) -> Project:
+def half_done(tmp_path_factory: pytest.TempPathFactory, nursery: Nursery) -> Project:
     """Run a plan whose second task gets stuck. Made once: look at it, change nothing."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
         patch.setenv("PYTHONPATH", str(SOURCE))
         patch.delenv("UNSTUCK_RUN", raising=False)
-        made = make_project(tmp_path_factory.mktemp("half-done") / "project")
+        made = make_project(tmp_path_factory.mktemp("half-done") / "project", nursery)
         made.plan(("1.1", "Make a", "test -f a.txt"), ("1.2", "Make b", "grep -q right b.txt"))
         made.script(_1_1=[[{"write": "a.txt"}]], _1_2=[[{"write": "b.txt", "text": "wrong\n"}]])
         told = made.run("--max-attempts", "1")
@@ -163,12 +176,12 @@ def half_done(tmp_path_factory: pytest.TempPathFactory) -> Project:
     return made
 
 
-def make_project(root: Path) -> Project:
+def make_project(root: Path, nursery: Nursery) -> Project:
     root.mkdir()
     git(root, "init", "--quiet", "-b", "main")
     git(root, "config", "user.name", "Ada")
     git(root, "config", "user.email", "ada@example.org")
-    made = Project(root)
+    made = Project(root, nursery)
     made.script()
     (root / "readme.txt").write_text("a project\n")
     (root / ".gitignore").write_text("*.log\nnode_modules/\n.venv/\n__pycache__/\n")

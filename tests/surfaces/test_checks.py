@@ -114,7 +114,8 @@ def test_another_tool_or_another_environment_is_another_result(project: "Project
 
     def look(**env: str) -> int:
         project.plan(("V1 [VERIFY]", "Look", f"{tool}"))
-        assert project.run("--fresh", **env).code == 0
+        told = project.run("--fresh", **env)
+        assert told.code == 0, told
         return len(count.read_text().splitlines())
 
     assert look() == 1

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 from unstuck.adapters.git import Git
 from unstuck.adapters.repository import Repository
@@ -41,8 +42,7 @@ def begin_anew(repository: Repository, plan_file: PlanFile, plan: Plan, name: st
             journal.release()
         finally:
             journal.close()
-    target = home / "old" / time.strftime("%Y%m%d-%H%M%S")
-    target.mkdir(parents=True)
+    target = _new_folder(home / "old")
     again = [task.id for task in plan.tasks if task.done and task.id in lost]
     plan_file.mark(dict.fromkeys(again, "pending"))
     for path in (home / part for part in STATE):
@@ -72,3 +72,16 @@ def _tasks_on_branch(git: Git, run: str) -> set[str]:
     """Return the tasks of a run that the history of HEAD names: as they landed, or picked one by one."""
     trailer = "--format=%(trailers:key=Unstuck-Task,valueonly,separator=%x0A)"
     return set(git("log", "--fixed-strings", f"--grep=Unstuck-Run: {run}", trailer, "HEAD").split("\n")) - {""}
+
+
+def _new_folder(old: Path) -> Path:
+    """Make a folder named for the time; a second one in the same second gets a number."""
+    now, number = time.strftime("%Y%m%d-%H%M%S"), 1
+    while True:
+        folder = old / (now if number == 1 else f"{now}-{number}")
+        try:
+            folder.mkdir(parents=True)
+        except FileExistsError:
+            number += 1
+        else:
+            return folder
