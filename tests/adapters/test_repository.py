@@ -7,8 +7,9 @@ import pytest
 
 from unstuck.adapters import repository
 from unstuck.adapters.git import Git
+from unstuck.adapters.plans.plan_file import open_plan
 from unstuck.adapters.repository import Identity, find
-from unstuck.adapters.setting_aside import set_old_aside
+from unstuck.adapters.setting_aside import begin_anew
 from unstuck.errors import BadUsage, Unavailable
 
 
@@ -154,10 +155,15 @@ def test_looking_at_a_repository_changes_nothing_in_it(scratch: Path) -> None:
 
 
 def test_state_set_aside_again_within_a_second_is_kept_apart(scratch: Path) -> None:
+    plan_file = open_plan(written(scratch / "tasks.md", "- [ ] 1.1 A\n"))
     ours = find(scratch).ours
     ours.mkdir()
-    folders = []
     for number in range(3):
-        (ours / "config.json").write_text(str(number))
-        folders.append(set_old_aside(find(scratch)))
-    assert [folder and (folder / "config.json").read_text() for folder in folders] == ["0", "1", "2"]
+        written(ours / "config.json", str(number))
+        begin_anew(find(scratch), plan_file, plan_file.read(), "tasks.md")
+    assert sorted(path.read_text() for path in (ours / "old").glob("*/config.json")) == ["0", "1", "2"]
+
+
+def written(path: Path, text: str) -> Path:
+    path.write_text(text)
+    return path

@@ -52,13 +52,6 @@ def files(folder: Path) -> dict[str, bytes]:
     }
 
 
-def test_many_worktrees_can_be_made_at_once(scratch: Path) -> None:
-    work = workspace(scratch)
-    with ThreadPoolExecutor(8) as pool:
-        made = list(pool.map(lambda slot: work.prepare(slot, work.tip()), range(16)))
-    assert [files(path) for path in made] == [files(scratch)] * 16
-
-
 def test_a_record_that_a_killed_git_left_empty_stops_no_other_worktree(scratch: Path) -> None:
     work = workspace(scratch)
     work.prepare(1, work.tip())
