@@ -13,8 +13,46 @@ if TYPE_CHECKING:
     from tests.surfaces.conftest import Project, Told
 
 WRONG = write("2a", "wrong\n")
-UNTIL_2A_FAILED = {"run": "bash -c 'until grep -q PARTIAL ../../logs/execution.log; do sleep 0.05; done'"}
-"""Keeps a sibling busy until the supervisor has told about the failure of the other."""
+UNTIL_2A_FAILED, UNTIL_2C_LANDED = (
+    {"run": f"bash -c 'until grep -q {shlex.quote(told)} ../../logs/execution.log; do sleep 0.05; done'"}
+    for told in ("PARTIAL", "acted.2c:.landed")
+)
+"""Keep a phase busy until the supervisor has told what happened to another."""
+
+PARTIAL_FAILURE = """\
+PARALLEL BATCH - PARTIAL FAILURE
+================================
+
+Batch: [2A, 2B, 2C]
+
+Status:
+  Phase 2A: FAILED (attempt 1)
+  Phase 2B: running...
+  Phase 2C: complete
+
+Decision: Allow running siblings to complete before retry.
+
+Rationale:
+1. Siblings may succeed, preserving their work
+2. Retry of 2A won't conflict with running 2B
+3. More efficient than cancelling all
+
+Waiting for 2B to complete...
+"""
+AFTER_SIBLINGS = """\
+PARALLEL BATCH - RETRY AFTER SIBLINGS
+=====================================
+
+All siblings complete:
+  Phase 2A: failed (attempt 1)
+  Phase 2B: complete
+  Phase 2C: complete
+
+Initiating retry for Phase 2A...
+
+Note: 2B and 2C results preserved. Their commits (if --commit auto)
+already created. 2A retry runs in isolation.
+"""
 
 
 def phase(project: "Project", name: str) -> dict[str, Any]:
@@ -47,7 +85,7 @@ def halted(project: "Project") -> tuple["Project", "Told"]:
 
 def test_a_failed_phase_waits_for_its_siblings_and_is_then_tried_once_more(project: "Project") -> None:
     superplan(project)
-    project.script(**all_right(_2a=[[WRONG], [write("2a")]], _2b=[[UNTIL_2A_FAILED, write("2b")]]))
+    project.script(**all_right(_2a=[[UNTIL_2C_LANDED, WRONG], [write("2a")]], _2b=[[UNTIL_2A_FAILED, write("2b")]]))
     told = run(project)
     assert told.code == 0, told
     assert attempts(project)[-2:] == ["2a #2", "3 #1"]
@@ -56,11 +94,8 @@ def test_a_failed_phase_waits_for_its_siblings_and_is_then_tried_once_more(proje
         "resolved_on_retry": True,
     }
     assert (phase(project, "2a")["status"], phase(project, "2a")["attempt"]) == ("complete", 2)
-    assert "Waiting for 2B to complete..." in told.err
-    assert (
-        "All siblings complete:\n  Phase 2A: failed (attempt 1)\n  Phase 2B: complete\n  Phase 2C: complete\n\n"
-        "Initiating retry for Phase 2A..." in told.err
-    )
+    assert PARTIAL_FAILURE in told.err
+    assert AFTER_SIBLINGS in told.err
     assert (
         "PHASE FAILURE - Initiating Retry\n================================\n\nPhase: 2A (Part 2A)\nAttempt: 1 of 2\n\n"
         "Failure details:\n  Type: test_failure\n  Message: 3 tests failing in tests/2a_test.py\n" in told.err
@@ -124,6 +159,21 @@ def test_several_failed_siblings_are_each_tried_once_more_and_then_the_run_halts
         "Phase 2B failed after retry.\nUNSTUCK HALTED" in told.err
     )
     assert landed(project) == ["1", "2a", "2c"]
+
+
+def test_where_all_siblings_fail_each_is_tried_once_more_and_nothing_that_landed_is_lost(project: "Project") -> None:
+    superplan(project)
+    project.script(**all_right(**{f"_{name}": [[write(name, "wrong\n")]] for name in ("2a", "2b", "2c")}))
+    told = run(project)
+    assert told.code == 3, told
+    assert sorted(attempts(project)[-3:]) == ["2a #2", "2b #2", "2c #2"]
+    assert (
+        "Retry 3: Phase 2C (parallel with 2A, 2B retry)\n\n[Retries run in parallel since they're independent]"
+        in told.err
+    )
+    assert "Reason: Phase 2A failed after retry; Phase 2B failed after retry; Phase 2C failed after retry" in told.out
+    assert "Phase 3: Part 3 ... blocked\n  Blocked by: 2A, 2B, 2C" in told.out
+    assert landed(project) == ["1"]
 
 
 RESULT = {
