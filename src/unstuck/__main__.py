@@ -1,13 +1,20 @@
 """Start the command line."""
 
+import gc
 import sys
+
+FEW_CIRCLES = 50_000
+"""Objects between two looks for garbage: loading makes many that stay, and a run makes hardly any in circles."""
 
 
 def main() -> None:
     """Run the command line and exit with its code."""
+    gc.set_threshold(FEW_CIRCLES)
     from unstuck.surfaces.cli import run_cli  # noqa: PLC0415  # nothing is loaded before it is needed
 
-    sys.exit(run_cli(sys.argv[1:]))
+    code = run_cli(sys.argv[1:])
+    gc.freeze()  # nobody needs the garbage sorted out at the very end
+    sys.exit(code)
 
 
 if __name__ == "__main__":

@@ -25,7 +25,8 @@ from unstuck.core.attempt import Ended, Ending
 from unstuck.core.redact import Redactor, redactor
 from unstuck.ports import Command, Stop, TimeLimits
 
-SHIM = Path(__file__).with_name("shim.py")
+SHIM = f"import sys; sys.path.append({str(Path(__file__).parent)!r}); import shim; shim.start()"
+"""Starts our shim in a Python that knows nothing else of ours."""
 MARK = "UNSTUCK_PROCESS"
 """Set to a value of its own for each command, so that what outlives a killed shim can still be found."""
 
@@ -103,7 +104,7 @@ class _Session:
             self._report, report = _pipe(ours, theirs)
             self._talk = Conversation(command.dialogue, command.stdin, theirs, ours)
             self._shim = subprocess.Popen(
-                [sys.executable, "-I", "-S", str(SHIM), str(control), str(report)],
+                [sys.executable, "-I", "-S", "-c", SHIM, str(control), str(report)],
                 stdin=self._talk.stdin if command.dialogue else _stdin(command.stdin, theirs),
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,

@@ -1,6 +1,6 @@
 """Run one command and leave nothing of it behind, even if the supervisor is killed.
 
-`process.py` starts this file as a script, with two file descriptors: from the first it reads the job, and a word or
+`process.py` starts it in a process of its own, with two file descriptors: from the first it reads the job, and a word or
 the end of file there means "stop"; to the second it writes how the command ended. It imports nothing of ours.
 
 The shim is a child subreaper: whatever its descendants do (fork twice, open a session of their own), their orphans
@@ -8,7 +8,6 @@ become its children. So "no child is left" means that no descendant is left. Whe
 (macOS), the command's process group is ended instead.
 """
 
-import ctypes
 import errno
 import os
 import select
@@ -191,7 +190,13 @@ def _survive_signals() -> int:
 def _adopt_orphans() -> bool:
     if not sys.platform.startswith("linux"):
         return False
-    return bool(ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0)
+    try:
+        from _ctypes import call_function, dlopen, dlsym  # noqa: PLC0415  # `ctypes` itself takes milliseconds to load
+    except ImportError:
+        return False
+    program = dlopen(None, os.RTLD_NOW)  # type: ignore[arg-type]  # None is what is running, as dlopen(3) has it
+    prctl = dlsym(program, "prctl")
+    return bool(call_function(prctl, (PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)) == 0)
 
 
 def _read_job(control: int) -> list[bytes] | None:
@@ -270,6 +275,7 @@ def _tell(report: int, line: str) -> None:
         pass  # the supervisor is gone; there is nobody to tell
 
 
-if __name__ == "__main__":
+def start() -> None:
+    """Begin here. As a module it is compiled once; as a script it would be with every command."""
     main()
     os._exit(0)  # there is nothing to tidy up, and Python takes milliseconds for it
