@@ -24,7 +24,10 @@ from unstuck.core.event import Noted
 from unstuck.surfaces.cli import run_cli
 
 PATIENCE = 90.0
-LOADED = ("unstuck.api", "unstuck.core.tamper.audit", "unstuck.surfaces.cli.run", "unstuck.surfaces.cli.look")
+LOADED = (
+    *("unstuck.api.running", "unstuck.api.planning", "unstuck.api.operating", "unstuck.core.tamper.audit"),
+    *("unstuck.surfaces.cli.run", "unstuck.surfaces.cli.look"),
+)
 
 
 class Place(Protocol):

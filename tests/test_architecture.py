@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from unstuck import api
 from unstuck.adapters.policies import profiles
 from unstuck.core.failure import KINDS, Kind
 
@@ -20,7 +21,7 @@ ALLOWED = {
     "adapters": {"core", "ports", "errors", "config", "adapters"},
     "surfaces": {"core", "api", "judge", "surgery", "practice", "errors", "benches", "surfaces"},
     "benches": {"core", "api", "judge", "surgery", "adapters", "ports", "errors", "benches"},
-    "api": {"core", "ports", "errors", "config", "engine", "adapters", "run", "verifying", "judge"},
+    "api": {"api", "core", "ports", "errors", "config", "engine", "adapters", "run", "verifying", "judge"},
     "verifying": {"core", "ports", "errors", "config", "engine", "adapters", "judge"},
     "run": {"core", "ports", "errors", "config", "engine", "adapters", "judge", "practice"},
     "surgery": {"core", "ports", "errors", "adapters", "engine", "judge"},
@@ -93,3 +94,9 @@ def test_a_module_does_no_work_at_import(path: Path) -> None:
 def test_every_kind_has_its_facts_and_its_ladder(kind: Kind) -> None:
     assert KINDS[kind].means
     assert all(policy.ladder_of(kind) for policy in profiles().values())
+
+
+def test_every_name_of_the_facade_is_found_in_its_part() -> None:
+    named = sorted(name for names in api.PARTS.values() for name in names)
+    assert named == sorted(api.__all__)
+    assert all(getattr(api, name).__name__ == name for name in named)

@@ -28,7 +28,7 @@ TAIL_CHARS = 4000
 LASTING_CODES = range(126)
 """Exit codes that are a program's own; above are the shell's, for what could not be started or was killed."""
 PASSING = re.compile(
-    r"UNSTUCK_.*|PWD|OLDPWD|SHLVL|_|TERM.*|COLUMNS|LINES|WINDOWID|STY|TMUX.*|SSH_.*|XDG_SESSION.*|DBUS_.*|GPG_.*|PYTEST_.*"
+    r"UNSTUCK_.*|PWD|OLDPWD|SHLVL|_|TERM.*|COLUMNS|LINES|WINDOWID|STY|TMUX.*|SSH_.*|XDG_SESSION.*|DBUS_.*|GPG_.*|PYTEST_(?:CURRENT_TEST|XDIST_.*)"
     r"|.*_PID|HISTFILE|LS_COLORS|PS1|PROMPT_COMMAND|INVOCATION_ID|JOURNAL_STREAM"
 )
 """Variables that change from one terminal to the next and mean nothing to a check."""

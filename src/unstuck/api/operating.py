@@ -1,0 +1,61 @@
+"""Find the commits that a run can be taken back to, remove what runs left behind, and examine the place they run in."""
+
+from pathlib import Path
+
+from unstuck.adapters.doctor import Finding, examine
+from unstuck.adapters.pruning import prune as prune_repository
+from unstuck.adapters.repository import find
+from unstuck.adapters.sqlite import SqliteJournal
+from unstuck.api.looking import look
+from unstuck.core.state import fold
+from unstuck.errors import BadUsage
+
+__all__ = ["Finding", "before_landing", "commit_of_run", "examine", "prune"]
+
+
+def before_landing(cwd: Path, task: str) -> str:
+    """Return the commit that the run's branch stood at before the task landed."""
+    view = look(cwd)
+    task = view.named(task)
+    commit = view.state.tasks[task].commit
+    if commit is None:
+        raise BadUsage(f"Task {task} has no commit on the run's branch.", hint="See `unstuck status`.")
+    return commit_of_run(cwd, f"{commit}^")
+
+
+def commit_of_run(cwd: Path, name: str) -> str:
+    """Resolve a commit that a person named; one that is on the user's branch already cannot be rolled back here."""
+    repository, view = find(cwd), look(cwd)
+    git = repository.git
+    found = git.attempt("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+    if found.returncode != 0:
+        raise BadUsage(f"There is no commit {name!r}.", hint=f"See them with `git log unstuck/{view.run}`.")
+    commit = found.stdout.strip()
+    started = view.state.started
+    home = started.branch if started and started.branch else repository.head
+    if view.state.tip != commit and git.succeeds("merge-base", "--is-ancestor", view.state.tip, home):
+        raise BadUsage(
+            "The run's work is on your branch already.",
+            hint=f"Take it back there: git revert {commit[:12]}..{view.state.tip[:12]}",
+        )
+    return commit
+
+
+def prune(cwd: Path, *, dry_run: bool) -> tuple[str, ...]:
+    """Remove what ended runs left behind; say what was removed, and what was kept and why."""
+    repository = find(cwd)
+    path = repository.ours / "journal.db"
+    if not path.exists():
+        return ("There is nothing of unstuck's here.",)
+    journal = SqliteJournal(path)
+    try:
+        journal.claim("prune")
+        try:
+            ended = {run: fold(journal.read(run)).ended for run in journal.runs()}
+            finished = [run for run, end in ended.items() if end is not None and end.exit_code == 0]
+            pruned = prune_repository(repository, finished, dry_run=dry_run)
+        finally:
+            journal.release()
+    finally:
+        journal.close()
+    return (*pruned.removed, *pruned.kept) or ("There was nothing to remove.",)
