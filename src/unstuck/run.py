@@ -21,6 +21,7 @@ from unstuck.adapters.merging import Homecoming
 from unstuck.adapters.owner import Owner
 from unstuck.adapters.past_runs import experience_of
 from unstuck.adapters.placing import Placing
+from unstuck.adapters.plans.rewriting import require_writable
 from unstuck.adapters.policies import policy_of
 from unstuck.adapters.process import LocalProcesses
 from unstuck.adapters.projections import Projections
@@ -275,6 +276,8 @@ class Run:
             raise InvalidPlan(
                 message, hint=f"See it as unstuck does: `unstuck plan {self._plan_file.path}`. Nothing was started."
             )
+        for name in (self._plan_file.path.name, *self._plan_file.companions):
+            require_writable(self._plan_file.path.with_name(name))
         return plan
 
     def _clean_plan_files(self) -> tuple[str, ...]:

@@ -125,6 +125,25 @@ def test_a_plan_that_is_not_there_is_told(project: "Project", name: str, says: s
     expect_nothing_started(project)
 
 
+@pytest.mark.parametrize(
+    ("name", "says"), [("tasks.md", "it is read-only"), ("", "its folder is read-only")], ids=["file", "folder"]
+)
+def test_a_plan_that_cannot_be_ticked_is_refused_before_an_agent_works(
+    project: "Project", name: str, says: str
+) -> None:
+    project.file("specs/tasks.md", "- [ ] 1.1 A\n  - **Verify**: `test -f a.txt`\n")
+    project.script(_1_1=[[{"write": "a.txt"}]])
+    path = project.root / "specs" / name
+    path.chmod(path.stat().st_mode & ~0o222)
+    try:
+        told = project.ask("run", "specs", "--agent", project.agent)
+    finally:
+        path.chmod(path.stat().st_mode | 0o200)
+    assert (told.code, told.out) == (1, "")
+    assert f"Cannot write specs/tasks.md: {says}." in told.err
+    assert not (project.home / "briefs").exists()
+
+
 def test_a_format_that_does_not_exist_is_told(project: "Project") -> None:
     project.plan(A)
     expect_told(project.ask("run", "tasks.md", "--format", "word"), 64, "'word'", "tasks.md")

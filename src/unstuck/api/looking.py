@@ -49,7 +49,8 @@ def look(cwd: Path, run: str | None = None) -> View:
         runs = journal.runs()
         if not runs or (run is not None and run not in runs):
             raise BadUsage(
-                f"There is no run {run or ''} in this repository.", hint=f"Runs: {', '.join(runs[-5:]) or 'none'}."
+                f"There is no run{f' {run}' if run else ''} in this repository.",
+                hint=f"Runs: {', '.join(runs[-5:]) or 'none'}.",
             )
         chosen = run or runs[-1]
         owner = journal.owner()

@@ -42,18 +42,39 @@ def rewrite(path: Path, change: Callable[[bytes], bytes]) -> bool:
             if _swap(target, before, after):
                 return True
     except OSError as error:
-        raise CannotWrite(
-            f"Cannot write {path}: {error.strerror or error}.",
-            hint="Make the file and its folder writable and see that the disk has room, then resume.",
-        ) from error
+        raise _cannot_write(path, error) from error
     raise CannotWrite(f"Cannot write {path}: it keeps changing.", hint="See what else writes to it, then resume.")
+
+
+def require_writable(path: Path) -> None:
+    """Raise CannotWrite where `rewrite` would; better before an agent has worked than after. It need not be there yet."""
+    target = Path(os.path.realpath(path))
+    try:
+        _refuse_read_only(target.parent)
+        with contextlib.suppress(FileNotFoundError):
+            _refuse_read_only(target)
+    except OSError as error:
+        raise _cannot_write(path, error) from error
+
+
+def _refuse_read_only(path: Path) -> os.stat_result:
+    now = path.stat()
+    if not now.st_mode & 0o222 or not os.access(path, os.W_OK):
+        what = "its folder is" if stat.S_ISDIR(now.st_mode) else "it is"
+        raise PermissionError(0, f"{what} read-only")
+    return now
+
+
+def _cannot_write(path: Path, error: OSError) -> CannotWrite:
+    return CannotWrite(
+        f"Cannot write {path}: {error.strerror or error}.",
+        hint="Make the file and its folder writable and see that the disk has room, then resume.",
+    )
 
 
 def _swap(target: Path, before: bytes, after: bytes) -> bool:
     """Put `after` in the place of `before`; False if the file holds something else by now."""
-    now = target.stat()
-    if not now.st_mode & 0o222 or not os.access(target, os.W_OK):
-        raise PermissionError(0, "it is read-only")
+    now = _refuse_read_only(target)
     _remove_old_drafts(target.parent)
     handle, name = tempfile.mkstemp(prefix=f"{_DRAFT}{os.getpid()}-", dir=target.parent)
     draft = Path(name)
