@@ -9,6 +9,7 @@
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 
 from unstuck.adapters.plans import tasks_md
 from unstuck.adapters.plans.blocks import Block, read_head
@@ -17,7 +18,8 @@ from unstuck.adapters.plans.fields import read_asked
 from unstuck.adapters.plans.lines import Scanner
 from unstuck.adapters.plans.places import Places, place
 from unstuck.adapters.plans.shell import Runnable
-from unstuck.core.plan import Plan, Problem, Task
+from unstuck.adapters.plans.task_list import Read, TaskList
+from unstuck.core.plan import Plan, Problem
 
 FORMAT = "kiro"
 _TASK = re.compile(r"^([ \t]*)- \[([ xX~-])\](\*?)[ \t]+(\d+(?:\.\d+)*)\.?(?=[ \t])([^\r\n]*)", re.MULTILINE)
@@ -44,24 +46,9 @@ def read_located(
     text = tasks_md.printable(text)
     blocks = list(_blocks(text))
     above = parents(blocks)
-    asked = [read_asked(text, block, runnable) for block in blocks]
-    tasks = tuple(
-        Task(
-            id=block.id,
-            title=block.title,
-            line=block.line,
-            body=text[block.start : block.end],
-            checks=fields.checks,
-            files=fields.files,
-            markers=block.markers,
-            fixes=block.fixes,
-            commit=fields.commit,
-            agent=fields.agent,
-            done=block.ticked,
-        )
-        for block, fields in zip(blocks, asked, strict=True)
-        if block.id not in above and _OPTIONAL not in block.markers
-    )
+    own = [block for block in blocks if block.id not in above and _OPTIONAL not in block.markers]
+    asked = partial(read_asked, text, runnable=runnable)
+    tasks = TaskList(Read(text, own, [block.id for block in own], asked, [()] * len(own), [None] * len(own)))
     title = _TITLE.search(text)
     plan = Plan(
         path=path,
