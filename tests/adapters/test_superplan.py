@@ -102,6 +102,22 @@ def test_the_overview_gives_the_phases_their_order_and_their_batches(tmp_path: P
     assert [task.id for task in plan.tasks if task.skipped] == ["0"]
 
 
+@pytest.mark.parametrize(
+    "head",
+    [
+        "| Status | Depends On | Name | Phase |",
+        "Status | Depends On | Name | Phase",
+        "|Status|Dependencies|Name|**PHASE**|",
+    ],
+)
+def test_a_plan_is_known_by_its_overview_whatever_the_order_of_the_columns(tmp_path: Path, head: str) -> None:
+    plan = read(tmp_path, f"# P\n\n{head}\n|---|---|---|---|\n| ⬜ | 10B | A \\| B | 0 |\n| ⬜ | - | C | 10B |\n")
+    assert [(task.id, task.title, task.depends_on) for task in plan.tasks] == [
+        ("0", "A | B", ("10b",)),
+        ("10b", "C", ()),
+    ]
+
+
 def test_a_section_gives_items_files_checks_and_a_commit(tmp_path: Path) -> None:
     backend = read(tmp_path, WHOLE).tasks[2]
     assert backend.items == ("Implement API endpoint(s)", "Add request validation", "Log what is refused")
@@ -136,14 +152,46 @@ def test_only_a_run_of_tests_is_called_tests(tmp_path: Path, command: str, kind:
     assert [(one.command, one.kind) for one in task.checks] == [(command, kind)]
 
 
+@pytest.mark.parametrize(
+    ("cell", "heading"),
+    [
+        ("Phase 2A: Backend", "### Phase 2A: Backend"), ("2A - Backend", "### 2A: Backend"), ("2A (optional)", "## Phase 2A - Backend"),
+        ("[Phase 2A](#phase-2a-backend)", "### Phase 2A: Backend"), ("Phase2A", "### Phase 2A: Backend"), ("`2A`", "### Phase2A: Backend"),
+    ],
+)  # fmt: skip
+def test_a_row_and_its_section_are_one_phase_however_the_row_names_it(tmp_path: Path, cell: str, heading: str) -> None:
+    text = f"# P\n\n| Phase | Depends On |\n|---|---|\n| {cell} | - |\n\n{heading}\n\n- [ ] Do it\n"
+    plan = opened(tmp_path, text)
+    (task,) = plan.read().tasks
+    assert (task.id, task.title, task.items) == ("2a", "Backend", ("Do it",))
+    plan.mark({"2a": "complete"})
+    assert plan.missing == ()
+    assert (tmp_path / "plan.md").read_text() == text.replace("[ ]", "[x]")
+
+
+@pytest.mark.parametrize("line", ["> **{}**: {}", "**{}:** {}", "- **{}**: {}"])
+def test_a_section_says_the_same_with_or_without_a_quotation(tmp_path: Path, line: str) -> None:
+    facts = "\n".join(
+        line.format(*fact) for fact in (("Depends On", "Phase 1"), ("Estimate", "1 point"), ("Status", "✅ Done"))
+    )
+    text = f"# P\n\n## Phase 1: A\n\n- [ ] a\n\n## Phase 2: B\n{facts}\n\n### Notes\n**Status**: ⬜\n"
+    (tmp_path / "plan.md").write_text(text)
+    _, task = open_plan(tmp_path / "plan.md", "superplan", root=tmp_path).read().tasks
+    assert (task.depends_on, task.estimate, task.done) == (("1",), "1 point", True)
+
+
 def test_a_commit_line_of_the_plan_is_the_subject(tmp_path: Path) -> None:
     text = WHOLE.replace("#### Code Changes", "**Commit**: `feat(api): add tokens`\n\n#### Code Changes")
     assert read(tmp_path, text).tasks[2].commit == "feat(api): add tokens"
 
 
 @pytest.mark.parametrize(
-    ("raw", "name"), [("Phase 0", "0"), ("Phase 2A", "2a"), ("Phase 2-A", "2a"), ("Phase 2a", "2a"), ("**2B**", "2b")]
-)
+    ("raw", "name"),
+    [
+        ("Phase 0", "0"), ("Phase 2A", "2a"), ("Phase 2-A", "2a"), ("Phase 2a", "2a"), ("**2B**", "2b"), ("Phase10B", "10b"),
+        ("PHASE_2A-1", "2a1"), ("phased", "phased"),
+    ],
+)  # fmt: skip
 def test_an_id_is_what_is_left_without_the_word_phase(raw: str, name: str) -> None:
     assert normalise(raw) == name
 
@@ -169,6 +217,10 @@ def test_a_phase_heading_has_many_shapes(tmp_path: Path, heading: str) -> None:
         ("2A-2C", ("2a", "2b", "2c")),
         ("All previous phases", ("2a", "2b", "2c")),
         ("2A, 9", ("2a", "9")),
+        ("[Phase 2A](#phase-2a-backend), [2B](b.md)", ("2a", "2b")),
+        ("Phase 2A: Backend", ("2a",)),
+        ("2A/2B<br>2C", ("2a", "2b", "2c")),
+        ("2A 2X", ("2a", "2x")),
     ],
 )
 def test_a_list_of_phases_is_read_as_people_write_it(text: str, ids: tuple[str, ...]) -> None:
@@ -181,6 +233,7 @@ def test_a_list_of_phases_is_read_as_people_write_it(text: str, ids: tuple[str, 
         ("⬜", "pending"), ("🔲", "pending"), ("TODO", "pending"), ("Not Started", "pending"), ("Pending", "pending"),
         ("🔄", "running"), ("⏳", "running"), ("In Progress", "running"), ("✅", "complete"), ("DONE", "complete"),
         ("Complete", "complete"), ("⏸️ Blocked", "blocked"), ("⏭️ Skipped (tools present)", "skipped"), ("", "pending"),
+        ("[x]", "complete"), ("[ ]", "pending"), ("in-progress", "running"), ("NOT_STARTED", "pending"),
     ],
 )  # fmt: skip
 def test_a_status_is_a_symbol_or_a_word(text: str, status: str) -> None:

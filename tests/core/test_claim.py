@@ -162,6 +162,12 @@ def test_the_worked_example_of_seed_003_is_parsed() -> None:
         ),
         pytest.param("Task 1.3.1.2: X FAILED\n- Error: e", {"taskId": "1.3.1.2", "error": "e"}, id="nested id"),
         pytest.param("Task V4: X FAILED", {"taskId": "V4"}, id="verification id"),
+        pytest.param("Task VF: X FAILED\n- Error: e", {"taskId": "VF", "error": "e"}, id="the last verification's id"),
+        pytest.param(
+            "Task 1.1: X FAILED\n\nHere is why.\n\n- Error: e\n\n\n- Attempted fix: a\n",
+            {"error": "e", "attemptedFix": "a"},
+            id="prose above the fields",
+        ),
         pytest.param(
             "### \u274c Task VE2: X **FAILED**\n* **Error:** e", {"taskId": "VE2", "error": "e"}, id="ornaments"
         ),

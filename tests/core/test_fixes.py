@@ -349,3 +349,25 @@ def test_a_verify_with_code_and_a_here_document_is_copied_as_it_stands() -> None
     plan = read(fix_block(task(body), fix()) + "- [ ] 1.4 B\n")
     assert [one.id for one in plan.tasks] == ["1.3.1", "1.4"]
     assert plan.tasks[0].checks == task(body).checks
+
+
+@pytest.mark.parametrize(
+    ("lines", "checks"),
+    [
+        (["<!--", "- **Verify**: `test old`", "-->", "- **Verify**: `test new`"], ["test new"]),
+        (["```md", "- **Verify**: `test old`", "```", "- **Verify**: `test new`"], ["test new"]),
+        (["<!-- never ended", "- **Verify**: `test new`"], ["test new"]),
+        (["- **Verify**: `test a`", "- **Verify**: `test b`"], ["test a", "test b"]),
+        (["- **Verify**: test a", "- **Files**: x", "- **Verify**: `test b`"], ["test a", "test b"]),
+    ],
+    ids=["in-a-comment", "in-code", "a-comment-that-never-ends", "twice", "twice-and-apart"],
+)
+def test_a_fix_has_the_checks_that_its_original_has(lines: list[str], checks: list[str]) -> None:
+    original = task("\n  ".join(["- [ ] 1.3 A", *lines]) + "\n- [ ] 1.4 B\n")
+    assert [check.command for check in original.checks] == checks
+    assert task(fix_block(original, fix())).checks == original.checks
+
+
+def test_a_text_full_of_openers_is_read_in_no_time() -> None:
+    body = "- [ ] 1.3 A\n" + "  ```x\n  <!--\n" * 20_000 + "  - **Verify**: `test a`\n"
+    assert raw_fields(body)["verify"] == "`test a`"

@@ -187,6 +187,8 @@ _DENIED_MARKER = r"(?i)\b(?:0|no|none|not|never|nothing)\s*$"
 _FIELD = r"(?i)[-*\u2022]?\s*\**(Error|Attempted fix|Status)\**\s*:\**\s*(.*)"
 _OTHER_FIELD = r"[-*\u2022]\s+\**[A-Z][\w ]{0,30}\**:"
 _FIELDS = ("error", "attempted fix", "status")
+_FAR = 20
+"""How many lines may stand between a marker and its fields."""
 _SHORT = 120
 """Ids are known by their shape only where the marker stands near the start of the line."""
 
@@ -214,9 +216,13 @@ def _blocks(lines: Sequence[str]) -> list[_Block]:
 def _marker(line: str) -> str:
     """Return the id of the task that the line declares failed, or ""."""
     found = re.match(_MARKER, line[:LONGEST_LINE])
-    if not found or not any(char.isdigit() for char in found[1]) or re.search(_DENIED_MARKER, found[2][-_SHORT:]):
+    if not found or not _looks_like_an_id(found[1]) or re.search(_DENIED_MARKER, found[2][-_SHORT:]):
         return ""
     return found[1]
+
+
+def _looks_like_an_id(word: str) -> bool:
+    return any(char.isdigit() for char in word) or word == "VF"
 
 
 def _read_fields(lines: Sequence[str], start: int, stop: int) -> tuple[dict[str, str], int]:
@@ -230,7 +236,7 @@ def _read_fields(lines: Sequence[str], start: int, stop: int) -> tuple[dict[str,
         if found := re.match(_FIELD, bare):
             name, indent = found[1].lower(), margin
             fields[name] = [found[2]]
-        elif re.match(_FENCE, bare) or (not bare and not _field_follows(lines, at + 1, stop)):
+        elif re.match(_FENCE, bare) or (not bare and not _field_follows(lines, at + 1, stop, prose=not fields)):
             break
         elif re.match(_OTHER_FIELD, bare) and margin <= indent:
             name = ""
@@ -240,8 +246,15 @@ def _read_fields(lines: Sequence[str], start: int, stop: int) -> tuple[dict[str,
     return {name: "\n".join(value).strip()[:FIELD_CHARS] for name, value in fields.items()}, at
 
 
-def _field_follows(lines: Sequence[str], at: int, stop: int) -> bool:
-    return at < stop and re.match(_FIELD, lines[at][:LONGEST_LINE].strip()) is not None
+def _field_follows(lines: Sequence[str], at: int, stop: int, *, prose: bool) -> bool:
+    """Look for a field behind blank lines; behind prose, too, as long as there was no field yet."""
+    for line in lines[at : min(stop, at + _FAR)]:
+        bare = line[:LONGEST_LINE].strip()
+        if re.match(_FIELD, bare):
+            return True
+        if bare and (not prose or bare in _WORDS or re.match(_FENCE, bare)):
+            return False
+    return False
 
 
 def _report(block: _Block, text: str) -> Report:

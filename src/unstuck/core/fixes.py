@@ -166,6 +166,13 @@ def history_line(task: str, fixes: tuple[str, ...], final: str) -> str:
 _FIELD = re.compile(r"([ \t]*)(?:[-*+][ \t]+)?\*\*([A-Za-z][A-Za-z ]{0,20})(?:\*\*[ \t]*:|:\*\*)[ \t]*(.*)")
 
 
+_OPENER = re.compile(r"[ \t]*(?:[-*+][ \t]+)*(`{3,}|~{3,}|<!--)")
+
+
+_REPEATED = {"files": "Files", "verify": "Verify"}
+"""Fields of which all count; of others only the first does."""
+
+
 def raw_fields(body: str) -> dict[str, str]:
     """Return a task's fields by name in lower case, verbatim, each with the lines that belong to it.
 
@@ -173,14 +180,18 @@ def raw_fields(body: str) -> dict[str, str]:
     """
     found: dict[str, str] = {}
     for name, text in _fields(body.replace("\r\n", "\n").replace("\r", "\n").split("\n")[1:]):
-        found.setdefault(name, text)
+        if found.get(name) and text and name in _REPEATED:
+            found[name] += f"\n  - **{_REPEATED[name]}**: {text}"
+        else:
+            found[name] = found.get(name) or text
     return found
 
 
 def _fields(lines: list[str]) -> Iterator[tuple[str, str]]:
     name, indent, value = "", 0, list[str]()
-    for line in lines:
-        head = _FIELD.match(line)
+    literal = _literal(lines)
+    for at, line in enumerate(lines):
+        head = None if at in literal else _FIELD.match(line)
         margin = len(line) - len(line.lstrip())
         if head and (not name or margin <= indent):
             if name:
@@ -193,3 +204,24 @@ def _fields(lines: list[str]) -> Iterator[tuple[str, str]]:
             value.append(f"  {line[indent:]}" if margin > indent else line)
     if name:
         yield name, "\n".join(value).rstrip()
+
+
+def _literal(lines: list[str]) -> frozenset[int]:
+    """Return the lines that stand in a code block or a comment: what looks like a field there is none."""
+    found: set[int] = set()
+    never: set[str] = set()
+    """What is not ended below: looked for once, so that a long text takes no longer than it should."""
+    for at, line in enumerate(lines):
+        opener = _OPENER.match(line) if at not in found else None
+        if opener is None or opener[1] in never or (opener[1] == "<!--" and "-->" in line[opener.end() :]):
+            continue
+        end = next((below for below in range(at + 1, len(lines)) if _ends(lines[below].strip(), opener[1])), None)
+        if end is None:
+            never.add(opener[1])
+        else:
+            found.update(range(at, end + 1))
+    return frozenset(found)
+
+
+def _ends(line: str, opener: str) -> bool:
+    return "-->" in line if opener == "<!--" else line.startswith(opener) and not line.strip(opener[0])

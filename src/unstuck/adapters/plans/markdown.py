@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from unstuck.adapters.plans.lines import Scanner
+from unstuck.adapters.plans.phase_words import without_links
 from unstuck.core.plan import Problem
 
 _UNFIT = re.compile("[\udc80-\udcff\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
@@ -98,8 +99,8 @@ class Document:
 
 
 def plain(text: str) -> str:
-    """Return text without the marks of bold, italics and code."""
-    return " ".join(text.replace("*", "").replace("`", "").replace("\\|", "|").split())
+    """Return text without the marks of bold, italics, code and links."""
+    return " ".join(without_links(text).replace("*", "").replace("`", "").replace("\\|", "|").split())
 
 
 def _lines(seen: str) -> Iterator[Line]:

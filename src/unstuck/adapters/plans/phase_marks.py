@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from unstuck.adapters.plans.markdown import Document
 from unstuck.adapters.plans.phase_section import Section, find_sections
-from unstuck.adapters.plans.phase_words import SYMBOLS, WRITTEN, PhaseStatus, normalise, read_status
+from unstuck.adapters.plans.phase_words import SYMBOLS, WRITTEN, PhaseStatus, normalise, read_cell, read_status
 from unstuck.adapters.plans.superplan import STATUS, is_overview
 
 PHASE_STATUS: Mapping[str, PhaseStatus] = {
@@ -34,14 +34,14 @@ def mark(text: str, statuses: Mapping[str, str]) -> tuple[str, frozenset[str]]:
     wanted = {name: PHASE_STATUS[status] for name, status in statuses.items() if status in PHASE_STATUS}
     document = Document(text)
     edits: list[Edit] = []
-    rows: dict[str, PhaseStatus] = {}
+    rows: dict[str, PhaseStatus | None] = {}
     for table in filter(is_overview, document.tables()):
         for row in table.rows:
             phase, cell = table.cell(row, "phase"), table.cell(row, *STATUS)
-            name = normalise(phase.text) if phase else ""
-            if name and name not in rows and cell is not None:
-                rows[name] = read_status(cell.text)[0]
-                if name in wanted:
+            name = normalise(read_cell(phase.text)[0]) if phase else ""
+            if name and name not in rows:
+                rows[name] = read_status(cell.text)[0] if cell else None
+                if name in wanted and cell:
                     edits += _status(cell.text, cell.start, cell.end, wanted[name])
     sections = {one.id: one for one in find_sections(document, rows, lambda _: False)}
     for name, section in sections.items():

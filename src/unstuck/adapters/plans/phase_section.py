@@ -19,6 +19,12 @@ _PHASE = re.compile(
     re.IGNORECASE,
 )
 _FACT = re.compile(r"[ \t]*>[ \t]*\**([A-Za-z][A-Za-z ]{0,40})(?:\*\*[ \t]*:|:\*\*|:)[ \t]*(.*)")
+_UNQUOTED = re.compile(
+    r"[ \t]*(?:[-*+][ \t]+)?\*\*(Depends On|Dependencies|Parallel With|Can Run With|Estimate|Status)"
+    r"(?:\*\*[ \t]*:|:\*\*)[ \t]*(.*)",
+    re.IGNORECASE,
+)
+"""The same facts as many write them; only above the section's first heading, where they cannot be about anything else."""
 _BOX = re.compile(r"[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]+\[([ xX]?)\](?=[ \t]|\Z)[ \t]*(.*)")
 _FILE_HEAD = re.compile(r"(?:Files?|Path)[ \t]*:[ \t]*(.+)", re.IGNORECASE)
 _FILE_LINE = re.compile(
@@ -116,13 +122,15 @@ def _fill(section: Section, document: Document, headings: Sequence[Heading], run
     ahead = next(marks)
     area: Area = "work"
     wanted: dict[str, None] = {}
+    above = headings[0].line.start if headings else section.end
     for line in inside:
         if ahead is not None and line.number == ahead.line.number:
             area = _area(ahead.text)
             section.files += [Declared(*one) for one in _paths(ahead.text, _FILE_HEAD)]
             ahead = next(marks)
             continue
-        if fact := _FACT.fullmatch(line.seen):
+        fact = _FACT.fullmatch(line.seen) or (_UNQUOTED.fullmatch(line.seen) if line.start < above else None)
+        if fact:
             at = line.start + fact.start(2)
             section.facts.setdefault(
                 fact[1].strip().casefold(), Value(fact[2].rstrip(), at, at + len(fact[2].rstrip()), line.number)

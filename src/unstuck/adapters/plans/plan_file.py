@@ -32,6 +32,7 @@ _CHECKBOX = re.compile(r"^[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]*\[[ \t]*\S?[ \t]*\]",
 _SUPERPLAN = re.compile(
     r"^[ \t]*\|?[ \t]*\**Phase\**[ \t]*\|[^\n]*\b(?:Depends[ \t]+On|Parallel[ \t]+With)\b", re.MULTILINE | re.IGNORECASE
 )
+_PHASE_COLUMN = re.compile(r"\|[ \t]*\**Phase\**[ \t]*(?:\||$)", re.MULTILINE | re.IGNORECASE)
 _PHASE_HEADS = re.compile(r"^#{2,4}[ \t]+Phase[ \t]+\w", re.MULTILINE)
 _PHASE_FACT = re.compile(r"^>[ \t]*\**(?:Depends On|Can Run With)\b", re.MULTILINE | re.IGNORECASE)
 ALIASES = {
@@ -231,8 +232,11 @@ _KINDS: tuple[tuple[Callable[[int], bool], str], ...] = (
 def _detect(content: bytes, file: Path) -> str:
     """Name the format by the content, or say what the file looks like."""
     text = content.decode("utf-8", "replace").removeprefix("\ufeff").replace("\r", "\n")
-    if ("|" in text and _SUPERPLAN.search(text)) or (
-        file.name != "tasks.md" and len(_PHASE_HEADS.findall(text)) and _PHASE_FACT.search(text)
+    if "|" in text and _SUPERPLAN.search(text):
+        return superplan.FORMAT
+    if file.name != "tasks.md" and (
+        (_PHASE_HEADS.search(text) and _PHASE_FACT.search(text))
+        or (_PHASE_COLUMN.search(text) and superplan.has_overview(text))
     ):
         return superplan.FORMAT
     if file.name == implementation_plan.FORMAT:

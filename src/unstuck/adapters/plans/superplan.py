@@ -12,7 +12,7 @@ from typing import NamedTuple
 from unstuck.adapters.plans.markdown import Cell, Document, Row, Table, plain
 from unstuck.adapters.plans.parallel import agree_on_parallel
 from unstuck.adapters.plans.phase_section import Section, find_sections
-from unstuck.adapters.plans.phase_words import Named, PhaseStatus, normalise, read_phases, read_status
+from unstuck.adapters.plans.phase_words import Named, PhaseStatus, normalise, read_cell, read_phases, read_status
 from unstuck.adapters.plans.shell import Runnable
 from unstuck.core.commit_text import conventional
 from unstuck.core.plan import Check, CheckKind, Plan, Problem, Task
@@ -82,6 +82,14 @@ def is_overview(table: Table) -> bool:
     return "phase" in table.columns and any(name in table.columns for name in (*DEPENDS, *PARALLEL, *STATUS))
 
 
+def has_overview(text: str) -> bool:
+    """Whether a text has a table of phases that says how they depend on each other, whatever the order of its columns."""
+    return any(
+        is_overview(table) and any(name in table.columns for name in (*DEPENDS, *PARALLEL))
+        for table in Document(text).tables()
+    )
+
+
 def read(parts: Sequence[Part], path: str, *, runnable: Runnable, problems: Sequence[Problem] = ()) -> Plan:
     """Read a whole plan; everything wrong with it is in its problems and concerns."""
     found = _Found(problems=list(problems))
@@ -131,8 +139,8 @@ def _read_row(found: _Found, part: Part, table: Table, row: Row) -> None:
     raw = table.cell(row, "phase")
     if raw is None or not plain(raw.text) or raw.text.casefold().strip("* ").startswith("total"):
         return
-    name = normalise(raw.text)
-    shown = _shown(raw.text)
+    shown, titled = read_cell(raw.text)
+    name = normalise(shown)
     title = table.cell(row, "name", "title", "description")
     if not name:
         found.problems.append(
@@ -151,7 +159,8 @@ def _read_row(found: _Found, part: Part, table: Table, row: Row) -> None:
         for names in (DEPENDS, PARALLEL, ESTIMATE, STATUS)
         if (cell := table.cell(row, *names)) is not None
     }
-    phase = Phase(id=name, raw=shown, name=plain(title.text) if title else "", line=row.line, part=part.name, row=cells)
+    told = (plain(title.text) if title else "") or titled
+    phase = Phase(id=name, raw=shown, name=told, line=row.line, part=part.name, row=cells)
     first = found.phases.setdefault(name, phase)
     if first is phase:
         return
@@ -289,7 +298,7 @@ def _disagreements(phase: Phase, order: Sequence[str]) -> Iterator[Problem]:
                     hint="Make them say the same.",
                 )
     ours, theirs = phase.cell(ESTIMATE), phase.fact(ESTIMATE)
-    if ours and theirs and normalise(ours) != normalise(theirs.casefold().replace("points", "")):
+    if ours and theirs and normalise(ours) != normalise(re.sub(r"\bpoints?\b", "", theirs.casefold())):
         yield Problem(
             message=f"The overview and the section of phase {name} disagree about the estimate: {ours!r} and {theirs!r}.",
             line=line,
@@ -317,11 +326,6 @@ def _same(one: Named, other: Named) -> bool:
 
 def _list(named: Named) -> str:
     return ", ".join(name.upper() for name in named.ids) or "nothing"
-
-
-def _shown(raw: str) -> str:
-    text = "".join(char for char in plain(raw) if char.isprintable())
-    return text[len("phase") :].strip(" :") if text.casefold().startswith("phase") else text
 
 
 def _in_part(problem: Problem, part: str) -> Problem:
