@@ -6,11 +6,13 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from unstuck.adapters.git import Git
+from unstuck.adapters.placing import Placing
 from unstuck.adapters.repository import NOBODY, find
 from unstuck.adapters.workspace import GitWorkspace
 from unstuck.errors import CheckpointGone, GitFailed
@@ -63,6 +65,15 @@ def test_it_is_a_workspace(scratch: Path) -> None:
 
 
 # --- what would land ---------------------------------------------------------------------------------
+
+
+def test_a_copy_of_what_the_user_has_removed_meanwhile_never_lands(scratch: Path) -> None:
+    (scratch / "notes.txt").write_text("mine\n")
+    work = replace(workspace(scratch), place=Placing(root=scratch, copy=("notes.txt",)))
+    base = work.tip()
+    assert (work.prepare(0, base) / "notes.txt").exists()
+    (scratch / "notes.txt").unlink()
+    assert tree_with(work, 0, base) == Git(scratch)("rev-parse", f"{base}^{{tree}}")
 
 
 def test_the_tree_holds_changes_additions_and_deletions_but_nothing_ignored(scratch: Path) -> None:

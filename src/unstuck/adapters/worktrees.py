@@ -8,7 +8,6 @@ import contextlib
 import json
 import os
 import shutil
-import stat
 import subprocess
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -17,6 +16,7 @@ from pathlib import Path
 
 from unstuck.adapters import git_locks, submodules
 from unstuck.adapters.git import Git, shown
+from unstuck.adapters.removal import remove
 from unstuck.adapters.repository import Repository
 from unstuck.errors import CannotWrite, CheckpointGone, GitFailed
 
@@ -124,7 +124,17 @@ class Worktree:
                 self._show_index()
         notes = submodules.fill(self.path, self.repository)
         made = () if fresh else before.made
-        self._save(Prepared(base=base, placed=place(self.path, fresh), notes=notes, made=made, clean=clean))
+        placed = place(self.path, fresh)
+        self._forget(before.placed, placed)
+        self._save(Prepared(base=base, placed=placed, notes=notes, made=made, clean=clean))
+
+    def _forget(self, before: Sequence[str], placed: Sequence[str]) -> None:
+        """Remove what is placed no longer: its original is gone, and the copy would land as the agent's work."""
+        gone = set(before) - set(placed)
+        there = (*placed, *self.git.names("ls-files", "-z")) if gone else ()
+        for path in (path for path in gone if not any(f"{one}/".startswith(f"{path}/") for one in there)):
+            if (self.path / path).parent.resolve().is_relative_to(self.path.resolve()):
+                remove(self.path / path)
 
     def settle(self) -> None:
         """Remember the ignored files that are there now."""
@@ -137,7 +147,7 @@ class Worktree:
         there = set(paths) & set(git.names("ls-tree", "-r", "-z", "--name-only", "--full-tree", tree))
         for path in set(paths) - there:
             if (self.path / path).parent.resolve().is_relative_to(top):  # a link could lead to the user's own files
-                _remove(self.path / path)
+                remove(self.path / path)
         if there:
             named = "".join(f"{path}\0" for path in sorted(there))
             git("checkout", "--force", tree, "--pathspec-from-file=-", "--pathspec-file-nul", stdin=named)
@@ -194,7 +204,7 @@ class Worktree:
         record = self.record()
         assert record is not None
         for name in HALF_DONE:
-            _remove(record / name)
+            remove(record / name)
         for lock in (Path(f"{self.index}.lock"), record / "index.lock", record / "HEAD.lock"):
             git_locks.release(lock, folder=self.path)
         git = self.git
@@ -225,7 +235,7 @@ class Worktree:
             facts, _, folder = entry.partition("\t")
             inner = top / folder / ".git"
             if " tree " in facts and os.path.lexists(inner) and inner.parent.resolve() == inner.parent:
-                _remove(inner)
+                remove(inner)
 
     def _remake(self, base: str) -> None:
         repository = self.repository
@@ -242,7 +252,7 @@ class Worktree:
         git = Git(self.path, env={"GIT_DIR": str(repository.git_dir)}, settings=("worktree.useRelativePaths=false",))
         with _ADDING:
             for broken in self._broken():
-                _remove(broken)
+                remove(broken)
             done = git.attempt("worktree", "add", "--force", "--detach", "--no-checkout", str(self.path), base)
         if done.returncode != 0:
             if not repository.git.succeeds("cat-file", "-e", base + "^{commit}"):
@@ -257,8 +267,8 @@ class Worktree:
     def _remove_folder(self) -> None:
         self._ready.unlink(missing_ok=True)  # first: what was set up goes with the folder
         for record in (*self._records(), *self._half_made()):
-            _remove(record)
-        _remove(self.path)
+            remove(record)
+        remove(self.path)
         for beside in (self.index, Path(f"{self.index}.lock")):
             beside.unlink(missing_ok=True)
 
@@ -327,22 +337,3 @@ def _read_path(file: Path, prefix: str) -> Path:
 
 def _as_pattern(path: str) -> str:
     return "".join(f"\\{letter}" if letter in "\\*?[ " else letter for letter in path)
-
-
-def _remove(path: Path) -> None:
-    """Remove a file or a folder, read-only folders and all; follow no link."""
-    if path.is_symlink() or path.is_file():
-        path.unlink(missing_ok=True)
-    elif path.exists():
-        shutil.rmtree(path, onerror=_open_and_retry)
-
-
-def _open_and_retry(_function: object, name: str, _error: object) -> None:
-    """Remove what a missing permission protects: module caches are read-only, and an agent may lock itself out."""
-    path = Path(name)
-    path.parent.chmod(path.parent.stat().st_mode | stat.S_IRWXU)
-    if path.is_dir() and not path.is_symlink():
-        path.chmod(path.stat().st_mode | stat.S_IRWXU)
-        shutil.rmtree(path, onerror=_open_and_retry if any(path.iterdir()) else None)
-    else:
-        path.unlink(missing_ok=True)

@@ -13,6 +13,7 @@ LARGEST = 50_000_000
 
 _DRAFT = ".unstuck-tick-"
 _TRIES = 50
+_READ_WRITE = 0o666
 
 
 def load(path: Path) -> bytes:
@@ -26,8 +27,10 @@ def load(path: Path) -> bytes:
         ) from error
 
 
-def rewrite(path: Path, change: Callable[[bytes], bytes]) -> bool:
+def rewrite(path: Path, change: Callable[[bytes], bytes], *, create: bool = False) -> bool:
     """Replace a file's content by what `change` makes of it, atomically; return whether anything changed.
+
+    A file that is not there is an error, unless it may be made: then it counts as empty.
 
     `change` is applied again to the new content when somebody else writes the file meanwhile: their edit is kept and
     ours is made on top of it. A symbolic link stays, its target is replaced; mode and owner are kept.
@@ -35,8 +38,8 @@ def rewrite(path: Path, change: Callable[[bytes], bytes]) -> bool:
     target = Path(os.path.realpath(path))
     try:
         for _ in range(_TRIES):
-            before = target.read_bytes()
-            after = change(before)
+            before = _content(target) if create else target.read_bytes()
+            after = change(before or b"")
             if after == before:
                 return False
             if _swap(target, before, after):
@@ -72,21 +75,30 @@ def _cannot_write(path: Path, error: OSError) -> CannotWrite:
     )
 
 
-def _swap(target: Path, before: bytes, after: bytes) -> bool:
-    """Put `after` in the place of `before`; False if the file holds something else by now."""
-    now = _refuse_read_only(target)
+def _content(target: Path) -> bytes | None:
+    try:
+        return target.read_bytes()
+    except FileNotFoundError:
+        return None
+
+
+def _swap(target: Path, before: bytes | None, after: bytes) -> bool:
+    """Put `after` in the place of `before`, None for no file; False if there is something else by now."""
+    now = _refuse_read_only(target) if before is not None else None
     _remove_old_drafts(target.parent)
     handle, name = tempfile.mkstemp(prefix=f"{_DRAFT}{os.getpid()}-", dir=target.parent)
     draft = Path(name)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(after)
-            with contextlib.suppress(PermissionError):
-                os.fchown(handle, now.st_uid, now.st_gid)
-            os.fchmod(handle, stat.S_IMODE(now.st_mode))
+            if now is not None:
+                with contextlib.suppress(PermissionError):
+                    os.fchown(handle, now.st_uid, now.st_gid)
+            # A new file is as open as the folder that it is put into.
+            os.fchmod(handle, stat.S_IMODE(now.st_mode) if now else target.parent.stat().st_mode & _READ_WRITE)
             file.flush()
             os.fsync(handle)
-        if target.read_bytes() != before:
+        if _content(target) != before:
             return False
         draft.replace(target)
     finally:

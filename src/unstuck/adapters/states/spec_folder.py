@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from unstuck.adapters.desk import put
 from unstuck.adapters.plans.rewriting import rewrite
 from unstuck.core.policy import Limits
 from unstuck.core.progress import updated
@@ -49,11 +48,7 @@ class SpecFolder:
             return updated(text, progress(state), name).encode("utf-8", "surrogateescape")
 
         for file, change in ((STATE, state_file), (PROGRESS, progress_file)):
-            path = self.path / file
-            if path.exists():
-                rewrite(path, change)
-            else:
-                put(path, change(b"").decode("utf-8", "surrogateescape"))
+            rewrite(self.path / file, change, create=True)
 
     def settings(self) -> Settings:
         """Return what the state file asks of a run; nothing, if there is none or it cannot be read."""
