@@ -34,6 +34,8 @@ def phases(*listed: tuple[list[Any], list[str]]) -> str:
         pytest.param(phases(([], ["completed"]), (["1"], ["pending"])), "p2c1", id="text-and-number-are-one-id"),
         pytest.param(phases(([], ["completed", "pending"]), ([1], ["pending"])), "p1c2", id="in-order"),
         pytest.param(phases(([], ["in_progress"]), ([1], ["pending"])), None, id="a-phase-waits"),
+        pytest.param(phases(([9], ["pending"])), None, id="what-is-not-there-is-never-complete"),
+        pytest.param(phases(([], ["complete"]), ([1.0], ["not-started"])), "p2c1", id="other-words-and-numbers"),
     ],
 )
 def test_the_next_subtask_is_the_first_pending_one_of_a_phase_that_may_start(text: str, following: str | None) -> None:
@@ -65,6 +67,7 @@ def test_a_phase_is_complete_when_every_subtask_is() -> None:
     [
         (["completed", "in_progress", "pending", "failed"], {"completed": 1, "in_progress": 1, "pending": 1, "failed": 1, "total": 4}),
         (["unknown_status", "completed"], {"pending": 1, "completed": 1, "total": 2}),
+        (["complete", "Done", "IN PROGRESS", "stuck"], {"completed": 2, "in_progress": 1, "failed": 1, "total": 4}),
     ],
 )  # fmt: skip
 def test_subtasks_are_counted_by_status(statuses: list[str], counts: dict[str, int]) -> None:

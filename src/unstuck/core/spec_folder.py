@@ -143,7 +143,7 @@ def progress(state: RunState) -> Progress:
     """Gather the lines."""
     worked = {name: task for name, task in state.tasks.items() if task.attempts}
     return Progress(
-        completed={name: _completed(task, state) for name, task in worked.items() if task.status == "complete"},
+        completed={name: _completed(worked[name], state) for name in _in_order_of_completion(worked)},
         open=frozenset(name for name, task in worked.items() if task.status != "complete"),
         fixes={
             name: history_line(name, task.fixes, final)
@@ -151,6 +151,13 @@ def progress(state: RunState) -> Progress:
             if task.fixes and (final := final_of(state, name))
         },
         learnings=tuple(line for task in worked.values() for line in _learnings(task)),
+    )
+
+
+def _in_order_of_completion(tasks: Mapping[str, TaskState]) -> list[str]:
+    """List what is complete, first things first: a file that is written seldom says the same as one written often."""
+    return sorted(
+        (name for name, task in tasks.items() if task.status == "complete"), key=lambda name: tasks[name].last_seq
     )
 
 

@@ -14,6 +14,15 @@ from unstuck.core.plan import Check, Plan, Problem, Task
 FORMAT = "implementation_plan.json"
 
 STATUSES = ("pending", "in_progress", "completed", "blocked", "failed")
+ALIASES: Mapping[str, str] = {
+    "not_started": "pending",
+    "todo": "pending",
+    "running": "in_progress",
+    "complete": "completed",
+    "done": "completed",
+    "stuck": "failed",
+}
+"""Other words for them, as people and other tools write them."""
 WRITTEN: Mapping[str, str] = {
     "pending": "pending",
     "running": "in_progress",
@@ -103,8 +112,8 @@ def read_phases(text: str) -> tuple[Phase, ...]:
 def next_pending(phases: Sequence[Phase]) -> Subtask | None:
     """Return the first pending subtask of the first phase whose dependencies are all complete."""
     for phase in phases:
-        needed = [other for other in phases if other is not phase and set(other.names) & set(phase.depends_on)]
-        if all(other.complete for other in needed):
+        named = {name: other.complete and other is not phase for other in phases for name in other.names}
+        if all(named.get(name, False) for name in phase.depends_on):
             found = next((one for one in phase.subtasks if one.status == "pending"), None)
             if found is not None:
                 return found
@@ -173,14 +182,20 @@ def _phase(node: Node, place: int) -> Phase:
 
 def _subtask(node: Node, fallback: str) -> Subtask:
     raw = _plain(node)
-    status = _text(raw.get("status")).replace(" ", "_").casefold() or "pending"
     return Subtask(
         id=_text(raw.get("id")) or _text(raw.get("subtask_id")) or _text(raw.get("chunk_id")) or fallback,
         description=_text(raw.get("description")) or _text(raw.get("title")) or _text(raw.get("name")),
-        status=status if status in STATUSES else "pending",
+        status=_status(raw) or "pending",
         node=node,
         raw=raw,
     )
+
+
+def _status(raw: Mapping[str, Any]) -> str:
+    """Return the status that a subtask has; "" for one that we do not know."""
+    said = _text(raw.get("status")).replace(" ", "_").replace("-", "_").casefold() or "pending"
+    status = ALIASES.get(said, said)
+    return status if status in STATUSES else ""
 
 
 def _task(subtask: Subtask, line: int, depends_on: tuple[str, ...], kind: str, beside: tuple[str, ...]) -> Task:
@@ -218,10 +233,9 @@ def _checks(verification: Any) -> tuple[Check, ...]:
 
 def _odd(subtask: Subtask, line: int) -> Iterator[Problem]:
     raw = subtask.raw
-    status = _text(raw.get("status")).replace(" ", "_").casefold()
-    if status and status not in (*STATUSES, "not_started"):
+    if not _status(raw):
         yield Problem(
-            message=f"Subtask {subtask.id} has the unknown status {status!r}; it is read as pending.",
+            message=f"Subtask {subtask.id} has the unknown status {_text(raw.get('status'))!r}; it is read as pending.",
             line=line,
             hint=f"Use one of {', '.join(STATUSES)}.",
         )
@@ -284,4 +298,6 @@ def _text(value: Any) -> str:
     """Return a word that may be written as a number."""
     if isinstance(value, bool) or value is None:
         return ""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
     return str(value).strip() if isinstance(value, str | int | float) else ""
