@@ -291,6 +291,16 @@ def test_without_recovery_mode_max_retries_stops_with_the_seeds_line(project: "P
     assert spec.state == {"recoveryMode": False, "maxTaskIterations": 2, "taskIteration": 2, "phase": "execution", "taskIndex": 0, "totalTasks": 2}  # fmt: skip
 
 
+def test_a_tick_by_hand_is_told_and_the_checks_decide(project: "Project") -> None:
+    spec = Spec(project, {"maxTaskIterations": 1})
+    project.script(_1_3=[failing("1.3", "it broke", WRONG)])
+    assert spec.run("--profile", "max-retries").code == 3
+    (spec.folder / "tasks.md").write_text(PLAN.replace("- [ ] 1.3", "- [x] 1.3"))
+    assert spec.run().code == 3
+    assert "Ticked in the plan by hand: 1.3. The checks decide all the same." in project.ask("log").out
+    assert spec.ticks()["1.3"] is False
+
+
 def test_recovery_mode_and_another_profile_exclude_each_other(project: "Project") -> None:
     spec = Spec(project)
     told = spec.run("--recovery-mode", "--profile", "standard")

@@ -140,24 +140,19 @@ class Progress:
 
 
 def progress(state: RunState) -> Progress:
-    """Gather the lines."""
-    worked = {name: task for name, task in state.tasks.items() if task.attempts}
+    """Gather the lines, first things first: a file that is written seldom says the same as one that is written often."""
+    latest = sorted(state.tasks.items(), key=lambda item: item[1].last_seq)
+    worked = {name: task for name, task in latest if task.attempts}
+    learnings = sorted((at, line) for task in worked.values() for at, line in _learnings(task))
     return Progress(
-        completed={name: _completed(worked[name], state) for name in _in_order_of_completion(worked)},
+        completed={name: _completed(task, state) for name, task in worked.items() if task.status == "complete"},
         open=frozenset(name for name, task in worked.items() if task.status != "complete"),
         fixes={
             name: history_line(name, task.fixes, final)
             for name, task in worked.items()
             if task.fixes and (final := final_of(state, name))
         },
-        learnings=tuple(line for task in worked.values() for line in _learnings(task)),
-    )
-
-
-def _in_order_of_completion(tasks: Mapping[str, TaskState]) -> list[str]:
-    """List what is complete, first things first: a file that is written seldom says the same as one written often."""
-    return sorted(
-        (name for name, task in tasks.items() if task.status == "complete"), key=lambda name: tasks[name].last_seq
+        learnings=tuple(line for _, line in learnings),
     )
 
 
@@ -178,8 +173,9 @@ def _completed(task: TaskState, state: RunState) -> str:
     return f"- [x] {task.task.id} {harmless(task.task.title, TITLE_CHARS)}{tail}"
 
 
-def _learnings(task: TaskState) -> Iterator[str]:
+def _learnings(task: TaskState) -> Iterator[tuple[float, str]]:
+    """Yield how each attempt failed, and when it began."""
     for attempt in task.attempts:
         if attempt.failure is not None and attempt.failure.kind is not Kind.INTERRUPTED:
             told = harmless(said(attempt, task.task.id)[0], LEARNING_CHARS)
-            yield f"- Task {task.task.id}, attempt {attempt.number} failed ({attempt.failure.kind}): {told}"
+            yield attempt.started, f"- Task {task.task.id}, attempt {attempt.number} failed ({attempt.failure.kind}): {told}"

@@ -120,6 +120,17 @@ def note_change(record: Recorder, plan: Plan, redactor: Redactor) -> None:
         )
 
 
+def note_ticks(record: Recorder, plan: Plan) -> None:
+    """Tell that a tick by hand settles nothing: the checks decide, and the box will show what they say."""
+    tasks = record.state.tasks
+    ticked = [one.id for one in plan.tasks if one.done and one.id in tasks and tasks[one.id].status not in SETTLED]
+    if ticked:
+        record.note(
+            f"Ticked in the plan by hand: {', '.join(ticked[:10])}. The checks decide all the same. "
+            f"To settle it without them: unstuck skip {ticked[0]}"
+        )
+
+
 def take_edits(operations: Operations, edits: Iterable[tuple[Verb, str, str]]) -> None:
     """Turn what a person changed in our files into requests like any other."""
     for verb, task, how in edits:

@@ -9,7 +9,7 @@ from unstuck.engine.bench import Bench
 from unstuck.engine.finish import bring_home
 from unstuck.engine.operate import Operations
 from unstuck.engine.pool import ALL_DONE, LIMIT, Pool
-from unstuck.engine.resume import begin, note_change, start_from, take_edits, take_plan, take_up
+from unstuck.engine.resume import begin, note_change, note_ticks, start_from, take_edits, take_plan, take_up
 from unstuck.engine.stopping import Stopper
 from unstuck.ports import Home, Journal, Projections
 
@@ -96,6 +96,8 @@ class Supervisor:
         record = self.bench.record
         take_plan(self.operations, situation.plan, self.bench.redactor, accepted=situation.accept_plan_change)
         take_edits(self.operations, tuple(self.projections.edits(self.bench.run, situation.entries)))
+        if situation.dead_owner is None:  # a supervisor that died may not have come to the boxes
+            note_ticks(record, situation.plan)
         start_from(self.operations, situation.start_from, new=False)
         take_up(record, self.bench.workspace, self.operations, user_head=situation.head, at=self.bench.clock.now())
 
