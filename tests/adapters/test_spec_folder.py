@@ -10,7 +10,7 @@ import pytest
 from unstuck.adapters.plans import tasks_md
 from unstuck.adapters.policies import profile
 from unstuck.adapters.states.spec_folder import NotAState, SpecFolder, parse
-from unstuck.core.action import Decision, Fix
+from unstuck.core.action import Accept, Decision, Fix
 from unstuck.core.attempt import Ended, Outcome, Verdict
 from unstuck.core.event import (
     Acted,
@@ -283,6 +283,24 @@ def test_a_death_of_the_supervisor_is_no_learning_and_no_iteration() -> None:
     state = fold(Entry(seq, float(seq), event) for seq, event in enumerate(events, 1))
     assert progress(state).learnings == ()
     assert merged({"globalIteration": 1}, state)["globalIteration"] == state.executions == 1
+
+
+def test_a_file_that_is_written_once_says_the_same_as_one_written_after_every_event() -> None:
+    tasks = tuple(tasks_md.read(PLAN, "tasks.md", runnable=lambda _: True).tasks)
+    events: list[Any] = [
+        RunStarted(run="r", plan="p", format="f", base="0", branch=None, options=Options(agents=("a",)), tasks=tasks)
+    ]
+    for name, attempt, error in (("1.4", 1, "a"), ("1.3", 1, "b"), ("1.4", 2, ""), ("1.3", 2, "")):
+        events.append(AttemptStarted(task=name, attempt=attempt, agent="a", base="0", slot=0))
+        events.append(SessionEnded(task=name, outcome=Outcome(ended=Ended(ending="exited", exit_code=0))))
+        failure = Failure(kind=Kind.CHECK_FAILED, summary=error)
+        events.append(Classified(task=name, failure=failure) if error else Acted(task=name, action=Accept()))
+    state, often = RunState(), ""
+    for seq, event in enumerate(events, 1):
+        state.apply(Entry(seq, float(seq), event))
+        often = updated(often, progress(state), "demo")
+    assert updated("", progress(state), "demo") == often
+    assert [line[6:9] for line in often.splitlines() if "[x]" in line] == ["1.4", "1.3"]
 
 
 def test_hostile_errors_stay_on_their_line_of_the_progress_file() -> None:
