@@ -362,7 +362,7 @@ def test_a_spec_kit_task_that_only_the_gates_check_is_complete_when_its_fix_left
     assert text.count("\n") == text.count("\r\n")
 
 
-def test_a_plan_whose_fix_was_written_by_hand_waits_for_it(project: "Project") -> None:
+def test_a_plan_whose_fix_was_written_by_hand_waits_for_it_and_repairs_once(project: "Project") -> None:
     plan = PLAN.replace("- [ ] 1.4", "- [ ] 1.3.1 [FIX 1.3] Fix: it\n  - **Verify**: `test -f fixed`\n\n- [ ] 1.4")
     spec = Spec(project, plan=plan)
     project.script(_1_3=[[{"run": "test -f fixed"}, RIGHT]], _1_3_1=[[{"write": "fixed"}]])
@@ -370,6 +370,9 @@ def test_a_plan_whose_fix_was_written_by_hand_waits_for_it(project: "Project") -
     order = [line for line in project.commits() if "plan" not in line][:2]
     assert order == ["feat(coordinator): add failure parser", "Fix: it"]
     assert all(spec.ticks().values())
+    again = spec.run("--from", "1.3", "--json")
+    assert {name: task["attempts"] for name, task in again.json["tasks"].items()} == {"1.3": 2, "1.3.1": 1, "1.4": 2}
+    assert all(spec.ticks().values()), "what repaired a task stays done when that task is done again"
 
 
 PERSON = """\

@@ -178,4 +178,7 @@ def _learnings(task: TaskState) -> Iterator[tuple[float, str]]:
     for attempt in task.attempts:
         if attempt.failure is not None and attempt.failure.kind is not Kind.INTERRUPTED:
             told = harmless(said(attempt, task.task.id)[0], LEARNING_CHARS)
-            yield attempt.started, f"- Task {task.task.id}, attempt {attempt.number} failed ({attempt.failure.kind}): {told}"
+            yield (
+                attempt.started,
+                f"- Task {task.task.id}, attempt {attempt.number} failed ({attempt.failure.kind}): {told}",
+            )

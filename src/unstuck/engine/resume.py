@@ -146,10 +146,16 @@ def start_from(operations: Operations, name: str | None, *, new: bool) -> None:
     first = names.index(name)
     how = f"asked for with --from {tasks[name].task.shown}"
     before = [earlier for earlier in names[:first] if new and tasks[earlier].status not in SETTLED]
-    again = [later for later in names[first:] if tasks[later].status != "pending" or tasks[later].attempts]
+    again = [later for later in names[first:] if _is_open_again(tasks[later], names[first:])]
     for verb, chosen in (("skip", before), ("reset", again)):
         for task in chosen:
             operations.carry_out(Request(id=BY_HAND, verb=cast("Verb", verb), task=task, text=how), live=False)
+
+
+def _is_open_again(task: TaskState, names: Container[str]) -> bool:
+    """Whether a task is to be done again with these. What repaired one of them stays done: it has nothing to repair yet."""
+    repaired = task.status == "complete" and task.task.fixes in names
+    return not repaired and (task.status != "pending" or bool(task.attempts))
 
 
 def unfinished(entries: Sequence[Entry]) -> bool:
