@@ -259,6 +259,23 @@ def test_a_plain_command_is_an_agent_with_the_brief_on_stdin_and_in_a_file(proje
     assert "# Task 1.1: Make a" in (project.root / "a.txt").read_text()
 
 
+def test_an_agent_may_be_named_by_a_path_from_where_the_user_is_though_git_does_not_carry_it(
+    project: "Project",
+) -> None:
+    project.plan(A)
+    agent = project.file("mine/agent.sh", "#!/bin/sh\necho made > a.txt\n", commit=False)
+    agent.chmod(0o755)
+    told = project.unstuck("run", "../tasks.md", "--agent", "./agent.sh", cwd=agent.parent)
+    assert told.code == 0, told
+    assert (project.root / "a.txt").read_text() == "made\n"
+
+
+def test_a_benchmark_that_is_not_there_is_answered_with_those_that_are(project: "Project") -> None:
+    told = project.ask("bench", "hook")
+    assert told.code == 64
+    assert "There is no benchmark 'hook'. There are: overhead, " in told.err
+
+
 def test_a_second_agent_takes_over_where_the_first_one_fails(project: "Project") -> None:
     project.plan(A)
     told = project.unstuck("run", "tasks.md", "--agent", "sh -c 'exit 7'", "--agent", "touch a.txt", "--json")
