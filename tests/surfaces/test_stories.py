@@ -131,9 +131,27 @@ def test_accepted_work_lands_as_it_is_with_the_reason_in_the_commit(stuck: "Proj
 
 def test_accept_needs_a_reason_and_work(stuck: "Project") -> None:
     assert stuck.ask("accept", "1.2").code == 64
+    assert stuck.ask("accept", "1.2", "--because", " ").code == 64
+    assert stuck.ask("answer", "1.2", "").code == 64
     refused = stuck.ask("accept", "1.1", "--because", "I say so")
     assert refused.code == 64, refused
     assert "has landed already" in refused.err
+
+
+def test_a_change_of_mind_is_told_by_name_and_takes_no_other_tasks_work_for_this_ones(stuck: "Project") -> None:
+    assert stuck.ask("retry", "1.2").code == 0
+    assert "Waiting for a person" not in stuck.ask("status").out
+    retried = max(entry["seq"] for entry in map(json.loads, stuck.ask("log", "--json").out.splitlines()))
+    for reason in ("the check is wrong", "it is fine"):
+        assert stuck.ask("accept", "1.2", "--because", reason).code == 0
+    assert "unfinished work" not in stuck.ask("log").out, "the worktree had gone to task 1.3 since"
+    refused = stuck.ask("undo", str(retried))
+    assert (refused.code, "has gone on since" in refused.err) == (64, True), refused
+    assert "accept 1.2 it is fine" in stuck.ask("undo").out
+    assert "accept 1.2 the check is wrong" in stuck.ask("undo").out
+    assert "retry 1.2" in stuck.ask("undo").out
+    assert stuck.status()["1.2"] == "stuck"
+    assert "begins again with the work at refs/unstuck/snapshots/" in stuck.ask("undo").out
 
 
 def test_an_unverified_task_is_a_question_and_names_accept_as_the_answer(project: "Project") -> None:
@@ -605,6 +623,7 @@ def test_two_runs_at_once_are_refused_by_name(project: "Project") -> None:
         running.communicate(timeout=60)
     assert running.returncode == 143
     assert project.status() == {"1.1": "interrupted"}
+    assert "(interrupted)" in project.ask("show", "1.1").out
 
 
 def person_commits(project: "Project", name: str) -> list[dict[str, str]]:
