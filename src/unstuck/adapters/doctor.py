@@ -17,6 +17,7 @@ from unstuck.adapters.repository import Repository, find
 from unstuck.adapters.sqlite import SqliteJournal
 from unstuck.adapters.traps import traps
 from unstuck.config import Config
+from unstuck.core.narrate import counted
 from unstuck.errors import UnstuckError
 
 LEAST_SPACE = 500_000_000
@@ -76,11 +77,13 @@ def _checkout(repository: Repository) -> Iterator[Finding]:
         yield Finding(
             about="uncommitted",
             grade="note",
-            says=f"{len(files)} uncommitted files are not used by a run: {_some(files)}.",
+            says=f"Not used by a run, because it is not committed: {_some(files)}.",
             remedy="Commit what the agent should see.",
         )
     if modules := repository.submodules():
-        yield Finding(about="submodules", grade="ok", says=f"{len(modules)} submodules are taken from the local clone.")
+        yield Finding(
+            about="submodules", grade="ok", says=f"{counted(len(modules), 'submodule')}, taken from the local clone."
+        )
     if lfs := repository.lfs_files():
         yield Finding(
             about="git-lfs",

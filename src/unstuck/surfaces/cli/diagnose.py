@@ -79,6 +79,8 @@ def diagnose(
 
 
 def opened(file: str) -> BinaryIO:
+    if file == "-" and sys.stdin is None:
+        raise BadUsage("Standard input is closed.", hint="Name a file, or pipe the output in.")
     if file == "-":
         return os.fdopen(os.dup(sys.stdin.fileno()), "rb")
     try:

@@ -65,7 +65,8 @@ def _object(verdict: Verdict) -> dict[str, Any]:
 
 
 def _told(what: str, verdict: Verdict, seconds: float) -> str:
-    lines = [f"{plain(what)} (tree {verdict.tree[:12]} on {verdict.base[:12]})", ""]
+    lines = [f"{plain(what)} (tree {verdict.tree[:12]} on {verdict.base[:12]})"]
+    lines += [""] if verdict.results else ["", "  · nothing to run: name checks under [checks] in unstuck.toml"]
     for result in verdict.results:
         lines += _check(result)
     if verdict.remarks:
