@@ -2,6 +2,7 @@
 
 import json
 import os
+import pty
 import signal
 import subprocess
 import sys
@@ -132,6 +133,18 @@ def test_help_names_every_command_of_the_contract_and_each_explains_itself(proje
 def test_colours_go_to_terminals_only(half_done: "Project") -> None:
     for command in (["status"], ["show", "1.2"], ["log"], ["doctor"]):
         assert "\x1b" not in half_done.ask(*command).out
+
+
+@pytest.mark.parametrize(("value", "coloured"), [("1", False), ("", True)], ids=["NO_COLOR", "unset or empty"])
+def test_no_color_is_respected_on_a_terminal(half_done: "Project", value: str, *, coloured: bool) -> None:
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-P", "-m", "unstuck", "status"]
+    subprocess.run(command, cwd=half_done.root, env=os.environ | {"NO_COLOR": value}, stdout=theirs, check=True)
+    told = os.read(ours, 1 << 16)
+    os.close(theirs)
+    os.close(ours)
+    assert b"Make a" in told
+    assert (b"\x1b[32m" in told) is coloured
 
 
 def test_a_reader_that_goes_away_is_no_error(half_done: "Project") -> None:

@@ -115,7 +115,8 @@ def run_cli(arguments: Sequence[str]) -> int:
     """Run one command and return the exit code; whatever goes wrong is told in words."""
     _print_anything()
     try:
-        code = cli.main(list(arguments), prog_name="unstuck", standalone_mode=False)
+        colour = False if os.environ.get("NO_COLOR") else None  # None: as the terminal can
+        code = cli.main(list(arguments), prog_name="unstuck", standalone_mode=False, color=colour)
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except click.exceptions.NoArgsIsHelpError as error:
