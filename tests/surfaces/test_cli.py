@@ -283,6 +283,19 @@ def test_an_agent_may_be_named_by_a_path_from_where_the_user_is_though_git_does_
     assert (project.root / "a.txt").read_text() == "made\n"
 
 
+def test_a_run_that_goes_on_says_which_new_options_it_does_not_take(project: "Project") -> None:
+    project.plan(("1.1", "Make a", "false"))
+    assert project.run("--max-attempts", "1", "--quota", "exit").code == 3
+    told = project.run("--max-attempts", "1", "--quota", "wait", "--recovery-mode", "--parallel", "4")
+    assert "Not taken, because this run goes on as it began: --recovery-mode, --quota." in told.err
+
+
+def test_a_demo_is_not_kept_where_a_file_is(project: "Project") -> None:
+    for place in ("readme.txt", "readme.txt/demo"):
+        told = project.ask("demo", "--keep", place)
+        assert (told.code, "Traceback" in told.err) == (64, False), told
+
+
 def test_a_benchmark_that_is_not_there_is_answered_with_those_that_are(project: "Project") -> None:
     told = project.ask("bench", "hook")
     assert told.code == 64
