@@ -379,6 +379,9 @@ def test_prune_removes_what_came_home_and_keeps_what_did_not(stuck: "Project") -
     assert "Kept the branch unstuck/" in kept.out
     stuck.ask("skip", "1.2")
     assert stuck.unstuck("resume").code == 0
+    stuck.ask("reset", "1.1")
+    assert "its run is not finished" in stuck.ask("prune", "--dry-run").out, "it was opened again"
+    assert stuck.unstuck("resume").code == 0
     dry = stuck.ask("prune", "--dry-run")
     assert "Would remove the branch unstuck/" in dry.out
     assert stuck.git("branch", "--list", "unstuck/*") != ""
