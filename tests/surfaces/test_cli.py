@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
@@ -72,6 +73,9 @@ def test_every_look_has_json_with_a_schema(half_done: "Project") -> None:
     doctor = half_done.ask("doctor", "--json").json
     assert doctor["schema"] == 1
     assert {"about", "grade", "says", "remedy"} == set(doctor["findings"][0])
+    told = {one["about"]: one["says"] for one in doctor["findings"]}
+    assert told["git"].startswith("git version ")
+    assert re.fullmatch(r"Left by runs: worktrees \d, branches 1, snapshots 1\.", told["leftovers"]), told
 
 
 def test_the_time_of_an_ended_run_stands_still(half_done: "Project") -> None:
@@ -126,6 +130,7 @@ def test_help_names_every_command_of_the_contract_and_each_explains_itself(proje
         told = project.ask(name, "--help")
         assert told.code == 0, told
         assert "Usage: unstuck " + name in told.out
+        assert re.search(rf"Examples?:\n(?s:.*)unstuck {name}\b", told.out), told
     top = project.ask("--help").out
     assert all(f"  {name} " in top for name in COMMANDS)
 
