@@ -38,11 +38,11 @@ def verify(name: str | None, *, no_cache: bool, sarif: Path | None, junit: Path 
     _end_on_interrupt(verification)
     done = api.verify(verification, Path.cwd(), name)
     verdict = done.verdict
-    api.write_findings(verdict, done.what, sarif=sarif, junit=junit)
     if as_json:
         click.echo(json.dumps({"schema": 1, "what": done.what, **_object(verdict), "seconds": round(done.seconds, 3)}))
     else:
         click.echo(_told(done.what, verdict, done.seconds))
+    api.write_findings(verdict, done.what, sarif=sarif, junit=junit)
     return EXITS[verdict.status]
 
 
