@@ -154,6 +154,17 @@ def test_a_change_of_mind_is_told_by_name_and_takes_no_other_tasks_work_for_this
     assert "begins again with the work at refs/unstuck/snapshots/" in stuck.ask("undo").out
 
 
+def test_a_persons_word_is_not_taken_for_work_that_they_never_saw(project: "Project") -> None:
+    project.plan(("1.1", "Make x", "grep -q right x.txt"), ("1.2", "Make x, too", "grep -q two x.txt"))
+    seen, unseen = ({"write": "x.txt", "text": text} for text in ("seen\n", "two, unseen\n"))
+    project.script(_1_1=[[seen], [unseen]], _1_2=[[{"write": "x.txt", "text": "two\n"}]])
+    assert project.run("--max-attempts", "1").code == 3
+    assert project.ask("accept", "1.1", "--because", "I read it").code == 0
+    told = project.unstuck("resume")
+    assert "merge_conflict" in told.err, told
+    assert (told.code, project.status()["1.1"]) == (3, "stuck"), told
+
+
 def test_an_unverified_task_is_a_question_and_names_accept_as_the_answer(project: "Project") -> None:
     project.plan(("1.1", "Make a", ""))
     project.script(_1_1=[[MAKE_A]])
