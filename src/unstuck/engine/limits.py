@@ -1,5 +1,6 @@
 """The ceilings of a whole run: time, sessions, money."""
 
+from unstuck.core.narrate import counted
 from unstuck.engine.bench import Bench
 
 
@@ -14,5 +15,5 @@ def used_up(bench: Bench) -> str:
     if bench.budget_usd is not None and state.cost_usd >= bench.budget_usd:
         return f"The budget of ${bench.budget_usd:.2f} is used up: ${state.cost_usd:.2f} so far."
     if state.executions >= sessions:
-        return f"The limit of {sessions} sessions for one run is reached."
+        return f"The limit of {counted(sessions, 'session')} for one run is reached."
     return ""
