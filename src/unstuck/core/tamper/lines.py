@@ -35,7 +35,7 @@ _COMMENT = re.compile(r"^\s*(?://|#(?!\[)|\*|--|;)")
 def read_lines(path: str, text: str) -> Suite:
     """Turn a text into a suite, judging by the look of its lines."""
     cases = tuple(_cases(path, text.splitlines()))
-    return Suite(path=path, cases=cases, parsed=False)
+    return Suite(path=path, cases=cases)
 
 
 def _cases(path: str, lines: list[str]) -> Iterator[Case]:
