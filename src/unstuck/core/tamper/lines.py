@@ -28,7 +28,7 @@ _SKIP = re.compile(
     r"|@unittest\.skip|\bpytest\.skip\(|\b(?:it|test|describe)\.(?:skip|todo)\b|^\s*(?:xit|xtest|xdescribe|skip)\b|XCTSkip|@tag\s+:skip|\bGTEST_SKIP"
 )
 _LITERAL = re.compile(r"""\"(?:[^"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|(?<![\w.])-?\d[\w.]*""")
-_NAME = re.compile(r"[A-Za-z_]\w*(?=\s*[(!])")
+_NAME = re.compile(r"\b[A-Za-z_]\w*(?=\s*[(!])")
 _COMMENT = re.compile(r"^\s*(?://|#(?!\[)|\*|--|;)")
 
 
