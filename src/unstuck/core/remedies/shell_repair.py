@@ -19,7 +19,7 @@ BLOCKS = (
     (re.compile(r"(?:^|[;\n&|(]|\bthen|\bdo|\belse)\s*case\b"), re.compile(r"(?:^|[;\n])\s*esac\b"), "esac"),
 )
 HEREDOC = re.compile(r"<<-?\s*['\"]?(\w+)['\"]?")
-HERE_STRING = re.compile(r"(?<![^;|&\n])\s*(\S[^;|&\n]{0,200}?)\s*<<<\s*(\"[^\"]*\"|'[^']*'|\S+)")
+HERE_STRING = re.compile(r"(?<![^;|&\n])[ \t]*(\S[^;|&\n]{0,200}?)\s*<<<\s*(\"[^\"]*\"|'[^']*'|\S+)")
 PARENS = re.compile(r"(?<![\w$\\\"'=<>])(?=[^\s'\"`$;|&]{0,200}[()])([^\s'\"`$;|&<>]{1,400})")
 
 
@@ -58,12 +58,14 @@ def _candidates(text: str) -> Iterator[str]:
 
 def posix(text: str) -> str:
     """Return the script with bash's own syntax spelled as every shell reads it, as far as that is possible."""
+    if len(text) > LONGEST:
+        return text
     text = re.sub(r"\[\[\s+([^\n\]]{1,400}?)\s+\]\]", lambda found: _tests(found[1]), text)
     text = re.sub(r"\bfunction\s+([\w-]+)\s*(?:\(\s*\))?\s*\{", r"\1() {", text)
     text = re.sub(r"&>>\s*([^\s;&|]+)", r">>\1 2>&1", text)
     text = re.sub(r"&>\s*([^\s;&|]+)", r">\1 2>&1", text)
     text = re.sub(r"\|&", "2>&1 |", text)
-    text = re.sub(r"(^|[;&|\n]\s*)source\s", r"\1. ", text)
+    text = re.sub(r"(^|[;&|\n][ \t]*)source\s", r"\1. ", text)
     if "<<<" in text:
         text = re.sub(HERE_STRING, r"printf '%s\\n' \2 | \1", text)
     text = re.sub(r"\{(\d{1,4})\.\.(\d{1,4})\}", _counted, text)
