@@ -10,13 +10,13 @@ SMART = str.maketrans(
     {"\u201c": '"', "\u201d": '"', "\u2018": "'", "\u2019": "'", "\u2013": "-", "\u2014": "--", "\u00a0": " "}
 )
 BLOCKS = (
-    (re.compile(r"(?:^|[;\n&|(]|\bthen|\bdo|\belse)\s*if\b"), re.compile(r"(?:^|[;\n])\s*fi\b"), "fi"),
+    (re.compile(r"(?:^|[;\n&|(]|\bthen|\bdo|\belse)[ \t]*if\b"), re.compile(r"(?:^|[;\n])[ \t]*fi\b"), "fi"),
     (
-        re.compile(r"(?:^|[;\n&|(]|\bthen|\bdo|\belse)\s*(?:for|while|until)\b"),
-        re.compile(r"(?:^|[;\n])\s*done\b"),
+        re.compile(r"(?:^|[;\n&|(]|\bthen|\bdo|\belse)[ \t]*(?:for|while|until)\b"),
+        re.compile(r"(?:^|[;\n])[ \t]*done\b"),
         "done",
     ),
-    (re.compile(r"(?:^|[;\n&|(]|\bthen|\bdo|\belse)\s*case\b"), re.compile(r"(?:^|[;\n])\s*esac\b"), "esac"),
+    (re.compile(r"(?:^|[;\n&|(]|\bthen|\bdo|\belse)[ \t]*case\b"), re.compile(r"(?:^|[;\n])[ \t]*esac\b"), "esac"),
 )
 HEREDOC = re.compile(r"<<-?\s*['\"]?(\w+)['\"]?")
 HERE_STRING = re.compile(r"(?<![^;|&\n])[ \t]*(\S[^;|&\n]{0,200}?)\s*<<<\s*(\"[^\"]*\"|'[^']*'|\S+)")
@@ -44,7 +44,7 @@ def _candidates(text: str) -> Iterator[str]:
     yield _closed_blocks(_closed_quotes(line))
     yield _closed_brackets(line)
     yield _closed_blocks(_closed_brackets(_closed_quotes(line)))
-    yield re.sub(r"\s*(?:&&|\|\||\||&|\\)\s*$", "", line)
+    yield re.sub(r"(?<!\s)\s*(?:&&|\|\||\||&|\\)\s*$", "", line)
     yield re.sub(r"^\s*(?:&&|\|\||\||;)\s*", "", line)
     yield re.sub(r"(;\s*){2,}(?!;)", "; ", line)
     yield re.sub(r"([|&;])\s*;", r"\1", line)
