@@ -196,3 +196,10 @@ def test_a_changed_plan_keeps_what_did_not_change() -> None:
     changed = PlanChanged(tasks=(*TASKS, Task(id="3.1", title="new")), reopened=("1.2",))
     state = story(ATTEMPT, landed, changed)
     assert [task.status for task in state.tasks.values()] == ["complete", "pending", "complete", "pending"]
+
+
+@pytest.mark.parametrize("snapshot", ["refs/unstuck/snapshots/r/9", None])
+def test_a_question_is_one_sentence_with_where_its_work_is_kept(snapshot: str | None) -> None:
+    told = sentence(Acted(task="1.1", action=Escalate(question="Nothing changed."), snapshot=snapshot))
+    kept = "; its work is kept at refs/unstuck/snapshots/r/9" if snapshot else "."
+    assert told == f"1.1: stuck: Nothing changed{kept}"

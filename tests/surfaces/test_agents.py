@@ -126,6 +126,7 @@ def test_a_quota_ends_the_run_with_75_where_the_user_said_exit(cast: Cast) -> No
     told = project.ask("run", "tasks.md", "--agent", "mine", "--quota", "exit", "--json")
     assert told.code == 75, told
     assert (told.json["exit"], told.json["tasks"]["1.1"]["attempts"]) == (75, 1)
+    assert told.json["tasks"]["1.1"]["status"] == "waiting"
     assert told.json["resume_at"] is not None
     assert "works without asking: --yes" in told.err
     again = project.ask("resume", "--json")

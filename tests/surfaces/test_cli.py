@@ -2,6 +2,8 @@
 
 import json
 import os
+import pty
+import re
 import signal
 import subprocess
 import sys
@@ -71,6 +73,9 @@ def test_every_look_has_json_with_a_schema(half_done: "Project") -> None:
     doctor = half_done.ask("doctor", "--json").json
     assert doctor["schema"] == 1
     assert {"about", "grade", "says", "remedy"} == set(doctor["findings"][0])
+    told = {one["about"]: one["says"] for one in doctor["findings"]}
+    assert told["git"].startswith("git version ")
+    assert re.fullmatch(r"Left by runs: worktrees \d, branches 1, snapshots 1\.", told["leftovers"]), told
 
 
 def test_the_time_of_an_ended_run_stands_still(half_done: "Project") -> None:
@@ -125,6 +130,7 @@ def test_help_names_every_command_of_the_contract_and_each_explains_itself(proje
         told = project.ask(name, "--help")
         assert told.code == 0, told
         assert "Usage: unstuck " + name in told.out
+        assert re.search(rf"Examples?:\n(?s:.*)unstuck {name}\b", told.out), told
     top = project.ask("--help").out
     assert all(f"  {name} " in top for name in COMMANDS)
 
@@ -132,6 +138,18 @@ def test_help_names_every_command_of_the_contract_and_each_explains_itself(proje
 def test_colours_go_to_terminals_only(half_done: "Project") -> None:
     for command in (["status"], ["show", "1.2"], ["log"], ["doctor"]):
         assert "\x1b" not in half_done.ask(*command).out
+
+
+@pytest.mark.parametrize(("value", "coloured"), [("1", False), ("", True)], ids=["NO_COLOR", "unset or empty"])
+def test_no_color_is_respected_on_a_terminal(half_done: "Project", value: str, *, coloured: bool) -> None:
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-P", "-m", "unstuck", "status"]
+    subprocess.run(command, cwd=half_done.root, env=os.environ | {"NO_COLOR": value}, stdout=theirs, check=True)
+    told = os.read(ours, 1 << 16)
+    os.close(theirs)
+    os.close(ours)
+    assert b"Make a" in told
+    assert (b"\x1b[32m" in told) is coloured
 
 
 def test_a_reader_that_goes_away_is_no_error(half_done: "Project") -> None:
@@ -257,6 +275,36 @@ def test_a_plain_command_is_an_agent_with_the_brief_on_stdin_and_in_a_file(proje
     told = project.unstuck("run", "tasks.md", "--agent", f"sh -e {agent} {{task}} {{attempt}} {{brief}} {{worktree}}")
     assert told.code == 0, told
     assert "# Task 1.1: Make a" in (project.root / "a.txt").read_text()
+
+
+def test_an_agent_may_be_named_by_a_path_from_where_the_user_is_though_git_does_not_carry_it(
+    project: "Project",
+) -> None:
+    project.plan(A)
+    agent = project.file("mine/agent.sh", "#!/bin/sh\necho made > a.txt\n", commit=False)
+    agent.chmod(0o755)
+    told = project.unstuck("run", "../tasks.md", "--agent", "./agent.sh", cwd=agent.parent)
+    assert told.code == 0, told
+    assert (project.root / "a.txt").read_text() == "made\n"
+
+
+def test_a_run_that_goes_on_says_which_new_options_it_does_not_take(project: "Project") -> None:
+    project.plan(("1.1", "Make a", "false"))
+    assert project.run("--max-attempts", "1", "--quota", "exit").code == 3
+    told = project.run("--max-attempts", "1", "--quota", "wait", "--recovery-mode", "--parallel", "4")
+    assert "Not taken, because this run goes on as it began: --recovery-mode, --quota." in told.err
+
+
+def test_a_demo_is_not_kept_where_a_file_is(project: "Project") -> None:
+    for place in ("readme.txt", "readme.txt/demo"):
+        told = project.ask("demo", "--keep", place)
+        assert (told.code, "Traceback" in told.err) == (64, False), told
+
+
+def test_a_benchmark_that_is_not_there_is_answered_with_those_that_are(project: "Project") -> None:
+    told = project.ask("bench", "hook")
+    assert told.code == 64
+    assert "There is no benchmark 'hook'. There are: overhead, " in told.err
 
 
 def test_a_second_agent_takes_over_where_the_first_one_fails(project: "Project") -> None:

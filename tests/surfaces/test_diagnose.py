@@ -105,6 +105,12 @@ def test_bad_usage_is_told_with_a_way_on(tmp_path: Path) -> None:
         assert b"Traceback" not in done.stderr
 
 
+def test_a_closed_standard_input_is_bad_usage() -> None:
+    closed = ["sh", "-c", 'exec "$0" -P -m unstuck diagnose <&-', sys.executable]
+    done = subprocess.run(closed, capture_output=True, env={**os.environ, "PYTHONPATH": str(SOURCE)}, check=False)
+    assert (done.returncode, done.stderr.splitlines()[0]) == (64, b"unstuck: Standard input is closed.")
+
+
 def test_a_bad_rule_of_the_users_is_bad_usage(tmp_path: Path) -> None:
     (tmp_path / "unstuck.rules.toml").write_text(
         "[[rule]]\nid = 'a'\npattern = '(x'\nkind = 'timeout'\n", encoding="utf-8"

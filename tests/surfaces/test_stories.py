@@ -131,9 +131,38 @@ def test_accepted_work_lands_as_it_is_with_the_reason_in_the_commit(stuck: "Proj
 
 def test_accept_needs_a_reason_and_work(stuck: "Project") -> None:
     assert stuck.ask("accept", "1.2").code == 64
+    assert stuck.ask("accept", "1.2", "--because", " ").code == 64
+    assert stuck.ask("answer", "1.2", "").code == 64
     refused = stuck.ask("accept", "1.1", "--because", "I say so")
     assert refused.code == 64, refused
     assert "has landed already" in refused.err
+
+
+def test_a_change_of_mind_is_told_by_name_and_takes_no_other_tasks_work_for_this_ones(stuck: "Project") -> None:
+    assert stuck.ask("retry", "1.2").code == 0
+    assert "Waiting for a person" not in stuck.ask("status").out
+    retried = max(entry["seq"] for entry in map(json.loads, stuck.ask("log", "--json").out.splitlines()))
+    for reason in ("the check is wrong", "it is fine"):
+        assert stuck.ask("accept", "1.2", "--because", reason).code == 0
+    assert "unfinished work" not in stuck.ask("log").out, "the worktree had gone to task 1.3 since"
+    refused = stuck.ask("undo", str(retried))
+    assert (refused.code, "has gone on since" in refused.err) == (64, True), refused
+    assert "accept 1.2 it is fine" in stuck.ask("undo").out
+    assert "accept 1.2 the check is wrong" in stuck.ask("undo").out
+    assert "retry 1.2" in stuck.ask("undo").out
+    assert stuck.status()["1.2"] == "stuck"
+    assert "begins again with the work at refs/unstuck/snapshots/" in stuck.ask("undo").out
+
+
+def test_a_persons_word_is_not_taken_for_work_that_they_never_saw(project: "Project") -> None:
+    project.plan(("1.1", "Make x", "grep -q right x.txt"), ("1.2", "Make x, too", "grep -q two x.txt"))
+    seen, unseen = ({"write": "x.txt", "text": text} for text in ("seen\n", "two, unseen\n"))
+    project.script(_1_1=[[seen], [unseen]], _1_2=[[{"write": "x.txt", "text": "two\n"}]])
+    assert project.run("--max-attempts", "1").code == 3
+    assert project.ask("accept", "1.1", "--because", "I read it").code == 0
+    told = project.unstuck("resume")
+    assert "merge_conflict" in told.err, told
+    assert (told.code, project.status()["1.1"]) == (3, "stuck"), told
 
 
 def test_an_unverified_task_is_a_question_and_names_accept_as_the_answer(project: "Project") -> None:
@@ -360,6 +389,9 @@ def test_prune_removes_what_came_home_and_keeps_what_did_not(stuck: "Project") -
     assert kept.code == 0, kept
     assert "Kept the branch unstuck/" in kept.out
     stuck.ask("skip", "1.2")
+    assert stuck.unstuck("resume").code == 0
+    stuck.ask("reset", "1.1")
+    assert "its run is not finished" in stuck.ask("prune", "--dry-run").out, "it was opened again"
     assert stuck.unstuck("resume").code == 0
     dry = stuck.ask("prune", "--dry-run")
     assert "Would remove the branch unstuck/" in dry.out
@@ -605,6 +637,7 @@ def test_two_runs_at_once_are_refused_by_name(project: "Project") -> None:
         running.communicate(timeout=60)
     assert running.returncode == 143
     assert project.status() == {"1.1": "interrupted"}
+    assert "(interrupted)" in project.ask("show", "1.1").out
 
 
 def person_commits(project: "Project", name: str) -> list[dict[str, str]]:

@@ -75,6 +75,11 @@ def test_findings_are_written_for_other_tools(checked: "Project", tmp_path: "Pat
     assert (suite.get("tests"), suite.get("failures")) == (str(1 + len(results)), "0")
 
 
+def test_a_file_that_cannot_be_written_is_bad_usage_and_costs_no_verdict(checked: "Project") -> None:
+    told = checked.ask("verify", "--junit", "readme.txt/f.xml")
+    assert (told.code, "Verdict: " in told.out, "Name another file." in told.err) == (64, True, True), told
+
+
 def test_a_run_leaves_its_checks_as_junit_xml(half_done: "Project") -> None:
     (document,) = (half_done.home / "checks").glob("*.junit.xml")
     suites = ET.fromstring(document.read_text())

@@ -13,10 +13,12 @@ from unstuck.adapters.agents.named import agent
 from unstuck.adapters.config_file import read_config
 from unstuck.adapters.detect import agents_on_path, detect
 from unstuck.adapters.git_locks import git_processes
+from unstuck.adapters.pruning import BRANCHES, SNAPSHOTS
 from unstuck.adapters.repository import Repository, find
 from unstuck.adapters.sqlite import SqliteJournal
 from unstuck.adapters.traps import traps
 from unstuck.config import Config
+from unstuck.core.narrate import counted
 from unstuck.errors import UnstuckError
 
 LEAST_SPACE = 500_000_000
@@ -42,8 +44,10 @@ def examine(cwd: Path) -> tuple[Finding, ...]:
         repository = find(cwd)
     except UnstuckError as error:
         return (*findings, Finding(about="repository", grade="bad", says=error.message, remedy=error.hint))
+    findings.append(Finding(about="git", grade="ok", says=repository.git("version")))
     findings.append(Finding(about="repository", grade="ok", says=f"{repository.root} at {repository.head[:12]}"))
-    findings += [*_checkout(repository), *_space(repository), *_journal(repository), *_locks(repository)]
+    findings += [*_checkout(repository), *_space(repository), *_journal(repository)]
+    findings += [*_locks(repository), *_leftovers(repository)]
     try:
         config = read_config(repository.root)
     except UnstuckError as error:
@@ -76,11 +80,13 @@ def _checkout(repository: Repository) -> Iterator[Finding]:
         yield Finding(
             about="uncommitted",
             grade="note",
-            says=f"{len(files)} uncommitted files are not used by a run: {_some(files)}.",
+            says=f"Not used by a run, because it is not committed: {_some(files)}.",
             remedy="Commit what the agent should see.",
         )
     if modules := repository.submodules():
-        yield Finding(about="submodules", grade="ok", says=f"{len(modules)} submodules are taken from the local clone.")
+        yield Finding(
+            about="submodules", grade="ok", says=f"{counted(len(modules), 'submodule')}, taken from the local clone."
+        )
     if lfs := repository.lfs_files():
         yield Finding(
             about="git-lfs",
@@ -141,6 +147,20 @@ def _locks(repository: Repository) -> Iterator[Finding]:
             grade="bad",
             says=f"{lock} is left over: no git command is running.",
             remedy=f"Remove it: rm {lock}",
+        )
+
+
+def _leftovers(repository: Repository) -> Iterator[Finding]:
+    worktrees = [path for path in (repository.ours / "worktrees").glob("w*") if path.is_dir()]
+    refs = repository.git("for-each-ref", "--format=%(refname)", BRANCHES, SNAPSHOTS).splitlines()
+    branches = [ref for ref in refs if ref.startswith(BRANCHES)]
+    left = {"worktrees": len(worktrees), "branches": len(branches), "snapshots": len(refs) - len(branches)}
+    if any(left.values()):
+        yield Finding(
+            about="leftovers",
+            grade="ok",
+            says=f"Left by runs: {', '.join(f'{noun} {count}' for noun, count in left.items())}.",
+            remedy="See what may go: unstuck prune --dry-run",
         )
 
 

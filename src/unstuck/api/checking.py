@@ -8,6 +8,7 @@ from unstuck.adapters.remarks import sarif_text
 from unstuck.adapters.repository import find
 from unstuck.api.looking import look
 from unstuck.core.attempt import Verdict
+from unstuck.errors import BadUsage, CannotWrite
 from unstuck.run import refuse_inside_an_agent
 from unstuck.verifying import Verification, Verified
 
@@ -29,7 +30,10 @@ def verify(opened: Verification, cwd: Path, name: str | None = None) -> Verified
 
 def write_findings(verdict: Verdict, name: str, *, sarif: Path | None, junit: Path | None) -> None:
     """Write a verdict in the forms that other tools read."""
-    if sarif is not None:
-        put(sarif.absolute(), sarif_text(verdict.remarks))
-    if junit is not None:
-        put(junit.absolute(), junit_text("unstuck verify", [(name, verdict)]))
+    try:
+        if sarif is not None:
+            put(sarif.absolute(), sarif_text(verdict.remarks))
+        if junit is not None:
+            put(junit.absolute(), junit_text("unstuck verify", [(name, verdict)]))
+    except CannotWrite as error:
+        raise BadUsage(error.message, hint="Name another file.") from error

@@ -7,7 +7,7 @@ from unstuck.adapters.pruning import prune as prune_repository
 from unstuck.adapters.repository import find
 from unstuck.adapters.sqlite import SqliteJournal
 from unstuck.api.looking import look
-from unstuck.core.state import fold
+from unstuck.engine.resume import unfinished
 from unstuck.errors import BadUsage
 
 __all__ = ["Finding", "before_landing", "commit_of_run", "examine", "prune"]
@@ -51,8 +51,7 @@ def prune(cwd: Path, *, dry_run: bool) -> tuple[str, ...]:
     try:
         journal.claim("prune")
         try:
-            ended = {run: fold(journal.read(run)).ended for run in journal.runs()}
-            finished = [run for run, end in ended.items() if end is not None and end.exit_code == 0]
+            finished = [run for run in journal.runs() if not unfinished(tuple(journal.read(run)))]
             pruned = prune_repository(repository, finished, dry_run=dry_run)
         finally:
             journal.release()

@@ -100,7 +100,9 @@ def read_cases(path: Path) -> list[Case]:
     try:
         records = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
         return [_case(number, record) for number, record in enumerate(records, 1)]
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except OSError as error:
+        raise BadUsage(f"{path} cannot be read: {error.strerror}.", hint="Name a file of labelled cases.") from error
+    except (ValueError, KeyError, TypeError) as error:
         raise BadUsage(
             f"{path} cannot be read as labelled cases: {error!r}.",
             hint="Each line is one record with labels A, B and C.",

@@ -25,7 +25,8 @@ def read_trials(path: Path) -> tuple[Trial, ...]:
             rows = list(csv.DictReader(file))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise BadUsage(
-            f"{path} cannot be read: {error}.", hint=f"It is a CSV file with the columns {', '.join(COLUMNS)}."
+            f"{path} cannot be read: {getattr(error, 'strerror', None) or error}.",
+            hint=f"It is a CSV file with the columns {', '.join(COLUMNS)}.",
         ) from error
     trials = []
     for line, row in enumerate(rows, 2):

@@ -160,6 +160,10 @@ class RunEnded:
     type: Literal["run_ended"] = "run_ended"
 
 
+CHANGED = "A person changed it since it ended."
+"""What a run's end comes to when something was asked of the run afterwards."""
+
+
 # --- facts about a task, in the order of the line ---------------------------------------------------
 
 

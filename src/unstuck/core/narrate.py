@@ -159,7 +159,8 @@ def _acted(event: Acted) -> str:
         case Accept():
             return f"landed as {event.commit[:12]}" if event.commit else "done; there was nothing to commit"
         case Escalate() | Halt():
-            return f"stuck: {event.action.question}{kept}"
+            question = event.action.question.rstrip(".") if kept else event.action.question
+            return f"stuck: {question}{kept}"
         case Fix():
             return f"task {event.action.id} is in the plan: {event.action.error}{kept}"
         case Amend() | Append():

@@ -162,8 +162,10 @@ def _row(task: TaskState, causes: tuple[str, ...], state: RunState, *, live: boo
     new = [name for name in state.blocked_by(task) if name in task.waits_for] if status == "pending" else []
     if causes or new:
         status, why = "blocked", f"waits for {', '.join(causes or new)}"
-    elif not live and status in ("running", "verifying", "waiting"):
+    elif not live and status in ("running", "verifying"):
         status = "interrupted"
+    elif status == "waiting" and task.wait_until:
+        why = f"until {iso(task.wait_until)}"
     elif status == "complete":
         why = _how_it_landed(task)
     return Row(

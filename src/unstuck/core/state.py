@@ -12,6 +12,7 @@ from unstuck.core.action import Amend, Halt, Switch, Wait
 from unstuck.core.attempt import ENDED_BY_US
 from unstuck.core.breaker import AGENT, Breaker, at_rest, reach
 from unstuck.core.event import (
+    CHANGED,
     Acted,
     AttemptStarted,
     BroughtHome,
@@ -297,6 +298,7 @@ class RunState:
         self.last_operation = (entry.seq, event)
         if event.refused:
             return
+        self.ended = replace(self.ended, reason=CHANGED) if self.ended else None
         if event.after is not None:
             self.tip = event.after
         if event.undoes is not None:
@@ -310,7 +312,7 @@ class RunState:
             )
         for state in before:
             self._close(state.task.id)
-            self._put(operated(state, event))
+            self._put(replace(operated(state, event), last_seq=entry.seq))
             if self.tasks[state.task.id].status in SETTLED:
                 self._settle_fixes(state.task.id)
 

@@ -97,6 +97,7 @@ class TaskState:
     base: str | None = None
     """The commit that the next attempt keeps as its base; None is the tip."""
     accepted: str = ""
+    """Why a person vouches for the work as it is; it holds for that work, and not for what a session makes of it."""
     question: str = ""
     commit: str | None = None
     changes: Changes | None = None
@@ -159,12 +160,14 @@ def advanced(state: TaskState, event: LineEvent, at: float, metered: float = 0.0
         attempt = AttemptState(
             number=event.attempt, agent=event.agent, base=event.base, slot=event.slot, started=at, tree=event.tree
         )
-        return replace(state, status="running", attempts=(*state.attempts, attempt), wait_until=None, question="")
+        return replace(
+            state, status="running", attempts=(*state.attempts, attempt), wait_until=None, question="", accepted=""
+        )
     if not state.attempts:
         return state
     match event:
         case SessionStarted():
-            return replace(_current(state, sessions=event.session), status="running", wait_until=None)
+            return replace(_current(state, sessions=event.session), status="running", wait_until=None, accepted="")
         case SessionEnded():
             bill = billed(event.outcome, metered)
             cost = state.current.cost_usd if bill is None else (state.current.cost_usd or 0.0) + bill

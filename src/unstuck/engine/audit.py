@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from unstuck.core.attempt import Remark
@@ -32,6 +33,11 @@ class Subject:
     said: str = ""
     alone: bool = True
     """The session ended by itself and well."""
+
+
+def load_ahead() -> None:
+    """Load what an audit needs, which takes a tenth of a second: for whoever waits while the agents work."""
+    import_module("unstuck.core.tamper")
 
 
 def look_at(bench: Bench, subject: Subject, changes: "Sequence[Change]") -> tuple[Remark, ...]:

@@ -58,7 +58,7 @@ class Operations:
     def put_away(self, name: str) -> None:
         """Keep the work of an attempt that was cut short, before its task starts anew and its worktree is reset."""
         task = self.record.state.tasks.get(name)
-        if task is None or not task.attempts or task.stage in (Stage.OPEN, Stage.REST):
+        if task is None or not task.attempts or task.accepted or task.stage in (Stage.OPEN, Stage.REST):
             return
         snapshot = self.workspace.snapshot(task.current.slot, str(task.last_seq))
         if snapshot is not None and not any(snapshot.ref in note for note in task.notes):
@@ -80,7 +80,7 @@ class Operations:
     def retry(self, request: Request) -> Operated:
         if self._status(request) == "complete":
             return Operated(
-                request=request, refused=f"Task {request.task} has landed; to do it again, use `unstuck reset`."
+                request=request, refused=f"Task {request.task} has landed; to do it again: unstuck reset {request.task}"
             )
         return self.reopen(request)
 
@@ -94,6 +94,8 @@ class Operations:
 
     def accept(self, request: Request) -> Operated:
         task = self.record.state.tasks[request.task or ""]
+        if not request.text.strip():
+            return Operated(request=request, refused="Work is accepted for a reason, and none was given.")
         if task.status == "complete":
             return Operated(request=request, refused=f"Task {request.task} has landed already.")
         if not task.attempts or task.current.verdict is None:

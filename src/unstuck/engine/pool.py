@@ -13,6 +13,7 @@ from unstuck.core.schedule import parked, settled, startable
 from unstuck.core.stages import Stage
 from unstuck.core.state import RunState
 from unstuck.core.text import one_line
+from unstuck.engine.audit import load_ahead
 from unstuck.engine.bench import Bench
 from unstuck.engine.limits import used_up
 from unstuck.engine.line import advance
@@ -136,6 +137,7 @@ class Pool:
         try:
             name, fault = self.finished.get(timeout=TICK_SECONDS)
         except queue.Empty:
+            load_ahead()
             return
         self.running.pop(name)
         if cleans_up(self.bench.tasks[name]) and self.bench.record.task(name).stage is Stage.REST:

@@ -146,7 +146,7 @@ def unfinished(entries: Sequence[Entry]) -> bool:
     for entry in reversed(entries):
         if entry.event.type == "run_ended":
             return entry.event.exit_code != 0
-        if entry.event.type in ("operated", "run_resumed"):
+        if entry.event.type == "run_resumed" or (entry.event.type == "operated" and not entry.event.refused):
             return True
     return True
 

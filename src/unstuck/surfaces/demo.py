@@ -57,6 +57,12 @@ def closing(place: Place, *, kept: bool) -> str:
 def _made(root: Path) -> Place:
     if shutil.which("git") is None:
         raise Unavailable("git is not on PATH.", hint="Install git 2.38 or newer.")
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BadUsage(
+            f"{root} cannot be made: {error.strerror}.", hint="Name a folder that you may write to."
+        ) from error
     shutil.copytree(STORY / "project", root, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
     for arguments in (["init", "-q", "-b", "main"], ["add", "-A"], ["commit", "-q", "-m", "A cart that can be filled"]):
         subprocess.run(["git", *GIT_IDENTITY, *arguments], cwd=root, check=True)

@@ -75,10 +75,10 @@ def summary(result: Summary) -> str:
     return "\n".join(lines)
 
 
-def story(task: TaskState, entries: list[Entry], lineage: str = "") -> str:
+def story(task: TaskState, status: str, entries: list[Entry], lineage: str = "") -> str:
     """Tell everything that happened to one task, in order."""
-    mark, colour = MARKS[task.status]
-    head = f"{click.style(mark, fg=colour)} Task {task.task.id}: {task.task.title} ({task.status})"
+    mark, colour = MARKS[status]
+    head = f"{click.style(mark, fg=colour)} Task {task.task.id}: {task.task.title} ({status})"
     lines = [head, *([lineage] if lineage else []), ""]
     lines += [f"  {clock(entry.at)}  {entry.seq:>5}  {_after_id(entry)}" for entry in entries]
     for attempt in task.attempts[-1:]:
@@ -189,7 +189,7 @@ def _counts(result: Summary) -> str:
     told = ", ".join(f"{number} {word}" for word, number in parts if number)
     cost = f" for ${result.cost_usd:.2f}" if result.cost_usd is not None else ""
     where = f"{counted(len(result.rows), 'task')} in {span(result.seconds)}{cost}"
-    return f"{told or 'nothing done'} of {where}. {result.reason}"
+    return f"{told or 'nothing done'} of {where}. {result.reason}".rstrip()
 
 
 def _ways_on(result: Summary) -> list[str]:
@@ -199,7 +199,8 @@ def _ways_on(result: Summary) -> list[str]:
         lines += [f"  {row.id}: {_indented(row.why)}", *_for_stuck(row.id)]
     if len(stuck) > ASKED:
         lines.append(f"  and {len(stuck) - ASKED} more: {cut(', '.join(row.id for row in stuck[ASKED:]))}")
-    if result.exit_code:
+    left = result.exit_code == 0 and result.count("complete", "skipped") < len(result.rows)
+    if result.exit_code or left:
         lines += ["", GO_ON if stuck else "Go on with: unstuck resume"]
     return lines
 

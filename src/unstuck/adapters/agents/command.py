@@ -3,6 +3,7 @@
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from unstuck.core.attempt import Ended, Outcome
 from unstuck.core.claim import approach, claim
@@ -17,6 +18,8 @@ class CommandAgent:
     name: str
     argv: tuple[str, ...]
     reports_cost: bool = False
+    named_from: Path | None = None
+    """The folder from which its program was named by a path."""
 
     def command(self, assignment: Assignment) -> Command:
         places = {
@@ -25,8 +28,11 @@ class CommandAgent:
             "{worktree}": str(assignment.worktree),
             "{attempt}": str(assignment.attempt),
         }
+        program, *arguments = self.argv
+        if self.named_from is not None and not (assignment.worktree / program).exists():
+            program = str(self.named_from / program)  # the user named it from there, and git does not carry it
         return Command(
-            argv=tuple(filled(argument, places) for argument in self.argv),
+            argv=tuple(filled(argument, places) for argument in (program, *arguments)),
             cwd=assignment.worktree,
             log=assignment.log,
             stdin=assignment.brief.encode(errors="replace"),

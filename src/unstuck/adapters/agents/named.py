@@ -1,6 +1,7 @@
 """Find the agent that a name stands for: a known coding agent, one of the configuration, a script, or a command line."""
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
 
@@ -26,8 +27,14 @@ def agent(name: str, config: Config, root: Path) -> CommandAgent | CodingAgent:
         _coding(name, known) if known is not None and known.program else split(name, known.command if known else name)
     )
     program = found.manifest.program if isinstance(found, CodingAgent) else found.argv[0]
+    place = next((folder for folder in (Path.cwd(), root) if shutil.which(folder / program)), None)
+    if isinstance(found, CommandAgent) and "/" in program and place is not None:
+        return replace(found, named_from=place)
     if shutil.which(program) is None:
-        raise Unavailable(f"The agent {program!r} is not on PATH.", hint="Install it, or name another with --agent.")
+        raise Unavailable(
+            f"The agent {program!r} is not on PATH.",
+            hint="Install it, or name another; `unstuck agents` lists those that are known.",
+        )
     return found
 
 

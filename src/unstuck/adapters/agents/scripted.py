@@ -48,7 +48,8 @@ def check(script: Path) -> None:
         tasks = player.load(script)
     except (OSError, ValueError) as error:
         raise BadUsage(
-            f"The agent's script {script} cannot be read: {error}.", hint="It is TOML, or JSON if it ends in .json."
+            f"The agent's script {script} cannot be read: {getattr(error, 'strerror', None) or error}.",
+            hint="Name a file; it is TOML, or JSON if it ends in .json.",
         ) from error
     for task, attempts in tasks.items():
         for step in (step for attempt in attempts for steps in player.sessions(attempt) for step in steps):

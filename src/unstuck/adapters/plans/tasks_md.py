@@ -119,7 +119,7 @@ def _unverified(
     blocks: Sequence[AnyBlock], names: Sequence[str], read: Callable[[AnyBlock], Asked]
 ) -> Iterator[Problem]:
     """Tell which tasks have no check that could fail; those without a Verify field in one sentence."""
-    hint = "Put a command that fails while the task is not done in back-ticks after **Verify**:"
+    hint = "Put a command that fails while the task is not done after **Verify**:, in back-ticks."
     silent: dict[str, int] = {}
     for block, name in zip(blocks, names, strict=True):
         if block.is_verified or block.ticked:

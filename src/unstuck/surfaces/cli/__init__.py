@@ -60,6 +60,29 @@ PLAIN = {
 }
 """What stands for our signs on a terminal that does not know them."""
 
+EXAMPLE = {
+    "demo": "unstuck demo --keep /tmp/cart",
+    "init": "unstuck init --force",
+    "doctor": "unstuck doctor --json",
+    "resume": "unstuck resume --quiet",
+    "status": "unstuck status --json",
+    "show": "unstuck show 1.3",
+    "log": "unstuck log -f",
+    "report": "unstuck report 1.3",
+    "replay": "unstuck replay --profile standard",
+    "policy": "unstuck policy adaptive",
+    "diagnose": "make 2>&1 | unstuck diagnose --exit-code 2 --json",
+    "experience": "unstuck experience --export lessons.json",
+    "stop": "unstuck stop",
+    "skip": "unstuck skip 1.3 --because 'not worth it'",
+    "reset": "unstuck reset 1.3",
+    "accept": "unstuck accept 1.3 --because 'the check is wrong'",
+    "undo": "unstuck undo 42",
+    "prune": "unstuck prune --dry-run",
+    "bench": "unstuck bench parallel --seconds 2 --json",
+}
+"""How a command is typed, for those whose own help does not say."""
+
 EXAMPLES = """
 Examples:
 
@@ -84,6 +107,8 @@ class Commands(click.Group):
             return None
         module = import_module(f"unstuck.surfaces.cli.{COMMANDS[cmd_name][0]}")
         command: click.Command = getattr(module, cmd_name)
+        if cmd_name in EXAMPLE:
+            command.epilog = f"Example:\n\n\b\n  {EXAMPLE[cmd_name]}"
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002  # click's signature
@@ -115,7 +140,8 @@ def run_cli(arguments: Sequence[str]) -> int:
     """Run one command and return the exit code; whatever goes wrong is told in words."""
     _print_anything()
     try:
-        code = cli.main(list(arguments), prog_name="unstuck", standalone_mode=False)
+        colour = False if os.environ.get("NO_COLOR") else None  # None: as the terminal can
+        code = cli.main(list(arguments), prog_name="unstuck", standalone_mode=False, color=colour)
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except click.exceptions.NoArgsIsHelpError as error:

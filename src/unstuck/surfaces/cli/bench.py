@@ -92,6 +92,14 @@ class Benches(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # click's signature
         return list(BENCHES)
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Name all benchmarks when there is no such one."""
+        if args and args[0] not in BENCHES:
+            ctx.fail(f"There is no benchmark {args[0]!r}. There are: {', '.join(BENCHES)}.")
+        return super().resolve_command(ctx, args)
+
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         row = BENCHES.get(cmd_name)
         if row is None:

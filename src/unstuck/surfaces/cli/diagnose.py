@@ -79,7 +79,11 @@ def diagnose(
 
 
 def opened(file: str) -> BinaryIO:
+    if file == "-" and sys.stdin is None:
+        raise BadUsage("Standard input is closed.", hint="Name a file, or pipe the output in.")
     if file == "-":
+        if sys.stdin.isatty():
+            click.echo("Reading the output from this terminal; end it with Ctrl-D.", err=True)
         return os.fdopen(os.dup(sys.stdin.fileno()), "rb")
     try:
         return Path(file).open("rb")

@@ -77,7 +77,8 @@ def show(task: str, *, as_json: bool) -> None:
         click.echo(json.dumps({"schema": 1, **phase(view.state, task)}))
         return
     entries = [entry for entry in view.entries if _about(entry) == task]
-    click.echo(render.story(view.state.tasks[task], entries, lineage_text(view.state, task)))
+    status = next(row.status for row in view.summary.rows if row.id == task)
+    click.echo(render.story(view.state.tasks[task], status, entries, lineage_text(view.state, task)))
 
 
 @click.command()

@@ -1,14 +1,23 @@
 """What a person asks of a run: each command leaves a request, and carries it out where no supervisor is alive."""
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import click
 
 from unstuck import api
-from unstuck.core.event import Verb
+from unstuck.core.event import Acted, Entry, Operated, Verb
+from unstuck.core.narrate import sentence
 from unstuck.errors import BadUsage
 
 task_argument = click.argument("task")
+
+
+def _said(_context: click.Context, _parameter: click.Parameter, text: str) -> str:
+    """Refuse to take nothing for an answer or a reason."""
+    if not text.strip():
+        raise click.BadParameter("it is empty.")
+    return text
 
 
 @click.command()
@@ -31,7 +40,7 @@ def retry(task: str, *, hint: str) -> None:
 
 @click.command(epilog="Example:\n\n\b\n  unstuck answer 1.3 'yes, drop the old table'")
 @task_argument
-@click.argument("text")
+@click.argument("text", callback=_said)
 def answer(task: str, text: str) -> None:
     """Answer what TASK asks: it is opened again with a fresh budget, and the answer stands in the agent's brief."""
     _ask("answer", task, text, done=f"Task {task} is open again with your answer; go on with: unstuck resume")
@@ -54,7 +63,7 @@ def reset(task: str) -> None:
 
 @click.command()
 @task_argument
-@click.option("--because", required=True, help="Why its work is right; stands in the commit.")
+@click.option("--because", required=True, callback=_said, help="Why its work is right; stands in the commit.")
 def accept(task: str, *, because: str) -> None:
     """Vouch for the work of TASK as it is; it lands when the run goes on."""
     _ask("accept", task, because, done=f"The work of task {task} will land; go on with: unstuck resume")
@@ -80,7 +89,7 @@ def rollback(task: str | None, *, commit: str | None) -> None:
 @click.argument("event", type=int, required=False)
 def undo(event: int | None) -> None:
     """Take back EVENT (a number from `unstuck log`), or the last thing that can be taken back."""
-    _ask("undo", None, str(event) if event is not None else "", done="Taken back. See `unstuck status`.")
+    _ask("undo", None, str(event) if event is not None else "", done=_taken_back)
 
 
 @click.command()
@@ -91,7 +100,18 @@ def prune(*, dry_run: bool) -> None:
         click.echo(line)
 
 
-def _ask(verb: Verb, task: str | None = None, text: str = "", *, done: str) -> None:
+def _taken_back(answer: Operated, entries: Sequence[Entry]) -> str:
+    """Say what was taken back, and what follows."""
+    event = next((entry.event for entry in entries if entry.seq == answer.undoes), None)
+    if isinstance(event, Acted):
+        return f"Task {event.task} begins again with the work at {event.snapshot}; go on with: unstuck resume"
+    told = f" ({sentence(event).removesuffix(': done')})" if event else ""
+    return f"Event {answer.undoes} is taken back{told}. See `unstuck status`."
+
+
+def _ask(
+    verb: Verb, task: str | None = None, text: str = "", *, done: str | Callable[[Operated, Sequence[Entry]], str]
+) -> None:
     view = api.look(Path.cwd())
     task = view.named(task) if task is not None else None
     answer = api.reopen_run(view.run).operate(verb, task=task, text=text)
@@ -102,4 +122,4 @@ def _ask(verb: Verb, task: str | None = None, text: str = "", *, done: str) -> N
     elif answer.refused:
         raise BadUsage(answer.refused, hint="Nothing was changed.")
     else:
-        click.echo(done)
+        click.echo(done if isinstance(done, str) else done(answer, view.entries))

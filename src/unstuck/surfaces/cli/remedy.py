@@ -173,7 +173,11 @@ def _run(surgery: Surgery, plan: Plan, found: Diagnosis, allow: Risk | None, *, 
             mark = {"worked": "✔", "failed": "✘", "not_run": "·"}[one.result]
             click.echo(
                 f"{mark} {one.strategy}"
-                + (f": {one.because}" if one.because else f" ({one.steps} steps, {one.seconds:.1f} s)")
+                + (
+                    f": {one.because}"
+                    if one.because
+                    else f" ({one.steps} step{'s'[: one.steps != 1]}, {one.seconds:.1f} s)"
+                )
             )
         click.echo(f"Recovered by {walked.recovered_by}." if walked.recovered_by else f"Not recovered. {question}")
     for sentence in noted:
@@ -183,18 +187,21 @@ def _run(surgery: Surgery, plan: Plan, found: Diagnosis, allow: Risk | None, *, 
 
 def _told(answer: Mapping[str, Any]) -> Iterator[str]:
     """Tell it to a person."""
-    yield f"{answer['kind']}: {len(answer['plans']) - 1} ways out before asking a person"
+    ways = len(answer["plans"]) - 1
+    yield f"{answer['kind']}: {ways} way{'s'[: ways != 1]} out before asking a person"
     for way in answer["plans"]:
         yield f"\n{way['priority']}. {way['strategy']} ({way['confidence']:.0%}, {way['risk']})"
         for step in way["steps"]:
             yield f"   - {step['action']}"
             for value in step["args"].values():
                 yield f"       {str(value)[:300]}"
+    yield from [""] * bool(answer["skipped"])
     for one in answer["skipped"]:
-        yield f"\nNot {one['strategy']}: {one['because']}"
+        yield f"Not {one['strategy']}: {one['because']}"
     if answer["pattern"]:
         yield f"\n{answer['pattern']['advice']} ({answer['pattern']['because']})"
-    yield "\nRun it: the same again with --run (safe steps only, unless --allow says more)"
+    if ways:
+        yield "\nRun it: the same again with --run (safe steps only, unless --allow says more)"
 
 
 @click.command()

@@ -7,18 +7,21 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from unstuck import api
 from unstuck.core.chronicle import fresh_start
-from unstuck.core.event import CommitMode, Options
+from unstuck.core.event import CommitMode, Entry, Options, RunResumed
 from unstuck.core.policy import OnStuck, Quota
 from unstuck.core.report import Summary, run_object
 from unstuck.core.spec_folder import RECOVERY
+from unstuck.core.state import RunState
 from unstuck.surfaces import demo as story
 from unstuck.surfaces.live import Board, Lines, Silence
 from unstuck.surfaces.render import concern, summary
@@ -28,6 +31,11 @@ SHOWN_FILES = 5
 SHOWN_CONCERNS = 10
 STDERR = 2
 SIGNALS = {signal.SIGINT: 130, signal.SIGTERM: 143}
+STORED = {
+    "parallel": "parallel", "commit": "commit", "on_stuck": "on_stuck", "profile": "profile", "recovery_mode": "profile",
+    "max_attempts": "max_attempts", "max_time": "max_time", "budget_usd": "budget_usd", "quota": "quota", "no_cache": "cache",
+}  # fmt: skip
+"""Our options that a run keeps, and what they are called in it."""
 UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
@@ -117,6 +125,7 @@ def run(
         quota=quota,
         cache=not no_cache,
     )
+    asked = replace(options, parallel=parallel or 0, profile=RECOVERY if recovery_mode else profile or "")
     with _progress(quiet=quiet) as progress:
         opened = api.open_run(
             plan,
@@ -126,7 +135,7 @@ def run(
             profile=profile,
             recovery_mode=recovery_mode,
             plan_format=plan_format,
-            watcher=progress.watcher,
+            watcher=_telling_what_is_not_taken(asked, progress),
         )
         if fresh:
             progress.say(fresh_start(str(plan), commit))
@@ -149,7 +158,7 @@ def resume(run_id: str | None, *, as_json: bool, quiet: bool) -> int:
 
 
 @click.command()
-@click.option("--keep", type=click.Path(path_type=Path), help="Leave the scratch repository there.")
+@click.option("--keep", type=click.Path(path_type=Path, file_okay=False), help="Leave the scratch repository there.")
 def demo(keep: Path | None) -> int:
     """See the whole story: a scratch repository, a real plan, and a scripted agent that fails as real ones do."""
     with story.scratch(keep) as place:
@@ -161,6 +170,23 @@ def demo(keep: Path | None) -> int:
         click.echo(summary(result))
         click.echo(story.closing(place, kept=keep is not None))
         return result.exit_code or 0
+
+
+def _telling_what_is_not_taken(asked: Options, progress: Progress) -> api.Watcher:
+    """Watch for a run that goes on: it does so with the options that it began with, and other ones should not vanish."""
+    context = click.get_current_context()
+    given = [name for name in STORED if context.get_parameter_source(name) is ParameterSource.COMMANDLINE]
+
+    def entry(one: Entry, state: RunState) -> None:
+        if isinstance(one.event, RunResumed) and state.started is not None:
+            stored = state.started.options
+            differ = [name for name in given if getattr(stored, STORED[name]) != getattr(asked, STORED[name])]
+            if differ:
+                flags = ", ".join(f"--{name.replace('_', '-')}" for name in differ)
+                progress.say(f"Not taken, because this run goes on as it began: {flags}. Begin anew with --fresh.")
+        progress.watcher.entry(one, state)
+
+    return replace(progress.watcher, entry=entry)
 
 
 def _progress(*, quiet: bool) -> Progress:

@@ -38,11 +38,11 @@ def verify(name: str | None, *, no_cache: bool, sarif: Path | None, junit: Path 
     _end_on_interrupt(verification)
     done = api.verify(verification, Path.cwd(), name)
     verdict = done.verdict
-    api.write_findings(verdict, done.what, sarif=sarif, junit=junit)
     if as_json:
         click.echo(json.dumps({"schema": 1, "what": done.what, **_object(verdict), "seconds": round(done.seconds, 3)}))
     else:
         click.echo(_told(done.what, verdict, done.seconds))
+    api.write_findings(verdict, done.what, sarif=sarif, junit=junit)
     return EXITS[verdict.status]
 
 
@@ -65,7 +65,8 @@ def _object(verdict: Verdict) -> dict[str, Any]:
 
 
 def _told(what: str, verdict: Verdict, seconds: float) -> str:
-    lines = [f"{plain(what)} (tree {verdict.tree[:12]} on {verdict.base[:12]})", ""]
+    lines = [f"{plain(what)} (tree {verdict.tree[:12]} on {verdict.base[:12]})"]
+    lines += [""] if verdict.results else ["", "  · nothing to run: name checks under [checks] in unstuck.toml"]
     for result in verdict.results:
         lines += _check(result)
     if verdict.remarks:
