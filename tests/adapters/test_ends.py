@@ -1038,3 +1038,28 @@ def test_a_person_sees_words_and_commands_instead_of_events() -> None:
     assert gist(torn) == "make test"
     assert gist("plain words") == "plain words"
     assert gist('{"type":"turn.started"}') == ""
+
+
+LIMITED = "Error: 429 rate limit, try again in 5 minutes"
+
+
+@pytest.mark.parametrize(
+    ("agent", "stdout", "stderr", "end"),
+    [
+        pytest.param("claude", [f'{{"type":"x","timestamp":{"9" * 400}}}'], [LIMITED], "rate_limited", id="huge time"),
+        pytest.param("claude", ['{"type":"x","timestamp":1e999}'], [LIMITED], "rate_limited", id="endless time"),
+        pytest.param("claude", ['{"type":"x","timestamp":-1e15}'], [LIMITED], "rate_limited", id="time before all years"),
+        pytest.param("claude", [START, result(total_cost_usd=10**400)], [], "crashed", id="huge cost"),
+        pytest.param("aider", ["Tokens: . sent, 1.2.3k received."], [], "crashed", id="counts that are no numbers"),
+        pytest.param("claude", [START], [f"{' ' * 100_000}{LIMITED}"], "rate_limited", id="a line of spaces"),
+        pytest.param("aider", [f"Tokens: 5k sent, {'1' * 100_000}"], [], "crashed", id="a line of digits"),
+    ],
+)  # fmt: skip
+def test_no_output_stops_the_reader(agent: str, stdout: list[str], stderr: list[str], end: str) -> None:
+    assert read(format_named(catalog()[agent].output), stdout, stderr, code=1).end == end
+
+
+def test_a_limit_that_never_ends_has_no_end() -> None:
+    told = {"type": "rate_limit_event", "rate_limit_info": {"status": "rejected", "resetsAt": float("inf")}}
+    found = read(format_named("claude"), [START, J(told)], [], code=1)
+    assert (found.end, found.resets_at) == ("rate_limited", None)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from unstuck.core.scope import claimed_files, empty_claim, missing_files, outside_scope
+from unstuck.core.scope import claimed_files, missing_files, outside_scope
 from unstuck.core.tamper import Change
 
 TOUCHED = (Change(path="src/a.py", old="", new="x = 1\n"), Change(path="docs/b.md", old=None, new="b\n"))
@@ -58,17 +58,3 @@ def test_a_claimed_file_that_does_not_exist_is_told() -> None:
 def test_a_bare_name_counts_when_some_folder_holds_it() -> None:
     assert missing_files("I created cart.py.", {"src/shop/cart.py"}) == ()
     assert [one.severity for one in missing_files("I created cart.py.", set())] == ["warn"]
-
-
-@pytest.mark.parametrize(
-    ("claim", "changes", "green", "rules"),
-    [
-        pytest.param("done", (), False, ["empty-claim"], id="done without a change"),
-        pytest.param("done", TOUCHED, False, [], id="done with one"),
-        pytest.param("done", (), True, [], id="a check turned green"),
-        pytest.param("failed", (), False, [], id="no claim of work"),
-        pytest.param("done", (Change(path="a.png", old="", new="", binary=True),), False, [], id="a picture"),
-    ],
-)
-def test_an_empty_diff_is_no_work(claim: str, changes: tuple[Change, ...], green: bool, rules: list[str]) -> None:
-    assert [one.rule for one in empty_claim(claim, changes, turned_green=green)] == rules  # type: ignore[arg-type]  # the table holds claims only

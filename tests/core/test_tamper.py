@@ -478,3 +478,18 @@ def test_the_time_grows_with_the_size_of_the_change_only() -> None:
 
     seconds(10)
     assert seconds(160) < 8 * max(seconds(40), 0.05)
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        pytest.param("tests/test_a.py", "\n" * 100_000, id="blank lines in a test"),
+        pytest.param(
+            "tests/a_test.go", f"func TestA(t *testing.T) {{\n{'a' * 100_000}\n}}\n", id="a long word in a test"
+        ),
+        pytest.param("setup.cfg", f"a{' ' * 100_000}b\n", id="spaces in settings"),
+        pytest.param("Makefile", f"all{' ' * 100_000}$\n", id="spaces in a Makefile"),
+    ],
+)
+def test_a_long_text_without_meaning_is_soon_read(path: str, text: str) -> None:
+    assert audit([Change(path=path, old="", new=text)]) == ()

@@ -45,12 +45,12 @@ class Projections:
         for name in changed:
             task = state.tasks[name]
             if name not in waiting and (task.last_seq or task.status != "pending" or self._phase(name).exists()):
-                put_json(self._phase(name), phase(state, name))
+                put_json(self._phase(name), phase(state, name, waiting))
             if task.status == "stuck":
                 put(self.home / "reports" / f"{name}.md", escalation(task, report.lineage_text(state, name)))
         newly = any(state.tasks[name].status == "stuck" for name in changed)
         for name in (name for name in waiting if newly or name in changed or not self._phase(name).exists()):
-            put_json(self._phase(name), phase(state, name))
+            put_json(self._phase(name), phase(state, name, waiting))
         put_json(self.home / "attempt_history.json", report.attempt_history(state))
         put_json(self.home / "build_commits.json", report.build_commits(state))
         self._write_checks(state)

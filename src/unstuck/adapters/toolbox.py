@@ -34,7 +34,6 @@ from unstuck.ports.remedies import Done
 CONNECT_SECONDS = 3.0
 LAUNCH_SECONDS = 10.0
 SHOWN_CHARS = 4_000
-PORTS = {"http": 80, "https": 443}
 Tool = Callable[[Mapping[str, Any]], Done]
 
 

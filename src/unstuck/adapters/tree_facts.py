@@ -28,7 +28,6 @@ def place_of(named: str, cwd: Path, root: Path) -> Place:
         is_folder=path.is_dir(),
         inside=is_inside(path, root),
         mine=exists and path.lstat().st_uid == os.geteuid(),
-        writable=os.access(path if exists else parent, os.W_OK),
         executable=os.access(path, os.X_OK),
         interpreter=tuple(head[2:].decode(errors="replace").split()) if head.startswith(b"#!") else (),
         crlf=head.endswith(b"\r"),

@@ -13,16 +13,16 @@ from unstuck.core.text import one_line
 MOST = 20
 SAID_CHARS = 160
 
-_PLACE = re.compile(r"(?<![\w/.-])((?:[\w@.-]+/)*[\w@-][\w@.-]*\.[A-Za-z]\w{0,7})[:(](\d{1,7})")
+_PLACE = re.compile(r"(?<![\w/.@-])((?:[\w@.-]+/)*[\w@-][\w@.-]*\.[A-Za-z]\w{0,7})[:(](\d{1,7})")
 _RULE = re.compile(
-    r"\b(?:TS\d{4}|[A-Z]{1,4}\d{2,4})\b|\[([a-z]+(?:-[a-z]+)+)\]\s*$|\s{2,}((?:@?[\w-]+/)?[a-z]+(?:-[a-z]+)+)\s*$",
+    r"\b(?:TS\d{4}|[A-Z]{1,4}\d{2,4})\b|\[([a-z]+(?:-[a-z]+)+)\]\s*$|(?<=\s\s)((?:@?[\w-]+/)?[a-z]+(?:-[a-z]+)+)\s*$",
     re.MULTILINE,
 )
 _COUNT = re.compile(
     r"(?<![\w:.])(\d{1,6})[ \t]+(?:errors?|problems?|failed|failures?|failing|tests? failed)\b", re.IGNORECASE
 )
 _SAYS = re.compile(r"\b\w*(?:Error|Exception)\b[^\n]*|^E[ \t]{2,}[^\n]+|\berror\b[^\n]*", re.IGNORECASE | re.MULTILINE)
-_FAILING = re.compile(r"^[ \t]*(?:FAIL(?:ED)?[:]?|✗|✕|×|not ok \d+ -?|--- FAIL:)[ \t]+([^\n]+?)[ \t]*$", re.MULTILINE)  # noqa: RUF001  # as test runners print it
+_FAILING = re.compile(r"^[ \t]*(?:FAIL(?:ED)?[:]?|✗|✕|×|not ok \d+ -?|--- FAIL:)[ \t]+(\S[^\n]*)", re.MULTILINE)  # noqa: RUF001  # as test runners print it
 
 _UNFORMATTED = re.compile(
     r"^[ \t]*(?:(?:would reformat|needs formatting|unformatted|\[warn\]|Diff in)[ \t:]+)?"

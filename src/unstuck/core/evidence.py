@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from unstuck.core.plan import CheckKind
 
-KilledBy = Literal["", "us", "other"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
@@ -19,7 +17,6 @@ class Evidence:
     signal: str = ""
     """The signal's name without SIG, e.g. ``KILL``."""
     timed_out: bool = False
-    killed_by: KilledBy = ""
     tool: str = ""
     command: str = ""
     check: "CheckKind | None" = None

@@ -119,9 +119,7 @@ def dependency_missing(failure: Failure, verdict: Verdict | None, resume: str) -
         CANNOT,
         "",
         "Resolution:",
-        f"  Install missing dependency: {missing.install}".rstrip(": ")
-        if missing.install
-        else "  Install it, or put it on PATH.",
+        f"  Install missing dependency: {missing.install}" if missing.install else "  Install it, or put it on PATH.",
         f"  Then resume: {resume}",
         "",
         "[HALTED - Manual intervention required]",

@@ -1,5 +1,6 @@
 """A task's state file, and the run's, in the shape that seed 004 gives them."""
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -25,10 +26,10 @@ FINAL = "Failed after maximum retries"
 SAID_CHARS = 200
 
 
-def phase(state: RunState, name: str) -> dict[str, Any]:
-    """Return a task's state file."""
+def phase(state: RunState, name: str, waiting: Mapping[str, tuple[str, ...]] | None = None) -> dict[str, Any]:
+    """Return a task's state file. `waiting` is what `blocked` returns, for those who ask for many files."""
     task = state.tasks[name]
-    causes = blocked(state).get(name, ()) if not task.attempts else ()
+    causes = (blocked(state) if waiting is None else waiting).get(name, ()) if not task.attempts else ()
     last = task.tries[-1] if task.tries else None
     return {
         "phase_id": name,

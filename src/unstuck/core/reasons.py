@@ -11,14 +11,14 @@ _MISTAKEN = re.compile(
     r"|no tests ran|no tests? found|not found: \S+::|unrecognized arguments|ERR_MODULE_NOT_FOUND.*node_modules"
 )
 _ASSERTED = re.compile(
-    r"\bAssertionError\b|^E +assert\b|ERR_ASSERTION|\bexpect\(|\bExpected\b.*\n?.*\bReceived\b|- assert\b|Failed: DID NOT RAISE"
+    r"\bAssertionError\b|^E +assert\b|ERR_ASSERTION|\bexpect\(|\bExpected\b(?:.*\n)?.*\bReceived\b|- assert\b|Failed: DID NOT RAISE"
     r"|\bassertion .*failed|--- FAIL:",
     re.MULTILINE,
 )
 _GONE = re.compile(
-    r"cannot import name '(?P<name>[\w.]+)'|No module named '(?P<module>[\w.]+)'|has no attribute '(?P<attribute>\w+)'"
-    r"|name '(?P<word>\w+)' is not defined|Cannot find module '(?P<file>[^'\n]+)'|(?P<member>[\w.]+) is not a function"
-    r"|(?P<binding>\w+) is not defined|does not provide an export named '(?P<export>\w+)'|NotImplementedError"
+    r"cannot import name '[\w.]+'|No module named '(?P<module>[\w.]+)'|has no attribute '\w+'|name '\w+' is not defined"
+    r"|Cannot find module '(?P<file>[^'\n]+)'|[\w.] is not a function|\w is not defined"
+    r"|does not provide an export named '\w+'|NotImplementedError"
 )
 
 

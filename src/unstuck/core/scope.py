@@ -1,11 +1,10 @@
-"""Claims against facts: files touched outside the task, files claimed that do not exist, work claimed that is none."""
+"""Claims against facts: files touched outside the task, files claimed that do not exist."""
 
 import re
 from collections.abc import Collection, Iterator, Sequence
 
 from unstuck.core.tamper.change import Change, Finding, Severity, is_declared
 from unstuck.core.tamper.rules import found
-from unstuck.core.transcript import Claim
 
 _PATH = re.compile(r"(?<![\w./@:-])(?:\./)?[\w.@+-]+(?:/[\w.@+-]+)*\.[A-Za-z][A-Za-z0-9]{0,7}(?![\w/(])")
 _CLAIMS = re.compile(
@@ -49,13 +48,6 @@ def missing_files(said: str, present: Collection[str], gone: Collection[str] = (
         for path in claimed_files(said)
         if path not in present and path not in gone and path.rpartition("/")[2] not in names
     )
-
-
-def empty_claim(claim: Claim, changes: Sequence[Change], *, turned_green: bool = False) -> tuple[Finding, ...]:
-    """Find work that is claimed although nothing changed; where a check turned green, something did change it."""
-    if claim != "done" or turned_green or any(change.old != change.new or change.binary for change in changes):
-        return ()
-    return (found("empty-claim", "", 1, "The agent says that it is done, but it changed nothing."),)
 
 
 def _paths(line: str) -> Iterator[str]:

@@ -13,7 +13,7 @@ from functools import cache
 from unstuck.core.cleaning import shown
 
 LONGEST_LINE = 2_000
-"""A longer line keeps both its ends."""
+"""About as long as cleaned lines can be."""
 LONGEST_NORMAL = 300
 EACH_END = 200
 """Of very many error lines, so many of the first and of the last are looked at."""
@@ -109,7 +109,7 @@ def _facts(text: str, tests: Sequence[str]) -> list[str]:
     last: deque[str] = deque(maxlen=EACH_END)
     seen: set[str] = set()
     for start, end in _candidates(text):
-        line = _cut(text[start:end])
+        line = " ".join(text[start:end].split())
         if line in seen:
             continue
         if len(seen) < MOST_SEEN:
@@ -154,15 +154,9 @@ def _file_above(text: str, at: int) -> str:
 def _end(text: str) -> list[str]:
     """Where nothing looks like an error: what a linter's rules say, or the last lines."""
     tail = text[-EACH_END * LONGEST_LINE :].split("\n")[-EACH_END:]
-    lines = [quiet for line in tail if (quiet := _quiet(_cut(line)))]
+    lines = [quiet for line in tail if (quiet := _quiet(" ".join(line.split())))]
     ruled = sorted({line for line in lines if re.search(_RULE, line)})
     return ruled or lines[-LAST_LINES:]
-
-
-def _cut(line: str) -> str:
-    if len(line) > LONGEST_LINE:
-        line = f"{line[: LONGEST_LINE // 2]} {line[-LONGEST_LINE // 2 :]}"
-    return " ".join(line.split())
 
 
 def _failing_test(line: str) -> str | None:

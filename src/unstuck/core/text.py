@@ -5,7 +5,7 @@ import re
 
 def quoted(text: str, limit: int) -> str:
     """Fence text so that nothing in it can close the fence; keep its end when it is too long."""
-    clean = re.sub(r"[^\S\n]+\n", "\n", text.replace("\r\n", "\n")).strip("\n")
+    clean = "\n".join(line.rstrip() for line in text.split("\n")).strip("\n")
     if len(clean) > limit:
         clean = f"[{len(clean) - limit} characters left out]\n{clean[-limit:]}"
     longest = max((len(run) for run in re.findall(r"`+", clean)), default=0)

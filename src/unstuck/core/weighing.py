@@ -1,6 +1,6 @@
 """Weigh what was found in a change: what the policy makes of it, and what all of it together says about landing."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -45,10 +45,6 @@ def judge_all(results: Sequence[CheckResult], remarks: Sequence[Remark]) -> tupl
         return "pass", ""
     idle = [one.idle or one.although for one in results]
     return "inconclusive", idle[0] if idle else NO_CHECK
-
-
-def of_rules(remarks: Iterable[Remark], rules: Collection[str], severity: Severity) -> tuple[Remark, ...]:
-    return tuple(remark for remark in remarks if remark.rule in rules and remark.severity == severity)
 
 
 def own(rule: str, path: str = "", line: int = 1, says: str = "", severity: Severity | None = None) -> Remark:

@@ -9,7 +9,7 @@ from typing import Any
 TYPES = ("string", "number", "integer", "boolean", "array", "object", "null")
 TRUE, FALSE = frozenset({"true", "yes", "1", "on"}), frozenset({"false", "no", "0", "off"})
 SAID = re.compile(
-    r"['\"`]?(\w+)['\"`]?:? (?:should be|must be|expected)(?: of type)? (?:an? |type )?['\"`]?(\w+)['\"`]?,? (?:but )?(?:got|received|was|is)",
+    r"\b(\w+)['\"`]?:? (?:should be|must be|expected)(?: of type)? (?:an? |type )?['\"`]?(\w+)['\"`]?,? (?:but )?(?:got|received|was|is)",
     re.IGNORECASE,
 )
 SPOKEN = {"str": "string", "int": "integer", "float": "number", "bool": "boolean", "list": "array", "dict": "object"}

@@ -10,16 +10,16 @@ SMART = str.maketrans(
     {"\u201c": '"', "\u201d": '"', "\u2018": "'", "\u2019": "'", "\u2013": "-", "\u2014": "--", "\u00a0": " "}
 )
 BLOCKS = (
-    (re.compile(r"(?:^|[;\n&|(]|\bthen|\bdo|\belse)\s*if\b"), re.compile(r"(?:^|[;\n])\s*fi\b"), "fi"),
+    (re.compile(r"(?:^|[;\n&|(]|\bthen|\bdo|\belse)[ \t]*if\b"), re.compile(r"(?:^|[;\n])[ \t]*fi\b"), "fi"),
     (
-        re.compile(r"(?:^|[;\n&|(]|\bthen|\bdo|\belse)\s*(?:for|while|until)\b"),
-        re.compile(r"(?:^|[;\n])\s*done\b"),
+        re.compile(r"(?:^|[;\n&|(]|\bthen|\bdo|\belse)[ \t]*(?:for|while|until)\b"),
+        re.compile(r"(?:^|[;\n])[ \t]*done\b"),
         "done",
     ),
-    (re.compile(r"(?:^|[;\n&|(]|\bthen|\bdo|\belse)\s*case\b"), re.compile(r"(?:^|[;\n])\s*esac\b"), "esac"),
+    (re.compile(r"(?:^|[;\n&|(]|\bthen|\bdo|\belse)[ \t]*case\b"), re.compile(r"(?:^|[;\n])[ \t]*esac\b"), "esac"),
 )
 HEREDOC = re.compile(r"<<-?\s*['\"]?(\w+)['\"]?")
-HERE_STRING = re.compile(r"(?<![^;|&\n])\s*(\S[^;|&\n]{0,200}?)\s*<<<\s*(\"[^\"]*\"|'[^']*'|\S+)")
+HERE_STRING = re.compile(r"(?<![^;|&\n])[ \t]*(\S[^;|&\n]{0,200}?)\s*<<<\s*(\"[^\"]*\"|'[^']*'|\S+)")
 PARENS = re.compile(r"(?<![\w$\\\"'=<>])(?=[^\s'\"`$;|&]{0,200}[()])([^\s'\"`$;|&<>]{1,400})")
 
 
@@ -44,7 +44,7 @@ def _candidates(text: str) -> Iterator[str]:
     yield _closed_blocks(_closed_quotes(line))
     yield _closed_brackets(line)
     yield _closed_blocks(_closed_brackets(_closed_quotes(line)))
-    yield re.sub(r"\s*(?:&&|\|\||\||&|\\)\s*$", "", line)
+    yield re.sub(r"(?<!\s)\s*(?:&&|\|\||\||&|\\)\s*$", "", line)
     yield re.sub(r"^\s*(?:&&|\|\||\||;)\s*", "", line)
     yield re.sub(r"(;\s*){2,}(?!;)", "; ", line)
     yield re.sub(r"([|&;])\s*;", r"\1", line)
@@ -58,12 +58,14 @@ def _candidates(text: str) -> Iterator[str]:
 
 def posix(text: str) -> str:
     """Return the script with bash's own syntax spelled as every shell reads it, as far as that is possible."""
+    if len(text) > LONGEST:
+        return text
     text = re.sub(r"\[\[\s+([^\n\]]{1,400}?)\s+\]\]", lambda found: _tests(found[1]), text)
     text = re.sub(r"\bfunction\s+([\w-]+)\s*(?:\(\s*\))?\s*\{", r"\1() {", text)
     text = re.sub(r"&>>\s*([^\s;&|]+)", r">>\1 2>&1", text)
     text = re.sub(r"&>\s*([^\s;&|]+)", r">\1 2>&1", text)
     text = re.sub(r"\|&", "2>&1 |", text)
-    text = re.sub(r"(^|[;&|\n]\s*)source\s", r"\1. ", text)
+    text = re.sub(r"(^|[;&|\n][ \t]*)source\s", r"\1. ", text)
     if "<<<" in text:
         text = re.sub(HERE_STRING, r"printf '%s\\n' \2 | \1", text)
     text = re.sub(r"\{(\d{1,4})\.\.(\d{1,4})\}", _counted, text)

@@ -16,7 +16,6 @@ class Place(NamedTuple):
     """Inside the workspace, links followed."""
     mine: bool = False
     """We own it, so its mode is ours to change."""
-    writable: bool = False
     executable: bool = False
     interpreter: tuple[str, ...] = ()
     """From its first line."""

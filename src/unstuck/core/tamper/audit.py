@@ -30,7 +30,7 @@ from unstuck.core.tamper.suite import Case, Suite
 from unstuck.core.tamper.trim import is_idle, trim
 
 _CONSTANT = re.compile(
-    r"^\s*(?:export\s+)?(?:const\s+|static\s+|final\s+)*([A-Z][A-Z0-9_]+)\s*(?::[^=]+)?=\s*(.+?);?\s*$", re.MULTILINE
+    r"^[ \t]*(?:export\s+)?(?:(?:const|static|final)\s+)*([A-Z][A-Z0-9_]+)[ \t]*(?::[^=\n]+)?=\s*(.+)", re.MULTILINE
 )
 _PROGRAM = re.compile(
     r"(?:^|/)(?:examples?|samples?|demos?|scripts?|tools?|bin|docs?|benchmarks?|hack)/|(?:^|/)(?:__main__|manage|setup)\.py$"
@@ -40,7 +40,7 @@ _FIXTURE = re.compile(
 )
 """What no test imports may end as it likes."""
 _NOTEWORTHY = re.compile(
-    r"exit|quit|abort|pytest_|load_tests|__(?:eq|ne|contains|bool|[gl][et]|instancecheck)__|collect_ignore|[Aa]ssert\w*\s*=|AssertionError|def (?:assert|fail|run|debug)"
+    r"exit|quit|abort|pytest_|load_tests|__(?:eq|ne|contains|bool|[gl][et]|instancecheck)__|collect_ignore|[Aa]ssert\w{0,60}\s*=|AssertionError|def (?:assert|fail|run|debug)"
     r"|builtins|outcome|skip|PYTEST|UNITTEST|TEST|sys\.(?:modules|argv)|stack|_getframe|called_from_test|__vitest|__jest|retr|extend|asymmetricMatch|toPrimitive"
     r"|return (?:True|False|true|false)\b|expect\s*=|assert\s*=|\.\w+\s*=\s*\(|function (?:expect|assert)|JEST|VITEST|NODE_|MOCHA|typeof|jest|env\."
 )

@@ -122,7 +122,7 @@ def _recipes(text: str) -> dict[str, str]:
     found_recipes: dict[str, list[str]] = {}
     name = ""
     for line in text.splitlines():
-        match = re.match(r"([\w./%-]+)(?:\s+[\w=*+\"' -]*)?\s*:(?!=)\s*(.*)$", line)
+        match = re.match(r"([\w./%-]+)(?:\s[\w=*+\"'\s-]*)?:(?!=)\s*(.*)$", line)
         if match and not line[:1].isspace():
             name = match[1]
             found_recipes.setdefault(name, []).extend(match[2].split("#")[0].split())

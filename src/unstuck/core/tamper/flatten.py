@@ -57,15 +57,10 @@ def _of_ini(text: str) -> Settings:
             section, key = bare.strip("[]").replace(":", "."), ""
         elif line[:1].isspace() and key:
             found[key].append(bare.rstrip(","))
-        elif match := re.match(r"([^=:]+?)\s*[=:]\s*(.*)$", bare):
-            key = f"{section}.{match[1]}".lstrip(".")
-            found[key] = (
-                [part for part in re.split(r",\s*", match[2]) if part]
-                if _is_list(match[1])
-                else [match[2]]
-                if match[2]
-                else []
-            )
+        elif match := re.match(r"([^=:]+)[=:]\s*(.*)", bare):
+            key = f"{section}.{match[1].rstrip()}".lstrip(".")
+            parts = re.split(r",\s*", match[2]) if _is_list(match[1]) else [match[2]]
+            found[key] = [part for part in parts if part]
     return {key: tuple(values) for key, values in found.items()}
 
 

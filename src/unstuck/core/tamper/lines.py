@@ -28,14 +28,14 @@ _SKIP = re.compile(
     r"|@unittest\.skip|\bpytest\.skip\(|\b(?:it|test|describe)\.(?:skip|todo)\b|^\s*(?:xit|xtest|xdescribe|skip)\b|XCTSkip|@tag\s+:skip|\bGTEST_SKIP"
 )
 _LITERAL = re.compile(r"""\"(?:[^"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|(?<![\w.])-?\d[\w.]*""")
-_NAME = re.compile(r"[A-Za-z_]\w*(?=\s*[(!])")
+_NAME = re.compile(r"\b[A-Za-z_]\w*(?=\s*[(!])")
 _COMMENT = re.compile(r"^\s*(?://|#(?!\[)|\*|--|;)")
 
 
 def read_lines(path: str, text: str) -> Suite:
     """Turn a text into a suite, judging by the look of its lines."""
     cases = tuple(_cases(path, text.splitlines()))
-    return Suite(path=path, cases=cases, parsed=False)
+    return Suite(path=path, cases=cases)
 
 
 def _cases(path: str, lines: list[str]) -> Iterator[Case]:

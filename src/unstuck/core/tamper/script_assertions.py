@@ -54,31 +54,6 @@ _FUNCTIONS = {
     "calledOnce": ("called", PARTIAL), "called": ("called", WEAK), "calledWith": ("called", EXACT), "notCalled": ("called", EXACT),
     "calledOnceWithExactly": ("called", EXACT), "callCount": ("called", EXACT), "isNotNull": ("ne", WEAK), "typeOf": ("isinstance", WEAK), "ifError": ("quiet", WEAK),
 }  # fmt: skip
-_CHAIN = frozenset(
-    {
-        "not",
-        "to",
-        "be",
-        "been",
-        "is",
-        "that",
-        "which",
-        "and",
-        "has",
-        "have",
-        "with",
-        "at",
-        "of",
-        "deep",
-        "resolves",
-        "rejects",
-        "own",
-        "nested",
-        "eventually",
-        "soft",
-        "poll",
-    }
-)
 _ANYTHING = frozenset({"anything"})
 _ROUGH = frozenset({"any", "objectContaining", "arrayContaining", "stringContaining", "stringMatching", "closeTo"})
 

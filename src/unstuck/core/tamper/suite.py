@@ -95,4 +95,3 @@ class Suite:
     constants: tuple[tuple[str, frozenset[str]], ...] = ()
     """Names with plain values, and those values."""
     imports: frozenset[str] = frozenset()
-    parsed: bool = True

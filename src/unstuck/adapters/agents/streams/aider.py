@@ -1,6 +1,7 @@
 """aider's text. It ends with exit code 0 whatever happens: a litellm error with no answer after it is the end."""
 
 import re
+from collections import deque
 from collections.abc import Iterable
 
 from unstuck.adapters.agents.faults import fault
@@ -9,7 +10,8 @@ from unstuck.adapters.agents.streams.stream import Format
 
 ERROR = re.compile(r"^(?:litellm\.)(?P<name>\w+(?:Error|Exception|Timeout)\b): ?(?P<words>.*)")
 TOKENS = re.compile(
-    r"^Tokens: (?P<sent>[\d.,]+[kM]?) sent,.*?(?P<received>[\d.,]+[kM]?) received\.(?:.*\$(?P<cost>[\d.]+) session)?"
+    r"^Tokens: (?P<sent>\d[\d,]*(?:\.\d+)?[kM]?) sent,(?:.*,)? (?P<received>\d[\d,]*(?:\.\d+)?[kM]?) received\."
+    r"(?:.*\$(?P<cost>\d+(?:\.\d+)?) session)?"
 )
 EDIT = re.compile(r"^Applied edit to (?P<file>.+)")
 LIMIT = re.compile(r"^Only \d+ reflections allowed")
@@ -26,7 +28,7 @@ UNITS = {"k": 1_000, "M": 1_000_000}
 
 def take(reading: Reading, lines: Iterable[str]) -> None:
     waiting, began = "", False
-    answer: list[str] = []
+    answer: deque[str] = deque(maxlen=400)
     for line in (line.rstrip("\n") for line in lines):
         reading.events += 1 if line.strip() else 0
         if waiting:
@@ -35,12 +37,12 @@ def take(reading: Reading, lines: Iterable[str]) -> None:
         elif found := ERROR.match(line):
             waiting = f"{found['name']}: {found['words']}"
             reading.fail(fault(waiting, at=reading.at))
-            answer = []
+            answer.clear()
         elif found := TOKENS.match(line):
             reading.say("\n".join(answer).strip())
             reading.count(_count(found["sent"]), _count(found["received"]))
             reading.cost_usd = float(found["cost"]) if found["cost"] else reading.cost_usd
-            answer = []
+            answer.clear()
         elif found := EDIT.match(line):
             reading.call("edit", found["file"])
             reading.returned(next(reversed(reading.tools)), ok=True)
@@ -49,7 +51,7 @@ def take(reading: Reading, lines: Iterable[str]) -> None:
         elif LIMIT.match(line):
             reading.reason = "max_turns"
         elif began:
-            answer = [*answer, line][-400:]
+            answer.append(line)
         began = began or line.startswith(HEAD)
     if waiting:
         reading.fail(fault(waiting, at=reading.at))

@@ -6,7 +6,7 @@ from typing import Any
 
 from unstuck.adapters.agents.faults import fault
 from unstuck.adapters.agents.streams.reading import Reading
-from unstuck.adapters.agents.streams.stream import Event, Format, given, text_of
+from unstuck.adapters.agents.streams.stream import Event, Format, given, moment, text_of
 from unstuck.core.transcript import End, Fault
 
 REASONS: Mapping[str, End] = {
@@ -93,14 +93,12 @@ def _user(reading: Reading, event: Event) -> None:
 
 def _rate_limit(reading: Reading, told: Mapping[str, Any]) -> None:
     """Take in the state of the limits: only a refusal is a fault, warnings are not."""
-    resets = told.get("resetsAt")
     if told.get("status") in REJECTED:
-        until = float(resets) if isinstance(resets, int | float) else None
         reading.fail(
             Fault(
                 end="rate_limited",
                 message=f"The {told.get('rateLimitType') or 'usage'} limit is reached.",
-                resets_at=until,
+                resets_at=moment(told.get("resetsAt")),
             )
         )
 

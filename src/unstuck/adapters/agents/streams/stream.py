@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -19,11 +20,13 @@ SIDE_LINES = 400
 """So many of the last lines beside the stream are looked at."""
 TORN = '{"type":'
 MOST_PIECES = 20
+LAST_SECOND = 10**11
+"""In the year 5138: more are milliseconds, or no time at all."""
 TELLING = ("command", "cmd", "file_path", "filePath", "path", "pattern", "query", "url")
 """Of a tool's arguments, the one to show."""
 
 ERROR_LINE = re.compile(
-    r"^\s*(?:\W{1,3}\s?)?(?:"
+    r"(?:\W{1,3}\s?)?(?:"
     r"(?:\w+: )?(?:fatal |api )?error\b[^:\n]{0,60}: ?(?P<error>.*)"
     r"|(?P<typed>(?:[\w.]+\.)?\w*(?:Error|Exception|Exceeded)\b[:( ].*)"
     r"|.*\bas it raised (?P<raised>\w+(?:Error|Exception): .*)"
@@ -33,7 +36,7 @@ ERROR_LINE = re.compile(
     r"|(?P<words>.*(?:log ?in\b|logged in|signed in|sign in\b|api key|auth method|authenticat|do you trust|trusted (?:directory|folder|workspace)|cannot be used with root|no rollout found|no conversation found|usage limit|credit balance).*))",
     re.IGNORECASE,
 )
-"""A line that tells of an error of the agent itself."""
+"""A line, without its indentation, that tells of an error of the agent itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,21 +65,21 @@ def read(
 ) -> Transcript:
     """Read a session's whole output."""
     reading = Reading()
-    noise: list[str] = []
+    noise: deque[str] = deque(maxlen=SIDE_LINES)
     if form.prose is not None:
         form.prose(reading, stdout)
     for line in stdout if form.prose is None else ():
         found = False
         for event in events(line):
             found = True
-            reading.at = moment(event) or reading.at
+            reading.at = moment(event.get("timestamp") or event.get("ts")) or reading.at
             try:
                 reading.events += form.take(reading, event)
-            except (AttributeError, TypeError, ValueError, KeyError, IndexError, RecursionError):
+            except (AttributeError, TypeError, ValueError, KeyError, IndexError, ArithmeticError, RecursionError):
                 continue  # an event of a shape that nobody has seen: the others still count
         if not found and line.strip():
             form.noise(reading, line)
-            noise = [*noise, line][-SIDE_LINES:]
+            noise.append(line)
     if (
         form.wordless
         and not code
@@ -126,7 +129,7 @@ def _pieces(line: str) -> Iterator[Event]:
 def side(pattern: "re.Pattern[str]", lines: Iterable[str], at: float | None = None) -> Fault | None:
     """Return the last error that the lines tell of."""
     last: Fault | None = None
-    kept = list(lines)[-SIDE_LINES:]
+    kept = list(deque(lines, maxlen=SIDE_LINES))
     for number, line in enumerate(kept):
         found = _told(pattern, line, kept[number + 1] if number + 1 < len(kept) else "", at)
         last = later(last, found) if found is not None else last
@@ -139,7 +142,7 @@ def _told(pattern: "re.Pattern[str]", line: str, following: str, at: float | Non
         if event.get("status") == "error" or event.get("type") == "error" or "error" in event:
             return error_of(event, at)
         return None
-    match = pattern.match(line[:LONGEST_LINE])
+    match = pattern.match(line[:LONGEST_LINE].lstrip())
     if match is None:
         return None
     words = next((part for part in match.groups() if part), "") or line
@@ -166,15 +169,14 @@ def error_of(event: Event, at: float | None = None) -> Fault | None:
 # --- small things that most formats need -------------------------------------------------------------
 
 
-def moment(event: Event) -> float | None:
-    """Return the time of an event, where it has one."""
-    value = event.get("timestamp") or event.get("ts")
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return value / 1000 if value > 10**11 else float(value)  # in milliseconds
+def moment(value: Any) -> float | None:
+    """Return the seconds of a time that an event states, if that can be one."""
     try:
-        return datetime.fromisoformat(value).timestamp() if isinstance(value, str) else None
-    except ValueError:
+        seconds = datetime.fromisoformat(value).timestamp() if isinstance(value, str) else float(value)
+    except (TypeError, ValueError, OverflowError):
         return None
+    seconds = seconds / 1000 if seconds > LAST_SECOND else seconds
+    return seconds if 0 < seconds < LAST_SECOND else None
 
 
 def given(arguments: object) -> str:
