@@ -130,6 +130,13 @@ def test_what_cannot_be_run_is_said(text: str, told: str) -> None:
     assert told in " ".join(one.message for one in check(reader.read(text, "p")))
 
 
+def test_a_verification_that_is_a_bare_text_is_not_run_and_that_is_said() -> None:
+    subtask = '{"id": "1", "description": "Add it", "verification": "make test"}'
+    plan = reader.read(f'{{"phases": [{{"id": 1, "subtasks": [{subtask}]}}]}}', "p")
+    assert plan.tasks[0].checks == ()
+    assert "The verification of subtask 1 is not read" in " ".join(concern.message for concern in plan.concerns)
+
+
 def test_marking_changes_status_values_and_no_other_byte(tmp_path: Path) -> None:
     text = (
         '{ "feature": "Ünïcode \\u00e9",\r\n  "status": "backlog", "planStatus" : "pending",\n'

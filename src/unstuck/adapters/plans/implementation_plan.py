@@ -241,6 +241,12 @@ def _odd(subtask: Subtask, line: int) -> Iterator[Problem]:
         )
     verification = raw.get("verification")
     kind = _text(verification.get("type")) if isinstance(verification, dict) else ""
+    if verification and not isinstance(verification, dict):
+        yield Problem(
+            message=f"The verification of subtask {subtask.id} is not read: it is not an object.",
+            line=line,
+            hint='Write it as {"type": "command", "run": "a command that fails while it is not done"}.',
+        )
     if kind and kind not in VERIFICATIONS:
         yield Problem(
             message=f"Subtask {subtask.id} has the unknown verification type {kind!r}.",
