@@ -60,10 +60,8 @@ def _phases(home: Path, run: str, entries: Sequence[Entry], now: RunState, told:
             said[name] = status, at
     written_as = _statuses(entries, {name: at for name, (_, at) in said.items()})
     for name, (status, _) in said.items():
-        how, verb = (
-            f"its status was set to {one_line(status, SAID_CHARS)} by hand",
-            _asked(status, now.tasks[name].status),
-        )
+        how = f"its status was set to {one_line(status, SAID_CHARS)} by hand"
+        verb = _asked(status, now.tasks[name].status)
         if verb is not None and status != written_as[name]:
             yield verb, name, how
         elif status not in KNOWN:
