@@ -10,25 +10,25 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from unstuck.adapters.plans import tasks_md
-from unstuck.adapters.policies import profile
+from unstuck.agents.claim import claim
 from unstuck.config import Config
-from unstuck.core.attempt import Changes, Ended, Outcome
-from unstuck.core.claim import claim
-from unstuck.core.event import Entry, Event, Options, Request, RunStarted, Verb
-from unstuck.core.experience import Experience
-from unstuck.core.failure import Touch
-from unstuck.core.plan import Insertion, Plan, Task
-from unstuck.core.policy import Policy
-from unstuck.core.redact import redactor
-from unstuck.core.state import RunState, fold
-from unstuck.core.tamper import Change
-from unstuck.engine.bench import Bench, Layout
-from unstuck.engine.operate import Operations
-from unstuck.engine.pool import Pool
-from unstuck.engine.record import Recorder
-from unstuck.engine.stopping import Stopper
+from unstuck.decide.experience import Experience
+from unstuck.decide.policy import Policy
+from unstuck.decide.profiles import profile
+from unstuck.diagnose.kinds import Touch
+from unstuck.journal.attempt import Changes, Ended, Outcome
+from unstuck.journal.event import Entry, Event, Options, Request, RunStarted, Verb
+from unstuck.journal.fold import RunState, fold
+from unstuck.journal.redact import redactor
+from unstuck.line.operate import Operations
+from unstuck.line.parts import Bench, Layout
+from unstuck.line.pool import Pool
+from unstuck.line.recorder import Recorder
+from unstuck.line.stopping import Stopper
+from unstuck.plans import tasks_md
+from unstuck.plans.plan import Insertion, Plan, Task
 from unstuck.ports import Assignment, Command, Conflict, Landing, Snapshot, Stop, Tree
+from unstuck.verify.tamper import Change
 
 ENDED_WELL = Ended(ending="exited", exit_code=0)
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from unstuck.adapters import contents
-from unstuck.adapters.git import Git
+from unstuck.git import contents
+from unstuck.git.commands_of_git import Git
 
 ODD = ("-dash", "new\nline", "a:b", "über.py", os.fsdecode(b"caf\xe9.txt"), "'quote\".py")
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from unstuck.adapters.plans.plan_file import TasksFile, open_plan
-from unstuck.core.plan import Insertion, batches, check
 from unstuck.errors import BadUsage
+from unstuck.plans.plan import Insertion, batches, check
+from unstuck.plans.plan_file import TasksFile, open_plan
 
 KIT = """\
 # Tasks: Photo albums

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unstuck.adapters.plans import tasks_md
-from unstuck.adapters.plans.plan_file import open_plan
-from unstuck.core.plan import Insertion
 from unstuck.errors import CannotWrite
+from unstuck.plans import tasks_md
+from unstuck.plans.plan import Insertion
+from unstuck.plans.plan_file import open_plan
 
 FIX = "- [ ] {id} [FIX {of}] Fix: it\n  - **Do**: Address the error: it\n  - **Verify**: grep pattern\n"
 SEED = """\

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from unstuck.adapters.agents.faults import fault
-from unstuck.adapters.agents.manifest import catalog
-from unstuck.adapters.agents.readers import format_named
-from unstuck.adapters.agents.streams.stream import gist, read
+from unstuck.agents.faults import fault
+from unstuck.agents.manifest import catalog
+from unstuck.agents.readers import format_named
+from unstuck.agents.streams.stream import gist, read
 
 J = json.dumps
 START = J({"type": "system", "subtype": "init", "session_id": "s"})

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from unstuck.adapters.plans import implementation_plan as reader
-from unstuck.adapters.plans.plan_file import open_plan
-from unstuck.core.plan import check, execution
+from unstuck.plans import implementation_plan as reader
+from unstuck.plans.plan import check, execution
+from unstuck.plans.plan_file import open_plan
 
 
 def phases(*listed: tuple[list[Any], list[str]]) -> str:

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from unstuck.adapters.agents.coding import CodingAgent
-from unstuck.adapters.agents.manifest import catalog, logged_in, manifest, permission
-from unstuck.adapters.agents.named import first_found
-from unstuck.adapters.agents.readers import FORMATS
-from unstuck.adapters.config_file import read_config
+from unstuck.agents.coding import CodingAgent
+from unstuck.agents.manifest import catalog, logged_in, manifest, permission
+from unstuck.agents.named import first_found
+from unstuck.agents.readers import FORMATS
 from unstuck.config import AgentConfig, Config
-from unstuck.core.attempt import Ended
+from unstuck.config_file import read_config
+from unstuck.journal.attempt import Ended
 from unstuck.ports import Assignment
 
 KNOWN = [

@@ -11,11 +11,11 @@ from typing import Literal
 
 import pytest
 
-from unstuck.adapters.git import Git
-from unstuck.adapters.merging import Homecoming
-from unstuck.adapters.pruning import prune
-from unstuck.adapters.repository import find
-from unstuck.adapters.workspace import GitWorkspace
+from unstuck.git.commands_of_git import Git
+from unstuck.git.pruning import prune
+from unstuck.git.repository import find
+from unstuck.git.way_home import Homecoming
+from unstuck.git.workspace import GitWorkspace
 from unstuck.ports import AlreadyHome, FastForward, Landing, Merge, NotPossible, WayHome
 
 SOURCE = Path(__file__).parents[2] / "src"
@@ -328,8 +328,8 @@ def test_the_plan_is_committed_and_nothing_else(scratch: Path) -> None:
 CHILD = """
 import sys
 from pathlib import Path
-from unstuck.adapters.merging import Homecoming
-from unstuck.adapters.repository import find
+from unstuck.git.way_home import Homecoming
+from unstuck.git.repository import find
 repository = find(Path(sys.argv[1]))
 Homecoming(repository=repository, run="r1", identity=repository.identity()).apply_merge(sys.argv[2])
 """

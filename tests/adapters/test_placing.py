@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from unstuck.adapters.placing import Placing
-from unstuck.adapters.traps import traps
 from unstuck.errors import BadUsage
+from unstuck.git.placing import Placing
+from unstuck.git.traps import traps
 
 
 @dataclass(frozen=True)

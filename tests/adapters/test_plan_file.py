@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from unstuck.adapters.plans.plan_file import TasksFile, open_plan
-from unstuck.adapters.plans.rewriting import LARGEST, rewrite
-from unstuck.adapters.plans.shell import runnable_in
 from unstuck.errors import BadUsage, CannotWrite
+from unstuck.plans.plan_file import TasksFile, open_plan
+from unstuck.plans.rewriting import LARGEST, rewrite
+from unstuck.tools.shell_text import runnable_in
 
 PLAN = "# Tasks\n\n- [ ] 1.1 First\n  - **Verify**: `true && test -f a`\n\n- [x] 1.2 Second\n- [ ] No id\n"
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from unstuck.adapters.toolbox import LocalToolbox
-from unstuck.core.failure import Failure, Kind
-from unstuck.core.remedies.deed import Expects, MakeFolder, Remove, Shell, Step, WriteFile
-from unstuck.practice import Relief
+from unstuck.diagnose.kinds import Failure, Kind
+from unstuck.remedy.performing import LocalToolbox
+from unstuck.remedy.practising import Relief
+from unstuck.remedy.step import Expects, MakeFolder, Remove, Shell, Step, WriteFile
 
 
 @pytest.fixture

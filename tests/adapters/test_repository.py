@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from unstuck.adapters import repository
-from unstuck.adapters.git import Git
-from unstuck.adapters.plans.plan_file import open_plan
-from unstuck.adapters.repository import Identity, find
-from unstuck.adapters.setting_aside import begin_anew
 from unstuck.errors import BadUsage, Unavailable
+from unstuck.git import repository
+from unstuck.git.commands_of_git import Git
+from unstuck.git.repository import Identity, find
+from unstuck.journal.setting_aside import begin_anew
+from unstuck.plans.plan_file import open_plan
 
 
 def test_a_checkout_is_found_from_a_folder_inside_it(scratch: Path) -> None:

@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from unstuck.adapters.rule_files import COMPILED, catalog_rules, compile_catalog, read_rules, user_file
-from unstuck.adapters.scan_re import ReScanner
-from unstuck.adapters.scan_re2 import Re2Scanner
-from unstuck.core.cleaning import clean, plain
-from unstuck.core.evidence import Evidence
-from unstuck.core.failure import Kind
-from unstuck.core.rule import Rule, needles
+from unstuck.diagnose.cleaning import clean, plain
+from unstuck.diagnose.evidence import Evidence
+from unstuck.diagnose.kinds import Kind
+from unstuck.diagnose.rule import Rule, needles
+from unstuck.diagnose.rule_files import COMPILED, catalog_rules, compile_catalog, read_rules, user_file
+from unstuck.diagnose.rulebook import Rulebook, open_rulebook
+from unstuck.diagnose.scan_re import ReScanner
+from unstuck.diagnose.scan_re2 import Re2Scanner
 from unstuck.errors import BadUsage
-from unstuck.judge import Rulebook, open_rulebook
 
 CASES = Path(__file__).parents[1] / "core" / "cases"
 RULES = catalog_rules()

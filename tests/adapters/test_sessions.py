@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from unstuck.adapters.agents.manifest import catalog
-from unstuck.adapters.agents.readers import as_json, format_named
-from unstuck.adapters.agents.streams.stream import read
-from unstuck.core.transcript import ENDS, Transcript
+from unstuck.agents.manifest import catalog
+from unstuck.agents.readers import as_json, format_named
+from unstuck.agents.streams.stream import read
+from unstuck.agents.transcript import ENDS, Transcript
 
 FOLDER = Path(__file__).parent / "sessions"
 

@@ -7,12 +7,11 @@ from typing import Any
 
 import pytest
 
-from unstuck.adapters.plans import tasks_md
-from unstuck.adapters.policies import profile
-from unstuck.adapters.states.spec_folder import NotAState, SpecFolder, parse
-from unstuck.core.action import Accept, Decision, Fix
-from unstuck.core.attempt import Ended, Outcome, Verdict
-from unstuck.core.event import (
+from unstuck.decide.action import Accept, Decision, Fix
+from unstuck.decide.profiles import profile
+from unstuck.diagnose.kinds import Failure, Kind
+from unstuck.journal.attempt import Ended, Outcome, Verdict
+from unstuck.journal.event import (
     Acted,
     AttemptStarted,
     Classified,
@@ -24,10 +23,11 @@ from unstuck.core.event import (
     SessionStarted,
     Verified,
 )
-from unstuck.core.failure import Failure, Kind
-from unstuck.core.progress import updated
-from unstuck.core.spec_folder import Progress, merged, progress, settings
-from unstuck.core.state import RunState, fold
+from unstuck.journal.fold import RunState, fold
+from unstuck.journal.progress_file import updated
+from unstuck.journal.ralph_state import Progress, merged, progress, settings
+from unstuck.journal.spec_folder import NotAState, SpecFolder, parse
+from unstuck.plans import tasks_md
 
 PLAN = "".join(f"- [{'x' if number < 3 else ' '}] 1.{number} Task {number}\n" for number in range(1, 11))
 SEED_STATE = {"phase": "execution", "taskIndex": 2, "totalTasks": 10, "fixTaskMap": {}}

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from unstuck.adapters.plans.phase_words import normalise, read_phases, read_status
-from unstuck.adapters.plans.phases_file import PhasesFile
-from unstuck.adapters.plans.plan_file import open_plan
-from unstuck.core.plan import Plan, check, execution
+from unstuck.plans.plan import Plan, check, execution
+from unstuck.plans.plan_file import open_plan
+from unstuck.plans.superplans.phase_words import normalise, read_phases, read_status
+from unstuck.plans.superplans.phases_file import PhasesFile
 
 HEAD = "| Phase | Name | Depends On | Parallel With | Estimate | Status |\n|---|---|---|---|---|---|\n"
 ROWS = (

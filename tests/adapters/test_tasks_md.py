@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from unstuck.adapters.plans import tasks_md
-from unstuck.adapters.plans.blocks import Reading
-from unstuck.adapters.plans.layout import LaidOut
-from unstuck.core.plan import Plan, Task, batches, check
+from unstuck.plans import tasks_md
+from unstuck.plans.blocks import Reading
+from unstuck.plans.layout import LaidOut
+from unstuck.plans.plan import Plan, Task, batches, check
 
 KNOWN_WORDS = frozenset({"node", "pytest", "make", "!", "echo", "true"})
 

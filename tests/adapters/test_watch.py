@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from unstuck.adapters.git import Git
-from unstuck.adapters.watch import Watches
+from unstuck.git.commands_of_git import Git
+from unstuck.git.watch import Watches
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from unstuck.adapters.git import Git
-from unstuck.adapters.placing import Placing
-from unstuck.adapters.repository import NOBODY, find
-from unstuck.adapters.workspace import GitWorkspace
 from unstuck.errors import CheckpointGone, GitFailed
+from unstuck.git.commands_of_git import Git
+from unstuck.git.placing import Placing
+from unstuck.git.repository import NOBODY, find
+from unstuck.git.workspace import GitWorkspace
 from unstuck.ports import Conflict, Landing, Workspace
 
 ODD_NAMES = [
@@ -550,7 +550,7 @@ def test_a_task_costs_few_git_commands(scratch: Path, tmp_path: Path, monkeypatc
 def test_a_git_hook_that_starts_us_does_not_lead_us_astray(scratch: Path, tmp_path: Path) -> None:
     work = workspace(scratch)
     base = work.tip()
-    code = "import sys; from pathlib import Path; from unstuck.adapters.repository import find; print(find(Path(sys.argv[1])).root)"
+    code = "import sys; from pathlib import Path; from unstuck.git.repository import find; print(find(Path(sys.argv[1])).root)"
     env = os.environ | {
         "PYTHONPATH": str(Path(__file__).parents[2] / "src"),
         "GIT_DIR": str(tmp_path),

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from unstuck.adapters import git_locks
-from unstuck.adapters.git import Git
-from unstuck.adapters.repository import find
-from unstuck.adapters.workspace import GitWorkspace
-from unstuck.adapters.worktrees import Place
 from unstuck.errors import CheckpointGone
+from unstuck.git import locks as git_locks
+from unstuck.git.commands_of_git import Git
+from unstuck.git.repository import find
+from unstuck.git.workspace import GitWorkspace
+from unstuck.git.worktrees import Place
 
 SOURCE = Path(__file__).parents[2] / "src"
 
@@ -425,8 +425,8 @@ def test_a_sparse_checkout_stays_sparse_and_loses_nothing(scratch: Path) -> None
 CHILD = """
 import sys
 from pathlib import Path
-from unstuck.adapters.repository import find
-from unstuck.adapters.workspace import GitWorkspace
+from unstuck.git.repository import find
+from unstuck.git.workspace import GitWorkspace
 repository = find(Path(sys.argv[1]))
 work = GitWorkspace(repository=repository, run="r1", identity=repository.identity(), watching=None)
 for verb in sys.argv[2:]:

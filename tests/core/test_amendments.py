@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from unstuck.adapters.plans import tasks_md
-from unstuck.core.amendments import Amendment, Proposal, Refused, amended_block, over_limit, read_request
-from unstuck.core.plan import Task
+from unstuck.decide.amendments import Amendment, Proposal, Refused, amended_block, over_limit, read_request
+from unstuck.plans import tasks_md
+from unstuck.plans.plan import Task
 
 TASK = (
     "- [ ] 9.9 [P] Do a part\n  - **Do**: this\n  - **Files**: a.py\n  - **Done when**: it is\n"

@@ -5,14 +5,14 @@ import textwrap
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unstuck.core.amendments import read_request
-from unstuck.core.attempt import Ended, Outcome
-from unstuck.core.brief import brief
-from unstuck.core.claim import statement
-from unstuck.core.failure import Failure, Kind
-from unstuck.core.guidance import advice, pivot
-from unstuck.core.plan import Check, Task
-from unstuck.core.task_state import AttemptState, TaskState
+from unstuck.agents.claim import statement
+from unstuck.decide.amendments import read_request
+from unstuck.diagnose.guidance import advice, pivot
+from unstuck.diagnose.kinds import Failure, Kind
+from unstuck.journal.attempt import Ended, Outcome
+from unstuck.journal.task_state import AttemptState, TaskState
+from unstuck.plans.plan import Check, Task
+from unstuck.tell.brief import brief
 
 TASK = Task(id="1.3", title="Add a parser", body="- [ ] 1.3 Add a parser\n  - **Do**: parse", files=("src/parser.py",))
 CHECKS = (Check(command="pytest tests/test_parser.py"), Check(command="ruff check .", kind="lint"))

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from unstuck.core.attempt import Ended
-from unstuck.core.claim import approach, claim, failure_report, statement
-from unstuck.core.result import Result, Unreadable, read_result
-from unstuck.core.transcript import Claim
+from unstuck.agents.claim import approach, claim, failure_report, statement
+from unstuck.agents.result import Result, Unreadable, read_result
+from unstuck.agents.transcript import Claim
+from unstuck.journal.attempt import Ended
 
 FAILED = """Task 1.3: Add failure parser FAILED
 - Error: File not found: src/parser.ts

@@ -5,13 +5,13 @@ from dataclasses import replace
 
 import pytest
 
-from unstuck.core.attempt import CheckResult, Ended, Ending, Outcome, Verdict
-from unstuck.core.claim import claim
-from unstuck.core.classify import classify, evidence
-from unstuck.core.failure import Kind
-from unstuck.core.plan import CheckKind
-from unstuck.core.transcript import End
-from unstuck.judge import open_rulebook
+from unstuck.agents.claim import claim
+from unstuck.agents.transcript import End
+from unstuck.diagnose.classifying import classify, evidence
+from unstuck.diagnose.kinds import Kind
+from unstuck.diagnose.rulebook import open_rulebook
+from unstuck.journal.attempt import CheckResult, Ended, Ending, Outcome, Verdict
+from unstuck.plans.plan import CheckKind
 
 DONE = Outcome(ended=Ended(ending="exited", exit_code=0), claim="done")
 

@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import pytest
 
-from unstuck.adapters.policies import profile, profiles
-from unstuck.core.action import Accept, Action, Continue, Escalate, Halt, Retry, Rollback, Switch, Wait
-from unstuck.core.decide import History, decide
-from unstuck.core.experience import ENOUGH, Experience, Record
-from unstuck.core.failure import KINDS, Failure, Kind
-from unstuck.core.policy import LIMITED, OWN_LADDERS, Limits, Policy, most_decisions, parse
+from unstuck.decide.action import Accept, Action, Continue, Escalate, Halt, Retry, Rollback, Switch, Wait
+from unstuck.decide.decision import History, decide
+from unstuck.decide.experience import ENOUGH, Experience, Record
+from unstuck.decide.policy import LIMITED, OWN_LADDERS, Limits, Policy, most_decisions, parse
+from unstuck.decide.profiles import profile, profiles
+from unstuck.diagnose.kinds import KINDS, Failure, Kind
 
 ADAPTIVE, STANDARD, SINGLE = profile("adaptive"), profile("standard"), profile("single-retry")
 OF_TYPE = {

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from unstuck.adapters.policies import profiles
-from unstuck.core.attempt import CheckResult, Ended, Outcome, Verdict
-from unstuck.core.classify import classify, evidence, set_up_failed
-from unstuck.core.diagnosis import BY_END, BY_SIGNAL
-from unstuck.core.evidence import Evidence
-from unstuck.core.failure import KINDS, Kind
-from unstuck.core.seed_classifiers import seed_001, seed_002
-from unstuck.judge import Rulebook, guidance, open_rulebook
+from unstuck.decide.profiles import profiles
+from unstuck.diagnose.classifying import classify, evidence, set_up_failed
+from unstuck.diagnose.diagnosis import BY_END, BY_SIGNAL
+from unstuck.diagnose.evidence import Evidence
+from unstuck.diagnose.keyword_lists import seed_001, seed_002
+from unstuck.diagnose.kinds import KINDS, Kind
+from unstuck.diagnose.rulebook import Rulebook, guidance, open_rulebook
+from unstuck.journal.attempt import CheckResult, Ended, Outcome, Verdict
 
 CASES = [
     case

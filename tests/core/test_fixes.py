@@ -4,13 +4,10 @@ import random
 
 import pytest
 
-from unstuck.adapters.plans import tasks_md
-from unstuck.adapters.policies import profile, profiles
-from unstuck.core.action import Escalate, Fix, Halt
-from unstuck.core.claim import failure_report
-from unstuck.core.decide import History, decide
-from unstuck.core.failure import Failure, Kind
-from unstuck.core.fixes import (
+from unstuck.agents.claim import failure_report
+from unstuck.decide.action import Escalate, Fix, Halt
+from unstuck.decide.decision import History, decide
+from unstuck.decide.fixes import (
     BUDGET,
     COUNT,
     DEPTH,
@@ -24,8 +21,11 @@ from unstuck.core.fixes import (
     raw_fields,
     summary,
 )
-from unstuck.core.plan import Plan, Task
-from unstuck.core.policy import Limits, limited, most_decisions_of_lineage
+from unstuck.decide.policy import Limits, limited, most_decisions_of_lineage
+from unstuck.decide.profiles import profile, profiles
+from unstuck.diagnose.kinds import Failure, Kind
+from unstuck.plans import tasks_md
+from unstuck.plans.plan import Plan, Task
 
 ORIGINAL = """\
 - [ ] 1.3 Add failure parser

@@ -2,11 +2,13 @@
 
 import pytest
 
-from unstuck.adapters.policies import profile
-from unstuck.core.action import Accept, Escalate, Halt, Retry, Wait
-from unstuck.core.attempt import Ended, Outcome, Verdict
-from unstuck.core.decide import decide
-from unstuck.core.event import (
+from unstuck.decide.action import Accept, Escalate, Halt, Retry, Wait
+from unstuck.decide.decision import decide
+from unstuck.decide.history import MANY, WINDOW_SECONDS, circling, history
+from unstuck.decide.profiles import profile
+from unstuck.diagnose.kinds import Failure, Kind
+from unstuck.journal.attempt import Ended, Outcome, Verdict
+from unstuck.journal.event import (
     Acted,
     AttemptStarted,
     Classified,
@@ -17,11 +19,9 @@ from unstuck.core.event import (
     SessionEnded,
     Verified,
 )
-from unstuck.core.failure import Failure, Kind
-from unstuck.core.history import MANY, WINDOW_SECONDS, circling, history
-from unstuck.core.plan import Task
-from unstuck.core.schedule import held, next_agent, startable
-from unstuck.core.state import RunState, fold
+from unstuck.journal.fold import RunState, fold
+from unstuck.line.schedule import held, next_agent, startable
+from unstuck.plans.plan import Task
 
 TASKS = tuple(Task(id=f"1.{number}", title="t", group="P") for number in range(1, 6))
 

@@ -5,16 +5,16 @@ from typing import Any
 
 import pytest
 
-from unstuck.adapters.plans import tasks_md
-from unstuck.adapters.policies import profile
-from unstuck.core.action import Accept, Amend, Escalate, Fix, Halt
-from unstuck.core.attempt import Ended
-from unstuck.core.event import Acted, AttemptStarted, Entry, Operated, Options, Request, RunResumed, RunStarted
-from unstuck.core.history import commit_of, done_by_others
-from unstuck.core.plan import Check, Task
-from unstuck.core.schedule import blocked, startable
-from unstuck.core.spec_folder import final_of
-from unstuck.core.state import RunState, fold
+from unstuck.decide.action import Accept, Amend, Escalate, Fix, Halt
+from unstuck.decide.history import commit_of, done_by_others
+from unstuck.decide.profiles import profile
+from unstuck.journal.attempt import Ended
+from unstuck.journal.event import Acted, AttemptStarted, Entry, Operated, Options, Request, RunResumed, RunStarted
+from unstuck.journal.fold import RunState, fold
+from unstuck.journal.ralph_state import final_of
+from unstuck.line.schedule import blocked, startable
+from unstuck.plans import tasks_md
+from unstuck.plans.plan import Check, Task
 from unstuck.testing import ENDED_WELL, Part, World
 
 PLAN = "- [ ] 1.2 A\n- [ ] 1.3 B\n- [ ] 1.4 [VERIFY] C\n"

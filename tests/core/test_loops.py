@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from unstuck.core.loops import (
+from unstuck.decide.loops import (
     Footprint,
     Signal,
     Strength,

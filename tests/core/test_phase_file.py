@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 
-from unstuck.core.action import Accept, Action, Decision, Halt, Retry
-from unstuck.core.attempt import Changes, Ended, Outcome, Verdict
-from unstuck.core.captured import capture, headline
-from unstuck.core.event import (
+from unstuck.decide.action import Accept, Action, Decision, Halt, Retry
+from unstuck.diagnose.captured import capture, headline
+from unstuck.diagnose.kinds import Failure, Kind
+from unstuck.journal.attempt import Changes, Ended, Outcome, Verdict
+from unstuck.journal.event import (
     Acted,
     AttemptStarted,
     Classified,
@@ -21,11 +22,10 @@ from unstuck.core.event import (
     SessionStarted,
     Verified,
 )
-from unstuck.core.failure import Failure, Kind
-from unstuck.core.phase_file import config, phase
-from unstuck.core.plan import Task
-from unstuck.core.schedule import startable, waits_for_siblings
-from unstuck.core.state import RunState, fold
+from unstuck.journal.fold import RunState, fold
+from unstuck.journal.phase_file import config, phase
+from unstuck.line.schedule import startable, waits_for_siblings
+from unstuck.plans.plan import Task
 
 SIBLINGS = ("2a", "2b", "2c")
 TESTS = ("auth.test.ts::validateToken", "auth.test.ts::refreshToken", "auth.test.ts::handleExpired")

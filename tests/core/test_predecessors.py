@@ -10,8 +10,8 @@ What does not hold, and why:
 
 import pytest
 
-from unstuck.core.failure import Kind
-from unstuck.judge import diagnose
+from unstuck.diagnose.kinds import Kind
+from unstuck.diagnose.rulebook import diagnose
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from unstuck.core.recurring import Issue, key, likeness, recurring, tally
+from unstuck.decide.recurring import Issue, key, likeness, recurring, tally
 
 
 @pytest.mark.parametrize(

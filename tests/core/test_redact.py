@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from unstuck.core.redact import Redactor, redactor
+from unstuck.journal.redact import Redactor, redactor
 
 # Put together here, so that no scanner takes this file for a leak.
 WORD = "a1B2c3D4e5"

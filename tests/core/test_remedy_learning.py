@@ -2,10 +2,10 @@
 
 import pytest
 
-from unstuck.adapters.chain_files import read_catalog
-from unstuck.core.failure import Kind
-from unstuck.core.remedies.learning import ENOUGH, Counts, Lessons, order, proposals
-from unstuck.core.remedies.patterns import Seen, pattern
+from unstuck.diagnose.kinds import Kind
+from unstuck.remedy.chain_files import read_catalog
+from unstuck.remedy.learning import ENOUGH, Counts, Lessons, order, proposals
+from unstuck.remedy.patterns import Seen, pattern
 
 CHAINS = read_catalog().chains
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from unstuck.core.commit_text import conventional, parts
-from unstuck.core.plan import Check, Plan, Task
-from unstuck.core.review import reviewed
+from unstuck.plans.commit_text import conventional, parts
+from unstuck.plans.plan import Check, Plan, Task
+from unstuck.plans.review import reviewed
 
 
 def told(*tasks: Task, gates: int = 0) -> str:

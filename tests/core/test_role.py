@@ -2,8 +2,8 @@
 
 import pytest
 
-from unstuck.core.evidence import Evidence
-from unstuck.core.role import answers, programs, role
+from unstuck.diagnose.evidence import Evidence
+from unstuck.tools.command_line import answers, programs, role
 
 
 @pytest.mark.parametrize(

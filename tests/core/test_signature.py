@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from unstuck.core.cleaning import shown
-from unstuck.core.signature import normal, signature
+from unstuck.diagnose.cleaning import shown
+from unstuck.diagnose.signature import normal, signature
 
 SAME = [
     pytest.param(

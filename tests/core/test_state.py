@@ -4,10 +4,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from unstuck.core import event as events
-from unstuck.core.action import Accept, Action, Decision, Escalate, Retry
-from unstuck.core.attempt import CheckResult, Ended, Outcome, Verdict
-from unstuck.core.event import (
+from unstuck.decide.action import Accept, Action, Decision, Escalate, Retry
+from unstuck.decide.history import history
+from unstuck.diagnose.kinds import Failure, Kind
+from unstuck.journal import event as events
+from unstuck.journal.attempt import CheckResult, Ended, Outcome, Verdict
+from unstuck.journal.event import (
     Acted,
     AttemptStarted,
     Classified,
@@ -26,15 +28,13 @@ from unstuck.core.event import (
     SessionStarted,
     Verified,
 )
-from unstuck.core.failure import Failure, Kind
-from unstuck.core.history import history
-from unstuck.core.narrate import sentence
-from unstuck.core.phase_file import phase
-from unstuck.core.plan import Task
-from unstuck.core.report import attempt_history, build_commits, summary
-from unstuck.core.schedule import blocked, startable
-from unstuck.core.stages import AFTER, AFTER_ACTION
-from unstuck.core.state import RunState, fold
+from unstuck.journal.fold import RunState, fold
+from unstuck.journal.phase_file import phase
+from unstuck.line.schedule import blocked, startable
+from unstuck.line.stages import AFTER, AFTER_ACTION
+from unstuck.plans.plan import Task
+from unstuck.tell.event_lines import sentence
+from unstuck.tell.report import attempt_history, build_commits, summary
 
 NAMES = st.sampled_from(["1.1", "1.2", "2.1", "unknown"])
 TASKS = (

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from unstuck.core.tamper import RULES, Change, Finding, audit
+from unstuck.verify.tamper import RULES, Change, Finding, audit
 
 PYTHON = """\
 import pytest

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from unstuck.adapters.policies import profile
 from unstuck.benches.policy import SAMPLE, measure, read_trials, score
-from unstuck.core.trials import Score, Trial, replay
+from unstuck.decide.profiles import profile
+from unstuck.decide.trials import Score, Trial, replay
 from unstuck.errors import BadUsage
 
 

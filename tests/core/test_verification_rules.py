@@ -2,13 +2,13 @@
 
 import pytest
 
-from unstuck.core.attempt import CheckResult, Counts, Ended, Remark, Severity
-from unstuck.core.baseline import excuse
-from unstuck.core.counting import read_counts
-from unstuck.core.idle import can_fail
-from unstuck.core.reasons import reason
-from unstuck.core.selecting import is_plain_run, selecting
-from unstuck.core.weighing import judge_all, own, weigh
+from unstuck.diagnose.counting import read_counts
+from unstuck.diagnose.reasons import reason
+from unstuck.journal.attempt import CheckResult, Counts, Ended, Remark, Severity
+from unstuck.tools.idle import can_fail
+from unstuck.verify.baseline import excuse
+from unstuck.verify.selecting import is_plain_run, selecting
+from unstuck.verify.weighing import judge_all, own, weigh
 
 CANNOT = [
     "echo 'Verify manually'", "true", ":", "exit 0", "pytest || true", "pytest; echo done", "pytest || echo 'never mind'",

@@ -2,10 +2,10 @@
 
 import pytest
 
-from unstuck.adapters.policies import profile
-from unstuck.core.attempt import Ended
-from unstuck.core.claim import claim, statement
-from unstuck.core.plan import Check, Task
+from unstuck.agents.claim import claim, statement
+from unstuck.decide.profiles import profile
+from unstuck.journal.attempt import Ended
+from unstuck.plans.plan import Check, Task
 from unstuck.testing import Part, World
 
 PHRASES = ("requires manual", "cannot be automated", "could not complete", "needs human", "manual intervention")

@@ -20,9 +20,9 @@ from pathlib import Path
 import pytest
 from tests.nursery import Nursery
 
-from unstuck.adapters.sqlite import SqliteJournal
-from unstuck.core.event import Entry, RunResumed
-from unstuck.core.state import RunState, fold
+from unstuck.journal.event import Entry, RunResumed
+from unstuck.journal.fold import RunState, fold
+from unstuck.journal.sqlite import SqliteJournal
 
 GIT = shutil.which("git") or ""
 PATIENCE = 60.0

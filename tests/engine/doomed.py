@@ -17,9 +17,9 @@ from typing import Any
 from tests.nursery import serve
 
 from unstuck import api
-from unstuck.adapters.sqlite import SqliteJournal
-from unstuck.core.event import Entry, Event, Options
-from unstuck.surfaces.cli import run_cli
+from unstuck.cli import run_cli
+from unstuck.journal.event import Entry, Event, Options
+from unstuck.journal.sqlite import SqliteJournal
 
 
 class DoomedJournal(SqliteJournal):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from unstuck.core.event import Acted, Decided
+from unstuck.journal.event import Acted, Decided
 
 if TYPE_CHECKING:
     from tests.engine.conftest import World

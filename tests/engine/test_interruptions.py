@@ -15,16 +15,16 @@ from typing import IO, TYPE_CHECKING
 
 import pytest
 
-from unstuck.adapters.owner import birth, host
-from unstuck.adapters.plans.plan_file import TasksFile
-from unstuck.adapters.plans.shell import runnable_in
-from unstuck.adapters.projections import Projections
-from unstuck.core.action import Accept, Escalate
-from unstuck.core.event import Acted, AttemptStarted, Noted, Options, RunResumed, RunStarted, SessionEnded, Verb
-from unstuck.core.redact import redactor
-from unstuck.core.state import RunState
-from unstuck.engine.record import Recorder
+from unstuck.decide.action import Accept, Escalate
+from unstuck.journal.event import Acted, AttemptStarted, Noted, Options, RunResumed, RunStarted, SessionEnded, Verb
+from unstuck.journal.fold import RunState
+from unstuck.journal.projections import Projections
+from unstuck.journal.redact import redactor
+from unstuck.line.recorder import Recorder
+from unstuck.plans.plan_file import TasksFile
+from unstuck.process.owner import birth, host
 from unstuck.testing import MemoryJournal
+from unstuck.tools.shell_text import runnable_in
 
 if TYPE_CHECKING:
     from tests.engine.conftest import World

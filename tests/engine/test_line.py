@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from unstuck.adapters.policies import profile
-from unstuck.core.attempt import Ended
-from unstuck.core.event import Decided, Request, RunEnded, SessionEnded
-from unstuck.core.plan import Check, Task
-from unstuck.core.state import RunState, fold
+from unstuck.decide.profiles import profile
+from unstuck.journal.attempt import Ended
+from unstuck.journal.event import Decided, Request, RunEnded, SessionEnded
+from unstuck.journal.fold import RunState, fold
+from unstuck.plans.plan import Check, Task
 from unstuck.testing import MemoryJournal, Part, World
 
 GREEN = Part(work="right")

@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from unstuck.core.diagnosis import Diagnosis
-from unstuck.core.evidence import Evidence
-from unstuck.core.failure import Kind
-from unstuck.core.remedies.chain import ASK, Risk
-from unstuck.core.remedies.deed import Ask, Rendered, Shell, Step
-from unstuck.core.remedies.plan import Plan, Strategy, Told
-from unstuck.engine.remedying import PER_FAILURE, PER_STRATEGY, Tried, walk
-from unstuck.ports.remedies import Done
+from unstuck.diagnose.diagnosis import Diagnosis
+from unstuck.diagnose.evidence import Evidence
+from unstuck.diagnose.kinds import Kind
+from unstuck.ports.of_remedies import Done
+from unstuck.remedy.chain import ASK, Risk
+from unstuck.remedy.recovery_plan import Plan, Strategy, Told
+from unstuck.remedy.step import Ask, Rendered, Shell, Step
+from unstuck.remedy.walk import PER_FAILURE, PER_STRATEGY, Tried, walk
 
 
 @dataclass

@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from unstuck.adapters.policies import profile
-from unstuck.core.attempt import Ended
-from unstuck.core.plan import Check, Task
-from unstuck.core.policy import Limits
+from unstuck.decide.policy import Limits
+from unstuck.decide.profiles import profile
+from unstuck.journal.attempt import Ended
+from unstuck.plans.plan import Check, Task
 from unstuck.testing import MemoryJournal, Part, World
 
 TASK = Task(id="1.1", title="One", checks=(Check(command="right"),))

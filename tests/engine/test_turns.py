@@ -3,7 +3,7 @@
 import threading
 import time
 
-from unstuck.engine.turns import Turn
+from unstuck.line.turns import Turn
 
 
 def never() -> bool:

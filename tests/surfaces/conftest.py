@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from tests.nursery import Nursery
 
-from unstuck.surfaces.cli import run_cli
+from unstuck.cli import run_cli
 
 Step = Mapping[str, Any]
 SOURCE = Path(__file__).parents[2] / "src"

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from unstuck import api
-from unstuck.core.event import Acted, Entry, Options
-from unstuck.core.state import RunState
+from unstuck.journal.event import Acted, Entry, Options
+from unstuck.journal.fold import RunState
 from unstuck.testing import FakeClock
 
 if TYPE_CHECKING:

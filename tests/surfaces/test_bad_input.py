@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from unstuck.core.plan import Plan, Task, check
+from unstuck.plans.plan import Plan, Task, check
 
 if TYPE_CHECKING:
     from tests.surfaces.conftest import Project, Told

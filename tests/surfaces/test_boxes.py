@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from unstuck import api
-from unstuck.core.failure import KINDS
-from unstuck.core.state import RunState
+from unstuck.diagnose.kinds import KINDS
+from unstuck.journal.fold import RunState
 from unstuck.testing import FakeClock
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import unstuck
-from unstuck.surfaces.cli import COMMANDS
-from unstuck.surfaces.render import span
+from unstuck.cli import COMMANDS
+from unstuck.cli.render import span
 
 if TYPE_CHECKING:
     from tests.surfaces.conftest import Project

@@ -12,7 +12,7 @@ import pytest
 import unstuck
 from unstuck.benches.classify import classifiers as all_classifiers
 from unstuck.benches.classify import judge, macro_f1, read_cases, scores
-from unstuck.core.failure import Kind
+from unstuck.diagnose.kinds import Kind
 
 SOURCE = Path(__file__).parents[2] / "src"
 
@@ -122,7 +122,7 @@ def test_a_bad_rule_of_the_users_is_bad_usage(tmp_path: Path) -> None:
 
 def test_neither_pydantic_nor_rich_nor_re2_is_loaded() -> None:
     code = (
-        "import sys; from unstuck.surfaces.cli import run_cli; run_cli(['diagnose', '--exit-code', '1', '--json']);"
+        "import sys; from unstuck.cli import run_cli; run_cli(['diagnose', '--exit-code', '1', '--json']);"
         "print(sorted({'pydantic', 'rich', 're2', 'sqlite3', 'tomllib'} & set(sys.modules)))"
     )
     done = subprocess.run(
@@ -142,7 +142,7 @@ def test_a_huge_file_is_read_in_bounded_memory(tmp_path: Path) -> None:
         for _ in range(200):
             stream.write(block)
         stream.write(b"bash: line 9: protoc: command not found\n")
-    code = f"import resource,sys; resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30)); from unstuck.surfaces.cli import run_cli; sys.exit(run_cli(['diagnose', {str(path)!r}, '--json', '--exit-code', '1']))"
+    code = f"import resource,sys; resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30)); from unstuck.cli import run_cli; sys.exit(run_cli(['diagnose', {str(path)!r}, '--json', '--exit-code', '1']))"
     done = subprocess.run(
         [sys.executable, "-c", code],
         capture_output=True,

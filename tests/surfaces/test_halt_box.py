@@ -2,9 +2,9 @@
 
 import pytest
 
-from unstuck.core.halt import Halted, Line
-from unstuck.surfaces.columns import columns
-from unstuck.surfaces.halt_box import halt_summary
+from unstuck.cli.columns import columns
+from unstuck.cli.halt_box import halt_summary
+from unstuck.tell.halt import Halted, Line
 
 HALTED = Halted(
     noun="phase",

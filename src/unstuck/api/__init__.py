@@ -8,12 +8,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from unstuck.api.agents import Trial, check_agent, known_agents, read_session
-    from unstuck.api.checking import verification, verify, write_findings
+    from unstuck.api.crews import Trial, check_agent, known_agents, read_session
     from unstuck.api.looking import View, entry_json, look
-    from unstuck.api.operating import Finding, before_landing, commit_of_run, examine, prune
-    from unstuck.api.planning import gates, plan_problems, profiles, read_plan, write_config
-    from unstuck.api.running import Run, Watcher, open_run, reopen_run
+    from unstuck.api.opening import Run, Watcher, open_run, reopen_run
+    from unstuck.api.operation import Finding, before_landing, commit_of_run, examine, prune
+    from unstuck.api.reading_plans import gates, plan_problems, profiles, read_plan, write_config
+    from unstuck.api.verification import verification, verify, write_findings
 
 __all__ = [
     "Finding",
@@ -43,12 +43,12 @@ __all__ = [
 ]
 
 PARTS: Mapping[str, tuple[str, ...]] = {
-    "agents": ("Trial", "check_agent", "known_agents", "read_session"),
-    "checking": ("verification", "verify", "write_findings"),
+    "crews": ("Trial", "check_agent", "known_agents", "read_session"),
+    "verification": ("verification", "verify", "write_findings"),
     "looking": ("View", "entry_json", "look"),
-    "operating": ("Finding", "before_landing", "commit_of_run", "examine", "prune"),
-    "planning": ("gates", "plan_problems", "profiles", "read_plan", "write_config"),
-    "running": ("Run", "Watcher", "open_run", "reopen_run"),
+    "operation": ("Finding", "before_landing", "commit_of_run", "examine", "prune"),
+    "reading_plans": ("gates", "plan_problems", "profiles", "read_plan", "write_config"),
+    "opening": ("Run", "Watcher", "open_run", "reopen_run"),
 }
 
 

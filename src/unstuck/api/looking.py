@@ -4,15 +4,15 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from unstuck.adapters.codec import encode
-from unstuck.adapters.owner import Owner
-from unstuck.adapters.repository import find
-from unstuck.adapters.sqlite import SqliteJournal
-from unstuck.core.event import Entry
-from unstuck.core.plan import named
-from unstuck.core.report import Summary, summary
-from unstuck.core.state import RunState, fold
 from unstuck.errors import BadUsage
+from unstuck.git.repository import find
+from unstuck.journal.codec import encode
+from unstuck.journal.event import Entry
+from unstuck.journal.fold import RunState, fold
+from unstuck.journal.sqlite import SqliteJournal
+from unstuck.plans.plan import named
+from unstuck.process.owner import Owner
+from unstuck.tell.report import Summary, summary
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from unstuck.benches.report import Report, Target
-from unstuck.core.diagnosis import Diagnosis
-from unstuck.core.evidence import Evidence
-from unstuck.core.seed_classifiers import seed_001, seed_002
+from unstuck.diagnose.diagnosis import Diagnosis
+from unstuck.diagnose.evidence import Evidence
+from unstuck.diagnose.keyword_lists import seed_001, seed_002
+from unstuck.diagnose.rulebook import open_rulebook
 from unstuck.errors import BadUsage
-from unstuck.judge import open_rulebook
 
 VIEWS: Mapping[str, str] = {"type": "A", "category": "B", "phase_type": "C"}
 """Our names for the views, and the letters that the records use."""

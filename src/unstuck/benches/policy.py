@@ -5,12 +5,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from unstuck.adapters.config_file import read_config
-from unstuck.adapters.policies import profiles
-from unstuck.adapters.repository import find
 from unstuck.benches.report import Report
-from unstuck.core.trials import ENDED, Score, Trial, replay
+from unstuck.config_file import read_config
+from unstuck.decide.profiles import profiles
+from unstuck.decide.trials import ENDED, Score, Trial, replay
 from unstuck.errors import BadUsage, Unavailable
+from unstuck.git.repository import find
 
 SAMPLE = Path(__file__).parents[1] / "catalog" / "bench" / "trials.csv"
 """Made up, so that the bench can be tried; real recordings are what it is for."""

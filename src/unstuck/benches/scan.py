@@ -6,12 +6,12 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 
-from unstuck.adapters.rule_files import catalog_rules
-from unstuck.adapters.scan_re import ReScanner
 from unstuck.benches.report import Report, Target
-from unstuck.core.cleaning import clean, plain
-from unstuck.core.rule import Rule
-from unstuck.judge import fast_scanner
+from unstuck.diagnose.cleaning import clean, plain
+from unstuck.diagnose.rule import Rule
+from unstuck.diagnose.rule_files import catalog_rules
+from unstuck.diagnose.rulebook import fast_scanner
+from unstuck.diagnose.scan_re import ReScanner
 
 MEGABYTE = 1_000_000
 NAIVE_LINES = 2000

@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 
 from unstuck import api
-from unstuck.core.event import Acted, Entry
-from unstuck.core.state import RunState
+from unstuck.journal.event import Acted, Entry
+from unstuck.journal.fold import RunState
 
 LANDED, ENDED = "landed", "ended"
 

@@ -11,7 +11,7 @@ from unstuck.benches.tamper_projects import Project, projects
 from unstuck.benches.tamper_python import python_ways
 from unstuck.benches.tamper_rounds import Case, cases
 from unstuck.benches.tamper_script import script_ways
-from unstuck.core.tamper import Change, Finding, audit
+from unstuck.verify.tamper import Change, Finding, audit
 
 MISSED, FALSE_ALARMS = 5.0, 2.0
 """At most so many per cent of the tampering diffs are missed, and of the honest ones not let pass."""

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.resources import files
 
-from unstuck.core.tamper import Change, Finding, audit
+from unstuck.verify.tamper import Change, Finding, audit
 
 _TITLE = re.compile(r"=== (?P<label>tamper|honest) (?P<language>\w+) (?P<kind>\w+): (?P<name>.+)")
 

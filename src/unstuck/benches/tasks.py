@@ -18,9 +18,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from unstuck.adapters.plans.plan_file import open_plan
 from unstuck.benches.report import BenchBroken, Report, Target
-from unstuck.core.plan import Insertion
+from unstuck.plans.plan import Insertion
+from unstuck.plans.plan_file import open_plan
 
 TASKS, REPEATS = 5000, 25
 SECTION = 50
@@ -28,7 +28,7 @@ READING, EDITING = 20.0, 0.1
 EDITS = ("reread", "tick", "insert")
 READ = (
     "import gc\nfrom pathlib import Path\nfrom unstuck.__main__ import FEW_CIRCLES\n"
-    "gc.set_threshold(FEW_CIRCLES)\nfrom unstuck.adapters.plans.plan_file import open_plan\n"
+    "gc.set_threshold(FEW_CIRCLES)\nfrom unstuck.plans.plan_file import open_plan\n"
 )
 LOOK = "\ntuple(plan.tasks)"
 
