@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from unstuck import api
-from unstuck.decide.profiles import profiles
-from unstuck.diagnose.kinds import KINDS, Kind
+from unstuck.decide.profile_files import profiles
+from unstuck.diagnosis.kinds import KINDS, Kind
 
 ROOT = Path(__file__).parents[1] / "src" / "unstuck"
 MODULES = sorted(ROOT.rglob("*.py"))

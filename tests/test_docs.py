@@ -16,9 +16,9 @@ from unstuck.agents.player import PLAY
 from unstuck.cli import COMMANDS, cli
 from unstuck.config import Config
 from unstuck.decide.policy_table import page
-from unstuck.decide.profiles import profiles
+from unstuck.decide.profile_files import profiles
 from unstuck.journal.event import Event
-from unstuck.remedy.chain_files import read_catalog
+from unstuck.remedies.chain_files import read_catalog
 
 ROOT = Path(__file__).parents[1]
 DOCS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]

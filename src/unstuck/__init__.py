@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from unstuck.api import open_run, read_plan, reopen_run
-    from unstuck.diagnose.rulebook import diagnose
-    from unstuck.remedy.planning import remedy
+    from unstuck.diagnosis import diagnose
+    from unstuck.remedies import remedy
 
 __version__ = "0.1.0"
 __all__ = ["__version__", "diagnose", "open_run", "read_plan", "remedy", "reopen_run"]
@@ -14,13 +14,13 @@ __all__ = ["__version__", "diagnose", "open_run", "read_plan", "remedy", "reopen
 def __getattr__(name: str) -> Any:
     """Load the library on first use: importing the package does no work."""
     if name == "diagnose":
-        from unstuck.diagnose import rulebook as judge  # noqa: PLC0415  # on first use, and without the rest
+        from unstuck.diagnosis import diagnose  # noqa: PLC0415  # on first use, and without the rest
 
-        return judge.diagnose
+        return diagnose
     if name == "remedy":
-        from unstuck.remedy import planning as surgery  # noqa: PLC0415  # as above
+        from unstuck.remedies import remedy  # noqa: PLC0415  # as above
 
-        return surgery.remedy
+        return remedy
     if name in __all__:
         from unstuck import api  # noqa: PLC0415  # on first use
 

@@ -8,52 +8,42 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
-from unstuck.agents.crew import gather
-from unstuck.agents.named import first_found
+from unstuck.agents import first_found, gather
 from unstuck.config import Config
-from unstuck.decide.policy import Policy
-from unstuck.decide.profiles import policy_of
-from unstuck.diagnose.rule_files import catalog_guidance
-from unstuck.diagnose.rulebook import open_rulebook
+from unstuck.decide import Policy, policy_of
+from unstuck.diagnosis import catalog_guidance, open_rulebook
 from unstuck.errors import BadUsage, InvalidPlan, Owned
-from unstuck.git.commands_of_git import Git
-from unstuck.git.placing import Placing
-from unstuck.git.repository import Repository
-from unstuck.git.traps import traps
-from unstuck.git.watch import Watches
-from unstuck.git.way_home import Homecoming
-from unstuck.git.workspace import GitWorkspace
-from unstuck.journal.autobuild import Adopted, adopt
-from unstuck.journal.event import Entry, Operated, Options, RunStarted, Verb
-from unstuck.journal.execution_log import ExecutionLog
-from unstuck.journal.fold import RunState, fold
-from unstuck.journal.past_runs import experience_of
-from unstuck.journal.predecessor import inherited
-from unstuck.journal.projections import Projections
-from unstuck.journal.ralph_state import RECOVERY
-from unstuck.journal.redact import redactor
-from unstuck.journal.setting_aside import begin_anew
-from unstuck.journal.spec_folder import asked_by, spec_folder
-from unstuck.journal.sqlite import SqliteJournal, open_to_write
-from unstuck.line.parts import Bench, Layout, timed
-from unstuck.line.recorder import Recorder
-from unstuck.line.resume import unfinished
-from unstuck.line.stopping import Stopper
-from unstuck.line.supervise import Situation, Supervisor
-from unstuck.plans.plan import Plan, Problem, named
-from unstuck.plans.review import reviewed
-from unstuck.plans.rewriting import require_writable
+from unstuck.git import Git, GitWorkspace, Homecoming, Placing, Repository, Watches, traps
+from unstuck.journal import (
+    RECOVERY,
+    Adopted,
+    Entry,
+    ExecutionLog,
+    Operated,
+    Options,
+    Projections,
+    RunStarted,
+    RunState,
+    SqliteJournal,
+    Verb,
+    adopt,
+    asked_by,
+    begin_anew,
+    experience_of,
+    fold,
+    inherited,
+    open_to_write,
+    redactor,
+    spec_folder,
+)
+from unstuck.line import Bench, Layout, Recorder, Situation, Stopper, Supervisor, timed, unfinished
+from unstuck.plans import Plan, Problem, named, require_writable, reviewed
 from unstuck.ports import Agent, Clock, PlanFile
-from unstuck.process.clock import SystemClock
-from unstuck.process.disk import DiskDesk, sweep
-from unstuck.process.owner import Owner
-from unstuck.process.processes import LocalProcesses
-from unstuck.remedy.practising import Relief
-from unstuck.tell.report import Summary, problems, summary
-from unstuck.tools.stack import commands, describe
-from unstuck.verify.check_memory import open_memory
-from unstuck.verify.checkout import NoMemory
-from unstuck.verify.repository_gates import gates, note_found
+from unstuck.process import DiskDesk, LocalProcesses, Owner, SystemClock, sweep
+from unstuck.remedies import Relief
+from unstuck.tell import Summary, problems, summary
+from unstuck.tools import commands, describe
+from unstuck.verify import NoMemory, gates, note_found, open_memory
 
 INSIDE = "UNSTUCK_RUN"
 NOTHING_LEFT = "Nothing is left to do: every task of the plan is done."

@@ -10,25 +10,29 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from unstuck.agents.claim import claim
+from unstuck.agents import claim
 from unstuck.config import Config
-from unstuck.decide.experience import Experience
-from unstuck.decide.policy import Policy
-from unstuck.decide.profiles import profile
-from unstuck.diagnose.kinds import Touch
-from unstuck.journal.attempt import Changes, Ended, Outcome
-from unstuck.journal.event import Entry, Event, Options, Request, RunStarted, Verb
-from unstuck.journal.fold import RunState, fold
-from unstuck.journal.redact import redactor
-from unstuck.line.operate import Operations
-from unstuck.line.parts import Bench, Layout
-from unstuck.line.pool import Pool
-from unstuck.line.recorder import Recorder
-from unstuck.line.stopping import Stopper
-from unstuck.plans import tasks_md
-from unstuck.plans.plan import Insertion, Plan, Task
+from unstuck.decide import Experience, Policy, profile
+from unstuck.diagnosis import Touch
+from unstuck.journal import (
+    Changes,
+    Ended,
+    Entry,
+    Event,
+    Options,
+    Outcome,
+    Request,
+    RunStarted,
+    RunState,
+    Verb,
+    fold,
+    redactor,
+)
+from unstuck.line import Bench, Layout, Operations, Pool, Recorder, Stopper
+from unstuck.plans import Insertion, Plan, Task
+from unstuck.plans import read as read_tasks
 from unstuck.ports import Assignment, Command, Conflict, Landing, Snapshot, Stop, Tree
-from unstuck.verify.tamper import Change
+from unstuck.verify import Change
 
 ENDED_WELL = Ended(ending="exited", exit_code=0)
 
@@ -107,8 +111,7 @@ class Sheet:
 
     def insert(self, insertion: Insertion) -> tuple[Task, ...]:
         return tuple(
-            next(iter(tasks_md.read(block, "plan", runnable=lambda _: True).tasks))
-            for block in insertion.blocks.values()
+            next(iter(read_tasks(block, "plan", runnable=lambda _: True).tasks)) for block in insertion.blocks.values()
         )
 
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from unstuck.agents.manifest import catalog
-from unstuck.tools.detect import agents_on_path, detect
+from unstuck.agents.manifests import catalog
+from unstuck.tools.detecting import agents_on_path, detect
 
 NODE = json.dumps(
     {

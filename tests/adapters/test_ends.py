@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from unstuck.agents.faults import fault
-from unstuck.agents.manifest import catalog
+from unstuck.agents.manifests import catalog
 from unstuck.agents.readers import format_named
 from unstuck.agents.streams.stream import gist, read
 

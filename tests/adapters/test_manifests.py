@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from unstuck.agents.coding import CodingAgent
-from unstuck.agents.manifest import catalog, logged_in, manifest, permission
+from unstuck.agents.manifests import catalog, logged_in, manifest, permission
 from unstuck.agents.named import first_found
 from unstuck.agents.readers import FORMATS
 from unstuck.config import AgentConfig, Config

@@ -11,7 +11,7 @@ from typing import Literal
 
 import pytest
 
-from unstuck.git.commands_of_git import Git
+from unstuck.git.command import Git
 from unstuck.git.pruning import prune
 from unstuck.git.repository import find
 from unstuck.git.way_home import Homecoming

@@ -10,7 +10,7 @@ import pytest
 
 from unstuck.errors import BadUsage
 from unstuck.git.placing import Placing
-from unstuck.git.traps import traps
+from unstuck.git.trap_folders import traps
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from unstuck.diagnose.kinds import Failure, Kind
-from unstuck.remedy.performing import LocalToolbox
-from unstuck.remedy.practising import Relief
-from unstuck.remedy.step import Expects, MakeFolder, Remove, Shell, Step, WriteFile
+from unstuck.diagnosis.kinds import Failure, Kind
+from unstuck.remedies.performing import LocalToolbox
+from unstuck.remedies.practising import Relief
+from unstuck.remedies.step import Expects, MakeFolder, Remove, Shell, Step, WriteFile
 
 
 @pytest.fixture

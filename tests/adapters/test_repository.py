@@ -7,7 +7,7 @@ import pytest
 
 from unstuck.errors import BadUsage, Unavailable
 from unstuck.git import repository
-from unstuck.git.commands_of_git import Git
+from unstuck.git.command import Git
 from unstuck.git.repository import Identity, find
 from unstuck.journal.setting_aside import begin_anew
 from unstuck.plans.plan_file import open_plan

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from unstuck.diagnose.cleaning import clean, plain
-from unstuck.diagnose.evidence import Evidence
-from unstuck.diagnose.kinds import Kind
-from unstuck.diagnose.rule import Rule, needles
-from unstuck.diagnose.rule_files import COMPILED, catalog_rules, compile_catalog, read_rules, user_file
-from unstuck.diagnose.rulebook import Rulebook, open_rulebook
-from unstuck.diagnose.scan_re import ReScanner
-from unstuck.diagnose.scan_re2 import Re2Scanner
+from unstuck.diagnosis.cleaning import clean, plain
+from unstuck.diagnosis.evidence import Evidence
+from unstuck.diagnosis.kinds import Kind
+from unstuck.diagnosis.rule import Rule, needles
+from unstuck.diagnosis.rule_files import COMPILED, catalog_rules, compile_catalog, read_rules, user_file
+from unstuck.diagnosis.rulebook import Rulebook, open_rulebook
+from unstuck.diagnosis.scan_re import ReScanner
+from unstuck.diagnosis.scan_re2 import Re2Scanner
 from unstuck.errors import BadUsage
 
 CASES = Path(__file__).parents[1] / "core" / "cases"

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from unstuck.agents.manifest import catalog
+from unstuck.agents.manifests import catalog
 from unstuck.agents.readers import as_json, format_named
 from unstuck.agents.streams.stream import read
 from unstuck.agents.transcript import ENDS, Transcript

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from unstuck.decide.action import Accept, Decision, Fix
-from unstuck.decide.profiles import profile
-from unstuck.diagnose.kinds import Failure, Kind
+from unstuck.decide.profile_files import profile
+from unstuck.diagnosis.kinds import Failure, Kind
 from unstuck.journal.attempt import Ended, Outcome, Verdict
 from unstuck.journal.event import (
     Acted,
@@ -23,10 +23,10 @@ from unstuck.journal.event import (
     SessionStarted,
     Verified,
 )
-from unstuck.journal.fold import RunState, fold
 from unstuck.journal.progress_file import updated
 from unstuck.journal.ralph_state import Progress, merged, progress, settings
-from unstuck.journal.spec_folder import NotAState, SpecFolder, parse
+from unstuck.journal.run_state import RunState, fold
+from unstuck.journal.spec_folders import NotAState, SpecFolder, parse
 from unstuck.plans import tasks_md
 
 PLAN = "".join(f"- [{'x' if number < 3 else ' '}] 1.{number} Task {number}\n" for number in range(1, 11))

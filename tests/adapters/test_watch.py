@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from unstuck.git.commands_of_git import Git
+from unstuck.git.command import Git
 from unstuck.git.watch import Watches
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from unstuck.errors import CheckpointGone, GitFailed
-from unstuck.git.commands_of_git import Git
+from unstuck.git.command import Git
 from unstuck.git.placing import Placing
 from unstuck.git.repository import NOBODY, find
 from unstuck.git.workspace import GitWorkspace

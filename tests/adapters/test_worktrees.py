@@ -15,7 +15,7 @@ import pytest
 
 from unstuck.errors import CheckpointGone
 from unstuck.git import locks as git_locks
-from unstuck.git.commands_of_git import Git
+from unstuck.git.command import Git
 from unstuck.git.repository import find
 from unstuck.git.workspace import GitWorkspace
 from unstuck.git.worktrees import Place

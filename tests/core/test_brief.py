@@ -5,14 +5,14 @@ import textwrap
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unstuck.agents.claim import statement
+from unstuck.agents.claims import statement
 from unstuck.decide.amendments import read_request
-from unstuck.diagnose.guidance import advice, pivot
-from unstuck.diagnose.kinds import Failure, Kind
+from unstuck.diagnosis.guiding import advice, pivot
+from unstuck.diagnosis.kinds import Failure, Kind
 from unstuck.journal.attempt import Ended, Outcome
 from unstuck.journal.task_state import AttemptState, TaskState
 from unstuck.plans.plan import Check, Task
-from unstuck.tell.brief import brief
+from unstuck.tell.briefs import brief
 
 TASK = Task(id="1.3", title="Add a parser", body="- [ ] 1.3 Add a parser\n  - **Do**: parse", files=("src/parser.py",))
 CHECKS = (Check(command="pytest tests/test_parser.py"), Check(command="ruff check .", kind="lint"))

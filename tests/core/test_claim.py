@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from unstuck.agents.claim import approach, claim, failure_report, statement
+from unstuck.agents.claims import approach, claim, failure_report, statement
 from unstuck.agents.result import Result, Unreadable, read_result
 from unstuck.agents.transcript import Claim
 from unstuck.journal.attempt import Ended

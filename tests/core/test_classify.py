@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import pytest
 
-from unstuck.agents.claim import claim
+from unstuck.agents.claims import claim
 from unstuck.agents.transcript import End
-from unstuck.diagnose.classifying import classify, evidence
-from unstuck.diagnose.kinds import Kind
-from unstuck.diagnose.rulebook import open_rulebook
+from unstuck.diagnosis.classifying import classify, evidence_of
+from unstuck.diagnosis.kinds import Kind
+from unstuck.diagnosis.rulebook import open_rulebook
 from unstuck.journal.attempt import CheckResult, Ended, Ending, Outcome, Verdict
 from unstuck.plans.plan import CheckKind
 
@@ -31,7 +31,7 @@ def verdict(
 
 
 def judged(outcome: Outcome, found: Verdict) -> Kind | None:
-    closer = evidence(outcome, found)
+    closer = evidence_of(outcome, found)
     failure = classify(outcome, found, open_rulebook().diagnose(closer) if closer else None)
     return failure.kind if failure else None
 

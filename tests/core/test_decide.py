@@ -9,8 +9,8 @@ from unstuck.decide.action import Accept, Action, Continue, Escalate, Halt, Retr
 from unstuck.decide.decision import History, decide
 from unstuck.decide.experience import ENOUGH, Experience, Record
 from unstuck.decide.policy import LIMITED, OWN_LADDERS, Limits, Policy, most_decisions, parse
-from unstuck.decide.profiles import profile, profiles
-from unstuck.diagnose.kinds import KINDS, Failure, Kind
+from unstuck.decide.profile_files import profile, profiles
+from unstuck.diagnosis.kinds import KINDS, Failure, Kind
 
 ADAPTIVE, STANDARD, SINGLE = profile("adaptive"), profile("standard"), profile("single-retry")
 OF_TYPE = {

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from unstuck.decide.profiles import profiles
-from unstuck.diagnose.classifying import classify, evidence, set_up_failed
-from unstuck.diagnose.diagnosis import BY_END, BY_SIGNAL
-from unstuck.diagnose.evidence import Evidence
-from unstuck.diagnose.keyword_lists import seed_001, seed_002
-from unstuck.diagnose.kinds import KINDS, Kind
-from unstuck.diagnose.rulebook import Rulebook, guidance, open_rulebook
+from unstuck.decide.profile_files import profiles
+from unstuck.diagnosis.classifying import classify, evidence_of, set_up_failed
+from unstuck.diagnosis.evidence import Evidence
+from unstuck.diagnosis.judging import BY_END, BY_SIGNAL
+from unstuck.diagnosis.keyword_lists import seed_001, seed_002
+from unstuck.diagnosis.kinds import KINDS, Kind
+from unstuck.diagnosis.rulebook import Rulebook, guidance, open_rulebook
 from unstuck.journal.attempt import CheckResult, Ended, Outcome, Verdict
 
 CASES = [
@@ -66,7 +66,7 @@ def test_an_ending_is_judged_by_the_engine(case: dict[str, Any], rulebook: Ruleb
     results = (CheckResult(command=case.get("command", "check"), kind=case.get("check", "verify"), ended=checked),)
     status = case.get("verdict", "fail")
     verdict = Verdict(status=status, tree="t", base="b", results=results if status == "fail" else (), reason="no check")
-    closer = evidence(outcome, verdict)
+    closer = evidence_of(outcome, verdict)
     failure = classify(outcome, verdict, rulebook.diagnose(closer) if closer else None)
     assert failure is not None
     assert failure.kind == case["kind"]

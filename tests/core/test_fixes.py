@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from unstuck.agents.claim import failure_report
+from unstuck.agents.claims import failure_report
 from unstuck.decide.action import Escalate, Fix, Halt
 from unstuck.decide.decision import History, decide
 from unstuck.decide.fixes import (
@@ -22,8 +22,8 @@ from unstuck.decide.fixes import (
     summary,
 )
 from unstuck.decide.policy import Limits, limited, most_decisions_of_lineage
-from unstuck.decide.profiles import profile, profiles
-from unstuck.diagnose.kinds import Failure, Kind
+from unstuck.decide.profile_files import profile, profiles
+from unstuck.diagnosis.kinds import Failure, Kind
 from unstuck.plans import tasks_md
 from unstuck.plans.plan import Plan, Task
 

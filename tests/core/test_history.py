@@ -4,9 +4,9 @@ import pytest
 
 from unstuck.decide.action import Accept, Escalate, Halt, Retry, Wait
 from unstuck.decide.decision import decide
-from unstuck.decide.history import MANY, WINDOW_SECONDS, circling, history
-from unstuck.decide.profiles import profile
-from unstuck.diagnose.kinds import Failure, Kind
+from unstuck.decide.past import MANY, WINDOW_SECONDS, circling, history
+from unstuck.decide.profile_files import profile
+from unstuck.diagnosis.kinds import Failure, Kind
 from unstuck.journal.attempt import Ended, Outcome, Verdict
 from unstuck.journal.event import (
     Acted,
@@ -19,7 +19,7 @@ from unstuck.journal.event import (
     SessionEnded,
     Verified,
 )
-from unstuck.journal.fold import RunState, fold
+from unstuck.journal.run_state import RunState, fold
 from unstuck.line.schedule import held, next_agent, startable
 from unstuck.plans.plan import Task
 

@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from unstuck.decide.action import Accept, Amend, Escalate, Fix, Halt
-from unstuck.decide.history import commit_of, done_by_others
-from unstuck.decide.profiles import profile
+from unstuck.decide.past import commit_of, done_by_others
+from unstuck.decide.profile_files import profile
 from unstuck.journal.attempt import Ended
 from unstuck.journal.event import Acted, AttemptStarted, Entry, Operated, Options, Request, RunResumed, RunStarted
-from unstuck.journal.fold import RunState, fold
 from unstuck.journal.ralph_state import final_of
+from unstuck.journal.run_state import RunState, fold
 from unstuck.line.schedule import blocked, startable
 from unstuck.plans import tasks_md
 from unstuck.plans.plan import Check, Task

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from unstuck.decide.action import Accept, Action, Decision, Halt, Retry
-from unstuck.diagnose.captured import capture, headline
-from unstuck.diagnose.kinds import Failure, Kind
+from unstuck.diagnosis.captured import capture, headline
+from unstuck.diagnosis.kinds import Failure, Kind
 from unstuck.journal.attempt import Changes, Ended, Outcome, Verdict
 from unstuck.journal.event import (
     Acted,
@@ -22,8 +22,8 @@ from unstuck.journal.event import (
     SessionStarted,
     Verified,
 )
-from unstuck.journal.fold import RunState, fold
 from unstuck.journal.phase_file import config, phase
+from unstuck.journal.run_state import RunState, fold
 from unstuck.line.schedule import startable, waits_for_siblings
 from unstuck.plans.plan import Task
 

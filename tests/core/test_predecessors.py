@@ -10,8 +10,8 @@ What does not hold, and why:
 
 import pytest
 
-from unstuck.diagnose.kinds import Kind
-from unstuck.diagnose.rulebook import diagnose
+from unstuck.diagnosis.kinds import Kind
+from unstuck.diagnosis.rulebook import diagnose
 
 
 @pytest.mark.parametrize(

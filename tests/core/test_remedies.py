@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from unstuck.diagnose.kinds import KINDS, Kind
-from unstuck.remedy.call_words import parts, plain_words
-from unstuck.remedy.chain import ASK, MOST_AUTOMATED
-from unstuck.remedy.chain_files import COMPILED, compile_chains, read_catalog
-from unstuck.remedy.learning import Lessons
-from unstuck.remedy.recovery_plan import Plan, as_json, fill, plan
-from unstuck.remedy.shell_repair import mended_json, posix, repairs
-from unstuck.remedy.situation import Call, Preferences, Situation
-from unstuck.remedy.step import Tools
-from unstuck.remedy.surroundings import GitState, Lock, Place, Surroundings
+from unstuck.diagnosis.kinds import KINDS, Kind
+from unstuck.remedies.call_words import parts, plain_words
+from unstuck.remedies.chain import ASK, MOST_AUTOMATED
+from unstuck.remedies.chain_files import COMPILED, compile_chains, read_catalog
+from unstuck.remedies.learning import Lessons
+from unstuck.remedies.recovery_plan import Plan, as_json, fill, plan
+from unstuck.remedies.shell_repair import mended_json, posix, repairs
+from unstuck.remedies.situation import Call, Preferences, Situation
+from unstuck.remedies.step import Tools
+from unstuck.remedies.surroundings import GitState, Lock, Place, Surroundings
 
 CATALOG = read_catalog()
 BASIC = ("run_bash", "read_dir", "read_file", "write_file")
@@ -103,7 +103,7 @@ def test_every_plan_ends_in_one_question_to_a_person_even_when_nothing_is_known(
 
 
 def test_the_compiled_chains_agree_with_their_source() -> None:
-    """Make them anew with: python -m unstuck.remedy.chain_files."""
+    """Make them anew with: python -m unstuck.remedies.chain_files."""
     assert COMPILED.read_text(encoding="utf-8") == compile_chains()
 
 

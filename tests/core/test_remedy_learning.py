@@ -2,10 +2,10 @@
 
 import pytest
 
-from unstuck.diagnose.kinds import Kind
-from unstuck.remedy.chain_files import read_catalog
-from unstuck.remedy.learning import ENOUGH, Counts, Lessons, order, proposals
-from unstuck.remedy.patterns import Seen, pattern
+from unstuck.diagnosis.kinds import Kind
+from unstuck.remedies.chain_files import read_catalog
+from unstuck.remedies.learning import ENOUGH, Counts, Lessons, order, proposals
+from unstuck.remedies.patterns import Seen, pattern
 
 CHAINS = read_catalog().chains
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from unstuck.diagnose.evidence import Evidence
+from unstuck.diagnosis.evidence import Evidence
 from unstuck.tools.command_line import answers, programs, role
 
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from unstuck.diagnose.cleaning import shown
-from unstuck.diagnose.signature import normal, signature
+from unstuck.diagnosis.cleaning import shown
+from unstuck.diagnosis.signature import normal, signature
 
 SAME = [
     pytest.param(

@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from unstuck.decide.action import Accept, Action, Decision, Escalate, Retry
-from unstuck.decide.history import history
-from unstuck.diagnose.kinds import Failure, Kind
+from unstuck.decide.past import history
+from unstuck.diagnosis.kinds import Failure, Kind
 from unstuck.journal import event as events
 from unstuck.journal.attempt import CheckResult, Ended, Outcome, Verdict
 from unstuck.journal.event import (
@@ -28,8 +28,8 @@ from unstuck.journal.event import (
     SessionStarted,
     Verified,
 )
-from unstuck.journal.fold import RunState, fold
 from unstuck.journal.phase_file import phase
+from unstuck.journal.run_state import RunState, fold
 from unstuck.line.schedule import blocked, startable
 from unstuck.line.stages import AFTER, AFTER_ACTION
 from unstuck.plans.plan import Task

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from unstuck.benches.policy import SAMPLE, measure, read_trials, score
-from unstuck.decide.profiles import profile
+from unstuck.decide.profile_files import profile
 from unstuck.decide.trials import Score, Trial, replay
 from unstuck.errors import BadUsage
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from unstuck.diagnose.counting import read_counts
-from unstuck.diagnose.reasons import reason
+from unstuck.diagnosis.counting import read_counts
+from unstuck.diagnosis.reasons import reason
 from unstuck.journal.attempt import CheckResult, Counts, Ended, Remark, Severity
 from unstuck.tools.idle import can_fail
 from unstuck.verify.baseline import excuse

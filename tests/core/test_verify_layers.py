@@ -2,8 +2,8 @@
 
 import pytest
 
-from unstuck.agents.claim import claim, statement
-from unstuck.decide.profiles import profile
+from unstuck.agents.claims import claim, statement
+from unstuck.decide.profile_files import profile
 from unstuck.journal.attempt import Ended
 from unstuck.plans.plan import Check, Task
 from unstuck.testing import Part, World

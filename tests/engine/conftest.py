@@ -21,7 +21,7 @@ import pytest
 from tests.nursery import Nursery
 
 from unstuck.journal.event import Entry, RunResumed
-from unstuck.journal.fold import RunState, fold
+from unstuck.journal.run_state import RunState, fold
 from unstuck.journal.sqlite import SqliteJournal
 
 GIT = shutil.which("git") or ""

@@ -17,9 +17,9 @@ import pytest
 
 from unstuck.decide.action import Accept, Escalate
 from unstuck.journal.event import Acted, AttemptStarted, Noted, Options, RunResumed, RunStarted, SessionEnded, Verb
-from unstuck.journal.fold import RunState
 from unstuck.journal.projections import Projections
 from unstuck.journal.redact import redactor
+from unstuck.journal.run_state import RunState
 from unstuck.line.recorder import Recorder
 from unstuck.plans.plan_file import TasksFile
 from unstuck.process.owner import birth, host

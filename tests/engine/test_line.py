@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from unstuck.decide.profiles import profile
+from unstuck.decide.profile_files import profile
 from unstuck.journal.attempt import Ended
 from unstuck.journal.event import Decided, Request, RunEnded, SessionEnded
-from unstuck.journal.fold import RunState, fold
+from unstuck.journal.run_state import RunState, fold
 from unstuck.plans.plan import Check, Task
 from unstuck.testing import MemoryJournal, Part, World
 

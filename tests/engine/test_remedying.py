@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from unstuck.diagnose.diagnosis import Diagnosis
-from unstuck.diagnose.evidence import Evidence
-from unstuck.diagnose.kinds import Kind
+from unstuck.diagnosis.evidence import Evidence
+from unstuck.diagnosis.judging import Diagnosis
+from unstuck.diagnosis.kinds import Kind
 from unstuck.ports.of_remedies import Done
-from unstuck.remedy.chain import ASK, Risk
-from unstuck.remedy.recovery_plan import Plan, Strategy, Told
-from unstuck.remedy.step import Ask, Rendered, Shell, Step
-from unstuck.remedy.walk import PER_FAILURE, PER_STRATEGY, Tried, walk
+from unstuck.remedies.chain import ASK, Risk
+from unstuck.remedies.recovery_plan import Plan, Strategy, Told
+from unstuck.remedies.step import Ask, Rendered, Shell, Step
+from unstuck.remedies.walk import PER_FAILURE, PER_STRATEGY, Tried, walk
 
 
 @dataclass

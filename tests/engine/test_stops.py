@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from unstuck.decide.policy import Limits
-from unstuck.decide.profiles import profile
+from unstuck.decide.profile_files import profile
 from unstuck.journal.attempt import Ended
 from unstuck.plans.plan import Check, Task
 from unstuck.testing import MemoryJournal, Part, World

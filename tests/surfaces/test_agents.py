@@ -12,7 +12,7 @@ import pytest
 
 from unstuck import api
 from unstuck.journal.event import Acted, Entry, Options
-from unstuck.journal.fold import RunState
+from unstuck.journal.run_state import RunState
 from unstuck.testing import FakeClock
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from unstuck import api
-from unstuck.diagnose.kinds import KINDS
-from unstuck.journal.fold import RunState
+from unstuck.diagnosis.kinds import KINDS
+from unstuck.journal.run_state import RunState
 from unstuck.testing import FakeClock
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""`unstuck diagnose` and `unstuck.diagnose`, as people and programs call them."""
+"""`unstuck diagnose` and `unstuck.diagnosis`, as people and programs call them."""
 
 import json
 import os
@@ -12,7 +12,7 @@ import pytest
 import unstuck
 from unstuck.benches.classify import classifiers as all_classifiers
 from unstuck.benches.classify import judge, macro_f1, read_cases, scores
-from unstuck.diagnose.kinds import Kind
+from unstuck.diagnosis.kinds import Kind
 
 SOURCE = Path(__file__).parents[2] / "src"
 

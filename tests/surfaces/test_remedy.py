@@ -1,4 +1,4 @@
-"""`unstuck remedy`, `unstuck experience` and `unstuck.remedy`, as people and programs call them."""
+"""`unstuck remedy`, `unstuck experience` and `unstuck.remedies`, as people and programs call them."""
 
 import json
 import os

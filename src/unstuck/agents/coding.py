@@ -4,13 +4,13 @@ import json
 import os
 from dataclasses import dataclass, replace
 
-from unstuck.agents.command import filled
-from unstuck.agents.manifest import permission
+from unstuck.agents.command_agent import filled
+from unstuck.agents.manifests import permission
 from unstuck.agents.readers import read_files
 from unstuck.agents.streams.stream import gist
 from unstuck.agents.transcript import ToolCall
 from unstuck.config import AgentConfig
-from unstuck.journal.attempt import KILLED_BY_US, Ended, Outcome
+from unstuck.journal import KILLED_BY_US, Ended, Outcome
 from unstuck.ports import Assignment, Command, Dialogue
 
 LONGEST_ARGUMENT = 120_000

@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from unstuck.agents.coding import CodingAgent
-from unstuck.agents.manifest import manifest
+from unstuck.agents.manifests import manifest
 from unstuck.agents.named import agent, no_agent
 from unstuck.config import Config
 from unstuck.errors import Unavailable
-from unstuck.plans.plan import Plan
+from unstuck.plans import Plan
 from unstuck.ports import Agent
 
 

@@ -11,7 +11,7 @@ from importlib.resources import files
 from typing import Any
 
 from unstuck.agents.transcript import End, Fault
-from unstuck.diagnose.reset_time import reset_time
+from unstuck.diagnosis import reset_time
 
 LONGEST = 4_000
 """Characters of an error that are judged; a provider's own words stand at its beginning."""

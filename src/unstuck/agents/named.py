@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import NoReturn
 
 from unstuck.agents.coding import CodingAgent
-from unstuck.agents.command import CommandAgent, split
-from unstuck.agents.manifest import catalog, manifest
+from unstuck.agents.command_agent import CommandAgent, split
+from unstuck.agents.manifests import catalog, manifest
 from unstuck.agents.readers import FORMATS
 from unstuck.agents.scripted import scripted
 from unstuck.config import AgentConfig, Config

@@ -16,9 +16,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from unstuck.agents import player
-from unstuck.agents.command import CommandAgent
+from unstuck.agents.command_agent import CommandAgent
 from unstuck.errors import BadUsage
-from unstuck.journal.attempt import Ended, Outcome
+from unstuck.journal import Ended, Outcome
 from unstuck.ports import Assignment
 
 COST = re.compile(r"^COST: ([0-9.]+) ?(\S*)$", re.MULTILINE)

@@ -4,19 +4,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from unstuck.agents.manifest import manifest
-from unstuck.agents.readers import as_json, read_files
-from unstuck.agents.survey import Found, survey
-from unstuck.agents.trial import trial_ground
+from unstuck.agents import Found, as_json, manifest, read_files, survey, trial_ground
 from unstuck.compose import Run, Watcher
 from unstuck.config import Config
 from unstuck.config_file import read_config
-from unstuck.decide.profiles import resolved
+from unstuck.decide import resolved
 from unstuck.errors import BadUsage, Unavailable
-from unstuck.git.repository import find
-from unstuck.journal.event import Options
-from unstuck.journal.spec_folder import asked_by
-from unstuck.plans.plan_file import open_plan
+from unstuck.git import find
+from unstuck.journal import Options, asked_by
+from unstuck.plans import open_plan
 
 
 def known_agents(cwd: Path) -> tuple[Found, ...]:

@@ -5,14 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from unstuck.errors import BadUsage
-from unstuck.git.repository import find
-from unstuck.journal.codec import encode
-from unstuck.journal.event import Entry
-from unstuck.journal.fold import RunState, fold
-from unstuck.journal.sqlite import SqliteJournal
-from unstuck.plans.plan import named
-from unstuck.process.owner import Owner
-from unstuck.tell.report import Summary, summary
+from unstuck.git import find
+from unstuck.journal import Entry, RunState, SqliteJournal, encode, fold
+from unstuck.plans import named
+from unstuck.process import Owner
+from unstuck.tell import Summary, summary
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

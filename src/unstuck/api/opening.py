@@ -8,13 +8,10 @@ from pathlib import Path
 from unstuck.api.looking import look
 from unstuck.compose import Run, Watcher
 from unstuck.config_file import read_config
-from unstuck.decide.profiles import resolved
-from unstuck.git.repository import find
-from unstuck.journal.event import Options
-from unstuck.journal.ralph_state import RECOVERY
-from unstuck.journal.spec_folder import asked_by
-from unstuck.journal.sqlite import SqliteJournal, open_to_write
-from unstuck.plans.plan_file import open_plan
+from unstuck.decide import resolved
+from unstuck.git import find
+from unstuck.journal import RECOVERY, Options, SqliteJournal, asked_by, open_to_write
+from unstuck.plans import open_plan
 from unstuck.ports import Clock
 
 __all__ = ["Run", "Watcher", "open_run", "reopen_run"]

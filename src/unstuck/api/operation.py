@@ -4,11 +4,11 @@ from pathlib import Path
 
 from unstuck.api.looking import look
 from unstuck.errors import BadUsage
-from unstuck.git.pruning import prune as prune_repository
-from unstuck.git.repository import find
-from unstuck.journal.sqlite import SqliteJournal
-from unstuck.line.resume import unfinished
-from unstuck.tools.doctor import Finding, examine
+from unstuck.git import find
+from unstuck.git import prune as prune_repository
+from unstuck.journal import SqliteJournal
+from unstuck.line import unfinished
+from unstuck.tools import Finding, examine
 
 __all__ = ["Finding", "before_landing", "commit_of_run", "examine", "prune"]
 

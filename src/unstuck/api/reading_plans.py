@@ -3,16 +3,14 @@
 from pathlib import Path
 
 from unstuck.config_file import read_config
-from unstuck.decide.policy import Policy
-from unstuck.decide.profiles import profiles as all_profiles
+from unstuck.decide import Policy
+from unstuck.decide import profiles as all_profiles
 from unstuck.errors import Unavailable, UnstuckError
-from unstuck.git.repository import find
-from unstuck.plans.plan import Check, Plan, Problem, check
-from unstuck.plans.plan_file import open_plan
-from unstuck.plans.review import reviewed
-from unstuck.tools.first_config import FirstConfig
-from unstuck.tools.first_config import write_config as write_first_config
-from unstuck.verify.repository_gates import gates as all_gates
+from unstuck.git import find
+from unstuck.plans import Check, Plan, Problem, check, open_plan, reviewed
+from unstuck.tools import FirstConfig
+from unstuck.tools import write_config as write_first_config
+from unstuck.verify import gates as all_gates
 
 
 def read_plan(path: Path, *, plan_format: str | None = None) -> Plan:

@@ -5,12 +5,11 @@ from pathlib import Path
 from unstuck.api.looking import look
 from unstuck.compose import refuse_inside_an_agent
 from unstuck.errors import BadUsage, CannotWrite
-from unstuck.git.repository import find
-from unstuck.journal.attempt import Verdict
-from unstuck.process.disk import put
-from unstuck.verify.by_hand import Verification, Verified
-from unstuck.verify.junit import junit as junit_text
-from unstuck.verify.remarks import sarif_text
+from unstuck.git import find
+from unstuck.journal import Verdict
+from unstuck.process import put
+from unstuck.verify import Verification, Verified, sarif_text
+from unstuck.verify import junit as junit_text
 
 
 def verification(cwd: Path, *, cache: bool = True) -> Verification:

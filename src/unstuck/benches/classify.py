@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from unstuck.benches.report import Report, Target
-from unstuck.diagnose.diagnosis import Diagnosis
-from unstuck.diagnose.evidence import Evidence
-from unstuck.diagnose.keyword_lists import seed_001, seed_002
-from unstuck.diagnose.rulebook import open_rulebook
+from unstuck.diagnosis.evidence import Evidence
+from unstuck.diagnosis.judging import Diagnosis
+from unstuck.diagnosis.keyword_lists import seed_001, seed_002
+from unstuck.diagnosis.rulebook import open_rulebook
 from unstuck.errors import BadUsage
 
 VIEWS: Mapping[str, str] = {"type": "A", "category": "B", "phase_type": "C"}

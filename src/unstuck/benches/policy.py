@@ -7,7 +7,7 @@ from typing import Any
 
 from unstuck.benches.report import Report
 from unstuck.config_file import read_config
-from unstuck.decide.profiles import profiles
+from unstuck.decide.profile_files import profiles
 from unstuck.decide.trials import ENDED, Score, Trial, replay
 from unstuck.errors import BadUsage, Unavailable
 from unstuck.git.repository import find

@@ -14,15 +14,15 @@ from typing import Any
 from unstuck.benches.faults import calls, places, scripts, servers
 from unstuck.benches.faults.box import Box, CannotBreak, Fault, fingerprint, open_box
 from unstuck.benches.report import BenchBroken, Report, Target
-from unstuck.diagnose.evidence import Evidence
-from unstuck.diagnose.rulebook import open_rulebook
+from unstuck.diagnosis.evidence import Evidence
+from unstuck.diagnosis.rulebook import open_rulebook
 from unstuck.ports.of_remedies import Done
-from unstuck.remedy.chain import ASK
-from unstuck.remedy.chain_files import read_catalog
-from unstuck.remedy.learning import Lessons
-from unstuck.remedy.machine import workspace_root
-from unstuck.remedy.planning import Surgery, make_call
-from unstuck.remedy.situation import Preferences
+from unstuck.remedies.chain import ASK
+from unstuck.remedies.chain_files import read_catalog
+from unstuck.remedies.learning import Lessons
+from unstuck.remedies.machine import workspace_root
+from unstuck.remedies.planning import Surgery, make_call
+from unstuck.remedies.situation import Preferences
 
 FAULTS: tuple[Callable[[Box], Fault], ...] = (*calls.FAULTS, *scripts.FAULTS, *servers.FAULTS, *places.FAULTS)
 LEAST_FAULTS, LEAST_SHARE, RATIO = 40, 0.85, 10.0

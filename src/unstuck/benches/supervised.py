@@ -10,7 +10,7 @@ from pathlib import Path
 
 from unstuck import api
 from unstuck.journal.event import Acted, Entry
-from unstuck.journal.fold import RunState
+from unstuck.journal.run_state import RunState
 
 LANDED, ENDED = "landed", "ended"
 

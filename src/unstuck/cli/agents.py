@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from unstuck import api
-from unstuck.tell.text import one_line
+from unstuck.tell import one_line
 
 SIGNS = {True: "logged in", False: "no sign of a login", None: "login unknown"}
 

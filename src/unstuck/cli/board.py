@@ -11,11 +11,9 @@ import click
 
 from unstuck.api import Watcher
 from unstuck.cli.render import MARKS, WORDS, cut, entry_line, span
-from unstuck.journal.event import AttemptStarted, Classified, Entry, SessionStarted
-from unstuck.journal.fold import RunState
-from unstuck.journal.task_state import TaskState
-from unstuck.line.schedule import blocked
-from unstuck.tell.chronicle import told
+from unstuck.journal import AttemptStarted, Classified, Entry, RunState, SessionStarted, TaskState
+from unstuck.line import blocked
+from unstuck.tell import told
 
 QUIET_EVENTS = (SessionStarted,)
 LAST_EVENTS = 3

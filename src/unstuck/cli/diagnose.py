@@ -9,9 +9,7 @@ from typing import Any, BinaryIO
 
 import click
 
-from unstuck.diagnose.evidence import Evidence
-from unstuck.diagnose.kinds import KINDS, Kind
-from unstuck.diagnose.rulebook import as_json, guidance, open_rulebook
+from unstuck.diagnosis import KINDS, Evidence, Kind, as_json, guidance, open_rulebook
 from unstuck.errors import BadUsage
 
 HEAD, TAIL = 1 << 24, 3 << 24
@@ -167,7 +165,7 @@ def signal_name(name: str) -> str:
 def _judged(evidence: Evidence, classifier: str) -> dict[str, Any]:
     if classifier == "unstuck":
         return as_json(open_rulebook().diagnose(evidence), evidence)
-    from unstuck.diagnose.keyword_lists import seed_001, seed_002  # noqa: PLC0415  # only on request
+    from unstuck.diagnosis import seed_001, seed_002  # noqa: PLC0415  # only on request
 
     if classifier == "seed-002":
         return {"schema": 1, "failed": True, "type": seed_002(f"{evidence.stdout}\n{evidence.stderr}")}

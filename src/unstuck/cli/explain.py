@@ -5,12 +5,9 @@ from pathlib import Path
 import click
 
 from unstuck import api
-from unstuck.decide.policy import rungs_of
-from unstuck.decide.replaying import Retold, retell, stopping_point
+from unstuck.decide import Retold, retell, rungs_of, stopping_point
 from unstuck.errors import BadUsage
-from unstuck.tell.escalation import causes, escalation, question
-from unstuck.tell.event_lines import deed
-from unstuck.tell.report import lineage_text
+from unstuck.tell import causes, deed, escalation, lineage_text, question
 
 profile_option = click.option("--profile", "profile_name", metavar="NAME", help="The profile to compare with.")
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from unstuck.cli.columns import columns, cut_columns
-from unstuck.tell.halt import Halted, Line
+from unstuck.tell import Halted, Line
 
 TITLE = "UNSTUCK HALTED"
 SEED_WIDTH = 69

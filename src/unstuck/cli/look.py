@@ -12,10 +12,9 @@ import click
 from unstuck import api
 from unstuck.cli import render
 from unstuck.errors import InvalidPlan
-from unstuck.journal.event import Entry
-from unstuck.journal.phase_file import phase
-from unstuck.plans.plan import Plan, execution
-from unstuck.tell.report import lineage_text, problems
+from unstuck.journal import Entry, phase
+from unstuck.plans import Plan, execution
+from unstuck.tell import lineage_text, problems
 
 FOLLOW_SECONDS = 0.5
 

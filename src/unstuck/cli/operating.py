@@ -7,8 +7,8 @@ import click
 
 from unstuck import api
 from unstuck.errors import BadUsage
-from unstuck.journal.event import Acted, Entry, Operated, Verb
-from unstuck.tell.event_lines import sentence
+from unstuck.journal import Acted, Entry, Operated, Verb
+from unstuck.tell import sentence
 
 task_argument = click.argument("task")
 

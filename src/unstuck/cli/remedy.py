@@ -11,14 +11,9 @@ from typing import Any
 import click
 
 from unstuck.cli.diagnose import answers, evidence_options, opened, read_evidence, read_output, signal_name
-from unstuck.diagnose.diagnosis import Diagnosis
-from unstuck.diagnose.evidence import Evidence
-from unstuck.diagnose.rulebook import open_rulebook
+from unstuck.diagnosis import Diagnosis, Evidence, open_rulebook
 from unstuck.errors import BadUsage
-from unstuck.remedy.chain import RISKS, Risk, TaskType
-from unstuck.remedy.planning import Surgery, make_call, open_surgery, pattern_here
-from unstuck.remedy.recovery_plan import Plan, as_json
-from unstuck.remedy.situation import Call
+from unstuck.remedies import RISKS, Call, Plan, Risk, Surgery, TaskType, as_json, make_call, open_surgery, pattern_here
 
 NOTHING_FAILED: dict[str, Any] = {
     "schema": 1,
@@ -152,7 +147,7 @@ def _schema(text: str | None) -> Any:
 
 
 def _run(surgery: Surgery, plan: Plan, found: Diagnosis, allow: Risk | None, *, as_object: bool) -> int:
-    from unstuck.remedy.practising import practise  # noqa: PLC0415  # only to run
+    from unstuck.remedies import practise  # noqa: PLC0415  # only to run
 
     walked, noted = practise(surgery, plan, found, allow)
     question = plan.strategies[-1].steps[0].step.action
@@ -213,18 +208,24 @@ def _told(answer: Mapping[str, Any]) -> Iterator[str]:
 @click.option("--reset", is_flag=True, help="Forget everything; a copy is kept beside it.")
 def experience(*, as_object: bool, export_to: str | None, import_from: str | None, reset: bool) -> None:
     """Show what remedies and agents taught in this repository: tries, successes, and what follows from them."""
-    from unstuck.remedy import practising as practice  # noqa: PLC0415  # only here
+    from unstuck.remedies import (  # noqa: PLC0415  # only here
+        experience_lines,
+        experience_table,
+        export_experience,
+        forget_experience,
+        import_experience,
+    )
 
     if sum(map(bool, (export_to, import_from, reset))) > 1:
         raise BadUsage("--export, --import and --reset exclude one another.", hint="Give one of them.")
     cwd = Path.cwd()
     if export_to:
-        practice.export_to(cwd, export_to, click.echo)
+        export_experience(cwd, export_to, click.echo)
     elif import_from:
         with opened(import_from) as stream:
-            click.echo(practice.import_from(cwd, read_output(stream).decode(errors="replace"), import_from))
+            click.echo(import_experience(cwd, read_output(stream).decode(errors="replace"), import_from))
     elif reset:
-        click.echo(practice.forget(cwd))
+        click.echo(forget_experience(cwd))
     else:
-        table = practice.table(cwd)
-        click.echo(json.dumps(table, ensure_ascii=False) if as_object else "\n".join(practice.lines(table)))
+        table = experience_table(cwd)
+        click.echo(json.dumps(table, ensure_ascii=False) if as_object else "\n".join(experience_lines(table)))

@@ -10,12 +10,9 @@ import click
 
 from unstuck.cli.columns import columns, cut_columns
 from unstuck.cli.halt_box import halt_summary
-from unstuck.journal.event import Entry
-from unstuck.journal.task_state import TaskState
-from unstuck.plans.plan import Plan, Problem, Task, execution
-from unstuck.tell.event_lines import counted, sentence
-from unstuck.tell.report import Row, Summary
-from unstuck.tell.text import one_line
+from unstuck.journal import Entry, TaskState
+from unstuck.plans import Plan, Problem, Task, execution
+from unstuck.tell import Row, Summary, counted, one_line, sentence
 
 MARKS = {
     "complete": ("✔", "green"),

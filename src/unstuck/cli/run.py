@@ -19,12 +19,9 @@ from unstuck import api
 from unstuck.cli import demo as story
 from unstuck.cli.board import Board, Lines, Silence
 from unstuck.cli.render import concern, summary
-from unstuck.decide.policy import OnStuck, Quota
-from unstuck.journal.event import CommitMode, Entry, Options, RunResumed
-from unstuck.journal.fold import RunState
-from unstuck.journal.ralph_state import RECOVERY
-from unstuck.tell.chronicle import fresh_start
-from unstuck.tell.report import Summary, run_object
+from unstuck.decide import OnStuck, Quota
+from unstuck.journal import RECOVERY, CommitMode, Entry, Options, RunResumed, RunState
+from unstuck.tell import Summary, fresh_start, run_object
 
 Progress = Board | Lines | Silence
 SHOWN_FILES = 5

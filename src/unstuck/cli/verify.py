@@ -11,8 +11,7 @@ import click
 from unstuck import api
 from unstuck.cli.look import as_json
 from unstuck.cli.render import plain, span
-from unstuck.journal.attempt import CheckResult, Verdict
-from unstuck.journal.phase_file import check_object, remark_object
+from unstuck.journal import CheckResult, Verdict, check_object, remark_object
 
 EXITS = {"pass": 0, "fail": 1, "inconclusive": 3}
 MARKS = {"pass": ("✔", "green"), "fail": ("✘", "red"), "inconclusive": ("·", "yellow")}

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from unstuck.diagnose.kinds import Kind
+from unstuck.diagnosis import Kind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,9 +9,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from unstuck.agents.result import Unreadable, load_object
+from unstuck.agents import Unreadable, load_object
 from unstuck.decide.fixes import ERROR_CHARS, harmless, raw_fields
-from unstuck.plans.plan import Task
+from unstuck.plans import Task
 
 MARKER = "TASK_MODIFICATION_REQUEST"
 Sort = Literal["SPLIT_TASK", "ADD_PREREQUISITE", "ADD_FOLLOWUP"]

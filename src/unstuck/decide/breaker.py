@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from unstuck.diagnose.kinds import AGENT_DOWN, Failure, Kind
+from unstuck.diagnosis import AGENT_DOWN, Failure, Kind
 
 AGENT = "agent:"
 REST_SECONDS, LONGEST_REST = 900.0, 14_400.0

@@ -8,7 +8,7 @@ from unstuck.decide.action import Accept, Action, Continue, Decision, Escalate, 
 from unstuck.decide.experience import Experience
 from unstuck.decide.fixes import Lineage, exceeded
 from unstuck.decide.policy import LIMITED, Policy, Rung
-from unstuck.diagnose.kinds import AGENT_DOWN, KINDS, Failure, Kind
+from unstuck.diagnosis import AGENT_DOWN, KINDS, Failure, Kind
 
 LAND_ANYWAY = 'not verified: the configuration says `unverified = "land"`'
 NO_EXPERIENCE = Experience()

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from unstuck.decide.action import Fix
 from unstuck.decide.policy import Limits
-from unstuck.diagnose.kinds import Kind
-from unstuck.plans.plan import Task
-from unstuck.tell.text import one_line
+from unstuck.diagnosis import Kind
+from unstuck.plans import Task
+from unstuck.tell import one_line
 
 SUMMARY_CHARS = 50
 ERROR_CHARS = 300

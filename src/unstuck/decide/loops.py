@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Literal
 
-from unstuck.tell.text import one_line
+from unstuck.tell import one_line
 
 Sort = Literal["same_tree", "same_diff", "reverted", "no_change", "repeated_approach", "same_failure", "not_converging"]
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
-from unstuck.diagnose.kinds import KINDS, Failure, Kind
+from unstuck.diagnosis import KINDS, Failure, Kind
 
 Move = Literal["retry", "continue", "rollback", "switch", "fix", "wait"]
 OnStuck = Literal["skip", "halt"]

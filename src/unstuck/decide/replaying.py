@@ -5,11 +5,10 @@ from dataclasses import dataclass, replace
 
 from unstuck.decide.action import Action, Escalate, Halt, Skip
 from unstuck.decide.decision import decide
-from unstuck.decide.history import history
+from unstuck.decide.past import history
 from unstuck.decide.policy import Policy
-from unstuck.diagnose.kinds import Failure
-from unstuck.journal.event import Decided, Entry
-from unstuck.journal.fold import RunState
+from unstuck.diagnosis import Failure
+from unstuck.journal import Decided, Entry, RunState
 
 FINAL = (Escalate, Halt, Skip)
 

@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from unstuck.git.commands_of_git import Git
+from unstuck.git.command import Git
 
 if TYPE_CHECKING:
-    from unstuck.verify.tamper import Change
+    from unstuck.verify import Change
 
 LARGEST = 1_000_000
 """Bytes of a file that is still read; a larger one counts as binary."""
@@ -17,7 +17,7 @@ GITLINK = 0o160000
 
 def changes(git: Git, base: str, tree: str) -> "tuple[Change, ...]":
     """Return every path in which two trees differ, with its texts; a rename is one path gone and another one new."""
-    from unstuck.verify.tamper import Change  # noqa: PLC0415  # heavy, and needed only where something changed
+    from unstuck.verify import Change  # noqa: PLC0415  # heavy, and needed only where something changed
 
     rows = list(_rows(git, base, tree))
     blobs = _read(git, [blob for _, sides in rows for mode, blob in sides if mode not in (0, GITLINK)])

@@ -3,9 +3,9 @@
 import re
 from collections.abc import Sequence
 
-from unstuck.diagnose.kinds import Touch
-from unstuck.git.commands_of_git import Git
-from unstuck.journal.attempt import Changes
+from unstuck.diagnosis import Touch
+from unstuck.git.command import Git
+from unstuck.journal import Changes
 
 MOST_FILES = 300
 _HUNK = re.compile(r"^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@", re.MULTILINE)

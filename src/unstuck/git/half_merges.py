@@ -8,7 +8,7 @@ from pathlib import Path
 
 from unstuck.errors import CannotWrite
 from unstuck.git import locks as git_locks
-from unstuck.git.commands_of_git import Git
+from unstuck.git.command import Git
 from unstuck.git.repository import Repository
 
 FROM_STDIN = ("--pathspec-from-file=-", "--pathspec-file-nul")

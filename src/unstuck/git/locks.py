@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from unstuck.errors import GitFailed
-from unstuck.git.commands_of_git import QUIET_CONFIG
+from unstuck.git.command import QUIET_CONFIG
 
 PROC = Path("/proc")
 PATIENCE = 30.0

@@ -13,8 +13,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from unstuck.errors import BadUsage, CannotWrite
-from unstuck.git.commands_of_git import Git, shown
-from unstuck.git.traps import traps
+from unstuck.git.command import Git, shown
+from unstuck.git.trap_folders import traps
 
 FICLONE = 0x40049409
 """Linux: let one file share another's blocks."""

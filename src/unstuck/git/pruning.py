@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from unstuck.errors import GitFailed
 from unstuck.git import locks as git_locks
 from unstuck.git import staging
-from unstuck.git.commands_of_git import Git
+from unstuck.git.command import Git
 from unstuck.git.repository import Repository
 from unstuck.git.worktrees import Worktree
 

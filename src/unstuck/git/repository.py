@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from unstuck.errors import BadUsage, CannotWrite, Unavailable
-from unstuck.git.commands_of_git import Git, shown
+from unstuck.git.command import Git, shown
 
 OLDEST_GIT = (2, 38)
 OURS = ".unstuck"

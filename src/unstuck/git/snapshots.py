@@ -4,7 +4,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 
 from unstuck.git import staging
-from unstuck.git.commands_of_git import Git
+from unstuck.git.command import Git
 from unstuck.git.worktrees import Worktree
 from unstuck.ports import Snapshot
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from unstuck.errors import GitFailed
 from unstuck.git import submodules
-from unstuck.git.commands_of_git import Git, shown
+from unstuck.git.command import Git, shown
 from unstuck.git.repository import OURS
 from unstuck.git.worktrees import Worktree
 from unstuck.ports import Tree

@@ -2,7 +2,7 @@
 
 from pathlib import Path, PurePosixPath
 
-from unstuck.git.commands_of_git import Git, shown
+from unstuck.git.command import Git, shown
 from unstuck.git.repository import Repository, Submodule, read_submodules
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from threading import Lock
 
-from unstuck.git.commands_of_git import Git, shown
+from unstuck.git.command import Git, shown
 from unstuck.git.watch_evidence import HEADS, Checkout, checkouts, gather
 from unstuck.git.watch_files import Foreign, Shared, look_at_files, put_back_files, settings
 from unstuck.git.watch_refs import STASH, Comparison, Seen, read_stash

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from unstuck.git.commands_of_git import Git, shown
+from unstuck.git.command import Git, shown
 
 CONFIGS = ("config", "config.worktree")
 SINGLE = (*CONFIGS, "info/exclude", "info/attributes", "info/grafts", "shallow")

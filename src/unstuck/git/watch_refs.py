@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from unstuck.errors import GitFailed
-from unstuck.git.commands_of_git import Git, shown
+from unstuck.git.command import Git, shown
 from unstuck.git.watch_evidence import HEADS, Checkout, Doer, Entry, Evidence, read_log
 from unstuck.git.watch_files import Foreign
 

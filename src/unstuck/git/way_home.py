@@ -13,7 +13,7 @@ from typing import Literal
 
 from unstuck.errors import CannotWrite
 from unstuck.git import half_merges
-from unstuck.git.commands_of_git import Git, shown
+from unstuck.git.command import Git, shown
 from unstuck.git.repository import Identity, Repository
 from unstuck.git.workspace import make_commit, merge_trees
 from unstuck.git.worktrees import DURABLE

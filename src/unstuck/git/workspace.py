@@ -5,18 +5,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from unstuck.diagnose.kinds import Touch
+from unstuck.diagnosis import Touch
 from unstuck.errors import CheckpointGone, GitFailed
 from unstuck.git import contents, differences, snapshots, staging
 from unstuck.git import locks as git_locks
-from unstuck.git.commands_of_git import Git, shown
+from unstuck.git.command import Git, shown
 from unstuck.git.repository import Identity, Repository
 from unstuck.git.worktrees import DURABLE, Place, Worktree
-from unstuck.journal.attempt import Changes
+from unstuck.journal import Changes
 from unstuck.ports import Conflict, Landing, Snapshot, Tree, Watch
 
 if TYPE_CHECKING:
-    from unstuck.verify.tamper import Change
+    from unstuck.verify import Change
 
 NEW = ""
 """What git calls the old value of a ref that must not exist yet."""

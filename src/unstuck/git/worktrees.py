@@ -17,7 +17,7 @@ from pathlib import Path
 from unstuck.errors import CannotWrite, CheckpointGone, GitFailed
 from unstuck.git import locks as git_locks
 from unstuck.git import submodules
-from unstuck.git.commands_of_git import Git, shown
+from unstuck.git.command import Git, shown
 from unstuck.git.removal import remove
 from unstuck.git.repository import Repository
 

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from unstuck.agents.transcript import Claim, End, ToolCall, Usage
-from unstuck.plans.plan import CheckKind
+from unstuck.agents import Claim, End, ToolCall, Usage
+from unstuck.plans import CheckKind
 
 Ending = Literal[
     "exited", "signalled", "first_output", "silence", "wall_clock", "stopped", "not_started", "supervisor_died"

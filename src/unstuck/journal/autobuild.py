@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from unstuck.git.commands_of_git import Git
+from unstuck.git import Git
 from unstuck.journal.event import Inherited, PastAttempt, PastTask
-from unstuck.plans.plan import Plan, Task, named
+from unstuck.plans import Plan, Task, named
 
 FOLDER = ".autobuild"
 LARGEST = 5_000_000

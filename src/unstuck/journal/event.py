@@ -3,11 +3,10 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from unstuck.decide.action import Action, Decision
-from unstuck.decide.policy import OnStuck, Quota
-from unstuck.diagnose.kinds import Failure
+from unstuck.decide import Action, Decision, OnStuck, Quota
+from unstuck.diagnosis import Failure
 from unstuck.journal.attempt import Changes, Outcome, Verdict
-from unstuck.plans.plan import Task
+from unstuck.plans import Task
 
 CommitMode = Literal["auto", "single", "message-only"]
 Verb = Literal["stop", "retry", "answer", "skip", "reset", "accept", "rollback", "undo"]

@@ -5,10 +5,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from unstuck.journal.event import Entry
-from unstuck.journal.fold import RunState
-from unstuck.process.disk import DiskDesk
-from unstuck.tell.chronicle import told
-from unstuck.tell.event_lines import sentence
+from unstuck.journal.run_state import RunState
+from unstuck.process import DiskDesk
+from unstuck.tell import sentence, told
 
 
 @dataclass(frozen=True, slots=True)

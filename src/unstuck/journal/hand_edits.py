@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from unstuck.journal.event import Entry, Verb
-from unstuck.journal.fold import RunState, fold
 from unstuck.journal.phase_file import PHASE_STATUS, phase
+from unstuck.journal.run_state import RunState, fold
 from unstuck.journal.task_state import SETTLED
-from unstuck.tell.text import one_line
+from unstuck.tell import one_line
 
 REOPENS = ("pending", "failed")
 SETTLES = ("complete", "completed", "skipped")

@@ -1,7 +1,7 @@
 """What earlier runs in this repository teach: how each agent did."""
 
-from unstuck.decide.experience import Experience, Record
-from unstuck.journal.fold import fold
+from unstuck.decide import Experience, Record
+from unstuck.journal.run_state import fold
 from unstuck.journal.sqlite import SqliteJournal
 
 

@@ -4,17 +4,14 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from unstuck.agents.result import Result
-from unstuck.diagnose.captured import capture, headline, phase_type
-from unstuck.diagnose.classifying import result_of
-from unstuck.diagnose.kinds import Failure
+from unstuck.agents import Result
+from unstuck.diagnosis import Failure, capture, headline, phase_type, result_of
 from unstuck.journal.attempt import CheckResult, Remark, Verdict
-from unstuck.journal.fold import RunState
+from unstuck.journal.run_state import RunState
 from unstuck.journal.task_state import AttemptState, TaskState
-from unstuck.line.schedule import blocked
-from unstuck.plans.commit_text import parts
-from unstuck.plans.plan import CheckKind, Task
-from unstuck.tell.text import one_line
+from unstuck.line import blocked
+from unstuck.plans import CheckKind, Task, parts
+from unstuck.tell import one_line
 
 PHASE_STATUS = {"stuck": "failed", "verifying": "running", "waiting": "running"}
 """Our statuses as seed 004's files know them; the others have the same name there."""

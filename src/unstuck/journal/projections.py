@@ -6,19 +6,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from unstuck.decide.policy import Limits
+from unstuck.decide import Limits
 from unstuck.journal.event import Entry
-from unstuck.journal.fold import RunState
 from unstuck.journal.hand_edits import Edit, edits, phase_file
 from unstuck.journal.phase_file import config, phase
-from unstuck.journal.spec_folder import SpecFolder
-from unstuck.line.schedule import blocked
+from unstuck.journal.run_state import RunState
+from unstuck.journal.spec_folders import SpecFolder
+from unstuck.line import blocked
 from unstuck.ports import PlanFile
-from unstuck.process.disk import put
-from unstuck.tell import report
-from unstuck.tell.escalation import escalation
-from unstuck.verify.junit import junit
-from unstuck.verify.remarks import sarif_text
+from unstuck.process import put
+from unstuck.tell import attempt_history, build_commits, escalation, lineage_text
+from unstuck.verify import junit, sarif_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,12 +45,12 @@ class Projections:
             if name not in waiting and (task.last_seq or task.status != "pending" or self._phase(name).exists()):
                 put_json(self._phase(name), phase(state, name, waiting))
             if task.status == "stuck":
-                put(self.home / "reports" / f"{name}.md", escalation(task, report.lineage_text(state, name)))
+                put(self.home / "reports" / f"{name}.md", escalation(task, lineage_text(state, name)))
         newly = any(state.tasks[name].status == "stuck" for name in changed)
         for name in (name for name in waiting if newly or name in changed or not self._phase(name).exists()):
             put_json(self._phase(name), phase(state, name, waiting))
-        put_json(self.home / "attempt_history.json", report.attempt_history(state))
-        put_json(self.home / "build_commits.json", report.build_commits(state))
+        put_json(self.home / "attempt_history.json", attempt_history(state))
+        put_json(self.home / "build_commits.json", build_commits(state))
         self._write_checks(state)
         if changed:
             self.plan.mark(

@@ -4,12 +4,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from unstuck.decide.amendments import Amendment, read_request
-from unstuck.decide.fixes import FINAL, PASSED, harmless, history_line
-from unstuck.decide.history import commit_of, said
-from unstuck.decide.policy import Limits
-from unstuck.diagnose.kinds import Kind
-from unstuck.journal.fold import RunState
+from unstuck.decide import FINAL, PASSED, Amendment, Limits, commit_of, harmless, history_line, read_request, said
+from unstuck.diagnosis import Kind
+from unstuck.journal.run_state import RunState
 from unstuck.journal.task_state import SETTLED, TaskState
 
 RECOVERY = "fix-tasks"

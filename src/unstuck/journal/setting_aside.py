@@ -5,11 +5,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from unstuck.git.commands_of_git import Git
-from unstuck.git.repository import Repository
-from unstuck.journal.fold import RunState, fold
+from unstuck.git import Git, Repository
+from unstuck.journal.run_state import RunState, fold
 from unstuck.journal.sqlite import SqliteJournal, open_to_write
-from unstuck.plans.plan import Plan
+from unstuck.plans import Plan
 from unstuck.ports import PlanFile
 
 STATE = (

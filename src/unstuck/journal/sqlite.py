@@ -12,7 +12,7 @@ from pathlib import Path
 from unstuck.errors import CannotWrite, JournalDamaged, Owned, OwnershipLost, UnstuckError
 from unstuck.journal.codec import decode, encode
 from unstuck.journal.event import Entry, Event, Request, Verb
-from unstuck.process.owner import Owner, birth, host
+from unstuck.process import Owner, birth, host
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS events (seq INTEGER PRIMARY KEY AUTOINCREMENT, run TEXT NOT NULL, at REAL NOT NULL, body TEXT NOT NULL);

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from unstuck.decide.action import (
+from unstuck.decide import (
     Accept,
     Amend,
     Append,
@@ -18,7 +18,7 @@ from unstuck.decide.action import (
     Switch,
     Wait,
 )
-from unstuck.diagnose.kinds import Failure, Kind
+from unstuck.diagnosis import Failure, Kind
 from unstuck.journal.attempt import Changes, Outcome, Verdict
 from unstuck.journal.event import (
     Acted,
@@ -34,8 +34,8 @@ from unstuck.journal.event import (
     SessionStarted,
     Verified,
 )
-from unstuck.line.stages import Stage, next_stage
-from unstuck.plans.plan import Task
+from unstuck.line import Stage, next_stage
+from unstuck.plans import Task
 
 Status = Literal["pending", "running", "verifying", "waiting", "complete", "stuck", "skipped", "blocked", "interrupted"]
 """`blocked` and `interrupted` are never stored: they depend on other tasks and on whether a supervisor lives."""

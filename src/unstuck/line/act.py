@@ -1,17 +1,14 @@
 """Do what was decided. Every act may be done again: the decision is in the journal before it."""
 
-from unstuck.decide.action import Accept, Amend, Append, Continue, Fix, Retry, Rollback, Switch, Wait
-from unstuck.decide.fixes import fix_block
-from unstuck.diagnose.classifying import conflict
-from unstuck.diagnose.kinds import AGENT_DOWN
-from unstuck.journal.event import Acted, Classified, LineEvent, Rebased
-from unstuck.journal.task_state import TaskState, failed_command
+from unstuck.decide import Accept, Amend, Append, Continue, Fix, Retry, Rollback, Switch, Wait, fix_block
+from unstuck.diagnosis import AGENT_DOWN, conflict
+from unstuck.journal import Acted, Classified, LineEvent, Rebased, TaskState, failed_command
 from unstuck.line.amending import amend
 from unstuck.line.parts import Bench
 from unstuck.line.together import both_sides
-from unstuck.plans.plan import Insertion
+from unstuck.plans import Insertion
 from unstuck.ports import Conflict, Landing
-from unstuck.tell.text import one_line
+from unstuck.tell import one_line
 
 SUBJECT_CHARS = 72
 

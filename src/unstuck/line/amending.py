@@ -1,13 +1,10 @@
 """Change the plan as an agent asks, within limits: its words become tasks, never commands."""
 
-from unstuck.agents.claim import statement
-from unstuck.decide.action import Amend, Append, Decision
-from unstuck.decide.amendments import Amendment, Refused, amended_block, over_limit, read_request
-from unstuck.decide.fixes import next_id
-from unstuck.journal.event import Acted, LineEvent
-from unstuck.journal.task_state import TaskState
+from unstuck.agents import statement
+from unstuck.decide import Amend, Amendment, Append, Decision, Refused, amended_block, next_id, over_limit, read_request
+from unstuck.journal import Acted, LineEvent, TaskState
 from unstuck.line.parts import Bench
-from unstuck.plans.plan import Insertion
+from unstuck.plans import Insertion
 
 
 def asked_for(bench: Bench, task: TaskState) -> Decision | None:

@@ -5,20 +5,25 @@ from contextlib import contextmanager
 from dataclasses import replace
 from hashlib import sha256
 
-from unstuck.decide.action import Amend
-from unstuck.decide.breaker import AGENT
-from unstuck.decide.history import seen_failures
-from unstuck.diagnose.classifying import set_up_failed
-from unstuck.diagnose.kinds import Failure
-from unstuck.journal.event import Acted, AttemptStarted, Classified, LineEvent, SessionEnded, SessionStarted
-from unstuck.journal.task_state import TaskState, failed_command
+from unstuck.decide import AGENT, Amend, seen_failures
+from unstuck.diagnosis import Failure, set_up_failed
+from unstuck.journal import (
+    Acted,
+    AttemptStarted,
+    Classified,
+    LineEvent,
+    SessionEnded,
+    SessionStarted,
+    TaskState,
+    failed_command,
+)
 from unstuck.line.parts import Bench, Interrupted
 from unstuck.line.schedule import held, next_agent, parked
 from unstuck.line.stopping import OneTask
-from unstuck.plans.plan import END_TO_END
+from unstuck.plans import END_TO_END
 from unstuck.ports import Assignment, Command, Landing, Stop, TimeLimits
-from unstuck.remedy.patterns import pattern
-from unstuck.tell.brief import brief, continued, go_on
+from unstuck.remedies import pattern
+from unstuck.tell import brief, continued, go_on
 
 SLICE_SECONDS = 1.0
 

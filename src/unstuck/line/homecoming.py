@@ -4,14 +4,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from unstuck.errors import UnstuckError
-from unstuck.journal.event import BroughtHome
-from unstuck.journal.fold import RunState
-from unstuck.journal.phase_file import subject
+from unstuck.journal import BroughtHome, RunState, subject
 from unstuck.line.parts import Bench
-from unstuck.plans.plan import Check
+from unstuck.plans import Check
 from unstuck.ports import AlreadyHome, FastForward, Home, Merge, NotPossible
-from unstuck.tell.text import one_line
-from unstuck.verify.checks import NotSetUp, Site, check_on
+from unstuck.tell import one_line
+from unstuck.verify import NotSetUp, Site, check_on
 
 MERGED_TREE = "merged"
 """The log's name for checks on the merged tree."""

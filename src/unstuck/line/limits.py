@@ -1,7 +1,7 @@
 """The ceilings of a whole run: time, sessions, money."""
 
 from unstuck.line.parts import Bench
-from unstuck.tell.event_lines import counted
+from unstuck.tell import counted
 
 
 def used_up(bench: Bench) -> str:

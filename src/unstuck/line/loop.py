@@ -8,13 +8,9 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from unstuck.decide.action import Accept, Amend, Fix
-from unstuck.decide.decision import decide
-from unstuck.decide.history import done_by_others, history
-from unstuck.diagnose.classifying import classify, evidence
-from unstuck.journal.attempt import Ended, Outcome
-from unstuck.journal.event import Acted, Classified, Decided, LineEvent, SessionEnded
-from unstuck.journal.task_state import TaskState
+from unstuck.decide import Accept, Amend, Fix, decide, done_by_others, history
+from unstuck.diagnosis import classify, evidence_of
+from unstuck.journal import Acted, Classified, Decided, Ended, LineEvent, Outcome, SessionEnded, TaskState
 from unstuck.line.act import act
 from unstuck.line.amending import asked_for
 from unstuck.line.execute import assign, open_attempt, wait_then_run
@@ -23,8 +19,7 @@ from unstuck.line.parts import Bench, Interrupted
 from unstuck.line.schedule import waits_for_siblings
 from unstuck.line.stages import Stage
 from unstuck.line.together import stands_together, with_partner
-from unstuck.verify.checks import NotSetUp
-from unstuck.verify.verifying import check_first, verify
+from unstuck.verify import NotSetUp, check_first, verify
 
 
 def advance(bench: Bench, name: str, slot: int) -> None:
@@ -79,7 +74,7 @@ def judge(bench: Bench, task: TaskState, slot: int) -> LineEvent:
     assert attempt.verdict is not None
     if task.accepted or repaired(bench, task):
         return Classified(task=task.task.id, failure=None)
-    closer = evidence(attempt.outcome, attempt.verdict)
+    closer = evidence_of(attempt.outcome, attempt.verdict)
     found = bench.judge.diagnose(closer) if closer else None
     failure = classify(attempt.outcome, attempt.verdict, found)
     if failure is not None and found is not None and failure.kind is found.kind:

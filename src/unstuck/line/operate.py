@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from unstuck.journal.event import Operated, Request, Verb
+from unstuck.journal import Operated, Request, Verb
 from unstuck.line.recorder import Recorder
 from unstuck.line.stages import Stage
 from unstuck.line.stopping import OneTask, Stopper

@@ -5,15 +5,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from unstuck.config import Config
-from unstuck.decide.experience import Experience
-from unstuck.decide.policy import Policy
-from unstuck.journal.redact import Redactor
+from unstuck.decide import Experience, Policy
+from unstuck.journal import Redactor
 from unstuck.line.recorder import Recorder
 from unstuck.line.turns import Turn
-from unstuck.plans.plan import Check, Task, recovers
+from unstuck.plans import Check, Task, recovers
 from unstuck.ports import Agent, Clock, Command, Desk, Judge, NoJudge, PlanFile, Processes, Stop, TimeLimits
 from unstuck.ports.of_remedies import NoRemedies, Remedies
-from unstuck.verify.checkout import Checkouts, Memory, NoMemory, ShortMemory
+from unstuck.verify import Checkouts, Memory, NoMemory, ShortMemory
 
 
 class Interrupted(Exception):

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from unstuck.errors import UnstuckError
-from unstuck.journal.event import RunEnded
-from unstuck.journal.fold import RunState
+from unstuck.journal import RunEnded, RunState
 from unstuck.line.limits import used_up
 from unstuck.line.loop import advance
 from unstuck.line.operate import Operations
@@ -17,10 +16,10 @@ from unstuck.line.parts import Bench
 from unstuck.line.schedule import parked, settled, startable
 from unstuck.line.stages import Stage
 from unstuck.line.stopping import OneTask, Stopper
-from unstuck.plans.plan import cleans_up
+from unstuck.plans import cleans_up
 from unstuck.ports import Journal, Projections
-from unstuck.tell.text import one_line
-from unstuck.verify.change_audit import load_ahead
+from unstuck.tell import one_line
+from unstuck.verify import load_ahead
 
 TICK_SECONDS = 0.25
 PROJECT_SECONDS, PROJECT_SHARE = 1.0, 0.05

@@ -5,7 +5,7 @@ import threading
 from collections.abc import Callable
 from typing import TypeVar, cast
 
-from unstuck.journal.event import (
+from unstuck.journal import (
     BroughtHome,
     Entry,
     Event,
@@ -13,13 +13,13 @@ from unstuck.journal.event import (
     Noted,
     Operated,
     PlanChanged,
+    Redactor,
     RunEnded,
     RunResumed,
     RunStarted,
+    RunState,
+    TaskState,
 )
-from unstuck.journal.fold import RunState
-from unstuck.journal.redact import Redactor
-from unstuck.journal.task_state import TaskState
 from unstuck.ports import Journal
 
 T = TypeVar("T")

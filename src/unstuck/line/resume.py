@@ -8,15 +8,24 @@ from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
-from unstuck.decide.action import Amend, Append, Fix
+from unstuck.decide import Amend, Append, Fix
 from unstuck.errors import BadUsage, RunConflict
-from unstuck.journal.event import Decided, Entry, PlanChanged, Request, RunResumed, RunStarted, Verb
-from unstuck.journal.fold import RunState
-from unstuck.journal.redact import Redactor
-from unstuck.journal.task_state import SETTLED, TaskState
+from unstuck.journal import (
+    SETTLED,
+    Decided,
+    Entry,
+    PlanChanged,
+    Redactor,
+    Request,
+    RunResumed,
+    RunStarted,
+    RunState,
+    TaskState,
+    Verb,
+)
 from unstuck.line.operate import Operations
 from unstuck.line.recorder import Recorder, redacted
-from unstuck.plans.plan import Plan, Task
+from unstuck.plans import Plan, Task
 from unstuck.ports import Conflict, Workspace
 
 BY_HAND = 0

@@ -2,12 +2,10 @@
 
 from collections.abc import Collection
 
-from unstuck.decide.breaker import AGENT, Breaker
-from unstuck.decide.policy import LIMITED
-from unstuck.journal.fold import RunState
-from unstuck.journal.task_state import SETTLED, TaskState
+from unstuck.decide import AGENT, LIMITED, Breaker
+from unstuck.journal import SETTLED, RunState, TaskState
 from unstuck.line.stages import Stage
-from unstuck.plans.plan import beside, cleans_up
+from unstuck.plans import beside, cleans_up
 
 
 def startable(state: RunState, running: Collection[str], room: int, now: float = 0.0) -> list[str]:

@@ -9,7 +9,7 @@ Resuming a run needs no other code: replay the journal, then ask `next_stage`.
 from collections.abc import Mapping
 from enum import StrEnum
 
-from unstuck.decide.action import (
+from unstuck.decide import (
     Accept,
     Action,
     Amend,
@@ -24,7 +24,7 @@ from unstuck.decide.action import (
     Switch,
     Wait,
 )
-from unstuck.journal.event import (
+from unstuck.journal import (
     Acted,
     AttemptStarted,
     Classified,

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from unstuck.journal.event import Entry, Inherited, Operated, Options, RunEnded, RunStarted
+from unstuck.journal import Entry, Inherited, Operated, Options, RunEnded, RunStarted
 from unstuck.line.homecoming import bring_home
 from unstuck.line.operate import Operations
 from unstuck.line.parts import Bench
@@ -10,7 +10,7 @@ from unstuck.line.pool import ALL_DONE, LIMIT, Pool
 from unstuck.line.resume import begin, note_change, note_ticks, start_from, take_edits, take_plan, take_up
 from unstuck.line.schedule import settled
 from unstuck.line.stopping import Stopper
-from unstuck.plans.plan import Plan
+from unstuck.plans import Plan
 from unstuck.ports import Home, Journal, Projections
 
 

@@ -7,14 +7,12 @@ merged tree is red, one of them is the first with which this task is red, and ha
 from collections.abc import Callable
 from dataclasses import replace
 
-from unstuck.diagnose.classifying import red, red_together
-from unstuck.diagnose.kinds import Failure, Touch
-from unstuck.journal.attempt import CheckResult
-from unstuck.journal.task_state import TaskState
+from unstuck.diagnosis import Failure, Touch, red, red_together
+from unstuck.journal import CheckResult, TaskState
 from unstuck.line.parts import Bench
-from unstuck.plans.plan import Check
+from unstuck.plans import Check
 from unstuck.ports import Conflict, Landing
-from unstuck.verify.checks import ASKS_FOR_US, Site, check_on
+from unstuck.verify import ASKS_FOR_US, Site, check_on
 
 
 def both_sides(bench: Bench, task: TaskState, tip: str, files: tuple[str, ...]) -> tuple[Touch, ...]:

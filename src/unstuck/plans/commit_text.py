@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 
-from unstuck.tell.text import one_line
+from unstuck.tell import one_line
 
 CONVENTIONAL = re.compile(r"(?P<type>[a-z]+)(?:\((?P<scope>[^()]{1,60})\))?!?: \S.*", re.DOTALL)
 TYPES: Mapping[str, str] = {

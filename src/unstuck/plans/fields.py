@@ -10,7 +10,7 @@ from unstuck.plans.blocks import AnyBlock
 from unstuck.plans.layout import Asked, LaidOut
 from unstuck.plans.lines import Kind, Stretch
 from unstuck.plans.plan import Check
-from unstuck.tools.shell_text import Runnable, always_passes, first_word
+from unstuck.tools import Runnable, always_passes, first_word
 
 _FIELD = re.compile(
     r"\n([ \t]*)(?:[-*+][ \t]+)?\*\*((?i:Files|Verify|Commit|Agent))(?:\*\*[ \t]*:|:\*\*)[ \t]*"

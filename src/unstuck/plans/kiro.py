@@ -19,7 +19,7 @@ from unstuck.plans.lines import Scanner
 from unstuck.plans.places import Places, place
 from unstuck.plans.plan import Plan, Problem
 from unstuck.plans.task_list import Read, TaskList
-from unstuck.tools.shell_text import Runnable
+from unstuck.tools import Runnable
 
 FORMAT = "kiro"
 _TASK = re.compile(r"^([ \t]*)- \[([ xX~-])\](\*?)[ \t]+(\d+(?:\.\d+)*)\.?(?=[ \t])([^\r\n]*)", re.MULTILINE)

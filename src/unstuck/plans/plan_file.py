@@ -20,7 +20,7 @@ from unstuck.plans.plan import Insertion, Plan, Problem, Task
 from unstuck.plans.rewriting import LARGEST, load, rewrite
 from unstuck.plans.superplans import superplan
 from unstuck.plans.superplans.phases_file import PhasesFile, plan_parts
-from unstuck.tools.shell_text import Runnable, runnable_in
+from unstuck.tools import Runnable, runnable_in
 
 DIALECTS: Mapping[str, ModuleType] = {dialect.FORMAT: dialect for dialect in (tasks_md, spec_kit, kiro)}
 SUPPORTED = (*DIALECTS, superplan.FORMAT, implementation_plan.FORMAT)

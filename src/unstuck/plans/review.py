@@ -6,7 +6,7 @@ from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
 
 from unstuck.plans.plan import Plan, Problem, Task
-from unstuck.tell.text import one_line
+from unstuck.tell import one_line
 
 VAGUE = re.compile(
     r"\b(?:TBD|TODO|FIXME|etc|and so on|as needed|if necessary|somehow|various|miscellaneous|handle edge cases|"

@@ -13,7 +13,7 @@ from unstuck.plans import tasks_md
 from unstuck.plans.editor import Located
 from unstuck.plans.places import Places
 from unstuck.plans.plan import Plan, Task
-from unstuck.tools.shell_text import Runnable
+from unstuck.tools import Runnable
 
 FORMAT = "spec-kit"
 LARGEST_GROUP = 5

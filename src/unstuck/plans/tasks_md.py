@@ -16,7 +16,7 @@ from unstuck.plans.order import dependencies, groups
 from unstuck.plans.places import Places, place
 from unstuck.plans.plan import Plan, Problem
 from unstuck.plans.task_list import Read, TaskList
-from unstuck.tools.shell_text import Runnable
+from unstuck.tools import Runnable
 
 FORMAT = "tasks.md"
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from unstuck.journal.attempt import Ended, Outcome
+from unstuck.journal import Ended, Outcome
 from unstuck.ports.of_processes import Command
 
 

@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from unstuck.diagnose.diagnosis import Diagnosis
-from unstuck.diagnose.evidence import Evidence, Hit
+from unstuck.diagnosis import Diagnosis, Evidence, Hit
 
 
 class Scanner(Protocol):

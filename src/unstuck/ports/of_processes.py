@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from unstuck.journal.attempt import Ended
+from unstuck.journal import Ended
 
 
 class Clock(Protocol):

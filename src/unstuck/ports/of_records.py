@@ -4,9 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from unstuck.journal.event import Entry, Event, Request, Verb
-from unstuck.journal.fold import RunState
-from unstuck.plans.plan import Insertion, Plan, Task
+from unstuck.journal import Entry, Event, Request, RunState, Verb
+from unstuck.plans import Insertion, Plan, Task
 
 
 class PlanFile(Protocol):

@@ -4,9 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from unstuck.diagnose.kinds import Failure
-from unstuck.remedy.recovery_plan import Strategy
-from unstuck.remedy.step import Step
+from unstuck.diagnosis import Failure
+from unstuck.remedies import Step, Strategy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

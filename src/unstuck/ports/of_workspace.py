@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from unstuck.diagnose.kinds import Touch
-from unstuck.journal.attempt import Changes
+from unstuck.diagnosis import Touch
+from unstuck.journal import Changes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,9 +18,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
-from unstuck.agents.dialogue import Conversation
-from unstuck.journal.attempt import Ended, Ending
-from unstuck.journal.redact import Redactor, redactor
+from unstuck.agents import Conversation
+from unstuck.journal import Ended, Ending, Redactor, redactor
 from unstuck.ports import Command, Stop, TimeLimits
 from unstuck.process.leftovers import SHIM_MARK, end_leftovers
 from unstuck.process.spool import Spool

@@ -7,7 +7,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from unstuck.journal.redact import Redactor
+from unstuck.journal import Redactor
 
 MEGABYTE = 1_000_000
 HEAD = 40 * MEGABYTE

@@ -3,14 +3,10 @@
 import shlex
 from collections.abc import Sequence
 
-from unstuck.decide.action import Escalate, Halt, Retry
-from unstuck.diagnose.captured import capture, headline, phase_type
-from unstuck.diagnose.kinds import Failure
-from unstuck.journal.event import Acted, AttemptStarted, CommitMode, Entry, RunEnded, RunResumed
-from unstuck.journal.fold import RunState
-from unstuck.journal.task_state import TaskState
-from unstuck.line.schedule import siblings
-from unstuck.line.stages import Stage
+from unstuck.decide import Escalate, Halt, Retry
+from unstuck.diagnosis import Failure, capture, headline, phase_type
+from unstuck.journal import Acted, AttemptStarted, CommitMode, Entry, RunEnded, RunResumed, RunState, TaskState
+from unstuck.line import Stage, siblings
 from unstuck.tell import notices
 from unstuck.tell.halt import resume_command
 from unstuck.tell.notices import titled

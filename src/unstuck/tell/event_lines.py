@@ -1,6 +1,6 @@
 """Tell an event in one line: what happened, and why."""
 
-from unstuck.decide.action import (
+from unstuck.decide import (
     Accept,
     Action,
     Amend,
@@ -15,8 +15,7 @@ from unstuck.decide.action import (
     Switch,
     Wait,
 )
-from unstuck.journal.attempt import Verdict
-from unstuck.journal.event import (
+from unstuck.journal import (
     Acted,
     AttemptStarted,
     BroughtHome,
@@ -33,6 +32,7 @@ from unstuck.journal.event import (
     RunStarted,
     SessionEnded,
     SessionStarted,
+    Verdict,
     Verified,
 )
 from unstuck.tell.text import one_line

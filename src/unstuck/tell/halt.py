@@ -4,12 +4,9 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from unstuck.diagnose.captured import capture, headline, phase_type, said
-from unstuck.diagnose.kinds import Kind
-from unstuck.journal.fold import RunState
-from unstuck.journal.phase_file import subject
-from unstuck.journal.task_state import TaskState
-from unstuck.line.schedule import blocked
+from unstuck.diagnosis import Kind, capture, headline, phase_type, said
+from unstuck.journal import RunState, TaskState, subject
+from unstuck.line import blocked
 from unstuck.tell.notices import find_missing
 from unstuck.tell.text import one_line
 

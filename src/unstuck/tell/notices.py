@@ -6,11 +6,9 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from unstuck.diagnose.captured import capture, headline, phase_type
-from unstuck.diagnose.kinds import KINDS, Failure
-from unstuck.journal.attempt import Verdict
-from unstuck.journal.task_state import AttemptState
-from unstuck.plans.plan import CheckKind, Problem, Task
+from unstuck.diagnosis import KINDS, Failure, capture, headline, phase_type
+from unstuck.journal import AttemptState, Verdict
+from unstuck.plans import CheckKind, Problem, Task
 from unstuck.tell.text import one_line
 
 CANNOT = "UNSTUCK CANNOT PROCEED"

@@ -3,13 +3,9 @@
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from unstuck.journal.attempt import Ending
-from unstuck.journal.event import PastAttempt
-from unstuck.journal.fold import RunState
-from unstuck.journal.phase_file import iso
-from unstuck.journal.task_state import AttemptState, TaskState
-from unstuck.line.schedule import blocked
-from unstuck.plans.plan import Plan, check
+from unstuck.journal import AttemptState, Ending, PastAttempt, RunState, TaskState, iso
+from unstuck.line import blocked
+from unstuck.plans import Plan, check
 from unstuck.tell import notices
 from unstuck.tell.halt import Halted, halted
 

@@ -9,17 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from unstuck.agents.named import agent
+from unstuck.agents import agent
 from unstuck.config import Config
 from unstuck.config_file import read_config
 from unstuck.errors import UnstuckError
-from unstuck.git.locks import git_processes
-from unstuck.git.pruning import BRANCHES, SNAPSHOTS
-from unstuck.git.repository import Repository, find
-from unstuck.git.traps import traps
-from unstuck.journal.sqlite import SqliteJournal
-from unstuck.tell.event_lines import counted
-from unstuck.tools.detect import agents_on_path, detect
+from unstuck.git import BRANCHES, SNAPSHOTS, Repository, find, git_processes, traps
+from unstuck.journal import SqliteJournal
+from unstuck.tell import counted
+from unstuck.tools.detecting import agents_on_path, detect
 
 LEAST_SPACE = 500_000_000
 SHOWN = 3

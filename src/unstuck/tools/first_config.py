@@ -7,8 +7,8 @@ from pathlib import Path
 
 from unstuck.config_file import NAME
 from unstuck.errors import BadUsage
-from unstuck.process.disk import put
-from unstuck.tools.detect import Stack, agents_on_path, detect
+from unstuck.process import put
+from unstuck.tools.detecting import Stack, agents_on_path, detect
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

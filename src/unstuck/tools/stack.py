@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from unstuck.plans.plan import Check, CheckKind
+from unstuck.plans import Check, CheckKind
 
 LANGUAGES: Sequence[tuple[str, str]] = (
     ("tsconfig.json", "typescript"), ("package.json", "javascript"), ("pyproject.toml", "python"), ("setup.py", "python"),

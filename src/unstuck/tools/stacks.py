@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from unstuck.plans.plan import Check, CheckKind
+from unstuck.plans import Check, CheckKind
 
 Row = tuple[str, str, str, tuple[tuple[CheckKind, str], ...]]
 

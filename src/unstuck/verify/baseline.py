@@ -3,9 +3,8 @@
 import re
 from collections import Counter
 
-from unstuck.diagnose.diagnosis import TESTS
-from unstuck.diagnose.kinds import Kind
-from unstuck.journal.attempt import CheckResult
+from unstuck.diagnosis import TESTS, Kind
+from unstuck.journal import CheckResult
 
 MISSING_TOOL = frozenset({Kind.COMMAND_NOT_FOUND, Kind.DEPENDENCY_MISSING, Kind.PACKAGE_NOT_FOUND})
 """What a check says when it could not even begin."""

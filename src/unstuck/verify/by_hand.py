@@ -10,27 +10,14 @@ from pathlib import Path
 
 from unstuck.config import Config
 from unstuck.config_file import read_config
-from unstuck.decide.experience import Experience
-from unstuck.decide.profiles import profile
-from unstuck.diagnose.rulebook import open_rulebook
+from unstuck.decide import Experience, profile
+from unstuck.diagnosis import open_rulebook
 from unstuck.errors import BadUsage, Owned, Unavailable
-from unstuck.git.commands_of_git import Git
-from unstuck.git.placing import Placing
-from unstuck.git.repository import Repository, find
-from unstuck.git.watch import Watches
-from unstuck.git.workspace import GitWorkspace
-from unstuck.journal.attempt import Verdict
-from unstuck.journal.event import Entry, Event
-from unstuck.journal.fold import RunState
-from unstuck.journal.redact import redactor
-from unstuck.line.parts import Bench, Interrupted, Layout, timed
-from unstuck.line.recorder import Recorder
-from unstuck.line.stopping import Stopper
-from unstuck.plans.plan import Insertion, Plan, Task
-from unstuck.plans.plan_file import open_plan
-from unstuck.process.clock import SystemClock
-from unstuck.process.disk import DiskDesk
-from unstuck.process.processes import LocalProcesses
+from unstuck.git import Git, GitWorkspace, Placing, Repository, Watches, find
+from unstuck.journal import Entry, Event, RunState, Verdict, redactor
+from unstuck.line import Bench, Interrupted, Layout, Recorder, Stopper, timed
+from unstuck.plans import Insertion, Plan, Task, open_plan
+from unstuck.process import DiskDesk, LocalProcesses, SystemClock
 from unstuck.verify.change_audit import Subject
 from unstuck.verify.check_memory import open_memory
 from unstuck.verify.checkout import NoMemory

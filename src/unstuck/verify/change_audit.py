@@ -5,12 +5,11 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from unstuck.agents.claim import statement
-from unstuck.agents.transcript import Claim
-from unstuck.journal.attempt import Remark
-from unstuck.line.parts import Bench
-from unstuck.plans.plan import Task
-from unstuck.tell.text import one_line
+from unstuck.agents import Claim, statement
+from unstuck.journal import Remark
+from unstuck.line import Bench
+from unstuck.plans import Task
+from unstuck.tell import one_line
 from unstuck.verify.weighing import own, weigh
 
 if TYPE_CHECKING:

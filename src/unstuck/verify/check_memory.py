@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from unstuck.config import Config
-from unstuck.git.repository import Repository
-from unstuck.journal.attempt import CheckResult
-from unstuck.plans.plan import Check
-from unstuck.process.disk import put
+from unstuck.git import Repository
+from unstuck.journal import CheckResult
+from unstuck.plans import Check
+from unstuck.process import put
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from unstuck.journal.attempt import CheckResult
-from unstuck.plans.plan import Check
+from unstuck.journal import CheckResult
+from unstuck.plans import Check
 from unstuck.ports import Workspace
 
 if TYPE_CHECKING:

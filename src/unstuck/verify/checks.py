@@ -3,15 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from unstuck.diagnose.counting import read_counts
-from unstuck.diagnose.evidence import Evidence
-from unstuck.diagnose.kinds import Failure
-from unstuck.journal.attempt import CheckResult, Ended
-from unstuck.line.execute import set_up
-from unstuck.line.parts import Bench, Interrupted
-from unstuck.plans.plan import Check
-from unstuck.tools.command_line import programs
-from unstuck.tools.idle import can_fail
+from unstuck.diagnosis import Evidence, Failure, read_counts
+from unstuck.journal import CheckResult, Ended
+from unstuck.line import Bench, Interrupted, set_up
+from unstuck.plans import Check
+from unstuck.tools import can_fail, programs
 from unstuck.verify.checkout import NoMemory
 
 CANNOT_FAIL = "`{}` ends with exit code 0 whatever the work is like"

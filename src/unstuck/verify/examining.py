@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from unstuck.decide.history import done_by_others
-from unstuck.diagnose.evidence import Evidence
-from unstuck.journal.attempt import CheckResult, Remark, Severity, Verdict
-from unstuck.plans.plan import Check
+from unstuck.decide import done_by_others
+from unstuck.diagnosis import Evidence
+from unstuck.journal import CheckResult, Remark, Severity, Verdict
+from unstuck.plans import Check
 from unstuck.verify.baseline import MISSING_TOOL, excuse
 from unstuck.verify.change_audit import Subject, changed_tests, look_at
 from unstuck.verify.checks import Site, check_on

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from unstuck.diagnose.reasons import reason
-from unstuck.journal.attempt import CheckResult, Remark, Severity
-from unstuck.plans.plan import Check
+from unstuck.diagnosis import reason
+from unstuck.journal import CheckResult, Remark, Severity
+from unstuck.plans import Check
 from unstuck.verify.change_audit import Subject, changed_tests, names_path
 from unstuck.verify.checks import Site
 from unstuck.verify.selecting import is_plain_run, selecting

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from unstuck.journal.attempt import Remark
+from unstuck.journal import Remark
 
 if TYPE_CHECKING:
     from unstuck.verify.tamper import Finding

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from unstuck.config import GATE_TIMEOUTS, Config
 from unstuck.config_file import has_config
-from unstuck.plans.plan import Check
-from unstuck.tools.detect import detect, is_present
+from unstuck.plans import Check
+from unstuck.tools import detect, is_present
 
 
 def gates(config: Config, root: Path, wanted: Sequence[Check] = ()) -> tuple[Check, ...]:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 
-from unstuck.tools.command_line import ENDS, QUOTED
+from unstuck.tools import ENDS, QUOTED
 
 _SCRIPTS = r"\.(?:[cm]?[jt]sx?)$"
 _RUNNERS: tuple[tuple[str, str, str], ...] = (

@@ -3,11 +3,8 @@
 from collections.abc import Iterator
 from pathlib import PurePath
 
-from unstuck.journal.attempt import Ended, Outcome, Verdict
-from unstuck.journal.event import Classified, LineEvent, SessionEnded, Verified
-from unstuck.journal.task_state import TaskState
-from unstuck.line.execute import run_session
-from unstuck.line.parts import Bench
+from unstuck.journal import Classified, Ended, LineEvent, Outcome, SessionEnded, TaskState, Verdict, Verified
+from unstuck.line import Bench, run_session
 from unstuck.verify.change_audit import Subject
 from unstuck.verify.checks import MANIFESTS, NotSetUp, Site
 from unstuck.verify.examining import examine, told

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
-from unstuck.journal.attempt import CheckResult, Remark, Severity, Status
+from unstuck.journal import CheckResult, Remark, Severity, Status
 
 Weight = Literal["reject", "ask", "warn", "off"]
 

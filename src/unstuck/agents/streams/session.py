@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from unstuck.agents.claim import statement
+from unstuck.agents.claims import statement
 from unstuck.agents.faults import later
 from unstuck.agents.transcript import Claim, End, Fault, ToolCall, Transcript, Usage
-from unstuck.tell.text import one_line
+from unstuck.tell import one_line
 
 SAID_CHARS = 64_000
 MESSAGE_CHARS = 4_000

@@ -11,7 +11,7 @@ from typing import Any
 from unstuck.agents.faults import fault, later
 from unstuck.agents.streams.session import Reading, conclude
 from unstuck.agents.transcript import End, Fault, Transcript
-from unstuck.tell.text import one_line
+from unstuck.tell import one_line
 
 Event = Mapping[str, Any]
 

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 from unstuck.plans.fields import code_spans
 from unstuck.plans.superplans.markdown import Document, Heading, Line
 from unstuck.plans.superplans.phase_words import normalise
-from unstuck.tools.shell_text import Runnable, always_passes, first_word
+from unstuck.tools import Runnable, always_passes, first_word
 
 Area = Literal["work", "done", "checkpoint"]
 

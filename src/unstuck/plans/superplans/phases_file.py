@@ -10,7 +10,7 @@ from unstuck.plans.plan import Insertion, Plan, Problem, Task
 from unstuck.plans.rewriting import LARGEST, load, rewrite
 from unstuck.plans.superplans import phase_marks, superplan
 from unstuck.plans.tasks_md import decode
-from unstuck.tools.shell_text import Runnable
+from unstuck.tools import Runnable
 
 _PART = re.compile(r"\bPart[ \t]+(\d{1,3})[ \t]+of[ \t]+(\d{1,3})\b", re.IGNORECASE)
 _NUMBERED = re.compile(r"(.*?)(\d{1,3})(\.\w+)", re.DOTALL)

@@ -15,8 +15,7 @@ from unstuck.plans.superplans.markdown import Cell, Document, Row, Table, plain
 from unstuck.plans.superplans.parallel import agree_on_parallel
 from unstuck.plans.superplans.phase_section import Section, find_sections
 from unstuck.plans.superplans.phase_words import Named, PhaseStatus, normalise, read_cell, read_phases, read_status
-from unstuck.tools.command_line import IDLE, programs
-from unstuck.tools.shell_text import Runnable
+from unstuck.tools import IDLE, Runnable, programs
 
 FORMAT = "superplan"
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from unstuck.journal.redact import Redactor
+from unstuck.journal import Redactor
 from unstuck.verify.tamper.change import Change, Finding, Severity, added_lines, role
 from unstuck.verify.tamper.rules import found
 from unstuck.verify.tamper.suppressions import judge_suppressions
