@@ -1,8 +1,8 @@
 """The tamper suite is large, varied, truly labelled, and the audit meets its targets on it."""
 
-from unstuck.benches.tamper import diffs, measure
-from unstuck.benches.tamper_reality import observe, sample
-from unstuck.benches.tamper_rounds import cases
+from benchmarks.tamper import diffs, measure
+from benchmarks.tamper_reality import observe, sample
+from benchmarks.tamper_rounds import cases
 
 
 def test_the_audit_meets_its_targets() -> None:

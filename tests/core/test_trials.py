@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
+from benchmarks.policy import SAMPLE, measure, read_trials, score
 
-from unstuck.benches.policy import SAMPLE, measure, read_trials, score
 from unstuck.decide.profile_files import profile
 from unstuck.decide.trials import Score, Trial, replay
 from unstuck.errors import BadUsage

@@ -6,10 +6,9 @@ import sys
 from pathlib import Path
 
 import pytest
-
-from unstuck.benches.by_hand import ByHand, Step
-from unstuck.benches.overhead import Size, record_task, summed_up
-from unstuck.benches.report import BenchBroken, Report, Target
+from benchmarks.by_hand import ByHand, Step
+from benchmarks.overhead import Size, record_task, summed_up
+from benchmarks.report import BenchBroken, Report, Target
 
 
 def unstuck(*arguments: str) -> subprocess.CompletedProcess[str]:

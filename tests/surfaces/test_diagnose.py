@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from benchmarks.classify import classifiers as all_classifiers
+from benchmarks.classify import judge, macro_f1, read_cases, scores
 
 import unstuck
-from unstuck.benches.classify import classifiers as all_classifiers
-from unstuck.benches.classify import judge, macro_f1, read_cases, scores
 from unstuck.diagnosis.kinds import Kind
 
 SOURCE = Path(__file__).parents[2] / "src"

@@ -4,9 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-
-from unstuck.benches.faults.box import Box, CannotBreak, Fault
-from unstuck.benches.remedies import FAULTS, heal, summed_up
+from benchmarks.faults.box import Box, CannotBreak, Fault
+from benchmarks.remedies import FAULTS, heal, summed_up
 
 SLOW = ("dead_with_copy", "limited_side_by_side")
 """They wait for a quarter of a minute, as remedies do; `unstuck bench remedies` has them all."""

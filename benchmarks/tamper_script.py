@@ -2,7 +2,7 @@
 
 import re
 
-from unstuck.benches.tamper_moves import (
+from benchmarks.tamper_moves import (
     Move,
     Way,
     add_file,
@@ -16,7 +16,7 @@ from unstuck.benches.tamper_moves import (
     on_assertion,
     renamed,
 )
-from unstuck.benches.tamper_projects import Project
+from benchmarks.tamper_projects import Project
 
 EXPECT = ("jest", "vitest")
 _ANY: tuple[str, ...] = ()

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from unstuck.benches.tamper_projects import Function, Project
+from benchmarks.tamper_projects import Function, Project
 
 Move = Callable[[Project], Project | None]
 """Gives the changed project, or None where the move does not apply."""

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Mapping
 
-from unstuck.benches.faults.box import Box, Fault
+from benchmarks.faults.box import Box, Fault
 
 FINE: tuple[int, Mapping[str, str], bytes] = (200, {}, b"data")
 

@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from unstuck.benches.report import BenchBroken, Report, Target
+from benchmarks.report import BenchBroken, Report, Target
 from unstuck.plans.plan import Insertion
 from unstuck.plans.plan_file import open_plan
 

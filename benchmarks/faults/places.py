@@ -5,7 +5,7 @@ import socket
 from collections.abc import Mapping
 from typing import Any
 
-from unstuck.benches.faults.box import Box, CannotBreak, Fault
+from benchmarks.faults.box import Box, CannotBreak, Fault
 
 SOURCE_BYTES = 100_000
 

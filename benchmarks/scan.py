@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 
-from unstuck.benches.report import Report, Target
+from benchmarks.report import Report, Target
 from unstuck.diagnosis.cleaning import clean, plain
 from unstuck.diagnosis.rule import Rule
 from unstuck.diagnosis.rule_files import catalog_rules

@@ -3,8 +3,8 @@
 import re
 from dataclasses import replace
 
-from unstuck.benches.tamper_moves import Move, blocks, first_function, on_assertion, renamed
-from unstuck.benches.tamper_projects import Domain, Function, Project, Sample, python_tests, script_tests, written
+from benchmarks.tamper_moves import Move, blocks, first_function, on_assertion, renamed
+from benchmarks.tamper_projects import Domain, Function, Project, Sample, python_tests, script_tests, written
 
 EXPECT = ("jest", "vitest")
 

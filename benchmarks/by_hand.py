@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from unstuck.benches.report import BenchBroken
+from benchmarks.report import BenchBroken
 
 RECORDER = Path(__file__).with_name("recorder.py")
 OBJECT_ID = re.compile(r"\b[0-9a-f]{40}\b")

@@ -4,7 +4,7 @@ import subprocess
 from collections.abc import Mapping
 from typing import Any
 
-from unstuck.benches.faults.box import Box, Fault, tarball
+from benchmarks.faults.box import Box, Fault, tarball
 
 SCHEMA = {
     "type": "object",

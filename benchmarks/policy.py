@@ -5,14 +5,14 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from unstuck.benches.report import Report
+from benchmarks.report import Report
 from unstuck.config_file import read_config
 from unstuck.decide.profile_files import profiles
 from unstuck.decide.trials import ENDED, Score, Trial, replay
 from unstuck.errors import BadUsage, Unavailable
 from unstuck.git.repository import find
 
-SAMPLE = Path(__file__).parents[1] / "catalog" / "bench" / "trials.csv"
+SAMPLE = Path(__file__).parent / "corpora" / "trials.csv"
 """Made up, so that the bench can be tried; real recordings are what it is for."""
 BUDGETS = range(1, 6)
 COLUMNS = ("task", "agent", "trial", "passed", "ended")

@@ -11,10 +11,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from unstuck.benches.by_hand import ByHand, put_recorders, read_record
-from unstuck.benches.report import BenchBroken, Report, Target
-from unstuck.benches.supervised import ENDED
+from benchmarks.by_hand import ByHand, put_recorders, read_record
+from benchmarks.report import BenchBroken, Report, Target
+from benchmarks.supervised import ENDED
 
+SUPERVISED = Path(__file__).with_name("supervised.py")
 SIZES = (10, 100, 1000)
 FILES = 2000
 RUNS = {10: 5}
@@ -123,7 +124,7 @@ class Supervised:
     def __init__(self, root: Path, env: Mapping[str, str] | None = None) -> None:
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("UNSTUCK_")}
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "unstuck.benches.supervised", "tasks.md", AGENT],
+            [sys.executable, str(SUPERVISED), "tasks.md", AGENT],
             cwd=root,
             env={**inherited, **(env or {})},
             stdin=subprocess.PIPE,

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from unstuck.benches.report import Report, Target
+from benchmarks.report import Report, Target
 
 REPEATS = 30
 RATIO = 8.0

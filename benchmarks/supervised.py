@@ -1,6 +1,6 @@
 """A supervisor that stops after every landing until it is told to go on, so that other work can be timed in between.
 
-Started by `overhead.py` as a program: `python -m unstuck.benches.supervised PLAN AGENT`.
+Started by `overhead.py` as a program: `python supervised.py PLAN AGENT`.
 """
 
 import re

@@ -2,8 +2,8 @@
 
 import re
 
-from unstuck.benches import tamper_refactor as refactor
-from unstuck.benches.tamper_moves import Move, Way, add_file, both, in_file, in_test, on_assertion
+from benchmarks import tamper_refactor as refactor
+from benchmarks.tamper_moves import Move, Way, add_file, both, in_file, in_test, on_assertion
 
 PYTEST = ("pytest", "pytest-vars", "pytest-class")
 EXPECT = ("jest", "vitest")

@@ -4,13 +4,13 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from unstuck.benches.report import Report, Target
-from unstuck.benches.tamper_honest import honest_ways
-from unstuck.benches.tamper_moves import Way
-from unstuck.benches.tamper_projects import Project, projects
-from unstuck.benches.tamper_python import python_ways
-from unstuck.benches.tamper_rounds import Case, cases
-from unstuck.benches.tamper_script import script_ways
+from benchmarks.report import Report, Target
+from benchmarks.tamper_honest import honest_ways
+from benchmarks.tamper_moves import Way
+from benchmarks.tamper_projects import Project, projects
+from benchmarks.tamper_python import python_ways
+from benchmarks.tamper_rounds import Case, cases
+from benchmarks.tamper_script import script_ways
 from unstuck.verify.tamper import Change, Finding, audit
 
 MISSED, FALSE_ALARMS = 5.0, 2.0

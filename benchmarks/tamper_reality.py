@@ -1,6 +1,6 @@
 """Check the labels of the tamper suite against real runners: honest tests keep their teeth, tampered ones lose them.
 
-The product is broken so that exactly the first test must notice. Run by hand: ``python -m unstuck.benches.tamper_reality``.
+The product is broken so that exactly the first test must notice. Run by hand: ``python -m benchmarks.tamper_reality``.
 """
 
 import shutil
@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from unstuck.benches.tamper import Diff, diffs
-from unstuck.benches.tamper_moves import first_function
-from unstuck.benches.tamper_projects import Project, written
+from benchmarks.tamper import Diff, diffs
+from benchmarks.tamper_moves import first_function
+from benchmarks.tamper_projects import Project, written
 
 NOTHING_COLLECTED = 5
 """How pytest ends when it finds no test."""

@@ -4,7 +4,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from unstuck.benches.faults.box import Box, Fault
+from benchmarks.faults.box import Box, Fault
 
 OK: tuple[int, Mapping[str, str]] = (200, {})
 

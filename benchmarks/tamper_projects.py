@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
-from unstuck.benches.tamper_files import CI_PYTHON, CI_SCRIPT, JEST, PYPROJECT, VITEST
+from benchmarks.tamper_files import CI_PYTHON, CI_SCRIPT, JEST, PYPROJECT, VITEST
 
 PYTHON_STYLES = ("pytest", "pytest-vars", "pytest-class", "unittest")
 SCRIPT_STYLES = ("jest", "vitest", "node", "mocha")

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from unstuck.benches.faults import calls, places, scripts, servers
-from unstuck.benches.faults.box import Box, CannotBreak, Fault, fingerprint, open_box
-from unstuck.benches.report import BenchBroken, Report, Target
+from benchmarks.faults import calls, places, scripts, servers
+from benchmarks.faults.box import Box, CannotBreak, Fault, fingerprint, open_box
+from benchmarks.report import BenchBroken, Report, Target
 from unstuck.diagnosis.evidence import Evidence
 from unstuck.diagnosis.rulebook import open_rulebook
 from unstuck.ports.of_remedies import Done

@@ -13,7 +13,7 @@ A file without a changed line is one that the change leaves alone; the audit is 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib.resources import files
+from pathlib import Path
 
 from unstuck.verify.tamper import Change, Finding, audit
 
@@ -41,7 +41,7 @@ class Case:
 
 def cases() -> Iterator[Case]:
     """Give all cases of all rounds."""
-    folder = files("unstuck").joinpath("catalog/bench/tamper")
+    folder = Path(__file__).parent / "corpora" / "tamper"
     for entry in sorted(folder.iterdir(), key=lambda one: one.name):
         if entry.name.endswith(".txt"):
             yield from read_round(entry.name.removesuffix(".txt"), entry.read_text(encoding="utf-8"))

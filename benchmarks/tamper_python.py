@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from unstuck.benches.tamper_moves import (
+from benchmarks.tamper_moves import (
     Way,
     above,
     add_file,
@@ -17,7 +17,7 @@ from unstuck.benches.tamper_moves import (
     on_assertion,
     renamed,
 )
-from unstuck.benches.tamper_projects import Project
+from benchmarks.tamper_projects import Project
 
 PLAIN = ("pytest", "pytest-vars")
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from unstuck.benches.report import BenchBroken, Report, Target
+from benchmarks.report import BenchBroken, Report, Target
 
 PHASES, SECONDS, PARALLEL = 8, 5.0, 4
 RATIO = 1.25
