@@ -14,6 +14,7 @@ from typing import Any
 from benchmarks.faults import calls, places, scripts, servers
 from benchmarks.faults.box import Box, CannotBreak, Fault, fingerprint, open_box
 from benchmarks.report import BenchBroken, Report, Target
+from unstuck.compose.remedying import Surgery, make_call
 from unstuck.diagnosis.evidence import Evidence
 from unstuck.diagnosis.rulebook import open_rulebook
 from unstuck.ports.of_remedies import Done
@@ -21,7 +22,6 @@ from unstuck.remedies.chain import ASK
 from unstuck.remedies.chain_files import read_catalog
 from unstuck.remedies.learning import Lessons
 from unstuck.remedies.machine import workspace_root
-from unstuck.remedies.planning import Surgery, make_call
 from unstuck.remedies.situation import Preferences
 
 FAULTS: tuple[Callable[[Box], Fault], ...] = (*calls.FAULTS, *scripts.FAULTS, *servers.FAULTS, *places.FAULTS)

@@ -8,7 +8,7 @@ import resource
 import sys
 from pathlib import Path
 
-from unstuck import api
+from unstuck import compose
 from unstuck.journal.event import Acted, Entry
 from unstuck.journal.run_state import RunState
 
@@ -17,7 +17,7 @@ LANDED, ENDED = "landed", "ended"
 
 def main() -> None:
     plan, agent = sys.argv[1:]
-    run = api.open_run(plan, agents=[agent], parallel=1, watcher=api.Watcher(entry=_wait_after_landing))
+    run = compose.open_run(plan, agents=[agent], parallel=1, watcher=compose.Watcher(entry=_wait_after_landing))
     summary = run.go()
     _say(ENDED, _peak_kb())
     sys.exit(summary.exit_code)

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from unstuck import api
 from unstuck.decide.profile_files import profiles
 from unstuck.diagnosis.kinds import KINDS, Kind
 
@@ -48,9 +47,3 @@ def test_a_module_does_no_work_at_import(path: Path) -> None:
 def test_every_kind_has_its_facts_and_its_ladder(kind: Kind) -> None:
     assert KINDS[kind].means
     assert all(policy.ladder_of(kind) for policy in profiles().values())
-
-
-def test_every_name_of_the_facade_is_found_in_its_part() -> None:
-    named = sorted(name for names in api.PARTS.values() for name in names)
-    assert named == sorted(api.__all__)
-    assert all(getattr(api, name).__name__ == name for name in named)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from unstuck import api
+from unstuck import compose
 from unstuck.diagnosis.kinds import KINDS
 from unstuck.journal.run_state import RunState
 from unstuck.testing import FakeClock
@@ -28,7 +28,7 @@ STANDARD = ("--profile", "standard")
 
 
 def state_of(project: "Project") -> RunState:
-    return api.look(project.root).state
+    return compose.look(project.root).state
 
 
 def brief_of(project: "Project", name: str) -> str:
@@ -154,14 +154,14 @@ def test_verification_gets_three_attempts_and_then_a_person(project: "Project") 
 QUOTA = "Claude AI usage limit reached|{at}"
 DIES_WAITING = """
     import os, signal, sys
-    from unstuck import api
+    from unstuck import compose
     from unstuck.testing import FakeClock
 
     class Doomed(FakeClock):
         def wait(self, seconds):
             os.kill(os.getpid(), signal.SIGKILL)
 
-    api.open_run("tasks.md", agents=[sys.argv[1]], clock=Doomed(float(sys.argv[2]))).go()
+    compose.open_run("tasks.md", agents=[sys.argv[1]], clock=Doomed(float(sys.argv[2]))).go()
 """
 
 
@@ -186,7 +186,7 @@ def test_a_quota_is_waited_for_over_the_supervisors_death_and_charges_nothing(pr
     assert waiting.wait_until is not None
     assert reset <= waiting.wait_until <= reset + 120
     clock = FakeClock(now + 60)
-    result = api.open_run(project.root / "tasks.md", agents=[project.agent], cwd=project.root, clock=clock).go()
+    result = compose.open_run(project.root / "tasks.md", agents=[project.agent], cwd=project.root, clock=clock).go()
     assert result.exit_code == 0, result
     assert waiting.wait_until <= clock.now() < waiting.wait_until + 60, "it went on at the time that was decided on"
     task = state_of(project).tasks["1.1"]

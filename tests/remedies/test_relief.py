@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from unstuck.compose.practising import Relief
 from unstuck.diagnosis.kinds import Failure, Kind
 from unstuck.remedies.performing import LocalToolbox
-from unstuck.remedies.practising import Relief
 from unstuck.remedies.step import Expects, MakeFolder, Remove, Shell, Step, WriteFile
 
 

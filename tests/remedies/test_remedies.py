@@ -15,7 +15,7 @@ from unstuck.remedies.call_words import parts, plain_words
 from unstuck.remedies.chain import ASK, MOST_AUTOMATED
 from unstuck.remedies.chain_files import COMPILED, compile_chains, read_catalog
 from unstuck.remedies.learning import Lessons
-from unstuck.remedies.recovery_plan import Plan, as_json, fill, plan
+from unstuck.remedies.recovery_plan import Plan, fill, plan
 from unstuck.remedies.shell_repair import mended_json, posix, repairs
 from unstuck.remedies.situation import Call, Preferences, Situation
 from unstuck.remedies.step import Tools
@@ -51,7 +51,7 @@ def situation(kind: str, text: str = "", command: str = "", **more: Any) -> Situ
 
 
 def planned(kind: str, text: str = "", command: str = "", **more: Any) -> dict[str, Any]:
-    return as_json(plan(situation(kind, text, command, **more), Lessons()))
+    return plan_json(plan(situation(kind, text, command, **more), Lessons()))
 
 
 def strategies(answer: dict[str, Any]) -> list[str]:
@@ -92,7 +92,7 @@ def test_every_kind_has_a_chain_of_at_most_four_ways_that_never_repeats(kind: Ki
 
 @pytest.mark.parametrize("kind", list(Kind))
 def test_every_plan_ends_in_one_question_to_a_person_even_when_nothing_is_known(kind: Kind) -> None:
-    answer = as_json(plan(situation(str(kind)), Lessons()))
+    answer = plan_json(plan(situation(str(kind)), Lessons()))
     last = answer["plans"][-1]
     assert last["strategy"] == ASK
     assert strategies(answer).count(ASK) == 1

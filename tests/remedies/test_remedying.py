@@ -10,7 +10,7 @@ from unstuck.ports.of_remedies import Done
 from unstuck.remedies.chain import ASK, Risk
 from unstuck.remedies.recovery_plan import Plan, Strategy, Told
 from unstuck.remedies.step import Ask, Rendered, Shell, Step
-from unstuck.remedies.walk import PER_FAILURE, PER_STRATEGY, Tried, walk
+from unstuck.remedies.walking import PER_FAILURE, PER_STRATEGY, Tried, walk
 
 
 @dataclass

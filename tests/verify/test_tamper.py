@@ -85,14 +85,14 @@ describe('price', () => {
   it('parses', async () => {
     const found = parse('4.50 EUR');
     expect(found).toEqual({ value: 4.5, currency: 'EUR' });
-    await expect(api.load('x')).rejects.toThrow(/missing/);
+    await expect(compose.load('x')).rejects.toThrow(/missing/);
   });
 });
 
 test('shows the cart', async () => {
   render(<Cart />);
   expect(await screen.findByText('Tea')).toBeInTheDocument();
-  expect(api.fetch).toHaveBeenCalledWith(1);
+  expect(compose.fetch).toHaveBeenCalledWith(1);
 });
 """
 NODE = """\
@@ -228,7 +228,7 @@ HONEST_TESTS = [
     (JS, "other quotes", [("'refuses'", '"refuses"'), ("'not a number');", '"not a number")')]),
     (JS, "a variable", [("expect(format(value)).toBe(wanted);", "const found = format(value);\n    expect(found).toBe(wanted);")]),
     (JS, "cases as objects", [("    [4.5, '4.50'],\n    [12, '12.00'],\n  ])('formats %p', (value, wanted) => {", "    { value: 4.5, wanted: '4.50' },\n    { value: 12, wanted: '12.00' },\n  ])('formats $value', ({ value, wanted }) => {")]),
-    (JS, "waiting for it", [("expect(api.fetch).toHaveBeenCalledWith(1);", "await waitFor(() => expect(api.fetch).toHaveBeenCalledWith(1));")]),
+    (JS, "waiting for it", [("expect(compose.fetch).toHaveBeenCalledWith(1);", "await waitFor(() => expect(compose.fetch).toHaveBeenCalledWith(1));")]),
     (JS, "one by one", [("expect(found).toEqual({ value: 4.5, currency: 'EUR' });", "expect(found.value).toBe(4.5);\n    expect(found.currency).toBe('EUR');")]),
     (JS, "vitest", [("jest.mock", "vi.mock")]),
     (JS, "another dependency mocked", [("jest.mock('../lib/api');", "jest.mock('../lib/api');\njest.mock('../lib/log');")]),

@@ -4,7 +4,6 @@ from unstuck.agents.claims import claim as claim
 from unstuck.agents.claims import failure_report as failure_report
 from unstuck.agents.claims import statement as statement
 from unstuck.agents.crew import gather as gather
-from unstuck.agents.dialogue import Conversation as Conversation
 from unstuck.agents.manifests import catalog as catalog
 from unstuck.agents.manifests import manifest as manifest
 from unstuck.agents.named import agent as agent

@@ -13,8 +13,8 @@ from unstuck.decide import Limits
 from unstuck.journal.progress_file import updated
 from unstuck.journal.ralph_state import Settings, first_content, merged, progress, settings
 from unstuck.journal.run_state import RunState
-from unstuck.plans import rewrite
 from unstuck.ports import PlanFile
+from unstuck.process import rewrite
 from unstuck.tell import one_line
 
 STATE, PROGRESS = ".ralph-state.json", ".progress.md"

@@ -17,9 +17,9 @@ from unstuck.plans.blocks import OUR_ID
 from unstuck.plans.editor import Located
 from unstuck.plans.places import Places
 from unstuck.plans.plan import Insertion, Plan, Problem, Task
-from unstuck.plans.rewriting import LARGEST, load, rewrite
 from unstuck.plans.superplans import superplan
 from unstuck.plans.superplans.phases_file import PhasesFile, plan_parts
+from unstuck.process import LARGEST, load, rewrite
 from unstuck.tools import Runnable, runnable_in
 
 DIALECTS: Mapping[str, ModuleType] = {dialect.FORMAT: dialect for dialect in (tasks_md, spec_kit, kiro)}

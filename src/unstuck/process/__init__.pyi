@@ -6,3 +6,7 @@ from unstuck.process.owner import Owner as Owner
 from unstuck.process.owner import birth as birth
 from unstuck.process.owner import host as host
 from unstuck.process.processes import LocalProcesses as LocalProcesses
+from unstuck.process.rewriting import LARGEST as LARGEST
+from unstuck.process.rewriting import load as load
+from unstuck.process.rewriting import require_writable as require_writable
+from unstuck.process.rewriting import rewrite as rewrite

@@ -18,9 +18,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
-from unstuck.agents import Conversation
 from unstuck.journal import Ended, Ending, Redactor, redactor
 from unstuck.ports import Command, Stop, TimeLimits
+from unstuck.process.dialogue import Conversation
 from unstuck.process.leftovers import SHIM_MARK, end_leftovers
 from unstuck.process.spool import Spool
 

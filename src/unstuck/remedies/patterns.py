@@ -66,5 +66,5 @@ def pattern(recent: Sequence[Seen], now: float) -> Pattern | None:
     return None
 
 
-def as_json(found: Pattern | None) -> Mapping[str, str] | None:
+def pattern_json(found: Pattern | None) -> Mapping[str, str] | None:
     return {"name": found.name, "because": found.because, "advice": found.advice} if found else None

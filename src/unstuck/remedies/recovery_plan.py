@@ -185,7 +185,7 @@ def _asking(situation: Situation, chain: Chain) -> Strategy:
 # --- as JSON ------------------------------------------------------------------------------------------------------
 
 
-def as_json(made: Plan) -> dict[str, Any]:
+def plan_json(made: Plan) -> dict[str, Any]:
     """Return the plan in its public form, which is seed 001's."""
     names = [strategy.strategy for strategy in made.strategies]
     return {

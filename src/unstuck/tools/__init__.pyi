@@ -5,10 +5,9 @@ from unstuck.tools.command_line import Role as Role
 from unstuck.tools.command_line import answers as answers
 from unstuck.tools.command_line import programs as programs
 from unstuck.tools.command_line import role as role
+from unstuck.tools.detecting import agents_on_path as agents_on_path
 from unstuck.tools.detecting import detect as detect
 from unstuck.tools.detecting import is_present as is_present
-from unstuck.tools.doctor import Finding as Finding
-from unstuck.tools.doctor import examine as examine
 from unstuck.tools.first_config import FirstConfig as FirstConfig
 from unstuck.tools.first_config import write_config as write_config
 from unstuck.tools.idle import can_fail as can_fail

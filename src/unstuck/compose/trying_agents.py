@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from unstuck.agents import Found, as_json, manifest, read_files, survey, trial_ground
-from unstuck.compose import Run, Watcher
+from unstuck.compose.runs import Run, Watcher
 from unstuck.config import Config
 from unstuck.config_file import read_config
 from unstuck.decide import resolved

@@ -5,16 +5,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from unstuck.api.looking import look
-from unstuck.compose import Run, Watcher
+from unstuck.compose.looking import look
+from unstuck.compose.runs import Run, Watcher
 from unstuck.config_file import read_config
 from unstuck.decide import resolved
 from unstuck.git import find
 from unstuck.journal import RECOVERY, Options, SqliteJournal, asked_by, open_to_write
 from unstuck.plans import open_plan
 from unstuck.ports import Clock
-
-__all__ = ["Run", "Watcher", "open_run", "reopen_run"]
 
 
 def open_run(

@@ -6,22 +6,32 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from unstuck.compose.remedying import Surgery, make_call, open_surgery, read_preferences
 from unstuck.diagnosis import Diagnosis, Evidence, Failure, open_rulebook
 from unstuck.errors import BadUsage, CannotWrite, UnstuckError
 from unstuck.git import find
-from unstuck.remedies.chain import Risk
-from unstuck.remedies.learning import ENOUGH, Lessons, order, proposals
-from unstuck.remedies.lessons_file import change_lessons, export_lessons, import_lessons, read_lessons
-from unstuck.remedies.machine import lessons_path
-from unstuck.remedies.patterns import Seen
-from unstuck.remedies.performing import LocalToolbox
-from unstuck.remedies.planning import Surgery, make_call, open_surgery, read_preferences
-from unstuck.remedies.recovery_plan import Plan
-from unstuck.remedies.step import ListFolder, ReadFile, script
+from unstuck.remedies import (
+    ENOUGH,
+    Lessons,
+    ListFolder,
+    LocalToolbox,
+    Plan,
+    ReadFile,
+    Risk,
+    Seen,
+    change_lessons,
+    export_lessons,
+    import_lessons,
+    lessons_path,
+    order,
+    proposals,
+    read_lessons,
+    script,
+)
 from unstuck.tell import one_line
 
 if TYPE_CHECKING:
-    from unstuck.remedies.walk import Tried, Walked
+    from unstuck.remedies import Tried, Walked
 
 MOST_ADVICE, ADVICE_CHARS = 3, 300
 

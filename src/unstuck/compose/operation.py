@@ -2,15 +2,12 @@
 
 from pathlib import Path
 
-from unstuck.api.looking import look
+from unstuck.compose.looking import look
 from unstuck.errors import BadUsage
 from unstuck.git import find
 from unstuck.git import prune as prune_repository
 from unstuck.journal import SqliteJournal
 from unstuck.line import unfinished
-from unstuck.tools import Finding, examine
-
-__all__ = ["Finding", "before_landing", "commit_of_run", "examine", "prune"]
 
 
 def before_landing(cwd: Path, task: str) -> str:

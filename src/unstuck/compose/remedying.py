@@ -11,19 +11,26 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from unstuck.diagnosis import Diagnosis, Evidence
 from unstuck.errors import BadUsage
+from unstuck.remedies import (
+    Call,
+    Catalog,
+    Lessons,
+    Plan,
+    Preferences,
+    Risk,
+    Situation,
+    Strategy,
+    TaskType,
+    Tools,
+    lessons_path,
+    look_around,
+    read_catalog,
+    workspace_root,
+)
 from unstuck.remedies import recovery_plan as planning
-from unstuck.remedies.chain import Catalog, Risk, TaskType
-from unstuck.remedies.chain_files import read_catalog
-from unstuck.remedies.learning import Lessons
-from unstuck.remedies.machine import lessons_path, look_around, workspace_root
-from unstuck.remedies.recovery_plan import Plan, Strategy
-from unstuck.remedies.situation import Call, Preferences, Situation
-from unstuck.remedies.step import Tools
 
 if TYPE_CHECKING:
-    from unstuck.remedies.patterns import Pattern
-    from unstuck.remedies.performing import Tool
-    from unstuck.remedies.walk import Tried, Walked
+    from unstuck.remedies import Pattern, Tool, Tried, Walked
 
 STACKS = {
     "pyproject.toml": "python", "setup.py": "python", "requirements.txt": "python", "package.json": "node", "Cargo.toml": "rust",
@@ -112,8 +119,7 @@ class Surgery(NamedTuple):
     ) -> "Walked":
         """Walk the plan on this machine: what is allowed is run, each step verified, the first that works ends it."""
         from unstuck.diagnosis import open_rulebook  # noqa: PLC0415  # as above
-        from unstuck.remedies.performing import LocalToolbox  # noqa: PLC0415  # only to run
-        from unstuck.remedies.walk import walk  # noqa: PLC0415  # as above
+        from unstuck.remedies import LocalToolbox, walk  # noqa: PLC0415  # only to run
 
         toolbox = LocalToolbox(
             cwd=self.cwd,
@@ -158,7 +164,7 @@ def remedy(
     surgery = open_surgery(cwd, task_type)
     call = make_call(failure.evidence, tools=tools, args=args, schema=schema)
     made = surgery.plan(failure, call, tools)
-    return Remedy({**planning.as_json(made), "pattern": pattern_here(surgery.cwd)}, made)
+    return Remedy({**planning.plan_json(made), "pattern": pattern_here(surgery.cwd)}, made)
 
 
 def make_call(
@@ -182,7 +188,7 @@ def make_call(
 
 
 def _refuse_unless_schema(schema: Any, tool: str) -> None:
-    from unstuck.remedies.schema import problem  # noqa: PLC0415  # only with a schema
+    from unstuck.remedies import problem  # noqa: PLC0415  # only with a schema
 
     if why := problem(schema):
         raise BadUsage(
@@ -208,18 +214,21 @@ def pattern_here(cwd: Path) -> Mapping[str, str] | None:
         return None
     import time  # noqa: PLC0415  # only with a past
 
-    from unstuck.remedies.lessons_file import read_recent  # noqa: PLC0415  # as above
-    from unstuck.remedies.patterns import as_json, pattern  # noqa: PLC0415  # as above
+    from unstuck.remedies import (  # noqa: PLC0415  # as above
+        pattern,
+        pattern_json,
+        read_recent,  # as above
+    )
 
     found: Pattern | None = pattern(read_recent(path), time.time())
-    return as_json(found)
+    return pattern_json(found)
 
 
 def _lessons(cwd: Path) -> Lessons:
     path = lessons_path(cwd)
     if not path.exists():
         return Lessons()
-    from unstuck.remedies.lessons_file import read_lessons  # noqa: PLC0415  # only with a past
+    from unstuck.remedies import read_lessons  # noqa: PLC0415  # only with a past
 
     return read_lessons(path)
 

@@ -1,4 +1,4 @@
-"""Verification by hand, composed: the same audit and the same checks as in a run, for any task or commit."""
+"""Edge: Verification by hand, composed: the same audit and the same checks as in a run, for any task or commit."""
 
 import fcntl
 import os
@@ -8,22 +8,21 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from unstuck.compose.looking import look
+from unstuck.compose.reading import gates_of
+from unstuck.compose.runs import refuse_inside_an_agent
 from unstuck.config import Config
 from unstuck.config_file import read_config
 from unstuck.decide import Experience, profile
 from unstuck.diagnosis import open_rulebook
-from unstuck.errors import BadUsage, Owned, Unavailable
+from unstuck.errors import BadUsage, CannotWrite, Owned, Unavailable
 from unstuck.git import Git, GitWorkspace, Placing, Repository, Watches, find
 from unstuck.journal import Entry, Event, RunState, Verdict, redactor
 from unstuck.line import Bench, Interrupted, Layout, Recorder, Stopper, timed
 from unstuck.plans import Insertion, Plan, Task, open_plan
-from unstuck.process import DiskDesk, LocalProcesses, SystemClock
-from unstuck.verify.change_audit import Subject
-from unstuck.verify.check_memory import open_memory
-from unstuck.verify.checkout import NoMemory
-from unstuck.verify.checks import NotSetUp, Site
-from unstuck.verify.examining import examine
-from unstuck.verify.repository_gates import gates
+from unstuck.process import DiskDesk, LocalProcesses, SystemClock, put
+from unstuck.verify import NoMemory, NotSetUp, Site, Subject, examine, open_memory, sarif_text
+from unstuck.verify import junit as junit_text
 
 FIRST_SLOT, SLOTS = 900, 8
 """Worktrees of their own, so that a run beside it is not disturbed."""
@@ -116,7 +115,7 @@ class Verification:
             policy=profile("adaptive"),
             experience=Experience(),
             guidance={},
-            gates=gates(config, repository.root),
+            gates=gates_of(config, repository.root),
             layout=Layout(repository.root),
             desk=DiskDesk(),
             redactor=redact,
@@ -188,3 +187,29 @@ class _NoPlan:
 
     def insert(self, insertion: Insertion) -> tuple[Task, ...]:  # noqa: ARG002  # as above
         return ()
+
+
+def verification(cwd: Path, *, cache: bool = True) -> Verification:
+    """Open a verification by hand; a session of a run is refused, as its supervisor verifies it anyway."""
+    refuse_inside_an_agent()
+    return Verification(cwd, cache=cache)
+
+
+def verify(opened: Verification, cwd: Path, name: str | None = None) -> Verified:
+    """Verify the last work on a task of the latest run, or a commit; without a name, HEAD."""
+    if name is not None and (find(cwd).ours / "journal.db").exists():
+        state = look(cwd).state
+        if name in state.tasks:
+            return opened.of_task(state, name)
+    return opened.of_commit(name or "HEAD")
+
+
+def write_findings(verdict: Verdict, name: str, *, sarif: Path | None, junit: Path | None) -> None:
+    """Write a verdict in the forms that other tools read."""
+    try:
+        if sarif is not None:
+            put(sarif.absolute(), sarif_text(verdict.remarks))
+        if junit is not None:
+            put(junit.absolute(), junit_text("unstuck verify", [(name, verdict)]))
+    except CannotWrite as error:
+        raise BadUsage(error.message, hint="Name another file.") from error

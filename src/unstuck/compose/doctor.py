@@ -16,7 +16,7 @@ from unstuck.errors import UnstuckError
 from unstuck.git import BRANCHES, SNAPSHOTS, Repository, find, git_processes, traps
 from unstuck.journal import SqliteJournal
 from unstuck.tell import counted
-from unstuck.tools.detecting import agents_on_path, detect
+from unstuck.tools import agents_on_path, detect
 
 LEAST_SPACE = 500_000_000
 SHOWN = 3

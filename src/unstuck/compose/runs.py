@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
 from unstuck.agents import first_found, gather
+from unstuck.compose.practising import Relief
+from unstuck.compose.reading import gates_of, note_found
 from unstuck.config import Config
 from unstuck.decide import Policy, policy_of
 from unstuck.diagnosis import catalog_guidance, open_rulebook
@@ -37,13 +39,12 @@ from unstuck.journal import (
     spec_folder,
 )
 from unstuck.line import Bench, Layout, Recorder, Situation, Stopper, Supervisor, timed, unfinished
-from unstuck.plans import Plan, Problem, named, require_writable, reviewed
+from unstuck.plans import Plan, Problem, named, reviewed
 from unstuck.ports import Agent, Clock, PlanFile
-from unstuck.process import DiskDesk, LocalProcesses, Owner, SystemClock, sweep
-from unstuck.remedies import Relief
+from unstuck.process import DiskDesk, LocalProcesses, Owner, SystemClock, require_writable, sweep
 from unstuck.tell import Summary, problems, summary
 from unstuck.tools import commands, describe
-from unstuck.verify import NoMemory, gates, note_found, open_memory
+from unstuck.verify import NoMemory, open_memory
 
 INSIDE = "UNSTUCK_RUN"
 NOTHING_LEFT = "Nothing is left to do: every task of the plan is done."
@@ -196,7 +197,7 @@ class Run:
             recovery=self._recovery(),
             experience=experience_of(journal),
             guidance=catalog_guidance(),
-            gates=gates(config, repository.root, plan.gates),
+            gates=gates_of(config, repository.root, plan.gates),
             layout=layout,
             desk=DiskDesk(),
             redactor=redact,
@@ -291,7 +292,7 @@ class Run:
         """Say what will not be placed in worktrees, because it would lead back into the user's checkout."""
         root, workspace = self._repository.root, self._config.workspace
         found = (*traps(root, workspace.copy), *traps(root, workspace.link, linked=True))
-        return (*(f"{trap.message} {trap.suggestion}" for trap in found), *note_found(gates(self._config, root)))
+        return (*(f"{trap.message} {trap.suggestion}" for trap in found), *note_found(gates_of(self._config, root)))
 
     def _tracked(self, path: str) -> bool:
         return bool(self._repository.git.names("ls-files", "-z", "--", f":(literal){path}"))
