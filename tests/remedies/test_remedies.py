@@ -15,7 +15,7 @@ from unstuck.remedies.call_words import parts, plain_words
 from unstuck.remedies.chain import ASK, MOST_AUTOMATED
 from unstuck.remedies.chain_files import COMPILED, compile_chains, read_catalog
 from unstuck.remedies.learning import Lessons
-from unstuck.remedies.recovery_plan import Plan, fill, plan
+from unstuck.remedies.recovery_plan import Plan, fill, plan, plan_json
 from unstuck.remedies.shell_repair import mended_json, posix, repairs
 from unstuck.remedies.situation import Call, Preferences, Situation
 from unstuck.remedies.step import Tools
