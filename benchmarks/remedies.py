@@ -17,7 +17,7 @@ from benchmarks.report import BenchBroken, Report, Target
 from unstuck.compose.remedying import Surgery, make_call
 from unstuck.diagnosis.evidence import Evidence
 from unstuck.diagnosis.rulebook import open_rulebook
-from unstuck.ports.of_remedies import Done
+from unstuck.ports import Done
 from unstuck.remedies.chain import ASK
 from unstuck.remedies.chain_files import read_catalog
 from unstuck.remedies.learning import Lessons

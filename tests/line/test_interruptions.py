@@ -21,10 +21,9 @@ from unstuck.journal.projections import Projections
 from unstuck.journal.redact import redactor
 from unstuck.journal.run_state import RunState
 from unstuck.line.recorder import Recorder
-from unstuck.plans.plan_file import TasksFile
+from unstuck.plans.plan_file import TasksFile, runnable_in
 from unstuck.process.owner import birth, host
 from unstuck.testing import MemoryJournal
-from unstuck.tools.shell_text import runnable_in
 
 if TYPE_CHECKING:
     from tests.line.conftest import World

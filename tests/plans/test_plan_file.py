@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 
 from unstuck.errors import BadUsage, CannotWrite
-from unstuck.plans.plan_file import TasksFile, open_plan
+from unstuck.plans.plan_file import TasksFile, open_plan, runnable_in
 from unstuck.process.rewriting import LARGEST, rewrite
-from unstuck.tools.shell_text import runnable_in
 
 PLAN = "# Tasks\n\n- [ ] 1.1 First\n  - **Verify**: `true && test -f a`\n\n- [x] 1.2 Second\n- [ ] No id\n"
 

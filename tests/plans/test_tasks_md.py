@@ -11,7 +11,6 @@ from markdown_it import MarkdownIt
 
 from unstuck.plans import tasks_md
 from unstuck.plans.blocks import Reading
-from unstuck.plans.layout import LaidOut
 from unstuck.plans.plan import Plan, Task, batches, check
 
 KNOWN_WORDS = frozenset({"node", "pytest", "make", "!", "echo", "true"})
@@ -557,26 +556,15 @@ OTHER_LINES = (
     ),
     st.sampled_from(["\n", "\r\n", "\r"]),
 )
-def test_a_task_says_the_same_whether_it_is_matched_whole_or_read_line_by_line(
+def test_a_task_says_the_same_whatever_blanks_stand_behind_it(
     tasks: list[tuple[str, list[str], str]], end: str
 ) -> None:
     blocks = [[f"- [{tick}] {head}", *lines] for head, lines, tick in tasks]
     whole, by_line = (
         read("# T" + end + "".join(end.join([*lines, blank, ""]) for lines in blocks) + "# End" + end)
-        for blank in ("", "  ")  # blanks behind a task are no part of it, but then it is not matched whole
+        for blank in ("", "  ")  # blanks behind a task are no part of it
     )
     assert (whole.tasks, whole.concerns, whole.problems) == (by_line.tasks, by_line.concerns, by_line.problems)
-
-
-@pytest.mark.parametrize(("blank", "matched"), [("", 2), ("  ", 0)])
-def test_tasks_as_most_people_write_them_are_matched_whole(blank: str, matched: int) -> None:
-    task = (
-        "- [ ] {} Add it\n  - **Do**:\n    1. Write `a.py`\n  - **Files**: `a.py`, `b.py`\n  - **Done when**: it works\n"
-        "  - **Verify**: `pytest -q`\n  - **Commit**: `feat: add it`\n  - _Requirements: 1_\n"
-        f"{blank}\n"
-    )
-    blocks = Reading("# T\n" + task.format("1.1") + task.format("1.2") + "# End\n").blocks()
-    assert sum(isinstance(block, LaidOut) and block.read_fields() is not None for block in blocks) == matched
 
 
 def test_many_tasks_without_a_verify_are_one_concern() -> None:

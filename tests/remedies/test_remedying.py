@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from unstuck.diagnosis.evidence import Evidence
 from unstuck.diagnosis.judging import Diagnosis
 from unstuck.diagnosis.kinds import Kind
-from unstuck.ports.of_remedies import Done
+from unstuck.ports import Done
 from unstuck.remedies.chain import ASK, Risk
 from unstuck.remedies.recovery_plan import Plan, Strategy, Told
 from unstuck.remedies.step import Ask, Rendered, Shell, Step

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from unstuck.agents.manifests import catalog
-from unstuck.tools.detecting import agents_on_path, detect
+from unstuck.agents.surveying import agents_on_path
+from unstuck.tools.detecting import detect
 
 NODE = json.dumps(
     {

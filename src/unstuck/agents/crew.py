@@ -1,4 +1,4 @@
-"""The agents of one run: those that the user lists, and those that the plan names for single tasks."""
+"""Edge: The agents of one run: those that the user lists, and those that the plan names for single tasks."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

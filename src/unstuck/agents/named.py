@@ -1,4 +1,4 @@
-"""Find the agent that a name stands for: a known coding agent, one of the configuration, a script, or a command line."""
+"""Edge: Find the agent that a name stands for: a known coding agent, one of the configuration, a script, or a command line."""
 
 import shutil
 from dataclasses import replace

@@ -1,4 +1,4 @@
-r"""An agent that plays a script: edits, outputs, exits, hangs and crashes, for demos, documentation and tests.
+r"""Edge: An agent that plays a script: edits, outputs, exits, hangs and crashes, for demos, documentation and tests.
 
 The script is TOML or JSON. Each task has a list of attempts, each attempt a list of steps; the last attempt of the
 list is played again when there are more:

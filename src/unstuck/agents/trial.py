@@ -1,4 +1,4 @@
-"""A scratch repository with one small task: what an agent must be able to do before it is trusted with a plan."""
+"""Edge: A scratch repository with one small task: what an agent must be able to do before it is trusted with a plan."""
 
 import shutil
 import subprocess

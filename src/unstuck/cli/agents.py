@@ -1,4 +1,4 @@
-"""`agents`: which coding agents are here, what a recorded session says, and whether one works."""
+"""Edge: `agents`: which coding agents are here, what a recorded session says, and whether one works."""
 
 import json
 from dataclasses import asdict

@@ -1,4 +1,4 @@
-"""Progress while a run works: a board on a terminal, plain lines elsewhere. Both go to stderr."""
+"""Edge: Progress while a run works: a board on a terminal, plain lines elsewhere. Both go to stderr."""
 
 import threading
 import time

@@ -1,4 +1,4 @@
-"""`explain`, `replay`, `policy` and `report`: why things were decided, and what another profile would have done."""
+"""Edge: `explain`, `replay`, `policy` and `report`: why things were decided, and what another profile would have done."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""`plan`, `status`, `show` and `log`: look at a plan or a run, change nothing."""
+"""Edge: `plan`, `status`, `show` and `log`: look at a plan or a run, change nothing."""
 
 import json
 import time

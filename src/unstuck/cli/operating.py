@@ -1,4 +1,4 @@
-"""What a person asks of a run: each command leaves a request, and carries it out where no supervisor is alive."""
+"""Edge: What a person asks of a run: each command leaves a request, and carries it out where no supervisor is alive."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`remedy` and `experience`: ways out of a failed call, filled in and run on request, and what they taught.
+"""Edge: `remedy` and `experience`: ways out of a failed call, filled in and run on request, and what they taught.
 
 Loads no more than it needs: an agent may call it after every failing command.
 """

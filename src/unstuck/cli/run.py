@@ -1,4 +1,4 @@
-"""`run`, `resume` and `demo`: start a run, show it while it works, sum it up."""
+"""Edge: `run`, `resume` and `demo`: start a run, show it while it works, sum it up."""
 
 import json
 import os

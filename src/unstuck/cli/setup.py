@@ -1,4 +1,4 @@
-"""`init` and `doctor`: write a first configuration, and say what is missing."""
+"""Edge: `init` and `doctor`: write a first configuration, and say what is missing."""
 
 import json
 from dataclasses import asdict

@@ -1,4 +1,4 @@
-"""`verify`: run the checks and the tamper audit by hand."""
+"""Edge: `verify`: run the checks and the tamper audit by hand."""
 
 import json
 import signal

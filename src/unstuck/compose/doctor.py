@@ -1,4 +1,4 @@
-"""Examine a machine and a repository: what is missing, what is left over, and the remedy for each."""
+"""Edge: Examine a machine and a repository: what is missing, what is left over, and the remedy for each."""
 
 import platform
 import shutil
@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from unstuck.agents import agent
+from unstuck.agents import agent, agents_on_path
 from unstuck.config import Config
 from unstuck.config_file import read_config
 from unstuck.errors import UnstuckError
 from unstuck.git import BRANCHES, SNAPSHOTS, Repository, find, git_processes, traps
 from unstuck.journal import SqliteJournal
 from unstuck.tell import counted
-from unstuck.tools import agents_on_path, detect
+from unstuck.tools import detect
 
 LEAST_SPACE = 500_000_000
 SHOWN = 3

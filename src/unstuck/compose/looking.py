@@ -1,4 +1,4 @@
-"""Look at runs from outside, by their journal."""
+"""Edge: Look at runs from outside, by their journal."""
 
 import time
 from dataclasses import dataclass

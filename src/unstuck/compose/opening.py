@@ -1,4 +1,4 @@
-"""Open runs."""
+"""Edge: Open runs."""
 
 import os
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""Find the commits that a run can be taken back to, remove what runs left behind, and examine the place they run in."""
+"""Edge: Find the commits that a run can be taken back to, remove what runs left behind, and examine the place they run in."""
 
 from pathlib import Path
 

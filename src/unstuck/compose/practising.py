@@ -1,4 +1,4 @@
-"""Run remedies and learn from them, composed: the walk, the lessons file, and the table that people see."""
+"""Edge: Run remedies and learn from them, composed: the walk, the lessons file, and the table that people see."""
 
 import time
 from collections.abc import Callable, Iterator

@@ -5,6 +5,7 @@ from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
+from unstuck.agents import agents_on_path
 from unstuck.config import GATE_TIMEOUTS, Config
 from unstuck.config_file import has_config, read_config
 from unstuck.decide import Policy
@@ -45,7 +46,7 @@ def gates(cwd: Path) -> tuple[Check, ...]:
 
 def write_config(cwd: Path, *, force: bool = False) -> FirstConfig:
     """Write a first `unstuck.toml` into the root of the repository."""
-    return write_first_config(find(cwd).root, force=force)
+    return write_first_config(find(cwd).root, agents=agents_on_path(), force=force)
 
 
 def gates_of(config: Config, root: Path, wanted: Sequence[Check] = ()) -> tuple[Check, ...]:

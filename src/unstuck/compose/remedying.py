@@ -1,4 +1,4 @@
-"""One remedy, composed: the chains of the catalogue, the facts of this machine, what was learned, and the core's plan.
+"""Edge: One remedy, composed: the chains of the catalogue, the facts of this machine, what was learned, and the core's plan.
 
 Like a diagnosis this may be asked for after every failing command, so nothing heavy is loaded before it is needed.
 """

@@ -1,4 +1,4 @@
-"""One run, composed: the ports of the engine filled with the adapters of this machine."""
+"""Edge: One run, composed: the ports of the engine filled with the adapters of this machine."""
 
 import os
 import secrets

@@ -1,4 +1,4 @@
-"""Look which coding agents are here, read their recorded sessions, and try one."""
+"""Edge: Look which coding agents are here, read their recorded sessions, and try one."""
 
 from dataclasses import dataclass
 from pathlib import Path

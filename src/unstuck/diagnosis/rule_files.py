@@ -1,4 +1,4 @@
-"""Read classification rules: the catalogue's in their compiled form, a user's own from TOML in the same shape."""
+"""Edge: Read classification rules: the catalogue's in their compiled form, a user's own from TOML in the same shape."""
 
 import json
 import re

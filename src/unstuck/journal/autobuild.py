@@ -1,4 +1,4 @@
-"""Take over what a predecessor left in `.autobuild/`: phases whose commit the user's branch has stay complete.
+"""Edge: Take over what a predecessor left in `.autobuild/`: phases whose commit the user's branch has stay complete.
 
 Of the others, how they failed is told to the agents.
 """

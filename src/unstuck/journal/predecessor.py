@@ -1,4 +1,4 @@
-"""Read what a predecessor recorded for this plan, so that nobody tries the same things again and no record is lost."""
+"""Edge: Read what a predecessor recorded for this plan, so that nobody tries the same things again and no record is lost."""
 
 import json
 from collections.abc import Iterable, Iterator

@@ -1,4 +1,4 @@
-"""The files of a spec folder that stand beside its plan: `.ralph-state.json` and `.progress.md`."""
+"""Edge: The files of a spec folder that stand beside its plan: `.ralph-state.json` and `.progress.md`."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Do what was decided. Every act may be done again: the decision is in the journal before it."""
+"""Edge: Do what was decided. Every act may be done again: the decision is in the journal before it."""
 
 from unstuck.decide import Accept, Amend, Append, Continue, Fix, Retry, Rollback, Switch, Wait, fix_block
 from unstuck.diagnosis import AGENT_DOWN, conflict

@@ -1,4 +1,4 @@
-"""Change the plan as an agent asks, within limits: its words become tasks, never commands."""
+"""Edge: Change the plan as an agent asks, within limits: its words become tasks, never commands."""
 
 from unstuck.agents import statement
 from unstuck.decide import Amend, Amendment, Append, Decision, Refused, amended_block, next_id, over_limit, read_request

@@ -1,4 +1,4 @@
-"""Bring the run's work home to the user's branch, once every task is settled. May be repeated after a crash."""
+"""Edge: Bring the run's work home to the user's branch, once every task is settled. May be repeated after a crash."""
 
 from collections.abc import Sequence
 from dataclasses import replace

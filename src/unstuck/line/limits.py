@@ -1,4 +1,4 @@
-"""The ceilings of a whole run: time, sessions, money."""
+"""Edge: The ceilings of a whole run: time, sessions, money."""
 
 from unstuck.line.parts import Bench
 from unstuck.tell import counted

@@ -1,4 +1,4 @@
-"""The straight line: move one task from stage to stage until it rests.
+"""Edge: The straight line: move one task from stage to stage until it rests.
 
 Every stage is a function from what is known about the task to the next fact about it. The fact is recorded before
 the next stage begins, so a crash anywhere continues here, at the same stage, after replay.

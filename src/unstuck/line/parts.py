@@ -1,4 +1,4 @@
-"""What every stage works with: the ports, the run's settings, and where things lie on disk."""
+"""Edge: What every stage works with: the ports, the run's settings, and where things lie on disk."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -10,8 +10,20 @@ from unstuck.journal import Redactor
 from unstuck.line.recorder import Recorder
 from unstuck.line.turns import Turn
 from unstuck.plans import Check, Task, recovers
-from unstuck.ports import Agent, Clock, Command, Desk, Judge, NoJudge, PlanFile, Processes, Stop, TimeLimits
-from unstuck.ports.of_remedies import NoRemedies, Remedies
+from unstuck.ports import (
+    Agent,
+    Clock,
+    Command,
+    Desk,
+    Judge,
+    NoJudge,
+    NoRemedies,
+    PlanFile,
+    Processes,
+    Remedies,
+    Stop,
+    TimeLimits,
+)
 from unstuck.verify import Checkouts, Memory, NoMemory, ShortMemory
 
 

@@ -1,4 +1,4 @@
-"""Run the plan: start what may start, one thread per running task, until nothing is left to do."""
+"""Edge: Run the plan: start what may start, one thread per running task, until nothing is left to do."""
 
 import itertools
 import queue

@@ -1,4 +1,4 @@
-"""Supervise one run from the claim to its end: begin or take up, work, bring home, record how it ended."""
+"""Edge: Supervise one run from the claim to its end: begin or take up, work, bring home, record how it ended."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Land one after the other: of several finished tasks, the first in the plan goes first, and none must merge twice.
+"""Edge: Land one after the other: of several finished tasks, the first in the plan goes first, and none must merge twice.
 
 Without turns, each of n tasks that finish together would be merged and verified again for every one that lands before it.
 """

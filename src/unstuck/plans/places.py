@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from unstuck.plans.blocks import AnyBlock
+from unstuck.plans.blocks import Block
 
 
 class Place(NamedTuple):
@@ -31,7 +31,7 @@ class Places(Mapping[str, Place]):
 
     def __init__(
         self,
-        found: Mapping[str, AnyBlock | Place],
+        found: Mapping[str, Block | Place],
         edits: tuple[Edit, ...] = (),
         since: Mapping[str, int] | None = None,
     ) -> None:
@@ -68,9 +68,9 @@ class Places(Mapping[str, Place]):
         return Places({**self._found, **new}, self._edits, since)
 
 
-def place(blocks: Sequence[AnyBlock], names: Sequence[str]) -> Places:
+def place(blocks: Sequence[Block], names: Sequence[str]) -> Places:
     """Say where each task stands."""
-    found: dict[str, AnyBlock] = {}
+    found: dict[str, Block] = {}
     for block, name in zip(blocks, names, strict=True):
         found.setdefault(name, block)
     return Places(found)

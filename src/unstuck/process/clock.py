@@ -1,4 +1,4 @@
-"""The system's time."""
+"""Edge: The system's time."""
 
 import time
 

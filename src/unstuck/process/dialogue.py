@@ -1,4 +1,4 @@
-"""Talk to a process while it runs: its stdin stays open until it has said its last word."""
+"""Edge: Talk to a process while it runs: its stdin stays open until it has said its last word."""
 
 import os
 from contextlib import ExitStack, suppress

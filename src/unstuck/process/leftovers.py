@@ -1,4 +1,4 @@
-"""End what commands left behind when even their shim was killed: found by a mark in its environment."""
+"""Edge: End what commands left behind when even their shim was killed: found by a mark in its environment."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""Run commands so that nothing of them is left when they end, whichever way that is."""
+"""Edge: Run commands so that nothing of them is left when they end, whichever way that is."""
 
 import errno
 import fcntl

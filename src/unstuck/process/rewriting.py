@@ -1,4 +1,4 @@
-"""Read a person's file, and replace its content atomically without ever losing an edit of theirs."""
+"""Edge: Read a person's file, and replace its content atomically without ever losing an edit of theirs."""
 
 import contextlib
 import os

@@ -1,4 +1,4 @@
-"""Read the remedy chains in their compiled form; parsing their TOML would cost more than a whole plan."""
+"""Edge: Read the remedy chains in their compiled form; parsing their TOML would cost more than a whole plan."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Keep what remedies teach: one small JSON file, replaced atomically, safe when two write at once."""
+"""Edge: Keep what remedies teach: one small JSON file, replaced atomically, safe when two write at once."""
 
 import fcntl
 import json

@@ -1,4 +1,4 @@
-"""Look at the machine around a failure: only at what the chain asks for, within bounds, and without changing anything."""
+"""Edge: Look at the machine around a failure: only at what the chain asks for, within bounds, and without changing anything."""
 
 import os
 import time

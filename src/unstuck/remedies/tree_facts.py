@@ -1,4 +1,4 @@
-"""What lies where in a workspace: one path with its neighbours, and what is ours to delete. Looks, and changes nothing."""
+"""Edge: What lies where in a workspace: one path with its neighbours, and what is ours to delete. Looks, and changes nothing."""
 
 import os
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Walk a recovery plan: run what is allowed, verify every step, stop at the first way that works, tell all."""
+"""Edge: Walk a recovery plan: run what is allowed, verify every step, stop at the first way that works, tell all."""
 
 import time
 from collections.abc import Callable
@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from unstuck.diagnosis import Evidence, Kind
-from unstuck.ports import Judge
-from unstuck.ports.of_remedies import Done, Toolbox
+from unstuck.ports import Done, Judge, Toolbox
 from unstuck.remedies.chain import ASK, RISKS, Risk
 from unstuck.remedies.recovery_plan import Plan, Strategy
 from unstuck.remedies.step import script

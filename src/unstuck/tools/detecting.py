@@ -1,4 +1,4 @@
-"""Find out what a repository is made of: which checks fit it, and what its worktrees need."""
+"""Edge: Find out what a repository is made of: which checks fit it, and what its worktrees need."""
 
 import json
 import re
@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from unstuck.agents import catalog
 from unstuck.git import Git, traps
 from unstuck.plans import Check, CheckKind
 from unstuck.tools.stacks import FALLBACKS, by_file, by_target, read
@@ -143,11 +142,6 @@ def _one_of_each_kind(checks: list[Check]) -> tuple[Check, ...]:
     for check in checks:
         lines.setdefault(check.kind, []).append(check.command)
     return tuple(Check(kind=kind, command=" && ".join(dict.fromkeys(parts))) for kind, parts in lines.items())
-
-
-def agents_on_path(path: str | None = None) -> tuple[str, ...]:
-    """List the known agents that can be started."""
-    return tuple(name for name, agent in catalog().items() if shutil.which(agent.program, path=path))
 
 
 def _carried(root: Path) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:

@@ -1,4 +1,4 @@
-"""Name what a project is made of, for the state files that other programs read."""
+"""Edge: Name what a project is made of, for the state files that other programs read."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Which files show which tools, as tables: the checks that fit a project in one folder."""
+"""Edge: Which files show which tools, as tables: the checks that fit a project in one folder."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Run checks in a clean checkout, as often as it takes to know: from memory, once, or again where one fails."""
+"""Edge: Run checks in a clean checkout, as often as it takes to know: from memory, once, or again where one fails."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

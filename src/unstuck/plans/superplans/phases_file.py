@@ -1,4 +1,4 @@
-"""Plans whose tasks carry a status: superplans, in one file or several, and `implementation_plan.json`."""
+"""Edge: Plans whose tasks carry a status: superplans, in one file or several, and `implementation_plan.json`."""
 
 import re
 from collections.abc import Mapping, Sequence

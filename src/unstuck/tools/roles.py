@@ -1,28 +1,14 @@
-"""Read a command line: which programs it runs, what they are for, and which of their exit codes are answers."""
+"""Say what a command is for, and which of its exit codes are answers."""
 
 import re
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from unstuck.diagnosis import Evidence
+from unstuck.tools.shell import programs
 
 Role = Literal["test", "lint", "types", "format", "build", "install", ""]
 """What a command is for. Decides what a finding is called where the output does not say."""
-
-QUOTED = re.compile(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"|\$\((?:[^()]|\([^()]*\))*\)|\\.", re.DOTALL)
-ENDS = re.compile(r"\|\||&&|[;|&\n]")
-WRAPPERS = re.compile(
-    r"^(?:\w+=\S*\s+"
-    r"|(?:env|sudo|doas|time|nice|nohup|exec|command|builtin|stdbuf|xvfb-run|catchsegv|set|then|do|else|if|while|!)"
-    r"(?:\s+-\S+)*\s+"
-    r"|timeout(?:\s+-\S+)*\s+[\d.]+[smhd]?\s+"
-    r"|(?:npx|bunx|uvx|pipx\s+run|pnpx|yarn\s+(?:run|dlx|exec)|pnpm\s+(?:run|exec|dlx)|npm\s+exec|bun\s+(?:x|run))"
-    r"(?:\s+-\S+)*\s+"
-    r"|(?:uv|poetry|pdm|rye|hatch|pipenv|pixi|conda)\s+run\s+(?:-\S+\s+)*"
-    r"|(?:bundle|rbenv|opam|cs)\s+exec\s+(?:--\s+)?"
-    r"|xargs(?:\s+-\S+)*\s+|busybox\s+|rtk\s+"
-    r"|(?:\S*/)?python[\d.]*(?:\s+-[BEIOsSuqX]\S*)*\s+-m\s+)",
-)
 
 SUBCOMMANDS: Sequence[tuple[Role, str]] = (
     ("format", r"^(?:ruff|cargo|mix|dart|dotnet|terraform|tofu|zig|deno|biome|buf|go|hcl|packer|forge|cue|rome)\s+(?:fmt|format)\b"),
@@ -131,19 +117,6 @@ CHECK_ROLES: Mapping[str, Role] = {
 }
 
 
-def programs(command: str) -> tuple[str, ...]:
-    """Return the simple commands of a line, each without what merely wraps it; quoted text is left out of the cuts."""
-    hidden: list[str] = []
-
-    def hide(found: re.Match[str]) -> str:
-        hidden.append(found[0])
-        return f"\x00{len(hidden) - 1}\x00"
-
-    parts = ENDS.split(QUOTED.sub(hide, command[:4000]))
-    shown = [re.sub(r"\x00(\d+)\x00", lambda found: hidden[int(found[1])], part).strip() for part in parts]
-    return tuple(found for found in (_unwrapped(part) for part in shown) if found)
-
-
 def role(evidence: Evidence) -> Role:
     """Say what the command is for; the kind of our own check, where it was one, says it better."""
     if evidence.check in CHECK_ROLES:
@@ -173,13 +146,3 @@ def _role(part: str) -> Role:
         if not {name, bare}.isdisjoint(names.split()):
             return found
     return "lint" if "lint" in name else ""
-
-
-def _unwrapped(part: str) -> str:
-    for _ in range(6):
-        shorter = WRAPPERS.sub("", part.lstrip("({ "))
-        if shorter == part:
-            break
-        part = shorter
-    head, _, rest = part.partition(" ")
-    return f"{head.rsplit('/', 1)[-1]} {rest}".strip()

@@ -3,7 +3,8 @@
 import pytest
 
 from unstuck.diagnosis.evidence import Evidence
-from unstuck.tools.command_line import answers, programs, role
+from unstuck.tools.roles import answers, role
+from unstuck.tools.shell import programs
 
 
 @pytest.mark.parametrize(
