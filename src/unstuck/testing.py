@@ -235,6 +235,12 @@ class World:
     def put(self, slot: int, tree: str, paths: Sequence[str]) -> None:
         return None
 
+    def altered(self, slot: int) -> tuple[str, ...]:
+        return ()
+
+    def mixed(self, base: str, tree: str, paths: Sequence[str]) -> str:
+        return tree if paths else self.branch[int(base)]
+
     def present(self, slot: int) -> bool:
         return slot in self.slots
 

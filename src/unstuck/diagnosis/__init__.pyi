@@ -7,6 +7,7 @@ from unstuck.diagnosis.classifying import conflict as conflict
 from unstuck.diagnosis.classifying import evidence_of as evidence_of
 from unstuck.diagnosis.classifying import red as red
 from unstuck.diagnosis.classifying import red_together as red_together
+from unstuck.diagnosis.classifying import repairs as repairs
 from unstuck.diagnosis.classifying import result_of as result_of
 from unstuck.diagnosis.classifying import set_up_failed as set_up_failed
 from unstuck.diagnosis.cleaning import shown as shown

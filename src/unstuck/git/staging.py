@@ -1,8 +1,10 @@
 """Edge: Write a worktree's files as a git tree, through the private index."""
 
 import re
+import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from unstuck.errors import GitFailed
 from unstuck.git import submodules
@@ -74,6 +76,24 @@ def write(worktree: Worktree, base: str, left_out: Sequence[str]) -> Tree:
         restored = "".join(f"{change.old_mode} {change.old}\t{change.path}\0" for change in drop)
         git("update-index", "-z", "--replace", "--index-info", stdin=restored)
     return Tree(id=git("write-tree"), notes=tuple(notes))
+
+
+def mix(git: Git, folder: Path, base: str, tree: str, paths: Sequence[str]) -> str:
+    """Write the tree of `base` with these paths as they are in `tree`; what that has not is left out."""
+    with tempfile.TemporaryDirectory(dir=folder) as inside:
+        index = git.using(GIT_INDEX_FILE=str(Path(inside) / "index"))
+        index("read-tree", base)
+        wanted = set(paths)
+        there = {}
+        for entry in git.names("ls-tree", "-r", "-z", "--full-tree", tree):
+            facts, _, path = entry.partition("\t")
+            if path in wanted:
+                mode, _, blob = facts.split(" ")
+                there[path] = f"{mode} {blob}"
+        gone = [f"0 {'0' * len(tree)}\t{path}\0" for path in sorted(wanted - there.keys())]
+        put = [f"{facts}\t{path}\0" for path, facts in sorted(there.items())]
+        index("update-index", "-z", "--replace", "--index-info", stdin="".join((*gone, *put)))
+        return index("write-tree")
 
 
 def _all_but(paths: Iterable[str]) -> tuple[str, ...]:

@@ -83,6 +83,12 @@ class GitWorkspace:
     def put(self, slot: int, tree: str, paths: Sequence[str]) -> None:
         self._worktree(slot).put(tree, paths)
 
+    def altered(self, slot: int) -> tuple[str, ...]:
+        return self._worktree(slot).altered()
+
+    def mixed(self, base: str, tree: str, paths: Sequence[str]) -> str:
+        return staging.mix(self._git, self.repository.ours, base, tree, paths)
+
     def tree(self, slot: int, base: str) -> Tree:
         return staging.write(self._worktree(slot), base, self.left_out)
 

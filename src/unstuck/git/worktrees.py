@@ -153,6 +153,13 @@ class Worktree:
             named = "".join(f"{path}\0" for path in sorted(there))
             git("checkout", "--force", tree, "--pathspec-from-file=-", "--pathspec-file-nul", stdin=named)
 
+    def altered(self) -> tuple[str, ...]:
+        """List the files of the prepared tree that the folder holds in another form, or no more; placed ones aside."""
+        self.git.attempt("update-index", "-q", "--really-refresh")
+        names = self.git.names("diff-files", "-z", "--name-only", "--ignore-submodules=dirty")
+        placed = self.prepared().placed
+        return tuple(name for name in names if not any(f"{name}/".startswith(f"{one}/") for one in placed))
+
     def release_index(self) -> None:
         git_locks.release(Path(f"{self.index}.lock"), folder=self.path)
 

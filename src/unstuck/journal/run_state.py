@@ -127,10 +127,18 @@ class RunState:
 
     def blocked_by(self, task: TaskState) -> tuple[str, ...]:
         """List the tasks that must settle first."""
-        waiting = [name for name in task.needs if name in self.tasks and self.tasks[name].status not in SETTLED]
+        waiting = [name for name in task.needs if name in self.tasks and not self._passed(self.tasks[name])]
         if waiting and cleans_up(task.task) and self._began_end_to_end():
             waiting = [name for name in waiting if not self._hopeless(name)]
         return tuple(waiting)
+
+    @staticmethod
+    def _passed(task: TaskState) -> bool:
+        """Whether those behind a task may go on: it is settled, or all that is left is to ask whether it was done before."""
+        if task.status in SETTLED:
+            return True
+        verdict = task.current.verdict if task.attempts else None
+        return task.status == "stuck" and verdict is not None and verdict.unchanged
 
     def _began_end_to_end(self) -> bool:
         steps = (one for one in self.tasks.values() if END_TO_END.fullmatch(one.task.id))

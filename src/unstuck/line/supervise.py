@@ -12,6 +12,7 @@ from unstuck.line.schedule import settled
 from unstuck.line.stopping import Stopper
 from unstuck.plans import Plan
 from unstuck.ports import Home, Journal, Projections
+from unstuck.verify import look_before
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +64,7 @@ class Supervisor:
             for warning in situation.warnings:
                 bench.record.note(warning)
             start_from(self.operations, situation.start_from, new=True)
+        look_before(bench)
         pool = Pool(
             bench=bench,
             journal=self.journal,

@@ -6,6 +6,10 @@ from unstuck.tools.roles import IDLE as IDLE
 from unstuck.tools.roles import Role as Role
 from unstuck.tools.roles import answers as answers
 from unstuck.tools.roles import role as role
+from unstuck.tools.runners import checking_form as checking_form
+from unstuck.tools.runners import is_plain_run as is_plain_run
+from unstuck.tools.runners import selecting as selecting
+from unstuck.tools.runners import shows_tests as shows_tests
 from unstuck.tools.shell import BUILTINS as BUILTINS
 from unstuck.tools.shell import ENDS as ENDS
 from unstuck.tools.shell import QUOTED as QUOTED
