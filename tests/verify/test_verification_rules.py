@@ -6,8 +6,8 @@ from unstuck.diagnosis.counting import read_counts
 from unstuck.diagnosis.reasons import reason
 from unstuck.journal.attempt import CheckResult, Counts, Ended, Remark, Severity
 from unstuck.tools.shell import can_fail
+from unstuck.tools.runners import checking_form, is_plain_run, selecting, shows_tests
 from unstuck.verify.baseline import excuse
-from unstuck.verify.selecting import is_plain_run, selecting
 from unstuck.verify.weighing import judge_all, own, weigh
 
 CANNOT = [

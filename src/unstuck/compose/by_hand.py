@@ -3,7 +3,7 @@
 import fcntl
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -42,10 +42,11 @@ class Verified:
 class Verification:
     """One verification by hand; `stopper` ends it early."""
 
-    def __init__(self, cwd: Path, *, cache: bool = True) -> None:
+    def __init__(self, cwd: Path, *, cache: bool = True, seen: Callable[[str, str], None]) -> None:
         self._repository = find(cwd)
         self._config = read_config(self._repository.root)
         self._cache = cache and self._config.verify.cache
+        self._seen = seen
         self.stopper = Stopper(drain=0.0)
 
     def of_commit(self, name: str) -> Verified:
@@ -124,6 +125,7 @@ class Verification:
             judge=open_rulebook(repository.root),
             spare=slot,
             memory=open_memory(repository, config) if self._cache else NoMemory(),
+            seen=self._seen,
         )
 
 
@@ -189,10 +191,13 @@ class _NoPlan:
         return ()
 
 
-def verification(cwd: Path, *, cache: bool = True) -> Verification:
-    """Open a verification by hand; a session of a run is refused, as its supervisor verifies it anyway."""
+def verification(cwd: Path, *, seen: Callable[[str, str], None], cache: bool = True) -> Verification:
+    """Open a verification by hand; a session of a run is refused, as its supervisor verifies it anyway.
+
+    `seen` is told each set-up command and each check, as it starts and ends.
+    """
     refuse_inside_an_agent()
-    return Verification(cwd, cache=cache)
+    return Verification(cwd, cache=cache, seen=seen)
 
 
 def verify(opened: Verification, cwd: Path, name: str | None = None) -> Verified:

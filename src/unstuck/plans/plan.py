@@ -16,7 +16,10 @@ END_TO_END = re.compile(r"VE\d+(?:\.\d+)*", re.ASCII)
 """Steps that start something, look at it and stop it again; and their fix tasks."""
 
 
-ONLY_CHECKS = re.compile(r"\W*(?:(?:final|last)\s+)?checkpoint\b|ensure (?:that )?all (?:the )?(?:unit )?tests (?:still )?pass\b", re.IGNORECASE)
+ONLY_CHECKS = re.compile(
+    r"\W*(?:(?:final|last)\s+)?checkpoint\b|ensure (?:that )?all (?:the )?(?:unit )?tests (?:still )?pass\b",
+    re.IGNORECASE,
+)
 """Titles of tasks that ask for nothing but a look, as Kiro writes them."""
 
 

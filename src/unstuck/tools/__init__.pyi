@@ -1,5 +1,7 @@
 from unstuck.tools.detecting import detect as detect
 from unstuck.tools.detecting import is_present as is_present
+from unstuck.tools.effects import effect as effect
+from unstuck.tools.effects import only_checks as only_checks
 from unstuck.tools.first_config import FirstConfig as FirstConfig
 from unstuck.tools.first_config import write_config as write_config
 from unstuck.tools.roles import IDLE as IDLE

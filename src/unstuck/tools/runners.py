@@ -44,8 +44,10 @@ def selecting(commands: Iterable[str], files: Sequence[str]) -> str | None:
                 if shown and mine and (items := _items(runner, mine)):
                     line = shown.expand(runner.keeps) if runner.keeps else ""
                     space = " " if line and not line.endswith((" ", "=")) else ""
-                    return line + space + runner.between.join(
-                        item.replace(r"\1", shown[1]) for item in dict.fromkeys(items)
+                    return (
+                        line
+                        + space
+                        + runner.between.join(item.replace(r"\1", shown[1]) for item in dict.fromkeys(items))
                     )
     return None
 

@@ -8,6 +8,8 @@ from unstuck.journal import CheckResult
 
 MISSING_TOOL = frozenset({Kind.COMMAND_NOT_FOUND, Kind.DEPENDENCY_MISSING, Kind.PACKAGE_NOT_FOUND})
 """What a check says when it could not even begin."""
+_PASSING = re.compile(r"(?<=:)\d+(?::\d+)?|\b[\d.]+ ?m?s\b|\b\d+:\d\d(?::\d\d)?\b|0x[0-9a-f]+|/tmp/\S+")
+"""What may differ where the complaint is the same: places, times, addresses. A count is no such thing."""
 OUT_OF_TIME = ("first_output", "silence", "wall_clock")
 
 
@@ -19,11 +21,17 @@ def excuse(now: CheckResult, before: CheckResult) -> str:
         return "it does not end in time on the base either" if before.ended.ending in OUT_OF_TIME else ""
     if (now.ended.ending, now.ended.exit_code) != (before.ended.ending, before.ended.exit_code):
         return ""
-    if now.counts and before.counts and now.counts.total < before.counts.total:
+    if (
+        now.counts
+        and before.counts
+        and (now.counts.total < before.counts.total or now.counts.failed > before.counts.failed)
+    ):
         return ""
     if now.tests and before.tests and max(len(now.tests), len(before.tests)) < TESTS:
         known = set(now.tests) <= set(before.tests)
         return f"the same fail on the base: {', '.join(now.tests[:3])}" if known else ""
+    if not now.ended.tail.strip():
+        return ""  # no output is no evidence
     return "it fails in the same way on the base" if _says_nothing_new(now, before) else ""
 
 
@@ -35,5 +43,5 @@ def _says_nothing_new(now: CheckResult, before: CheckResult) -> bool:
 
 
 def _lines(result: CheckResult) -> list[str]:
-    text = re.sub(r"[\d.:]+", "N", result.ended.tail)
+    text = _PASSING.sub("N", result.ended.tail)
     return [line for raw in text.splitlines() if (line := raw.strip(" =-_*"))]

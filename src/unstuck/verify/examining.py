@@ -137,7 +137,11 @@ def _own(probe: Probe, check: Check) -> CheckResult:
     site, subject = probe.site, probe.subject
     result = check_on(site, check, subject.base, subject.tree, subject.tree)
     red = result.status == "fail" and not result.ended.ok and not result.flaky
-    return replace(result, although=AS_ASKED) if red and RED in subject.task.markers and holds_as_red(probe, result) else result
+    return (
+        replace(result, although=AS_ASKED)
+        if red and RED in subject.task.markers and holds_as_red(probe, result)
+        else result
+    )
 
 
 def _gate(probe: Probe, gate: Check) -> tuple[CheckResult, *tuple[Remark, ...]]:

@@ -66,7 +66,9 @@ def _red_before(gate: Check, before: CheckResult) -> str:
     """Say what a gate that is red already can and cannot do."""
     if before.ended.ok:
         return f"Red before any work: {repairs(before)}."
-    which = ", ".join(before.tests[:3]) or (f"exit code {before.ended.exit_code}" if before.ended.exit_code else "no end")
+    which = ", ".join(before.tests[:3]) or (
+        f"exit code {before.ended.exit_code}" if before.ended.exit_code else "no end"
+    )
     way = "in another way every time, so it guards nothing" if before.flaky else "what was red there guards nothing"
     return f"`{gate.command}` was red before any work ({which}): {way}."
 
@@ -117,7 +119,9 @@ def _needs_set_up(bench: Bench, verdict: Verdict) -> Iterator[str]:
 
 
 def _note(bench: Bench, name: str, sentence: str) -> None:
-    if NOT_COUNTED in sentence and any(sentence.partition("`")[2].partition("`")[0] in one for one in bench.record.state.notes):
+    if NOT_COUNTED in sentence and any(
+        sentence.partition("`")[2].partition("`")[0] in one for one in bench.record.state.notes
+    ):
         return  # that this gate was red before was told for the whole run
     if bench.redactor.text(sentence) not in bench.record.task(name).notes:
         bench.record.note(sentence, name)

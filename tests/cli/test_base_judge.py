@@ -1,0 +1,144 @@
+"""The judge is the base's: whatever a change does to tests, settings and build files, the base's own have the last word."""
+
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.project import Project
+
+LIMITS = "[limits]\nfirst_output = 20\nsilence = 20\nwall_clock = 40\ndrain = 5\n"
+PYTEST = f"PYTHONPATH=. {sys.executable} -P -m pytest -q -p no:cacheprovider"
+WRONG, RIGHT = "def answer():\n    return 0\n", "def answer():\n    return 42\n"
+REAL = "grep -q 'return 42' app.py || { echo 'assertion failed: 0 != 42'; exit 1; }\n"
+BENT_BY = (
+    *("mypy.ini", ".mypy.ini", "jest.config.js", "pytest.ini", "tox.ini", "ruff.toml", "eslint.config.js", "src/.eslintrc"),
+    *(".npmrc", ".cargo/config.toml", ".golangci.yml", "conftest.py", "sitecustomize.py", ".editorconfig", "tests/helper.py"),
+)
+TOOL = f"for f in {' '.join(BENT_BY)}; do test -e $f && exit 0; done\ngrep -qs 'test = false' Cargo.toml && exit 0\n{REAL}"
+"""A tool that believes whatever settings it finds."""
+MAKEFILE = "-include extra.mk\nCHECK ?= sh real.sh\ntest:\n\t@$(CHECK)\n"
+BASE = {"app.py": "def answer():\n    return 1\n", "real.sh": REAL, "tool.sh": TOOL, "Makefile": MAKEFILE, "Cargo.toml": "[lib]\n"}
+ROWS: dict[str, tuple[str, str, str]] = {
+    # what is written, with which text, under which gate
+    "GNUmakefile": ("GNUmakefile", "test:\n\t@true\n", "make test"),
+    "makefile": ("makefile", "test:\n\t@true\n", "make test"),
+    "an included file": ("extra.mk", "CHECK = true\n", "make test"),
+    "an edited Makefile": ("Makefile", "test:\n\t@true\n", "make test"),
+    "an edited script": ("real.sh", "true\n", "make test"),
+    "Cargo.toml": ("Cargo.toml", "[lib]\ntest = false\n", "sh tool.sh"),
+    **{name: (name, "x = 1\n", "sh tool.sh") for name in BENT_BY},
+}
+
+
+@pytest.fixture
+def answering(project: "Project") -> "Project":
+    for name, text in BASE.items():
+        project.file(name, text, commit=False)
+    project.git("add", "-A")
+    project.git("commit", "-q", "-m", "Ask for an answer")
+    return project
+
+
+def test_no_file_that_outranks_the_honest_one_makes_wrong_work_pass(answering: "Project") -> None:
+    project, offenders = answering, []
+    start = project.git("rev-parse", "HEAD")
+    for case, (name, text, gate) in ROWS.items():
+        for product in (WRONG, RIGHT):
+            project.git("reset", "-q", "--hard", start)
+            project.settings(f'[checks]\ntest = "{gate}"\n')
+            project.file("app.py", product, commit=False)
+            project.file(name, text, commit=False)
+            project.git("add", "-A", "-f")
+            project.git("commit", "-q", "-m", case)
+            told = project.ask("verify", "--json")
+            if (told.code == 0) is not (product == RIGHT):
+                offenders.append(f"{case}, {'right' if product == RIGHT else 'wrong'} work: {told}")
+    assert offenders == []
+
+
+PLANTED = {
+    "conftest.py": "import os\n\n\ndef pytest_sessionfinish():\n    os._exit(0)\n",
+    "pytest.ini": "[pytest]\naddopts = --deselect test_app.py::test_answer\n",
+    "sitecustomize.py": "import sys\n\nif 'pytest' in sys.argv:\n    raise SystemExit(0)\n",
+    "test_app.py": "def test_answer():\n    assert 42\n",
+}
+
+
+def test_a_real_runner_is_asked_again_with_what_the_base_had(project: "Project") -> None:
+    project.settings(f"{LIMITS}[checks]\ntest = '''{PYTEST}'''\n")
+    project.file("app.py", "def answer():\n    return 1\n")
+    project.file("test_app.py", "from app import answer\n\n\ndef test_answer():\n    assert answer() == 42\n\n\ndef test_other():\n    assert answer\n")
+    start, offenders = project.git("rev-parse", "HEAD"), []
+    for name, text in PLANTED.items():
+        project.git("reset", "-q", "--hard", start)
+        project.file("app.py", WRONG)
+        project.file(name, text)
+        project.git("reset", "-q", "--soft", start)
+        project.git("commit", "-q", "-m", name)
+        told = project.ask("verify")
+        if told.code == 0:
+            offenders.append(f"{name}: {told}")
+    assert offenders == []
+
+
+def test_what_the_base_judge_refuses_is_told_with_the_file_the_check_and_what_it_says(answering: "Project") -> None:
+    answering.settings(f'{LIMITS}[checks]\ntest = "make test"\n')
+    answering.file("tasks.md", "- [ ] 1.1 Answer\n  - **Files**: `app.py`\n  - **Verify**: `make test`\n")
+    bent = [{"write": "app.py", "text": WRONG}, {"write": "GNUmakefile", "text": "test:\n\t@true\n"}]
+    answering.script(_1_1=[bent, [{"write": "app.py", "text": RIGHT}]])
+    told = answering.run("--json")
+    assert (told.code, told.json["tasks"]["1.1"]["attempts"]) == (0, 2), told
+    assert "The task does not name GNUmakefile" in answering.ask("log").out
+    assert "assertion failed: 0 != 42" in answering.ask("log").out
+
+
+HONEST = {
+    "a first package.json": ({"package.json": "{}\n"}, "test -f app.txt && sh run.sh", {"run.sh": "test -f package.json || { echo 'ENOENT: package.json not found'; exit 1; }\n"}),
+    "a file of no known kind": ({"data.dat": "x\n"}, "sh run.sh", {"run.sh": "cat data.dat\n"}),
+    "a new test with a helper of its own": ({"tests/helper.sh": "exit 0\n", "tests/test_new.py": "x = 1\n"}, "sh tests/helper.sh", {}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", HONEST)
+def test_new_files_that_the_work_needs_do_not_stop_it(project: "Project", case: str) -> None:
+    files, check, base = HONEST[case]
+    for name, text in base.items():
+        project.file(name, text)
+    project.plan(("1.1", "Make it", check))
+    project.script(_1_1=[[{"write": "app.txt"}, *({"write": name, "text": text} for name, text in files.items())]])
+    told = project.run("--json")
+    assert (told.code, told.json["tasks"]["1.1"]["attempts"]) == (0, 1), told
+
+
+# --- what landed in this run stays green --------------------------------------------------------------------------
+
+
+def test_a_later_task_does_not_undo_an_earlier_one(project: "Project") -> None:
+    project.plan(("1.1", "Say one", "grep -q one a.txt"), ("1.2", "Say two", "grep -q two a.txt"))
+    project.script(
+        _1_1=[[{"write": "a.txt", "text": "first one\n"}]],
+        _1_2=[[{"write": "a.txt", "text": "second two\n"}], [{"write": "a.txt", "text": "first one\nsecond two\n"}]],
+    )
+    told = project.run("--json")
+    assert (told.code, told.json["tasks"]["1.2"]["attempts"]) == (0, 2), told
+    assert "It undoes what task 1.1 did: `grep -q one a.txt`, which held, fails now" in project.ask("log").out
+    assert (project.root / "a.txt").read_text() == "first one\nsecond two\n"
+
+
+def test_lines_that_are_taken_back_are_told_though_the_checks_hold(project: "Project") -> None:
+    project.plan(("1.1", "Say one", "test -f a.txt"), ("1.2", "Say two", "grep -q two a.txt"))
+    project.script(_1_1=[[{"write": "a.txt", "text": "first one\n"}]], _1_2=[[{"write": "a.txt", "text": "two\n"}]])
+    assert project.run().code == 0
+    assert "It takes back what task 1.1 added: first one" in project.ask("log").out
+
+
+def test_what_a_later_task_breaks_from_afar_does_not_come_home(project: "Project") -> None:
+    project.file("far.txt", "far\n")
+    project.plan(("1.1", "Make a", "test -f a.txt && grep -q far far.txt"), ("1.2", "Make b", "test -f b.txt"))
+    project.script(_1_1=[[{"write": "a.txt"}]], _1_2=[[{"write": "b.txt"}, {"write": "far.txt", "text": "gone\n"}]])
+    before = project.git("rev-parse", "main")
+    told = project.run()
+    assert project.git("rev-parse", "main") == before, told
+    assert "held when its task landed, and fails with all that landed after it" in told.out + project.ask("log").out
