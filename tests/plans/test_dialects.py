@@ -222,3 +222,10 @@ def test_the_format_is_recognised_or_said(tmp_path: Path) -> None:
     assert open_plan(plain, "kiro").read().format == "kiro"
     with pytest.raises(BadUsage, match=r"tasks\.md, spec-kit, kiro"):
         open_plan(plain, "other")
+
+
+def test_a_required_kiro_task_whose_subtasks_are_all_optional_is_done_itself() -> None:
+    text = "# Plan\n\n- [ ] 1. Add the parser\n  - [ ]* 1.1 Write property tests\n  - _Requirements: 1_\n- [ ] 2. Add the printer\n"
+    plan, _ = kiro.read_located(text, "tasks.md", runnable=lambda _: True)
+    assert [task.id for task in plan.tasks] == ["1", "2"]
+    assert b"- [ ] 1. Add" in kiro.locate(text.encode()).tick({"2": True}).content
