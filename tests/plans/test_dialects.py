@@ -232,8 +232,7 @@ def test_a_required_kiro_task_whose_subtasks_are_all_optional_is_done_itself(tmp
   - _Requirements: 1_
 - [ ] 2. Add the printer
 """
-    (tmp_path / "tasks.md").write_text(text)
-    opened = open_plan(tmp_path / "tasks.md")
+    opened = kiro(tmp_path, text)
     assert [task.id for task in opened.read().tasks] == ["1", "2"]
     opened.tick({"2": True})
-    assert (tmp_path / "tasks.md").read_text() == text.replace("[ ] 2.", "[x] 2.")
+    assert opened.path.read_text() == text.replace("[ ] 2.", "[x] 2.")
