@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.report import Report
+from benchmarks.trials import ENDED, Score, Trial, replay
 from unstuck.config_file import read_config
 from unstuck.decide.profile_files import profiles
-from unstuck.decide.trials import ENDED, Score, Trial, replay
 from unstuck.errors import BadUsage, Unavailable
 from unstuck.git.repository import find
 

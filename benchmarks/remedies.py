@@ -18,8 +18,7 @@ from unstuck.compose.remedying import Surgery, make_call
 from unstuck.diagnosis.evidence import Evidence
 from unstuck.diagnosis.rulebook import open_rulebook
 from unstuck.ports import Done
-from unstuck.remedies.chain import ASK
-from unstuck.remedies.chain_files import read_catalog
+from unstuck.remedies.chain import ASK, read_catalog
 from unstuck.remedies.learning import Lessons
 from unstuck.remedies.machine import workspace_root
 from unstuck.remedies.situation import Preferences

@@ -207,3 +207,26 @@ def callers() -> list[str]:
         for node in module.tree.body
         if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_") and words[node.name] == 1
     ]
+
+
+def up_to_date(page: str) -> str:
+    """Return the page about the architecture with its figures as they are now."""
+    page = re.sub(
+        r"`([\w/]+\.py)` \(\d+ lines\)", lambda found: f"`{found[1]}` ({_lines(ROOT / found[1])} lines)", page
+    )
+    return re.sub(
+        r"<!-- doors -->\n.*?<!-- end -->", f"<!-- doors -->\n{_picture()}<!-- end -->", page, flags=re.DOTALL
+    )
+
+
+def _lines(path: Path) -> int:
+    return len(path.read_text(encoding="utf-8").splitlines())
+
+
+def _picture() -> str:
+    """Draw the doors: who uses many stands above, who is used by many to the right."""
+    rooms = sorted(DOORS, key=lambda room: (len(DOORS[room]) - sum(room in doors for doors in DOORS.values()), room))
+    rows = reversed(rooms)
+    head = f"| | {' | '.join(f'`{room}`' for room in rooms)} |\n|---|{'---|' * len(rooms)}\n"
+    lines = (f"| `{row}` | {' | '.join('●' if room in DOORS[row] else ' ' for room in rooms)} |\n" for row in rows)
+    return head + "".join(lines)

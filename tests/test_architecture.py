@@ -14,6 +14,7 @@ from tests.house import (
     callers,
     drawn,
     edges_without_the_word,
+    up_to_date,
     words_without_an_edge,
 )
 
@@ -23,7 +24,8 @@ from unstuck.diagnosis.kinds import KINDS, Kind
 MOST_MODULES, MOST_LINES, LONGEST_FUNCTION = 20, 500, 60
 ROOTS = ("compose", "cli", "hook", "mcp", "web")
 """Where edges are put together: the composition root, and the faces on it."""
-LIBRARY = {"next_pending", "most_decisions_of_lineage"}
+LIBRARY = {"next_pending", "most_decisions_of_lineage", "compile_chains", "compile_catalog", "table"}
+"""Called by the scripts that compile the catalogue and write the pages of the reference, or by a library's user."""
 
 
 def test_a_module_is_pure_unless_it_says_that_it_is_an_edge() -> None:
@@ -121,6 +123,12 @@ def test_every_kind_has_its_facts_and_its_ladder() -> None:
 
 def test_every_capability_has_a_caller_outside_the_tests() -> None:
     assert [name for name in callers() if name not in LIBRARY] == []
+
+
+def test_the_page_about_the_architecture_has_the_figures_of_today() -> None:
+    """Make them anew with: python scripts/write_architecture.py."""
+    page = (ROOT.parents[1] / "docs" / "architecture.md").read_text(encoding="utf-8")
+    assert page == up_to_date(page)
 
 
 def test_the_measure_itself_sees_an_edge() -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from unstuck.agents.coding import CodingAgent
+from unstuck.agents.crew import first_found
 from unstuck.agents.manifests import catalog, logged_in, manifest, permission
-from unstuck.agents.named import first_found
 from unstuck.agents.readers import FORMATS
 from unstuck.config import AgentConfig, Config
 from unstuck.config_file import read_config

@@ -13,13 +13,38 @@ PYTEST = f"PYTHONPATH=. {sys.executable} -P -m pytest -q -p no:cacheprovider"
 WRONG, RIGHT = "def answer():\n    return 0\n", "def answer():\n    return 42\n"
 REAL = "grep -q 'return 42' app.py || { echo 'assertion failed: 0 != 42'; exit 1; }\n"
 BENT_BY = (
-    *("mypy.ini", ".mypy.ini", "jest.config.js", "pytest.ini", "tox.ini", "ruff.toml", "eslint.config.js", "src/.eslintrc"),
-    *(".npmrc", ".cargo/config.toml", ".golangci.yml", "conftest.py", "sitecustomize.py", ".editorconfig", "tests/helper.py"),
+    *(
+        "mypy.ini",
+        ".mypy.ini",
+        "jest.config.js",
+        "pytest.ini",
+        "tox.ini",
+        "ruff.toml",
+        "eslint.config.js",
+        "src/.eslintrc",
+    ),
+    *(
+        ".npmrc",
+        ".cargo/config.toml",
+        ".golangci.yml",
+        "conftest.py",
+        "sitecustomize.py",
+        ".editorconfig",
+        "tests/helper.py",
+    ),
 )
-TOOL = f"for f in {' '.join(BENT_BY)}; do test -e $f && exit 0; done\ngrep -qs 'test = false' Cargo.toml && exit 0\n{REAL}"
+TOOL = (
+    f"for f in {' '.join(BENT_BY)}; do test -e $f && exit 0; done\ngrep -qs 'test = false' Cargo.toml && exit 0\n{REAL}"
+)
 """A tool that believes whatever settings it finds."""
 MAKEFILE = "-include extra.mk\nCHECK ?= sh real.sh\ntest:\n\t@$(CHECK)\n"
-BASE = {"app.py": "def answer():\n    return 1\n", "real.sh": REAL, "tool.sh": TOOL, "Makefile": MAKEFILE, "Cargo.toml": "[lib]\n"}
+BASE = {
+    "app.py": "def answer():\n    return 1\n",
+    "real.sh": REAL,
+    "tool.sh": TOOL,
+    "Makefile": MAKEFILE,
+    "Cargo.toml": "[lib]\n",
+}
 ROWS: dict[str, tuple[str, str, str]] = {
     # what is written, with which text, under which gate
     "GNUmakefile": ("GNUmakefile", "test:\n\t@true\n", "make test"),
@@ -69,7 +94,10 @@ PLANTED = {
 def test_a_real_runner_is_asked_again_with_what_the_base_had(project: "Project") -> None:
     project.settings(f"{LIMITS}[checks]\ntest = '''{PYTEST}'''\n")
     project.file("app.py", "def answer():\n    return 1\n")
-    project.file("test_app.py", "from app import answer\n\n\ndef test_answer():\n    assert answer() == 42\n\n\ndef test_other():\n    assert answer\n")
+    project.file(
+        "test_app.py",
+        "from app import answer\n\n\ndef test_answer():\n    assert answer() == 42\n\n\ndef test_other():\n    assert answer\n",
+    )
     start, offenders = project.git("rev-parse", "HEAD"), []
     for name, text in PLANTED.items():
         project.git("reset", "-q", "--hard", start)

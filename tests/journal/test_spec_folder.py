@@ -23,8 +23,7 @@ from unstuck.journal.event import (
     SessionStarted,
     Verified,
 )
-from unstuck.journal.progress_file import updated
-from unstuck.journal.ralph_state import Progress, merged, progress, settings
+from unstuck.journal.ralph_state import Progress, merged, progress, settings, updated
 from unstuck.journal.run_state import RunState, fold
 from unstuck.journal.spec_folders import NotAState, SpecFolder, parse
 from unstuck.plans import tasks_md

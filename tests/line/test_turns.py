@@ -3,7 +3,7 @@
 import threading
 import time
 
-from unstuck.line.turns import Turn
+from unstuck.line.parts import Turn
 
 
 def never() -> bool:

@@ -222,3 +222,17 @@ def test_the_format_is_recognised_or_said(tmp_path: Path) -> None:
     assert open_plan(plain, "kiro").read().format == "kiro"
     with pytest.raises(BadUsage, match=r"tasks\.md, spec-kit, kiro"):
         open_plan(plain, "other")
+
+
+def test_a_required_kiro_task_whose_subtasks_are_all_optional_is_done_itself(tmp_path: Path) -> None:
+    text = """# Plan
+
+- [ ] 1. Add the parser
+  - [ ]* 1.1 Write property tests
+  - _Requirements: 1_
+- [ ] 2. Add the printer
+"""
+    opened = kiro(tmp_path, text)
+    assert [task.id for task in opened.read().tasks] == ["1", "2"]
+    opened.tick({"2": True})
+    assert opened.path.read_text() == text.replace("[ ] 2.", "[x] 2.")

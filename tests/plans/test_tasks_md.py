@@ -469,7 +469,10 @@ def test_our_tasks_are_the_top_level_list_items_that_commonmark_sees(parts: list
         (["  - **Verify**: `echo 'a; b' \"c && d\" 2>&1`"], []),
         (["  - **Verify**: `echo a; make b`"], ["echo a; make b"]),
         (["  - **Verify**: `echo 'a; make b`"], ["echo 'a; make b"]),
-        (["  - **Verify**: `echo a || exit 1`"], ["echo a || exit 1"]),
+        (["  - **Verify**: `echo a || exit 1`"], []),  # echo does not fail
+        (["  - **Verify**: `grep -q a b || true`"], []),
+        (["  - **Verify**: `make test; echo done`"], []),
+        (["  - **Verify**: `test -f a && echo yes`"], ["test -f a && echo yes"]),
         (["  - **Verify**: `truest`"], ["truest"]),
         (["  - **Verify**:", "    ```", "    # look", "    echo ok", "    ```"], []),
         (["  - **Verify**: `", "  - **Commit**: `x`"], []),

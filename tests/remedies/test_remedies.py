@@ -12,14 +12,13 @@ from hypothesis import strategies as st
 
 from unstuck.diagnosis.kinds import KINDS, Kind
 from unstuck.remedies.call_words import parts, plain_words
-from unstuck.remedies.chain import ASK, MOST_AUTOMATED
-from unstuck.remedies.chain_files import COMPILED, compile_chains, read_catalog
+from unstuck.remedies.chain import ASK, MOST_AUTOMATED, compile_chains, read_catalog
 from unstuck.remedies.learning import Lessons
 from unstuck.remedies.recovery_plan import Plan, fill, plan, plan_json
 from unstuck.remedies.shell_repair import mended_json, posix, repairs
-from unstuck.remedies.situation import Call, Preferences, Situation
+from unstuck.remedies.situation import Call, GitState, Lock, Place, Preferences, Situation, Surroundings
 from unstuck.remedies.step import Tools
-from unstuck.remedies.surroundings import GitState, Lock, Place, Surroundings
+from unstuck.shipped import shipped
 
 CATALOG = read_catalog()
 BASIC = ("run_bash", "read_dir", "read_file", "write_file")
@@ -103,8 +102,8 @@ def test_every_plan_ends_in_one_question_to_a_person_even_when_nothing_is_known(
 
 
 def test_the_compiled_chains_agree_with_their_source() -> None:
-    """Make them anew with: python -m unstuck.remedies.chain_files."""
-    assert COMPILED.read_text(encoding="utf-8") == compile_chains()
+    """Make them anew with: make rules."""
+    assert shipped("chains.json") == compile_chains()
 
 
 # --- the seed's plan ------------------------------------------------------------------------------------------------

@@ -3,9 +3,8 @@
 import pytest
 
 from unstuck.diagnosis.kinds import Kind
-from unstuck.remedies.chain_files import read_catalog
-from unstuck.remedies.learning import ENOUGH, Counts, Lessons, order, proposals
-from unstuck.remedies.patterns import Seen, pattern
+from unstuck.remedies.chain import read_catalog
+from unstuck.remedies.learning import ENOUGH, Counts, Lessons, Seen, order, pattern, proposals
 
 CHAINS = read_catalog().chains
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
 from unstuck.agents import first_found, gather
-from unstuck.compose.practising import Relief
-from unstuck.compose.reading import gates_of, note_found
+from unstuck.compose.opening import gates_of, note_found
+from unstuck.compose.remedying import Relief
 from unstuck.config import Config
 from unstuck.decide import Policy, policy_of
 from unstuck.diagnosis import catalog_guidance, open_rulebook

@@ -1,10 +1,15 @@
-"""Edge: Look which coding agents are here, read their recorded sessions, and try one."""
+"""Edge: Look which coding agents are here, read their recorded sessions, and try one on a scratch repository."""
 
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from unstuck.agents import Found, as_json, manifest, read_files, survey, trial_ground
+from unstuck.agents import Found, as_json, manifest, read_files, survey
 from unstuck.compose.runs import Run, Watcher
 from unstuck.config import Config
 from unstuck.config_file import read_config
@@ -74,3 +79,31 @@ def _config(cwd: Path) -> Config:
         return read_config(find(cwd).root)
     except Unavailable:
         return Config()
+
+
+PLAN = """# Trial
+
+- [ ] 1.1 Write the file hello.txt
+  - Its only line is the word `hello`. Change nothing else.
+  - **Files**: `hello.txt`
+  - **Verify**: `grep -qx hello hello.txt`
+"""
+IDENTITY = ("-c", "user.name=unstuck", "-c", "user.email=unstuck@example.invalid", "-c", "commit.gpgSign=false")
+
+
+@contextmanager
+def trial_ground() -> Iterator[Path]:
+    """Make the repository; yield its plan, and remove everything afterwards."""
+    if shutil.which("git") is None:
+        raise Unavailable("git is not on PATH.", hint="Install git 2.38 or newer.")
+    with tempfile.TemporaryDirectory(prefix="unstuck-check-", ignore_cleanup_errors=True) as folder:
+        root = Path(folder) / "trial"
+        root.mkdir()
+        plan = root / "tasks.md"
+        plan.write_text(PLAN, encoding="utf-8")
+        (root / "readme.txt").write_text("A scratch repository for one trial.\n", encoding="utf-8")
+        for arguments in (["init", "--quiet", "-b", "main"], ["add", "-A"], ["commit", "--quiet", "-m", "Begin"]):
+            subprocess.run(["git", *IDENTITY, *arguments], cwd=root, check=True, capture_output=True)
+        for key, value in (("user.name", "unstuck"), ("user.email", "unstuck@example.invalid")):
+            subprocess.run(["git", "config", key, value], cwd=root, check=True, capture_output=True)
+        yield plan

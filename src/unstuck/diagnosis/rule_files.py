@@ -88,11 +88,6 @@ def compile_catalog() -> str:
     return _json([_to_json(rule) for rule in rules], guidance)
 
 
-def write_compiled() -> None:
-    """Bring the compiled form up to date with the TOML files."""
-    COMPILED.write_text(compile_catalog(), encoding="utf-8")
-
-
 # --- one rule ------------------------------------------------------------------------------------------
 
 DEFAULTS = {field.name: field.default for field in fields(Rule)}
@@ -202,7 +197,3 @@ def _near(word: str, known: Sequence[str]) -> list[str]:
 
 def _refused(path: Path, line: int, why: str) -> BadUsage:
     return BadUsage(f"{path}:{line}: {why}.", hint="See docs/reference/rules.md for the shape of a rule.")
-
-
-if __name__ == "__main__":
-    write_compiled()

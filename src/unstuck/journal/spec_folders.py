@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from unstuck.decide import Limits
-from unstuck.journal.progress_file import updated
-from unstuck.journal.ralph_state import Settings, first_content, merged, progress, settings
+from unstuck.journal.ralph_state import Settings, first_content, merged, progress, settings, updated
 from unstuck.journal.run_state import RunState
 from unstuck.ports import PlanFile
 from unstuck.process import rewrite

@@ -11,11 +11,9 @@ from dataclasses import replace
 from unstuck.decide import Accept, Amend, Fix, decide, done_by_others, history
 from unstuck.diagnosis import classify, evidence_of
 from unstuck.journal import Acted, Classified, Decided, Ended, LineEvent, Outcome, SessionEnded, TaskState
-from unstuck.line.act import act
-from unstuck.line.amending import asked_for
+from unstuck.line.act import act, asked_for
 from unstuck.line.execute import assign, open_attempt, wait_then_run
-from unstuck.line.limits import used_up
-from unstuck.line.parts import Bench, Interrupted
+from unstuck.line.parts import Bench, Interrupted, used_up
 from unstuck.line.schedule import waits_for_siblings
 from unstuck.line.stages import Stage
 from unstuck.line.together import stands_together, with_partner

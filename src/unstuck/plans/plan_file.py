@@ -16,8 +16,7 @@ from typing import Any
 from unstuck.errors import BadUsage, CannotWrite
 from unstuck.plans import implementation_plan, kiro, spec_kit, tasks_md
 from unstuck.plans.blocks import OUR_ID
-from unstuck.plans.editor import Located
-from unstuck.plans.places import Places
+from unstuck.plans.editor import Located, Places
 from unstuck.plans.plan import Insertion, Plan, Problem, Task
 from unstuck.plans.superplans import superplan
 from unstuck.plans.superplans.phases_file import PhasesFile, plan_parts

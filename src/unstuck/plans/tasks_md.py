@@ -8,9 +8,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from unstuck.plans.blocks import Block, Reading, name_tasks
-from unstuck.plans.editor import Located
+from unstuck.plans.editor import Located, Places, place
 from unstuck.plans.fields import Asked, read_asked
-from unstuck.plans.places import Places, place
 from unstuck.plans.plan import Plan, Problem, Task, is_cleanup
 from unstuck.tools import Runnable
 

@@ -2,10 +2,14 @@ from unstuck.remedies.chain import RISKS as RISKS
 from unstuck.remedies.chain import Catalog as Catalog
 from unstuck.remedies.chain import Risk as Risk
 from unstuck.remedies.chain import TaskType as TaskType
-from unstuck.remedies.chain_files import read_catalog as read_catalog
+from unstuck.remedies.chain import read_catalog as read_catalog
 from unstuck.remedies.learning import ENOUGH as ENOUGH
 from unstuck.remedies.learning import Lessons as Lessons
+from unstuck.remedies.learning import Pattern as Pattern
+from unstuck.remedies.learning import Seen as Seen
 from unstuck.remedies.learning import order as order
+from unstuck.remedies.learning import pattern as pattern
+from unstuck.remedies.learning import pattern_json as pattern_json
 from unstuck.remedies.learning import proposals as proposals
 from unstuck.remedies.lessons_file import change_lessons as change_lessons
 from unstuck.remedies.lessons_file import export_lessons as export_lessons
@@ -15,10 +19,6 @@ from unstuck.remedies.lessons_file import read_recent as read_recent
 from unstuck.remedies.machine import lessons_path as lessons_path
 from unstuck.remedies.machine import look_around as look_around
 from unstuck.remedies.machine import workspace_root as workspace_root
-from unstuck.remedies.patterns import Pattern as Pattern
-from unstuck.remedies.patterns import Seen as Seen
-from unstuck.remedies.patterns import pattern as pattern
-from unstuck.remedies.patterns import pattern_json as pattern_json
 from unstuck.remedies.performing import LocalToolbox as LocalToolbox
 from unstuck.remedies.performing import Tool as Tool
 from unstuck.remedies.recovery_plan import Plan as Plan

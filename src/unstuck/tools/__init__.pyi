@@ -1,3 +1,5 @@
+from unstuck.tools.detecting import commands as commands
+from unstuck.tools.detecting import describe as describe
 from unstuck.tools.detecting import detect as detect
 from unstuck.tools.detecting import is_present as is_present
 from unstuck.tools.effects import effect as effect
@@ -19,5 +21,3 @@ from unstuck.tools.shell import Runnable as Runnable
 from unstuck.tools.shell import can_fail as can_fail
 from unstuck.tools.shell import first_word as first_word
 from unstuck.tools.shell import programs as programs
-from unstuck.tools.stack import commands as commands
-from unstuck.tools.stack import describe as describe

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 from benchmarks.policy import SAMPLE, measure, read_trials, score
+from benchmarks.trials import Score, Trial, replay
 
 from unstuck.decide.profile_files import profile
-from unstuck.decide.trials import Score, Trial, replay
 from unstuck.errors import BadUsage
 
 
