@@ -350,7 +350,8 @@ def test_a_gate_that_was_red_excuses_what_can_be_compared_and_nothing_more(proje
 
 def test_a_check_that_repairs_the_tree_has_not_verified_what_would_land(project: "Project") -> None:
     """As `[tool.ruff] fix = true`, formatters in write mode, snapshot updaters and writers of lock files do."""
-    project.file("fix.sh", "sed -i s/bad/good/ *.py; grep -L bad *.py >/dev/null\n")
+    project.file("fix.sh", "sed -i s/bad/good/ *.py; ! grep bad *.py\n")
+    project.file("old.py", "good = 0\n")
     project.settings(f'{LIMITS}[checks]\nlint = "sh fix.sh"\n')
     project.plan(("1.1", "Make a", "test -f a.py"))
     kept = [{"write": "a.py", "text": "good = 1\n"}]

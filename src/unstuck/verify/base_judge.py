@@ -59,8 +59,8 @@ def ask_base(probe: "Probe", checks: Sequence[tuple[Check, CheckResult]], doubts
     kept = {one.path for one in probe.changes} - {one.path for one in out}
     tree = workspace.mixed(subject.base, subject.tree, sorted(kept))
     question = _Question(probe=probe, tree=tree, touched=touched, out=tuple(out), doubts=tuple(doubts))
-    asked = [check for check, result in checks if result.status == "pass" and question.fits(check)]
-    remarks = [remark for check in asked for remark in question.put(check, gate=check in probe.site.bench.gates)]
+    asked = [(check, result) for check, result in checks if result.status == "pass" and question.fits(check)]
+    remarks = [remark for check, result in asked for remark in question.put(check, excused=bool(result.although))]
     return Answer(asked=bool(asked), remarks=tuple(remarks[:1]) or tuple(question.needed()))
 
 
@@ -87,8 +87,8 @@ class _Question:
         parts = [one for one in programs(check.command) if "." in name or "/" in name or one.split(" ", 1)[0] in STEADY]
         return any(_mentions(one.partition(" ")[2], name) for one in parts)
 
-    def put(self, check: Check, *, gate: bool) -> Iterator[Remark]:
-        """Run one check; say what fails, unless something clears it."""
+    def put(self, check: Check, *, excused: bool) -> Iterator[Remark]:
+        """Run one check; say what fails, unless something clears it. `excused`: it is red with the change's judge, too."""
         site, subject = self.probe.site, self.probe.subject
         narrow = self._narrowed(check)
         if narrow is not None:
@@ -97,7 +97,7 @@ class _Question:
             if result.ended.ok and ran:
                 return
         result = self._run(check)
-        if result.ended.ok or result.flaky or (gate and excuse(result, baseline(site, check, subject.base))):
+        if result.ended.ok or result.flaky or (excused and excuse(result, baseline(site, check, subject.base))):
             return
         found = site.bench.judge.diagnose(evidence(check, result.ended))
         if self._says_nothing(result, found) or self._cleared(result, found):
@@ -115,7 +115,10 @@ class _Question:
             yield own("judge-added", self.wanted, says=says)
 
     def _run(self, check: Check) -> CheckResult:
-        return check_on(self.probe.site, check, self.probe.subject.base, self.tree, self.tree)
+        site, base = self.probe.site, self.probe.subject.base
+        if self.tree == site.bench.workspace.tree_of(base):
+            return baseline(site, check, base)  # nothing of the product was changed
+        return check_on(site, check, base, self.tree, self.tree)
 
     def _narrowed(self, check: Check) -> Check | None:
         """Ask for the changed test files alone, where nothing but such files was changed and the runner can be asked."""

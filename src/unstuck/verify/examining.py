@@ -1,10 +1,10 @@
 """Edge: Examine one tree: the change first, then the checks in a clean checkout, then the base's judge and what else trying tells."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from unstuck.decide import done_by_others
-from unstuck.journal import CheckResult, Remark, Verdict
+from unstuck.journal import CheckResult, Remark, Severity, Verdict
 from unstuck.plans import Check
 from unstuck.tools import is_plain_run
 from unstuck.verify.base_judge import ask_base
@@ -15,7 +15,7 @@ from unstuck.verify.counting_tests import fewer_tests
 from unstuck.verify.judge_files import bent
 from unstuck.verify.landed_before import stays_green
 from unstuck.verify.probing_tests import Probe, holds_as_red
-from unstuck.verify.weighing import AS_ASKED, NOT_OF_THE_JUDGE, judge_all, own, weigh
+from unstuck.verify.weighing import AS_ASKED, NOT_OF_THE_JUDGE, Weight, judge_all, own, weigh
 
 RED = "RED"
 NOT_HERE = "`{}` was found for this kind of project and cannot run here"
@@ -38,11 +38,12 @@ def examine(site: Site, subject: Subject) -> Verdict:
     touched = {change.path for change in bent(changes, subject.task.files)} if changes else set[str]()
     looked = look_at(bench, subject, changes)
     doubts = [one for one in looked if one.path in touched and one.rule not in NOT_OF_THE_JUDGE]
-    seen = _Seen(remarks=[one for one in looked if one not in doubts])
+    weights: Mapping[Severity, Weight] = {"reject": bench.config.verify.tampered, "ask": bench.config.verify.doubtful}
+    seen = _Seen(remarks=list(weigh((one for one in looked if one not in doubts), weights)))
     if not seen.rejected:
         _run_checks(probe, seen)
-        doubts = _try_the_rest(probe, seen, doubts)
-    remarks = [*seen.remarks, *doubts]
+        doubts = _try_the_rest(probe, seen, doubts, weights)
+    remarks = [*seen.remarks, *weigh(doubts, weights)]
     results = [replace(one, command=bench.redactor.text(one.command)) for one in seen.results]
     status, why = judge_all(results, remarks)
     unchanged = not changes and subject.claim == "done"
@@ -111,16 +112,15 @@ def _run_checks(probe: Probe, seen: _Seen) -> None:
         seen.remarks += remarks
 
 
-def _try_the_rest(probe: Probe, seen: _Seen, doubts: list[Remark]) -> list[Remark]:
+def _try_the_rest(probe: Probe, seen: _Seen, doubts: list[Remark], weights: Mapping[Severity, Weight]) -> list[Remark]:
     """Try what the checks alone do not show, once they hold; return the doubts about the judge that are left."""
-    task, policy = probe.subject.task, probe.site.bench.config.verify
-    if RED in task.markers:
+    if RED in probe.subject.task.markers:
         seen.remarks += _not_red(probe, seen.results)
         return doubts
     if not seen.holds or not probe.changes:
         return doubts
     answer = ask_base(probe, seen.checks, doubts)
-    seen.remarks += weigh(answer.remarks, {"reject": policy.tampered, "ask": policy.doubtful})
+    seen.remarks += weigh(answer.remarks, weights)
     if seen.rejected:
         return doubts
     if answer.asked and not any(one.severity == "ask" for one in answer.remarks):
