@@ -2,7 +2,7 @@
 
 import pytest
 
-from unstuck.diagnosis.counting import read_counts
+
 from unstuck.diagnosis.reasons import reason
 from unstuck.journal.attempt import CheckResult, Counts, Ended, Remark, Severity
 from unstuck.tools.idle import can_fail

@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Sequence
 
-from unstuck.diagnosis.readings.values import FailedTest, Reading, folded, numbers, place, tested, until
+from unstuck.diagnosis.readings.values import FailedTest, Reading, folded, numbers, place, summed, until
 
 _GO_CASE = re.compile(r"^ *--- (FAIL|PASS|SKIP): (\S+)")
 _GO_NOW = re.compile(r"^=== (?:RUN|CONT|NAME) +(\S+)")
@@ -26,6 +26,9 @@ _NEXTEST_SUM = re.compile(r"^ +Summary \[.*?\] +(\d+)(?:/\d+)? tests? run: (.*)$
 _NEXTEST_COUNT = re.compile(r"(?P<count>\d+) (?P<word>passed|failed|skipped|timed out)")
 _NEXTEST_RED = re.compile(r"^ +(?:TRY \d+ )?(?:FAIL|TIMEOUT|SIG\w+) \[.*?\] +(?:\(.*?\) +)?(\S+) (\S+)$")
 
+_NEXTEST_SAID = re.compile(r"^(?:--- STDERR: +(\S+ \S+) ---)$")
+_NEXTEST_END = re.compile(r"^note: |^ +(?:PASS|FAIL|Summary) \[|^--- ")
+
 _CTEST_SUM = re.compile(r"^\d+% tests passed, (\d+) tests? failed out of (\d+)")
 _CTEST_RED = re.compile(r"^\t +\d+ - (\S.*?) \((\w[\w ]*)\)(?: +\S.*)?$")
 _CTEST_RAN = re.compile(r"^ *\d+/\d+ Test +#\d+: (\S+) \.*\*\*\*")
@@ -33,6 +36,11 @@ _CTEST_NEXT = re.compile(r"^ +Start +\d+: |^\d+% tests passed|^ *\d+/\d+ Test ")
 
 _SWIFT_SUM = re.compile(r"^\t* *Executed (\d+) tests?, with (?:(\d+) tests? skipped and )?(\d+) failures?")
 _SWIFT_RED = re.compile(r"^(\S+\.swift):(\d+): error: -?\[?([\w.]+[ .]\w+)\]? : (.*)$")
+
+_TESTING_SUM = re.compile(r"^\S+ Test run with (\d+) tests?\b.*? (?:passed|failed) after ")
+_TESTING_RED = re.compile(
+    r"^✘ Test (\S.*?)(?: with \d+ arguments? .*?)? recorded an issue .*?at (\S+?):(\d+):\d+: (.*)$"
+)
 
 _GTEST_RAN = re.compile(r"^\[==========\] (\d+) tests? from \d+ test (?:suites?|cases?) ran\.")
 _GTEST_COUNT = re.compile(r"^\[ +(?P<word>PASSED|FAILED|SKIPPED) +\] (?P<count>\d+) tests?[.,]")
@@ -47,7 +55,7 @@ def go(lines: Sequence[str]) -> Reading | None:
     packages = [found[1] for line in lines if (found := _GO_PACKAGE.match(line))]
     broken = [found[1] for line in lines if (found := _GO_BROKEN.match(line))]
     if not cases and not packages:
-        return tested("go", ran=0) if any(_GO_NONE.match(line) for line in lines) else None
+        return summed("go", ran=0) if any(_GO_NONE.match(line) for line in lines) else None
     parents = {name.rpartition("/")[0] for _, name in cases}
     leaves = [(verdict, name) for verdict, name in cases if name not in parents]
     said = _go_messages(lines)
@@ -60,7 +68,7 @@ def go(lines: Sequence[str]) -> Reading | None:
     passed, skipped = (sum(verdict == word for verdict, _ in leaves) for word in ("PASS", "SKIP"))
     told = any(verdict != "FAIL" for verdict, _ in cases)
     failed = len(failures) - len(broken)
-    reading = tested("go", failures, ran=passed + failed if told else None, passed=passed, skipped=skipped)
+    reading = summed("go", failures, ran=passed + failed if told else None, passed=passed, skipped=skipped)
     return _with(reading, packages=len(set(packages) - set(broken)))
 
 
@@ -93,11 +101,17 @@ def _go_messages(lines: Sequence[str]) -> dict[str, tuple[str, int | None, str]]
         elif case := _GO_CASE.match(line):
             current = case[2]
         elif (says := _GO_SAYS.match(line)) and current not in found:
-            text = says[3] or next((each[1] for part in lines[number + 1 : number + 6] if (each := _TESTIFY.match(part))), "")
+            text = says[3] or next(
+                (each[1] for part in lines[number + 1 : number + 6] if (each := _TESTIFY.match(part))), ""
+            )
             found[current] = (says[1], int(says[2]), folded([text]))
         elif (panic := _GO_PANIC.match(line)) and current not in found:
             at = next((each for part in lines[number:] if (each := _GO_STACK.match(part))), None)
-            found[current] = (at[1] if at else "", int(at[2]) if at else None, folded([line if not panic[1] else panic[0]]))
+            found[current] = (
+                at[1] if at else "",
+                int(at[2]) if at else None,
+                folded([line if not panic[1] else panic[0]]),
+            )
     return found
 
 
@@ -106,15 +120,19 @@ def cargo(lines: Sequence[str]) -> Reading | None:
     sums = [line for line in lines if line.startswith("test result: ")]
     if not sums and not any(_CARGO_CASE.match(line) for line in lines):
         return None
+    if any(_NEXTEST_SUM.match(line) for line in lines):
+        return None
     counts = numbers(_CARGO_COUNT, sums)
     blocks: dict[str, FailedTest] = {}
     for number, line in enumerate(lines):
         if found := _CARGO_CASE.match(line):
             blocks[found[1]] = _panicked(found[1], list(until(lines, number + 1, _CARGO_END)))
     named = [found[1] for line in lines if (found := _CARGO_RED.match(line))]
-    failures = [blocks.pop(name, None) or FailedTest(name=name) for name in named] + list(blocks.values())
+    failures = [blocks.pop(name, FailedTest(name=name)) for name in named] + list(blocks.values())
     passed, failed = counts.get("passed", 0), counts.get("failed", len(failures))
-    return tested("cargo", failures, ran=passed + failed, passed=passed, failed=failed, skipped=counts.get("ignored", 0))
+    return summed(
+        "cargo", failures, ran=passed + failed, passed=passed, failed=failed, skipped=counts.get("ignored", 0)
+    )
 
 
 def _panicked(name: str, block: Sequence[str]) -> FailedTest:
@@ -132,23 +150,28 @@ def nextest(lines: Sequence[str]) -> Reading | None:
         return None
     counts = numbers(_NEXTEST_COUNT, [total[2]])
     names = dict.fromkeys(f"{found[1]} {found[2]}" for line in lines if (found := _NEXTEST_RED.match(line)))
-    said = next(iter(lines), "")
-    at = next((number for number, line in enumerate(lines) if _PANICKED.search(line)), None)
-    first = _panicked("", lines[at : at + 6]) if at is not None else FailedTest(name="", message=said)
-    only = len(names) == 1 and at is not None
-    failures = [
-        FailedTest(name=name, file=first.file, line=first.line, message=first.message) if only else FailedTest(name=name)
-        for name in names
-    ]
+    blocks = {
+        found[1]: _panicked(found[1], list(until(lines, number + 1, _NEXTEST_END)))
+        for number, line in enumerate(lines)
+        if (found := _NEXTEST_SAID.match(line))
+    }
+    failures = [blocks.get(name) or FailedTest(name=name) for name in names]
     failed = counts.get("failed", 0) + counts.get("timed out", 0)
-    return tested("nextest", failures, ran=int(total[1]), passed=counts.get("passed", 0), failed=failed, skipped=counts.get("skipped", 0))
+    return summed(
+        "nextest",
+        failures,
+        ran=int(total[1]),
+        passed=counts.get("passed", 0),
+        failed=failed,
+        skipped=counts.get("skipped", 0),
+    )
 
 
 def ctest(lines: Sequence[str]) -> Reading | None:
     """Read ctest: its list of failures, and the first words of those whose output it shows."""
     total = next((found for line in reversed(lines) if (found := _CTEST_SUM.match(line))), None)
     if total is None:
-        return tested("ctest", ran=0) if "No tests were found!!!" in lines else None
+        return summed("ctest", ran=0) if "No tests were found!!!" in lines else None
     said = {
         found[1]: folded(part for part in list(until(lines, number + 1, _CTEST_NEXT))[:3] if part.strip())
         for number, line in enumerate(lines)
@@ -160,22 +183,27 @@ def ctest(lines: Sequence[str]) -> Reading | None:
     skipped = sum(bool(_CTEST_RED.match(line)) for line in lines[:start])
     failures = [FailedTest(name=found[1], message=said.get(found[1]) or found[2]) for found in red]
     failed, ran = int(total[1]), int(total[2])
-    return tested("ctest", failures, ran=ran, passed=ran - failed, failed=failed, skipped=skipped)
+    return summed("ctest", failures, ran=ran, passed=ran - failed, failed=failed, skipped=skipped)
 
 
 def swift(lines: Sequence[str]) -> Reading | None:
     """Read XCTest; each suite sums up, and the last sum is that of all."""
     sums = [found for line in lines if (found := _SWIFT_SUM.match(line))]
-    if not sums:
+    new = [int(found[1]) for line in lines if (found := _TESTING_SUM.match(line))]
+    if not sums and not new:
         return None
-    failures = {
-        found[3]: FailedTest(name=found[3], file=found[1], line=int(found[2]), message=folded([found[4]]))
-        for line in reversed(lines)
-        if (found := _SWIFT_RED.match(line))
-    }
-    ran, skipped = int(sums[-1][1]), int(sums[-1][2] or 0)
-    failed = len(failures) or int(sums[-1][3])
-    return tested("swift", reversed(failures.values()), ran=ran - skipped, passed=ran - skipped - failed, failed=failed, skipped=skipped)
+    failures: dict[str, FailedTest] = {}
+    for line in lines:
+        if found := _SWIFT_RED.match(line):
+            one = FailedTest(name=found[3], file=found[1], line=int(found[2]), message=folded([found[4]]))
+            failures.setdefault(one.name, one)
+        elif found := _TESTING_RED.match(line):
+            one = FailedTest(name=found[1].strip('"'), file=found[2], line=int(found[3]), message=folded([found[4]]))
+            failures.setdefault(one.name, one)
+    tests, skipped = (int(sums[-1][1]), int(sums[-1][2] or 0)) if sums else (0, 0)
+    ran = tests - skipped + sum(new)
+    failed = len(failures) or (int(sums[-1][3]) if sums else 0)
+    return summed("swift", failures.values(), ran=ran, passed=ran - failed, failed=failed, skipped=skipped)
 
 
 def gtest(lines: Sequence[str]) -> Reading | None:
@@ -184,7 +212,9 @@ def gtest(lines: Sequence[str]) -> Reading | None:
     counts = numbers(_GTEST_COUNT, lines)
     if not ran and not counts:
         return None
-    failures, at, said = [], ("", None), ""
+    failures = list[FailedTest]()
+    at: tuple[str, int | None] = ("", None)
+    said = ""
     for number, line in enumerate(lines):
         if found := _GTEST_AT.match(line):
             at, said = place([f"{line} "]), folded(until(lines, number + 1, re.compile(r"^\[|^$")))
@@ -192,6 +222,6 @@ def gtest(lines: Sequence[str]) -> Reading | None:
             failures.append(FailedTest(name=found[1], file=at[0], line=at[1], message=said))
             at, said = ("", None), ""
     skipped = counts.get("SKIPPED", 0)
-    return tested(
+    return summed(
         "gtest", failures, ran=ran - skipped, passed=counts.get("PASSED", 0), failed=counts.get("FAILED", 0), skipped=skipped
     )  # fmt: skip

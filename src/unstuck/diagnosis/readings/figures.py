@@ -7,13 +7,14 @@ from unstuck.diagnosis.readings.values import Reading
 
 _COVERAGE = (
     re.compile(r"^TOTAL\s.*?(\d+(?:\.\d+)?)%\s*$"),
-    re.compile(r"^(?:ℹ |# )?[Aa]ll files +\| +(\d+(?:\.\d+)?) \|"),
+    re.compile(r"^(?:ℹ |# )?[Aa]ll files +\| +(\d+(?:\.\d+)?) \|"),  # noqa: RUF001  # as the tool prints it
     re.compile(r"^total:\s+\(statements\)\s+(\d+(?:\.\d+)?)%"),
 )
 _SPOKEN = re.compile(r"(?i)\bcover(?:age|ed)?\b[^\n%\d]{0,40}?(\d+(?:\.\d+)?) ?%")
 _LIMIT = re.compile(r"(?i)threshold|minimum|at least")
 _NOUN = re.compile(
-    r"(?<![\w.:/#-])(\d{1,9})[ \t]+(?:\w+[ \t]+)?(error|warning|violation|problem|offen[sc]e|issue|vulnerabilit(?:y|ies))s?\b", re.IGNORECASE
+    r"(?<![\w.:/#-])(\d{1,9})[ \t]+(?:\w+[ \t]+)?(error|warning|violation|problem|offen[sc]e|issue|vulnerabilit(?:y|ies))s?\b",
+    re.IGNORECASE,
 )
 _NOT_A_SUM = re.compile(r"(?i)fixable|correctable|\bprevious\b|\bretr(?:y|ied)")
 _RATED = re.compile(r"^Your code has been rated at (-?\d+(?:\.\d+)?)/10")
@@ -41,5 +42,10 @@ def _covered(lines: Sequence[str]) -> float | None:
         shown = [float(found[1]) for line in lines if (found := form.match(line))]
         if shown:
             return shown[-1]
-    spoken = [float(last) for line in lines if not _LIMIT.search(line) and (all_of := _SPOKEN.findall(line)) for last in all_of[-1:]]
+    spoken = [
+        float(last)
+        for line in lines
+        if not _LIMIT.search(line) and (all_of := _SPOKEN.findall(line))
+        for last in all_of[-1:]
+    ]
     return round(sum(spoken) / len(spoken), 2) if spoken else None

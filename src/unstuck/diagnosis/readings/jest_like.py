@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from unstuck.diagnosis.readings.values import FailedTest, Reading, folded, numbers, place, tested, until
+from unstuck.diagnosis.readings.values import FailedTest, Reading, folded, numbers, place, summed, until
 
 _SUMMARY = re.compile(r"^ *Tests:? +((?:\d+ (?:failed|passed|skipped|todo|pending)(?:, | \| )?)+)")
 _COUNT = re.compile(r"(?P<count>\d+) (?P<word>\w+)")
@@ -20,7 +20,7 @@ _VITEST = re.compile(r"^ *Test Files +\d|^⎯{3}|^No test files found|^ RUN +v\d
 _VITEST_CASE = re.compile(r"^ FAIL +(?:\|[^|]+\| +)?(\S+\.\w+)(?: > (.+)| \[ .* \])?$")
 _VITEST_NEXT = re.compile(r"^⎯{3}|^ FAIL ")
 _VITEST_ERRORS = re.compile(r"^ *Errors +(\d+) errors?")
-_VITEST_DIFF = re.compile(r"^[-+] (?:Expected|Received)|^ ❯ |^\s*$")
+_VITEST_DIFF = re.compile(r"^[-+] (?:Expected|Received)|^ ❯ |^\s*$")  # noqa: RUF001  # as the tool prints it
 
 
 def jest(lines: Sequence[str]) -> Reading | None:
@@ -30,7 +30,7 @@ def jest(lines: Sequence[str]) -> Reading | None:
     failures = list(_cases(lines))
     summaries = [found[1] for line in lines if (found := _SUMMARY.match(line))]
     if not failures and not summaries:
-        return tested("jest", ran=0) if any(_NO_TESTS.match(line) for line in lines) else None
+        return summed("jest", ran=0) if any(_NO_TESTS.match(line) for line in lines) else None
     return _counted("jest", summaries, failures)
 
 
@@ -47,7 +47,7 @@ def vitest(lines: Sequence[str]) -> Reading | None:
             failures[found[1], found[2] or ""] = FailedTest(name=found[2] or "", file=found[1], line=at, message=said)
     summaries = [found[1] for line in lines if (found := _SUMMARY.match(line))]
     if not failures and not summaries:
-        return tested("vitest", ran=0) if any(_NO_TESTS.match(line) for line in lines) else None
+        return summed("vitest", ran=0) if any(_NO_TESTS.match(line) for line in lines) else None
     unhandled = sum(int(found[1]) for line in lines if (found := _VITEST_ERRORS.match(line)))
     return _counted("vitest", summaries, list(failures.values()), unhandled)
 
@@ -57,7 +57,7 @@ def _counted(tool: str, summaries: Sequence[str], failures: Sequence[FailedTest]
     passed, skipped = counts.get("passed", 0), sum(counts.get(word, 0) for word in ("skipped", "todo", "pending"))
     unloaded = sum(not one.name for one in failures)
     failed = counts.get("failed", 0) if summaries else len(failures) - unloaded
-    return tested(
+    return summed(
         tool,
         failures,
         ran=passed + failed if summaries else None,

@@ -3,10 +3,12 @@
 import re
 from collections.abc import Sequence
 
-from unstuck.diagnosis.readings.values import FailedTest, Reading, folded, numbers, tested, until
+from unstuck.diagnosis.readings.values import FailedTest, Reading, folded, numbers, summed, until
 
 _SUM = re.compile(r"Tests run: (\d+), Failures: (\d+), Errors: (\d+), Skipped: (\d+)(, Time elapsed)?")
-_CASE = re.compile(r"^(?:\[ERROR\] +)?(?:(\S+)\(([\w.$]+)\)|([\w.$]+\.\S+)(?: --)?) +(?:-- )?Time elapsed: .*<<< (?:FAILURE|ERROR)!$")
+_CASE = re.compile(
+    r"^(?:\[ERROR\] +)?(?:(\S+)\(([\w.$]+)\)|([\w.$]+\.\S+)(?: --)?) +(?:-- )?Time elapsed: .*<<< (?:FAILURE|ERROR)!$"
+)
 _BRIEF = re.compile(r"^\[ERROR\] {3}([\w$]+(?:\.\S+?)?\.[^\s:.]+):(\d+)(?:->\S+)* (.*)$")
 _AT = re.compile(r"^\s+at .*?\((\w+\.(?:java|kt|scala|groovy)):(\d+)\)")
 _TEST_LIKE = re.compile(r"org\.junit|org\.testng|org\.opentest4j|org\.assertj|org\.hamcrest|java\.base/|jdk\.internal")
@@ -36,7 +38,11 @@ def surefire(lines: Sequence[str]) -> Reading | None:
     for number, line in enumerate(lines):
         if found := _CASE.match(line):
             name = f"{found[2]}.{found[1]}" if found[2] else found[3]
-            stack = [each for part in until(lines, number + 1, re.compile(r"^\[|^$")) if not _TEST_LIKE.search(part) and (each := _AT.match(part))]
+            stack = [
+                each
+                for part in until(lines, number + 1, re.compile(r"^\[|^$"))
+                if not _TEST_LIKE.search(part) and (each := _AT.match(part))
+            ]
             said = folded(until(lines, number + 1, _END))
             file, at = (stack[0][1], int(stack[0][2])) if stack else ("", None)
             failures[name] = FailedTest(name=name, file=file, line=at, message=said)
@@ -44,7 +50,15 @@ def surefire(lines: Sequence[str]) -> Reading | None:
         if (found := _BRIEF.match(line)) and not any(name.endswith(found[1]) for name in failures):
             failures[found[1]] = FailedTest(name=found[1], line=int(found[2]), message=folded([found[3]]))
     ran = tests - skipped
-    return tested("surefire", failures.values(), ran=ran, passed=ran - failed - errors, failed=failed, errors=errors, skipped=skipped)
+    return summed(
+        "surefire",
+        failures.values(),
+        ran=ran,
+        passed=ran - failed - errors,
+        failed=failed,
+        errors=errors,
+        skipped=skipped,
+    )
 
 
 def gradle(lines: Sequence[str]) -> Reading | None:
@@ -56,14 +70,16 @@ def gradle(lines: Sequence[str]) -> Reading | None:
             short = next((each for part in block if (each := _GRADLE_AT.match(part))), None)
             stack = next((each for part in block if not _TEST_LIKE.search(part) and (each := _AT.match(part))), None)
             at = (short[2], int(short[3])) if short else (stack[1], int(stack[2])) if stack else ("", None)
-            said = short[1] if short else folded(part for part in until(block, 0, re.compile(r"^\s+at ")) if part.strip())
+            said = (
+                short[1] if short else folded(part for part in until(block, 0, re.compile(r"^\s+at ")) if part.strip())
+            )
             failures.append(FailedTest(name=found[1], file=at[0], line=at[1], message=said))
     sums = [found for line in lines if (found := _GRADLE_SUM.match(line))]
     if not sums:
-        return tested("gradle", failures) if failures else None
+        return summed("gradle", failures) if failures else None
     total, failed, skipped = (sum(int(found[group] or 0) for found in sums) for group in (1, 2, 3))
     ran = total - skipped
-    return tested("gradle", failures, ran=ran, passed=ran - failed, failed=failed, skipped=skipped)
+    return summed("gradle", failures, ran=ran, passed=ran - failed, failed=failed, skipped=skipped)
 
 
 def dotnet(lines: Sequence[str]) -> Reading | None:
@@ -71,17 +87,21 @@ def dotnet(lines: Sequence[str]) -> Reading | None:
     failures = []
     for number, line in enumerate(lines):
         if found := _NET_CASE.match(line):
-            block = list(until(lines, number + 1, re.compile(r"^ {2}(?:Failed|Passed|Skipped) \S|^(?:Failed|Passed)! ")))
+            block = list(
+                until(lines, number + 1, re.compile(r"^ {2}(?:Failed|Passed|Skipped) \S|^(?:Failed|Passed)! "))
+            )
             at = next((each for part in block if (each := _NET_AT.search(part))), None)
             said = folded(part for part in until(block, 0, _NET_END) if part.strip() != "Error Message:")
             file, where = (at[1], int(at[2])) if at else ("", None)
             failures.append(FailedTest(name=found[1], file=file, line=where, message=said))
     sums = [tuple(map(int, found.groups())) for line in lines if (found := _NET_SUM.match(line))]
-    sums = sums or [(int(new[2]), int(new[3]), int(new[4]), int(new[1])) for line in lines if (new := _NET_NEW.match(line))]
+    sums = sums or [
+        (int(new[2]), int(new[3]), int(new[4]), int(new[1])) for line in lines if (new := _NET_NEW.match(line))
+    ]
     if not sums:
         counts = numbers(_NET_LIST, lines)
         if "Total tests" not in counts:
             return None
         sums = [(counts.get("Failed", 0), counts.get("Passed", 0), counts.get("Skipped", 0), counts["Total tests"])]
     failed, passed, skipped = (sum(one[column] for one in sums) for column in range(3))
-    return tested("dotnet", failures, ran=passed + failed, passed=passed, failed=failed, skipped=skipped)
+    return summed("dotnet", failures, ran=passed + failed, passed=passed, failed=failed, skipped=skipped)

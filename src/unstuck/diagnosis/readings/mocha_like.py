@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from unstuck.diagnosis.readings.values import FailedTest, Reading, folded, numbers, place, tested, uncaught, until
+from unstuck.diagnosis.readings.values import FailedTest, Reading, folded, numbers, place, summed, uncaught, until
 
 _MOCHA_COUNT = re.compile(r"^ {2}(?P<count>\d+) (?P<word>passing|failing|pending)\b")
 _NUMBERED = re.compile(r"^ {0,2}(\d+)\) (\S.*)$")
@@ -14,7 +14,7 @@ _JASMINE_COUNT = re.compile(r"^(\d+) specs?, (\d+) failures?(?:, (\d+) pending s
 _JASMINE_END = re.compile(r"^\d+\) |^Pending:|^\d+ specs?, ")
 _JASMINE_STACK = re.compile(r"^ {2}Stack:")
 
-_NODE_COUNT = re.compile(r"^ℹ (?P<word>pass|fail|cancelled|skipped|todo) (?P<count>\d+)$")
+_NODE_COUNT = re.compile(r"^ℹ (?P<word>pass|fail|cancelled|skipped|todo) (?P<count>\d+)$")  # noqa: RUF001  # as the tool prints it
 _NODE_LIST = re.compile(r"^✖ failing tests:|^Failed tests:")
 _NODE_CASE = re.compile(r"^✖ (\S.*?)(?: \([\d.]+ms\))?$")
 _NODE_PLACE = re.compile(r"^test at (\S.*?):(\d+):\d+$")
@@ -27,7 +27,7 @@ _AVA_CASE = re.compile(r"^ {2}✘ \[fail\]: (\S.*)$")
 _AVA_CRASH = re.compile(r"^ {2}✘ (\S+\.\w+) exited with|^ {2}Uncaught exception in (\S+)")
 _AVA_PLACE = re.compile(r"^ {2}(\S+\.\w+):(\d+)$")
 _AVA_CODE = re.compile(r"^ +\d+: ")
-_AVA_END = re.compile(r"^ {2}› |^ {2}─|^ {2}at ")
+_AVA_END = re.compile(r"^ {2}› |^ {2}─|^ {2}at ")  # noqa: RUF001  # as the tool prints it
 
 
 def mocha(lines: Sequence[str]) -> Reading | None:
@@ -35,14 +35,16 @@ def mocha(lines: Sequence[str]) -> Reading | None:
     crashed = next((found[1] for line in lines if (found := _NOT_RUN.match(line))), None)
     if crashed is not None:
         file, at = place(line for line in lines if "node_modules" not in line)
-        return tested("mocha", [FailedTest(name="", file=file, line=at, message=folded([crashed]))])
+        return summed("mocha", [FailedTest(name="", file=file, line=at, message=folded([crashed]))])
     counts = numbers(_MOCHA_COUNT, lines)
     if not counts:
         return None
     start = max((number for number, line in enumerate(lines) if _MOCHA_COUNT.match(line)), default=0)
     failures = list(_mocha_cases(lines[start:])) if counts.get("failing") else []
     passed, failed = counts.get("passing", 0), counts.get("failing", 0)
-    return tested("mocha", failures, ran=passed + failed, passed=passed, failed=failed, errors=0, skipped=counts.get("pending", 0))
+    return summed(
+        "mocha", failures, ran=passed + failed, passed=passed, failed=failed, errors=0, skipped=counts.get("pending", 0)
+    )
 
 
 def _mocha_cases(lines: Sequence[str]) -> Iterator[FailedTest]:
@@ -77,7 +79,7 @@ def jasmine(lines: Sequence[str]) -> Reading | None:
             file, at = place(part for part in block if part.lstrip().startswith("at "))
             failures.append(FailedTest(name=found[2], file=file, line=at, message=said))
     ran = total - pending
-    return tested("jasmine", failures, ran=ran, passed=ran - failed, failed=failed, errors=0, skipped=pending)
+    return summed("jasmine", failures, ran=ran, passed=ran - failed, failed=failed, errors=0, skipped=pending)
 
 
 def node_spec(lines: Sequence[str]) -> Reading | None:
@@ -89,7 +91,7 @@ def node_spec(lines: Sequence[str]) -> Reading | None:
     failures = list(_node_cases(lines[start + 1 :], lines[:start])) if start is not None else []
     unloaded = sum(not one.name for one in failures)
     passed, failed = counts.get("pass", 0), counts.get("fail", 0) + counts.get("cancelled", 0) - unloaded
-    return tested(
+    return summed(
         "node:test",
         failures,
         ran=passed + failed if counts else None,
@@ -131,7 +133,7 @@ def ava(lines: Sequence[str]) -> Reading | None:
     passed = max(counts.get("passed", 0), sum(line.startswith("  ✔ ") for line in lines))
     failed = counts.get("failed", len(names))
     skipped = counts.get("skipped", 0) + counts.get("todo", 0)
-    return tested("ava", failures, ran=passed + failed, passed=passed, failed=failed, skipped=skipped)
+    return summed("ava", failures, ran=passed + failed, passed=passed, failed=failed, skipped=skipped)
 
 
 def _ava_case(lines: Sequence[str], name: str) -> FailedTest:
@@ -143,4 +145,3 @@ def _ava_case(lines: Sequence[str], name: str) -> FailedTest:
     at = next((found for line in block if (found := _AVA_PLACE.match(line))), None)
     said = (line for line in block if line.strip() and not _AVA_CODE.match(line) and not _AVA_PLACE.match(line))
     return FailedTest(name=name, file=at[1] if at else "", line=int(at[2]) if at else None, message=folded(said))
-

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from unstuck.diagnosis.readings.values import FailedTest, Reading, folded, numbers, tested
+from unstuck.diagnosis.readings.values import FailedTest, Reading, folded, numbers, summed
 
 _LAST = re.compile(r"^=* ?((?:\d+ \w+(?: \w+)?(?:, )?)+|no tests ran) in [\d.]+ ?s\b")
 _COUNT = re.compile(r"(?P<count>\d+) (?P<word>passed|failed|errors?|skipped|xfailed|xpassed)\b")
@@ -42,7 +42,7 @@ def pytest(lines: Sequence[str]) -> Reading | None:
         failed = len(failures) - errors
     unloaded = sum(not one.name for one in failures)
     ran = passed + failed + errors - unloaded if last or passed else None
-    return tested("pytest", failures, ran=ran, passed=passed, failed=failed, errors=errors, skipped=skipped)
+    return summed("pytest", failures, ran=ran, passed=passed, failed=failed, errors=errors, skipped=skipped)
 
 
 def _failed(kind: str, name: str, said: str, sections: dict[str, FailedTest]) -> FailedTest:
@@ -70,7 +70,9 @@ def _sections(lines: Sequence[str]) -> dict[str, FailedTest]:
 
 def _section(title: str, block: Sequence[str]) -> FailedTest:
     said = [each[1] for line in block if (each := _SAYS.match(line))]
-    message = _message(said) or next((line for line in reversed(block) if re.match(r"^[\w.]+(?:Error|Exception)\b", line)), "")
+    message = _message(said) or next(
+        (line for line in reversed(block) if re.match(r"^[\w.]+(?:Error|Exception)\b", line)), ""
+    )
     places = [each for line in block if (each := _LONG.match(line) or _NATIVE.match(line) or _SYNTAX.match(line))]
     own = [each for each in places if not _LIBRARY.search(each[1])]
     at = own[-1] if own else None

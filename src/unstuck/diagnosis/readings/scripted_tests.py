@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from unstuck.diagnosis.readings.values import FailedTest, Reading, folded, numbers, place, tested, until
+from unstuck.diagnosis.readings.values import FailedTest, Reading, folded, numbers, place, summed, until
 
 _RSPEC_SUM = re.compile(r"^(\d+) examples?, (\d+) failures?(?:, (\d+) pending)?(?:, (\d+) errors? occurred outside)?")
 _RSPEC_CASE = re.compile(r"^ {2}\d+\) (\S.*)$")
@@ -50,7 +50,9 @@ def rspec(lines: Sequence[str]) -> Reading | None:
             failures.append(FailedTest(name="", file=found[1], line=one.line, message=one.message))
     examples, failed, pending = int(total[1]), int(total[2]), int(total[3] or 0)
     ran = examples - pending
-    return tested("rspec", failures, ran=ran, passed=ran - failed, failed=failed, errors=int(total[4] or 0), skipped=pending)
+    return summed(
+        "rspec", failures, ran=ran, passed=ran - failed, failed=failed, errors=int(total[4] or 0), skipped=pending
+    )
 
 
 def _rspec_case(name: str, block: Sequence[str]) -> FailedTest:
@@ -75,17 +77,19 @@ def minitest(lines: Sequence[str]) -> Reading | None:
             failures.append(FailedTest(name=found[1], file=file, line=at, message=said))
     runs, failed, errors, skipped = (int(total[group]) for group in (1, 2, 3, 4))
     ran = runs - skipped
-    return tested("minitest", failures, ran=ran, passed=ran - failed - errors, failed=failed, errors=errors, skipped=skipped)
+    return summed(
+        "minitest", failures, ran=ran, passed=ran - failed - errors, failed=failed, errors=errors, skipped=skipped
+    )
 
 
 def phpunit(lines: Sequence[str]) -> Reading | None:
     """Read phpunit; only its sections of errors and failures are about tests that failed."""
     fine = next((int(found[1]) for line in lines if (found := _PHP_OK.match(line))), None)
     if fine is not None:
-        return tested("phpunit", ran=fine, passed=fine)
+        return summed("phpunit", ran=fine, passed=fine)
     total = next((found for line in reversed(lines) if (found := _PHP_SUM.match(line))), None)
     if total is None:
-        return tested("phpunit", ran=0) if "No tests executed!" in lines else None
+        return summed("phpunit", ran=0) if "No tests executed!" in lines else None
     counts = numbers(_PHP_COUNT, [total[2]])
     failures, section = list[FailedTest](), ""
     for number, line in enumerate(lines):
@@ -101,7 +105,9 @@ def phpunit(lines: Sequence[str]) -> Reading | None:
     skipped = counts.get("Skipped", 0) + counts.get("Incomplete", 0)
     failed, errors = counts.get("Failures", 0), counts.get("Errors", 0)
     ran = int(total[1]) - skipped - sum(bool(_PHP_EMPTY.match(line)) for line in lines)
-    return tested("phpunit", failures, ran=ran, passed=ran - failed - errors, failed=failed, errors=errors, skipped=skipped)
+    return summed(
+        "phpunit", failures, ran=ran, passed=ran - failed - errors, failed=failed, errors=errors, skipped=skipped
+    )
 
 
 def _testdox(lines: Sequence[str]) -> Iterator[FailedTest]:
@@ -127,7 +133,7 @@ def mix(lines: Sequence[str]) -> Reading | None:
         if (found := _MIX_BROKEN.match(line))
     ]
     if total is None:
-        return tested("mix", broken) if broken else None
+        return summed("mix", broken) if broken else None
     failures: list[FailedTest] = []
     for number, line in enumerate(lines):
         if found := _MIX_CASE.match(line):
@@ -140,4 +146,4 @@ def mix(lines: Sequence[str]) -> Reading | None:
     skipped = counts.get("skipped", 0)
     ran = int(total[1] or 0) + int(total[2]) - skipped
     failed, errors = int(total[3]), counts.get("invalid", 0)
-    return tested("mix", failures, ran=ran, passed=ran - failed - errors, failed=failed, errors=errors, skipped=skipped)
+    return summed("mix", failures, ran=ran, passed=ran - failed - errors, failed=failed, errors=errors, skipped=skipped)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from unstuck.diagnosis.readings.values import FailedTest, Reading, folded, numbers, place, tested, uncaught, until
+from unstuck.diagnosis.readings.values import FailedTest, Reading, folded, numbers, place, summed, uncaught, until
 
 _POINT = re.compile(r"^( *)(not )?ok \d+(?: -)?(?: (.*?))?(?: # (?i:(skip|todo)|time=).*)?$")
 _VERSION = re.compile(r"^TAP version \d|^\d+\.\.\d+")
@@ -50,7 +50,7 @@ def tap(lines: Sequence[str]) -> Reading | None:
     unloaded = sum(not one.name for one in failures)
     red = max(len(failures), counts.get("fail", 0) + counts.get("cancelled", 0) - undone) - unloaded
     passed = max(passed, counts.get("pass", 0))
-    return tested("tap", failures, ran=passed + red, passed=passed, failed=red, errors=unloaded, skipped=skipped)
+    return summed("tap", failures, ran=passed + red, passed=passed, failed=red, errors=unloaded, skipped=skipped)
 
 
 def _yaml(block: Sequence[str]) -> Iterator[str]:
@@ -100,7 +100,7 @@ def prove(lines: Sequence[str]) -> Reading | None:
     failed = sum(int(found[3]) for found in files)
     broken = [found[1] for found in files if found[3] == "0"]
     failures += [FailedTest(name="", file=file, message=_died(lines, file)) for file in broken]
-    return tested("prove", failures, ran=total, passed=total - failed, failed=failed, errors=len(broken))
+    return summed("prove", failures, ran=total, passed=total - failed, failed=failed, errors=len(broken))
 
 
 def _died(lines: Sequence[str], file: str) -> str:

@@ -8,7 +8,7 @@ from unstuck.tell import one_line
 
 ERROR_CHARS = 300
 _OWN_WORDS = re.compile(
-    r"^\s*(?:\w+(?:\.\w+)*(?:Error|Exception)|Error|ERROR|error|fatal|(?:PHP )?Fatal error|panic)(?:\[\w+\])?:\s*\S"
+    r"^(?:E? +)?(?:\w+(?:\.\w+)*(?:Error|Exception)|Error|ERROR|error|fatal|(?:PHP )?Fatal error|panic)(?:\[\w+\])?:\s*\S"
     r"|.*\((?:\w+::)*\w+(?:Error|Exception)\)$|^Jest: .*threshold"
 )
 _NO_WORDS = re.compile(r"^[\W\d_]*$|^\s+at |^\s*(?:npm (?:ERR!|error)|make(?:\[\d+\])?: \*\*\*|error Command failed)")
@@ -25,7 +25,7 @@ def error_of(reading: Reading, text: str = "") -> str:
     lines = [line for line in clean(text) if line.strip()]
     own = next((line for line in lines if _OWN_WORDS.match(line)), "")
     last = next((line for line in reversed(lines) if not _NO_WORDS.match(line)), lines[-1] if lines else "")
-    return one_line(own or last, ERROR_CHARS)
+    return one_line((own or last).removeprefix("E "), ERROR_CHARS)
 
 
 def _of_test(failed: FailedTest) -> str:

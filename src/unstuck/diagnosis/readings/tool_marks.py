@@ -14,7 +14,7 @@ MARKS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("jest_like", "jest", ("Tests:", "● ", "FAIL ", "No tests found")),
     ("jest_like", "vitest", ("Test Files", "⎯⎯⎯", "No test files found")),
     ("mocha_like", "mocha", (" passing", " failing", "Exception during run")),
-    ("mocha_like", "node_spec", ("ℹ fail", "failing tests:", "Failed tests:")),
+    ("mocha_like", "node_spec", ("ℹ fail", "failing tests:", "Failed tests:")),  # noqa: RUF001  # as the tool prints it
     ("mocha_like", "jasmine", (" spec, ", " specs, ")),
     ("mocha_like", "ava", ("✘ ", " test passed", " tests passed", " test failed", " tests failed")),
     ("tap_tests", "tap", ("ok 1", "# pass")),
@@ -25,7 +25,7 @@ MARKS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("compiled_tests", "cargo", ("test result:", "stdout ----")),
     ("compiled_tests", "nextest", ("Summary [",)),
     ("compiled_tests", "ctest", ("% tests passed", "No tests were found!!!")),
-    ("compiled_tests", "swift", ("Executed ",)),
+    ("compiled_tests", "swift", ("Executed ", "Test run with ")),
     ("compiled_tests", "gtest", ("[==========]",)),
     ("scripted_tests", "rspec", (" example",)),
     ("scripted_tests", "minitest", (" assertions, ",)),
@@ -48,11 +48,10 @@ def read(text: str, *, formatter: bool = False) -> Reading:
     found: list[Reading] = []
     for module, name, marks in MARKS:
         if any(mark in joined for mark in marks):
-            reader: Reader = getattr(import_module(f"unstuck.diagnosis.readings.{module}"), name)
+            asked = "unformatted" if formatter and name == "findings" else name
+            reader: Reader = getattr(import_module(f"unstuck.diagnosis.readings.{module}"), asked)
             if (reading := reader(lines)) is not None:
                 found.append(reading)
-    if formatter:
-        found.append(import_module("unstuck.diagnosis.readings.tool_findings").unformatted(lines))
     reading = merged(found) if found else Reading()
     return reading if whole else _cut(reading)
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from unstuck.diagnosis.readings.values import FailedTest, Reading, folded, tested, until
+from unstuck.diagnosis.readings.values import FailedTest, Reading, folded, summed, until
 
 _RAN = re.compile(r"^Ran (\d+) tests? in ")
 _BAD = re.compile(r"^(?:FAILED|OK) \((.*)\)$")
@@ -34,7 +34,7 @@ def unittest(lines: Sequence[str]) -> Reading | None:
     failed, errors = counts.get("failures", 0) + counts.get("unexpected successes", 0), counts.get("errors", 0)
     ran = sum(totals) - skipped
     passed = max(0, ran - (len(tests) or failed + errors))
-    return tested("unittest", failures, ran=ran, passed=passed, failed=failed, errors=errors, skipped=skipped)
+    return summed("unittest", failures, ran=ran, passed=passed, failed=failed, errors=errors, skipped=skipped)
 
 
 def _failed(name: str, lines: Sequence[str], start: int) -> FailedTest:

@@ -8,7 +8,9 @@ MESSAGE_CHARS = 300
 MOST_LINES = 12
 """Of a message's lines the first few tell what is wrong; the rest is a diff or a dump."""
 
-_FOREIGN = re.compile(r"node_modules|node:internal|site-packages|dist-packages|/lib/python\d|/usr/(?:lib|share)/|<frozen|/rustc/")
+_FOREIGN = re.compile(
+    r"node_modules|node:internal|site-packages|dist-packages|/lib/python\d|/usr/(?:lib|share)/|<frozen|/rustc/"
+)
 _EXCEPTION = re.compile(r"^(?:# | {2})?\w*Error(?: \[\w+\])?: \S")
 _PLACE = re.compile(r"((?:file://)?(?:[A-Za-z]:)?[^\s():'\"]+\.\w{1,8}):(\d{1,7})(?::\d+)?")
 
@@ -63,7 +65,7 @@ class Reading:
         return self.failed + self.errors
 
 
-def tested(
+def summed(
     tool: str,
     failures: Iterable[FailedTest] = (),
     *,
