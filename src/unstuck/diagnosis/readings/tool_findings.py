@@ -29,14 +29,16 @@ _WRAPPED = re.compile(r"^\[([a-z]+(?:-[a-z]+)*)\]$")
 _BIOME = re.compile(rf"^({_PATH}):(\d+):\d+ ((?:lint|suppressions|assist|parse|format)\S*)(?: +FIXABLE)? +━+$")
 
 _SEVERITY = re.compile(
-    r"^(?:vet: )?(?:fatal )?(error|warning|note|info|remark|hint|information)(?:\[(\w+)\])?:? +(?:(TS\d+): )?(?:\[([\w-]+)\] )?(.*)$",
+    r"^(?:vet: )?(?:fatal )?(error|warning|note|info|remark|hint|information)(?:\[(\w+)\])?(?:: *| {2,}| (?=TS\d))(?:(TS\d+): )?(?:\[([\w-]+)\] )?(.*)$",
     re.IGNORECASE,
 )
 _CODE = re.compile(r"^(?:\[)?([A-Z]{1,8}\d{1,5})(?:\(([\w-]+)\), [^\]]*\])?(?::? (?:\[\*\] |\[-\] )?(.*))?$")
 _COP = re.compile(r"^[CWEFRI]: (?:\[\w+\] )?([A-Z]\w+(?:/\w+)+): (.*)$")
 _ENDING = re.compile(
-    r"\s+(?:\[(?:(?:Error|Warning)/)?(-W[\w=+-]+|@?[\w/-]+)\]|\(([a-z][\w-]*(?:, ?[a-z][\w-]*)*)\)|\((report\w+)\))$"
+    r"\s+(?:\[(?:(?:Error|Warning)/)?(-W[\w=+-]+|@?[\w/-]+)\]|\(([a-z][\w-]*(?:, ?[a-z][\w-]*)*)\)|\((report\w+)\))$|\s{2,}((?:@?[\w-]+/)?[a-z]+(?:-[a-z]+)+)$"
 )
+_XCTEST = re.compile(r"^error: -?\[?\w[\w.]*[. ]\w+\]? : ")
+"""A test of Swift that failed, which is no finding."""
 _SAID_AS = re.compile(r"\[(Error|Warning)/\S+\]$")
 _NO_FINDING = re.compile(
     r"^in [\w<]|^\w+(?:Error|Exception|Warning|Exit|Interrupt|Failed)?$|^\w*Warning: |^assert\b|^\("
@@ -148,6 +150,8 @@ def _placed(line: str) -> Finding | None:
 def _said(file: str, line: int, text: str, *, exact: bool) -> Finding | None:
     """Tell rule, severity and message apart; a mere place with some words is a complaint only where it is exact."""
     severity, rule = "error", ""
+    if _XCTEST.match(text):
+        return None
     if found := _SEVERITY.match(text):
         severity, rule, text = found[1].lower(), found[2] or found[3] or found[4] or "", found[5]
     elif found := _COP.match(text):
