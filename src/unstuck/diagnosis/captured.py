@@ -8,6 +8,7 @@ from unstuck.diagnosis.classifying import result_of
 from unstuck.diagnosis.kinds import KINDS, Failure
 from unstuck.diagnosis.readings.telling import error_of
 from unstuck.diagnosis.readings.tool_marks import read
+from unstuck.diagnosis.readings.values import Finding
 from unstuck.journal import Ended, Outcome, Verdict
 from unstuck.tell import one_line
 
@@ -102,10 +103,15 @@ def _found(kind: str, failure: Failure) -> dict[str, Any]:
     if kind == "lint_error":
         found["rules"] = _first([one.rule for one in errors if one.rule])
     else:
-        found["messages"] = _first(
-            [one_line(": ".join(filter(None, (one.rule, one.message))), SAID_CHARS) for one in errors]
-        )
+        found["messages"] = _first([one_line(_complaint(one), SAID_CHARS) for one in errors])
     return {**found, "lines": _first([f"{one.file}:{one.line}" for one in errors if one.line])}
+
+
+def _complaint(found: Finding) -> str:
+    """Return a complaint as type checkers print it: a numbered rule before the message, a named one behind it."""
+    if found.rule[-1:].isdigit():
+        return f"{found.severity} {found.rule}: {found.message}"
+    return f"{found.severity}: {found.message}{f' [{found.rule}]' if found.rule else ''}"
 
 
 def _first(found: Sequence[str]) -> list[str]:
