@@ -178,7 +178,7 @@ TYPES = "src/a.ts(12,3): error TS2322: Type 'string' is not assignable to type '
             {
                 "count": 1,
                 "files": ["src/a.ts"],
-                "messages": ["error TS2322: Type 'string' is not assignable to type 'number'.", "error."],
+                "messages": ["error TS2322: Type 'string' is not assignable to type 'number'."],
                 "lines": ["src/a.ts:12"],
             },
             id="typecheck_error",

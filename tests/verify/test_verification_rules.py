@@ -1,15 +1,19 @@
 """What verification reads out of commands and outputs, as tables."""
 
+from pathlib import Path
+
 import pytest
 
-from unstuck.diagnosis.counting import read_counts
 from unstuck.diagnosis.reasons import reason
-from unstuck.journal.attempt import CheckResult, Counts, Ended, Remark, Severity
+from unstuck.journal.attempt import CheckResult, Ended, Remark, Severity
+from unstuck.plans import CheckKind
 from unstuck.tools.effects import effect
 from unstuck.tools.runners import checking_form, is_plain_run, selecting, shows_tests
 from unstuck.tools.shell import can_fail
-from unstuck.verify.baseline import excuse
+from unstuck.verify.baseline import compare, excuse
 from unstuck.verify.weighing import judge_all, own, weigh
+
+OUTPUTS = Path(__file__).parents[1] / "diagnosis" / "outputs"
 
 CANNOT = [
     "echo 'Verify manually'", "true", ":", "exit 0", "pytest || true", "pytest; echo done", "pytest || echo 'never mind'",
@@ -33,50 +37,74 @@ def test_a_line_that_can_fail_is_a_check(command: str) -> None:
     assert can_fail(command)
 
 
-COUNTS = {
-    "pytest": ("==== 1 failed, 2 passed, 3 skipped in 0.12s ====", (2, 1, 3)),
-    "pytest -q": ("..F\n1 failed, 2 passed in 0.05s", (2, 1, 0)),
-    "jest": ("Tests:       1 failed, 1 skipped, 4 passed, 6 total\n", (4, 1, 1)),
-    "vitest": ("      Tests  1 failed | 2 passed (3)\n", (2, 1, 0)),
-    "node": ("# tests 3\n# suites 0\n# pass 2\n# fail 1\n# skipped 0\n", (2, 1, 0)),
-    "unittest": ("Ran 5 tests in 0.001s\n\nFAILED (failures=1, errors=1, skipped=1)\n", (2, 2, 1)),
-    "cargo": ("test result: FAILED. 3 passed; 1 failed; 2 ignored; 0 measured", (3, 1, 2)),
-    "mocha": ("  3 passing (5ms)\n  1 failing\n", (3, 1, 0)),
-    "two suites": ("test result: ok. 1 passed; 0 failed\ntest result: ok. 2 passed; 0 failed\n", (3, 0, 0)),
-}
-
-
-@pytest.mark.parametrize(("output", "counts"), COUNTS.values(), ids=COUNTS.keys())
-def test_a_runner_says_how_many_tests_it_ran(output: str, counts: tuple[int, int, int]) -> None:
-    passed, failed, skipped = counts
-    assert read_counts(output) == Counts(passed=passed, failed=failed, skipped=skipped)
-
-
-def test_other_output_counts_nothing() -> None:
-    assert read_counts("3 files changed, 10 insertions\nAll good, 4 passed the exam\n") is None
-
-
-def red(output: str = "", *, code: int = 1, tests: tuple[str, ...] = (), total: int = 0) -> CheckResult:
-    counts = Counts(passed=total) if total else None
+def red(output: str = "", *, code: int = 1, kind: CheckKind = "test") -> CheckResult:
     ended = Ended(ending="exited", exit_code=code, tail=output, output_bytes=len(output.encode()))
-    return CheckResult(command="c", kind="test", ended=ended, tests=tests, counts=counts)
+    return CheckResult(command="c", kind=kind, ended=ended)
 
 
-EXCUSES = {
-    "the same test": (red(tests=("a",)), red(tests=("a", "b")), True),
-    "another test": (red(tests=("a", "c")), red(tests=("a", "b")), False),
-    "green before": (red(), red(code=0), False),
-    "another exit code": (red(code=2, tests=("a",)), red(code=1, tests=("a",)), False),
-    "tests that are gone": (red(tests=("a",), total=3), red(tests=("a",), total=5), False),
-    "the same complaint on another line": (red("a.py:3: F401 os"), red("a.py:1: F401 os"), True),
-    "one complaint more": (red("a.py:3: E501\na.py:9: E501"), red("a.py:1: E501"), False),
-    "one complaint less": (red("a.py:1: E501"), red("a.py:1: E501\nb.py:2: W1"), True),
-}
+def jest(*names: str, passed: int = 1, file: str = "src/a.test.js") -> str:
+    """Return what jest prints when these cases of one file fail."""
+    cases = "".join(
+        f"  ● {name}\n\n    expect(received).toBe(expected)\n\n      at Object.toBe ({file}:3:42)\n\n" for name in names
+    )
+    total = len(names) + passed
+    return f"FAIL {file}\n{cases}Tests:       {len(names)} failed, {passed} passed, {total} total\nTime:        1.{total} s\n"
 
 
-@pytest.mark.parametrize(("now", "before", "excused"), EXCUSES.values(), ids=EXCUSES.keys())
-def test_only_what_was_red_before_is_excused(now: CheckResult, before: CheckResult, *, excused: bool) -> None:
-    assert bool(excuse(now, before)) is excused
+def stylish(*rows: str) -> str:
+    return "\n".join(rows) + f"\n\n✖ {sum(row.startswith(' ') for row in rows)} problems\n"
+
+
+MYPY = 'a.py:{}: error: Incompatible types in assignment (expression has type "str")  [assignment]\n'
+ROW = "  {}:1  error  'x' is not defined  no-undef"
+EXCUSED = {
+    "the same test": (red(jest("adds")), red(jest("adds"))),
+    "one test less": (red(jest("adds", passed=2)), red(jest("adds", "holds"))),
+    "a runner whose exit code counts": (red("  2 passing (1ms)\n  1 failing\n\n  1) adds:\n     Error: x\n      at a (t/a.js:1:2)\n", code=1),
+                                        red("  1 passing (1ms)\n  2 failing\n\n  1) adds:\n     Error: x\n      at a (t/a.js:1:2)\n\n  2) b:\n     Error: y\n      at a (t/a.js:9:2)\n", code=2)),
+    "the same complaint on a line that moved": (red("a.py:3: F401 os", kind="lint"), red("a.py:1: F401 os", kind="lint")),
+    "one complaint less": (red("a.py:1: E501", kind="lint"), red("a.py:1: E501\nb.py:2: W1", kind="lint")),
+    "the same coverage": (red("TOTAL  10  2  81%\n1 passed in 0.1s\n"), red("TOTAL  10  2  81%\n1 passed in 0.2s\n")),
+    "the same words, in other times": (red("3 violations\ntook 12 ms\n"), red("3 violations\ntook 9 ms\n")),
+}  # fmt: skip
+HELD = {
+    "green before": (red("x"), red("x", code=0), "passes on the base"),
+    "two of one file": (red(jest("adds", "holds")), red(jest("adds", passed=2)), "src/a.test.js::holds"),
+    "the shortest": (red("FAIL src/a.test.js\nTests: 2 failed\n"), red("FAIL src/a.test.js\nTests: 1 failed\n"), "2 tests fail, on the base 1"),
+    "another test": (red(jest("holds")), red(jest("adds")), "src/a.test.js::holds"),
+    "the test of another file": (red(jest("adds", file="src/b.test.js")), red(jest("adds")), "src/b.test.js::adds"),
+    "fewer tests": (red(jest("adds", passed=1)), red(jest("adds", passed=3)), "it runs fewer tests: 2 now, 4 on the base"),
+    "coverage": (red("TOTAL  10  7  31%\n1 passed in 0.1s"), red("TOTAL  10  2  81%\n1 passed in 0.1s"), "coverage: 31 now, 81 on the base"),
+    "violations": (red("57 violations"), red("3 violations"), "violations: 57 now, 3 on the base"),
+    "a quiet formatter": (red(kind="format"), red(kind="format"), "says nothing"),
+    "another file": (red(stylish("/p/b.js", ROW.format(1)), kind="lint"), red(stylish("/p/a.js", ROW.format(1)), kind="lint"), "/p/b.js:1 no-undef"),
+    "one more of the same": (red(MYPY.format(3) + MYPY.format(9), kind="types"), red(MYPY.format(3), kind="types"), "a.py:9 assignment"),
+    "another rule": (red("a.py:3: F841 x", kind="lint"), red("a.py:3: F401 x", kind="lint"), "F841"),
+    "another exit code": (red(jest("adds"), code=139), red(jest("adds")), "exit code 139"),
+    "words that cannot be compared": (red("it broke: 7 of 9"), red("it broke: 6 of 9"), "cannot be compared"),
+    "a new compiler error": (red("src/a.ts(1,7): error TS2322: no"), red(jest("adds")), "TS2322"),
+}  # fmt: skip
+
+
+def test_what_was_red_before_is_excused() -> None:
+    assert not {name: compare(now, before) for name, (now, before) in EXCUSED.items() if not excuse(now, before)}
+
+
+def test_what_is_new_is_held_against_the_work_and_named() -> None:
+    told = {name: (compare(now, before), words) for name, (now, before, words) in HELD.items()}
+    assert not {
+        name: found for name, (found, words) in told.items() if found.verdict == "same" or words not in found.because
+    }
+
+
+def test_one_recorded_failure_excuses_itself_and_nothing_else() -> None:
+    outputs = {
+        path: path.read_text(encoding="utf-8") for path in OUTPUTS.glob("*/*.txt") if path.stem in ("several", "errors")
+    }
+    for path, text in outputs.items():
+        assert excuse(red(text), red(text)), path
+        for other, base in outputs.items():
+            assert path == other or text == base or not excuse(red(text), red(base)), (path, other)
 
 
 def test_output_that_is_not_known_whole_must_be_as_long_as_before() -> None:

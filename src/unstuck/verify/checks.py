@@ -8,8 +8,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from unstuck.diagnosis import Evidence, Failure, read_counts
-from unstuck.journal import CheckResult, Ended
+from unstuck.diagnosis import Evidence, Failure, read
+from unstuck.journal import CheckResult, Counts, Ended
 from unstuck.line import Bench, Interrupted, set_up
 from unstuck.plans import Check
 from unstuck.tools import can_fail, is_plain_run, programs, selecting
@@ -217,6 +217,14 @@ def _told(site: Site, check: Check, runs: Sequence[_Run]) -> CheckResult:
         flaky=len(runs) > 1 and (last.ended.ok or (all_differ and not always)),
         repaired=last.repaired,
         tests=always or last.tests,
-        counts=read_counts(last.ended.tail),
+        counts=_counts(last.ended.tail),
         log=str(site.bench.layout.log(site.name)),
     )
+
+
+def _counts(output: str) -> Counts | None:
+    """Return how many tests a runner says it ran; a go package without its tests' names says nothing of that."""
+    reading = read(output)
+    if reading.ran is None and not reading.red:
+        return None
+    return Counts(passed=reading.passed, failed=reading.red, skipped=reading.skipped)

@@ -8,7 +8,7 @@ from unstuck.journal import CheckResult, Remark, Severity, Verdict
 from unstuck.plans import Check
 from unstuck.tools import is_plain_run
 from unstuck.verify.base_judge import ask_base
-from unstuck.verify.baseline import MISSING_TOOL, excuse
+from unstuck.verify.baseline import MISSING_TOOL, compare
 from unstuck.verify.change_audit import Subject, look_at
 from unstuck.verify.checks import Site, baseline, check_on, evidence
 from unstuck.verify.counting_tests import fewer_tests
@@ -21,7 +21,7 @@ RED = "RED"
 NOT_HERE = "`{}` was found for this kind of project and cannot run here"
 GUARDS_NOTHING = "it was red before, in another way every time: it guards nothing"
 SAME_REPAIRS = "it changes the same files on the base: {}"
-UNCLEAR = "`{}` was red before and is red now, and prints nothing that shows whether the work made it worse."
+UNCLEAR = "`{}` was red before and is red now: {}"
 WAVERS = "`{}`, the task's own check, failed and then passed on the same tree ({} runs): nobody can rely on it."
 DONE_ALREADY = "nothing was changed, and its own checks passed before as well: is it done already?"
 NOTHING_CHANGED = "nothing was changed, and the task has no check of its own that could say that nothing had to be"
@@ -163,10 +163,11 @@ def _gate(probe: Probe, gate: Check) -> tuple[CheckResult, *tuple[Remark, ...]]:
         return (replace(result, although=SAME_REPAIRS.format(", ".join(result.repaired[:3]))) if same else result,)
     if before.flaky or result.flaky:
         return (replace(result, although=GUARDS_NOTHING),)
-    if not result.ended.tail.strip() and not before.ended.tail.strip():
-        says = UNCLEAR.format(gate.command)
+    held = compare(result, before)
+    if held.verdict == "unknown":
+        says = UNCLEAR.format(gate.command, held.because)
         return replace(result, idle=says), own("red-before", says=says)
-    return (replace(result, although=excuse(result, before)),)
+    return (replace(result, although=held.because if held.verdict == "same" else ""),)
 
 
 def cannot_run(site: Site, gate: Check, before: CheckResult) -> bool:
