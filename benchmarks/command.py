@@ -66,6 +66,10 @@ BENCHES: Mapping[str, Bench] = {
             click.Option(["--repeats"], type=click.IntRange(1), help="How often.  [default: 7]"),
         ),
     ),
+    "verification": Bench(
+        about="Verification of one attempt under a slow gate, against the gate by hand.",
+        options=(click.Option(["--seconds"], type=click.FloatRange(0.1), help="How slow it is.  [default: 10]"),),
+    ),
     "tamper": Bench(
         about="Tampering diffs that the audit catches, and honest ones that it takes for such.",
         options=(
