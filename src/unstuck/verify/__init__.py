@@ -1,0 +1,1 @@
+"""Verify what an attempt did: its checks, and its change."""
