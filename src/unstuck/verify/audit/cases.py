@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Literal
 
 from unstuck.verify.audit.claims import claim_of, is_claim, statement_of
-from unstuck.verify.audit.flow import FUNCTION, LAMBDA, is_block, is_guard
+from unstuck.verify.audit.flow import FUNCTION, LAMBDA, SWALLOWED, is_block, is_guard, is_silent
 from unstuck.verify.audit.forms import Form, form_of
 from unstuck.verify.audit.grammars import (
     ALWAYS_CONDITIONAL,
@@ -19,14 +20,14 @@ from unstuck.verify.audit.grammars import (
     Grammar,
     grammar_of,
 )
-from unstuck.verify.audit.suite import WEAK, Assertion, Case, Suite
+from unstuck.verify.audit.suite import NOTHING, WEAK, Assertion, Case, Suite
 from unstuck.verify.audit.trees import LONGEST, Node, Tree, parse
 
 _CLASS = re.compile(r"^(?:class|module|mod_item|impl_item|struct|namespace|object|interface|trait)")
 _MARK = re.compile(r"^(?:modifiers|attribute\w*|annotation|marker_annotation|decorator)$")
 _MARK_BEFORE = re.compile(r"^(?:attribute_item|decorator|annotation|unary_operator)$")
 _TABLE = re.compile(
-    r"^(?:array|list|literal_value|array_expression|array_initializer|element_value_array_initializer|initializer_expression|array_creation_expression"
+    r"^(?:array|list|tuple|literal_value|array_expression|array_initializer|element_value_array_initializer|initializer_expression|array_creation_expression"
     r"|initializer_list|array_literal|collection_literal|collection_expression|token_tree|set|object|dictionary|map_content|hash|tuple_expression|value_arguments|argument_list|arguments)$"
 )
 _PLAIN_ARGUMENTS = frozenset({"value_arguments", "argument_list", "arguments", "token_tree"})
@@ -40,7 +41,7 @@ _CALL = re.compile(r"call|invocation")
 class _Open:
     """A case that is being read."""
 
-    kind: str
+    kind: Literal["test", "aid", "file"]
     name: str
     scope: str
     node: Node
@@ -54,6 +55,8 @@ class _Open:
     sometimes: bool = False
     guards: int = 0
     calls: list[Assertion] = field(default_factory=list)
+    recovers: bool = False
+    """It drops panics and says nothing of them."""
 
 
 def read_tests(path: str, text: str) -> Suite:
@@ -78,9 +81,10 @@ class _Reading:
     def __init__(self, path: str, text: str, grammar: Grammar, tree: Tree) -> None:
         self.path, self.grammar, self.tree = path, grammar, tree
         self.form: Form = form_of(tree)
-        self.whole = _Open("test", "", "", tree.root)
+        self.whole = _Open("file", "", "", tree.root)
         self.owner: dict[int, _Open] = {id(tree.root): self.whole}
         self.open: list[_Open] = [self.whole]
+        self.by_name = grammar.named_in.search(text) is not None
         shut = grammar.shut.findall(text)
         self.shut = "; ".join(" ".join(line.split()) for line in shut)
 
@@ -125,7 +129,7 @@ class _Reading:
         if FUNCTION.match(defined.kind) and (defined is not node or node.parent is None or node.parent.kind != "decorated_definition"):
             name = self._name(defined)
             marks = self._marks(defined)
-            is_test = bool(self.grammar.tests.search(name)) or bool(self.grammar.marks.search(marks))
+            is_test = (self.by_name and bool(self.grammar.tests.search(name))) or bool(self.grammar.marks.search(marks))
             if not is_test and (owner is not self.whole or not name):
                 return None
             return _Open("test" if is_test else "aid", name, scope, node, marks)
@@ -230,6 +234,9 @@ class _Reading:
                 continue
             if token.sort == "id" and self.form.called[at]:
                 self._skipped(at)
+                if token.text == "recover" and self.grammar.language == "Go":
+                    closure = next((node for node in token.node.above() if node.kind == "defer_statement"), None)
+                    self._owner_of(token.node).recovers |= closure is not None and is_silent(self.form, closure)
             if not is_claim(self.grammar, self.form, at):
                 continue
             owner = self._owner_of(token.node)
@@ -246,7 +253,7 @@ class _Reading:
             return
         owner = self._owner_of(token.node)
         statement = statement_of(token.node)
-        if owner.skip or owner.kind != "test" or owner is self.whole or _holds(statement, owner.node):
+        if owner.skip or owner.kind != "test" or _holds(statement, owner.node):
             return
         inside = [node for node in statement.above() if node.start >= owner.node.start and node is not owner.node]
         conditional = any(re.match(r"(?:if|unless|when|elif|try|catch|except|for|while|conditional)", node.kind) for node in (statement, *inside))
@@ -280,8 +287,12 @@ class _Reading:
                 return False
         if node.kind in {"object", "dictionary", "map_content", "hash", "tuple_expression"} and not _in_loop(node):
             return all(self._values(part) >= _LEAST_ROWS + 1 for part in node.children)
-        composite = sum(self._values(part) >= _LEAST_ROWS for part in node.children) * 2 > len(node.children)
+        composite = sum(self._is_row(part) for part in node.children) * 2 > len(node.children)
         return composite or _in_loop(node)
+
+    def _is_row(self, node: Node) -> bool:
+        values = self._values(node)
+        return values >= _LEAST_ROWS or (values > 0 and len(node.children) > 0 and node.end - node.start > 5)  # noqa: PLR2004
 
     def _values(self, node: Node) -> int:
         return sum(token.sort in {"str", "num", "truth"} for token in self.tree.tokens[node.start : min(node.end, node.start + 40)])
@@ -292,7 +303,7 @@ class _Reading:
             if token.sort != "id" or not self.form.called[at]:
                 continue
             owner = self._owner_of(token.node)
-            if owner.kind != "test":
+            if owner.kind == "aid":
                 continue
             statement = statement_of(token.node)
             if id(statement) in owner.statements or _holds(statement, owner.node) or not _is_plain_call(statement):
@@ -304,7 +315,7 @@ class _Reading:
             start, end = statement.start, min(statement.end, statement.start + 400)
             (owner.found if known else owner.calls).append(
                 Assertion(
-                    key=self.form.key(start, end), rank=WEAK, relation="call", names=self.form.names(start, end),
+                    key=self.form.key(start, end), rank=WEAK, relation="run", names=self.form.names(start, end),
                     values=self.form.values(start, end), line=token.line, text=self.tree.text(statement)[:200],
                 )
             )  # fmt: skip
@@ -336,10 +347,12 @@ class _Reading:
             skip, sometimes = self.shut[:120], re.search(r"ignore|\bif 0|false|FALSE|any\(\)|skip", self.shut) is None
         if re.search(r"\bDISABLED_", one.name):
             skip, sometimes = "DISABLED_", False
+        if one.recovers:
+            one.found = [replace(claim, rank=NOTHING, idle=SWALLOWED, key=f"({SWALLOWED}) {claim.key}") for claim in one.found]
         guards = sum(is_guard(self.form, part) for body in self._bodies(one.node) for part in body.children)
         assertions = tuple(one.found if one.found else one.calls if one.kind == "test" else ())
         return Case(
-            kind="test" if one.kind == "test" else "aid", name=one.name, scope=one.scope, path=self.path, line=one.node.line,
+            kind=one.kind, name=one.name, scope=one.scope, path=self.path, line=one.node.line,
             assertions=assertions, rows=tuple(one.rows), body=" ".join(words),
             literals=frozenset(self.form.words[at] for at in places if self.tree.tokens[at].sort in {"str", "num", "truth"}),
             names=frozenset(self.form.words[at] for at in places if self.form.called[at]),

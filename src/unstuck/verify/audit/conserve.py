@@ -107,6 +107,7 @@ def _judged(pairs: Pairs, fresh: Sequence[Case], world: World, losses: list[_Los
 def _difference(pairs: Pairs, fresh: Sequence[Case]) -> tuple[list[_Loss], _Pool]:
     losses: list[_Loss] = []
     pool = _Pool()
+    counts = _counts([*(became for _, became in pairs if became is not None), *fresh])
     for case, became in pairs:
         if case.off:
             continue
@@ -114,15 +115,25 @@ def _difference(pairs: Pairs, fresh: Sequence[Case]) -> tuple[list[_Loss], _Pool
         if became is not None:
             had = Counter(one.key for one in case.assertions)
             own = [_Gain(one, became) for one in _surplus(became.assertions, had)]
-            for gain in own if not became.off else ():
+            for gain in own if id(became) in counts else ():
                 pool.add(gain)
         kept = Counter(one.key for one in became.assertions) if became is not None else Counter[str]()
         losses += [_Loss(one, case, became, own) for one in _surplus(case.assertions, kept) if one.rank > NOTHING]
     for case in fresh:
-        for one in case.assertions if not case.off else ():
+        for one in case.assertions if id(case) in counts else ():
             pool.add(_Gain(one, case))
     losses.sort(key=lambda loss: -loss.assertion.rank)
     return losses, pool
+
+
+def _counts(cases: Sequence[Case]) -> set[int]:
+    """Give the cases whose assertions are run: tests that are not skipped, and functions that something calls."""
+    callers = Counter(name for case in cases for name in case.names)
+    return {
+        id(case)
+        for case in cases
+        if (case.kind == "test" and not case.off) or (case.kind == "aid" and callers[case.name] > (case.name in case.names))
+    }
 
 
 def _surplus(assertions: Sequence[Assertion], other: Mapping[str, int]) -> list[Assertion]:
@@ -182,8 +193,8 @@ def _opposed(old: Assertion, new: Assertion) -> bool:
 def _deleted(case: Case, left: list[_Loss], fresh: Sequence[Case], world: World) -> Iterator[Finding]:
     if case.kind != "test" or case.off:
         strong = [loss for loss in left if loss.assertion.rank == EXACT and not loss.assertion.names & world.gone]
-        if case.kind == "aid" and strong and not case.off:
-            says = f"{case.name} asserted on behalf of tests and is gone."
+        if strong and not case.off:
+            says = f"{case.name or case.path} asserted on behalf of tests and is gone."
             yield found("assertion-removed", case.path, case.line, says, strong[0].assertion.text)
         return
     asserting = [one for one in case.assertions if one.rank > NOTHING]
@@ -212,7 +223,7 @@ def _changed(became: Case, left: list[_Loss], world: World) -> Iterator[Finding]
 
 def _implied(old: Assertion, became: Case) -> bool:
     """`is not None` beside `== 3` says nothing of its own, nor does a bare call that is still made."""
-    if old.relation in {"call", "quiet"}:
+    if old.relation in {"run", "quiet"}:
         return bool(old.names) and old.names <= became.names and old.literals <= became.literals
     return any(
         one.rank > old.rank and not one.idle and old.names and old.names <= one.names and old.literals <= one.literals
@@ -259,9 +270,10 @@ def _one_loss(loss: _Loss, became: Case, world: World) -> Iterator[Finding]:
 
 def _follows_product(old: Assertion, new: Assertion, world: World) -> bool:
     """Tell whether the product says the new value now where it said the old one, or has lost the name."""
-    lost, come = old.literals - new.literals, new.literals - old.literals
-    if not lost and old.rank <= new.rank and (new.literals > old.literals or old.names <= new.names):
+    fewer = Counter(old.values) - Counter(new.values)
+    if not fewer and old.rank <= new.rank and (len(new.values) > len(old.values) or old.names <= new.names):
         return True
+    lost, come = set(fewer), set(Counter(new.values) - Counter(old.values))
     return (bool(lost) and lost <= world.literals_left and come <= world.literals_come) or bool(old.names & world.gone)
 
 

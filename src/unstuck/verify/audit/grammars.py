@@ -21,6 +21,8 @@ class Grammar:
     function: str = "language"
     tests: re.Pattern[str] = NEVER
     """Names of functions that a runner takes for tests."""
+    named_in: re.Pattern[str] = field(default=_(r""))
+    """What a text must hold for names alone to make tests."""
     marks: re.Pattern[str] = NEVER
     """Annotations, attributes and comments that make a function a test."""
     blocks: re.Pattern[str] = NEVER
@@ -43,7 +45,7 @@ _SCRIPT = {
     "groups": _(r"^(?:x|f)?(?:describe|context|suite)(?:\.[\w.]+)?$|^(?:QUnit)\.module(?:\.\w+)?$"),
     "asserts": _(r"^(?:assert|expect|verify|check|ensure)(?!Type)|^should$|^fail$|^doesNotThrow|^deepEqual|^deepStrictEqual|^strictEqual"),
     "told": _(
-        r"^(?:t|st|tt|tap|test|assert|a|childTest|T)\.(?:is|isNot|not|equals?|notEqual|same|strictSame|notSame|deepEqual|deepEquals|notDeepEqual"
+        r"^(?:assert|should|expect)\.\w+$|^(?:t|st|tt|tap|test|a|childTest|T)\.(?:is|isNot|not|equals?|notEqual|same|strictSame|notSame|deepEqual|deepEquals|notDeepEqual"
         r"|looseEqual|strictEqual|deepLooseEqual|ok|notOk|true|false|truthy|falsy|throws|throwsAsync|notThrows|notThrowsAsync|rejects|resolves"
         r"|error|ifError|match|notMatch|doesNotMatch|regex|notRegex|like|has|hasStrict|type|pass|fail|snapshot|matchSnapshot|assert|notok|ifErr|plan)$"
     ),
@@ -74,7 +76,7 @@ GRAMMARS: tuple[Grammar, ...] = (
         tests=_(r"^(?:Test|Fuzz|Example|Benchmark)(?![a-z])"), blocks=_(r"^\w+\.Run$|^(?:It|Specify|Entry)$"),
         groups=_(r"^(?:Describe|Context|When|DescribeTable)$"),
         asserts=_(r"^(?:assert|require|check|verify|expect|must|ensure|Expect|Ω|Eventually|Consistently|Assert|Require|Check|Verify|Must)|^Fail$|^panic$"),
-        told=_(r"^(?:t|tb|b|s|c|is|g|T|ts|suite|a|r|assert|require)\.(?:Error|Errorf|Fatal|Fatalf|Fail|FailNow|Equal|NoError|True|False|Nil|NotNil|Is|Equals|Assert|Check|NoErr)$"),
+        told=_(r"^(?:assert|require|must|assertions?)\.[A-Z]|^(?:t|tb|b|s|c|is|g|T|ts|suite|a|r)\.(?:Error|Errorf|Fatal|Fatalf|Fail|FailNow|Equal|NoError|True|False|Nil|NotNil|Is|Equals|Assert|Check|NoErr)$"),
         found=_(r"_test\.go$"), shut=_(_GATED),
     ),
     Grammar(
@@ -85,12 +87,12 @@ GRAMMARS: tuple[Grammar, ...] = (
     ),
     Grammar(
         language="Java", package="tree_sitter_java", endings=("java",),
-        tests=_(r"^test[A-Z_0-9]"), marks=_(r"@\s*(?:Parameterized|Repeated)?(?:Test|TestFactory|Theory|TestTemplate|Property)\b"),
+        tests=_(r"^test[A-Z_0-9]"), named_in=_(r"extends\s+\w*TestCase\b|:\s*\w*TestCase\("), marks=_(r"@\s*(?:Parameterized|Repeated)?(?:Test|TestFactory|Theory|TestTemplate|Property)\b"),
         asserts=_(_XUNIT + r"|^then$"), found=_(r"(?:^|/)(?:Test[^/]*|[^/]*(?:Tests?|TestCase|IT|Spec|Suite))\.java$"),
     ),
     Grammar(
         language="Kotlin", package="tree_sitter_kotlin", endings=("kt", "kts"),
-        tests=_(r"^test[A-Z_0-9]"), marks=_(r"@\s*(?:Parameterized|Repeated)?(?:Test|TestFactory|Theory)\b"),
+        tests=_(r"^test[A-Z_0-9]"), named_in=_(r"extends\s+\w*TestCase\b|:\s*\w*TestCase\("), marks=_(r"@\s*(?:Parameterized|Repeated)?(?:Test|TestFactory|Theory)\b"),
         blocks=_(r"^x?(?:it|test|should|expect|scenario|then|Then|feature)$|^['\"].*['\"]$"),
         groups=_(r"^x?(?:describe|context|given|Given|when|When|And)$"),
         asserts=_(_XUNIT + r"|^then$"), found=_(r"(?:^|/)(?:Test[^/]*|[^/]*(?:Tests?|TestCase|IT|Specs?|Suite))\.kt$"),

@@ -36,6 +36,8 @@ _DOWN: tuple[tuple[re.Pattern[str], str, str], ...] = (
     (_(r"retr(?:y|ies)\w*$|reruns$"), "ceiling", "test-retried"),
 )  # fmt: skip
 """Which settings have a direction: a key, which way is down, and the rule that it breaks."""
+_WIDE = re.compile(r"\*+(?:/\*+)*|\.|ALL|src(?:/\*+)*/?|[A-Z]|lib(?:/\*+)*/?")
+"""What leaves out everything."""
 _HARMLESS = re.compile(
     r"(?i)node_modules|dist\b|build\b|coverage|\.venv|venv|__pycache__|\.git\b|\.tox|target\b|vendor|generated|\.min\.|migrations|\.next|out\b|\.cache|docs?\b|examples?\b|E501|W503|E203|COM812|ISC001|D20[35]|D21[23]|\.d\.ts|snapshots?\b|fixtures?\b|\.idea|tmp\b"
 )
@@ -87,8 +89,7 @@ def is_harmless(change: Change) -> bool:
 def _keys(change: Change) -> Iterator[Finding]:
     old, new = flatten(change.path, change.old), flatten(change.path, change.new)
     if change.new is None:
-        moved = False
-        if not moved and any(_direction(key) for key in old):
+        if any(_direction(key) for key in old):
             yield found("gate-loosened", change.path, 1, f"{change.path}, which set what the checks ask for, is gone.")
         return
     for key in sorted({*old, *new}):
@@ -96,13 +97,15 @@ def _keys(change: Change) -> Iterator[Finding]:
             continue
         row = _direction(key)
         reason = _WAYS[row[1]](old.get(key), new.get(key)) if row is not None else ""
+        if change.old is None and row is not None and row[2] == "gate-loosened":
+            reason = reason if any(_WIDE.fullmatch(one) for one in _entries(new[key])) else ""
         if row is not None and reason:
             line = _line_of(change.new, key)
             yield found(row[2], change.path, line, f"{key} {reason}.", f"{_show(old.get(key))} → {_show(new.get(key))}")
 
 
 def _direction(key: str) -> tuple[re.Pattern[str], str, str] | None:
-    if re.search(r"(?i)dependenc|^scripts\.|classifiers|keywords", key):
+    if re.search(r"(?i)dependenc|^scripts\.|classifiers|keywords|publishconfig|permissions|\.overrides\.|auto-changelog|build\.targets|package-data", key):
         return None
     return next((row for row in _DOWN if row[0].search(key)), None)
 

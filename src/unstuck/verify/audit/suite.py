@@ -33,9 +33,9 @@ class Assertion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """One test, or a function that asserts or holds rows on behalf of tests."""
+    """One test, a function that asserts or holds rows on behalf of tests, or what stands outside of all of them."""
 
-    kind: Literal["test", "aid"]
+    kind: Literal["test", "aid", "file"]
     name: str
     scope: str
     path: str

@@ -20,6 +20,7 @@ Sort = Literal["id", "str", "num", "truth", "op"]
 
 _STRING = re.compile(r"string|char(?:acter)?_literal|charlist|regex|heredoc|rune_literal|symbol$|^atom$|sigil|^quoted_atom")
 _TYPE = re.compile(r"type$|_type\b")
+_MEMBER = re.compile(r"property|field|method")
 _NUMBER = re.compile(r"number|integer|float|decimal|int_literal|real_literal|hex_literal|imaginary")
 _COMMENT = re.compile(r"comment")
 _IDENTIFIER = re.compile(r"[@$]{0,2}[A-Za-z_][\w$]*[?!]?|`[^`]+`")
@@ -120,7 +121,7 @@ def _plain(parsed: Parsed, source: bytes) -> Tree:
             else:
                 text = source[here.start_byte : here.end_byte].decode("utf-8", "replace")
                 if text.strip():
-                    tokens.append(Token(text, _sort(text, atom=atom, number=number, named=named), here.start_point[0] + 1, node))
+                    tokens.append(Token(text, _sort(kind, text, atom=atom, number=number, named=named), here.start_point[0] + 1, node))
                 if named:
                     node.end = len(tokens)
                     node = node.parent or root
@@ -138,8 +139,8 @@ def _plain(parsed: Parsed, source: bytes) -> Tree:
                 node = node.parent or root
 
 
-def _sort(text: str, *, atom: bool, number: bool, named: bool) -> Sort:
-    if text.lower() in TRUTHS:
+def _sort(kind: str, text: str, *, atom: bool, number: bool, named: bool) -> Sort:
+    if text.lower() in TRUTHS and not _MEMBER.search(kind) and not (text[:1].isupper() and "identifier" in kind):
         return "truth"
     if atom:
         return "str"
