@@ -16,7 +16,7 @@ from pathlib import Path
 
 from unstuck.verify.audit import Change, Finding, audit
 
-FOLDER = Path(__file__).parent / "rounds_data"
+FOLDER = Path(__file__).parent / "corpora" / "tamper"
 _TITLE = re.compile(r"=== (?P<label>tamper|honest) (?P<language>\w+) (?P<kind>\w+): (?P<name>.+)")
 
 

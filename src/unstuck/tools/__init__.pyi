@@ -1,0 +1,17 @@
+from unstuck.tools.detecting import detect as detect
+from unstuck.tools.detecting import is_present as is_present
+from unstuck.tools.first_config import FirstConfig as FirstConfig
+from unstuck.tools.first_config import write_config as write_config
+from unstuck.tools.roles import IDLE as IDLE
+from unstuck.tools.roles import Role as Role
+from unstuck.tools.roles import answers as answers
+from unstuck.tools.roles import role as role
+from unstuck.tools.shell import BUILTINS as BUILTINS
+from unstuck.tools.shell import ENDS as ENDS
+from unstuck.tools.shell import QUOTED as QUOTED
+from unstuck.tools.shell import Runnable as Runnable
+from unstuck.tools.shell import can_fail as can_fail
+from unstuck.tools.shell import first_word as first_word
+from unstuck.tools.shell import programs as programs
+from unstuck.tools.stack import commands as commands
+from unstuck.tools.stack import describe as describe
