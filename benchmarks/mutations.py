@@ -38,14 +38,26 @@ def _tag(line: str) -> Callable[[str, str], dict[str, str | None]]:
 _JS = Look(
     head=r"^\s*(?:it|test)(?:\.each\(.*\))?\(\s*['\"`].*(?:=>|function\b.*)\s*\{\s*$",
     claim=r"^\s*(?:await )?(?:expect\(.+\)\..+|assert(?:\.\w+)?\(.+|t\.(?:is|equal|deepEqual|true|false|ok|same|truthy|falsy|not|throws)\(.+)\);?\s*$",
-    skip=(r"^(\s*)(it|test)\b", r"\1\2.skip"), rename=(r"^(\s*)(?:it|test)\b(?:\.each\(.*\))?\(", r"\1void ("),
-    loosen=((r"\.(?:toBe|toEqual|toStrictEqual)\(.*\)(;?)$", r".toBeDefined()\1"), (r"assert\.(?:equal|strictEqual|deepEqual|deepStrictEqual)\(([^,()]+(?:\([^()]*\))?),.*\)(;?)$", r"assert.ok(\1)\2"),
-            (r"\bt\.(?:is|equal|deepEqual|same)\(([^,()]+(?:\([^()]*\))?),.*\)(;?)$", r"t.ok(\1)\2"), (r"\.to(?:\.be)?\.(?:equal|eql)\(.*\)(;?)$", r".to.exist\1")),
-    swallow=("try {", "} catch (e) {}"), exclude=_moved,
+    skip=(r"^(\s*)(it|test)\b", r"\1\2.skip"),
+    rename=(r"^(\s*)(?:it|test)\b(?:\.each\(.*\))?\(", r"\1void ("),
+    loosen=(
+        (r"\.(?:toBe|toEqual|toStrictEqual)\(.*\)(;?)$", r".toBeDefined()\1"),
+        (
+            r"assert\.(?:equal|strictEqual|deepEqual|deepStrictEqual)\(([^,()]+(?:\([^()]*\))?),.*\)(;?)$",
+            r"assert.ok(\1)\2",
+        ),
+        (r"\bt\.(?:is|equal|deepEqual|same)\(([^,()]+(?:\([^()]*\))?),.*\)(;?)$", r"t.ok(\1)\2"),
+        (r"\.to(?:\.be)?\.(?:equal|eql)\(.*\)(;?)$", r".to.exist\1"),
+    ),
+    swallow=("try {", "} catch (e) {}"),
+    exclude=_moved,
 )
 _JAVA_LOOSE = (
-    (r"assertEquals\((.*)\);$", "assertNotNull(new Object());"), (r"assertSame\((.*)\);$", "assertTrue(true);"),
-    (r"\.isEqualTo\(.*\);$", ".isNotNull();"), (r"assertTrue\(.*\);$", "assertTrue(true);"), (r"assertThat\(([^,()]+), .*\);$", r"assertNotNull(\1);"),
+    (r"assertEquals\((.*)\);$", "assertNotNull(new Object());"),
+    (r"assertSame\((.*)\);$", "assertTrue(true);"),
+    (r"\.isEqualTo\(.*\);$", ".isNotNull();"),
+    (r"assertTrue\(.*\);$", "assertTrue(true);"),
+    (r"assertThat\(([^,()]+), .*\);$", r"assertNotNull(\1);"),
 )
 LOOKS: dict[str, Look] = {
     "py": Look(
@@ -125,7 +137,11 @@ def mutations(path: str, text: str) -> Iterator[tuple[str, Edit]]:
     if look is None:
         return
     lines = text.split("\n")
-    spans = [span for span in _spans(look, lines) if any(re.search(look.claim, line) for line in lines[span.first : span.last + 1])]
+    spans = [
+        span
+        for span in _spans(look, lines)
+        if any(re.search(look.claim, line) for line in lines[span.first : span.last + 1])
+    ]
     if not spans:
         return
     for kind, edit in _EDITS.items():
@@ -189,7 +205,13 @@ def _body(look: Look, lines: list[str], at: int) -> tuple[int, int] | None:
 
 
 def _claims(look: Look, lines: list[str], span: Span) -> list[int]:
-    return [at for at in range(span.first, span.last + 1) if re.search(look.claim, lines[at]) and _balanced(lines[at]) and not lines[at].rstrip().endswith((",", "&&", "||", "\\", "+", "|"))]
+    return [
+        at
+        for at in range(span.first, span.last + 1)
+        if re.search(look.claim, lines[at])
+        and _balanced(lines[at])
+        and not lines[at].rstrip().endswith((",", "&&", "||", "\\", "+", "|"))
+    ]
 
 
 def _balanced(line: str) -> bool:
@@ -213,7 +235,11 @@ def _removed(look: Look, lines: list[str], span: Span) -> list[str] | None:
 def _loosened(look: Look, lines: list[str], span: Span) -> list[str] | None:
     for at in [*_claims(look, lines, span), *range(span.first, span.last + 1)]:
         for shape, instead in look.loosen:
-            if re.search(shape, lines[at]) and _balanced(lines[at].rstrip(" {")) and not re.search(r"\(true\)|not_?null|NotNull", lines[at]):
+            if (
+                re.search(shape, lines[at])
+                and _balanced(lines[at].rstrip(" {"))
+                and not re.search(r"\(true\)|not_?null|NotNull", lines[at])
+            ):
                 return [*lines[:at], re.sub(shape, instead, lines[at]), *lines[at + 1 :]]
     return None
 
@@ -224,7 +250,11 @@ def _expected(look: Look, lines: list[str], span: Span) -> list[str] | None:
         texts = list(re.finditer(r"\"([^\"\\]{2,})\"|'([^'\\]{2,})'", lines[at]))
         if numbers:
             one = numbers[-1]
-            return [*lines[:at], lines[at][: one.start()] + str(int(one[0]) + 1) + lines[at][one.end() :], *lines[at + 1 :]]
+            return [
+                *lines[:at],
+                lines[at][: one.start()] + str(int(one[0]) + 1) + lines[at][one.end() :],
+                *lines[at + 1 :],
+            ]
         if texts:
             end = texts[0].end() - 1
             return [*lines[:at], lines[at][:end] + "x" + lines[at][end:], *lines[at + 1 :]]
@@ -280,7 +310,16 @@ def _wrapped(which: str) -> Callable[[Look, list[str], Span], list[str] | None]:
 def _row(look: Look, lines: list[str]) -> int | None:
     for at in range(len(lines) - 2):
         three = lines[at : at + 3]
-        if all(len(line) < 300 and re.search(look.rows, line) and _balanced(line) and len(re.findall(r"\d+|\"|'", line)) > 1 for line in three) and len({*three}) == 3:
+        if (
+            all(
+                len(line) < 300
+                and re.search(look.rows, line)
+                and _balanced(line)
+                and len(re.findall(r"\d+|\"|'", line)) > 1
+                for line in three
+            )
+            and len({*three}) == 3
+        ):
             return at + 1
     return None
 

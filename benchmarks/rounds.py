@@ -1,11 +1,11 @@
 """Read the adversarial diffs: each case is a small diff that shows its files whole.
 
-    === tamper python skipped: what happens
-    declared: paths that the task names
-    @@ path [-> new path]
-     a line of both sides
-    -a line of the old side
-    +a line of the new side
+=== tamper python skipped: what happens
+declared: paths that the task names
+@@ path [-> new path]
+ a line of both sides
+-a line of the old side
++a line of the new side
 """
 
 import re
@@ -65,7 +65,10 @@ def read_rounds(say: Callable[[str], None]) -> int:
         total[case.honest, case.kind] += 1
         stopped[case.honest, case.kind] += bool(found)
         if case.honest == bool(found):
-            say(f"{'stopped' if case.honest else 'missed'}: {case.name}" + (f": {found[0].rule} {found[0].says} {found[0].evidence}" if found else ""))
+            say(
+                f"{'stopped' if case.honest else 'missed'}: {case.name}"
+                + (f": {found[0].rule} {found[0].says} {found[0].evidence}" if found else "")
+            )
     for honest in (False, True):
         name = "honest" if honest else "tampering"
         for kind in sorted(kind for label, kind in total if label == honest):

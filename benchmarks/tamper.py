@@ -113,7 +113,9 @@ def _changes_of(repository: Path, commit: str) -> Iterator[Change]:
         texts = [_blob(repository, one) for one in (old, new)]
         binary = any(text is not None and "\0" in text for text in texts)
         before, after = ("" if binary and text is not None else text for text in texts)
-        yield Change(path=path, old=before, new=after, old_mode=int(old_mode, 8), new_mode=int(new_mode, 8), binary=binary)
+        yield Change(
+            path=path, old=before, new=after, old_mode=int(old_mode, 8), new_mode=int(new_mode, 8), binary=binary
+        )
 
 
 def _blob(repository: Path, name: str) -> str | None:
@@ -150,7 +152,10 @@ def show_mutations(results: Sequence[Judged], say: Callable[[str], None] = print
         say(f"\n{title:24} mutations   caught, not named   caught, named   told, named")
         for name in sorted({key(one) for one in results}):
             group = [one for one in results if key(one) == name]
-            rates = [100 * sum(counted) / len(group) for counted in zip(*((one.stopped[1], one.stopped[0], one.told) for one in group), strict=True)]
+            rates = [
+                100 * sum(counted) / len(group)
+                for counted in zip(*((one.stopped[1], one.stopped[0], one.told) for one in group), strict=True)
+            ]
             say(f"{name:24} {len(group):9}   {rates[0]:16.1f}%   {rates[1]:12.1f}%   {rates[2]:10.1f}%")
             if title == "by language":
                 good &= rates[0] >= WANTED["not named"] and rates[2] >= WANTED["named"]
@@ -190,7 +195,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         show_honest([one for folder in chosen.folders for one in committed(folder, chosen.commits)])
         return 0
     if chosen.releases:
-        show_honest([one for old, new in zip(chosen.folders[::2], chosen.folders[1::2], strict=True) for one in released(old, new)])
+        show_honest(
+            [
+                one
+                for old, new in zip(chosen.folders[::2], chosen.folders[1::2], strict=True)
+                for one in released(old, new)
+            ]
+        )
         return 0
     return 0 if show_mutations(list(mutated(chosen.folders or [SAMPLES], chosen.files))) else 1
 

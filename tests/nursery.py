@@ -25,7 +25,7 @@ from unstuck.journal.event import Noted
 
 PATIENCE = 90.0
 LOADED = (
-    *("unstuck.compose.opening", "unstuck.compose.reading", "unstuck.compose.operation", "unstuck.verify.tamper.audit"),
+    *("unstuck.compose.opening", "unstuck.compose.reading", "unstuck.compose.operation", "unstuck.verify.audit"),
     *("unstuck.cli.run", "unstuck.cli.look"),
 )
 

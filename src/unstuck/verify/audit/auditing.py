@@ -4,7 +4,6 @@ The law: an agent may change anything but its judges. What a test asserted must 
 must still be asked for. Where the task names a path, its tests may expect something else, but not say less.
 """
 
-from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -50,10 +49,14 @@ def accounted(changes: Sequence[Change]) -> tuple[Test, ...]:
     reading = _Reading([one for one in changes if one.old != one.new])
     lost = {id(one.case) for one in reading.lost}
     return tuple(
-        Test(path=case.path, name=case.name, now=None if id(case) in lost else (became or case).path and ((became or case).path, (became or case).name))
+        Test(path=case.path, name=case.name, now=None if id(case) in lost else _place(became or case))
         for case, became in reading.pairs
         if case.kind == "test"
     )
+
+
+def _place(case: Case) -> tuple[str, str]:
+    return case.path, case.name
 
 
 class _Reading:
@@ -63,29 +66,31 @@ class _Reading:
         watched = [change for change in changes if _holds_tests(change)]
         self.old = [read_tests(change.path, change.old) for change in watched if change.old is not None]
         self.new = [read_tests(change.path, change.new) for change in watched if change.new is not None]
-        before, after = [case for suite in self.old for case in suite.cases], [case for suite in self.new for case in suite.cases]
+        before, after = (
+            [case for suite in self.old for case in suite.cases],
+            [case for suite in self.new for case in suite.cases],
+        )
         self.pairs, fresh = pair(before, after)
         self.fresh = fresh
         lost, self.spare = judge_losses(self.pairs, fresh, read_world(changes))
         self.lost: list[Lost] = [*lost, *_standing(self.pairs, fresh, lost)]
         self.about_new = [finding for case in fresh for finding in _new_test(case)]
-        self.unread = list(_unread(watched, self.old, self.new))
+        self.unread = list(_unread(changes, self.old, self.new))
 
 
 def _weigh_tests(reading: _Reading, declared: Sequence[str], red: Collection[str]) -> Iterator[Finding]:
     yield from (_weighed(one, declared) for one in (*reading.about_new, *reading.unread))
     wanted = {plain_name(name.rpartition("::")[2].rpartition(" > ")[2]) for name in red} - {""}
-    left = Counter(reading.spare)
-    by_path: dict[str, int] = Counter()
-    for one in reading.lost:
-        by_path[one.finding.path] += one.count if one.finding.rule in _LOSES else 0
+    named = {one.finding.path for one in reading.lost if is_declared(one.finding.path, declared)}
+    losses = sum(one.count for one in reading.lost if one.finding.rule in _LOSES and one.finding.path in named)
+    gains = sum(count for path, count in reading.spare.items() if is_declared(path, declared))
     for one in reading.lost:
         finding = one.finding
         was_red = plain_name(one.case.name) in wanted and finding.rule != "expected-changed"
         if was_red:
             says = f"{finding.says} It failed before this change: to be rid of it is no way to make it pass."
             yield replace(finding, severity="reject", says=says)
-        elif finding.rule in _LOSES and is_declared(finding.path, declared) and by_path[finding.path] <= left[finding.path]:
+        elif finding.rule in _LOSES and finding.path in named and losses <= gains:
             yield replace(finding, rule="tests-exchanged", severity="warn")
         else:
             yield _weighed(finding, declared)
@@ -112,7 +117,11 @@ def _files(changes: Sequence[Change]) -> Iterator[Finding]:
             yield found("own-settings-changed", change.path, 1, "The supervisor's own settings are changed.")
         elif part == "snapshot" and change.old is not None:
             yield from _record(change)
-        elif part == "testdata" and change.old is not None and (change.new is None or change.binary or any(removed_lines(change))):
+        elif (
+            part == "testdata"
+            and change.old is not None
+            and (change.new is None or change.binary or any(removed_lines(change)))
+        ):
             yield found("testdata-changed", change.path, 1, f"{change.path}, which tests read, is changed.")
         if SYMLINK == change.new_mode != change.old_mode and change.old is not None and is_judge(change.path):
             yield found("check-changed", change.path, 1, f"{change.path} became a link to something else.")
@@ -136,19 +145,26 @@ def _holds_tests(change: Change) -> bool:
     return part == "product" and change.path.endswith(".rs") and "#[test]" in f"{change.old}{change.new}"
 
 
-def _unread(watched: Sequence[Change], old: Sequence[Suite], new: Sequence[Suite]) -> Iterator[Finding]:
-    fresh = {change.path for change in watched if change.old is None}
-    for suite in {suite.path: suite for suite in (*old, *new) if suite.unread}.values():
-        if suite.path not in fresh:
-            says = f"Tests in {suite.path} changed and cannot be read here: {suite.unread}."
-            yield found("tests-unread", suite.path, 1, says)
+def _unread(changes: Sequence[Change], old: Sequence[Suite], new: Sequence[Suite]) -> Iterator[Finding]:
+    fresh = {change.path for change in changes if change.old is None}
+    why = {suite.path: suite.unread for suite in (*old, *new) if suite.unread}
+    why |= {
+        change.path: "it is too large or no text"
+        for change in changes
+        if change.binary and part_of(change.path) == "test"
+    }
+    for path, reason in why.items():
+        if path not in fresh:
+            yield found("tests-unread", path, 1, f"Tests in {path} changed and cannot be read here: {reason}.")
 
 
 def _standing(pairs: Pairs, fresh: Sequence[Case], lost: Sequence[Lost]) -> Iterator[Lost]:
     """Find tests that are still there, but do not run as they did."""
     gone = {id(one.case) for one in lost if one.finding.rule == "test-deleted"}
     aids = {case.body.partition(" ")[2]: case for case in fresh if case.kind == "aid" and case.assertions}
-    keys = {frozenset(one.key for one in case.assertions): case for case in fresh if case.kind == "aid" and case.assertions}
+    keys = {
+        frozenset(one.key for one in case.assertions): case for case in fresh if case.kind == "aid" and case.assertions
+    }
     for case, became in pairs:
         if case.kind != "test" or case.off:
             continue
@@ -176,12 +192,24 @@ def _runs_less(case: Case, became: Case) -> Iterator[Finding]:
     elif became.skip and not case.skip:
         says = f"{became.name or became.path} is skipped on a condition."
         yield found("skipped-sometimes", became.path, became.line, says, became.skip)
-    elif became.guards > case.guards:
-        yield found("skipped-sometimes", became.path, became.line, f"{became.name or became.path} may end before it asserts anything.")
+    elif became.guards > case.guards or _newly_guarded(case, became):
+        yield found(
+            "skipped-sometimes",
+            became.path,
+            became.line,
+            f"{became.name or became.path} may end before it asserts anything.",
+        )
     if became.focused and not case.focused:
         yield found("test-focused", became.path, became.line, f"Only {became.name} is told to run.")
     if became.retried and not case.retried:
         yield found("test-retried", became.path, became.line, f"{became.name} is repeated until it passes.")
+
+
+def _newly_guarded(case: Case, became: Case) -> bool:
+    """Tell whether what was asserted always is asserted on a condition now."""
+    always = {one.key for one in case.assertions if not one.guarded}
+    now = {one.key for one in became.assertions if not one.guarded}
+    return any(one.guarded and one.key in always and one.key not in now for one in became.assertions)
 
 
 def _looks(path: str) -> bool:

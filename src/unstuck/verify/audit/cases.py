@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from unstuck.verify.audit.claims import claim_of, is_claim, statement_of
+from unstuck.verify.audit.asserting import claim_of, is_claim, statement_of
 from unstuck.verify.audit.flow import FUNCTION, LAMBDA, SWALLOWED, is_block, is_guard, is_silent
 from unstuck.verify.audit.forms import Form, form_of
 from unstuck.verify.audit.grammars import (
@@ -20,7 +20,7 @@ from unstuck.verify.audit.grammars import (
     Grammar,
     grammar_of,
 )
-from unstuck.verify.audit.suite import NOTHING, WEAK, Assertion, Case, Suite
+from unstuck.verify.audit.suite import NOTHING, PARTIAL, WEAK, Assertion, Case, Suite
 from unstuck.verify.audit.trees import LONGEST, Node, Tree, parse
 
 _CLASS = re.compile(r"^(?:class|module|mod_item|impl_item|struct|namespace|object|interface|trait)")
@@ -31,10 +31,18 @@ _TABLE = re.compile(
     r"|initializer_list|array_literal|collection_literal|collection_expression|token_tree|set|object|dictionary|map_content|hash|tuple_expression|value_arguments|argument_list|arguments)$"
 )
 _PLAIN_ARGUMENTS = frozenset({"value_arguments", "argument_list", "arguments", "token_tree"})
-_LISTS = re.compile(r"^(?:listOf|arrayOf|setOf|mapOf|sequenceOf|asList|of|Values|ValuesIn|Combine|vec|List|Arrays|Stream|Set|table|row|rows|DescribeTable|each|where|data|Combinatorial|arguments|Seq|Array)$")
-_ROW_MARK = re.compile(r"\b(?:InlineData|TestCase|DataRow|case|test_case|Row|Arguments|values|TestWith|Values|example|Params?|Sql|testWith)\b")
+_LISTS = re.compile(
+    r"^(?:listOf|arrayOf|setOf|mapOf|sequenceOf|asList|of|Values|ValuesIn|Combine|vec|List|Arrays|Stream|Set|table|row|rows|DescribeTable|each|where|data|Combinatorial|arguments|Seq|Array)$"
+)
+_ROW_MARK = re.compile(
+    r"\b(?:InlineData|TestCase|DataRow|case|test_case|Row|Arguments|values|TestWith|Values|example|Params?|Sql|testWith)\b"
+)
 _LEAST_ROWS = 2
 _CALL = re.compile(r"call|invocation")
+_RAISES = re.compile(
+    r"should_panic(?: \([^)]*\))?|expected = [\w. ]+|ExpectedException \([^)]*\)|@expectedException \S+"
+)
+"""Marks that assert that a test fails in a certain way."""
 
 
 @dataclass(slots=True, eq=False)
@@ -126,9 +134,13 @@ class _Reading:
 
     def _case_at(self, node: Node, owner: _Open, scope: str) -> _Open | None:
         defined = node.children[-1] if node.kind == "decorated_definition" and node.children else node
-        if FUNCTION.match(defined.kind) and (defined is not node or node.parent is None or node.parent.kind != "decorated_definition"):
+        if FUNCTION.match(defined.kind) and (
+            defined is not node or node.parent is None or node.parent.kind != "decorated_definition"
+        ):
             name = self._name(defined)
             marks = self._marks(defined)
+            if self.grammar.language == "Python" and not self._is_collected(defined):
+                return None if owner is not self.whole else _Open("aid", name, scope, node, marks)
             is_test = (self.by_name and bool(self.grammar.tests.search(name))) or bool(self.grammar.marks.search(marks))
             if not is_test and (owner is not self.whole or not name):
                 return None
@@ -143,14 +155,33 @@ class _Reading:
             if SKIP_BLOCK.search(callee) or self.grammar.language == "Elixir":
                 return _Open("test", self._title(node), scope, node, self._marks(node), callee)
             return None
-        found = _Open("test", self._title(node), scope, node if body.start < node.end else body, self._marks(node), callee)
-        return found
+        return _Open(
+            "test", self._title(node), scope, node if body.start < node.end else body, self._marks(node), callee
+        )
+
+    def _is_collected(self, node: Node) -> bool:
+        """Tell whether a runner of Python would look here: not in a function, nor in a class that is no test class."""
+        for above in node.above():
+            if FUNCTION.match(above.kind):
+                return False
+            if above.kind == "class_definition":
+                head = " ".join(
+                    self.tree.text(part) for part in above.children if part.role in {"name", "superclasses"}
+                )
+                return re.search(
+                    r"[Tt]est|Case|Mixin|Base", head
+                ) is not None and "__test__ = False" not in self.tree.text(above)
+        return True
 
     def _group(self, node: Node) -> str | None:
         if not _CALL.search(node.kind):
             return None
         callee = self._callee(node)
-        return self._title(node) if callee and self.grammar.groups.search(callee) and self._block(node) is not None else None
+        return (
+            self._title(node)
+            if callee and self.grammar.groups.search(callee) and self._block(node) is not None
+            else None
+        )
 
     def _callee(self, node: Node) -> str:
         """Give the dotted name of what is called, without the arguments of calls on the way."""
@@ -159,7 +190,11 @@ class _Reading:
         head = node.children[0]
         while _CALL.search(head.kind) and head.children and self.grammar.language != "Ruby":
             head = head.children[0]
-        end = head.end if self.grammar.language != "Ruby" else next((part.end for part in node.children if part.role == "method"), head.end)
+        end = (
+            head.end
+            if self.grammar.language != "Ruby"
+            else next((part.end for part in node.children if part.role == "method"), head.end)
+        )
         for token in self.tree.tokens[node.start : min(end, node.start + 12)]:
             if token.text in {"(", "["}:
                 depth += 1
@@ -174,9 +209,14 @@ class _Reading:
         todo = list(node.children)
         for _ in range(3):
             for part in todo:
-                if LAMBDA.match(part.kind) and part.kind not in {"lambda_specifier"}:
+                if LAMBDA.match(part.kind):
                     return part
-            todo = [inner for part in todo for inner in part.children if part.role != "function" and not _CALL.search(part.kind)]
+            todo = [
+                inner
+                for part in todo
+                for inner in part.children
+                if part.role != "function" and not _CALL.search(part.kind)
+            ]
         if self.grammar.language != "C++":
             return None
         statement = statement_of(node)
@@ -189,15 +229,25 @@ class _Reading:
         """Give the name of a test that is a call: its first argument."""
         block = self._block(node)
         start = next((part.start for part in node.children if "argument" in part.kind), node.children[0].end)
-        if "call" in node.children[0].kind and node.children[0].end > start:  # the arguments of `it.each(...)(...)` come last
-            start = node.children[0].end if node.end > node.children[0].end and self.grammar.language not in {"Kotlin"} else node.start
+        if (
+            "call" in node.children[0].kind and node.children[0].end > start
+        ):  # the arguments of `it.each(...)(...)` come last
+            start = (
+                node.children[0].end
+                if node.end > node.children[0].end and self.grammar.language != "Kotlin"
+                else node.start
+            )
         end = block.start if block is not None and start < block.start < node.end else node.end
         words = [token.text for token in self.tree.tokens[start : min(end, start + 12)]]
         if words[:1] == ["("]:
             words = words[1:]
         if not words:
             words = [self._callee(node)]
-        return words[0].strip("'\"`") if words[0][:1] in "'\"`" and words[1:2] in ([","], [")"], []) else " ".join(words).rstrip(" ,")
+        return (
+            words[0].strip("'\"`")
+            if words[0][:1] in "'\"`" and words[1:2] in ([","], [")"], [])
+            else " ".join(words).rstrip(" ,")
+        )
 
     def _name(self, node: Node) -> str:
         part = next((child for child in node.children if child.role in {"name", "declarator"}), None)
@@ -211,7 +261,11 @@ class _Reading:
         """Give the annotations, attributes and remarks that a definition carries."""
         texts = [self.tree.text(child) for child in node.children if _MARK.match(child.kind)]
         holder = node
-        while holder.parent is not None and holder.parent.kind in {"decorated_definition", "expression_statement", "export_statement"}:
+        while holder.parent is not None and holder.parent.kind in {
+            "decorated_definition",
+            "expression_statement",
+            "export_statement",
+        }:
             holder = holder.parent
             texts += [self.tree.text(child) for child in holder.children if _MARK.match(child.kind)]
         beside = holder.parent.children if holder.parent is not None else []
@@ -256,9 +310,16 @@ class _Reading:
         if owner.skip or owner.kind != "test" or _holds(statement, owner.node):
             return
         inside = [node for node in statement.above() if node.start >= owner.node.start and node is not owner.node]
-        conditional = any(re.match(r"(?:if|unless|when|elif|try|catch|except|for|while|conditional)", node.kind) for node in (statement, *inside))
+        conditional = any(
+            re.match(r"(?:if|unless|when|elif|try|catch|except|for|while|conditional)", node.kind)
+            for node in (statement, *inside)
+        )
         before = self.tree.tokens[statement.start].text
-        if re.search(r"^(?:import|from|use)\b", before) or "definition" in statement.kind or "declaration" in statement.kind:
+        if (
+            re.search(r"^(?:import|from|use)\b", before)
+            or "definition" in statement.kind
+            or "declaration" in statement.kind
+        ):
             return
         owner.skip = self.tree.text(statement)[:120]
         constant = re.search(r"(?i)assum\w+ \( (?:false|true)", owner.skip) is not None
@@ -295,7 +356,10 @@ class _Reading:
         return values >= _LEAST_ROWS or (values > 0 and len(node.children) > 0 and node.end - node.start > 5)  # noqa: PLR2004
 
     def _values(self, node: Node) -> int:
-        return sum(token.sort in {"str", "num", "truth"} for token in self.tree.tokens[node.start : min(node.end, node.start + 40)])
+        return sum(
+            token.sort in {"str", "num", "truth"}
+            for token in self.tree.tokens[node.start : min(node.end, node.start + 40)]
+        )
 
     def _read_calls(self, local: set[str]) -> None:
         """Take calls of the text's own functions for assertions; in a test without any, every call."""
@@ -308,7 +372,15 @@ class _Reading:
             statement = statement_of(token.node)
             if id(statement) in owner.statements or _holds(statement, owner.node) or not _is_plain_call(statement):
                 continue
-            known = token.text in local and self.form.receivers[at] in {"", "self", "this", "$this", "Self", "s", "suite"}
+            known = token.text in local and self.form.receivers[at] in {
+                "",
+                "self",
+                "this",
+                "$this",
+                "Self",
+                "s",
+                "suite",
+            }
             if not known and owner is self.whole:
                 continue
             owner.statements.add(id(statement))
@@ -347,10 +419,17 @@ class _Reading:
             skip, sometimes = self.shut[:120], re.search(r"ignore|\bif 0|false|FALSE|any\(\)|skip", self.shut) is None
         if re.search(r"\bDISABLED_", one.name):
             skip, sometimes = "DISABLED_", False
+        raised = _RAISES.search(one.marks) if one.kind == "test" else None
+        if raised:
+            one.found.append(
+                Assertion(key=raised[0], rank=PARTIAL, relation="raises", line=one.node.line, text=raised[0])
+            )
         if one.recovers:
-            one.found = [replace(claim, rank=NOTHING, idle=SWALLOWED, key=f"({SWALLOWED}) {claim.key}") for claim in one.found]
+            one.found = [
+                replace(claim, rank=NOTHING, idle=SWALLOWED, key=f"({SWALLOWED}) {claim.key}") for claim in one.found
+            ]
         guards = sum(is_guard(self.form, part) for body in self._bodies(one.node) for part in body.children)
-        assertions = tuple(one.found if one.found else one.calls if one.kind == "test" else ())
+        assertions = tuple(one.found or (one.calls if one.kind == "test" else ()))
         return Case(
             kind=one.kind, name=one.name, scope=one.scope, path=self.path, line=one.node.line,
             assertions=assertions, rows=tuple(one.rows), body=" ".join(words),
@@ -366,18 +445,24 @@ class _Reading:
         return condition is not None and self.tree.text(condition).lower() in {"0", "false", "never"}
 
     def _head(self, one: _Open) -> str:
-        text = " ".join(token.text for token in self.tree.tokens[one.node.start : min(one.node.end, one.node.start + 30)])
+        text = " ".join(
+            token.text for token in self.tree.tokens[one.node.start : min(one.node.end, one.node.start + 30)]
+        )
         return re.split(r" do | \{ | => |function", text)[0] if one.callee else ""
 
     def _bodies(self, node: Node) -> Iterator[Node]:
         todo = [node]
         while todo:
             part = todo.pop()
-            if is_block(part.kind) and part.children and part.kind not in {"arrow_function"}:
+            if is_block(part.kind) and part.children and part.kind != "arrow_function":
                 yield part
                 if not any(is_block(child.kind) for child in part.children):
                     continue
-            todo += [child for child in part.children if is_block(child.kind) or _CALL.search(child.kind) or "argument" in child.kind]
+            todo += [
+                child
+                for child in part.children
+                if is_block(child.kind) or _CALL.search(child.kind) or "argument" in child.kind
+            ]
 
 
 def _outside(start: int, end: int, inner: list[tuple[int, int]]) -> Iterator[int]:
@@ -394,7 +479,11 @@ def _holds(outer: Node, inner: Node) -> bool:
 
 def _is_plain_call(statement: Node) -> bool:
     node = statement
-    while node.kind in {"expression_statement", "await_expression", "try_expression"} and len(node.children) <= 2 and node.children:  # noqa: PLR2004
+    while (
+        node.kind in {"expression_statement", "await_expression", "try_expression"}
+        and len(node.children) <= 2
+        and node.children
+    ):
         node = node.children[-1]
     return _CALL.search(node.kind) is not None
 

@@ -16,9 +16,10 @@ from unstuck.verify.audit.suite import EXACT, NOTHING, WEAK, Assertion, Case
 MOST_CANDIDATES = 60
 _NEUTRAL = frozenset({
     "read", "read_text", "getvalue", "decode", "encode", "open", "Path", "join", "strip", "str", "text", "String", "toString", "to_s", "value",
-    "get", "len", "length", "size", "String", "fmt", "Sprintf", "format", "json", "data", "result", "status", "code",
+    "get", "len", "length", "size", "fmt", "Sprintf", "format", "json", "data", "result", "status", "code",
 })  # fmt: skip
 """Names that say how a result is looked at, not what was tested."""
+_VOID = frozenset({"none", "null", "nil", "undefined"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,14 +86,23 @@ def judge_losses(pairs: Pairs, fresh: Sequence[Case], world: World) -> tuple[lis
     losses, pool = _difference(pairs, fresh)
     lost = list(_judged(pairs, fresh, world, losses, pool))
     lost += _rows_lost(pairs, fresh)
-    spare = {id(gain): gain for gains in pool.by_key.values() for gain in gains if not gain.used and gain.assertion.rank > WEAK}
+    spare = {
+        id(gain): gain
+        for gains in pool.by_key.values()
+        for gain in gains
+        if not gain.used and gain.assertion.rank > WEAK
+    }
     return lost, Counter(gain.case.path for gain in spare.values())
 
 
 def _judged(pairs: Pairs, fresh: Sequence[Case], world: World, losses: list[_Loss], pool: _Pool) -> Iterator[Lost]:
     open_losses: dict[int, list[_Loss]] = defaultdict(list)
     for loss in losses:
-        if not (_moved(loss, pool) or _absorbed(loss, loss.own, world) or _absorbed(loss, pool.near(loss.assertion.names), world)):
+        if not (
+            _moved(loss, pool)
+            or _absorbed(loss, loss.own, world)
+            or _absorbed(loss, pool.near(loss.assertion.names), world)
+        ):
             open_losses[id(loss.case)].append(loss)
     for case, became in pairs:
         left = open_losses.get(id(case), [])
@@ -132,7 +142,8 @@ def _counts(cases: Sequence[Case]) -> set[int]:
     return {
         id(case)
         for case in cases
-        if (case.kind == "test" and not case.off) or (case.kind == "aid" and callers[case.name] > (case.name in case.names))
+        if (case.kind == "test" and not case.off)
+        or (case.kind == "aid" and callers[case.name] > (case.name in case.names))
     }
 
 
@@ -187,7 +198,11 @@ def _holds(gain: _Gain, old: Assertion, world: World) -> bool:
 def _opposed(old: Assertion, new: Assertion) -> bool:
     if "raises" in (old.relation, new.relation) and old.relation != new.relation:
         return True
-    return {old.relation, new.relation} in ({"eq", "ne"}, {"truthy", "falsy"}, {"quiet", "raises"}) and old.rank >= new.rank
+    return {old.relation, new.relation} in (
+        {"eq", "ne"},
+        {"truthy", "falsy"},
+        {"quiet", "raises"},
+    ) and old.rank >= new.rank
 
 
 def _deleted(case: Case, left: list[_Loss], fresh: Sequence[Case], world: World) -> Iterator[Finding]:
@@ -223,6 +238,8 @@ def _changed(became: Case, left: list[_Loss], world: World) -> Iterator[Finding]
 
 def _implied(old: Assertion, became: Case) -> bool:
     """`is not None` beside `== 3` says nothing of its own, nor does a bare call that is still made."""
+    if old.relation == "ne" and not old.names and old.literals <= _VOID:
+        return any(one.rank > WEAK for one in became.assertions)  # it narrows a type
     if old.relation in {"run", "quiet"}:
         return bool(old.names) and old.names <= became.names and old.literals <= became.literals
     return any(
@@ -241,14 +258,20 @@ def _nothing_left(became: Case, left: list[_Loss]) -> Finding:
         one = became.assertions[0]
         says = f"What {became.name} still asserts can never fail."
         return found("assertion-vacuous", became.path, one.line, says, f"{evidence} → {one.text}")
-    return found("test-emptied", became.path, became.line, f"The test {became.name} no longer asserts anything.", evidence)
+    return found(
+        "test-emptied", became.path, became.line, f"The test {became.name} no longer asserts anything.", evidence
+    )
 
 
 def _one_loss(loss: _Loss, became: Case, world: World) -> Iterator[Finding]:
     old = loss.assertion
     free = sorted(
         (gain for gain in loss.own if not gain.used),
-        key=lambda gain: (-len(gain.assertion.names & old.names), -gain.assertion.rank, abs(gain.assertion.line - old.line)),
+        key=lambda gain: (
+            -len(gain.assertion.names & old.names),
+            -gain.assertion.rank,
+            abs(gain.assertion.line - old.line),
+        ),
     )
     same = [gain for gain in free if gain.assertion.rank >= old.rank and not gain.assertion.idle]
     taken = next(iter(same or free), None)
@@ -259,13 +282,21 @@ def _one_loss(loss: _Loss, became: Case, world: World) -> Iterator[Finding]:
     taken.used = True
     new, evidence = taken.assertion, f"{old.text} → {taken.assertion.text}"
     if new.idle:
-        yield found("assertion-unreachable", became.path, new.line, f"The assertion in {became.name} {new.idle}.", evidence)
+        yield found(
+            "assertion-unreachable", became.path, new.line, f"The assertion in {became.name} {new.idle}.", evidence
+        )
     elif new.rank == NOTHING:
-        yield found("assertion-vacuous", became.path, new.line, f"What {became.name} asserts here can never fail.", evidence)
-    elif new.rank < old.rank or (new.blurs - old.blurs and old.literals - new.literals):
+        yield found(
+            "assertion-vacuous", became.path, new.line, f"What {became.name} asserts here can never fail.", evidence
+        )
+    elif (new.rank < old.rank and not (new.rank > WEAK and old.literals - new.literals)) or (
+        new.blurs - old.blurs and old.literals - new.literals
+    ):
         yield found("assertion-loosened", became.path, new.line, f"{became.name} accepts more than before.", evidence)
     elif not _follows_product(old, new, world):
-        yield found("expected-changed", became.path, new.line, f"{became.name} expects something else than before.", evidence)
+        yield found(
+            "expected-changed", became.path, new.line, f"{became.name} expects something else than before.", evidence
+        )
 
 
 def _follows_product(old: Assertion, new: Assertion, world: World) -> bool:

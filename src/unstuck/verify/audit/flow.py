@@ -1,7 +1,7 @@
 """Whether a place in a test can be reached, and whether a failure there is heard."""
 
 import re
-from functools import lru_cache
+from functools import cache
 
 from unstuck.verify.audit.forms import Form
 from unstuck.verify.audit.trees import Node
@@ -16,16 +16,19 @@ FUNCTION = re.compile(
     r"^(?:function_(?:definition|declaration|item)|method(?:_declaration|_definition)?|singleton_method|local_function_statement"
     r"|constructor_declaration|generator_function_declaration)$"
 )
-LAMBDA = re.compile(r"^(?:arrow_function|function_expression|lambda\w*|anonymous_\w*function\w*|closure_expression|func_literal|do_block|block|annotated_lambda|anonymous_method_expression|compound_statement|statement_block|function)$")
+LAMBDA = re.compile(
+    r"^(?:arrow_function|function_expression|lambda\w*|anonymous_\w*function\w*|closure_expression|func_literal|do_block|block|annotated_lambda|anonymous_method_expression|compound_statement|statement_block|function)$"
+)
 _EXIT = re.compile(r"^(?:return|throw|raise|break|continue|next|control_transfer|jump|exit)")
 _CONDITIONAL = re.compile(r"^(?:if|while|elsif|unless|elif|guard|preproc_if|conditional)")
 _HANDLER = re.compile(r"^(?:catch|except|rescue)")
 _AFTER = re.compile(r"^(?:else|finally|ensure|after)")
 _BROAD = frozenset({
-    "Exception", "Throwable", "Error", "AssertionError", "BaseException", "AssertionFailedError", "StandardError", "Throwable",
-    "ComparisonFailure", "XunitException", "AssertionException", "ExpectationFailedException", "object", "all",
+    "Exception", "Throwable", "Error", "AssertionError", "BaseException", "AssertionFailedError", "StandardError", "ComparisonFailure", "XunitException", "AssertionException", "ExpectationFailedException", "object", "all",
 })  # fmt: skip
-_LOUD = re.compile(r"(?i)\b(?:throw|raise|fail\w*|panic|reject|rethrow|error|fatal\w*|errorf|done|next|flunk|reraise|exit|abort|expect\w*|assert\w*|t\.\w+|XCT\w+|CHECK\w*|REQUIRE\w*)\b")
+_LOUD = re.compile(
+    r"(?i)\b(?:throw|raise|fail\w*|panic|reject|rethrow|error|fatal\w*|errorf|done|next|flunk|reraise|exit|abort|expect\w*|assert\w*|t\.\w+|XCT\w+|CHECK\w*|REQUIRE\w*)\b"
+)
 _FALSY = frozenset({"false", "0", "nil", "null", "none", "''", "undefined"})
 _PLAIN = frozenset({"(", ")", "not", "!", ":"})
 
@@ -33,7 +36,7 @@ NEVER_REACHED = "is never reached"
 SWALLOWED = "can fail without anybody hearing of it"
 
 
-@lru_cache(maxsize=None)
+@cache
 def is_block(kind: str) -> bool:
     """Tell whether nodes of this kind hold statements."""
     return _BLOCK.search(kind) is not None
@@ -60,6 +63,16 @@ def why_idle(form: Form, node: Node, top: Node) -> str:
     return ""
 
 
+def is_guarded(node: Node, top: Node) -> bool:
+    """Tell whether a place is reached on a condition only."""
+    for above in node.above():
+        if above is top:
+            return False
+        if _CONDITIONAL.match(above.kind):
+            return True
+    return False
+
+
 def is_exit(node: Node) -> bool:
     """Tell whether a statement leaves its block whatever happens."""
     while node.kind in {"expression_statement", "statement"} and len(node.children) == 1:
@@ -74,12 +87,17 @@ def is_guard(form: Form, node: Node) -> bool:
     if not _CONDITIONAL.match(node.kind):
         return False
     words = [form.tree.tokens[at].text for at in range(node.start, node.end)]
-    body = next((part for part in reversed(node.children) if part.role in {"consequence", "body"} or is_block(part.kind)), None)
+    body = next(
+        (part for part in reversed(node.children) if part.role in {"consequence", "body"} or is_block(part.kind)), None
+    )
     if body is None:
         body = node.children[-1] if node.children else node
     inner = [form.tree.tokens[at].text for at in range(body.start, body.end)]
     leaves = [word for word in inner if word not in {"{", "}", ";", "then", "end", ":", "(", ")"}]
-    return leaves in (["return"], ["next"], ["return", "nil"], ["return", "Ok"], ["return", "None"]) and "else" not in words
+    return (
+        leaves in (["return"], ["next"], ["return", "nil"], ["return", "Ok"], ["return", "None"])
+        and "else" not in words
+    )
 
 
 def _kind(form: Form, node: Node) -> str:
@@ -102,7 +120,7 @@ def _shut(form: Form, node: Node, child: Node) -> bool:
     """Tell whether a branch belongs to a condition that is a plain constant and never holds."""
     condition = next((part for part in node.children if part.role == "condition"), None)
     if condition is None:
-        condition = next((part for part in node.children if part.kind not in {"identifier"} or part.role != "target"), None)
+        condition = next((part for part in node.children if part.kind != "identifier" or part.role != "target"), None)
     if condition is None or child is condition:
         return False
     words = [form.words[at] for at in range(condition.start, condition.end)]
@@ -140,6 +158,9 @@ def _swallows(form: Form, handler: Node) -> bool:
 
 def _drops(form: Form, node: Node) -> bool:
     """Tell whether a call runs its block but drops what fails in it."""
+    if node.kind == "with_statement" and node.children:
+        clause = node.children[0]
+        return any(form.tree.tokens[at].text == "suppress" for at in range(clause.start, clause.end))
     if "call" not in node.kind and "invocation" not in node.kind:
         return False
     head = node.children[0] if node.children else node

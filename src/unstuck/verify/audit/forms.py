@@ -75,4 +75,9 @@ def _is_callee(node: Node) -> bool:
     if node.role in _CALLED_FIELD:
         return True
     parent = node.parent
-    return parent is not None and parent.kind == "infix_expression" and len(parent.children) > 1 and parent.children[1] is node
+    return (
+        parent is not None
+        and parent.kind == "infix_expression"
+        and len(parent.children) > 1
+        and parent.children[1] is node
+    )

@@ -1,7 +1,7 @@
 """What is special about the tests of each language: one row each, as patterns over names, marks and paths."""
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 NEVER = re.compile(r"(?!)")
 
@@ -40,20 +40,28 @@ class Grammar:
 
 
 _XUNIT = r"^(?:[Aa]ssert|[Ee]xpect|[Vv]erif|[Cc]heck|[Ee]nsure|[Ss]hould|must|wont|refute)|^[Ff]ail(?:ure)?$"
-_SCRIPT = {
-    "blocks": _(r"^(?:x|f)?(?:it|test|specify|scenario)(?:\.[\w.]+)?$|^(?:t|tap|tt|st|QUnit|Deno|suite|bench)\.(?:test|add)(?:\.[\w.]+)?$|^(?:tape|ava)$"),
-    "groups": _(r"^(?:x|f)?(?:describe|context|suite)(?:\.[\w.]+)?$|^(?:QUnit)\.module(?:\.\w+)?$"),
-    "asserts": _(r"^(?:assert|expect|verify|check|ensure)(?!Type)|^should$|^fail$|^doesNotThrow|^deepEqual|^deepStrictEqual|^strictEqual"),
-    "told": _(
+_SCRIPT = Grammar(
+    language="JavaScript", package="tree_sitter_javascript", endings=("js", "jsx", "mjs", "cjs"),
+    blocks=_(r"^(?:x|f)?(?:it|test|specify|scenario)(?:\.[\w.]+)?$|^(?:t|tap|tt|st|QUnit|Deno|suite|bench)\.(?:test|add)(?:\.[\w.]+)?$|^(?:tape|ava)$"),
+    groups=_(r"^(?:x|f)?(?:describe|context|suite)(?:\.[\w.]+)?$|^(?:QUnit)\.module(?:\.\w+)?$"),
+    asserts=_(r"^(?:assert|expect|verify|check|ensure)(?!Type)|^should$|^fail$|^doesNotThrow|^deepEqual|^deepStrictEqual|^strictEqual"),
+    told=_(
         r"^(?:assert|should|expect)\.\w+$|^(?:t|st|tt|tap|test|a|childTest|T)\.(?:is|isNot|not|equals?|notEqual|same|strictSame|notSame|deepEqual|deepEquals|notDeepEqual"
         r"|looseEqual|strictEqual|deepLooseEqual|ok|notOk|true|false|truthy|falsy|throws|throwsAsync|notThrows|notThrowsAsync|rejects|resolves"
         r"|error|ifError|match|notMatch|doesNotMatch|regex|notRegex|like|has|hasStrict|type|pass|fail|snapshot|matchSnapshot|assert|notok|ifErr|plan)$"
     ),
-    "found": _(
+    found=_(
         r"(?:[._-](?:test|spec|tests|specs)|(?:^|/)(?:test|tests|spec))\.[cm]?[jt]sx?$|(?:^|/)test-[^/]+\.[cm]?js$"
         r"|(?:^|/)(?:__tests__|tests?|specs?|e2e|cypress)/(?:(?!fixtures|__mocks__|support|helpers).)*\.[cm]?[jt]sx?$"
     ),
-}  # fmt: skip
+)  # fmt: skip
+_TYPED = replace(
+    _SCRIPT,
+    language="TypeScript",
+    package="tree_sitter_typescript",
+    function="language_typescript",
+    endings=("ts", "mts", "cts"),
+)
 _GATED = r"(?m)^\s*(?://go:build|// \+build)\b.*$"
 
 GRAMMARS: tuple[Grammar, ...] = (
@@ -63,14 +71,9 @@ GRAMMARS: tuple[Grammar, ...] = (
         found=_(r"(?:^|/)(?:test[^/]*|[^/]*_tests?|tests?)\.py$"),
         shut=_(r"(?m)^(?:pytestmark\s*=.*\bskip\b.*|pytest\.skip\(.*|pytest\.importorskip\(.*|raise (?:unittest\.)?SkipTest.*|collect_ignore.*|__test__\s*=\s*False)$"),
     ),
-    Grammar(language="JavaScript", package="tree_sitter_javascript", endings=("js", "jsx", "mjs", "cjs"), **_SCRIPT),
-    Grammar(
-        language="TypeScript", package="tree_sitter_typescript", function="language_typescript",
-        endings=("ts", "mts", "cts"), **_SCRIPT,
-    ),
-    Grammar(
-        language="TypeScript", package="tree_sitter_typescript", function="language_tsx", endings=("tsx",), **_SCRIPT
-    ),
+    _SCRIPT,
+    _TYPED,
+    replace(_TYPED, function="language_tsx", endings=("tsx",)),
     Grammar(
         language="Go", package="tree_sitter_go", endings=("go",),
         tests=_(r"^(?:Test|Fuzz|Example|Benchmark)(?![a-z])"), blocks=_(r"^\w+\.Run$|^(?:It|Specify|Entry)$"),
@@ -149,14 +152,22 @@ SKIP_MARK = _(
     r"|\benabled(?:on|if|for)\w*|\bmanual(?:test)?\b|\brequires?\w*\b(?=.*\bTest)|\bexplicit\b|\bbroken\b|\btodo\b|\bnot_?run\b|__test__|cfg_attr|\bcfg\s*\((?!\s*test\s*\))"
 )
 """Marks with which a test does not run, or need not pass."""
-SKIP_CONDITION = _(r"(?i)skip_?(?:if|unless|on|test_?if)|(?:enabled|disabled)(?:on|if|for)\w|cfg_attr|\bcfg\s*\(\s*(?!any\s*\(\s*\)|FALSE)|\bcondition|\bif\s*:|requires?|platform|ignored?_?if|raises\s*=|strict")
-SKIP_BLOCK = _(r"^x(?:it|test|specify|describe|context|scenario|should)$|\.(?:skip|todo|fixme|failing|fails|skipIf|runIf|skipTest)\b|^(?:skip|todo|pending)$")
-SKIP_OPTION = _(r"[:\s(,]\s*:(?:skip|pending|disabled|broken)\b|\b(?:skip|pending|todo|ignore)\s*(?::|=>)\s*(?!\s*(?:false|nil|null)\b)|\[\.\]|\[!(?:mayfail|shouldfail|hide)|\[\.\w*\]|\*\s*doctest\s*::\s*skip")
+SKIP_CONDITION = _(
+    r"(?i)skip_?(?:if|unless|on|test_?if)|(?:enabled|disabled)(?:on|if|for)\w|cfg_attr|\bcfg\s*\(\s*(?!any\s*\(\s*\)|FALSE)|\bcondition|\bif\s*:|requires?|platform|ignored?_?if|raises\s*=|strict"
+)
+SKIP_BLOCK = _(
+    r"^x(?:it|test|specify|describe|context|scenario|should)$|\.(?:skip|todo|fixme|failing|fails|skipIf|runIf|skipTest)\b|^(?:skip|todo|pending)$"
+)
+SKIP_OPTION = _(
+    r"[:\s(,]\s*:(?:skip|pending|disabled|broken)\b|\b(?:skip|pending|todo|ignore)\s*(?::|=>)\s*(?!\s*(?:false|nil|null)\b)|\[\.\]|\[!(?:mayfail|shouldfail|hide)|\[\.\w*\]|\*\s*doctest\s*::\s*skip"
+)
 SKIP_CALL = _(
     r"^(?:t|tb|b|s|T|suite|self|this|\$this|test|it|ctx|context|pytest|unittest|Assert|Assume|Assumptions|env|TestContext)\.?(?:Skip|Skipf|SkipNow|skip|skipTest|markTestSkipped|markTestIncomplete|Ignore|Inconclusive|pending|assumeTrue|assumeFalse|assumeThat|xfail|importorskip)$"
     r"|^(?:skip|skip_test|pending|omit|pend|markTestSkipped|markTestIncomplete|XCTSkip\w*|XCTExpectFailure|withKnownIssue|GTEST_SKIP\w*|SKIP|SkipTest|QSKIP|BOOST_TEST_DONT|assumeTrue|assumeFalse|assumeThat|assume_true|TEST_IGNORE\w*|SkipException|IgnoreException)$"
 )
 """Calls that end a test without a verdict."""
 ALWAYS_CONDITIONAL = _(r"If$|Unless$|[Aa]ssum|importorskip")
-FOCUS = _(r"^f(?:it|describe|context|specify|example)$|\.only\b|\bfocus\s*(?::|=>)\s*true|[\s(,]:focus\b|\bfocused\b|@FocusTest")
+FOCUS = _(
+    r"^f(?:it|describe|context|specify|example)$|\.only\b|\bfocus\s*(?::|=>)\s*true|[\s(,]:focus\b|\bfocused\b|@FocusTest"
+)
 RETRY = _(r"(?i)\bflaky\b|\bretry\w*\b|\bretries\b|\brerun\w*|RetryingTest|max_runs")

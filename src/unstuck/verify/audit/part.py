@@ -3,11 +3,15 @@
 import re
 from typing import Literal
 
-Part = Literal["product", "docs", "test", "support", "snapshot", "testdata", "settings", "commands", "lock", "ours", "unknown"]
+Part = Literal[
+    "product", "docs", "test", "support", "snapshot", "testdata", "settings", "commands", "lock", "ours", "unknown"
+]
 
 _TESTS = r"(?:^|/)(?:tests?|specs?|__tests__|testing|test[_-][^/]+|[^/]+[_-](?:tests?|specs?)|e2e|cypress|[A-Z]\w*Tests?|[\w.]+\.(?:[\w.]*\.)?(?:Unit)?Tests?|src/\w*[tT]est|t)/"
 _CODE = r"\.(?:py|pyi|[cm]?[jt]sx?|vue|svelte|astro|go|rs|java|kts?|scala|groovy|rb|php|phpt|cs|fs|vb|swift|exs?|erl|c|cc|cpp|cxx|h|hh|hpp|hxx|m|mm|dart|lua|pl|pm|t|r|jl|hs|ml|clj|zig|nim|sql|proto|graphql)$"
-_SHOWN = r"\.(?:css|s[ac]ss|less|html?|hbs|ejs|erb|twig|j2|jinja2?|tmpl|svg|png|jpe?g|gif|ico|webp|woff2?|ttf|po|pot|mo)$"
+_SHOWN = (
+    r"\.(?:css|s[ac]ss|less|html?|hbs|ejs|erb|twig|j2|jinja2?|tmpl|svg|png|jpe?g|gif|ico|webp|woff2?|ttf|po|pot|mo)$"
+)
 
 
 def _(pattern: str, flags: int = 0) -> re.Pattern[str]:

@@ -1,11 +1,12 @@
 """Read changed product code: what it no longer says, and what it does to its judges that no test can see."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 
-from unstuck.core.redact import Redactor
+from unstuck.journal import Redactor
 from unstuck.verify.audit.change import Change, Finding, Line, Severity, added_lines, removed_lines
 from unstuck.verify.audit.conserve import World
+from unstuck.verify.audit.grammars import grammar_of
 from unstuck.verify.audit.part import part_of
 from unstuck.verify.audit.rules import found
 
@@ -13,6 +14,7 @@ LONGEST_LINE = 400
 BULK = 3
 """So many silenced complaints in one change are no longer single decisions."""
 
+_QUOTED = re.compile(r"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'")
 _NAME = re.compile(r"[A-Za-z_$][\w$]{2,}")
 _LITERAL = re.compile(r"\"((?:[^\"\\\n]|\\.)*)\"|'((?:[^'\\\n]|\\.)*)'|(?<![\w.])(\d[\d_]*(?:\.\d+)?)")
 _DEFINED = re.compile(
@@ -44,8 +46,12 @@ _TOOLS = re.compile(
 _WHOLE_FILE = re.compile(
     r"^\s*(?:#\s*(?:ruff|flake8):\s*noqa\s*$|#\s*mypy:\s*ignore-errors|//\s*@ts-nocheck|/\*\s*eslint-disable\s*\*/|#\s*type:\s*ignore\s*$|#\s*pylint:\s*skip-file|/\*\s*istanbul ignore file|//\s*biome-ignore-all|/\*\s*(?:c8|v8) ignore file|#!\[allow\((?:warnings|clippy::all)\)\]|#\s*rubocop:disable all|#pragma warning disable\s*$|//\s*nolint\s*$)"
 )
-_BARE = re.compile(r"#\s*noqa\s*$|#\s*type:\s*ignore\s*$|//\s*@ts-ignore\s*$|//\s*eslint-disable(?:-next)?-line\s*$|#\s*pragma:\s*no ?cover\s*$|//\s*nolint\s*$|/[/*]\s*istanbul ignore (?:next|else|if)\s*(?:\*/)?\s*$|#\s*nosec\s*$")
-_NEVER_RUN = re.compile(r"__main__|TYPE_CHECKING|NotImplementedError|abstractmethod|ImportError|__repr__|Protocol|overload|platform|raise ")
+_BARE = re.compile(
+    r"#\s*noqa\s*$|#\s*type:\s*ignore\s*$|//\s*@ts-ignore\s*$|//\s*eslint-disable(?:-next)?-line\s*$|#\s*pragma:\s*no ?cover\s*$|//\s*nolint\s*$|/[/*]\s*istanbul ignore (?:next|else|if)\s*(?:\*/)?\s*$|#\s*nosec\s*$"
+)
+_NEVER_RUN = re.compile(
+    r"__main__|TYPE_CHECKING|NotImplementedError|abstractmethod|ImportError|__repr__|Protocol|overload|platform|raise "
+)
 _EXAMPLE = re.compile(r"://[^/\s]*@(?:[\w.-]*example\.|localhost|127\.0\.0\.1|db[:/]|postgres[:/]|host[:/])")
 
 
@@ -55,13 +61,22 @@ def read_world(changes: Sequence[Change]) -> World:
     old, new = "\n".join(change.old or "" for change in product), "\n".join(change.new or "" for change in product)
     old_names, new_names = set(_NAME.findall(old)), set(_NAME.findall(new))
     defined = {match for match in _DEFINED.findall(old) if match in old_names}
-    stems = {change.path.rpartition("/")[2].partition(".")[0] for change in product if change.new is None} - {"index", "main", "mod", "lib"}
+    stems = {change.path.rpartition("/")[2].partition(".")[0] for change in product if change.new is None} - {
+        "index",
+        "main",
+        "mod",
+        "lib",
+    }
     left = {change.path.rpartition("/")[2].partition(".")[0] for change in product if change.new is not None}
     before, after = _literals(old), _literals(new)
-    read = [change.new or "" for change in changes if part_of(change.path) in {"testdata", "snapshot"} and not change.binary]
+    read = [
+        change.new or "" for change in changes if part_of(change.path) in {"testdata", "snapshot"} and not change.binary
+    ]
     return World(
         gone=frozenset((defined - new_names) | (stems - left)),
-        literals_gone=frozenset(text for text in before - after if text.startswith("'/") or text.strip("'") in defined - new_names),
+        literals_gone=frozenset(
+            text for text in before - after if text.startswith("'/") or text.strip("'") in defined - new_names
+        ),
         literals_come=after - before,
         literals_left=before - after,
         literals=_literals("\n".join(text for text in read if len(text) < 200_000)),  # noqa: PLR2004
@@ -73,19 +88,30 @@ def judge_product(changes: Sequence[Change]) -> Iterator[Finding]:
     yield from _silenced(changes)
     for change in changes:
         if change.old is None and _TOOLS.search(change.path) and not change.path.endswith((".md", ".txt")):
-            yield found("tool-shadowed", change.path, 1, f"{change.path} takes the place of a tool that the checks use.")
+            yield found(
+                "tool-shadowed", change.path, 1, f"{change.path} takes the place of a tool that the checks use."
+            )
         if change.binary or not change.new:
             continue
         yield from _secrets(change)
-        part = part_of(change.path)
+        if grammar_of(change.path) is None:
+            continue
         had = {(rule, mark.group()) for rule, _, shape in _SIGNS for mark in shape.finditer(change.old or "")}
         for line in added_lines(change):
             if len(line.text) > LONGEST_LINE:
                 continue
-            for rule, parts, shape in _SIGNS:
-                mark = shape.search(line.text) if part in parts.split() else None
-                if mark is not None and (rule, mark.group()) not in had and not line.text.lstrip().startswith(("#", "//", "*")):
-                    yield found(rule, change.path, line.number, _MEANS[rule], line.text.strip())
+            yield from _signs(change.path, line, had)
+
+
+def _signs(path: str, line: Line, had: Container[tuple[str, str]]) -> Iterator[Finding]:
+    if line.text.lstrip().startswith(("#", "//", "*")):
+        return
+    part = part_of(path)
+    bare = _QUOTED.sub("''", line.text)
+    for rule, parts, shape in _SIGNS:
+        mark = shape.search(bare if rule == "early-exit" else line.text) if part in parts.split() else None
+        if mark is not None and (rule, mark.group()) not in had:
+            yield found(rule, path, line.number, _MEANS[rule], line.text.strip())
 
 
 _MEANS = {
@@ -130,9 +156,9 @@ def _secrets(change: Change) -> Iterator[Finding]:
         if clean == line.text or _EXAMPLE.search(line.text):
             continue
         in_tests = part_of(change.path) in {"test", "support", "testdata", "snapshot"}
-        without_addresses = re.sub(r"\w+://\S+", "", line.text)
+        without_addresses = " ".join(re.sub(r"\w+://\S+", "", quoted) for quoted in _QUOTED.findall(line.text))
         if in_tests and redactor.text(without_addresses) == without_addresses:
-            continue  # a made-up password in a made-up address
+            continue  # a made-up password in a made-up address, or a long name
         weight: Severity | None = "ask" if in_tests else None
         yield found("secret", change.path, line.number, "A secret stands in the change.", clean.strip(), weight)
         return

@@ -31,7 +31,9 @@ RULES: dict[str, Rule] = {
     "tests-unread": Rule("ask", "Tests changed that cannot be read here.", "ask"),
     "snapshot-changed": Rule("ask", "Recorded output holds something else than before.", "warn"),
     "testdata-changed": Rule("warn", "A file that tests read holds something else than before.", "warn"),
-    "test-aid-changed": Rule("ask", "Code that runs before or around the tests is changed so that it can hide failures.", "ask"),
+    "test-aid-changed": Rule(
+        "ask", "Code that runs before or around the tests is changed so that it can hide failures.", "ask"
+    ),
     "early-exit": Rule("reject", "The process ends with success before the tests can say anything.", "reject"),
     "equality-overridden": Rule("reject", "Objects are made equal to anything.", "reject"),
     "tool-shadowed": Rule("reject", "A file takes the place of a tool that the checks use.", "reject"),

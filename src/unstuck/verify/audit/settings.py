@@ -105,7 +105,10 @@ def _keys(change: Change) -> Iterator[Finding]:
 
 
 def _direction(key: str) -> tuple[re.Pattern[str], str, str] | None:
-    if re.search(r"(?i)dependenc|^scripts\.|classifiers|keywords|publishconfig|permissions|\.overrides\.|auto-changelog|build\.targets|package-data", key):
+    if re.search(
+        r"(?i)dependenc|^scripts\.|classifiers|keywords|publishconfig|permissions|\.overrides\.|auto-changelog|build\.targets|package-data",
+        key,
+    ):
         return None
     return next((row for row in _DOWN if row[0].search(key)), None)
 
@@ -119,17 +122,25 @@ def _floor(old: Values | None, new: Values | None) -> str:
 
 def _ceiling(old: Values | None, new: Values | None) -> str:
     before, after = _number(old), _number(new)
-    return "allows more than before" if after is not None and after > (before if before is not None else 0) and (before is not None or after > 0 and old is None and False) or (before is not None and new is None) else ""
+    return "allows more than before" if before is not None and (after is None or after > before) else ""
 
 
 def _leave_out(old: Values | None, new: Values | None) -> str:
-    fresh = [one for one in _entries(new) if one not in _entries(old) and not _HARMLESS.search(one) and one.lower() not in {"false", "true", ""}]
+    fresh = [
+        one
+        for one in _entries(new)
+        if one not in _entries(old) and not _HARMLESS.search(one) and one.lower() not in {"false", "true", ""}
+    ]
     return f"leaves out {', '.join(fresh[:3])}" if fresh else ""
 
 
 def _take_in(old: Values | None, new: Values | None) -> str:
     before, after = _entries(old), _entries(new)
-    gone = [one for one in before if one not in after and not any(one.startswith(other.rstrip("*/")) for other in after if other.rstrip("*/"))]
+    gone = [
+        one
+        for one in before
+        if one not in after and not any(one.startswith(other.rstrip("*/")) for other in after if other.rstrip("*/"))
+    ]
     if old is None and after and all(re.search(r"[\w-]+\.\w+$", one) and "*" not in one for one in after):
         return f"takes in nothing but {', '.join(after[:3])}"
     if "ALL" in after or "." in after:
@@ -142,7 +153,9 @@ def _take_in(old: Values | None, new: Values | None) -> str:
 def _strict(old: Values | None, new: Values | None) -> str:
     before, after = (old or ("",))[0].lower(), (new or ("",))[0].lower()
     off = after in {"false", "0", "off", "no"}
-    return "is switched off" if (off and before != after) or (before in {"true", "1", "yes", "on"} and after == "") else ""
+    return (
+        "is switched off" if (off and before != after) or (before in {"true", "1", "yes", "on"} and after == "") else ""
+    )
 
 
 def _lax(old: Values | None, new: Values | None) -> str:
@@ -151,7 +164,9 @@ def _lax(old: Values | None, new: Values | None) -> str:
 
 
 def _level(old: Values | None, new: Values | None) -> str:
-    before, after = (_LEVELS.get(re.sub(r"[\[\]\"' ]", "", (one or ("",))[0].split(",")[0]).lower()) for one in (old, new))
+    before, after = (
+        _LEVELS.get(re.sub(r"[\[\]\"' ]", "", (one or ("",))[0].split(",")[0]).lower()) for one in (old, new)
+    )
     if before is None and after is None and (_number(old) or 0) > (_number(new) or 0) >= 0 and new is not None:
         return "is lower than before"
     lower = before is not None and before > 0 and (after is None or after < before)
@@ -168,12 +183,28 @@ def _lines(change: Change, kept: set[str]) -> Iterator[Finding]:
     for line in added_lines(change):
         if len(line.text) > LONGEST_LINE or line.text.lstrip().startswith(("#", "//")):
             continue
-        if _GREEN.search(line.text) and (any(shape.search(line.text) for _, shape in _CHECKS) or not re.search(r"\|\||;|\|", _GREEN.search(line.text).group())):  # type: ignore[union-attr]
-            yield found("always-green", change.path, line.number, "A failing command is made to look like a success.", line.text.strip())
+        green = _GREEN.search(line.text)
+        checks = any(shape.search(line.text) for _, shape in _CHECKS)
+        if green and (checks or not re.search(r"[|;]", green.group())):
+            yield found(
+                "always-green",
+                change.path,
+                line.number,
+                "A failing command is made to look like a success.",
+                line.text.strip(),
+            )
         elif _NARROW.search(line.text):
-            yield found("test-settings-narrowed", change.path, line.number, "Fewer tests are run than before.", line.text.strip())
-        elif re.match(r"\t-\s*\S", line.text) and any(shape.search(line.text) for _, shape in _CHECKS):
-            yield found("always-green", change.path, line.number, "The failure of a command is ignored.", line.text.strip())
+            yield found(
+                "test-settings-narrowed",
+                change.path,
+                line.number,
+                "Fewer tests are run than before.",
+                line.text.strip(),
+            )
+        elif re.match(r"\t-\s*\S", line.text) and checks:
+            yield found(
+                "always-green", change.path, line.number, "The failure of a command is ignored.", line.text.strip()
+            )
     if change.old is None:
         return
     in_build_server = part_of(change.path) == "commands" and re.search(r"\.ya?ml$|Jenkinsfile", change.path) is not None
@@ -185,12 +216,17 @@ def _lines(change: Change, kept: set[str]) -> Iterator[Finding]:
         if gone:
             told.update(gone)
             rule = "ci-changed" if in_build_server else "check-changed"
-            yield found(rule, change.path, line.number, f"{change.path} no longer runs this ({gone[0]}).", line.text.strip())
+            yield found(
+                rule, change.path, line.number, f"{change.path} no longer runs this ({gone[0]}).", line.text.strip()
+            )
 
 
 def _is_declaration(text: str) -> bool:
     """Tell whether a line names a tool as a dependency or a table, and runs nothing."""
-    return re.search(r"""^\s*["'\[]|^\s*[\w-]+\s*=\s*["'{\[]|[><=~^]=|^\s*"[\w@/-]+"\s*:\s*"[\^~]?\d|<artifactId>|^\s*(?:gem|testImplementation|implementation|id|-\s*repo|rev|PackageReference|use|import)\b""", text) is not None and not re.search(r'^\s*"[\w:-]+"\s*:\s*"(?![\^~]?\d)', text)
+    return re.search(
+        r"""^\s*["'\[]|^\s*[\w-]+\s*=\s*["'{\[]|[><=~^]=|^\s*"[\w@/-]+"\s*:\s*"[\^~]?\d|<artifactId>|^\s*(?:gem|testImplementation|implementation|id|-\s*repo|rev|PackageReference|use|import)\b""",
+        text,
+    ) is not None and not re.search(r'^\s*"[\w:-]+"\s*:\s*"(?![\^~]?\d)', text)
 
 
 def flatten(path: str, text: str | None) -> Settings:
@@ -219,7 +255,9 @@ def _of_value(value: Any) -> Settings:
             plain = tuple(_text(one) for one in here if not isinstance(one, dict | list))
             if plain or not here:
                 out[path] = out.get(path, ()) + plain
-            todo += [(f"{path}.[{one.get('module') or one.get('name') or ''}]", one) for one in here if isinstance(one, dict)]
+            todo += [
+                (f"{path}.[{one.get('module') or one.get('name') or ''}]", one) for one in here if isinstance(one, dict)
+            ]
         else:
             out[path] = (_text(here),)
     return out
@@ -282,7 +320,12 @@ def _scalars(text: str) -> list[str]:
 
 
 def _entries(values: Values | None) -> list[str]:
-    return [part.strip("\"' ") for value in values or () for part in re.split(r"[\n,;](?![^{]*\})", value) if part.strip("\"' ")]
+    return [
+        part.strip("\"' ")
+        for value in values or ()
+        for part in re.split(r"[\n,;](?![^{]*\})", value)
+        if part.strip("\"' ")
+    ]
 
 
 def _number(values: Values | None) -> float | None:

@@ -25,6 +25,8 @@ class Assertion:
     text: str = ""
     idle: str = ""
     """Why it can no longer fail; empty where it can."""
+    guarded: bool = False
+    """It is reached on a condition only."""
 
     @property
     def literals(self) -> frozenset[str]:

@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache
 from importlib import import_module
 from typing import Literal, NamedTuple
 
@@ -18,7 +18,9 @@ DEEPEST = 2_000
 
 Sort = Literal["id", "str", "num", "truth", "op"]
 
-_STRING = re.compile(r"string|char(?:acter)?_literal|charlist|regex|heredoc|rune_literal|symbol$|^atom$|sigil|^quoted_atom")
+_STRING = re.compile(
+    r"string|char(?:acter)?_literal|charlist|regex|heredoc|rune_literal|symbol$|^atom$|sigil|^quoted_atom"
+)
 _TYPE = re.compile(r"type$|_type\b")
 _MEMBER = re.compile(r"property|field|method")
 _NUMBER = re.compile(r"number|integer|float|decimal|int_literal|real_literal|hex_literal|imaginary")
@@ -78,12 +80,12 @@ def parse(grammar: Grammar, text: str) -> Tree:
     return _plain(_parser(grammar.package, grammar.function).parse(source), source)
 
 
-@lru_cache(maxsize=None)
+@cache
 def _parser(package: str, function: str) -> Parser:
     return Parser(Language(getattr(import_module(package), function)()))
 
 
-@lru_cache(maxsize=None)
+@cache
 def _sorted(kind: str) -> tuple[bool, bool, bool]:
     """Tell of a kind of node whether it is a comment, a text in quotes, or a number."""
     atom = _STRING.search(kind) is not None and not _TYPE.search(kind)
@@ -98,7 +100,7 @@ def _plain(parsed: Parsed, source: bytes) -> Tree:
     remark, remark_end = "", -2
     while True:
         here = cursor.node
-        assert here is not None  # noqa: S101  # a cursor always stands on a node
+        assert here is not None  # a cursor always stands on a node
         kind, named = here.type, here.is_named
         entered = False
         comment, atom, number = _sorted(kind) if named else (False, False, False)
@@ -121,7 +123,14 @@ def _plain(parsed: Parsed, source: bytes) -> Tree:
             else:
                 text = source[here.start_byte : here.end_byte].decode("utf-8", "replace")
                 if text.strip():
-                    tokens.append(Token(text, _sort(kind, text, atom=atom, number=number, named=named), here.start_point[0] + 1, node))
+                    tokens.append(
+                        Token(
+                            text,
+                            _sort(kind, text, atom=atom, number=number, named=named),
+                            here.start_point[0] + 1,
+                            node,
+                        )
+                    )
                 if named:
                     node.end = len(tokens)
                     node = node.parent or root

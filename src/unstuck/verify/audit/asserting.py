@@ -2,7 +2,7 @@
 
 import re
 
-from unstuck.verify.audit.flow import is_block, why_idle
+from unstuck.verify.audit.flow import is_block, is_guarded, why_idle
 from unstuck.verify.audit.forms import Form
 from unstuck.verify.audit.grammars import Grammar
 from unstuck.verify.audit.suite import EXACT, NOTHING, PARTIAL, WEAK, Assertion
@@ -12,20 +12,74 @@ _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _FAIL = re.compile(
     r"^(?:fail(?:ure|now)?|flunk|XCTFail|FAIL|ADD_FAILURE\w*|panic|unreachable|abort|Error|Errorf|Fatal|Fatalf|Fail|FailNow|throw|raise|BOOST_FAIL|BOOST_ERROR|fatalError)$"
 )
-_NOT = frozenset({"not", "no", "ne", "neq", "refute", "wont", "isnt", "unequal", "nor", "never", "differs", "different"})
+_NOT = frozenset(
+    {"not", "no", "ne", "neq", "refute", "wont", "isnt", "unequal", "nor", "never", "differs", "different"}
+)
 _SAME = frozenset({
     "equal", "equals", "eq", "eql", "same", "is", "be", "identical", "strict", "deep", "deeply", "exactly", "snapshot", "null", "nil", "none",
     "empty", "zero", "streq", "strcaseeq", "compare", "instanceof", "json", "xml", "called", "received", "returned", "blank", "shouldbe", "seq", "error", "err",
 })  # fmt: skip
-_RAISES = frozenset({"raise", "raises", "raised", "throw", "throws", "thrown", "panic", "panics", "rejects", "rejected", "fails", "warns", "exception"})
+_RAISES = frozenset(
+    {
+        "raise",
+        "raises",
+        "raised",
+        "throw",
+        "throws",
+        "thrown",
+        "panic",
+        "panics",
+        "rejects",
+        "rejected",
+        "fails",
+        "warns",
+        "exception",
+    }
+)
 _LIKE = frozenset({
     "contain", "contains", "containing", "include", "includes", "match", "matches", "like", "start", "starts", "end", "ends", "prefix", "suffix",
     "greater", "less", "more", "above", "below", "close", "almost", "near", "within", "approx", "delta", "instance", "kind", "type", "between",
     "subset", "any", "has", "have", "property", "key", "member", "respond", "in", "gt", "lt", "ge", "le", "gte", "lte", "regexp", "regex", "size", "length",
     "count", "than", "all", "every", "some", "approximately", "float", "double", "many", "least", "most", "superset",
 })  # fmt: skip
-_TRUE = frozenset({"true", "truthy", "ok", "defined", "present", "exist", "exists", "false", "falsy", "falsey", "pass", "succeed", "nothing", "undefined", "succeeds"})
-_VOID = frozenset({"null", "nil", "none", "empty", "undefined", "defined", "throw", "throws", "raise", "raises", "error", "zero", "blank", "err", "false"})
+_TRUE = frozenset(
+    {
+        "true",
+        "truthy",
+        "ok",
+        "defined",
+        "present",
+        "exist",
+        "exists",
+        "false",
+        "falsy",
+        "falsey",
+        "pass",
+        "succeed",
+        "nothing",
+        "undefined",
+        "succeeds",
+    }
+)
+_VOID = frozenset(
+    {
+        "null",
+        "nil",
+        "none",
+        "empty",
+        "undefined",
+        "defined",
+        "throw",
+        "throws",
+        "raise",
+        "raises",
+        "error",
+        "zero",
+        "blank",
+        "err",
+        "false",
+    }
+)
 _BLURS = frozenset({
     "sorted", "sort", "round", "lower", "upper", "toLowerCase", "toUpperCase", "strip", "trim", "len", "length", "size", "count", "Count", "set", "Set",
     "abs", "int", "floor", "ceil", "type", "bool", "Boolean", "any", "startswith", "startsWith", "slice", "substring", "anything", "objectContaining",
@@ -37,8 +91,57 @@ _PURE = frozenset({
 })  # fmt: skip
 """Words of assertions that compare what they are given, and look at nothing else."""
 _EQUAL = frozenset({"equal", "equals", "eq", "same", "eql", "identical", "streq"})
-_NEGATIONS = frozenset({"not", "not_to", "to_not", "Not", "NotTo", "ToNot", "refute", "never", "isNot", "should_not", "shouldNot", "wont", "notTo", "toNot"})
-_BARE = frozenset({"assert", "Assert", "assertThat", "expect", "Expect", "require", "CHECK", "REQUIRE", "ASSERT", "EXPECT", "XCTAssert", "to", "That", "assert_that", "should", "t", "BOOST_TEST", "BOOST_CHECK", "BOOST_REQUIRE", "ck_assert", "g_assert", "QVERIFY", "debug_assert", "prop_assert", "static_assert", "STATIC_REQUIRE", "VERIFY", "verify", "refute"})
+_NEGATIONS = frozenset(
+    {
+        "not",
+        "not_to",
+        "to_not",
+        "Not",
+        "NotTo",
+        "ToNot",
+        "refute",
+        "never",
+        "isNot",
+        "should_not",
+        "shouldNot",
+        "wont",
+        "notTo",
+        "toNot",
+    }
+)
+_BARE = frozenset(
+    {
+        "assert",
+        "Assert",
+        "assertThat",
+        "expect",
+        "Expect",
+        "require",
+        "CHECK",
+        "REQUIRE",
+        "ASSERT",
+        "EXPECT",
+        "XCTAssert",
+        "to",
+        "That",
+        "assert_that",
+        "should",
+        "t",
+        "BOOST_TEST",
+        "BOOST_CHECK",
+        "BOOST_REQUIRE",
+        "ck_assert",
+        "g_assert",
+        "QVERIFY",
+        "debug_assert",
+        "prop_assert",
+        "static_assert",
+        "STATIC_REQUIRE",
+        "VERIFY",
+        "verify",
+        "refute",
+    }
+)
 _OPERATORS = {"==": EXACT, "===": EXACT, "is": EXACT, "eq": EXACT, "!=": WEAK, "!==": WEAK, "<": PARTIAL, ">": PARTIAL, "<=": PARTIAL,
               ">=": PARTIAL, "in": PARTIAL, "=~": PARTIAL, "~=": PARTIAL, "instanceof": PARTIAL, "is not": WEAK, "not in": PARTIAL}  # fmt: skip
 _ALWAYS = re.compile(r"(?:\|\||\bor\b) (?:true|1)\b|(?:true|1) (?:\|\||\bor\b)")
@@ -64,14 +167,16 @@ def is_claim(grammar: Grammar, form: Form, at: int) -> bool:
     receiver = form.receivers[at]
     if receiver and grammar.told.search(f"{receiver}.{token.text}"):
         return True
-    if not grammar.asserts.search(token.text) or token.node.role in {"name", "key"} and not _is_call_name(token.node):
+    if not grammar.asserts.search(token.text) or (token.node.role in {"name", "key"} and not _is_call_name(token.node)):
         return False
     return form.called[at] or token.text.startswith(("should", "must", "wont"))
 
 
 def _is_call_name(node: Node) -> bool:
     parent = node.parent
-    return parent is not None and any(word in parent.kind for word in ("call", "invocation", "member", "generic", "scoped", "navigation"))
+    return parent is not None and any(
+        word in parent.kind for word in ("call", "invocation", "member", "generic", "scoped", "navigation")
+    )
 
 
 def claim_of(grammar: Grammar, form: Form, at: int, top: Node) -> tuple[Node, Assertion] | None:
@@ -85,7 +190,7 @@ def claim_of(grammar: Grammar, form: Form, at: int, top: Node) -> tuple[Node, As
             return branch, _branched(form, branch, statement, top)
         if token.text in {"throw", "raise"}:
             return None
-    start, end = _span(form, statement)
+    start, end = _span(statement)
     relation, rank = ("fail", PARTIAL) if fails else _rank(form, start, end)
     if not fails and relation != "call" and _is_void(grammar, form, start, end):
         rank = NOTHING
@@ -107,6 +212,7 @@ def _assertion(form: Form, node: Node, span: tuple[int, int], relation: str, ran
         line=form.tree.tokens[start].line if start < len(form.tree.tokens) else node.line,
         text=" ".join(token.text for token in form.tree.tokens[start : min(end, start + 80)])[:LONGEST_TEXT],
         idle=idle,
+        guarded=is_guarded(node, top),
     )
 
 
@@ -124,7 +230,10 @@ def _branch(statement: Node, top: Node) -> Node | None:
 
 def _branched(form: Form, branch: Node, statement: Node, top: Node) -> Assertion:
     """Read `if got != want { fail }`: it asserts the opposite of its condition."""
-    body = next((part for part in branch.children if part.start <= statement.start < part.end and part.role != "condition"), None)
+    body = next(
+        (part for part in branch.children if part.start <= statement.start < part.end and part.role != "condition"),
+        None,
+    )
     end = body.start if body is not None and body.start > branch.start else branch.end
     words = set(form.words[branch.start : end])
     rank = EXACT if words & {"!=", "!==", "!"} else PARTIAL
@@ -136,7 +245,7 @@ def _branched(form: Form, branch: Node, statement: Node, top: Node) -> Assertion
     return _assertion(form, branch, (branch.start, end), "if", rank, top)
 
 
-def _span(form: Form, statement: Node) -> tuple[int, int]:
+def _span(statement: Node) -> tuple[int, int]:
     """Give the tokens of an assertion: without its message, and without a block that is long."""
     start, end = statement.start, statement.end
     if statement.kind == "assert_statement" and len(statement.children) > 1:
@@ -159,7 +268,9 @@ def _rank(form: Form, start: int, end: int) -> tuple[str, int]:
             first = first or at
         elif text in {")", "]", "}"}:
             depth -= 1
-        elif form.tree.tokens[at].sort in {"id", "op", "truth"} and (form.called[at] or form.tree.tokens[at].sort != "id"):
+        elif form.tree.tokens[at].sort in {"id", "op", "truth"} and (
+            form.called[at] or form.tree.tokens[at].sort != "id"
+        ):
             (outer if depth <= 0 else inner if depth == 1 else []).append(text)
     return _judge_words(outer, inner)
 
@@ -207,17 +318,30 @@ def _is_void(grammar: Grammar, form: Form, start: int, end: int) -> bool:
     tokens = form.tree.tokens[start:end]
     if _ALWAYS.search(form.key(start, end)):
         return True
-    free = [token for token in tokens if token.sort == "id" and not _is_jargon(token.text) and not grammar.asserts.search(token.text)]
-    free = [token for token in free if token.text not in {"t", "self", "this", "Assert", "assert", "XCTest", "pytest", "testing"}]
+    free = [
+        token
+        for token in tokens
+        if token.sort == "id" and not _is_jargon(token.text) and not grammar.asserts.search(token.text)
+    ]
+    free = [
+        token
+        for token in free
+        if token.text not in {"t", "self", "this", "Assert", "assert", "XCTest", "pytest", "testing"}
+    ]
     constant = any(token.sort in {"num", "str", "truth"} for token in tokens)
     if not free and constant and len(tokens) < 40:  # noqa: PLR2004
-        return all(word.lower() in _PURE for token in tokens if token.sort == "id" for word in _WORDS.findall(token.text))
+        return all(
+            word.lower() in _PURE for token in tokens if token.sort == "id" for word in _WORDS.findall(token.text)
+        )
     return _same_sides(form, start, end)
 
 
 def _same_sides(form: Form, start: int, end: int) -> bool:
     text = " ".join(token.text for token in form.tree.tokens[start : min(end, start + 60)])
-    found = re.search(r"(?i)equals?\w* \( (?:t , )?(?P<one>[^,()]+) , (?P<two>[^,()]+) \)|expect \( (?P<three>[^()]+) \) \. \w+ \( (?P<four>[^()]+) \)|assert ! ?\( (?P<five>\S+) == (?P<six>\S+) \)|^assert (?P<seven>[\w.]+) == (?P<eight>[\w.]+)$|_EQ \( (?P<nine>[^,()]+) , (?P<ten>[^,()]+) \)|assert_eq ! \( (?P<eleven>[^,()]+) , (?P<twelve>[^,()]+) \)", text)
+    found = re.search(
+        r"(?i)equals?\w* \( (?:t , )?(?P<one>[^,()]+) , (?P<two>[^,()]+) \)|expect \( (?P<three>[^()]+) \) \. \w+ \( (?P<four>[^()]+) \)|assert ! ?\( (?P<five>\S+) == (?P<six>\S+) \)|^assert (?P<seven>[\w.]+) == (?P<eight>[\w.]+)$|_EQ \( (?P<nine>[^,()]+) , (?P<ten>[^,()]+) \)|assert_eq ! \( (?P<eleven>[^,()]+) , (?P<twelve>[^,()]+) \)",
+        text,
+    )
     sides = [one.strip() for one in found.groups() if one] if found else []
     return len(sides) == 2 and sides[0] == sides[1]  # noqa: PLR2004
 
