@@ -479,11 +479,7 @@ def _holds(outer: Node, inner: Node) -> bool:
 
 def _is_plain_call(statement: Node) -> bool:
     node = statement
-    while (
-        node.kind in {"expression_statement", "await_expression", "try_expression"}
-        and len(node.children) <= 2
-        and node.children
-    ):
+    while node.children and node.kind in {"expression_statement", "await_expression", "try_expression"}:
         node = node.children[-1]
     return _CALL.search(node.kind) is not None
 

@@ -69,6 +69,17 @@ class _Pool:
             yield from self.by_name.get(name, [])[:MOST_CANDIDATES]
 
 
+class _Tables:
+    """The literals that new tests may go through or name without holding them: tables, constants, builders."""
+
+    def __init__(self, cases: Sequence[Case]) -> None:
+        self.files: dict[str, frozenset[str]] = {case.path: case.literals for case in cases if case.kind == "file"}
+        self.aids = {case.name: case.literals for case in cases if case.kind == "aid"}
+
+    def near(self, path: str, names: Iterable[str]) -> frozenset[str]:
+        return self.files.get(path, frozenset()).union(*(self.aids.get(name, frozenset()) for name in names))
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Lost:
     """A finding about one old case, and how many assertions or rows it is about."""
@@ -97,16 +108,26 @@ def judge_losses(pairs: Pairs, fresh: Sequence[Case], world: World) -> tuple[lis
 
 def _judged(pairs: Pairs, fresh: Sequence[Case], world: World, losses: list[_Loss], pool: _Pool) -> Iterator[Lost]:
     open_losses: dict[int, list[_Loss]] = defaultdict(list)
+    alive = [*(became for _, became in pairs if became is not None), *fresh]
+    tables = _Tables(alive)
+    kept = {
+        one.key
+        for case in alive
+        if case.kind == "test" and not case.off
+        for one in case.assertions
+        if "_" not in one.key.split()
+    }
     for loss in losses:
         if not (
             _moved(loss, pool)
-            or _absorbed(loss, loss.own, world)
-            or _absorbed(loss, pool.near(loss.assertion.names), world)
+            or _absorbed(loss, loss.own, world, tables)
+            or _absorbed(loss, pool.near(loss.assertion.names), world, tables)
         ):
             open_losses[id(loss.case)].append(loss)
     for case, became in pairs:
         left = open_losses.get(id(case), [])
         if became is None:
+            left = [loss for loss in left if loss.assertion.key not in kept]
             for finding in _deleted(case, left, fresh, world):
                 yield Lost(case, finding, max(1, len(left)))
         elif left:
@@ -167,7 +188,7 @@ def _moved(loss: _Loss, pool: _Pool) -> bool:
     return False
 
 
-def _absorbed(loss: _Loss, gains: Iterable[_Gain], world: World) -> bool:
+def _absorbed(loss: _Loss, gains: Iterable[_Gain], world: World, tables: _Tables) -> bool:
     """Find an assertion that says the same: as strict, about the same, with the same values or with rows that hold them."""
     old = loss.assertion
     for gain in gains:
@@ -180,19 +201,23 @@ def _absorbed(loss: _Loss, gains: Iterable[_Gain], world: World) -> bool:
         about = old.names - _NEUTRAL - world.gone
         if about and not about & known:
             continue
-        if _holds(gain, old, world) and (old.values or about <= known or old.relation == new.relation):
+        if _holds(gain, old, world, tables) and (old.values or about <= known or old.relation == new.relation):
             gain.used = True
             return True
     return False
 
 
-def _holds(gain: _Gain, old: Assertion, world: World) -> bool:
-    """Tell whether the values of an assertion stand in another one, or in the rows that it goes through."""
-    if Counter(old.values) <= Counter(gain.assertion.values):
+def _holds(gain: _Gain, old: Assertion, world: World, tables: _Tables) -> bool:
+    """Tell whether the values of an assertion stand in another one, or in what that one goes through or names."""
+    new, case = gain.assertion, gain.case
+    if Counter(old.values) <= Counter(new.values):
         return True
-    if not (gain.case.rows or gain.case.kind == "aid" or not gain.assertion.values):
+    if len(new.values) >= len(old.values):
         return False
-    return old.literals <= gain.assertion.literals | gain.case.literals | world.literals
+    near = new.literals | world.literals | tables.near(case.path, new.names)
+    if case.rows or case.kind == "aid" or not new.values:
+        near |= case.literals
+    return old.literals <= near
 
 
 def _opposed(old: Assertion, new: Assertion) -> bool:
@@ -273,6 +298,8 @@ def _one_loss(loss: _Loss, became: Case, world: World) -> Iterator[Finding]:
             abs(gain.assertion.line - old.line),
         ),
     )
+    if any(_is_stricter(old, gain.assertion) for gain in free):
+        return
     same = [gain for gain in free if gain.assertion.rank >= old.rank and not gain.assertion.idle]
     taken = next(iter(same or free), None)
     if taken is None:
@@ -297,6 +324,14 @@ def _one_loss(loss: _Loss, became: Case, world: World) -> Iterator[Finding]:
         yield found(
             "expected-changed", became.path, new.line, f"{became.name} expects something else than before.", evidence
         )
+
+
+def _is_stricter(old: Assertion, new: Assertion) -> bool:
+    """Tell whether the same thing is asserted with more words: the value instead of its length, or of its presence."""
+    if new.idle or _opposed(old, new) or new.blurs - old.blurs or new.rank < old.rank:
+        return False
+    about = old.names - old.blurs
+    return (new.rank > old.rank or bool(old.blurs - new.blurs)) and (about <= new.names or not about)
 
 
 def _follows_product(old: Assertion, new: Assertion, world: World) -> bool:

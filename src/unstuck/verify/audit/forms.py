@@ -7,6 +7,7 @@ from unstuck.verify.audit.trees import Node, Tree
 
 _MEMBER = frozenset({".", "::", "->", "?.", "&.", "!!.", "?->", "#"})
 _CALLS = frozenset({"(", "!", "{", "<", "[", ".(", "do", "?."})
+_OWN = frozenset({"self", "this", "$this", "@"})
 _NOISE = frozenset({
     ";", "await", "async", "try", "self", "this", "$this", "let", "const", "var", "val", "mut", "final", "new", "&", "*", "$", "return",
 })  # fmt: skip
@@ -53,7 +54,8 @@ def form_of(tree: Tree) -> Form:
             case "id" if token.text in _NOISE:
                 word = ""
             case "id":
-                name = member or after in _CALLS or _is_callee(token.node) or token.text[:1].isupper()
+                own = member and receivers[-1] in _OWN and after not in _CALLS
+                name = not own and (member or after in _CALLS or _is_callee(token.node) or token.text[:1].isupper())
                 word = token.text if name else "_"
             case "str":
                 found = _QUOTES.match(token.text)

@@ -53,7 +53,7 @@ _NARROW = re.compile(
 _CHECKS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     (name, re.compile(shape))
     for name, shape in (
-        ("tests", r"\b(?:py\.?test|jest|vitest|mocha|ava|tap|unittest|tox|nox|go test|cargo (?:test|nextest)|mvn\b.*\b(?:test|verify)|gradlew?\b.*\b(?:test|check|build)|dotnet test|rspec|rake (?:test|spec)|phpunit|pest|ctest|mix test|swift test|playwright test|cypress run|(?:npm|yarn|pnpm|bun) (?:run )?test\S*|make (?:test|check))\b|\badd_test\s*\(|discover_tests\s*\(|\benable_testing\s*\(|^\s*test\(|cc_test\("),
+        ("tests", r"\b(?:node\b.*--test|py\.?test|jest|vitest|mocha|ava|tap|unittest|tox|nox|go test|cargo (?:test|nextest)|mvn\b.*\b(?:test|verify)|gradlew?\b.*\b(?:test|check|build)|dotnet test|rspec|rake (?:test|spec)|phpunit|pest|ctest|mix test|swift test|playwright test|cypress run|(?:npm|yarn|pnpm|bun) (?:-\S+ )*(?:run )?test\S*|make (?:test|check))\b|\badd_test\s*\(|discover_tests\s*\(|\benable_testing\s*\(|^\s*test\(|cc_test\("),
         ("lint", r"\b(?:ruff|flake8|pylint|eslint|golangci-lint|clippy|rubocop|phpcs|stylelint|biome|ktlint|detekt|swiftlint|credo|checkstyle|(?:npm|yarn|pnpm) (?:run )?lint)\b"),
         ("types", r"\b(?:mypy|pyright|tsc|phpstan|psalm|dialyzer|go vet|sorbet|(?:npm|yarn|pnpm) (?:run )?type\S*)\b"),
         ("format", r"\b(?:black|prettier|gofmt|rustfmt|cargo fmt|isort)\b"),
@@ -72,7 +72,7 @@ def judge_settings(changes: Sequence[Change]) -> Iterator[Finding]:
     kept = {name for one in watched for line in added_lines(one) for name, shape in _CHECKS if shape.search(line.text)}
     for change in watched:
         if part_of(change.path) != "unknown" or re.search(r"\.(?:json|toml|ya?ml|ini|cfg|xml)$", change.path):
-            yield from _keys(change)
+            yield from _keys(change, replaced=any(one is not change and one.new for one in watched))
             yield from _lines(change, kept)
 
 
@@ -86,10 +86,10 @@ def is_harmless(change: Change) -> bool:
     return all(_DEPENDENCY.search(key) for key in {*old, *new} if old.get(key) != new.get(key))
 
 
-def _keys(change: Change) -> Iterator[Finding]:
+def _keys(change: Change, *, replaced: bool) -> Iterator[Finding]:
     old, new = flatten(change.path, change.old), flatten(change.path, change.new)
     if change.new is None:
-        if any(_direction(key) for key in old):
+        if any(_direction(key) for key in old) and not replaced:
             yield found("gate-loosened", change.path, 1, f"{change.path}, which set what the checks ask for, is gone.")
         return
     for key in sorted({*old, *new}):
@@ -106,7 +106,7 @@ def _keys(change: Change) -> Iterator[Finding]:
 
 def _direction(key: str) -> tuple[re.Pattern[str], str, str] | None:
     if re.search(
-        r"(?i)dependenc|^scripts\.|classifiers|keywords|publishconfig|permissions|\.overrides\.|auto-changelog|build\.targets|package-data",
+        r"(?i)per-file-ignores.*test|dependenc|^scripts\.|classifiers|keywords|publishconfig|permissions|\.overrides\.|auto-changelog|build\.targets|package-data",
         key,
     ):
         return None
