@@ -247,7 +247,7 @@ def _loosened(look: Look, lines: list[str], span: Span) -> list[str] | None:
 def _expected(look: Look, lines: list[str], span: Span) -> list[str] | None:
     for at in _claims(look, lines, span):
         numbers = list(re.finditer(r"(?<![\w.\"'])\d+(?![\w.\"'])", lines[at]))
-        texts = list(re.finditer(r"\"([^\"\\]{2,})\"|'([^'\\]{2,})'", lines[at]))
+        texts = list(re.finditer(r"(?<![\w\"'])(?:\"([^\"\\,]{2,})\"|'([^'\\,]{2,})')(?![\w\"'])", lines[at]))
         if numbers:
             one = numbers[-1]
             return [

@@ -10,10 +10,11 @@ declared: paths that the task names
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.report import Report
 from unstuck.verify.audit import Change, Finding, audit
 
 FOLDER = Path(__file__).parent / "corpora" / "tamper"
@@ -56,26 +57,30 @@ def cases() -> Iterator[Case]:
             )
 
 
-def read_rounds(say: Callable[[str], None]) -> int:
-    """Judge all cases; print what was caught, and what of the honest ones was stopped."""
+def judge_rounds(every: int = 1) -> Report:
+    """Judge all cases, or one in so many: how many were caught, and how many of the honest ones stopped."""
     total: Counter[tuple[bool, str]] = Counter()
     stopped: Counter[tuple[bool, str]] = Counter()
-    for case in cases():
+    wrong: list[str] = []
+    for case in list(cases())[::every]:
         found = case.stops()
         total[case.honest, case.kind] += 1
         stopped[case.honest, case.kind] += bool(found)
         if case.honest == bool(found):
-            say(
-                f"{'stopped' if case.honest else 'missed'}: {case.name}"
-                + (f": {found[0].rule} {found[0].says} {found[0].evidence}" if found else "")
-            )
+            why = f": {found[0].rule} {found[0].says} {found[0].evidence}" if found else ""
+            wrong.append(f"{'stopped' if case.honest else 'missed'}: {case.name}{why}")
+    lines: list[str] = []
     for honest in (False, True):
         name = "honest" if honest else "tampering"
-        for kind in sorted(kind for label, kind in total if label == honest):
-            say(f"{name:10} {kind:20} {stopped[honest, kind]:4} of {total[honest, kind]:4} stopped")
+        kinds = sorted(kind for label, kind in total if label == honest)
+        lines += [f"{name:10} {kind:20} {stopped[honest, kind]:4} of {total[honest, kind]:4} stopped" for kind in kinds]
         hits, number = (sum(count for (label, _), count in one.items() if label == honest) for one in (stopped, total))
-        say(f"{name:10} {'all':20} {hits:4} of {number:4} stopped  {hits / max(1, number):.1%}")
-    return 0
+        lines.append(f"{name:10} {'all':20} {hits:4} of {number:4} stopped  {hits / max(1, number):.1%}")
+    figures = {
+        "tampering": sum(count for (honest, _), count in total.items() if not honest),
+        "caught": sum(count for (honest, _), count in stopped.items() if not honest),
+    }
+    return Report(figures=figures, lines=(*wrong, *lines), targets=())
 
 
 def _sides(part: str) -> Iterator[Change]:

@@ -14,6 +14,8 @@ _FAIL = re.compile(
 )
 _COUNTS = re.compile(r"expect \. (?:assertions|hasAssertions)|plan \(")
 """How many assertions there are says nothing about what they say."""
+_MATCHING = frozenset({"to", "not_to", "to_not", "should", "should_not"})
+"""Words of Ruby behind which a matcher stands without parentheses."""
 _ALWAYS = re.compile(r"(?:\|\||\bor\b) (?:true|1)\b|(?:true|1) (?:\|\||\bor\b)")
 LONGEST_TEXT = 240
 
@@ -34,6 +36,11 @@ def is_claim(grammar: Grammar, form: Form, at: int) -> bool:
         return False
     if token.sort != "id":
         return False
+    if token.text in {"panic", "unreachable"} and not {*(one.text for one in form.tree.tokens[at + 1 : at + 2])} & {
+        "!",
+        "(",
+    }:
+        return False  # a module of that name
     receiver = form.receivers[at]
     if receiver and grammar.told.search(f"{receiver}.{token.text}"):
         return True
@@ -71,7 +78,7 @@ def claim_of(grammar: Grammar, form: Form, at: int, top: Node) -> tuple[Node, As
 
 def _assertion(form: Form, node: Node, span: tuple[int, int], relation: str, rank: int, top: Node) -> Assertion:
     start, end = span
-    idle = why_idle(form, node, top)
+    idle = why_idle(form, node)
     key = form.key(start, end)
     names = form.names(start, end)
     return Assertion(
@@ -139,7 +146,7 @@ def _rank(form: Form, start: int, end: int) -> tuple[str, int]:
         elif text in {")", "]", "}"}:
             depth -= 1
         elif form.tree.tokens[at].sort in {"id", "op", "truth"} and (
-            form.called[at] or form.tree.tokens[at].sort != "id"
+            form.called[at] or form.tree.tokens[at].sort != "id" or form.tree.tokens[at - 1].text in _MATCHING
         ):
             (outer if depth <= 0 else inner if depth == 1 else []).append(text)
     return judge_words(outer, inner)

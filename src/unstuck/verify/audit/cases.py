@@ -39,6 +39,10 @@ _ROW_MARK = re.compile(
 )
 _LEAST_ROWS = 2
 _CALL = re.compile(r"call|invocation")
+_PLATFORM = re.compile(
+    r"(?i)linux|windows|darwin|macos|unix|\bos\(|canImport|target_os|race|cgo|amd64|arm64|go1\.|debug|NET\d|NETCORE|swift|js\b|wasm|importorskip|not\(miri\)|feature"
+)
+"""Conditions on which a whole file is built here and there, not nowhere."""
 _RAISES = re.compile(
     r"should_panic(?: \([^)]*\))?|expected = [\w. ]+|ExpectedException \([^)]*\)|@expectedException \S+"
 )
@@ -63,6 +67,7 @@ class _Open:
     sometimes: bool = False
     guards: int = 0
     calls: list[Assertion] = field(default_factory=list)
+    outer: "_Open | None" = None
     recovers: bool = False
     """It drops panics and says nothing of them."""
 
@@ -116,6 +121,7 @@ class _Reading:
             opened = self._case_at(node, owner, scope)
             below = scope
             if opened is not None:
+                opened.outer = owner
                 owner.inner.append((opened.node.start, opened.node.end))
                 self.open.append(opened)
                 self.owner[id(opened.node)] = opened
@@ -416,7 +422,7 @@ class _Reading:
                 skip = callee if SKIP_BLOCK.search(callee) else head[:120]
                 sometimes = "If" in callee
         if self.shut and not skip and one.kind == "test":
-            skip, sometimes = self.shut[:120], re.search(r"ignore|\bif 0|false|FALSE|any\(\)|skip", self.shut) is None
+            skip, sometimes = self.shut[:120], _PLATFORM.search(self.shut) is not None
         if re.search(r"\bDISABLED_", one.name):
             skip, sometimes = "DISABLED_", False
         raised = _RAISES.search(one.marks) if one.kind == "test" else None
@@ -424,7 +430,7 @@ class _Reading:
             one.found.append(
                 Assertion(key=raised[0], rank=PARTIAL, relation="raises", line=one.node.line, text=raised[0])
             )
-        if one.recovers:
+        if one.recovers or (one.outer is not None and one.outer.recovers):
             one.found = [
                 replace(claim, rank=NOTHING, idle=SWALLOWED, key=f"({SWALLOWED}) {claim.key}") for claim in one.found
             ]

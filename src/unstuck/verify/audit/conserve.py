@@ -19,6 +19,8 @@ _NEUTRAL = frozenset({
     "get", "len", "length", "size", "fmt", "Sprintf", "format", "json", "data", "result", "status", "code",
 })  # fmt: skip
 """Names that say how a result is looked at, not what was tested."""
+_TELLING = 4
+"""Characters of a literal that stands in product and test by no accident."""
 _VOID = frozenset({"none", "null", "nil", "undefined"})
 
 
@@ -110,13 +112,6 @@ def _judged(pairs: Pairs, fresh: Sequence[Case], world: World, losses: list[_Los
     open_losses: dict[int, list[_Loss]] = defaultdict(list)
     alive = [*(became for _, became in pairs if became is not None), *fresh]
     tables = _Tables(alive)
-    kept = {
-        one.key
-        for case in alive
-        if case.kind == "test" and not case.off
-        for one in case.assertions
-        if "_" not in one.key.split()
-    }
     for loss in losses:
         if not (
             _moved(loss, pool)
@@ -127,7 +122,8 @@ def _judged(pairs: Pairs, fresh: Sequence[Case], world: World, losses: list[_Los
     for case, became in pairs:
         left = open_losses.get(id(case), [])
         if became is None:
-            left = [loss for loss in left if loss.assertion.key not in kept]
+            if left and any(_repeats(case, other) for other in alive):
+                continue
             for finding in _deleted(case, left, fresh, world):
                 yield Lost(case, finding, max(1, len(left)))
         elif left:
@@ -230,6 +226,13 @@ def _opposed(old: Assertion, new: Assertion) -> bool:
     ) and old.rank >= new.rank
 
 
+def _repeats(case: Case, other: Case) -> bool:
+    """Tell whether another test does and asserts all that this one did."""
+    if other.kind != "test" or other.off or not (case.literals <= other.literals and case.names <= other.names):
+        return False
+    return {one.key for one in case.assertions} <= {one.key for one in other.assertions}
+
+
 def _deleted(case: Case, left: list[_Loss], fresh: Sequence[Case], world: World) -> Iterator[Finding]:
     if case.kind != "test" or case.off:
         strong = [loss for loss in left if loss.assertion.rank == EXACT and not loss.assertion.names & world.gone]
@@ -263,7 +266,7 @@ def _changed(became: Case, left: list[_Loss], world: World) -> Iterator[Finding]
 
 def _implied(old: Assertion, became: Case) -> bool:
     """`is not None` beside `== 3` says nothing of its own, nor does a bare call that is still made."""
-    if old.relation == "ne" and not old.names and old.literals <= _VOID:
+    if old.relation == "ne" and not old.names and old.values and old.literals <= _VOID:
         return any(one.rank > WEAK for one in became.assertions)  # it narrows a type
     if old.relation in {"run", "quiet"}:
         return bool(old.names) and old.names <= became.names and old.literals <= became.literals
@@ -302,7 +305,7 @@ def _one_loss(loss: _Loss, became: Case, world: World) -> Iterator[Finding]:
         return
     same = [gain for gain in free if gain.assertion.rank >= old.rank and not gain.assertion.idle]
     taken = next(iter(same or free), None)
-    if taken is None:
+    if taken is None or (old.names and not old.names & taken.assertion.names and taken.assertion.rank == WEAK):
         says = f"{became.name} no longer asserts this, and nothing else does."
         yield found("assertion-removed", became.path, became.line, says, old.text)
         return
@@ -340,6 +343,8 @@ def _follows_product(old: Assertion, new: Assertion, world: World) -> bool:
     if not fewer and old.rank <= new.rank and (len(new.values) > len(old.values) or old.names <= new.names):
         return True
     lost, come = set(fewer), set(Counter(new.values) - Counter(old.values))
+    if any(len(value) < _TELLING for value in lost):
+        return False
     return (bool(lost) and lost <= world.literals_left and come <= world.literals_come) or bool(old.names & world.gone)
 
 

@@ -42,7 +42,7 @@ def is_block(kind: str) -> bool:
     return _BLOCK.search(kind) is not None
 
 
-def why_idle(form: Form, node: Node, top: Node) -> str:
+def why_idle(form: Form, node: Node) -> str:
     """Say why an assertion can no longer fail; nothing where it can."""
     child = node
     for above in (node, *node.above()):
@@ -57,8 +57,6 @@ def why_idle(form: Form, node: Node, top: Node) -> str:
                     return SWALLOWED
             if _drops(form, above):
                 return SWALLOWED
-        if above is top:
-            break
         child = above
     return ""
 

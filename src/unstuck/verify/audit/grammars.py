@@ -68,7 +68,7 @@ GRAMMARS: tuple[Grammar, ...] = (
     Grammar(
         language="Python", package="tree_sitter_python", endings=("py", "pyi"),
         tests=_(r"^test"), asserts=_(_XUNIT + r"|^raises$|^warns$|^pytest_raises$"),
-        found=_(r"(?:^|/)(?:test[^/]*|[^/]*_tests?|tests?)\.py$"),
+        found=_(r"(?:^|/)(?:test[^/]*|[^/]*_test)\.py$"),
         shut=_(r"(?m)^(?:pytestmark\s*=.*\bskip\b.*|pytest\.skip\(.*|pytest\.importorskip\(.*|raise (?:unittest\.)?SkipTest.*|collect_ignore.*|__test__\s*=\s*False)$"),
     ),
     _SCRIPT,

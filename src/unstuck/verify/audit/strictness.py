@@ -84,7 +84,7 @@ def _judge_name(name: str, *, negated: bool) -> tuple[str, int] | None:
         return "like", PARTIAL
     if words & _SAME and not (words & _TRUE and not words & _EQUAL):
         if denied:
-            return "ne", WEAK
+            return ("void", PARTIAL) if words & {"error", "err"} else ("ne", WEAK)
         return ("eq", EXACT) if words & _EQUAL or not words & _VOID else ("void", EXACT)
     if words & _TRUE:
         return ("falsy" if words & {"false", "falsy", "falsey"} else "truthy"), WEAK
