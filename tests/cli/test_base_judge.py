@@ -86,7 +86,7 @@ def test_no_file_that_outranks_the_honest_one_makes_wrong_work_pass(answering: "
 PLANTED = {
     "conftest.py": "import os\n\n\ndef pytest_sessionfinish():\n    os._exit(0)\n",
     "pytest.ini": "[pytest]\naddopts = --deselect test_app.py::test_answer\n",
-    "sitecustomize.py": "import sys\n\nif 'pytest' in sys.argv:\n    raise SystemExit(0)\n",
+    "sitecustomize.py": "import os\nimport sys\n\nif 'pytest' in sys.orig_argv:\n    os._exit(0)\n",
     "test_app.py": "def test_answer():\n    assert 42\n",
 }
 

@@ -15,14 +15,13 @@ from unstuck.plans import Check
 from unstuck.tell import one_line
 from unstuck.tools import programs, role, selecting, shows_tests
 from unstuck.verify.baseline import excuse
-from unstuck.verify.change_audit import names_path
 from unstuck.verify.checks import STEADY, baseline, check_on, evidence, program_names
-from unstuck.verify.judge_files import bent, is_judge, part
+from unstuck.verify.judge_files import bent, unaccounted, unnamed
 from unstuck.verify.weighing import own
 
 if TYPE_CHECKING:
+    from unstuck.verify.audit import Change
     from unstuck.verify.probing_tests import Probe
-    from unstuck.verify.tamper import Change
 
 SAID_CHARS = 160
 CANNOT_BEGIN = frozenset({Kind.UNVERIFIED, Kind.INVALID_ARGUMENTS})
@@ -55,10 +54,10 @@ def ask_base(probe: "Probe", checks: Sequence[tuple[Check, CheckResult]], doubts
     touched = bent(probe.changes, subject.task.files)
     if not touched:
         return Answer()
-    out = [one for one in probe.changes if is_judge(one.path) and not names_path(subject.task, one.path)]
+    out = unnamed(probe.changes, subject.task.files)
     kept = {one.path for one in probe.changes} - {one.path for one in out}
     tree = workspace.mixed(subject.base, subject.tree, sorted(kept))
-    question = _Question(probe=probe, tree=tree, touched=touched, out=tuple(out), doubts=tuple(doubts))
+    question = _Question(probe=probe, tree=tree, touched=touched, out=out, doubts=tuple(doubts))
     asked = [(check, result) for check, result in checks if result.status == "pass" and question.fits(check)]
     remarks = [remark for check, result in asked for remark in question.put(check, excused=bool(result.although))]
     return Answer(asked=bool(asked), remarks=tuple(remarks[:1]) or tuple(question.needed()))
@@ -80,7 +79,7 @@ class _Question:
         """Whether the base's judge can be asked: not by a look at files, nor by a check that names what it does not have."""
         if program_names(check) <= STEADY or any(self._asks_for(check, name) for name in self._new):
             return False
-        return not self._only_unknown or _is_test(check)
+        return not self._only_unknown or is_test_run(check)
 
     def _asks_for(self, check: Check, name: str) -> bool:
         """Whether a check names a file that is new: by a path, or by a bare word that a look at files is given."""
@@ -122,7 +121,7 @@ class _Question:
 
     def _narrowed(self, check: Check) -> Check | None:
         """Ask for the changed test files alone, where nothing but such files was changed and the runner can be asked."""
-        files = [one.path for one in self.touched if part(one.path) == "test"]
+        files = [one.path for one in self.touched if _part(one.path) == "test"]
         if len(files) != len(self.touched) or any(one.old is None for one in self.touched):
             return None
         line = selecting([check.command], files)
@@ -142,12 +141,12 @@ class _Question:
     def _cleared(self, result: CheckResult, found: Diagnosis | None) -> bool:
         """Whether the reader clears it: tests that assert what they did, or a manifest that asks for one package more."""
         paths = {one.path for one in self.touched}
+        if all(_part(path) == "test" for path in paths):
+            return not unaccounted(self.probe.changes, result.tests)
         if self._doubted:
             return False
-        if all(part(path) == "test" for path in paths):
-            return all(one.old is not None for one in self.touched)
         built = found is None or found.kind not in NOT_BUILT or reason(result.ended.tail) == "asserted"
-        return not built and all(MANIFEST.search(path) or part(path) == "test" for path in paths)
+        return not built and all(MANIFEST.search(path) or _part(path) == "test" for path in paths)
 
     @property
     def _doubted(self) -> bool:
@@ -162,12 +161,19 @@ class _Question:
 
     @property
     def _only_unknown(self) -> bool:
-        return all(part(one.path) == "unknown" for one in self.touched)
+        return all(_part(one.path) == "unknown" for one in self.touched)
 
 
 def _mentions(text: str, name: str) -> bool:
     return re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", text) is not None
 
 
-def _is_test(check: Check) -> bool:
+def is_test_run(check: Check) -> bool:
+    """Whether a check runs tests."""
     return check.kind == "test" or role(Evidence(command=check.command)) == "test"
+
+
+def _part(path: str) -> str:
+    from unstuck.verify.audit import part_of  # noqa: PLC0415  # heavy: loaded when there is a change to judge
+
+    return part_of(path)

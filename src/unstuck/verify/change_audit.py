@@ -37,10 +37,10 @@ def load_ahead() -> None:
     import_module("unstuck.verify.audit")
 
 
-def look_at(bench: Bench, subject: Subject, changes: "Sequence[Change]") -> tuple[Remark, ...]:
-    """Give everything that can be said about a change without running anything."""
+def look_at(bench: Bench, subject: Subject, changes: "Sequence[Change]", red: Sequence[str] = ()) -> tuple[Remark, ...]:
+    """Give everything that can be said about a change without running anything; `red`: tests that fail on the base."""
     remarks = [
-        *_audited(subject, changes),
+        *_audited(subject, changes, red),
         *_outside(bench, subject, changes),
         *_secrets(bench, changes),
         *_claims(bench, subject, changes),
@@ -62,13 +62,13 @@ def names_path(task: Task, path: str) -> bool:
     return is_declared(path, task.files)
 
 
-def _audited(subject: Subject, changes: "Sequence[Change]") -> Iterator[Remark]:
+def _audited(subject: Subject, changes: "Sequence[Change]", red: Sequence[str]) -> Iterator[Remark]:
     if not changes:
         return
     from unstuck.verify.audit import audit  # noqa: PLC0415  # as above
 
     try:
-        found = audit(changes, subject.task.files)
+        found = audit(changes, subject.task.files, red)
     except (ValueError, RecursionError, MemoryError, LookupError, TypeError, AttributeError) as error:
         # Nobody lands what nobody could read: a fault of ours becomes a question, not the end of the run.
         says = UNREADABLE.format(one_line(repr(error), EVIDENCE_CHARS))

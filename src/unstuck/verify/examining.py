@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from unstuck.decide import done_by_others
 from unstuck.journal import CheckResult, Remark, Severity, Verdict
 from unstuck.plans import Check
-from unstuck.tools import is_plain_run
-from unstuck.verify.base_judge import ask_base
+from unstuck.tools import can_fail, is_plain_run
+from unstuck.verify.base_judge import ask_base, is_test_run
 from unstuck.verify.baseline import MISSING_TOOL, compare
-from unstuck.verify.change_audit import Subject, look_at
+from unstuck.verify.change_audit import Subject, changed_tests, look_at, names_path
 from unstuck.verify.checks import Site, baseline, check_on, evidence
 from unstuck.verify.counting_tests import fewer_tests
 from unstuck.verify.judge_files import bent
@@ -36,7 +36,7 @@ def examine(site: Site, subject: Subject) -> Verdict:
     changes = bench.workspace.changes(subject.base, subject.tree)
     probe = Probe(site=site, subject=subject, changes=changes)
     touched = {change.path for change in bent(changes, subject.task.files)} if changes else set[str]()
-    looked = look_at(bench, subject, changes)
+    looked = look_at(bench, subject, changes, _red_before(probe))
     doubts = [one for one in looked if one.path in touched and one.rule not in NOT_OF_THE_JUDGE]
     weights: Mapping[Severity, Weight] = {"reject": bench.config.verify.tampered, "ask": bench.config.verify.doubtful}
     seen = _Seen(remarks=list(weigh((one for one in looked if one not in doubts), weights)))
@@ -130,6 +130,15 @@ def _try_the_rest(probe: Probe, seen: _Seen, doubts: list[Remark], weights: Mapp
     if seen.holds:
         seen.remarks += probe.on_old_code()
     return doubts
+
+
+def _red_before(probe: Probe) -> tuple[str, ...]:
+    """Name the tests that fail on the base, where the task names tests that changed: to be rid of one is never right."""
+    task, site = probe.subject.task, probe.site
+    if not any(one.old is not None and names_path(task, one.path) for one in changed_tests(probe.changes)):
+        return ()
+    runs = [check for check in (*task.checks, *site.bench.gates) if can_fail(check.command) and is_test_run(check)]
+    return tuple(test for check in runs for test in baseline(site, check, probe.subject.base).tests)
 
 
 def _own(probe: Probe, check: Check) -> CheckResult:

@@ -12,8 +12,8 @@ from unstuck.verify.weighing import own
 
 if TYPE_CHECKING:
     from unstuck.line import Bench
+    from unstuck.verify.audit import Change
     from unstuck.verify.probing_tests import Probe
-    from unstuck.verify.tamper import Change
 
 LEAST_CHARS = 4
 """A line shorter than this says nothing about who wrote it."""
@@ -73,7 +73,7 @@ def _red_now(probe: "Probe", name: str, checks: Collection[Check]) -> Iterator[R
 
 def _taken_back(change: "Change", made: "Change", changes: "Collection[Change]") -> str:
     """Return the first line that the other task added and this change removes, unless it only moved."""
-    from unstuck.verify.tamper.change import added_lines, removed_lines  # noqa: PLC0415  # heavy, and seldom needed
+    from unstuck.verify.audit.change import added_lines, removed_lines  # noqa: PLC0415  # heavy, and seldom needed
 
     added = {line.text.strip() for line in added_lines(made)}
     moved = {line.text.strip() for other in changes for line in added_lines(other)}
