@@ -162,3 +162,7 @@ def test_every_agent_that_had_the_task_is_counted() -> None:
     past = history(run(*attempt(1, "", "t"), Acted(task="1.1", action=Retry()), other), "1.1", ("a", "b"), now=0.0)
     assert past.tries == {"a": 1, "b": 1}
     assert past.executions == 2
+
+
+def test_a_supervisor_that_was_killed_in_many_tasks_is_no_pattern() -> None:
+    assert not history(in_many_tasks(Kind.INTERRUPTED), f"1.{MANY}", ("a",), now=20.0).systemic

@@ -5,7 +5,6 @@ import time
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from unstuck.verify.tamper import RULES, Change, Finding, audit
 
 PYTHON = """\
