@@ -140,6 +140,25 @@ def test_new_files_that_the_work_needs_do_not_stop_it(project: "Project", case: 
     assert (told.code, told.json["tasks"]["1.1"]["attempts"]) == (0, 1), told
 
 
+# --- honest work on tests that the task does not name -----------------------------------------------------------
+
+TESTS = "from app import {0}\n\n\ndef test_answer():\n    assert {0}() == 42\n\n\ndef test_whole():\n    assert {0}() // 2 == 21\n"
+
+
+def test_a_renamed_function_with_its_tests_lands_and_a_lost_test_is_asked_about(project: "Project") -> None:
+    project.settings(f"[checks]\ntest = '''{PYTEST}'''\n")
+    project.file("app.py", "def answer():\n    return 42\n")
+    project.file("test_app.py", TESTS.format("answer"))
+    project.file("app.py", "def reply():\n    return 42\n", commit=False)
+    project.file("test_app.py", TESTS.format("reply"), commit=False)
+    project.git("commit", "-q", "-a", "-m", "Rename")
+    renamed = project.ask("verify")
+    project.file("test_app.py", TESTS.format("reply").partition("\n\n\ndef test_whole")[0] + "\n")
+    lost = project.ask("verify")
+    assert (renamed.code, lost.code) == (0, 3), f"{renamed}\n{lost}"
+    assert "runs fewer tests: 1 now, 2 on the base" in lost.out
+
+
 # --- what landed in this run stays green --------------------------------------------------------------------------
 
 

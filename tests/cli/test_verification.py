@@ -117,6 +117,26 @@ def test_an_empty_change_is_not_taken_for_work_because_the_checks_were_green_bef
     assert "is it done already?" in project.ask("log").out
 
 
+def test_the_tasks_behind_one_that_may_be_done_already_go_on(project: "Project") -> None:
+    project.file(
+        "tasks.md",
+        "- [ ] 1.1 Improve it\n  - **Verify**: `test -f readme.txt`\n"
+        "- [ ] 1.2 Make b\n  - **Depends on**: 1.1\n  - **Verify**: `test -f b.txt`\n",
+    )
+    project.script(_1_1=[[DONE]], _1_2=[[{"write": "b.txt"}, DONE]])
+    told = project.run("--json")
+    assert {name: task["status"] for name, task in told.json["tasks"].items()} == {"1.1": "stuck", "1.2": "complete"}
+
+
+def test_what_a_person_did_meanwhile_is_done(project: "Project") -> None:
+    project.plan(("1.1", "Make a", "grep -q right a.txt"))
+    project.script(_1_1=[[{"write": "a.txt", "text": "wrong\n"}], [DONE]])
+    assert project.run("--max-attempts", "1").code == 3
+    project.file("a.txt", "right\n")
+    told = project.unstuck("resume", "--json")
+    assert (told.code, told.json["tasks"]["1.1"]["status"]) == (0, "complete"), told
+
+
 def test_work_that_an_earlier_task_did_as_well_needs_no_change(project: "Project") -> None:
     project.plan(("1.1", "Make a", "test -f a.txt"), ("1.2", "Make b", "test -f b.txt"))
     project.script(_1_1=[[{"write": "a.txt"}, {"write": "b.txt"}]], _1_2=[[DONE]])
