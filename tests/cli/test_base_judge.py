@@ -70,12 +70,12 @@ def test_no_file_that_outranks_the_honest_one_makes_wrong_work_pass(answering: "
     project, offenders = answering, []
     start = project.git("rev-parse", "HEAD")
     for case, (name, text, gate) in ROWS.items():
-        for product in (WRONG, RIGHT):
+        for product in (WRONG, RIGHT) if case in HARMLESS else (WRONG,):
             project.git("reset", "-q", "--hard", start)
-            project.settings(f'[checks]\ntest = "{gate}"\n')
+            project.settings(f'[checks]\nlint = "{gate}"\n')
             project.file("app.py", product, commit=False)
             project.file(name, text, commit=False)
-            project.git("add", "-A", "-f")
+            project.git("add", "-A")
             project.git("commit", "-q", "-m", case)
             told = project.ask("verify", "--json")
             if (told.code == 0) is not (product == RIGHT):
@@ -83,6 +83,8 @@ def test_no_file_that_outranks_the_honest_one_makes_wrong_work_pass(answering: "
     assert offenders == []
 
 
+HARMLESS = ("GNUmakefile", "an edited Makefile", "mypy.ini", "conftest.py")
+"""Rows that are tried with right work, too: then whatever was done to the judge is harmless."""
 PLANTED = {
     "conftest.py": "import os\n\n\ndef pytest_sessionfinish():\n    os._exit(0)\n",
     "pytest.ini": "[pytest]\naddopts = --deselect test_app.py::test_answer\n",
