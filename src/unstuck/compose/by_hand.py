@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from unstuck.compose.looking import look
-from unstuck.compose.runs import gates_of, refuse_inside_an_agent
+from unstuck.compose.runs import gates_of, refuse_inside_an_agent, room_beside
 from unstuck.config import Config
 from unstuck.config_file import read_config
 from unstuck.decide import Experience, profile
@@ -123,6 +123,7 @@ class Verification:
             clock=SystemClock(),
             judge=open_rulebook(repository.root),
             spare=slot,
+            beside=room_beside(1),
             memory=open_memory(repository, config) if self._cache else NoMemory(),
             seen=self._seen,
         )

@@ -48,6 +48,8 @@ from unstuck.tools import commands, describe, detect, is_present
 from unstuck.verify import NoMemory, open_memory
 
 INSIDE = "UNSTUCK_RUN"
+SECOND_SLOTS = 2000
+"""Far behind the slots of tasks, and of verifications by hand."""
 NOTHING_LEFT = "Nothing is left to do: every task of the plan is done."
 
 
@@ -207,6 +209,7 @@ class Run:
             judge=open_rulebook(self._repository.root),
             remedies=Relief(repository.root),
             spare=options.parallel,
+            beside=room_beside(options.parallel),
             memory=open_memory(repository, config) if config.verify.cache and options.cache else NoMemory(),
             max_time=options.max_time,
             budget_usd=options.budget_usd,
@@ -337,6 +340,11 @@ def refuse_inside_an_agent() -> None:
             f"This is a session of run {os.environ[INSIDE]}; a run is not started inside another one's agent.",
             hint="Print what you need as your result; the supervisor around you goes on by itself.",
         )
+
+
+def room_beside(parallel: int) -> int | None:
+    """Return where the second checkouts of verifications are, if every task may keep two processors busy."""
+    return SECOND_SLOTS if (os.cpu_count() or 1) >= 2 * parallel else None
 
 
 def gates_of(config: Config, root: Path, wanted: Sequence[Check] = ()) -> tuple[Check, ...]:

@@ -127,6 +127,8 @@ class Bench:
     remedies: Remedies = field(default_factory=NoRemedies)
     spare: int
     """The first slot beyond those of the running tasks: its worktrees serve for verifying."""
+    beside: int | None = None
+    """How far behind a verification's slot its second one is; None where the machine has no room for checks side by side."""
     turn: Turn = field(default_factory=Turn)
     """Whose turn it is to land."""
     memory: Memory = field(default_factory=NoMemory)
