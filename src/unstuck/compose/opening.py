@@ -6,8 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from unstuck.agents import agents_on_path
+from unstuck.compose.gate_list import gates_of
 from unstuck.compose.looking import look
-from unstuck.compose.runs import Run, Watcher, gates_of
+from unstuck.compose.runs import Run, Watcher
 from unstuck.config_file import read_config
 from unstuck.decide import Policy, resolved
 from unstuck.decide import profiles as all_profiles
@@ -52,6 +53,11 @@ def open_run(
     return Run(repository, config, plan_file, chosen, watcher or Watcher(), open_journal=open_journal, clock=clock)
 
 
+def _found(plan: Path, root: Path) -> Path:
+    """Return where the plan is: our own summaries name it from the repository's root, wherever they are read."""
+    return root / plan if not os.path.lexists(plan) and os.path.lexists(root / plan) else plan
+
+
 def reopen_run(run: str | None = None, *, cwd: Path | None = None, watcher: Watcher | None = None) -> Run:
     """Open the latest run again, or the one named."""
     view = look(cwd or Path.cwd(), run)
@@ -94,8 +100,3 @@ def gates(cwd: Path, wanted: Sequence[Check] = ()) -> tuple[Check, ...]:
 def write_config(cwd: Path, *, force: bool = False) -> FirstConfig:
     """Write a first `unstuck.toml` into the root of the repository."""
     return write_first_config(find(cwd).root, agents=agents_on_path(), force=force)
-
-
-def _found(plan: Path, root: Path) -> Path:
-    """Return where the plan is: our own summaries name it from the repository's root, wherever they are read."""
-    return root / plan if not os.path.lexists(plan) and os.path.lexists(root / plan) else plan

@@ -3,16 +3,15 @@
 import os
 import secrets
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from pathlib import Path, PurePath
 
 from unstuck.agents import first_found, gather
+from unstuck.compose.gate_list import gates_of, note_found
 from unstuck.compose.remedying import Relief
-from unstuck.config import GATE_TIMEOUTS, Config
-from unstuck.config_file import has_config
+from unstuck.config import Config
 from unstuck.decide import Policy, policy_of
 from unstuck.diagnosis import catalog_guidance, open_rulebook
 from unstuck.errors import BadUsage, InvalidPlan, Owned
@@ -40,11 +39,11 @@ from unstuck.journal import (
     spec_folder,
 )
 from unstuck.line import Bench, Layout, Recorder, Situation, Stopper, Supervisor, timed, unfinished
-from unstuck.plans import Check, Plan, Problem, named, reviewed
+from unstuck.plans import Plan, Problem, named, reviewed
 from unstuck.ports import Agent, Clock, PlanFile
 from unstuck.process import DiskDesk, LocalProcesses, Owner, SystemClock, require_writable, sweep
 from unstuck.tell import Summary, problems, summary
-from unstuck.tools import commands, describe, detect, is_present
+from unstuck.tools import commands, describe
 from unstuck.verify import NoMemory, open_memory
 
 INSIDE = "UNSTUCK_RUN"
@@ -345,23 +344,3 @@ def refuse_inside_an_agent() -> None:
 def room_beside(parallel: int) -> int | None:
     """Return where the second checkouts of verifications are, if every task may keep two processors busy."""
     return SECOND_SLOTS if (os.cpu_count() or 1) >= 2 * parallel else None
-
-
-def gates_of(config: Config, root: Path, wanted: Sequence[Check] = ()) -> tuple[Check, ...]:
-    """Return the repository's gates, and the plan's where it has none of a kind, each with its own time limit."""
-    asked = tuple(Check(command=line, kind=kind) for kind, line in config.checks.items())
-    asked += tuple(check for check in wanted if check.kind not in config.checks)
-    if not asked and config.verify.detect and not has_config(root):
-        asked = _found_checks(root)
-    return tuple(replace(check, timeout=GATE_TIMEOUTS.get(check.kind, config.verify.timeout)) for check in asked)
-
-
-def note_found(checks: Sequence[Check]) -> Iterator[str]:
-    """Say which gates nobody asked for."""
-    if found := [check.command for check in checks if check.found]:
-        yield f"There is no configuration, so the checks are those that fit the project: {'; '.join(found)}."
-
-
-@lru_cache(maxsize=8)
-def _found_checks(root: Path) -> tuple[Check, ...]:
-    return tuple(replace(check, found=True) for check in detect(root).checks if is_present(check, root))
