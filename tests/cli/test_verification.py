@@ -201,6 +201,17 @@ def test_a_new_test_that_passes_on_the_old_code_is_worth_a_look(calc: "Project")
     assert "test_more.py:1: A new test passes on the old code as well" in calc.ask("log").out
 
 
+def test_a_module_that_the_task_has_to_write_is_no_package_to_install(project: "Project") -> None:
+    check = f"PYTHONPATH=. {sys.executable} -c 'import parser_core'"
+    project.file("tasks.md", f"- [ ] 1.1 Parse\n  - **Files**: `parser_core.py`\n  - **Verify**: `{check}`\n")
+    project.script(_1_1=[[{"write": "notes.md"}, DONE], [{"write": "parser_core.py", "text": "x = 1\n"}, DONE]])
+    told = project.run("--json")
+    assert (told.code, told.json["tasks"]["1.1"]["attempts"]) == (0, 2), told
+    assert project.ask("show", "1.1", "--json").json["error"]["attempt_1"]["kind"] == "module_missing"
+    brief = (project.home / "briefs" / "1.1-2-1.md").read_text()
+    assert "install" not in brief.lower()
+
+
 # --- what the agent leaves lying about ---------------------------------------------------------------------
 
 

@@ -10,6 +10,7 @@ from unstuck.verify.checks import ASKS_FOR_US as ASKS_FOR_US
 from unstuck.verify.checks import NotSetUp as NotSetUp
 from unstuck.verify.checks import Site as Site
 from unstuck.verify.checks import check_on as check_on
+from unstuck.verify.checks import diagnosed as diagnosed
 from unstuck.verify.examining import examine as examine
 from unstuck.verify.junit_xml import junit as junit
 from unstuck.verify.landed_before import landed as landed

@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from unstuck.diagnosis import Evidence, Failure, read
+from unstuck.diagnosis import Diagnosis, Evidence, Failure, Kind, is_own_module, read
 from unstuck.journal import CheckResult, Counts, Ended
 from unstuck.line import Bench, Interrupted, set_up
 from unstuck.plans import Check
@@ -41,6 +41,7 @@ MANIFESTS = (
     *("Cargo.lock", "Gemfile.lock", "composer.lock", "pom.xml", "build.gradle", "build.gradle.kts"),
 )
 """Where projects say what they need: a clean checkout is set up anew when one of them changes."""
+NOT_INSTALLED = frozenset({Kind.DEPENDENCY_MISSING, Kind.PACKAGE_NOT_FOUND})
 _PASSING = re.compile(r"0x[0-9a-fA-F]+|\b[0-9a-f]{7,}\b|/tmp/\S+|[\d.:]+")
 """What differs between two runs that say the same: addresses, hashes, folders of the moment, times."""
 
@@ -183,6 +184,17 @@ def baseline(site: Site, check: Check, base: str) -> CheckResult:
         if not known.flaky:
             bench.memory.remember(tree, check, known)
     return known
+
+
+def diagnosed(bench: Bench, seen: Evidence, tree: str) -> Diagnosis | None:
+    """Say what went wrong; a module that the plan or the tree holds is the agent's to write, and nobody's to install."""
+    found = bench.judge.diagnose(seen)
+    if found is None or found.kind not in NOT_INSTALLED:
+        return found
+    names = [value for key, value in found.names if key in ("package", "module", "name")]
+    planned = [path for task in bench.tasks.values() for path in task.files]
+    own = any(is_own_module(name, planned, bench.workspace.files(tree)) for name in names)
+    return replace(found, kind=Kind.MODULE_MISSING) if own else found
 
 
 def failing_tests(bench: Bench, check: Check, ended: Ended) -> tuple[str, ...]:

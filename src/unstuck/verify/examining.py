@@ -10,7 +10,7 @@ from unstuck.tools import can_fail, is_plain_run
 from unstuck.verify.base_judge import ask_base, is_test_run
 from unstuck.verify.baseline import MISSING_TOOL, compare
 from unstuck.verify.change_audit import Subject, changed_tests, look_at, names_path
-from unstuck.verify.checks import Site, baseline, check_on, evidence
+from unstuck.verify.checks import Site, baseline, check_on, diagnosed, evidence
 from unstuck.verify.counting_tests import fewer_tests
 from unstuck.verify.judge_files import bent
 from unstuck.verify.landed_before import stays_green
@@ -167,7 +167,7 @@ def _gate(probe: Probe, gate: Check) -> tuple[CheckResult, *tuple[Remark, ...]]:
     before = baseline(site, gate, subject.base)
     if before.status == "pass":
         return (result,)
-    if cannot_run(site, gate, before):
+    if cannot_run(site, gate, before, subject.base):
         # Nobody asked for this gate: that its tool is not here is no one's fault. One that was asked for must run.
         return (replace(result, idle=NOT_HERE.format(gate.command)) if gate.found else result,)
     if result.ended.ok:
@@ -182,9 +182,11 @@ def _gate(probe: Probe, gate: Check) -> tuple[CheckResult, *tuple[Remark, ...]]:
     return (replace(result, although=held.because if held.verdict == "same" else ""),)
 
 
-def cannot_run(site: Site, gate: Check, before: CheckResult) -> bool:
+def cannot_run(site: Site, gate: Check, before: CheckResult, base: str) -> bool:
     """Whether a gate could not even begin on the base: its tool is not here."""
-    found = site.bench.judge.diagnose(evidence(gate, before.ended)) if not before.ended.ok else None
+    if before.ended.ok:
+        return False
+    found = diagnosed(site.bench, evidence(gate, before.ended), site.bench.workspace.tree_of(base))
     return found is not None and found.kind in MISSING_TOOL
 
 

@@ -56,7 +56,7 @@ def look_before(bench: Bench) -> None:
             before = baseline(site, gate, base)
         except (NotSetUp, Interrupted):
             return  # the first task meets the same, and tells it
-        if before.status == "fail" and not cannot_run(site, gate, before):
+        if before.status == "fail" and not cannot_run(site, gate, before, base):
             sentence = _red_before(gate, before)
             if bench.redactor.text(sentence) not in bench.record.state.notes:
                 bench.record.note(sentence)
