@@ -207,7 +207,7 @@ def test_a_module_that_the_task_has_to_write_is_no_package_to_install(project: "
     project.script(_1_1=[[{"write": "notes.md"}, DONE], [{"write": "parser_core.py", "text": "x = 1\n"}, DONE]])
     told = project.run("--json")
     assert (told.code, told.json["tasks"]["1.1"]["attempts"]) == (0, 2), told
-    assert project.ask("show", "1.1", "--json").json["error"]["attempt_1"]["kind"] == "module_missing"
+    assert "module_missing" in project.ask("log").out
     brief = (project.home / "briefs" / "1.1-2-1.md").read_text()
     assert "install" not in brief.lower()
 
@@ -358,7 +358,7 @@ REDS = {
     "more violations": ("cat out.txt; false", "3 violations\n", "57 violations\n", "stuck"),
     "less coverage": ("cat out.txt; false", "TOTAL 81%\nrequired 90%\n", "TOTAL 31%\nrequired 90%\n", "stuck"),
     "nothing that could be compared": ("cat out.txt; false", "", "", "stuck"),
-    "something else every time": ("od -An -N8 -tu4 /dev/urandom; cat out.txt; false", "x\n", "x\n", "complete"),
+    "something else every time": ("head -c 12 /dev/urandom | base64; cat out.txt; false", "x\n", "x\n", "complete"),
 }
 
 

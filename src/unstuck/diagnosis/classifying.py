@@ -200,7 +200,7 @@ def red(result: CheckResult, found: Diagnosis | None = None) -> Failure:
     if result.ended.ending in LIMITS:
         return _failure(Kind.CHECK_TIMEOUT, result.ended.tail, because=f"`{one_line(result.command, COMMAND_CHARS)}`")
     if result.ended.ok and result.repaired:
-        return _failure(BY_CHECK[result.kind], "\n".join(result.repaired), because=repairs(result))
+        return _failure(BY_CHECK[result.kind], f"{repairs(result)}.", because=repairs(result))
     kind = (
         found.kind if found is not None and found.kind in OF_CHECKS and not _at_home(found) else BY_CHECK[result.kind]
     )

@@ -42,9 +42,10 @@ MANIFEST = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What the base's judge says: whether it was asked at all, and what it holds against the change."""
+    """What the base's judge says: whether it was asked at all, by a run of tests, and what it holds against the change."""
 
     asked: bool = False
+    tested: bool = False
     remarks: tuple[Remark, ...] = ()
 
 
@@ -60,7 +61,13 @@ def ask_base(probe: "Probe", checks: Sequence[tuple[Check, CheckResult]], doubts
     question = _Question(probe=probe, tree=tree, touched=touched, out=out, doubts=tuple(doubts))
     asked = [(check, result) for check, result in checks if result.status == "pass" and question.fits(check)]
     remarks = [remark for check, result in asked for remark in question.put(check, excused=bool(result.although))]
-    return Answer(asked=bool(asked), remarks=tuple(remarks[:1]) or tuple(question.needed()))
+    tested = any(is_test_run(check) for check, _ in asked)
+    return Answer(asked=bool(asked), tested=tested, remarks=tuple(remarks[:1]) or tuple(question.needed()))
+
+
+def settled(answer: Answer, doubt: Remark) -> bool:
+    """Whether a doubt about the judge is settled: the base's own was asked, by a run of tests where it is about a test."""
+    return answer.tested or (answer.asked and _part(doubt.path) != "test")
 
 
 @dataclass(slots=True, kw_only=True)

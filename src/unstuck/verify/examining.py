@@ -7,7 +7,7 @@ from unstuck.decide import done_by_others
 from unstuck.journal import CheckResult, Remark, Severity, Verdict
 from unstuck.plans import Check
 from unstuck.tools import can_fail, is_plain_run
-from unstuck.verify.base_judge import ask_base, is_test_run
+from unstuck.verify.base_judge import ask_base, is_test_run, settled
 from unstuck.verify.baseline import MISSING_TOOL, compare
 from unstuck.verify.change_audit import Subject, changed_tests, look_at, names_path
 from unstuck.verify.checks import Site, baseline, check_on, diagnosed, evidence
@@ -126,8 +126,8 @@ def _try_the_rest(probe: Probe, seen: _Seen, doubts: list[Remark], weights: Mapp
     seen.remarks += weigh(answer.remarks, weights)
     if seen.rejected:
         return doubts
-    if answer.asked and not any(one.severity == "ask" for one in answer.remarks):
-        doubts = [replace(one, severity="warn") for one in doubts]  # it was asked, and it is content
+    if not any(one.rule == "old-test-fails" for one in seen.remarks):
+        doubts = [replace(one, severity="warn") if settled(answer, one) else one for one in doubts]
     seen.remarks += fewer_tests(probe, seen.checks)
     seen.remarks += stays_green(probe, {check.command for check, _ in seen.checks})
     if seen.holds:
