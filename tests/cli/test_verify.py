@@ -65,11 +65,9 @@ def test_what_is_neither_a_task_nor_a_commit_is_refused(half_done: "Project") ->
 
 
 def test_findings_are_written_for_other_tools(checked: "Project", tmp_path: "Path") -> None:
+    checked.settings("[checks]\nlint = 'sh test.sh'\n")  # no check runs the tests: what was done to them stays in doubt
     checked.file("test_a.py", "def test_a():\n    assert open('a.txt').read() == 'right'\n")
     checked.file("test_a.py", "def test_a():\n    assert True\n")
-    checked.settings("[checks]\nlint = 'sh test.sh'\n")
-    checked.git("reset", "-q", "--soft", "HEAD~2")
-    checked.git("commit", "-q", "-m", "Loosen a test that no check runs")
     told = checked.ask("verify", "--sarif", str(tmp_path / "f.sarif"), "--junit", str(tmp_path / "f.xml"))
     assert told.code == 3, told
     results = json.loads((tmp_path / "f.sarif").read_text())["runs"][0]["results"]
