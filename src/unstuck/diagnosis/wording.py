@@ -15,6 +15,8 @@ LONGEST_LINE = 400
 LONGEST_PHRASE = 4
 APART = 16
 """How many words the parts of what is said may span."""
+SIGNS = 0.25
+"""The largest share of signs in a line of prose."""
 EACH = 6
 """How many words of one list a sentence is tried with: a hostile one must not stall."""
 TELLING = "telling"
@@ -42,12 +44,20 @@ def read(lines: Sequence[str], rules: Sequence[Rule], vocabulary: Vocabulary) ->
     """Find what plain lines say in ordinary words."""
     for place in (*range(min(FIRST_LINES, len(lines))), *range(max(FIRST_LINES, len(lines) - LAST_LINES), len(lines))):
         line = lines[place]
-        if len(line) > LONGEST_LINE or line.endswith(CODE_ENDS) or line.startswith(CODE_BEGINS):
+        if not _prose(line):
             continue
         for sentence in SENTENCE_END.split(line.lower()):
             lists = _lists(_stems(sentence), vocabulary)
             if lists and not any(start == 0 for start, _ in lists.get(TELLING, ())):
                 yield from (Hit(rule.id, place) for rule in rules if _says(rule, lists))
+
+
+def _prose(line: str) -> bool:
+    """Whether a line may be written for people: neither code nor a table nor a trace."""
+    if len(line) > LONGEST_LINE or line.endswith(CODE_ENDS) or line.startswith(CODE_BEGINS) or "::" in line:
+        return False
+    signs = sum(not (char.isalnum() or char.isspace()) for char in line)
+    return signs <= len(line) * SIGNS or line.startswith("{")
 
 
 def compile_words(words: Mapping[str, str]) -> dict[str, list[str]]:
