@@ -150,6 +150,7 @@ def as_json(found: Diagnosis | None, evidence: Evidence, now: "datetime | None" 
         "blame": facts.blame,
         "retryable": facts.retryable,
         "severity": facts.severity,
+        "difficulty": facts.difficulty,
         "confidence": found.confidence,
         "message": found.message,
         "line": found.line,
