@@ -26,6 +26,7 @@ from unstuck.diagnosis.kinds import Blame as Blame
 from unstuck.diagnosis.kinds import Failure as Failure
 from unstuck.diagnosis.kinds import Kind as Kind
 from unstuck.diagnosis.kinds import Touch as Touch
+from unstuck.diagnosis.own_module import is_own_module as is_own_module
 from unstuck.diagnosis.reasons import reason as reason
 from unstuck.diagnosis.reset_times import reset_time as reset_time
 from unstuck.diagnosis.rule_files import catalog_guidance as catalog_guidance
