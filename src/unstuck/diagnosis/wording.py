@@ -37,6 +37,7 @@ TOKEN = re.compile(
     r"|(?P<word>[a-z_]+(?:'[a-z]+)?|\d+)"
 )
 CODE_ENDS = (";", "{", "=>", "):")
+CODE_SIGNS = ("::", "#<")
 CODE_BEGINS = ("//", "/*", "*", "@", "<", "def ", "class ")
 
 
@@ -54,7 +55,9 @@ def read(lines: Sequence[str], rules: Sequence[Rule], vocabulary: Vocabulary) ->
 
 def _prose(line: str) -> bool:
     """Whether a line may be written for people: neither code nor a table nor a trace."""
-    if len(line) > LONGEST_LINE or line.endswith(CODE_ENDS) or line.startswith(CODE_BEGINS) or "::" in line:
+    if len(line) > LONGEST_LINE or line.endswith(CODE_ENDS) or line.startswith(CODE_BEGINS):
+        return False
+    if any(sign in line for sign in CODE_SIGNS):
         return False
     signs = sum(not (char.isalnum() or char.isspace()) for char in line)
     return signs <= len(line) * SIGNS or line.startswith("{")
