@@ -76,9 +76,9 @@ def compile_words(words: Mapping[str, str]) -> dict[str, list[str]]:
 def stem(word: str) -> str:
     """Cut a word's ending, so that its forms are one: expires, expired, expiring."""
     word = word.removesuffix("'s")
-    for ending, least in (("ing", 6), ("ed", 5), ("ies", 5), ("s", 4)):
+    for ending, least in (("ing", 6), ("ied", 5), ("ed", 5), ("ies", 5), ("s", 4)):
         if word.endswith(ending) and len(word) >= least and not word.endswith(("ss", "eed")):
-            word = word[: -len(ending)] + ("y" if ending == "ies" else "")
+            word = word[: -len(ending)] + ("y" if ending in {"ied", "ies"} else "")
             break
     if len(word) > 3 and word[-1] == word[-2] and word[-1] in "bdgmnprt":  # noqa: PLR2004  # logged, hitting, running
         word = word[:-1]
