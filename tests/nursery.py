@@ -25,7 +25,7 @@ from unstuck.journal.event import Noted
 
 PATIENCE = 90.0
 LOADED = (
-    *("unstuck.api.opening", "unstuck.api.reading_plans", "unstuck.api.operation", "unstuck.verify.tamper.audit"),
+    *("unstuck.compose.opening", "unstuck.compose.looking", "unstuck.verify.tamper.audit"),
     *("unstuck.cli.run", "unstuck.cli.look"),
 )
 

@@ -15,10 +15,10 @@ import pytest
 from unstuck.agents.player import PLAY
 from unstuck.cli import COMMANDS, cli
 from unstuck.config import Config
-from unstuck.decide.policy_table import page
+from unstuck.decide.policy import page
 from unstuck.decide.profile_files import profiles
 from unstuck.journal.event import Event
-from unstuck.remedies.chain_files import read_catalog
+from unstuck.remedies.chain import read_catalog
 
 ROOT = Path(__file__).parents[1]
 DOCS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]

@@ -3,9 +3,8 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from unstuck.api import open_run, read_plan, reopen_run
+    from unstuck.compose import open_run, read_plan, remedy, reopen_run
     from unstuck.diagnosis import diagnose
-    from unstuck.remedies import remedy
 
 __version__ = "0.1.0"
 __all__ = ["__version__", "diagnose", "open_run", "read_plan", "remedy", "reopen_run"]
@@ -18,11 +17,11 @@ def __getattr__(name: str) -> Any:
 
         return diagnose
     if name == "remedy":
-        from unstuck.remedies import remedy  # noqa: PLC0415  # as above
+        from unstuck.compose import remedy  # noqa: PLC0415  # as above
 
         return remedy
     if name in __all__:
-        from unstuck import api  # noqa: PLC0415  # on first use
+        from unstuck import compose  # noqa: PLC0415  # on first use
 
-        return getattr(api, name)
+        return getattr(compose, name)
     raise AttributeError(f"module 'unstuck' has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""Read the configuration: `unstuck.toml`, or `[tool.unstuck]` in `pyproject.toml`. Unknown keys are refused by name."""
+"""Edge: Read the configuration: `unstuck.toml`, or `[tool.unstuck]` in `pyproject.toml`. Unknown keys are refused by name."""
 
 import difflib
 import re

@@ -3,12 +3,10 @@ from unstuck.agents.claims import NO_MARKER as NO_MARKER
 from unstuck.agents.claims import claim as claim
 from unstuck.agents.claims import failure_report as failure_report
 from unstuck.agents.claims import statement as statement
+from unstuck.agents.crew import agent as agent
+from unstuck.agents.crew import first_found as first_found
 from unstuck.agents.crew import gather as gather
-from unstuck.agents.dialogue import Conversation as Conversation
-from unstuck.agents.manifests import catalog as catalog
 from unstuck.agents.manifests import manifest as manifest
-from unstuck.agents.named import agent as agent
-from unstuck.agents.named import first_found as first_found
 from unstuck.agents.readers import as_json as as_json
 from unstuck.agents.readers import read_files as read_files
 from unstuck.agents.result import Result as Result
@@ -16,9 +14,9 @@ from unstuck.agents.result import Unreadable as Unreadable
 from unstuck.agents.result import load_object as load_object
 from unstuck.agents.result import read_result as read_result
 from unstuck.agents.surveying import Found as Found
+from unstuck.agents.surveying import agents_on_path as agents_on_path
 from unstuck.agents.surveying import survey as survey
 from unstuck.agents.transcript import Claim as Claim
 from unstuck.agents.transcript import End as End
 from unstuck.agents.transcript import ToolCall as ToolCall
 from unstuck.agents.transcript import Usage as Usage
-from unstuck.agents.trial import trial_ground as trial_ground

@@ -1,4 +1,4 @@
-"""A coding agent as its manifest describes it: called without a terminal, and read afterwards."""
+"""Edge: A coding agent as its manifest describes it: called without a terminal, and read afterwards."""
 
 import json
 import os

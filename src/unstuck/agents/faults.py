@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
 from unstuck.agents.transcript import End, Fault
 from unstuck.diagnosis import reset_time
+from unstuck.shipped import shipped
 
 LONGEST = 4_000
 """Characters of an error that are judged; a provider's own words stand at its beginning."""
@@ -152,7 +152,7 @@ def _status(text: str) -> int | None:
 
 @cache
 def _table() -> Mapping[str, Any]:
-    return tomllib.loads((files("unstuck") / "catalog" / "ends.toml").read_text(encoding="utf-8"))
+    return tomllib.loads(shipped("ends.toml"))
 
 
 @cache

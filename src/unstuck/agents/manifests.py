@@ -1,15 +1,15 @@
-"""Agent manifests: how each coding agent is called, what it prints, and what its exit codes mean. Data, not code."""
+"""Edge: Agent manifests: how each coding agent is called, what it prints, and what its exit codes mean. Data, not code."""
 
 import os
 import tomllib
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from unstuck.config import AgentConfig
+from unstuck.shipped import shipped_in
 
 ROOT_USER = 0
 
@@ -17,11 +17,7 @@ ROOT_USER = 0
 @cache
 def catalog() -> Mapping[str, AgentConfig]:
     """Return the agents that we know, in the order in which they are looked for."""
-    folder = files("unstuck") / "catalog" / "agents"
-    found = {}
-    for entry in folder.iterdir():
-        if entry.name.endswith(".toml"):
-            found[entry.name.removesuffix(".toml")] = tomllib.loads(entry.read_text(encoding="utf-8"))
+    found = {name: tomllib.loads(text) for name, text in shipped_in("agents").items()}
     in_order = sorted(found, key=lambda name: (found[name].pop("order", len(found)), name))
     return {name: _manifest(found[name]) for name in in_order}
 

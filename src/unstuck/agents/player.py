@@ -1,4 +1,4 @@
-"""Play one session of a script in the current folder. A program of its own: it loads nothing of the package."""
+"""Edge: Play one session of a script in the current folder. A program of its own: it loads nothing of the package."""
 
 import os
 import sys

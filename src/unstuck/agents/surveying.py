@@ -1,4 +1,4 @@
-"""Look which coding agents are on this machine."""
+"""Edge: Look which coding agents are on this machine."""
 
 import os
 import re
@@ -39,6 +39,11 @@ class Found:
             "permission": list(self.permission),
             "capabilities": list(self.capabilities),
         }
+
+
+def agents_on_path(path: str | None = None) -> tuple[str, ...]:
+    """List the known agents that can be started."""
+    return tuple(name for name, agent in catalog().items() if shutil.which(agent.program, path=path))
 
 
 def survey(config: Config) -> tuple[Found, ...]:

@@ -1,4 +1,4 @@
-"""The command line: a table of commands, each loaded when it is called; our errors become messages and exit codes."""
+"""Edge: The command line: a table of commands, each loaded when it is called; our errors become messages and exit codes."""
 
 import codecs
 import io

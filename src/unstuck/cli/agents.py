@@ -1,4 +1,4 @@
-"""`agents`: which coding agents are here, what a recorded session says, and whether one works."""
+"""Edge: `agents`: which coding agents are here, what a recorded session says, and whether one works."""
 
 import json
 from dataclasses import asdict
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from unstuck import api
+from unstuck import compose
 from unstuck.tell import one_line
 
 SIGNS = {True: "logged in", False: "no sign of a login", None: "login unknown"}
@@ -22,7 +22,7 @@ def agents(ctx: click.Context, *, as_json: bool) -> None:
     """List the coding agents that unstuck knows: found on PATH, version, signs of a login."""
     if ctx.invoked_subcommand is not None:
         return
-    found = api.known_agents(Path.cwd())
+    found = compose.known_agents(Path.cwd())
     if as_json:
         click.echo(json.dumps({"schema": 1, "agents": [one.as_json() for one in found]}))
         return
@@ -42,7 +42,7 @@ def agents(ctx: click.Context, *, as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def read(name: str, file: Path, *, stderr: Path | None, exit_code: int | None, as_json: bool) -> None:
     """Say how a recorded session of agent NAME ended: FILE is what it printed on stdout."""
-    told = api.read_session(Path.cwd(), name, file, stderr, exit_code)
+    told = compose.read_session(Path.cwd(), name, file, stderr, exit_code)
     if as_json:
         click.echo(json.dumps(told, ensure_ascii=False))
         return
@@ -60,7 +60,7 @@ def read(name: str, file: Path, *, stderr: Path | None, exit_code: int | None, a
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def check(name: str, *, as_json: bool) -> int:
     """Let agent NAME do one small task in a scratch repository; exit code 1 if it did not. It costs what the agent costs."""
-    found = api.check_agent(Path.cwd(), name)
+    found = compose.check_agent(Path.cwd(), name)
     if as_json:
         click.echo(json.dumps({"schema": 1, **asdict(found)}))
     else:

@@ -1,4 +1,4 @@
-"""Progress while a run works: a board on a terminal, plain lines elsewhere. Both go to stderr."""
+"""Edge: Progress while a run works: a board on a terminal, plain lines elsewhere. Both go to stderr."""
 
 import threading
 import time
@@ -9,8 +9,8 @@ from typing import Any, Self
 
 import click
 
-from unstuck.api import Watcher
 from unstuck.cli.render import MARKS, WORDS, cut, entry_line, span
+from unstuck.compose import Watcher
 from unstuck.journal import AttemptStarted, Classified, Entry, RunState, SessionStarted, TaskState
 from unstuck.line import blocked
 from unstuck.tell import told

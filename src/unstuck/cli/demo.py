@@ -1,4 +1,4 @@
-"""The demo: a scratch repository, a real plan, and a scripted agent that fails in the ways that real agents do."""
+"""Edge: The demo: a scratch repository, a real plan, and a scripted agent that fails in the ways that real agents do."""
 
 import shutil
 import subprocess

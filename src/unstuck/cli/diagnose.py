@@ -1,4 +1,4 @@
-"""Say what a command's output means. Loads no more than it needs: a hook may call it after every failing command."""
+"""Edge: Say what a command's output means. Loads no more than it needs: a hook may call it after every failing command."""
 
 import json
 import os

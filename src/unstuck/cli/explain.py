@@ -1,10 +1,10 @@
-"""`explain`, `replay`, `policy` and `report`: why things were decided, and what another profile would have done."""
+"""Edge: `explain`, `replay`, `policy` and `report`: why things were decided, and what another profile would have done."""
 
 from pathlib import Path
 
 import click
 
-from unstuck import api
+from unstuck import compose
 from unstuck.decide import Retold, retell, rungs_of, stopping_point
 from unstuck.errors import BadUsage
 from unstuck.tell import causes, deed, escalation, lineage_text, question
@@ -17,9 +17,9 @@ profile_option = click.option("--profile", "profile_name", metavar="NAME", help=
 @profile_option
 def explain(task: str, *, profile_name: str | None) -> None:
     """Tell why TASK went as it did: each attempt, what was seen, which rung was taken, and what others would have done."""
-    view = api.look(Path.cwd())
+    view = compose.look(Path.cwd())
     task = view.named(task)
-    profiles = api.profiles(Path.cwd())
+    profiles = compose.profiles(Path.cwd())
     if profile_name is not None and profile_name not in profiles:
         raise BadUsage(f"There is no profile {profile_name!r}.", hint=f"Profiles: {', '.join(profiles)}.")
     ours = view.state.started.options.profile if view.state.started else ""
@@ -46,10 +46,10 @@ def explain(task: str, *, profile_name: str | None) -> None:
 @click.option("--profile", "profile_name", required=True, metavar="NAME", help="The profile to decide by.")
 def replay(run_id: str | None, *, profile_name: str) -> None:
     """Decide a run's decisions again under another profile; no agent is needed and nothing is changed."""
-    profiles = api.profiles(Path.cwd())
+    profiles = compose.profiles(Path.cwd())
     if profile_name not in profiles:
         raise BadUsage(f"There is no profile {profile_name!r}.", hint=f"Profiles: {', '.join(profiles)}.")
-    view = api.look(Path.cwd(), run_id)
+    view = compose.look(Path.cwd(), run_id)
     told = retell(view.entries, profiles[profile_name])
     different = [one for one in told if not one.same]
     click.echo(f"Run {view.run} under {profile_name}: {len(told)} decisions, {len(different)} of them different.")
@@ -64,7 +64,7 @@ def replay(run_id: str | None, *, profile_name: str) -> None:
 @click.argument("name", metavar="[PROFILE]", required=False)
 def policy(name: str | None) -> None:
     """Print the ladders and limits of PROFILE, or list all profiles."""
-    profiles = api.profiles(Path.cwd())
+    profiles = compose.profiles(Path.cwd())
     if name is None:
         for profile in profiles.values():
             click.echo(f"{profile.name}: {profile.about}")
@@ -89,7 +89,7 @@ def policy(name: str | None) -> None:
 @click.argument("task", required=False)
 def report(task: str | None) -> None:
     """Print what waits for a person: the report of TASK, or of every stuck task; one cause is told once."""
-    view = api.look(Path.cwd())
+    view = compose.look(Path.cwd())
     stuck = {name: state for name, state in view.state.tasks.items() if state.status == "stuck"}
     task = view.named(task) if task is not None else None
     if task is not None and task not in stuck:

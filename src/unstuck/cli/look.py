@@ -1,4 +1,4 @@
-"""`plan`, `status`, `show` and `log`: look at a plan or a run, change nothing."""
+"""Edge: `plan`, `status`, `show` and `log`: look at a plan or a run, change nothing."""
 
 import json
 import time
@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from unstuck import api
+from unstuck import compose
 from unstuck.cli import render
 from unstuck.errors import InvalidPlan
 from unstuck.journal import Entry, phase
@@ -29,7 +29,7 @@ def as_json(command: Any) -> Any:
 @as_json
 def plan(path: Path, *, plan_format: str | None, as_json: bool) -> None:
     """Read and check PLAN: its tasks in batches, their checks, and what looks odd. Nothing is started."""
-    document = api.read_plan(path, plan_format=plan_format)
+    document = compose.read_plan(path, plan_format=plan_format)
     message = problems(document)
     if as_json:
         click.echo(json.dumps(_plan_object(document, valid=not message)))
@@ -38,7 +38,7 @@ def plan(path: Path, *, plan_format: str | None, as_json: bool) -> None:
     if not as_json:
         click.echo(
             render.plan(
-                document, len({*(one.kind for one in api.gates(Path.cwd())), *(one.kind for one in document.gates)})
+                document, len({*(one.kind for one in compose.gates(Path.cwd())), *(one.kind for one in document.gates)})
             )
         )
 
@@ -47,7 +47,7 @@ def plan(path: Path, *, plan_format: str | None, as_json: bool) -> None:
 @as_json
 def status(*, as_json: bool) -> None:
     """Say where every task of the latest run stands, and who works on it."""
-    view = api.look(Path.cwd())
+    view = compose.look(Path.cwd())
     owner = view.owner
     if as_json:
         rows = {row.id: {key: value for key, value in asdict(row).items() if key != "id"} for row in view.summary.rows}
@@ -70,7 +70,7 @@ def status(*, as_json: bool) -> None:
 @as_json
 def show(task: str, *, as_json: bool) -> None:
     """Tell the story of TASK: every attempt, what was seen, what was decided and why."""
-    view = api.look(Path.cwd())
+    view = compose.look(Path.cwd())
     task = view.named(task)
     if as_json:
         click.echo(json.dumps({"schema": 1, **phase(view.state, task)}))
@@ -86,13 +86,13 @@ def show(task: str, *, as_json: bool) -> None:
 def log(*, follow: bool, as_json: bool) -> None:
     """Print the journal of the latest run, one event per line."""
     for entry in _entries(follow=follow):
-        click.echo(api.entry_json(entry) if as_json else render.entry_line(entry))
+        click.echo(compose.entry_json(entry) if as_json else render.entry_line(entry))
 
 
 def _entries(*, follow: bool) -> Iterator[Entry]:
     seen = 0
     while True:
-        view = api.look(Path.cwd())
+        view = compose.look(Path.cwd())
         new = [entry for entry in view.entries if entry.seq > seen]
         yield from new
         seen = new[-1].seq if new else seen
@@ -118,5 +118,5 @@ def _plan_object(document: Plan, *, valid: bool) -> dict[str, Any]:
         "execution": [asdict(one) for one in order],
         "gates": [asdict(one) for one in document.gates],
         "concerns": [asdict(one) for one in document.concerns],
-        "problems": [asdict(one) for one in api.plan_problems(document)],
+        "problems": [asdict(one) for one in compose.plan_problems(document)],
     }

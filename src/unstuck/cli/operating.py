@@ -1,11 +1,11 @@
-"""What a person asks of a run: each command leaves a request, and carries it out where no supervisor is alive."""
+"""Edge: What a person asks of a run: each command leaves a request, and carries it out where no supervisor is alive."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import click
 
-from unstuck import api
+from unstuck import compose
 from unstuck.errors import BadUsage
 from unstuck.journal import Acted, Entry, Operated, Verb
 from unstuck.tell import sentence
@@ -23,7 +23,7 @@ def _said(_context: click.Context, _parameter: click.Parameter, text: str) -> st
 @click.command()
 def stop() -> None:
     """Ask the running supervisor to stop: nothing new starts, running sessions get time to finish."""
-    view = api.look(Path.cwd())
+    view = compose.look(Path.cwd())
     if view.owner is None:
         click.echo("No supervisor is running here.")
         return
@@ -76,7 +76,11 @@ def rollback(task: str | None, *, commit: str | None) -> None:
     """Move the run's branch back to before TASK landed, or to a commit. `unstuck undo` takes it back."""
     if (task is None) == (commit is None):
         raise click.UsageError("Give either a TASK or --to COMMIT.")
-    target = api.before_landing(Path.cwd(), task) if task is not None else api.commit_of_run(Path.cwd(), commit or "")
+    target = (
+        compose.before_landing(Path.cwd(), task)
+        if task is not None
+        else compose.commit_of_run(Path.cwd(), commit or "")
+    )
     _ask(
         "rollback",
         None,
@@ -96,7 +100,7 @@ def undo(event: int | None) -> None:
 @click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
 def prune(*, dry_run: bool) -> None:
     """Remove worktrees, branches and snapshots of ended runs, but only what is clean, merged and unused."""
-    for line in api.prune(Path.cwd(), dry_run=dry_run):
+    for line in compose.prune(Path.cwd(), dry_run=dry_run):
         click.echo(line)
 
 
@@ -112,9 +116,9 @@ def _taken_back(answer: Operated, entries: Sequence[Entry]) -> str:
 def _ask(
     verb: Verb, task: str | None = None, text: str = "", *, done: str | Callable[[Operated, Sequence[Entry]], str]
 ) -> None:
-    view = api.look(Path.cwd())
+    view = compose.look(Path.cwd())
     task = view.named(task) if task is not None else None
-    answer = api.reopen_run(view.run).operate(verb, task=task, text=text)
+    answer = compose.reopen_run(view.run).operate(verb, task=task, text=text)
     if answer is None:
         click.echo(
             f"Left for the running supervisor (pid {view.owner.pid if view.owner else '?'}); watch with: unstuck log -f"

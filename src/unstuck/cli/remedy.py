@@ -1,4 +1,4 @@
-"""`remedy` and `experience`: ways out of a failed call, filled in and run on request, and what they taught.
+"""Edge: `remedy` and `experience`: ways out of a failed call, filled in and run on request, and what they taught.
 
 Loads no more than it needs: an agent may call it after every failing command.
 """
@@ -11,9 +11,10 @@ from typing import Any
 import click
 
 from unstuck.cli.diagnose import answers, evidence_options, opened, read_evidence, read_output, signal_name
+from unstuck.compose import Surgery, make_call, open_surgery, pattern_here
 from unstuck.diagnosis import Diagnosis, Evidence, open_rulebook
 from unstuck.errors import BadUsage
-from unstuck.remedies import RISKS, Call, Plan, Risk, Surgery, TaskType, as_json, make_call, open_surgery, pattern_here
+from unstuck.remedies import RISKS, Call, Plan, Risk, TaskType, plan_json
 
 NOTHING_FAILED: dict[str, Any] = {
     "schema": 1,
@@ -93,7 +94,7 @@ def remedy(
     plan = surgery.plan(found, call, names)
     if run_it:
         return _run(surgery, plan, found, allow, as_object=as_object)
-    answer = {**as_json(plan), "pattern": pattern_here(surgery.cwd)}
+    answer = {**plan_json(plan), "pattern": pattern_here(surgery.cwd)}
     click.echo(json.dumps(answer, ensure_ascii=False) if as_object else "\n".join(_told(answer)))
     return 0
 
@@ -110,7 +111,7 @@ def _answer(surgery: Surgery, record: Mapping[str, Any], tools: list[str] | None
         raise TypeError("tools is not a list")
     call = make_call(evidence, tools=names, args=args, schema=record.get("schema"))
     found = open_rulebook().diagnose(_with_command(evidence, call))
-    return as_json(surgery.plan(found, call, names)) if found is not None else NOTHING_FAILED
+    return plan_json(surgery.plan(found, call, names)) if found is not None else NOTHING_FAILED
 
 
 def _with_command(evidence: Evidence, call: Call) -> Evidence:
@@ -147,7 +148,7 @@ def _schema(text: str | None) -> Any:
 
 
 def _run(surgery: Surgery, plan: Plan, found: Diagnosis, allow: Risk | None, *, as_object: bool) -> int:
-    from unstuck.remedies import practise  # noqa: PLC0415  # only to run
+    from unstuck.compose import practise  # noqa: PLC0415  # only to run
 
     walked, noted = practise(surgery, plan, found, allow)
     question = plan.strategies[-1].steps[0].step.action
@@ -162,7 +163,9 @@ def _run(surgery: Surgery, plan: Plan, found: Diagnosis, allow: Risk | None, *, 
             }
             for one in walked.tried
         ]
-        click.echo(json.dumps({**as_json(plan), "recovered": walked.recovered_by, "tried": tried}, ensure_ascii=False))
+        click.echo(
+            json.dumps({**plan_json(plan), "recovered": walked.recovered_by, "tried": tried}, ensure_ascii=False)
+        )
     else:
         for one in walked.tried:
             mark = {"worked": "✔", "failed": "✘", "not_run": "·"}[one.result]
@@ -208,7 +211,7 @@ def _told(answer: Mapping[str, Any]) -> Iterator[str]:
 @click.option("--reset", is_flag=True, help="Forget everything; a copy is kept beside it.")
 def experience(*, as_object: bool, export_to: str | None, import_from: str | None, reset: bool) -> None:
     """Show what remedies and agents taught in this repository: tries, successes, and what follows from them."""
-    from unstuck.remedies import (  # noqa: PLC0415  # only here
+    from unstuck.compose import (  # noqa: PLC0415  # only here
         experience_lines,
         experience_table,
         export_experience,

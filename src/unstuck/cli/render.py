@@ -1,4 +1,4 @@
-"""Text for people: summaries, plans and stories. Colours are left to click, which drops them where nobody sees them."""
+"""Edge: Text for people: summaries, plans and stories. Colours are left to click, which drops them where nobody sees them."""
 
 import re
 import shutil

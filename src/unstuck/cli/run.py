@@ -1,4 +1,4 @@
-"""`run`, `resume` and `demo`: start a run, show it while it works, sum it up."""
+"""Edge: `run`, `resume` and `demo`: start a run, show it while it works, sum it up."""
 
 import json
 import os
@@ -15,7 +15,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from unstuck import api
+from unstuck import compose
 from unstuck.cli import demo as story
 from unstuck.cli.board import Board, Lines, Silence
 from unstuck.cli.render import concern, summary
@@ -124,7 +124,7 @@ def run(
     )
     asked = replace(options, parallel=parallel or 0, profile=RECOVERY if recovery_mode else profile or "")
     with _progress(quiet=quiet) as progress:
-        opened = api.open_run(
+        opened = compose.open_run(
             plan,
             agents=agents,
             options=options,
@@ -148,7 +148,7 @@ def run(
 def resume(run_id: str | None, *, as_json: bool, quiet: bool) -> int:
     """Go on with the latest run, or the one named. Stuck tasks get a fresh budget."""
     with _progress(quiet=quiet) as progress:
-        opened = api.reopen_run(run_id, watcher=progress.watcher)
+        opened = compose.reopen_run(run_id, watcher=progress.watcher)
         with _signals(opened, progress):
             result = opened.go()
     return _told(opened, result, as_json=as_json)
@@ -161,7 +161,7 @@ def demo(keep: Path | None) -> int:
     with story.scratch(keep) as place:
         click.echo(story.opening(place), err=True)
         with _progress(quiet=False) as progress:
-            opened = api.open_run(place.plan, cwd=place.root, watcher=progress.watcher)
+            opened = compose.open_run(place.plan, cwd=place.root, watcher=progress.watcher)
             with _signals(opened, progress):
                 result = opened.go()
         click.echo(summary(result))
@@ -169,7 +169,7 @@ def demo(keep: Path | None) -> int:
         return result.exit_code or 0
 
 
-def _telling_what_is_not_taken(asked: Options, progress: Progress) -> api.Watcher:
+def _telling_what_is_not_taken(asked: Options, progress: Progress) -> compose.Watcher:
     """Watch for a run that goes on: it does so with the options that it began with, and other ones should not vanish."""
     context = click.get_current_context()
     given = [name for name in STORED if context.get_parameter_source(name) is ParameterSource.COMMANDLINE]
@@ -194,7 +194,7 @@ def _progress(*, quiet: bool) -> Progress:
 
 
 @contextmanager
-def _signals(opened: api.Run, progress: Progress) -> Iterator[None]:
+def _signals(opened: compose.Run, progress: Progress) -> Iterator[None]:
     """Stop the run politely on the first Ctrl-C or SIGTERM, at once on the second."""
 
     def ask(number: int, _frame: FrameType | None) -> None:
@@ -218,7 +218,7 @@ def _signals(opened: api.Run, progress: Progress) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _tell_what_to_know(opened: api.Run, progress: Progress) -> None:
+def _tell_what_to_know(opened: compose.Run, progress: Progress) -> None:
     """Say what a careful reader would ask about the plan, and what the run does not see."""
     concerns = opened.concerns()
     for one in concerns[:SHOWN_CONCERNS]:
@@ -232,7 +232,7 @@ def _tell_what_to_know(opened: api.Run, progress: Progress) -> None:
         progress.say(f"Uncommitted and not used by the run, which starts from HEAD: {named}{more}")
 
 
-def _told(opened: api.Run, result: Summary, *, as_json: bool) -> int:
+def _told(opened: compose.Run, result: Summary, *, as_json: bool) -> int:
     code = result.exit_code or 0
     click.echo(json.dumps(run_object(opened.state, code)) if as_json else summary(result))
     return code

@@ -1,4 +1,4 @@
-"""`init` and `doctor`: write a first configuration, and say what is missing."""
+"""Edge: `init` and `doctor`: write a first configuration, and say what is missing."""
 
 import json
 from dataclasses import asdict
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from unstuck import api
+from unstuck import compose
 
 MARKS = {"ok": ("✔", "green"), "note": ("!", "yellow"), "bad": ("✘", "red")}
 MISSING = 69
@@ -16,7 +16,7 @@ MISSING = 69
 @click.option("--force", is_flag=True, help="Replace an unstuck.toml that is there; the old one is kept beside it.")
 def init(*, force: bool) -> None:
     """Write unstuck.toml: the agents found on PATH, the checks and set-up that fit this repository."""
-    written = api.write_config(Path.cwd(), force=force)
+    written = compose.write_config(Path.cwd(), force=force)
     click.echo(written.text)
     for note in written.notes:
         click.echo(f"Note: {note}", err=True)
@@ -27,7 +27,7 @@ def init(*, force: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def doctor(*, as_json: bool) -> int:
     """Say what a run would miss here, what an earlier one left over, and what to do about each."""
-    findings = api.examine(Path.cwd())
+    findings = compose.examine(Path.cwd())
     if as_json:
         click.echo(json.dumps({"schema": 1, "findings": [asdict(finding) for finding in findings]}))
     else:

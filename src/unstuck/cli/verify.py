@@ -1,4 +1,4 @@
-"""`verify`: run the checks and the tamper audit by hand."""
+"""Edge: `verify`: run the checks and the tamper audit by hand."""
 
 import json
 import signal
@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from unstuck import api
+from unstuck import compose
 from unstuck.cli.look import as_json
 from unstuck.cli.render import plain, span
 from unstuck.journal import CheckResult, Verdict, check_object, remark_object
@@ -33,15 +33,15 @@ def verify(name: str | None, *, no_cache: bool, sarif: Path | None, junit: Path 
 
     Exit code 0: everything holds. 1: something fails or is refused. 3: nobody can tell, a person is asked.
     """
-    verification = api.verification(Path.cwd(), cache=not no_cache)
+    verification = compose.verification(Path.cwd(), cache=not no_cache)
     _end_on_interrupt(verification)
-    done = api.verify(verification, Path.cwd(), name)
+    done = compose.verify(verification, Path.cwd(), name)
     verdict = done.verdict
     if as_json:
         click.echo(json.dumps({"schema": 1, "what": done.what, **_object(verdict), "seconds": round(done.seconds, 3)}))
     else:
         click.echo(_told(done.what, verdict, done.seconds))
-    api.write_findings(verdict, done.what, sarif=sarif, junit=junit)
+    compose.write_findings(verdict, done.what, sarif=sarif, junit=junit)
     return EXITS[verdict.status]
 
 

@@ -4,15 +4,13 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from unstuck.config import Config
 from unstuck.decide.policy import BadPolicy, Policy, limited, parse
 from unstuck.errors import BadUsage
 from unstuck.journal import Options, Settings
-
-CATALOG = Path(__file__).parents[1] / "catalog" / "policies.toml"
+from unstuck.shipped import shipped
 
 
 def profiles(own: Mapping[str, Any] | None = None) -> dict[str, Policy]:
@@ -76,4 +74,4 @@ def _based(table: Mapping[str, Any], tables: Mapping[str, Any]) -> dict[str, Any
 
 @cache
 def _catalog() -> dict[str, Any]:
-    return tomllib.loads(CATALOG.read_text(encoding="utf-8"))
+    return tomllib.loads(shipped("policies.toml"))

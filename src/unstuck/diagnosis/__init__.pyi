@@ -10,12 +10,10 @@ from unstuck.diagnosis.classifying import red_together as red_together
 from unstuck.diagnosis.classifying import result_of as result_of
 from unstuck.diagnosis.classifying import set_up_failed as set_up_failed
 from unstuck.diagnosis.cleaning import shown as shown
-from unstuck.diagnosis.counting import read_counts as read_counts
 from unstuck.diagnosis.evidence import Evidence as Evidence
 from unstuck.diagnosis.evidence import Hit as Hit
 from unstuck.diagnosis.guiding import advice as advice
 from unstuck.diagnosis.guiding import pivot as pivot
-from unstuck.diagnosis.judging import TESTS as TESTS
 from unstuck.diagnosis.judging import Diagnosis as Diagnosis
 from unstuck.diagnosis.keyword_lists import by_word_lists as by_word_lists
 from unstuck.diagnosis.keyword_lists import seed_001 as seed_001
@@ -27,6 +25,11 @@ from unstuck.diagnosis.kinds import Failure as Failure
 from unstuck.diagnosis.kinds import Kind as Kind
 from unstuck.diagnosis.kinds import Touch as Touch
 from unstuck.diagnosis.own_module import is_own_module as is_own_module
+from unstuck.diagnosis.readings.telling import error_of as error_of
+from unstuck.diagnosis.readings.tool_marks import read as read
+from unstuck.diagnosis.readings.values import FailedTest as FailedTest
+from unstuck.diagnosis.readings.values import Finding as Finding
+from unstuck.diagnosis.readings.values import Reading as Reading
 from unstuck.diagnosis.reasons import reason as reason
 from unstuck.diagnosis.reset_times import reset_time as reset_time
 from unstuck.diagnosis.rule_files import catalog_guidance as catalog_guidance

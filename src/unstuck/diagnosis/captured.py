@@ -1,35 +1,19 @@
 """What is worth keeping of a failure, by seed 004's type: counts, files, names, rules and lines, read from its output."""
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from unstuck.agents import Result, Unreadable
 from unstuck.diagnosis.classifying import result_of
 from unstuck.diagnosis.kinds import KINDS, Failure
+from unstuck.diagnosis.readings.telling import error_of
+from unstuck.diagnosis.readings.tool_marks import read
+from unstuck.diagnosis.readings.values import Finding
 from unstuck.journal import Ended, Outcome, Verdict
 from unstuck.tell import one_line
 
 MOST = 20
 SAID_CHARS = 160
-
-_PLACE = re.compile(r"(?<![\w/.@-])((?:[\w@.-]+/)*[\w@-][\w@.-]*\.[A-Za-z]\w{0,7})[:(](\d{1,7})")
-_RULE = re.compile(
-    r"\b(?:TS\d{4}|[A-Z]{1,4}\d{2,4})\b|\[([a-z]+(?:-[a-z]+)+)\]\s*$|(?<=\s\s)((?:@?[\w-]+/)?[a-z]+(?:-[a-z]+)+)\s*$",
-    re.MULTILINE,
-)
-_COUNT = re.compile(
-    r"(?<![\w:.])(\d{1,6})[ \t]+(?:errors?|problems?|failed|failures?|failing|tests? failed)\b", re.IGNORECASE
-)
-_SAYS = re.compile(r"\b\w*(?:Error|Exception)\b[^\n]*|^E[ \t]{2,}[^\n]+|\berror\b[^\n]*", re.IGNORECASE | re.MULTILINE)
-_FAILING = re.compile(r"^[ \t]*(?:FAIL(?:ED)?[:]?|✗|✕|×|not ok \d+ -?|--- FAIL:)[ \t]+(\S[^\n]*)", re.MULTILINE)  # noqa: RUF001  # as test runners print it
-
-_UNFORMATTED = re.compile(
-    r"^[ \t]*(?:(?:would reformat|needs formatting|unformatted|\[warn\]|Diff in)[ \t:]+)?"
-    r"((?:[\w@.-]+/)*[\w@-][\w@.-]*\.[A-Za-z]\w{0,7})(?::\d{1,7}:?|[ \t]+at line \d{1,7}:?)?[ \t]*$",
-    re.IGNORECASE | re.MULTILINE,
-)
-"""A file that a formatter would change: on a line of its own, or after the formatter's words for it."""
 
 NOUNS: Mapping[str, str] = {"test_failure": "test", "lint_error": "lint error", "typecheck_error": "type error"}
 
@@ -41,30 +25,18 @@ def phase_type(failure: Failure) -> str:
 
 def capture(failure: Failure, verdict: Verdict | None = None, outcome: Outcome | None = None) -> dict[str, Any]:
     """Return what a retry and a person want to know about a failure of this type, for seed 004's types as it lists it."""
-    kind, detail = phase_type(failure), failure.detail
-    places = [(found[1], int(found[2])) for found in _PLACE.finditer(detail)]
-    named = [test.partition("::")[0] for test in failure.tests if "::" in test]
-    files = _first([*named, *(file for file, _ in places)])
-    lines = _first([f"{file}:{line}" for file, line in places])
-    messages = _first([one_line(found[0].removeprefix("E "), SAID_CHARS) for found in _SAYS.finditer(detail)])
+    kind = phase_type(failure)
     match kind:
         case "test_failure":
-            names = _tests(failure)
-            return {"count": len(names) or _counted(detail), "files": files, "tests": names, "messages": messages}
-        case "lint_error":
-            rules = _first([found[1] or found[2] or found[0] for found in _RULE.finditer(detail)])
-            return {"count": _counted(detail) or len(lines), "files": files, "rules": rules, "lines": lines}
-        case "typecheck_error":
-            return {"count": _counted(detail) or len(lines), "files": files, "messages": messages, "lines": lines}
+            return _tested(failure)
+        case "lint_error" | "typecheck_error" | "format_error":
+            return _found(kind, failure)
         case "timeout":
             return _timeout(failure, verdict, outcome)
         case "verification_mismatch":
             red = [result.command for result in verdict.results if result.status == "fail"] if verdict else []
             claimed = outcome.claim if outcome else "none"
             return {"claimed": claimed, "found": verdict.status if verdict else "none", "discrepancy": red}
-        case "format_error":
-            unformatted = _first([*files, *(found[1] for found in _UNFORMATTED.finditer(detail))])
-            return {"count": len(unformatted), "files": unformatted}
         case "task_incomplete":
             return _incomplete(outcome)
         case "parse_error":
@@ -93,19 +65,58 @@ def said(failure: Failure) -> str:
     return messages[0] if messages else ""
 
 
-def _tests(failure: Failure) -> list[str]:
-    named = list(failure.tests) or [found[1] for found in _FAILING.finditer(failure.detail)]
-    return _first([one_line(name, SAID_CHARS) for name in named])
+def _tested(failure: Failure) -> dict[str, Any]:
+    """Say how many tests fail, which, where and how; a file that does not load is a file, not a test."""
+    reading = read(failure.detail)
+    named = [one for one in reading.failures if one.name]
+    names = _first([one_line(name, SAID_CHARS) for name in ([one.label for one in named] or failure.tests)])
+    files = [one.file for one in reading.failures if one.file] or [
+        name.partition("::")[0] for name in names if "::" in name
+    ]
+    messages = [one.message for one in reading.failures if one.message] or [error_of(reading, failure.detail)]
+    return {
+        "count": max(reading.red, len(named)) or len(names),
+        "files": _first(files),
+        "tests": names,
+        "messages": _first([one_line(message, SAID_CHARS) for message in messages if message]),
+    }
+
+
+def _found(kind: str, failure: Failure) -> dict[str, Any]:
+    """Say what a linter, type checker or formatter complains of, and where."""
+    reading = read(failure.detail, formatter=kind == "format_error")
+    errors = [one for one in reading.findings if one.severity == "error"] or list(reading.findings)
+    files = _first([one.file for one in errors])
+    if kind == "format_error":
+        return {"count": len(files), "files": files}
+    sums = [
+        reading.measures[name]
+        for name in ("errors", "problems", "violations", "offenses", "issues")
+        if name in reading.measures
+    ]
+    count = (
+        len(errors)
+        if reading.findings and "errors" not in reading.measures
+        else max(len(errors), int(next(iter(sums), 0)))
+    )
+    found: dict[str, Any] = {"count": count, "files": files}
+    if kind == "lint_error":
+        found["rules"] = _first([one.rule for one in errors if one.rule])
+    else:
+        found["messages"] = _first([one_line(_complaint(one), SAID_CHARS) for one in errors])
+    return {**found, "lines": _first([f"{one.file}:{one.line}" for one in errors if one.line])}
+
+
+def _complaint(found: Finding) -> str:
+    """Return a complaint as type checkers print it: a numbered rule before the message, a named one behind it."""
+    if found.rule[-1:].isdigit():
+        return f"{found.severity} {found.rule}: {found.message}"
+    return f"{found.severity}: {found.message}{f' [{found.rule}]' if found.rule else ''}"
 
 
 def _first(found: Sequence[str]) -> list[str]:
     """Return each once, in order, the first few."""
     return list(dict.fromkeys(found))[:MOST]
-
-
-def _counted(detail: str) -> int:
-    """Return the last count that the output gives: tools sum up at the end."""
-    return next((int(found[1]) for found in reversed(list(_COUNT.finditer(detail)))), 0)
 
 
 def _timeout(failure: Failure, verdict: Verdict | None, outcome: Outcome | None) -> dict[str, Any]:

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field, replace
 from unstuck.diagnosis.cleaning import plain
 from unstuck.diagnosis.evidence import Evidence, Hit, Line
 from unstuck.diagnosis.kinds import KINDS, Facts, Kind
+from unstuck.diagnosis.readings.tool_marks import read
+from unstuck.diagnosis.readings.values import Reading
 from unstuck.diagnosis.rule import Rule
 from unstuck.tell import one_line
 from unstuck.tools import Role, answers, programs, role
@@ -97,7 +99,11 @@ ABOUT_CODE = frozenset({
     Kind.BUILD_BROKEN, Kind.OUT_OF_MEMORY, Kind.DISK_FULL, Kind.LINT_FAILED, Kind.TYPES_FAILED,
 })  # fmt: skip
 """What a complaint about a place in a file can be; other words in it are the file's own."""
+MERE_FILE = re.compile(r"^\S*?[\w/-]\.\w{1,4}(?: \([\d.]+ m?s\))?$")
 CHECKS = frozenset({Kind.TEST_FAILED, Kind.LINT_FAILED, Kind.TYPES_FAILED, Kind.FORMAT_FAILED, Kind.CHECK_FAILED})
+
+READ = CHECKS | TESTED | {Kind.CLAIM_REFUTED, Kind.BUILD_BROKEN, Kind.SYNTAX_ERROR, Kind.MODULE_MISSING}
+"""Kinds whose output names tests or findings."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -302,14 +308,19 @@ def _told(votes: Sequence[Vote], lines: Sequence[Line], hits: Sequence[Hit], rul
             others.setdefault(vote.kind, round(vote.weight / 100 * 0.6, 2))
     groups = hit.groups if hit else {}
     near = [each for each in hits if rules[each.rule].proves not in {"claim", "success"}]
+    reading = (
+        read("\n".join(line.text for line in lines), formatter=first.kind is Kind.FORMAT_FAILED)
+        if first.kind in READ
+        else Reading()
+    )
     return Diagnosis(
         kind=first.kind,
         confidence=_confidence(votes),
         message=one_line(shown.text, MESSAGE_CHARS) if shown else "",
         line=shown.number if shown else None,
         rule=hit.rule if hit else "",
-        where=_places([hit, *near] if hit else near),
-        tests=_tests(near, rules),
+        where=_places(hit, reading, near),
+        tests=_tests(reading, near, rules),
         names=tuple((key, value) for key, value in groups.items() if key not in {"file", "line", "test", "resets"}),
         resets=next((each.groups["resets"] for each in near if "resets" in each.groups), ""),
         alternatives=tuple(others.items())[:OTHERS],
@@ -324,20 +335,29 @@ def _confidence(votes: Sequence[Vote]) -> float:
     return round(min(1 - (1 - text / 100) * (1 - fact / 100), 0.99), 2)
 
 
-def _tests(hits: Sequence[Hit], rules: Mapping[str, Rule]) -> tuple[str, ...]:
-    """Return the failing tests in a runner's own words, or else as a mere shape of a line suggests."""
-    named = [hit for hit in hits if "test" in hit.groups]
+def _tests(reading: Reading, hits: Sequence[Hit], rules: Mapping[str, Rule]) -> tuple[str, ...]:
+    """Return the failing tests as their runner names them, or else as the shape of a line suggests; a file is no test."""
+    if failed := [one.label for one in reading.failures if one.name]:
+        return tuple(dict.fromkeys(failed))[:TESTS]
+    named = [hit for hit in hits if "test" in hit.groups and not MERE_FILE.match(hit.groups["test"])]
     sure = [hit for hit in named if rules[hit.rule].strength >= OWN_WORDS]
     return tuple(dict.fromkeys(hit.groups["test"] for hit in sure or named))[:TESTS]
 
 
-def _places(hits: Sequence[Hit]) -> tuple[tuple[str, int | None], ...]:
-    found = [
+def _places(hit: Hit | None, reading: Reading, near: Sequence[Hit]) -> tuple[tuple[str, int | None], ...]:
+    """Return the places to look at: of the decisive line, of failing tests and findings, of other lines."""
+    failed = [(one.file, one.line) for one in reading.failures if one.line]
+    found = [(one.file, one.line) for one in reading.findings if one.severity == "error"]
+    places = [*_places_of([hit] if hit else []), *failed, *found, *_places_of(near)]
+    return tuple(dict.fromkeys(places))[:PLACES]
+
+
+def _places_of(hits: Sequence[Hit]) -> list[tuple[str, int | None]]:
+    return [
         (hit.groups["file"], int(hit.groups["line"]) if hit.groups.get("line", "").isdigit() else None)
         for hit in hits
         if "file" in hit.groups
     ]
-    return tuple(dict.fromkeys(found))[:PLACES]
 
 
 def _last(lines: Sequence[Line]) -> Line | None:

@@ -1,4 +1,4 @@
-"""Read classification rules: the catalogue's in their compiled form, a user's own from TOML in the same shape."""
+"""Edge: Read classification rules: the catalogue's in their compiled form, a user's own from TOML in the same shape."""
 
 import json
 import re
@@ -99,11 +99,6 @@ def compile_catalog() -> str:
         assert lists.issuperset((*rule.says, *rule.but)), f"{rule.id} names a list of words that does not exist"
     guidance = tomllib.loads((CATALOG / "guidance.toml").read_text(encoding="utf-8"))
     return _json([_to_json(rule) for rule in rules], words, guidance)
-
-
-def write_compiled() -> None:
-    """Bring the compiled form up to date with the TOML files."""
-    COMPILED.write_text(compile_catalog(), encoding="utf-8")
 
 
 # --- one rule ------------------------------------------------------------------------------------------
@@ -219,7 +214,3 @@ def _near(word: str, known: Sequence[str]) -> list[str]:
 
 def _refused(path: Path, line: int, why: str) -> BadUsage:
     return BadUsage(f"{path}:{line}: {why}.", hint="See docs/reference/rules.md for the shape of a rule.")
-
-
-if __name__ == "__main__":
-    write_compiled()

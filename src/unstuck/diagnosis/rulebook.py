@@ -1,4 +1,4 @@
-"""One diagnosis, composed: rules from the catalogue and the user, the scanner of this machine, the judgement of the core.
+"""Edge: One diagnosis, composed: rules from the catalogue and the user, the scanner of this machine, the judgement of the core.
 
 A hook may call this after every failing command, so nothing heavy is loaded here: no pydantic, no rich, and
 google-re2 only for long texts.

@@ -1,4 +1,4 @@
-"""Run git commands: no hooks, no prompts, no editor, no signing unless asked, no shell, no locale."""
+"""Edge: Run git commands: no hooks, no prompts, no editor, no signing unless asked, no shell, no locale."""
 
 import os
 import subprocess

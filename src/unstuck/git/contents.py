@@ -1,4 +1,4 @@
-"""Read what two trees hold and where they differ, in a few git commands, however many files there are."""
+"""Edge: Read what two trees hold and where they differ, in a few git commands, however many files there are."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING

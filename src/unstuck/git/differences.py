@@ -1,4 +1,4 @@
-"""How two trees differ: which files, and which of their lines."""
+"""Edge: How two trees differ: which files, and which of their lines."""
 
 import re
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Undo what a crash of ours left half done in the user's checkout: our locks, and files that are provably ours."""
+"""Edge: Undo what a crash of ours left half done in the user's checkout: our locks, and files that are provably ours."""
 
 import contextlib
 import json

@@ -1,4 +1,4 @@
-"""Remove the lock files that a killed git left behind, and only those: the proof comes first."""
+"""Edge: Remove the lock files that a killed git left behind, and only those: the proof comes first."""
 
 import contextlib
 import os

@@ -1,4 +1,4 @@
-"""Put into a worktree what git does not carry: copies of, or links to, the user's ignored and untracked files."""
+"""Edge: Put into a worktree what git does not carry: copies of, or links to, the user's ignored and untracked files."""
 
 import errno
 import fcntl

@@ -1,4 +1,4 @@
-"""Remove what finished runs left behind, and only what is clean, merged and unused."""
+"""Edge: Remove what finished runs left behind, and only what is clean, merged and unused."""
 
 import re
 from collections.abc import Collection, Iterator

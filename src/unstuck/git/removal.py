@@ -1,4 +1,4 @@
-"""Remove a file or a folder whatever protects it."""
+"""Edge: Remove a file or a folder whatever protects it."""
 
 import shutil
 import stat

@@ -1,4 +1,4 @@
-"""Find the user's repository, say what is wrong with it, and know what a worktree of it will lack."""
+"""Edge: Find the user's repository, say what is wrong with it, and know what a worktree of it will lack."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""Put a worktree's whole state away before something destructive: files, index and the agent's own commits."""
+"""Edge: Put a worktree's whole state away before something destructive: files, index and the agent's own commits."""
 
 import shutil
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Write a worktree's files as a git tree, through the private index."""
+"""Edge: Write a worktree's files as a git tree, through the private index."""
 
 import re
 from collections.abc import Iterable, Sequence

@@ -1,4 +1,4 @@
-"""Fill the submodules of a worktree from clones on this machine, never from the network."""
+"""Edge: Fill the submodules of a worktree from clones on this machine, never from the network."""
 
 from pathlib import Path, PurePosixPath
 

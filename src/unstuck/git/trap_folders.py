@@ -1,4 +1,4 @@
-"""Find folders that must not be copied or linked, because what they hold leads back into the user's checkout."""
+"""Edge: Find folders that must not be copied or linked, because what they hold leads back into the user's checkout."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Watch what worktrees share with the user's repository, and put back what an agent changed there.
+"""Edge: Watch what worktrees share with the user's repository, and put back what an agent changed there.
 
 The law: the user works in the same repository at the same time, and their doing is never undone.
 """

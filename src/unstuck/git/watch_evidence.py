@@ -1,4 +1,4 @@
-"""Tell the user's doing from the agent's: what the reflogs of their checkouts and of our worktrees say.
+"""Edge: Tell the user's doing from the agent's: what the reflogs of their checkouts and of our worktrees say.
 
 Pure judging over what was read. The law: without evidence the answer is "unknown", and unknown is left alone.
 """

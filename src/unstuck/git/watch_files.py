@@ -1,4 +1,4 @@
-"""Remember and put back the files that all worktrees share with the user's repository: config, hooks, info/."""
+"""Edge: Remember and put back the files that all worktrees share with the user's repository: config, hooks, info/."""
 
 import os
 import shlex

@@ -1,4 +1,4 @@
-"""Put back refs and stash entries that an agent moved, removed or made in the user's repository.
+"""Edge: Put back refs and stash entries that an agent moved, removed or made in the user's repository.
 
 A ref is moved back only on evidence that a worktree of ours moved it; what is gone comes back, because that loses
 nothing; what the agent had made is kept first; the rest is left as it is and told. Every change is compare-and-swap,

@@ -1,4 +1,4 @@
-"""Bring the run's branch home to the user's branch at the end, or say exactly why not and what to type.
+"""Edge: Bring the run's branch home to the user's branch at the end, or say exactly why not and what to type.
 
 Law: what the user has not committed is never overwritten. A merge happens only where every touched file is clean.
 """

@@ -1,4 +1,4 @@
-"""One worktree per slot: make it, repair it, reset it, and keep a private index that no agent can tamper with.
+"""Edge: One worktree per slot: make it, repair it, reset it, and keep a private index that no agent can tamper with.
 
 Law: the agent's own index, HEAD and `.git` file decide nothing. Our commands name the folder, git's record
 of it and the index themselves, so whatever an agent does to those is undone by the next `prepare`.

@@ -11,6 +11,7 @@ from unstuck.journal.attempt import Status as Status
 from unstuck.journal.attempt import Verdict as Verdict
 from unstuck.journal.autobuild import Adopted as Adopted
 from unstuck.journal.autobuild import adopt as adopt
+from unstuck.journal.autobuild import inherited as inherited
 from unstuck.journal.codec import encode as encode
 from unstuck.journal.event import Acted as Acted
 from unstuck.journal.event import AttemptStarted as AttemptStarted
@@ -43,7 +44,6 @@ from unstuck.journal.phase_file import iso as iso
 from unstuck.journal.phase_file import phase as phase
 from unstuck.journal.phase_file import remark_object as remark_object
 from unstuck.journal.phase_file import subject as subject
-from unstuck.journal.predecessor import inherited as inherited
 from unstuck.journal.projections import Projections as Projections
 from unstuck.journal.ralph_state import RECOVERY as RECOVERY
 from unstuck.journal.ralph_state import Settings as Settings

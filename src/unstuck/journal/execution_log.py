@@ -1,4 +1,4 @@
-"""Append every event to `logs/execution.log`, one line each, for people with `tail -f`."""
+"""Edge: Append every event to `logs/execution.log`, one line each, for people with `tail -f`."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime

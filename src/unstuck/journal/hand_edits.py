@@ -1,4 +1,4 @@
-"""Notice what a person changed by hand in the files that we make: a task set back is done again, one set to done is settled."""
+"""Edge: Notice what a person changed by hand in the files that we make: a task set back is done again, one set to done is settled."""
 
 import json
 import shutil

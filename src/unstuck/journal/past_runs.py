@@ -1,4 +1,4 @@
-"""What earlier runs in this repository teach: how each agent did."""
+"""Edge: What earlier runs in this repository teach: how each agent did."""
 
 from unstuck.decide import Experience, Record
 from unstuck.journal.run_state import fold

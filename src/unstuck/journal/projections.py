@@ -1,4 +1,4 @@
-"""Write the files that people read, atomically, from the state; and notice what a person edited in them."""
+"""Edge: Write the files that people read, atomically, from the state; and notice what a person edited in them."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Begin anew without losing anything: move the old journal and the files made from it out of the way."""
+"""Edge: Begin anew without losing anything: move the old journal and the files made from it out of the way."""
 
 import time
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The files of a spec folder that stand beside its plan: `.ralph-state.json` and `.progress.md`."""
+"""Edge: The files of a spec folder that stand beside its plan: `.ralph-state.json` and `.progress.md`."""
 
 import json
 import os
@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from unstuck.decide import Limits
-from unstuck.journal.progress_file import updated
-from unstuck.journal.ralph_state import Settings, first_content, merged, progress, settings
+from unstuck.journal.ralph_state import Settings, first_content, merged, progress, settings, updated
 from unstuck.journal.run_state import RunState
-from unstuck.plans import rewrite
 from unstuck.ports import PlanFile
+from unstuck.process import rewrite
 from unstuck.tell import one_line
 
 STATE, PROGRESS = ".ralph-state.json", ".progress.md"

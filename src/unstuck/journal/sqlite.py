@@ -1,4 +1,4 @@
-"""The journal in SQLite: append-only events with one writer, requests from anybody, and one claim."""
+"""Edge: The journal in SQLite: append-only events with one writer, requests from anybody, and one claim."""
 
 import os
 import sqlite3

@@ -1,4 +1,4 @@
-"""Give the task to an agent: open an attempt, make its worktree, run one session."""
+"""Edge: Give the task to an agent: open an attempt, make its worktree, run one session."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

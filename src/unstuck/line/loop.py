@@ -1,4 +1,4 @@
-"""The straight line: move one task from stage to stage until it rests.
+"""Edge: The straight line: move one task from stage to stage until it rests.
 
 Every stage is a function from what is known about the task to the next fact about it. The fact is recorded before
 the next stage begins, so a crash anywhere continues here, at the same stage, after replay.
@@ -11,11 +11,9 @@ from dataclasses import replace
 from unstuck.decide import Accept, Amend, Fix, decide, done_by_others, history
 from unstuck.diagnosis import by_word_lists, classify, evidence_of
 from unstuck.journal import Acted, Classified, Decided, Ended, LineEvent, Outcome, SessionEnded, TaskState
-from unstuck.line.act import act
-from unstuck.line.amending import asked_for
+from unstuck.line.act import act, asked_for
 from unstuck.line.execute import assign, open_attempt, wait_then_run
-from unstuck.line.limits import used_up
-from unstuck.line.parts import Bench, Interrupted
+from unstuck.line.parts import Bench, Interrupted, used_up
 from unstuck.line.schedule import waits_for_siblings
 from unstuck.line.stages import Stage
 from unstuck.line.together import stands_together, with_partner

@@ -1,4 +1,4 @@
-"""Carry out what a person asks of a run: each request becomes one fact, done or refused with a reason."""
+"""Edge: Carry out what a person asks of a run: each request becomes one fact, done or refused with a reason."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

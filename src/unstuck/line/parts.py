@@ -1,5 +1,6 @@
-"""What every stage works with: the ports, the run's settings, and where things lie on disk."""
+"""Edge: What every stage works with: the ports, the settings of the run, its ceilings, the turn to land, and where things lie on disk."""
 
+import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -8,11 +9,59 @@ from unstuck.config import Config
 from unstuck.decide import Experience, Policy
 from unstuck.journal import Redactor
 from unstuck.line.recorder import Recorder
-from unstuck.line.turns import Turn
 from unstuck.plans import Check, Task, recovers
-from unstuck.ports import Agent, Clock, Command, Desk, Judge, NoJudge, PlanFile, Processes, Stop, TimeLimits
-from unstuck.ports.of_remedies import NoRemedies, Remedies
+from unstuck.ports import (
+    Agent,
+    Clock,
+    Command,
+    Desk,
+    Judge,
+    NoJudge,
+    NoRemedies,
+    PlanFile,
+    Processes,
+    Remedies,
+    Stop,
+    TimeLimits,
+)
+from unstuck.tell import counted
 from unstuck.verify import Checkouts, Memory, NoMemory, ShortMemory
+
+SLICE_SECONDS = 0.25
+
+
+class Turn:
+    """The right to land. A task keeps it while its merged tree is verified, so that the tip stands still meanwhile."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._holder: str | None = None
+        self._waiting: dict[str, int] = {}
+
+    def take(self, name: str, place: int, *, given_up: Callable[[], bool]) -> bool:
+        """Wait for the turn; False if `given_up` says so first. Taking it twice is harmless."""
+        with self._changed:
+            self._waiting[name] = place
+            try:
+                while self._holder != name:
+                    first = min(self._waiting, key=self._waiting.__getitem__)
+                    if self._holder is None and first == name:
+                        self._holder = name
+                        break
+                    if given_up():
+                        return False
+                    self._changed.wait(SLICE_SECONDS)
+                return True
+            finally:
+                del self._waiting[name]
+                self._changed.notify_all()
+
+    def give(self, name: str) -> None:
+        """Let the next one land; harmless for a task that has not the turn."""
+        with self._changed:
+            if self._holder == name:
+                self._holder = None
+                self._changed.notify_all()
 
 
 class Interrupted(Exception):
@@ -122,3 +171,18 @@ class Bench:
             "UNSTUCK_TASK": name,
             "UNSTUCK_SLOT": str(slot % self.spare if self.spare else slot),
         }
+
+
+def used_up(bench: Bench) -> str:
+    """Say which ceiling of the run is reached, if any, while there is work left."""
+    state = bench.record.state
+    if not state.open:
+        return ""
+    sessions = bench.policy.limits.run_executions(len(state.tasks))
+    if bench.max_time is not None and bench.clock.now() - state.began > bench.max_time:
+        return "The time limit of the run is reached."
+    if bench.budget_usd is not None and state.cost_usd >= bench.budget_usd:
+        return f"The budget of ${bench.budget_usd:.2f} is used up: ${state.cost_usd:.2f} so far."
+    if state.executions >= sessions:
+        return f"The limit of {counted(sessions, 'session')} for one run is reached."
+    return ""

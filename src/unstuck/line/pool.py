@@ -1,4 +1,4 @@
-"""Run the plan: start what may start, one thread per running task, until nothing is left to do."""
+"""Edge: Run the plan: start what may start, one thread per running task, until nothing is left to do."""
 
 import itertools
 import queue
@@ -9,10 +9,9 @@ from datetime import UTC, datetime
 
 from unstuck.errors import UnstuckError
 from unstuck.journal import RunEnded, RunState
-from unstuck.line.limits import used_up
 from unstuck.line.loop import advance
 from unstuck.line.operate import Operations
-from unstuck.line.parts import Bench
+from unstuck.line.parts import Bench, used_up
 from unstuck.line.schedule import parked, settled, startable
 from unstuck.line.stages import Stage
 from unstuck.line.stopping import OneTask, Stopper

@@ -1,4 +1,4 @@
-"""Record facts: redact, append, fold, tell. The one place where anything is written down."""
+"""Edge: Record facts: redact, append, fold, tell. The one place where anything is written down."""
 
 import dataclasses
 import threading

@@ -1,4 +1,4 @@
-"""Begin a run, or take one up again: replay, carry out what was decided, and enter the ordinary loop.
+"""Edge: Begin a run, or take one up again: replay, carry out what was decided, and enter the ordinary loop.
 
 Resuming is not a second way to run. Everything here ends with the same state and the same pool.
 """

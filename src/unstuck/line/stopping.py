@@ -1,4 +1,4 @@
-"""Asking a run to stop: first politely, with time to finish, then at once."""
+"""Edge: Asking a run to stop: first politely, with time to finish, then at once."""
 
 import time
 from collections import deque

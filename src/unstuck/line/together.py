@@ -1,4 +1,4 @@
-"""Green alone is not green together: find out with whose work a task cannot stand, and name both.
+"""Edge: Green alone is not green together: find out with whose work a task cannot stand, and name both.
 
 Every task was verified on its own base. What landed since then is a row of commits that were all green; so where the
 merged tree is red, one of them is the first with which this task is red, and halving the row finds it.

@@ -14,6 +14,4 @@ from unstuck.plans.plan import named as named
 from unstuck.plans.plan import recovers as recovers
 from unstuck.plans.plan_file import open_plan as open_plan
 from unstuck.plans.review import reviewed as reviewed
-from unstuck.plans.rewriting import require_writable as require_writable
-from unstuck.plans.rewriting import rewrite as rewrite
 from unstuck.plans.tasks_md import read as read

@@ -4,10 +4,8 @@ import re
 from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
 
-from unstuck.plans.layout import NEXT, LaidOut
-from unstuck.plans.lines import TASK_LINE, LineNumbers, Scanner, Stretch
+from unstuck.plans.lines import NEXT_AT_COLUMN_0, TASK_LINE, Scanner, Stretch
 from unstuck.plans.plan import CHECKPOINT, Problem
 
 _ID_TEXT = r"(?:VF|[A-Za-z]*\d+)(?:\.\d+)*"
@@ -40,16 +38,11 @@ class Block:
     indent: int = 0
     literal: list[Stretch] = field(default_factory=list)
     """What in it is code, a here-document or a comment."""
-    is_verified: ClassVar[bool] = False
-    """Whether it is plain to see that it has a check that can fail."""
 
     @property
     def box(self) -> int:
         """Where the character between the brackets stands."""
         return self.start + self.indent + len("- [")
-
-
-AnyBlock = Block | LaidOut
 
 
 class Reading:
@@ -61,13 +54,12 @@ class Reading:
         self.title = ""
         self.concerns = self._scanner.concerns
         self.problems = self._scanner.problems
-        self._numbers = LineNumbers(self.flat)
         self._section = 0
-        self._found: list[AnyBlock] = []
+        self._found: list[Block] = []
         self._open: Block | None = None
         """The last one found, as long as it may go on."""
 
-    def blocks(self) -> list[AnyBlock]:
+    def blocks(self) -> list[Block]:
         """Find the tasks."""
         for stretch in self._scanner:
             if stretch.kind == "text":
@@ -78,15 +70,9 @@ class Reading:
         return self._found
 
     def _read_plain(self, stretch: Stretch) -> None:
-        """Read lines that are not literal: most tasks in one go, others line by line."""
         self._read_line(stretch.start)
-        for found in NEXT.finditer(self.flat, stretch.start, stretch.end):
-            if found.lastindex is None:
-                self._read_line(found.start() + 1)
-                continue
-            if self._open:
-                self._close(found.start() + 1)
-            self._found.append(LaidOut(found, self._numbers, self._section))
+        for found in NEXT_AT_COLUMN_0.finditer(self.flat, stretch.start, stretch.end):
+            self._read_line(found.start() + 1)
 
     def _read_line(self, start: int) -> None:
         """Read a line at column 0: a task's first one, a heading, or neither."""
@@ -140,7 +126,7 @@ class Reading:
             self.concerns.append(Problem(message=f"{words!r} is not read as a task.", line=line, hint=hint))
 
 
-def name_tasks(blocks: Sequence[AnyBlock], known: Mapping[str, str]) -> list[str]:
+def name_tasks(blocks: Sequence[Block], known: Mapping[str, str]) -> list[str]:
     """Return every task's id; one without gets the `t<n>` that its title had before, or the next free one."""
     names = [block.id for block in blocks]
     if all(names):

@@ -6,11 +6,10 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from unstuck.plans.blocks import AnyBlock
-from unstuck.plans.layout import Asked, LaidOut
+from unstuck.plans.blocks import Block
 from unstuck.plans.lines import Kind, Stretch
 from unstuck.plans.plan import Check
-from unstuck.tools import Runnable, always_passes, first_word
+from unstuck.tools import Runnable, can_fail, first_word
 
 _FIELD = re.compile(
     r"\n([ \t]*)(?:[-*+][ \t]+)?\*\*((?i:Files|Verify|Commit|Agent))(?:\*\*[ \t]*:|:\*\*)[ \t]*"
@@ -25,6 +24,16 @@ _LISTED = re.compile(r",|;|\sand\s")
 _AFTERWORD = re.compile(r"\s+(?:[-–—]\s.*|\(.*)")  # noqa: RUF001  # people do write these dashes
 _NOTHING = frozenset({"", "none", "n/a", "-", "no commit", "no commit needed"})
 _GOES_ON = ("\\", "|", "&&", "||")
+
+
+class Asked(NamedTuple):
+    """What a task's fields ask for, and why there are no checks; the reason is empty if it has no Verify at all."""
+
+    files: tuple[str, ...] = ()
+    checks: tuple[Check, ...] = ()
+    commit: str | None = None
+    reason: str = ""
+    agent: str = ""
 
 
 class Part(NamedTuple):
@@ -58,10 +67,8 @@ class Verification(NamedTuple):
     reason: str = ""
 
 
-def read_asked(flat: str, block: AnyBlock, runnable: Runnable) -> Asked:
+def read_asked(flat: str, block: Block, runnable: Runnable) -> Asked:
     """Read what a task's fields ask for."""
-    if isinstance(block, LaidOut) and (asked := block.read_fields()):
-        return asked
     files: dict[str, None] = {}
     commands: dict[str, None] = {}
     commit: str | None = None
@@ -80,7 +87,7 @@ def read_asked(flat: str, block: AnyBlock, runnable: Runnable) -> Asked:
     return Asked(tuple(files), tuple(Check(command=command) for command in commands), commit, reason, agent)
 
 
-def _read_fields(flat: str, block: AnyBlock) -> list[Field]:
+def _read_fields(flat: str, block: Block) -> list[Field]:
     """Find the fields that we read, in the order of the text."""
     heads = list(_FIELD.finditer(flat, block.start, block.end))
     starts = [literal.start for literal in block.literal]
@@ -153,7 +160,7 @@ def _read_verify(verify: Field, runnable: Runnable) -> Verification:
     if not asked:
         plain = segments[:1] if verify.value else segments
         asked = [command for _, text in plain if (command := _plain_command(text)) and runnable(first_word(command))]
-    kept = tuple(dict.fromkeys(command for command in asked if not always_passes(command)))
+    kept = tuple(dict.fromkeys(command for command in asked if can_fail(command)))
     if kept:
         return Verification(commands=kept)
     if asked:

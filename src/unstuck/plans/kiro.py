@@ -9,16 +9,13 @@
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 
 from unstuck.plans import tasks_md
 from unstuck.plans.blocks import Block, read_head
-from unstuck.plans.editor import Located
+from unstuck.plans.editor import Located, Places, place
 from unstuck.plans.fields import read_asked
 from unstuck.plans.lines import Scanner
-from unstuck.plans.places import Places, place
 from unstuck.plans.plan import Plan, Problem
-from unstuck.plans.task_list import Read, TaskList
 from unstuck.tools import Runnable
 
 FORMAT = "kiro"
@@ -47,8 +44,9 @@ def read_located(
     blocks = list(_blocks(text))
     above = parents(blocks)
     own = [block for block in blocks if block.id not in above and _OPTIONAL not in block.markers]
-    asked = partial(read_asked, text, runnable=runnable)
-    tasks = TaskList(Read(text, own, [block.id for block in own], asked, [()] * len(own), [None] * len(own)))
+    tasks = tuple(
+        tasks_md.make_task(text, block, block.id, read_asked(text, block, runnable=runnable)) for block in own
+    )
     title = _TITLE.search(text)
     plan = Plan(
         path=path,
@@ -68,14 +66,17 @@ def locate(content: bytes, known: Mapping[str, str] | None = None) -> Located:  
 
 
 def parents(blocks: Sequence[Block]) -> dict[str, tuple[str, ...]]:
-    """Map every task with subtasks to those that must be done for it; fix tasks and optional ones are none of them."""
+    """Map every task with subtasks to those that must be done for it; fix tasks and optional ones are none of them.
+
+    A task whose subtasks are all optional is none of these: nobody would do it for it.
+    """
     names = {block.id for block in blocks}
     found: dict[str, list[str]] = {}
     for block in blocks:
         above = block.id.rpartition(".")[0]
         if above in names and block.fixes is None:
             found.setdefault(above, []).extend([] if _OPTIONAL in block.markers else [block.id])
-    return {name: tuple(below) for name, below in found.items()}
+    return {name: tuple(below) for name, below in found.items() if below}
 
 
 def _blocks(text: str) -> Iterator[Block]:

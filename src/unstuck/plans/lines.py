@@ -12,8 +12,7 @@ import re
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator
-from functools import cache, cached_property
-from itertools import accumulate
+from functools import cache
 from typing import Literal, NamedTuple
 
 from unstuck.plans.plan import Problem
@@ -25,11 +24,11 @@ OPENERS = ("```", "~~~", "<!--", "<<")
 TASK_LINE = re.compile(r"- \[([ xX])\](?=[ \t\r\n]|\Z)")
 
 _ITEMS = r"(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*"
-COLUMN_0 = r"[^ \t\r\n]|[ ]-"
+_COLUMN_0 = r"[^ \t\r\n]|[ ]-"
 """How a line begins that is neither blank nor indented; ` -` only looks so."""
 
-_AT_COLUMN_0 = re.compile(COLUMN_0)
-_NEXT_AT_COLUMN_0 = re.compile(rf"\n(?:{COLUMN_0})")
+_AT_COLUMN_0 = re.compile(_COLUMN_0)
+NEXT_AT_COLUMN_0 = re.compile(rf"\n(?:{_COLUMN_0})")
 _OPENER = re.compile("|".join(OPENERS))
 _ITEM = re.compile(r"(?:[-*+]|\d{1,9}[.)])(?:[ \t]+|(?=[\r\n]|\Z))")
 _FENCE = re.compile(rf"([ \t]*)({_ITEMS})(?:(`{{3,}})[^`\n]*|(~{{3,}})[^\n]*)(?=\n|\Z)")
@@ -112,7 +111,7 @@ class Scanner:
         """Find the next line, from the one at `at` on, that begins at column 0, or looks like an item one further in."""
         if _AT_COLUMN_0.match(self.flat, at):
             return at
-        found = _NEXT_AT_COLUMN_0.search(self.flat, at)
+        found = NEXT_AT_COLUMN_0.search(self.flat, at)
         return found.start() + 1 if found else len(self.flat)
 
     def _next_opener(self, at: int) -> int:
@@ -231,20 +230,6 @@ class Scanner:
         number += self.flat.count("\n", place, start) if start >= place else -self.flat.count("\n", start, place)
         self._counted = (start, number)
         return number
-
-
-class LineNumbers:
-    """Which line a place is in, asked for any place and any number of times. Built when first asked."""
-
-    def __init__(self, flat: str) -> None:
-        self._flat = flat
-
-    @cached_property
-    def _ends(self) -> list[int]:
-        return list(accumulate(len(line) + 1 for line in self._flat.split("\n")))
-
-    def at(self, place: int) -> int:
-        return bisect_right(self._ends, place) + 1
 
 
 class _Heredocs:

@@ -1,12 +1,14 @@
-"""Find a plan on disk, tell its format, read it, and tick its boxes without ever losing a person's edit."""
+"""Edge: Find a plan on disk, tell its format, read it, and tick its boxes without ever losing a person's edit."""
 
 import json
 import os
 import re
+import shutil
 import stat
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -14,13 +16,12 @@ from typing import Any
 from unstuck.errors import BadUsage, CannotWrite
 from unstuck.plans import implementation_plan, kiro, spec_kit, tasks_md
 from unstuck.plans.blocks import OUR_ID
-from unstuck.plans.editor import Located
-from unstuck.plans.places import Places
+from unstuck.plans.editor import Located, Places
 from unstuck.plans.plan import Insertion, Plan, Problem, Task
-from unstuck.plans.rewriting import LARGEST, load, rewrite
 from unstuck.plans.superplans import superplan
 from unstuck.plans.superplans.phases_file import PhasesFile, plan_parts
-from unstuck.tools import Runnable, runnable_in
+from unstuck.process import LARGEST, load, rewrite
+from unstuck.tools import BUILTINS, Runnable
 
 DIALECTS: Mapping[str, ModuleType] = {dialect.FORMAT: dialect for dialect in (tasks_md, spec_kit, kiro)}
 SUPPORTED = (*DIALECTS, superplan.FORMAT, implementation_plan.FORMAT)
@@ -260,6 +261,17 @@ def _detect_json(text: str) -> str:
     except (ValueError, RecursionError):
         return ""
     return implementation_plan.FORMAT if isinstance(value, dict) and "phases" in value else "a JSON file"
+
+
+def runnable_in(root: Path) -> Runnable:
+    """Return the test for commands that run in `root`: a builtin, a program on PATH or a file of the repository."""
+
+    @cache
+    def runnable(word: str) -> bool:
+        on_path = os.sep not in word and shutil.which(word) is not None
+        return word in BUILTINS or on_path or os.path.isfile(root / word)  # noqa: PTH113  # Path.is_file raises on odd names
+
+    return runnable
 
 
 def _repository(file: Path) -> Path:

@@ -10,8 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from unstuck.plans import tasks_md
-from unstuck.plans.editor import Located
-from unstuck.plans.places import Places
+from unstuck.plans.editor import Located, Places
 from unstuck.plans.plan import Plan, Task
 from unstuck.tools import Runnable
 

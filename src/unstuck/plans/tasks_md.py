@@ -5,21 +5,17 @@ at column 0 that is not inside a code block, a here-document or a comment.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache, partial
+from collections.abc import Iterator, Mapping, Sequence
 
-from unstuck.plans.blocks import AnyBlock, Reading, name_tasks
-from unstuck.plans.editor import Located
-from unstuck.plans.fields import read_asked
-from unstuck.plans.layout import Asked
-from unstuck.plans.order import dependencies, groups
-from unstuck.plans.places import Places, place
-from unstuck.plans.plan import Plan, Problem
-from unstuck.plans.task_list import Read, TaskList
+from unstuck.plans.blocks import Block, Reading, name_tasks
+from unstuck.plans.editor import Located, Places, place
+from unstuck.plans.fields import Asked, read_asked
+from unstuck.plans.plan import Plan, Problem, Task, is_cleanup
 from unstuck.tools import Runnable
 
 FORMAT = "tasks.md"
 
+LARGEST_GROUP = 5
 _SHOWN = 5
 _DAMAGED_SHARE = 10
 _DAMAGED = re.compile("[\udc80-\udcff]")
@@ -48,8 +44,13 @@ def read_located(
     reading = Reading(text)
     blocks = reading.blocks()
     names = name_tasks(blocks, known or {})
-    asked = cache(partial(read_asked, reading.flat, runnable=runnable))
-    tasks = TaskList(Read(text, blocks, names, asked, dependencies(blocks, names), groups(blocks, asked)))
+    asked = [read_asked(reading.flat, block, runnable) for block in blocks]
+    tasks = tuple(
+        make_task(text, block, name, fields, depends_on=depends_on, group=group)
+        for block, name, fields, depends_on, group in zip(
+            blocks, names, asked, _dependencies(blocks, names), _groups(blocks, asked), strict=True
+        )
+    )
     concerns += [*reading.concerns, *_unverified(blocks, names, asked), *_unknown_originals(blocks, names)]
     plan = Plan(
         path=path,
@@ -60,6 +61,27 @@ def read_located(
         problems=tuple(sorted(reading.problems, key=lambda problem: problem.line or 0)),
     )
     return plan, place(blocks, names)
+
+
+def make_task(
+    text: str, block: Block, name: str, asked: Asked, *, depends_on: tuple[str, ...] = (), group: str | None = None
+) -> Task:
+    """Make the value that stands for a task of the text."""
+    return Task(
+        id=name,
+        title=block.title,
+        line=block.line,
+        body=text[block.start : block.end],
+        depends_on=depends_on,
+        group=group,
+        checks=asked.checks,
+        files=asked.files,
+        markers=block.markers,
+        fixes=block.fixes,
+        commit=asked.commit,
+        agent=asked.agent,
+        done=block.ticked,
+    )
 
 
 def tick(content: bytes, changes: Mapping[str, bool], known: Mapping[str, str] | None = None) -> bytes:
@@ -115,16 +137,64 @@ def _damage(text: str) -> Iterator[Problem]:
         )
 
 
-def _unverified(
-    blocks: Sequence[AnyBlock], names: Sequence[str], read: Callable[[AnyBlock], Asked]
-) -> Iterator[Problem]:
+def _dependencies(blocks: Sequence[Block], names: Sequence[str]) -> list[tuple[str, ...]]:
+    """Say what each task depends on: a checkpoint on every earlier task of its section, others on nothing.
+
+    Only the tasks since the section's last checkpoint are named, and that checkpoint, which depends on those before
+    it: it comes to the same, and a plan of many checkpoints stays linear.
+    """
+    found: list[tuple[str, ...]] = [()] * len(blocks)
+    if not any(block.is_checkpoint for block in blocks):
+        return found
+    waiting: dict[str, None] = {}
+    section = 0
+    for at, (block, name) in enumerate(zip(blocks, names, strict=True)):
+        if block.section != section:
+            waiting, section = {}, block.section
+        if block.is_checkpoint:
+            found[at] = tuple(earlier for earlier in waiting if earlier != name)
+            # What cleans up runs even after a failure, so it does not stand for the steps before it.
+            waiting = {**waiting, name: None} if is_cleanup(name, block.title) else {name: None}
+        else:
+            waiting[name] = None
+    return found
+
+
+def _groups(blocks: Sequence[Block], asked: Sequence[Asked]) -> list[str | None]:
+    """Name the group of each task: adjacent [P] tasks of a section that are no checkpoints and share no file."""
+    found: list[str | None] = [None] * len(blocks)
+    if not any(block.markers for block in blocks):
+        return found
+    members: list[int] = []
+    claimed: set[str] = set()
+    for at, block in enumerate(blocks):
+        if block.fixes is not None:
+            continue  # a fix task runs alone, between those that it does not separate
+        parallel = "P" in block.markers and not block.is_checkpoint
+        together = (
+            parallel
+            and members
+            and len(members) < LARGEST_GROUP
+            and block.section == blocks[members[-1]].section
+            and claimed.isdisjoint(asked[at].files)
+        )
+        if not together:
+            members, claimed = [], set()
+        if parallel:
+            members.append(at)
+            claimed.update(asked[at].files)
+            if len(members) > 1:
+                found[members[0]] = found[at] = f"P{blocks[members[0]].line}"
+    return found
+
+
+def _unverified(blocks: Sequence[Block], names: Sequence[str], fields: Sequence[Asked]) -> Iterator[Problem]:
     """Tell which tasks have no check that could fail; those without a Verify field in one sentence."""
     hint = "Put a command that fails while the task is not done after **Verify**:, in back-ticks."
     silent: dict[str, int] = {}
-    for block, name in zip(blocks, names, strict=True):
-        if block.is_verified or block.ticked:
+    for block, name, asked in zip(blocks, names, fields, strict=True):
+        if block.ticked:
             continue
-        asked = read(block)
         if asked.reason and not asked.checks:
             yield Problem(message=f"Task {name} has nothing to verify it: {asked.reason}.", line=block.line, hint=hint)
         elif not asked.checks:
@@ -140,7 +210,7 @@ def _unverified(
     yield Problem(message=message, line=line, hint=hint)
 
 
-def _unknown_originals(blocks: Sequence[AnyBlock], names: Sequence[str]) -> Iterator[Problem]:
+def _unknown_originals(blocks: Sequence[Block], names: Sequence[str]) -> Iterator[Problem]:
     fixes = [(block, name) for block, name in zip(blocks, names, strict=True) if block.fixes is not None]
     known = set(names) if fixes else set()
     for block, name in fixes:

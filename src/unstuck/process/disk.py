@@ -1,4 +1,4 @@
-"""Our own files: put atomically, append, read back. A full or read-only disk is told as such."""
+"""Edge: Our own files: put atomically, append, read back. A full or read-only disk is told as such."""
 
 import contextlib
 import os

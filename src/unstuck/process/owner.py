@@ -1,4 +1,4 @@
-"""Who owns a run: a process, told apart from a later one that was given the same pid."""
+"""Edge: Who owns a run: a process, told apart from a later one that was given the same pid."""
 
 import os
 import socket

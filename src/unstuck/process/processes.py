@@ -1,4 +1,4 @@
-"""Run commands so that nothing of them is left when they end, whichever way that is."""
+"""Edge: Run commands so that nothing of them is left when they end, whichever way that is: under a shim, with what talks to them, and with what ends them when even the shim was killed."""
 
 import errno
 import fcntl
@@ -18,10 +18,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
-from unstuck.agents import Conversation
 from unstuck.journal import Ended, Ending, Redactor, redactor
-from unstuck.ports import Command, Stop, TimeLimits
-from unstuck.process.leftovers import SHIM_MARK, end_leftovers
+from unstuck.ports import Command, Dialogue, Stop, TimeLimits
 from unstuck.process.spool import Spool
 
 SHIM = f"import sys; sys.path.append({str(Path(__file__).parent)!r}); import shim; shim.start()"
@@ -324,3 +322,125 @@ def _log_trouble(command: Command, spool: Spool) -> str:
     if spool.error is None:
         return ""
     return f"[unstuck: the log {command.log} is not complete: {spool.error.strerror}]\n"
+
+
+SHIM_MARK = "UNSTUCK_SHIM"
+SHIM_HEAD_START = 3.0
+"""Seconds for a shim to end its family itself: it also knows those that wiped their environment."""
+GIVE_UP = 10.0
+TICK = 0.01
+
+
+def end_leftovers(marker: str) -> int:
+    """Kill every process of this user whose environment holds `marker`, until all of them are really gone."""
+    began = time.monotonic()
+    spared = set(_ancestors())
+    ended: set[tuple[int, str]] = set()
+    while True:
+        found = False
+        for pid, environment in _environments(os.fsencode(marker)):
+            if pid in spared:
+                continue
+            found = True
+            shim = f"{SHIM_MARK}=1".encode() in environment
+            if shim and time.monotonic() < began + SHIM_HEAD_START:
+                continue
+            if not shim:
+                ended.add((pid, _stat(pid)[2]))
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        if not found and not any(_alive(pid, start) for pid, start in ended):
+            return len(ended)
+        if time.monotonic() > began + GIVE_UP:
+            return len(ended)  # stuck in the kernel: they end as soon as it lets them
+        time.sleep(TICK)
+
+
+def _ancestors() -> Iterator[int]:
+    pid = os.getpid()
+    while pid > 0:
+        yield pid
+        pid = int(_stat(pid)[1] or 0)
+
+
+def _environments(entry: bytes) -> Iterator[tuple[int, list[bytes]]]:
+    """List the processes of this user that have `entry` in their environment, as they are found."""
+    if not Path("/proc/self/environ").exists():
+        return
+    for place in Path("/proc").glob("[0-9]*"):
+        try:
+            environment = (place / "environ").read_bytes() if place.stat().st_uid == os.geteuid() else b""
+        except OSError:
+            continue
+        if entry in environment and entry in (entries := environment.split(b"\0")):
+            yield int(place.name), entries
+
+
+def _alive(pid: int, start: str) -> bool:
+    state, _, began = _stat(pid)
+    return began == start and state not in "ZX"
+
+
+def _stat(pid: int) -> tuple[str, str, str]:
+    """Return the process's state, parent and start time; empty texts if there is none."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
+    except OSError:
+        return "", "", ""
+    return fields[0], fields[1], fields[19]
+
+
+PAUSE = 0.25
+
+
+class Conversation:
+    """The open stdin of one process, or none. What it does not read blocks nobody."""
+
+    def __init__(self, dialogue: Dialogue | None, first: bytes, theirs: ExitStack, ours: ExitStack) -> None:
+        self._dialogue = dialogue
+        self._mouth = self.stdin = -1
+        self._unsaid, self._heard = first, b""
+        if dialogue is not None:
+            self.stdin, self._mouth = os.pipe()
+            theirs.callback(os.close, self.stdin)
+            ours.callback(self.close)
+            os.set_blocking(self._mouth, False)
+
+    def hear(self, chunk: bytes) -> None:
+        """Take in what the process printed; after its last word nothing more is said to it."""
+        if self._dialogue is None:
+            return
+        heard = self._heard + chunk.replace(b" ", b"")  # JSON may be spaced
+        if self._dialogue.last_word in heard:
+            self.close()
+        self._heard = heard[-len(self._dialogue.last_word) :]
+
+    def speak(self) -> None:
+        """Say what there is to say, as far as the pipe takes it."""
+        if self._dialogue is None or self._mouth < 0:
+            return
+        self._unsaid += b"".join(self._dialogue.phrase(text) for text in self._dialogue.inbox())
+        try:
+            self._unsaid = self._unsaid[os.write(self._mouth, self._unsaid) :] if self._unsaid else b""
+        except BlockingIOError:
+            return
+        except BrokenPipeError:
+            self.close()
+
+    def patience(self, seconds: float) -> float:
+        """Return how long to wait for the process's words before looking for something to say to it."""
+        return min(seconds, PAUSE) if self._mouth >= 0 else seconds
+
+    def close(self) -> None:
+        if self._mouth >= 0:
+            with suppress(OSError):
+                os.close(self._mouth)
+            self._mouth = -1
+
+
+class SystemClock:
+    def now(self) -> float:
+        return time.time()
+
+    def wait(self, seconds: float) -> None:
+        time.sleep(seconds)

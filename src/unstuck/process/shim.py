@@ -1,4 +1,4 @@
-"""Run one command and leave nothing of it behind, even if the supervisor is killed.
+"""Edge: Run one command and leave nothing of it behind, even if the supervisor is killed.
 
 `process.py` starts it in a process of its own, with two file descriptors: from the first it reads the job, and a word or
 the end of file there means "stop"; to the second it writes how the command ended. It imports nothing of ours.

@@ -1,4 +1,4 @@
-"""Write a process's output to its log: redacted, and never more than 50 MB of it."""
+"""Edge: Write a process's output to its log: redacted, and never more than 50 MB of it."""
 
 import codecs
 import os

@@ -1,13 +1,12 @@
-"""Chains: for each category of failed tool calls the ways out, in the order in which they are tried. Values only.
+"""Chains: for each category of failed tool calls the strategies, in the order in which they are tried."""
 
-Named tuples: to define a dataclass costs ten times as much, and a hook may pay that after every failing command.
-"""
-
+import json
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 from unstuck.diagnosis import KINDS, Kind
+from unstuck.shipped import shipped
 
 Risk = Literal["safe", "caution", "privileged", "destructive"]
 RISKS: tuple[Risk, ...] = ("safe", "caution", "privileged", "destructive")
@@ -62,3 +61,29 @@ class Catalog(NamedTuple):
 def worst(risks: list[Risk]) -> Risk:
     """Return the gravest of them; nothing at all is safe."""
     return max(risks, key=RISKS.index, default="safe")
+
+
+def read_catalog() -> Catalog:
+    """Return all chains and their tables, from the compiled form: reading TOML would cost more than a whole plan."""
+    content: dict[str, Any] = json.loads(shipped("chains.json"))
+    chains = {name: _chain(name, row) for name, row in content.pop("chains").items()}
+    return Catalog(chains=chains, tables=content)
+
+
+def compile_chains() -> str:
+    """Return the text of the compiled form."""
+    import tomllib  # noqa: PLC0415  # only to compile
+
+    content = tomllib.loads(shipped("chains.toml"))
+    lines = ",\n".join(f"{json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}" for key, value in content.items())
+    return f"{{\n{lines}\n}}\n"
+
+
+def _chain(name: str, row: dict[str, Any]) -> Chain:
+    return Chain(
+        name=name,
+        ways=tuple(Way(**way) for way in row["ways"]),
+        ask=row["ask"],
+        ask_confidence=row["ask_confidence"],
+        looks_at=frozenset(row["looks_at"]),
+    )

@@ -1,4 +1,4 @@
-"""Keep what remedies teach: one small JSON file, replaced atomically, safe when two write at once."""
+"""Edge: Keep what remedies teach: one small JSON file, replaced atomically, safe when two write at once."""
 
 import fcntl
 import json
@@ -11,8 +11,7 @@ from typing import Any
 
 from unstuck.diagnosis import Kind
 from unstuck.errors import BadUsage, CannotWrite
-from unstuck.remedies.learning import Counts, Lessons
-from unstuck.remedies.patterns import LATEST, Seen
+from unstuck.remedies.learning import LATEST, Counts, Lessons, Seen
 
 
 def read_lessons(path: Path) -> Lessons:

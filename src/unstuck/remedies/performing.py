@@ -1,4 +1,4 @@
-"""Do the steps of remedies on this machine: argument lists, exact paths, and everything can be taken back."""
+"""Edge: Do the steps of remedies on this machine: argument lists, exact paths, and everything can be taken back."""
 
 import os
 import shutil
@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from unstuck.ports import Command, TimeLimits
-from unstuck.ports.of_remedies import Done
+from unstuck.ports import Command, Done, TimeLimits
 from unstuck.process import LocalProcesses
 from unstuck.remedies.machine import git_folder
 from unstuck.remedies.recovery_plan import Strategy

@@ -17,11 +17,15 @@ QUESTION_CHARS, ACTION_CHARS = 400, 300
 
 WAYS: Mapping[str, tuple[str, ...]] = {
     "commands": ("alternative_command", "manual_installation"),
-    "other_tools": ("use_available_alternative", "decompose_into_basic_tools"),
-    "permissions": ("try_sandbox_directory", "check_permissions"),
     "duration": ("reduce_scope", "increase_timeout", "stream_results", "background_execution", "close_input"),
-    "files": ("verify_path", "create_missing_file"),
-    "arguments": ("fix_parameter_types", "check_schema", "simplify_arguments"),
+    "files": ("verify_path", "create_missing_file", "try_sandbox_directory", "check_permissions"),
+    "arguments": (
+        "fix_parameter_types",
+        "check_schema",
+        "simplify_arguments",
+        "use_available_alternative",
+        "decompose_into_basic_tools",
+    ),
     "syntax": ("fix_syntax", "use_simpler_command", "try_alternative_syntax"),
     "network": (
         "retry_with_backoff",
@@ -185,7 +189,7 @@ def _asking(situation: Situation, chain: Chain) -> Strategy:
 # --- as JSON ------------------------------------------------------------------------------------------------------
 
 
-def as_json(made: Plan) -> dict[str, Any]:
+def plan_json(made: Plan) -> dict[str, Any]:
     """Return the plan in its public form, which is seed 001's."""
     names = [strategy.strategy for strategy in made.strategies]
     return {

@@ -1,4 +1,4 @@
-"""Find out what a repository is made of: which checks fit it, and what its worktrees need."""
+"""Edge: Find out what a repository is made of: which checks fit it, what its slots need, and what it is called."""
 
 import json
 import re
@@ -6,15 +6,13 @@ import shlex
 import shutil
 import subprocess
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from unstuck.agents import catalog
 from unstuck.git import Git, traps
 from unstuck.plans import Check, CheckKind
-from unstuck.tools.stacks import FALLBACKS, by_file, by_target, read
 
 CARRIED = (".env", ".env.local", ".env.test", ".venv", "venv", "node_modules", "vendor", "target")
 """What a project often needs and git often ignores. Only what is there and ignored is proposed."""
@@ -145,11 +143,6 @@ def _one_of_each_kind(checks: list[Check]) -> tuple[Check, ...]:
     return tuple(Check(kind=kind, command=" && ".join(dict.fromkeys(parts))) for kind, parts in lines.items())
 
 
-def agents_on_path(path: str | None = None) -> tuple[str, ...]:
-    """List the known agents that can be started."""
-    return tuple(name for name, agent in catalog().items() if shutil.which(agent.program, path=path))
-
-
 def _carried(root: Path) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
     """Say what to copy, what to make anew because a copy would lead back into the user's checkout, and why."""
     there = [name for name in CARRIED if (root / name).exists()]
@@ -223,3 +216,129 @@ def _package(root: Path) -> dict[str, Any] | None:
 
 def _shows(path: Path, text: str) -> bool:
     return path.is_file() and text in read(path)
+
+
+Row = tuple[str, str, str, tuple[tuple[CheckKind, str], ...]]
+
+BY_FILE: tuple[Row, ...] = (
+    # (language, file or pattern, a text that it must hold, checks); the first row of a kind counts
+    ("go", "go.mod", "", (("test", "go test ./..."),)),
+    ("go", ".golangci.y*ml", "", (("lint", "golangci-lint run"),)),
+    ("go", "go.mod", "", (("lint", "go vet ./..."),)),
+    ("rust", "Cargo.toml", "", (("test", "cargo test"),)),
+    ("rust", "rustfmt.toml", "", (("format", "cargo fmt --check"),)),
+    ("rust", "clippy.toml", "", (("lint", "cargo clippy --all-targets -- -D warnings"),)),
+    ("java", "mvnw", "", (("test", "./mvnw -B -q test"),)),
+    ("java", "pom.xml", "", (("test", "mvn -B -q test"),)),
+    ("java", "gradlew", "", (("test", "./gradlew test"),)),
+    ("java", "build.gradle*", "", (("test", "gradle test"),)),
+    ("ruby", "spec/spec_helper.rb", "", (("test", "bundle exec rspec"),)),
+    ("ruby", ".rspec", "", (("test", "bundle exec rspec"),)),
+    ("ruby", "Rakefile", "TestTask", (("test", "bundle exec rake test"),)),
+    ("ruby", ".rubocop.yml", "", (("lint", "bundle exec rubocop"),)),
+    ("php", "phpunit.xml*", "", (("test", "vendor/bin/phpunit"),)),
+    ("php", "composer.json", "pestphp/pest", (("test", "vendor/bin/pest"),)),
+    ("php", "phpstan.neon*", "", (("types", "vendor/bin/phpstan analyse"),)),
+    ("php", "phpcs.xml*", "", (("lint", "vendor/bin/phpcs"),)),
+    ("dotnet", "*.sln", "", (("test", "dotnet test"),)),
+    ("dotnet", "*.slnx", "", (("test", "dotnet test"),)),
+    ("dotnet", "*.csproj", "", (("test", "dotnet test"),)),
+)
+
+FALLBACKS: tuple[Row, ...] = (
+    ("tox", "tox.ini", "[tox]", (("test", "tox"),)),
+    ("tox", "tox.ini", "[testenv", (("test", "tox"),)),
+    ("nox", "noxfile.py", "", (("test", "nox"),)),
+    ("pre-commit", ".pre-commit-config.yaml", "", (("lint", "pre-commit run --all-files"),)),
+)
+"""Tools that run other tools: used for what nothing else was found for."""
+
+TARGETS: tuple[tuple[CheckKind, str], ...] = (
+    ("test", "test"), ("test", "check"), ("lint", "lint"), ("types", "typecheck"), ("format", "format-check"),
+)  # fmt: skip
+"""Targets of a Makefile or recipes of a justfile; the first of a kind counts."""
+
+
+def by_file(root: Path, rows: tuple[Row, ...] = BY_FILE) -> Iterator[tuple[str, Check]]:
+    """Yield the checks of all rows that fit, the first of each kind and language."""
+    seen: set[tuple[str, CheckKind]] = set()
+    for language, name, text, checks in rows:
+        if not any(path.is_file() and (not text or text in read(path)) for path in sorted(root.glob(name))):
+            continue
+        for kind, command in checks:
+            if (language, kind) not in seen:
+                seen.add((language, kind))
+                yield language, Check(kind=kind, command=command)
+
+
+def by_target(root: Path) -> Iterator[tuple[str, Check]]:
+    """Yield the checks that a Makefile or a justfile names."""
+    for program, names in (
+        ("make", ("Makefile", "makefile", "GNUmakefile")),
+        ("just", ("justfile", "Justfile", ".justfile")),
+    ):
+        text = next((read(root / name) for name in names if (root / name).is_file()), "")
+        for kind, target in TARGETS:
+            if re.search(rf"^@?{target}\b[^:=\n]*::?(?!=)", text, re.MULTILINE):
+                yield program, Check(kind=kind, command=f"{program} {target}")
+
+
+def read(path: Path) -> str:
+    try:
+        return path.read_text("utf-8", "replace")
+    except OSError:
+        return ""
+
+
+LANGUAGES: Sequence[tuple[str, str]] = (
+    ("tsconfig.json", "typescript"), ("package.json", "javascript"), ("pyproject.toml", "python"), ("setup.py", "python"),
+    ("requirements.txt", "python"), ("go.mod", "go"), ("Cargo.toml", "rust"), ("pom.xml", "java"), ("build.gradle", "java"),
+    ("Gemfile", "ruby"), ("composer.json", "php"),
+)  # fmt: skip
+MANAGERS: Sequence[tuple[str, str]] = (
+    ("pnpm-lock.yaml", "pnpm"), ("yarn.lock", "yarn"), ("bun.lockb", "bun"), ("package-lock.json", "npm"), ("uv.lock", "uv"),
+    ("poetry.lock", "poetry"), ("Pipfile.lock", "pipenv"), ("go.sum", "go"), ("Cargo.lock", "cargo"), ("package.json", "npm"),
+    ("requirements.txt", "pip"),
+)  # fmt: skip
+TOOLS: Mapping[CheckKind, Sequence[str]] = {
+    "test": ("pytest", "jest", "vitest", "mocha", "unittest", "go test", "cargo test", "rspec", "phpunit"),
+    "lint": ("eslint", "ruff", "pylint", "flake8", "golangci-lint", "clippy", "rubocop", "biome"),
+    "format": ("prettier", "ruff", "black", "gofmt", "rustfmt", "cargo fmt", "biome"),
+}
+FRAMEWORKS = ("next", "express", "react", "vue", "svelte", "angular", "django", "flask", "fastapi")
+NAMES: Mapping[CheckKind, str] = {"lint": "lint", "format": "format", "types": "typecheck", "test": "test"}
+LARGEST = 200_000
+
+
+def describe(root: Path, gates: Sequence[Check]) -> dict[str, str | None]:
+    """Return the project's stack by its files and its gates; None for what nothing shows."""
+    commands = {gate.kind: gate.command for gate in gates}
+    manifest = "".join(_text(root / name) for name in ("package.json", "pyproject.toml", "requirements.txt"))
+    return {
+        "language": next((name for file, name in LANGUAGES if (root / file).is_file()), None),
+        "framework": next((name for name in FRAMEWORKS if f'"{name}"' in manifest or f"{name}=" in manifest), None),
+        "package_manager": next((name for file, name in MANAGERS if (root / file).is_file()), None),
+        "test_framework": _tool_named("test", commands, manifest),
+        "linter": _tool_named("lint", commands, manifest),
+        "formatter": _tool_named("format", commands, manifest),
+    }
+
+
+def commands(gates: Sequence[Check]) -> dict[str, str | None]:
+    """Return the gates by the names that seed 004's files give them."""
+    found = {gate.kind: gate.command for gate in gates}
+    return {name: found.get(kind) for kind, name in NAMES.items()}
+
+
+def _tool_named(kind: CheckKind, commands: Mapping[CheckKind, str], manifest: str) -> str | None:
+    names = TOOLS[kind]
+    asked = next((name for name in names if name in commands.get(kind, "")), None)
+    return asked or next((name for name in names if f'"{name}"' in manifest), None)
+
+
+def _text(path: Path) -> str:
+    try:
+        with path.open(encoding="utf-8", errors="replace") as file:
+            return file.read(LARGEST)
+    except OSError:
+        return ""

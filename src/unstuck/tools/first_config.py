@@ -1,4 +1,4 @@
-"""Write a first `unstuck.toml`: what was found here, as settings to read through."""
+"""Edge: Write a first `unstuck.toml`: what was found here, as settings to read through."""
 
 import json
 import time
@@ -8,7 +8,7 @@ from pathlib import Path
 from unstuck.config_file import NAME
 from unstuck.errors import BadUsage
 from unstuck.process import put
-from unstuck.tools.detecting import Stack, agents_on_path, detect
+from unstuck.tools.detecting import Stack, detect
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,7 +18,7 @@ class FirstConfig:
     notes: tuple[str, ...]
 
 
-def write_config(root: Path, *, force: bool) -> FirstConfig:
+def write_config(root: Path, *, agents: tuple[str, ...], force: bool) -> FirstConfig:
     """Write the file; one that is there is refused, or kept beside the new one."""
     path = root / NAME
     if path.exists():
@@ -28,7 +28,7 @@ def write_config(root: Path, *, force: bool) -> FirstConfig:
             )
         path.rename(path.with_name(f"{NAME}.{time.strftime('%Y%m%d-%H%M%S')}.old"))
     stack = detect(root)
-    text = render(stack, agents_on_path())
+    text = render(stack, agents)
     put(path, text)
     return FirstConfig(path=path, text=text, notes=stack.notes)
 

@@ -1,4 +1,4 @@
-"""Look at the change itself: what it does to the checks, where it goes, what it gives away, and what was said of it."""
+"""Edge: Look at the change itself: what it does to the checks, where it goes, what it gives away, and what was said of it."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Remember how checks went: one small file per tree, command, tools and environment. Whatever changes, is forgotten."""
+"""Edge: Remember how checks went: one small file per tree, command, tools and environment. Whatever changes, is forgotten."""
 
 import hashlib
 import json

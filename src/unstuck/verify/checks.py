@@ -1,10 +1,10 @@
-"""Run checks in a clean checkout, as often as it takes to know: from memory, once, or again where one fails."""
+"""Edge: Run checks in a clean checkout, as often as it takes to know: from memory, once, or again where one fails."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from unstuck.diagnosis import Evidence, Failure, read_counts
-from unstuck.journal import CheckResult, Ended
+from unstuck.diagnosis import Evidence, Failure, read
+from unstuck.journal import CheckResult, Counts, Ended
 from unstuck.line import Bench, Interrupted, set_up
 from unstuck.plans import Check
 from unstuck.tools import can_fail, programs
@@ -145,6 +145,14 @@ def _told(bench: Bench, name: str, check: Check, runs: Sequence[Ended]) -> Check
         runs=len(runs),
         flaky=wavered,
         tests=() if last.ok else always or (red[-1] if red else ()),
-        counts=read_counts(last.tail),
+        counts=_counts(last.tail),
         log=str(bench.layout.log(name)),
     )
+
+
+def _counts(output: str) -> Counts | None:
+    """Return how many tests a runner says it ran; a go package without its tests' names says nothing of that."""
+    reading = read(output)
+    if reading.ran is None and not reading.red:
+        return None
+    return Counts(passed=reading.passed, failed=reading.red, skipped=reading.skipped)

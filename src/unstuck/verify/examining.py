@@ -1,4 +1,4 @@
-"""Examine one tree: the audit first, then the checks in a clean checkout, then what only trying can tell."""
+"""Edge: Examine one tree: the audit first, then the checks in a clean checkout, then what only trying can tell."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

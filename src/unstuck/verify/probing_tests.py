@@ -1,4 +1,4 @@
-"""Try tests where they were not meant to run: changed ones in their old form, new ones on the old code, red ones for red."""
+"""Edge: Try tests where they were not meant to run: changed ones in their old form, new ones on the old code, red ones for red."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Check the work ourselves, after every end of a session, in a clean checkout of exactly the tree that would land."""
+"""Edge: Check the work ourselves, after every end of a session, in a clean checkout of exactly the tree that would land."""
 
 from collections.abc import Iterator
 from pathlib import PurePath

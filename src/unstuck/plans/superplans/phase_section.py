@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 from unstuck.plans.fields import code_spans
 from unstuck.plans.superplans.markdown import Document, Heading, Line
 from unstuck.plans.superplans.phase_words import normalise
-from unstuck.tools import Runnable, always_passes, first_word
+from unstuck.tools import Runnable, can_fail, first_word
 
 Area = Literal["work", "done", "checkpoint"]
 
@@ -141,7 +141,7 @@ def _fill(section: Section, document: Document, headings: Sequence[Heading], run
             section.boxes.append(Box(line.start + box.start(1), box[1], box[2].strip(), of))
         if area != "checkpoint":
             _read_line(section, line, wanted, runnable, done=area == "done")
-    section.commands = [command for command in wanted if not always_passes(command)]
+    section.commands = [command for command in wanted if can_fail(command)]
 
 
 def _read_line(section: Section, line: Line, wanted: dict[str, None], runnable: Runnable, *, done: bool) -> None:

@@ -1,4 +1,4 @@
-"""Plans whose tasks carry a status: superplans, in one file or several, and `implementation_plan.json`."""
+"""Edge: Plans whose tasks carry a status: superplans, in one file or several, and `implementation_plan.json`."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -7,9 +7,9 @@ from pathlib import Path
 from unstuck.errors import CannotWrite
 from unstuck.plans import implementation_plan
 from unstuck.plans.plan import Insertion, Plan, Problem, Task
-from unstuck.plans.rewriting import LARGEST, load, rewrite
 from unstuck.plans.superplans import phase_marks, superplan
 from unstuck.plans.tasks_md import decode
+from unstuck.process import LARGEST, load, rewrite
 from unstuck.tools import Runnable
 
 _PART = re.compile(r"\bPart[ \t]+(\d{1,3})[ \t]+of[ \t]+(\d{1,3})\b", re.IGNORECASE)
