@@ -67,12 +67,8 @@ BENCHES: Mapping[str, Bench] = {
         ),
     ),
     "tamper": Bench(
-        about="Tampering diffs that the audit catches, and honest ones that it takes for such.",
-        options=(
-            click.Option(
-                ["--every"], type=click.IntRange(1), help="Take one in so many generated diffs.  [default: 1]"
-            ),
-        ),
+        about="Tests weakened in thirteen languages, and how many the audit catches.",
+        options=(click.Option(["--files"], type=click.IntRange(1), help="Test files per language.  [default: all]"),),
     ),
     "remedies": Bench(
         about="Things broken for real in a box, and how many remedies heal.",

@@ -264,9 +264,6 @@ class World:
     def files(self, tree: str) -> tuple[str, ...]:
         return ("file",)
 
-    def texts(self, tree: str, paths: Sequence[str]) -> Mapping[str, str]:
-        return {}
-
     def merge(self, landing: Landing, tip: str) -> str | Conflict:
         added = [word for word in landing.tree.split() if word not in self.branch[int(landing.base)].split()]
         return " ".join([self.branch[int(tip)], *added])

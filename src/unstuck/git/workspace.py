@@ -1,6 +1,6 @@
 """Edge: The git side of one run: worktrees, what would land, snapshots, and the run's branch moved by compare-and-swap."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -131,9 +131,6 @@ class GitWorkspace:
 
     def files(self, tree: str) -> tuple[str, ...]:
         return contents.files(self._git, tree)
-
-    def texts(self, tree: str, paths: Sequence[str]) -> Mapping[str, str]:
-        return contents.texts(self._git, tree, paths)
 
     def merge(self, landing: Landing, tip: str) -> str | Conflict:
         return merge_trees(self._git, tip, self._commit(landing, sign=False))
