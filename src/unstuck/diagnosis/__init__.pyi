@@ -15,6 +15,7 @@ from unstuck.diagnosis.evidence import Hit as Hit
 from unstuck.diagnosis.guiding import advice as advice
 from unstuck.diagnosis.guiding import pivot as pivot
 from unstuck.diagnosis.judging import Diagnosis as Diagnosis
+from unstuck.diagnosis.keyword_lists import by_word_lists as by_word_lists
 from unstuck.diagnosis.keyword_lists import seed_001 as seed_001
 from unstuck.diagnosis.keyword_lists import seed_002 as seed_002
 from unstuck.diagnosis.kinds import AGENT_DOWN as AGENT_DOWN
@@ -23,6 +24,7 @@ from unstuck.diagnosis.kinds import Blame as Blame
 from unstuck.diagnosis.kinds import Failure as Failure
 from unstuck.diagnosis.kinds import Kind as Kind
 from unstuck.diagnosis.kinds import Touch as Touch
+from unstuck.diagnosis.own_module import is_own_module as is_own_module
 from unstuck.diagnosis.readings.telling import error_of as error_of
 from unstuck.diagnosis.readings.tool_marks import read as read
 from unstuck.diagnosis.readings.values import FailedTest as FailedTest
