@@ -16,6 +16,7 @@ from unstuck.diagnosis.evidence import Hit as Hit
 from unstuck.diagnosis.guiding import advice as advice
 from unstuck.diagnosis.guiding import pivot as pivot
 from unstuck.diagnosis.judging import Diagnosis as Diagnosis
+from unstuck.diagnosis.keyword_lists import by_word_lists as by_word_lists
 from unstuck.diagnosis.keyword_lists import seed_001 as seed_001
 from unstuck.diagnosis.keyword_lists import seed_002 as seed_002
 from unstuck.diagnosis.kinds import AGENT_DOWN as AGENT_DOWN

@@ -7,7 +7,10 @@ from typing import Literal
 
 Blame = Literal["agent", "plan", "check", "environment", "provider", "supervisor"]
 Severity = Literal["recoverable", "user_action_required", "fatal"]
-"""Seed 001: can a tool recover, must a person act, or is all lost?"""
+"""forgekeeper: can a tool recover, must a person act, or can nothing go on?"""
+Difficulty = Literal["easy", "medium", "hard", "impossible"]
+EASY = frozenset({"invalid_arguments", "syntax_error"})
+"""Calls that are repaired by writing them right."""
 
 
 class Kind(StrEnum):
@@ -95,6 +98,15 @@ class Facts:
     severity: Severity = "recoverable"
 
     @property
+    def difficulty(self) -> Difficulty:
+        """How hard it is to recover from, by forgekeeper's rule."""
+        if self.severity == "fatal":
+            return "impossible"
+        if self.category in EASY:
+            return "easy"
+        return "hard" if self.severity == _PERSON else "medium"
+
+    @property
     def charged(self) -> bool:
         """Whether it uses up one of the agent's attempts: only its own failures do, and a spent context ends no attempt."""
         return self.blame == "agent" and self.type != SPENT
@@ -102,6 +114,8 @@ class Facts:
 
 _RED, _BUILD, _OTHER = "VERIFICATION_FAILED", "BROKEN_BUILD", "UNKNOWN"
 _PERSON: Severity = "user_action_required"
+_FATAL: Severity = "fatal"
+"""Autobuild stops for good: no phase can run, whoever tries."""
 _AGAIN, _FINAL = True, False
 """Whether trying again may help."""
 
@@ -220,9 +234,9 @@ KINDS: Mapping[Kind, Facts] = {
     Kind.INTERRUPTED: Facts(
         _OTHER, "unknown", "unknown", "supervisor", _AGAIN, "the run was stopped, or the supervisor died, in the middle"
     ),
-    Kind.PLAN_INVALID: Facts(_OTHER, "unknown", "plan_invalid", "plan", _FINAL, "the plan is not valid", _PERSON),
+    Kind.PLAN_INVALID: Facts(_OTHER, "unknown", "plan_invalid", "plan", _FINAL, "the plan is not valid", _FATAL),
     Kind.CIRCULAR_DEPENDENCY: Facts(
-        _OTHER, "unknown", "circular_dependency", "plan", _FINAL, "the plan's dependencies form a circle", _PERSON
+        _OTHER, "unknown", "circular_dependency", "plan", _FINAL, "the plan's dependencies form a circle", _FATAL
     ),
     Kind.UNVERIFIED: Facts(
         _OTHER, "unknown", "unknown", "plan", _FINAL, "no check could say whether the work is right", _PERSON

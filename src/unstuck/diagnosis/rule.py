@@ -29,7 +29,7 @@ class Rule:
     """One pattern and what it proves."""
 
     id: str
-    pattern: str
+    pattern: str = ""
     proves: Kind | Mark
     strength: int = 70
     """0 to 100. Guide: 90 a tool's own code or verdict, 80 its own wording, 65 an errno text, 50 a shape, 30 a word."""
@@ -47,6 +47,10 @@ class Rule:
     loud: bool = False
     """Counts on a line that is noise by another rule."""
     stream: Literal["", "stdout", "stderr"] = ""
+    says: tuple[str, ...] = ()
+    """Instead of a pattern: lists of words of which a sentence holds one each."""
+    but: tuple[str, ...] = ()
+    """Lists of words of which it holds none."""
     needles: tuple[str, ...] = ()
     """Every matching line holds one of them; in lower case when the pattern ignores case. Empty: any line may match."""
 

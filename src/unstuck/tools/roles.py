@@ -39,7 +39,7 @@ PROGRAMS: Mapping[Role, str] = {
     "lint": """flake8 ruff pycodestyle pydocstyle bandit shellcheck rubocop phpcs phpmd checkstyle pmd spotbugs detekt
         staticcheck cppcheck clang-tidy codespell vale standard xo semgrep trivy tfsec checkov terrascan kube-score conftest
         vulture radon xenon interrogate typos luacheck selene perlcritic mdl alex write-good pre-commit lefthook reek brakeman
-        errcheck gosec govulncheck revive spectral knip depcheck madge reuse gitleaks detect-secrets proselint doc8 rstcheck
+        errcheck gosec govulncheck revive spectral knip depcheck madge reuse gitleaks detect-secrets proselint tidy doc8 rstcheck
         pip-audit safety refurb pyflakes prospector slither dockle polaris deptry scalafix cspell misspell
         editorconfig-checker check-jsonschema htmlproofer lychee linkchecker cookstyle jshint htmlhint djlint
         dotenv-linter""",
