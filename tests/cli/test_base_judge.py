@@ -1,6 +1,7 @@
 """The judge is the base's: whatever a change does to tests, settings and build files, the base's own have the last word."""
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -191,3 +192,44 @@ def test_what_a_later_task_breaks_from_afar_does_not_come_home(project: "Project
     told = project.run()
     assert project.git("rev-parse", "main") == before, told
     assert "held when its task landed, and fails with all that landed after it" in told.out + project.ask("log").out
+
+
+# --- the real tools, where they are installed ---------------------------------------------------------------------
+
+HERE = Path(sys.executable).parent
+REAL_TOOLS = {
+    # tool: its gate, a file that outranks the honest settings, its text, work that the tool refuses
+    "ruff": ("check .", "ruff.toml", "lint.select = []\n", "import os\n"),
+    "mypy": ("app.py", "mypy.ini", "[mypy]\nignore_errors = True\n", "def answer() -> int:\n    return 'x'\n"),
+}
+
+
+@pytest.mark.parametrize("tool", REAL_TOOLS)
+def test_a_real_tool_reads_the_settings_of_the_base(project: "Project", tool: str) -> None:
+    if not (HERE / tool).exists():
+        pytest.skip(f"{tool} is not installed beside this Python")
+    arguments, name, text, wrong = REAL_TOOLS[tool]
+    project.settings(f'[checks]\nlint = "{HERE / tool} {arguments}"\n')
+    project.file(".gitignore", ".mypy_cache/\n.ruff_cache/\n")
+    project.file("pyproject.toml", "[tool.mypy]\nstrict = true\n")
+    project.file("app.py", "def answer() -> int:\n    return 1\n")
+    project.file("app.py", wrong, commit=False)
+    project.file(name, text, commit=False)
+    project.git("add", "-A")
+    project.git("commit", "-q", "-m", "Outrank the settings")
+    project.git("checkout", "-q", "HEAD~1")  # ruff looks for settings in the folders above, too
+    told = project.ask("verify", "main")
+    assert told.code == 1, told
+    assert f"The task does not name {name}" in told.out
+
+
+def test_a_linter_that_is_told_to_fix_has_not_checked_what_would_land(project: "Project") -> None:
+    if not (HERE / "ruff").exists():
+        pytest.skip("ruff is not installed beside this Python")
+    project.settings(f'[checks]\nlint = "{HERE / "ruff"} check ."\n')
+    project.file(".gitignore", ".ruff_cache/\n")
+    project.file("pyproject.toml", "[tool.ruff]\nfix = true\n")
+    project.file("app.py", "import os\n\nx = 1\n")
+    told = project.ask("verify")
+    assert told.code == 1, told
+    assert "it changed app.py" in told.out
