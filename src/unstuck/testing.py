@@ -264,6 +264,9 @@ class World:
         old = self.branch[int(base)]
         return () if old == tree else (Change(path="file", old=old, new=tree),)
 
+    def authors(self, path: str, commit: str, since: str) -> Sequence[tuple[str, str]]:
+        return ()
+
     def tree_of(self, commit: str) -> str:
         return self.branch[int(commit)]
 

@@ -129,6 +129,9 @@ class GitWorkspace:
     def touches(self, base: str, tree: str, files: Sequence[str]) -> tuple[Touch, ...]:
         return differences.touches(self._git, base, tree, files)
 
+    def authors(self, path: str, commit: str, since: str) -> tuple[tuple[str, str], ...]:
+        return differences.authors(self._git, path, commit, since)
+
     def tree_of(self, commit: str) -> str:
         tree = self._resolve(commit + "^{tree}")
         if tree is None:

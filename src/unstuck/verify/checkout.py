@@ -43,6 +43,10 @@ class Checkouts(Workspace, Protocol):
         """Return the paths in which the two differ, with their texts; no renames."""
         ...
 
+    def authors(self, path: str, commit: str, since: str) -> Sequence[tuple[str, str]]:
+        """Return the lines of a file that came in after `since`, each with the commit that added it."""
+        ...
+
     def tree_of(self, commit: str) -> str:
         """Return the tree of a commit."""
         ...

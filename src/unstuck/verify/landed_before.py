@@ -12,11 +12,12 @@ from unstuck.verify.weighing import own
 
 if TYPE_CHECKING:
     from unstuck.line import Bench
-    from unstuck.verify.audit import Change
     from unstuck.verify.probing_tests import Probe
 
 LEAST_CHARS = 4
 """A line shorter than this says nothing about who wrote it."""
+MOST = 20
+"""Files whose lines are looked up."""
 
 
 def stays_green(probe: "Probe", known: Collection[str]) -> Iterator[Remark]:
@@ -24,24 +25,23 @@ def stays_green(probe: "Probe", known: Collection[str]) -> Iterator[Remark]:
 
     `known`: the commands that were run already.
     """
-    subject, site = probe.subject, probe.site
-    asked = set(known)
-    for name, commit in landed(site.bench, but=subject.task.id):
-        made = {one.path: one for one in site.bench.workspace.changes(f"{commit}^", commit)}
-        common = [change for change in probe.changes if change.path in made]
-        if not common:
-            continue
-        checks = [check for check in lasting_checks(site.bench, name) if check.command not in asked]
+    bench, asked = probe.site.bench, set(known)
+    paths = {change.path for change in probe.changes}
+    touched = [
+        name for name, _ in landed(bench, but=probe.subject.task.id) if not paths.isdisjoint(_files(bench, name))
+    ]
+    undone = set()
+    for name in touched:
+        checks = [check for check in lasting_checks(bench, name) if check.command not in asked]
         asked |= {check.command for check in checks}
-        red = list(_red_now(probe, name, checks))
-        yield from red
-        judged = bool(lasting_checks(site.bench, name))
-        for change in common:
-            gone = _taken_back(change, made[change.path], probe.changes)
-            if gone and not red:
-                says = f"It takes back what task {name} added: {one_line(gone, 80)}"
-                doubtful = not judged and not names_path(subject.task, change.path)
-                yield own("takes-back", change.path, says=says, severity="ask" if doubtful else "warn")
+        for remark in _red_now(probe, name, checks):
+            undone.add(name)
+            yield remark
+    for path, name, text in _taken_back(probe) if touched else ():
+        if name not in undone:
+            says = f"It takes back what task {name} added: {one_line(text, 80)}"
+            doubtful = not lasting_checks(bench, name) and not names_path(probe.subject.task, path)
+            yield own("takes-back", path, says=says, severity="ask" if doubtful else "warn")
 
 
 def landed(bench: "Bench", but: str = "") -> list[tuple[str, str]]:
@@ -71,11 +71,25 @@ def _red_now(probe: "Probe", name: str, checks: Collection[Check]) -> Iterator[R
         yield own("undoes", says=says)
 
 
-def _taken_back(change: "Change", made: "Change", changes: "Collection[Change]") -> str:
-    """Return the first line that the other task added and this change removes, unless it only moved."""
+def _taken_back(probe: "Probe") -> Iterator[tuple[str, str, str]]:
+    """Yield path, task and line for every file of which this change removes, and does not move, what a task added."""
     from unstuck.verify.audit.change import added_lines, removed_lines  # noqa: PLC0415  # heavy, and seldom needed
 
-    added = {line.text.strip() for line in added_lines(made)}
-    moved = {line.text.strip() for other in changes for line in added_lines(other)}
-    gone = (line.text.strip() for line in removed_lines(change))
-    return next((text for text in gone if len(text) >= LEAST_CHARS and text in added and text not in moved), "")
+    bench, base = probe.site.bench, probe.subject.base
+    started, tasks = bench.record.state.started, {commit: name for name, commit in landed(bench)}
+    moved = {line.text.strip() for change in probe.changes for line in added_lines(change)}
+    gone = [(change.path, {line.text.strip() for line in removed_lines(change)} - moved) for change in probe.changes]
+    for path, texts in [(path, texts) for path, texts in gone if any(len(text) >= LEAST_CHARS for text in texts)][
+        :MOST
+    ]:
+        seen = set()
+        for commit, line in bench.workspace.authors(path, base, started.base if started else base):
+            name, text = tasks.get(commit, ""), line.strip()
+            if name and name not in seen and text in texts and len(text) >= LEAST_CHARS:
+                seen.add(name)
+                yield path, name, text
+
+
+def _files(bench: "Bench", name: str) -> tuple[str, ...]:
+    made = bench.record.state.tasks[name].changes
+    return (*made.created, *made.modified, *made.deleted) if made is not None else ()
