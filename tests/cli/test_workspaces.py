@@ -63,7 +63,7 @@ def test_setup_makes_an_editable_venv_once_per_worktree_and_checks_import_the_wo
         'cd .venv/lib/python*/site-packages && echo "$OLDPWD/src" > shop.pth\n'
     )
     project.settings(f'[workspace]\nsetup = ["bash {made}"]\n')
-    check = ".venv/bin/python -c 'import shop; assert shop.PRICE == {}; assert \".unstuck/worktrees\" in shop.__file__'"
+    check = ".venv/bin/python -c 'import shop; assert shop.PRICE >= {}; assert \".unstuck/worktrees\" in shop.__file__'"
     project.plan(*((f"1.{number}", f"Price {number}", check.format(number)) for number in (2, 3, 4)))
     project.script(
         **{

@@ -84,9 +84,7 @@ class _Question:
 
     def fits(self, check: Check) -> bool:
         """Whether the base's judge can be asked: not by a look at files, nor by a check that names what it does not have."""
-        if program_names(check) <= STEADY or any(self._asks_for(check, name) for name in self._new):
-            return False
-        return not self._only_unknown or is_test_run(check)
+        return not program_names(check) <= STEADY and not any(self._asks_for(check, name) for name in self._new)
 
     def _asks_for(self, check: Check, name: str) -> bool:
         """Whether a check names a file that is new: by a path, or by a bare word that a look at files is given."""
@@ -143,7 +141,7 @@ class _Question:
             if any(_mentions(line, name) for line in missing):
                 self.wanted = self.wanted or next(one.path for one in self.out if one.path.endswith(name))
                 return True
-        return self._only_unknown and not result.tests and reason(result.ended.tail) != "asserted"
+        return False
 
     def _cleared(self, result: CheckResult, found: Diagnosis | None) -> bool:
         """Whether the reader clears it: tests that assert what they did, or a manifest that asks for one package more."""
@@ -165,10 +163,6 @@ class _Question:
         """The names by which commands and outputs speak of files that the base does not have."""
         paths = [one.path for one in self.out if one.old is None]
         return {*paths, *(path.rpartition("/")[2] for path in paths)}
-
-    @property
-    def _only_unknown(self) -> bool:
-        return all(_part(one.path) == "unknown" for one in self.touched)
 
 
 def _mentions(text: str, name: str) -> bool:

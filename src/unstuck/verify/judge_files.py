@@ -14,6 +14,12 @@ _CASES = re.compile(
 """Names that runners take for tests: a new one of these adds tests, and bends nothing."""
 
 
+_SETTINGS = re.compile(
+    r"(?:^|/)(?:\.[^/]+|[^/]*rc(?:\.\w+)?|[A-Z]\w*file|[^/]+\.(?:ini|cfg|conf|toml|properties|config\.\w+))$"
+)
+"""Files of no known kind that a tool might read by itself; other data belongs to the product."""
+
+
 def unnamed(changes: "Sequence[Change]", declared: Sequence[str]) -> "tuple[Change, ...]":
     """Return the changes to judge files that the task does not name; our own settings are the audit's."""
     from unstuck.verify.audit import is_declared, is_judge, part_of  # noqa: PLC0415  # heavy: loaded when there is a change
@@ -21,7 +27,10 @@ def unnamed(changes: "Sequence[Change]", declared: Sequence[str]) -> "tuple[Chan
     return tuple(
         change
         for change in changes
-        if is_judge(change.path) and part_of(change.path) != "ours" and not is_declared(change.path, declared)
+        if is_judge(change.path)
+        and part_of(change.path) != "ours"
+        and not (part_of(change.path) == "unknown" and not _SETTINGS.search(change.path))
+        and not is_declared(change.path, declared)
     )
 
 
