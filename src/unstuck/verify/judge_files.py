@@ -15,7 +15,7 @@ _CASES = re.compile(
 
 
 _SETTINGS = re.compile(
-    r"(?:^|/)(?:\.[^/]+|[^/]*rc(?:\.\w+)?|[A-Z]\w*file|[^/]+\.(?:ini|cfg|conf|toml|properties|config\.\w+))$"
+    r"(?:^|/)(?:\.[^/]+|[A-Z]\w*file|[^/]+\.(?:ini|cfg|conf|toml|properties|config\.\w+))$"
 )
 """Files of no known kind that a tool might read by itself; other data belongs to the product."""
 
