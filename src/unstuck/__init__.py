@@ -1,28 +1,42 @@
 """A recovery supervisor for autonomous coding agents: a plan goes in, verified commits come out."""
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from unstuck.api import open_run, read_plan, reopen_run
     from unstuck.judge import diagnose
+    from unstuck.library import Advice, Attempt, Recovery
     from unstuck.surgery import remedy
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "diagnose", "open_run", "read_plan", "remedy", "reopen_run"]
+__all__ = [
+    "Advice",
+    "Attempt",
+    "Recovery",
+    "__version__",
+    "diagnose",
+    "open_run",
+    "read_plan",
+    "remedy",
+    "reopen_run",
+]
+
+HOME = {
+    "Advice": "unstuck.library",
+    "Attempt": "unstuck.library",
+    "Recovery": "unstuck.library",
+    "diagnose": "unstuck.judge",
+    "open_run": "unstuck.api",
+    "read_plan": "unstuck.api",
+    "remedy": "unstuck.surgery",
+    "reopen_run": "unstuck.api",
+}
+"""Name → the module that it is loaded from on first use: importing the package does no work."""
 
 
 def __getattr__(name: str) -> Any:
-    """Load the library on first use: importing the package does no work."""
-    if name == "diagnose":
-        from unstuck import judge  # noqa: PLC0415  # on first use, and without the rest
-
-        return judge.diagnose
-    if name == "remedy":
-        from unstuck import surgery  # noqa: PLC0415  # as above
-
-        return surgery.remedy
-    if name in __all__:
-        from unstuck import api  # noqa: PLC0415  # on first use
-
-        return getattr(api, name)
-    raise AttributeError(f"module 'unstuck' has no attribute {name!r}")
+    """Load the library on first use."""
+    if name not in HOME:
+        raise AttributeError(f"module 'unstuck' has no attribute {name!r}")
+    return getattr(import_module(HOME[name]), name)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from unstuck.core.cleaning import plain
 from unstuck.core.evidence import Evidence, Hit, Line
-from unstuck.core.failure import KINDS, Facts, Kind
+from unstuck.core.failure import Judged, Kind
 from unstuck.core.role import Role, answers, programs, role
 from unstuck.core.rule import Rule
 from unstuck.core.text import one_line
@@ -23,7 +23,7 @@ TEXT_ALONE = 45
 ROLE_WEIGHT = 42
 FOUND, ERROR_FOUND, OWN_WORDS, SURE, VERDICT = 44, 55, 80, 95, 25
 """The least weight of a place in a file, of an error there, of a tool's own words; what nothing outweighs; what a test's verdict gains."""
-PLACES, TESTS, OTHERS = 20, 50, 3
+PLACES, TESTS, OTHERS, NAMED_WHOLE = 20, 50, 3, 1 << 16
 
 BY_ROLE: Mapping[Role, Kind] = {
     "test": Kind.TEST_FAILED,
@@ -101,7 +101,7 @@ CHECKS = frozenset({Kind.TEST_FAILED, Kind.LINT_FAILED, Kind.TYPES_FAILED, Kind.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Diagnosis:
+class Diagnosis(Judged):
     """A judged failure: its kind, the decisive line, and what it names."""
 
     kind: Kind
@@ -120,8 +120,11 @@ class Diagnosis:
     """What it was judged from."""
 
     @property
-    def facts(self) -> Facts:
-        return KINDS[self.kind]
+    def signature(self) -> str:
+        from unstuck.core.signature import signature  # noqa: PLC0415  # not every diagnosis is named
+
+        whole = f"{self.evidence.stdout}\n{self.evidence.stderr}"
+        return signature(whole if len(whole) <= NAMED_WHOLE else self.message, str(self.kind), self.tests)
 
 
 @dataclass(frozen=True, slots=True)

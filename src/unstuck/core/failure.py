@@ -8,6 +8,9 @@ from typing import Literal
 Blame = Literal["agent", "plan", "check", "environment", "provider", "supervisor"]
 Severity = Literal["recoverable", "user_action_required", "fatal"]
 """Seed 001: can a tool recover, must a person act, or is all lost?"""
+Difficulty = Literal["easy", "medium", "hard", "impossible"]
+"""Forgekeeper's word for how hard a recovery is."""
+EASY, HARD = frozenset({"invalid_arguments", "syntax_error"}), frozenset({"disk_full", "environment_missing"})
 
 
 class Kind(StrEnum):
@@ -229,6 +232,51 @@ KINDS: Mapping[Kind, Facts] = {
     ),
     Kind.UNKNOWN: Facts(_OTHER, "unknown", "unknown", "agent", _AGAIN, "it failed in a way that no rule knows"),
 }
+
+
+class Judged:
+    """What follows from a kind, as attributes of every value that has one."""
+
+    __slots__ = ()
+    kind: Kind
+
+    @property
+    def facts(self) -> Facts:
+        return KINDS[self.kind]
+
+    @property
+    def type(self) -> str:
+        return self.facts.type
+
+    @property
+    def category(self) -> str | None:
+        return self.facts.category
+
+    @property
+    def phase_type(self) -> str | None:
+        return self.facts.phase_type
+
+    @property
+    def blame(self) -> Blame:
+        return self.facts.blame
+
+    @property
+    def retryable(self) -> bool:
+        return self.facts.retryable
+
+    @property
+    def severity(self) -> Severity:
+        return self.facts.severity
+
+    @property
+    def difficulty(self) -> Difficulty:
+        """How hard it is to recover, in forgekeeper's words."""
+        words = {str(self.kind), self.category}
+        if self.severity == "fatal":
+            return "impossible"
+        if self.severity == "user_action_required" or not words.isdisjoint(HARD):
+            return "hard"
+        return "easy" if not words.isdisjoint(EASY) else "medium"
 
 
 AGENT_DOWN = frozenset({kind for kind, facts in KINDS.items() if facts.blame == "provider"} | {Kind.AGENT_MISSING})
