@@ -10,6 +10,10 @@ FEW_CIRCLES = 50_000
 def main() -> None:
     """Run the command line and exit with its code."""
     gc.set_threshold(FEW_CIRCLES)
+    if sys.argv[1:2] == ["hook"] and not any(word.startswith("-") for word in sys.argv[2:]):
+        from unstuck.hook.entry import main as answer  # noqa: PLC0415  # after every call of an agent's: nothing else is loaded
+
+        sys.exit(answer(sys.argv[2:]))
     from unstuck.surfaces.cli import run_cli  # noqa: PLC0415  # nothing is loaded before it is needed
 
     code = run_cli(sys.argv[1:])

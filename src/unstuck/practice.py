@@ -48,6 +48,11 @@ def practise(surgery: Surgery, plan: Plan, found: Diagnosis, allow: Risk | None)
     return surgery.run(plan, allow=allow, record=learn), tuple(dict.fromkeys(notes))
 
 
+def keep_lesson(cwd: Path, chain: str, strategy: str, context: str, *, worked: bool) -> None:
+    """Keep what came of one way out that somebody else tried."""
+    _kept(lessons_path(cwd), lambda lessons: lessons.after(chain, strategy, context, worked=worked), [])
+
+
 # --- inside a run ---------------------------------------------------------------------------------------------------
 
 

@@ -6,7 +6,8 @@ summaries and final exceptions, the last). What the command is for names finding
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from unstuck.core.cleaning import plain
 from unstuck.core.evidence import Evidence, Hit, Line
@@ -127,8 +128,7 @@ class Diagnosis(Judged):
         return signature(whole if len(whole) <= NAMED_WHOLE else self.message, str(self.kind), self.tests)
 
 
-@dataclass(frozen=True, slots=True)
-class Vote:
+class Vote(NamedTuple):
     kind: Kind
     weight: int
     hit: Hit | None = None
@@ -291,7 +291,7 @@ def _refuted_claim(votes: list[Vote], hits: Sequence[Hit], rules: Mapping[str, R
     first = votes[0]
     claims = [hit.line for hit in hits if rules[hit.rule].proves == "claim"]
     if first.kind in CHECKS and first.hit and claims and min(claims) < first.hit.line:
-        return [replace(first, kind=Kind.CLAIM_REFUTED), *votes]
+        return [first._replace(kind=Kind.CLAIM_REFUTED), *votes]
     return votes
 
 

@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from unstuck.core.evidence import Evidence
+if TYPE_CHECKING:
+    from unstuck.core.evidence import Evidence
 
 Role = Literal["test", "lint", "types", "format", "build", "install", ""]
 """What a command is for. Decides what a finding is called where the output does not say."""
@@ -144,7 +145,7 @@ def programs(command: str) -> tuple[str, ...]:
     return tuple(found for found in (_unwrapped(part) for part in shown) if found)
 
 
-def role(evidence: Evidence) -> Role:
+def role(evidence: "Evidence") -> Role:
     """Say what the command is for; the kind of our own check, where it was one, says it better."""
     if evidence.check in CHECK_ROLES:
         return CHECK_ROLES[evidence.check or ""]
@@ -154,7 +155,7 @@ def role(evidence: Evidence) -> Role:
     return ""
 
 
-def answers(evidence: Evidence) -> bool:
+def answers(evidence: "Evidence") -> bool:
     """Whether the exit code answers a question that the last command asks."""
     parts = programs(evidence.command)
     last = next((part for part in reversed(parts) if part not in {"true", ":"}), evidence.tool)
