@@ -110,13 +110,13 @@ def _kept(path: Path, change: Callable[[Lessons], Lessons], notes: list[str], se
     """Keep a lesson where that is possible: a full disk must not stop the remedy for it."""
     try:
         if path.parent.name == ".unstuck" and not path.parent.exists():
-            _hide_ours(path.parent.parent)
+            hide_ours(path.parent.parent)
         change_lessons(path, change, seen)
     except CannotWrite as error:
         notes.append(f"What was learned could not be kept: {error.message}")
 
 
-def _hide_ours(root: Path) -> None:
+def hide_ours(root: Path) -> None:
     """Keep `.unstuck/` out of the user's `git status`."""
     try:
         find(root).exclude_ours()

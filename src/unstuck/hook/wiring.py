@@ -123,6 +123,7 @@ def served(name: str, text: str, command: list[str]) -> str:
         _refuse_unless_object(_read(made), "mcpServers")
         return jsonc.with_member(made, ("mcpServers", SERVER), {"type": "stdio", **entry})
     known, bare = _toml(text), BLOCK.sub("", text)
+    _refuse_unless_object(known, "mcp_servers")
     if SERVER in _toml(bare).get("mcp_servers", {}):
         raise CannotEdit(f"it has a server {SERVER!r} that is not of our making")
     block = [BEGIN, f"[mcp_servers.{SERVER}]", *(f"{key} = {json.dumps(value)}" for key, value in entry.items()), END]
