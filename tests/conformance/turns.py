@@ -41,7 +41,10 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """Call another tool of the agent's, by its name; `namespace` is where Codex files those of MCP servers."""
+    """Call another tool of the agent's, by its name; `namespace` is where Codex files those of MCP servers.
+
+    Codex offers them only after a call of its own `tool_search`.
+    """
 
     tool: str
     arguments: Mapping[str, Any] = field(default_factory=dict)

@@ -195,6 +195,15 @@ class Responses(Wire):
         yield _named("response.failed", response={"id": "resp_failed", "status": "failed", "error": error})
 
     def _item(self, answer: Answer, asked: Asked, number: int) -> dict[str, Any]:
+        if isinstance(answer, Use) and answer.tool == "tool_search":
+            return {
+                "type": "tool_search_call",
+                "id": f"ts_{number:04}",
+                "call_id": f"call_{number:04}",
+                "execution": "client",
+                "arguments": dict(answer.arguments),
+                "status": "completed",
+            }
         if isinstance(answer, Run | Use):
             name, arguments = _call(asked, answer)
             return {

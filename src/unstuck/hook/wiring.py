@@ -117,11 +117,12 @@ def unhooked(agent: str, text: str) -> str:
 
 def served(name: str, text: str, command: list[str]) -> str:
     """Return a file of MCP servers with ours in it, JSON or TOML by its name."""
-    entry = {"command": command[0], "args": command[1:]}
+    entry: dict[str, Any] = {"command": command[0], "args": command[1:]}
     if not name.endswith(".toml"):
         made = text if text.strip() else "{}\n"
         _refuse_unless_object(_read(made), "mcpServers")
         return jsonc.with_member(made, ("mcpServers", SERVER), {"type": "stdio", **entry})
+    entry = {**entry, "startup_timeout_sec": QUICK * 3}
     known, bare = _toml(text), BLOCK.sub("", text)
     _refuse_unless_object(known, "mcp_servers")
     if SERVER in _toml(bare).get("mcp_servers", {}):
