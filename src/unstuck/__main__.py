@@ -1,6 +1,7 @@
 """Start the command line."""
 
 import gc
+import os
 import sys
 
 FEW_CIRCLES = 50_000
@@ -13,7 +14,9 @@ def main() -> None:
     if sys.argv[1:2] == ["hook"] and not any(word.startswith("-") for word in sys.argv[2:]):
         from unstuck.hook.entry import main as answer  # noqa: PLC0415  # after every call of an agent's: nothing else is loaded
 
-        sys.exit(answer(sys.argv[2:]))
+        code = answer(sys.argv[2:])
+        sys.stdout.flush()
+        os._exit(code)  # everything is written: to take the interpreter down in order would be waited for
     from unstuck.surfaces.cli import run_cli  # noqa: PLC0415  # nothing is loaded before it is needed
 
     code = run_cli(sys.argv[1:])

@@ -104,6 +104,12 @@ IDLE = frozenset(
         "wc",
         "sort",
         "pwd",
+        "git",
+        "curl",
+        "wget",
+        "ssh",
+        "scp",
+        "rsync",
     ]
 )
 """Programs whose arguments say nothing about what they are for."""
