@@ -54,7 +54,7 @@ format: $(READY)
 
 # The rules that a diagnosis loads are compiled from the TOML files of the catalogue.
 rules: $(READY)
-	$(BIN)/python -m unstuck.adapters.rule_files
+	$(BIN)/python scripts/compile_catalog.py
 
 bench: $(READY)
 	$(BIN)/unstuck bench

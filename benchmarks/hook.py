@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from unstuck.benches.report import Report, Target
+from benchmarks.report import Report, Target
 from unstuck.hook.entry import respond
 from unstuck.hook.heard import hear
 

@@ -7,6 +7,11 @@ from itertools import count
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+pytest_plugins = ["tests.project"]
+settings.register_profile("any_machine", deadline=None)
+settings.load_profile("any_machine")
 
 GLOBAL_CONFIG = """\
 [user]

@@ -1,105 +1,138 @@
-"""The layer rules, as tests: who may import whom, and how long a module or function may be."""
+"""The laws of the house, as tests. What they measure is in `tests/house.py`, which also draws the picture of the doors."""
 
 import ast
-from pathlib import Path
+import re
+from collections import Counter
 
-import pytest
+from tests.house import (
+    DOORS,
+    GROUND,
+    MODULES,
+    ROOT,
+    SCRIPTS,
+    Module,
+    callers,
+    drawn,
+    edges_without_the_word,
+    up_to_date,
+    words_without_an_edge,
+)
 
-from unstuck import api
-from unstuck.adapters.policies import profiles
-from unstuck.core.failure import KINDS, Kind
+from unstuck.decide.profile_files import profiles
+from unstuck.diagnosis.kinds import KINDS, Kind
 
-ROOT = Path(__file__).parents[1] / "src" / "unstuck"
-MODULES = sorted(ROOT.rglob("*.py"))
-
-ALLOWED = {
-    "core": {"core"},
-    "errors": set[str](),
-    "ports": {"core", "ports"},
-    "config": {"core"},
-    "engine": {"core", "ports", "errors", "config", "engine"},
-    "adapters": {"core", "ports", "errors", "config", "adapters"},
-    "surfaces": {"core", "api", "judge", "surgery", "practice", "errors", "benches", "surfaces", "hook", "mcp"},
-    "hook": {"core", "errors", "config", "adapters", "judge", "surgery", "practice", "hook"},
-    "library": {"core", "errors", "adapters", "judge", "surgery", "library"},
-    "mcp": {"core", "errors", "adapters", "api", "judge", "surgery", "practice", "library", "mcp"},
-    "benches": {"core", "api", "judge", "surgery", "adapters", "ports", "errors", "benches"},
-    "api": {"api", "core", "ports", "errors", "config", "engine", "adapters", "run", "verifying", "judge"},
-    "verifying": {"core", "ports", "errors", "config", "engine", "adapters", "judge"},
-    "run": {"core", "ports", "errors", "config", "engine", "adapters", "judge", "practice"},
-    "surgery": {"core", "ports", "errors", "adapters", "engine", "judge"},
-    "practice": {"core", "errors", "adapters", "engine", "judge", "surgery"},
-    "judge": {"core", "ports", "errors", "adapters"},
-}
-PURE = {
-    "re", "json", "ast", "tokenize", "tomllib", "io", "graphlib", "datetime", "dataclasses", "enum", "typing", "collections", "functools", "itertools", "math",
-    "hashlib", "difflib", "unicodedata", "string", "shlex", "types", "importlib", "unstuck", "warnings",
-}  # fmt: skip
-SCRIPTS = {"adapters/shim.py", "adapters/agents/player.py"}
-"""Run as a program of its own, so that nothing of the package is loaded around an agent."""
+MOST_MODULES, MOST_LINES, LONGEST_FUNCTION = 20, 500, 60
+ROOTS = ("compose", "cli", "hook", "library", "mcp", "web")
+"""Where edges are put together: the composition root, and the faces on it."""
+LIBRARY = {"next_pending", "most_decisions_of_lineage", "compile_chains", "compile_catalog", "table"}
+"""Called by the scripts that compile the catalogue and write the pages of the reference, or by a library's user."""
 
 
-def imports(path: Path) -> set[str]:
-    names: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            names |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path}: relative import"
-            names.add(node.module or "")
-    return names
+def test_a_module_is_pure_unless_it_says_that_it_is_an_edge() -> None:
+    assert edges_without_the_word() == []
 
 
-def layer(path: Path) -> str:
-    return path.relative_to(ROOT).parts[0].removesuffix(".py")
+def test_a_module_that_says_that_it_is_an_edge_is_one() -> None:
+    assert words_without_an_edge() == []
 
 
-def name(path: Path) -> str:
-    return str(path.relative_to(ROOT))
+def test_edges_of_different_rooms_meet_only_through_ports_and_on_the_ground() -> None:
+    """An edge stands on the ground (processes, git) and on its own room; what else it needs is handed to it."""
+    offenders = [
+        f"{module.name} → {used.name}"
+        for module in MODULES.values()
+        if module.is_edge and module.room not in ROOTS and module.name != "unstuck.testing"
+        for used in module.uses
+        if used.is_edge and used.room not in {module.room, "", *GROUND} and (module.room, used.room) not in SAME_STAGE
+    ]
+    assert offenders == []
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name)
-def test_a_module_keeps_to_its_layer(path: Path) -> None:
-    ours = {part for used in imports(path) if used.startswith("unstuck.") for part in [used.split(".")[1]]}
-    assert ours <= ALLOWED.get(layer(path), ours)
+SAME_STAGE = {("line", "verify"), ("verify", "line")}
+"""Verification is a stage of the line, with a room of its own; both know ports and nothing behind them."""
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "core").rglob("*.py")), ids=name)
-def test_the_core_does_no_io(path: Path) -> None:
-    assert {used.split(".")[0] for used in imports(path)} <= PURE
+def test_a_room_is_entered_by_its_door() -> None:
+    offenders = [
+        f"{module.name}: {statement}"
+        for module in MODULES.values()
+        for statement, room in module.entered
+        if room not in {module.room, ""} and f"unstuck.{room}" != statement
+    ]
+    assert offenders == []
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name)
-def test_a_module_fits_in_the_head(path: Path) -> None:
-    assert len(path.read_text(encoding="utf-8").splitlines()) <= 350
+def test_the_doors_are_those_of_the_table() -> None:
+    used: dict[str, set[str]] = {}
+    for module in MODULES.values():
+        used.setdefault(module.room, set()).update(one.room for one in module.uses if one.room not in {module.room, ""})
+    assert {room: sorted(doors) for room, doors in sorted(used.items()) if room} == {
+        room: sorted(doors) for room, doors in sorted(DOORS.items())
+    }
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name)
-def test_a_function_fits_on_a_screen(path: Path) -> None:
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            assert node.end_lineno is not None
-            assert node.end_lineno - node.lineno < 60, f"{node.name} is too long"
+def test_a_public_name_of_a_room_is_no_module_of_it() -> None:
+    """Otherwise who asks for the name gets the module, once somebody has loaded that."""
+    rooms = {module.room for module in MODULES.values() if module.room}
+    offenders = [
+        f"{room}.{name}"
+        for room in rooms
+        for name in re.findall(r"as (\w+)$", drawn(room), re.MULTILINE)
+        if (ROOT / room / f"{name}.py").exists() or (ROOT / room / name).is_dir()
+    ]
+    assert offenders == []
 
 
-@pytest.mark.parametrize("path", [path for path in MODULES if name(path) not in SCRIPTS], ids=name)
-def test_a_module_does_no_work_at_import(path: Path) -> None:
+def test_a_folder_a_module_and_a_function_fit_in_the_head() -> None:
+    offenders = []
+    folders = Counter(module.path.parent for module in MODULES.values() if module.path.name != "__init__.py")
+    offenders += [f"{folder.name}: {count} modules" for folder, count in folders.items() if count > MOST_MODULES]
+    for module in MODULES.values():
+        if (lines := len(module.text.splitlines())) > MOST_LINES:
+            offenders.append(f"{module.name}: {lines} lines")
+        for node in ast.walk(module.tree):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                length = (node.end_lineno or node.lineno) - node.lineno + 1
+                if length > LONGEST_FUNCTION:
+                    offenders.append(f"{module.name}.{node.name}: {length} lines")
+    assert offenders == []
+
+
+def test_no_two_modules_have_the_same_name() -> None:
+    names = Counter(module.path.name for module in MODULES.values() if not module.path.name.startswith("__"))
+    assert [name for name, count in names.items() if count > 1] == []
+
+
+def test_a_module_does_no_work_at_import() -> None:
     """Only definitions, constants and imports stand at the top; a constant may call a few pure constructors."""
-    allowed = (
-        ast.Import, ast.ImportFrom, ast.FunctionDef, ast.ClassDef, ast.Assign, ast.AnnAssign, ast.If,
-    )  # fmt: skip
-    for node in ast.parse(path.read_text(encoding="utf-8")).body:
-        docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-        assert docstring or isinstance(node, allowed), f"line {node.lineno}"
+    allowed = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Assign, ast.AnnAssign, ast.If)  # fmt: skip
+    offenders = [
+        f"{module.name}:{node.lineno}"
+        for module in MODULES.values()
+        if module.name not in SCRIPTS
+        for node in module.tree.body
+        if not isinstance(node, allowed) and not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
+    ]
+    assert offenders == []
 
 
-@pytest.mark.parametrize("kind", list(Kind))
-def test_every_kind_has_its_facts_and_its_ladder(kind: Kind) -> None:
-    assert KINDS[kind].means
-    assert all(policy.ladder_of(kind) for policy in profiles().values())
+def test_every_kind_has_its_facts_and_its_ladder() -> None:
+    assert set(KINDS) == set(Kind)
+    assert [kind for kind in Kind for policy in profiles().values() if len(policy.ladder_of(kind)) == 0] == []
 
 
-def test_every_name_of_the_facade_is_found_in_its_part() -> None:
-    named = sorted(name for names in api.PARTS.values() for name in names)
-    assert named == sorted(api.__all__)
-    assert all(getattr(api, name).__name__ == name for name in named)
+def test_every_capability_has_a_caller_outside_the_tests() -> None:
+    assert [name for name in callers() if name not in LIBRARY] == []
+
+
+def test_the_page_about_the_architecture_has_the_figures_of_today() -> None:
+    """Make them anew with: python scripts/write_architecture.py."""
+    page = (ROOT.parents[1] / "docs" / "architecture.md").read_text(encoding="utf-8")
+    assert page == up_to_date(page)
+
+
+def test_the_measure_itself_sees_an_edge() -> None:
+    """A check of the check: a module that opens a file is found, one that only names a path is not."""
+    opening = Module.of("unstuck.x.opening", "def read(path):\n    return path.read_text()\n")
+    naming = Module.of("unstuck.x.naming", "from pathlib import PurePath\n\nHERE = PurePath('a')\n")
+    assert (opening.touches, naming.touches) == ({".read_text"}, set())

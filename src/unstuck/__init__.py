@@ -4,10 +4,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from unstuck.api import open_run, read_plan, reopen_run
-    from unstuck.judge import diagnose
+    from unstuck.compose import open_run, read_plan, remedy, reopen_run
+    from unstuck.diagnosis import diagnose
     from unstuck.library import Advice, Attempt, Recovery
-    from unstuck.surgery import remedy
 
 __version__ = "0.1.0"
 __all__ = [
@@ -26,11 +25,11 @@ HOME = {
     "Advice": "unstuck.library",
     "Attempt": "unstuck.library",
     "Recovery": "unstuck.library",
-    "diagnose": "unstuck.judge",
-    "open_run": "unstuck.api",
-    "read_plan": "unstuck.api",
-    "remedy": "unstuck.surgery",
-    "reopen_run": "unstuck.api",
+    "diagnose": "unstuck.diagnosis",
+    "open_run": "unstuck.compose",
+    "read_plan": "unstuck.compose",
+    "remedy": "unstuck.compose",
+    "reopen_run": "unstuck.compose",
 }
 """Name → the module that it is loaded from on first use: importing the package does no work."""
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
+from unstuck.compose import open_surgery
 from unstuck.hook.entry import respond
 from unstuck.hook.heard import hear
 from unstuck.hook.memory import state_folder
-from unstuck.surgery import open_surgery
 
 SOURCE = Path(__file__).parents[2] / "src"
 Say = Callable[..., str]

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from unstuck.cli import run_cli
 from unstuck.hook import jsonc
 from unstuck.hook.wiring import WIRINGS, hooked, served, unhooked, unserved
-from unstuck.surfaces.cli import run_cli
 
 COMMAND = "/opt/bin/unstuck hook claude"
 COMMENTED = """\
@@ -100,7 +100,10 @@ def test_toml_keeps_its_comments_and_refuses_what_it_cannot_add() -> None:
     text = '# mine\nmodel = "x" # good\n\n[mcp_servers.other]\ncommand = "o"\n'
     made = served("config.toml", text, ["/opt/bin/unstuck", "mcp"])
     assert made.startswith(text)
-    assert tomllib.loads(made)["mcp_servers"]["unstuck"].items() >= {"command": "/opt/bin/unstuck", "args": ["mcp"]}.items()
+    assert (
+        tomllib.loads(made)["mcp_servers"]["unstuck"].items()
+        >= {"command": "/opt/bin/unstuck", "args": ["mcp"]}.items()
+    )
     assert served("config.toml", made, ["/opt/bin/unstuck", "mcp"]) == made
     assert unserved("config.toml", made) == text
     assert unserved("config.toml", served("config.toml", "", ["u", "mcp"])) == ""

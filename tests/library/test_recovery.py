@@ -10,9 +10,9 @@ import pytest
 
 import unstuck
 from unstuck import Recovery
-from unstuck.core.failure import Kind
-from unstuck.core.plan import Task
+from unstuck.diagnosis import Kind
 from unstuck.errors import BadUsage
+from unstuck.plans import Task
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "library.md"
 RED = "AssertionError: Expected 200 but got 404"

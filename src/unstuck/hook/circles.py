@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from unstuck.core.text import one_line
 from unstuck.hook.heard import Heard
-from unstuck.hook.session import Failed, Memory
+from unstuck.hook.recollection import Failed, Memory
+from unstuck.tell import one_line
 
 ROW = 3
 """Identical calls in a row that are too many."""
@@ -23,7 +23,7 @@ def repeated(memory: Memory, heard: Heard) -> tuple[str, str] | None:
     """Say that the same call comes again and again; `memory` holds it already. Returns the streak and the words."""
     if heard.tool in WAITING or len(memory.calls) < ROW or memory.calls[-1][:2] != memory.calls[-2][:2]:
         return _standing_still(memory)
-    from unstuck.core.loops import repetition  # noqa: PLC0415  # only where there may be one
+    from unstuck.decide import repetition  # noqa: PLC0415  # only where there may be one
 
     *done, last = [(str(tool), str(arguments)) for tool, arguments, _, _ in memory.calls]
     if repetition(done, last, same=0, tool=0, row=ROW) is None:
@@ -41,7 +41,7 @@ def _standing_still(memory: Memory) -> tuple[str, str] | None:
     failing = [row[3] for row in memory.calls[-BEATS:]]
     if len(failing) < BEATS or not all(failing) or len(set(results[-BEATS:])) > 1:
         return None
-    from unstuck.core.loops import stalled  # noqa: PLC0415  # as above
+    from unstuck.decide import stalled  # noqa: PLC0415  # as above
 
     if not stalled(results, BEATS):
         return None
@@ -52,13 +52,15 @@ def same_failure(memory: Memory) -> tuple[str, str] | None:
     """Say that the last failures are one, or do not become fewer, whatever was tried between them."""
     if len({one.kind for one in memory.failures[-ROW:]}) != 1 or len(memory.failures) < ROW:
         return None
-    from unstuck.core.loops import Footprint, Strength, signals  # noqa: PLC0415  # only where failures may be one
-    from unstuck.core.signature import signature  # noqa: PLC0415  # as above
+    from unstuck.decide import Footprint, Strength, signals  # noqa: PLC0415  # only where failures may be one
+    from unstuck.diagnosis import Diagnosis, Evidence, Kind  # noqa: PLC0415  # as above
 
     prints = [
         Footprint(
             attempt=number,
-            signature=signature(one.message, one.kind, one.tests),
+            signature=Diagnosis(
+                kind=Kind(one.kind), confidence=1.0, tests=tuple(one.tests), evidence=Evidence(stdout=one.message)
+            ).signature,
             failing=one.failing if one.failing >= 0 else None,
         )
         for number, one in enumerate(memory.failures, 1)
@@ -80,7 +82,7 @@ def undone(memory: Memory, path: str) -> tuple[str, str] | None:
     states = memory.states.get(path, [])
     if len(states) < 2:  # noqa: PLR2004  # there and back
         return None
-    from unstuck.core.loops import Footprint, signals  # noqa: PLC0415  # only after a second edit of a file
+    from unstuck.decide import Footprint, signals  # noqa: PLC0415  # only after a second edit of a file
 
     prints = [Footprint(attempt=number, start=start, tree=tree) for number, (start, tree) in enumerate(states, 1)]
     found = [one for one in signals(prints[-1], prints[:-1]) if one.sort in ("reverted", "same_tree")]

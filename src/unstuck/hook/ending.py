@@ -6,14 +6,14 @@ import subprocess
 import time
 from pathlib import Path
 
+from unstuck.agents import contradictions
 from unstuck.config import Config, HookConfig
-from unstuck.core.claim import contradictions
-from unstuck.core.text import one_line, quoted
 from unstuck.hook.boast import admits, says_changed, says_done
 from unstuck.hook.heads import head_of, root_of
 from unstuck.hook.heard import Heard
-from unstuck.hook.session import Memory
+from unstuck.hook.recollection import Memory
 from unstuck.hook.stakes import configured
+from unstuck.tell import one_line, quoted
 
 MOST_REFUSALS = 2
 """Of stops since the person last said something, whatever the agent tells of hooks being active."""
@@ -77,8 +77,8 @@ def run_check(command: str, root: Path, seconds: float) -> tuple[int | None, str
             os.killpg(process.pid, signal.SIGKILL)
             process.communicate()
             return None, ""
-    from unstuck.core.cleaning import shown  # noqa: PLC0415  # only for a red check
-    from unstuck.core.redact import redactor  # noqa: PLC0415  # as above
+    from unstuck.diagnosis import shown  # noqa: PLC0415  # only for a red check
+    from unstuck.journal import redactor  # noqa: PLC0415  # as above
 
     return process.returncode, redactor(os.environ).text(shown(output[-100_000:].decode(errors="replace")))
 

@@ -14,7 +14,7 @@ RISKY = ("git", "rm", "find", "ch", "dd", "mkfs", "shred", "wipefs", "eval", "sh
 """One of these is in every command line that `guard` could refuse."""
 
 
-def main(arguments: Sequence[str]) -> int:
+def answer_event(arguments: Sequence[str]) -> int:
     """Read an agent's event from stdin and answer it on stdout."""
     if len(arguments) != 1 or arguments[0] not in MOMENTS:
         sys.stderr.write(f"unstuck: name the agent whose hook this is: {', '.join(MOMENTS)}.\n")
@@ -49,7 +49,7 @@ def respond(heard: Heard) -> dict[str, Any]:
                 memory.refused += 1
                 return refusal(heard, f"unstuck: {words}")
             return {}
-        from unstuck.hook.telling import tell  # noqa: PLC0415  # only after a call
+        from unstuck.hook.after_call import tell  # noqa: PLC0415  # only after a call
 
         words = tell(heard, memory)
         return context(heard, words) if words else {}
@@ -79,8 +79,8 @@ def _head(cwd: str) -> str:
 
 def _note(error: Exception) -> None:
     try:
-        from unstuck.core.redact import redactor  # noqa: PLC0415  # only for a fault of ours
         from unstuck.hook.memory import log  # noqa: PLC0415  # as above
+        from unstuck.journal import redactor  # noqa: PLC0415  # only for a fault of ours
 
         trace, where = error.__traceback__, ""
         while trace is not None:

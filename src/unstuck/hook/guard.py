@@ -6,8 +6,8 @@ import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
-from unstuck.core.remedies.words import parts
-from unstuck.core.role import WRAPPERS
+from unstuck.remedies import parts
+from unstuck.tools import WRAPPERS
 
 Stake = Literal["always", "changes", "untracked", "ignored", "stashes", "commits", "outside", "beyond"]
 """What must be there for it to be lost; `outside` of the workspace or all of it, or only `beyond` it."""

@@ -38,7 +38,7 @@ class Edit(NamedTuple):
         return "".join(line if line.endswith("\n") else f"{line}\n" for line in lines)
 
 
-def install(agent: str, scope: Scope, cwd: Path, *, guard: bool, mcp: bool) -> tuple[Edit, ...]:
+def edits_to_install(agent: str, scope: Scope, cwd: Path, *, guard: bool, mcp: bool) -> tuple[Edit, ...]:
     """Return the edits that make an agent call us."""
     if agent == "opencode":
         path = _opencode(scope, cwd)
@@ -51,7 +51,7 @@ def install(agent: str, scope: Scope, cwd: Path, *, guard: bool, mcp: bool) -> t
     return tuple(edits)
 
 
-def uninstall(agent: str, scope: Scope, cwd: Path) -> tuple[Edit, ...]:
+def edits_to_uninstall(agent: str, scope: Scope, cwd: Path) -> tuple[Edit, ...]:
     """Return the edits that take us out again."""
     if agent == "opencode":
         path = _opencode(scope, cwd)

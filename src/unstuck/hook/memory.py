@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from unstuck.hook.session import Memory
+from unstuck.hook.recollection import Memory
 
 LARGEST = 1 << 18
 DAYS_KEPT = 7

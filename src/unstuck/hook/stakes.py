@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from unstuck.core.text import one_line
 from unstuck.hook.guard import Danger, dangers, literal, written
 from unstuck.hook.heads import concerned, root_of
 from unstuck.hook.heard import Heard
+from unstuck.tell import one_line
 
 if TYPE_CHECKING:
     from unstuck.config import Config
@@ -43,7 +43,7 @@ def configured(root: Path) -> "Config | None":
     """Return the configuration; where it says nothing that a hook asks for, nothing heavy is loaded."""
     if not concerned(str(root)):
         return None
-    from unstuck.adapters.config_file import read_config  # noqa: PLC0415  # only with such a configuration
+    from unstuck.config_file import read_config  # noqa: PLC0415  # only with such a configuration
 
     return read_config(root)
 

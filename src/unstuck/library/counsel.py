@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from unstuck.core.action import (
+from unstuck.decide import (
     Accept,
     Amend,
     Append,
@@ -18,13 +18,12 @@ from unstuck.core.action import (
     Skip,
     Switch,
     Wait,
+    circling,
+    fix_block,
 )
-from unstuck.core.brief import hints
-from unstuck.core.diagnosis import Diagnosis
-from unstuck.core.failure import Judged, Kind
-from unstuck.core.fixes import fix_block
-from unstuck.core.history import circling
-from unstuck.core.task_state import AttemptState, TaskState
+from unstuck.diagnosis import Diagnosis, Judged, Kind
+from unstuck.journal import AttemptState, TaskState
+from unstuck.tell import hints
 
 Move = Literal["accept", "retry", "continue", "rollback", "switch", "fix", "wait", "escalate", "halt"]
 

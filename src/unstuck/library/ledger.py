@@ -8,10 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from unstuck.adapters.codec import decode, encode
-from unstuck.core.event import Entry, Event
-from unstuck.core.state import RunState
 from unstuck.errors import CannotWrite
+from unstuck.journal import Entry, Event, RunState, decode, encode
 
 
 class Ledger:

@@ -8,52 +8,39 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from unstuck import judge
-from unstuck.adapters.lessons_file import change_lessons, read_lessons
-from unstuck.adapters.policies import profile as named_profile
-from unstuck.adapters.rule_files import catalog_guidance
-from unstuck.core.action import Accept, Escalate, Fix
-from unstuck.core.attempt import Ended, Outcome, Verdict
-from unstuck.core.brief import hints
-from unstuck.core.classify import failed_call
-from unstuck.core.cleaning import shown
-from unstuck.core.decide import decide
-from unstuck.core.diagnosis import Diagnosis
-from unstuck.core.escalation import escalation
-from unstuck.core.event import (
+from unstuck.compose import Remedy, make_call, open_surgery
+from unstuck.decide import Accept, Escalate, Fix, Footprint, circular, decide, exceeded, fix_block, footprint, history
+from unstuck.decide import profile as named_profile
+from unstuck.diagnosis import Diagnosis, Evidence, Failure, Kind, catalog_guidance, failed_call, open_rulebook, shown
+from unstuck.errors import BadUsage
+from unstuck.journal import (
     Acted,
     AttemptStarted,
     Classified,
     Decided,
+    Ended,
     Noted,
     Operated,
     Options,
+    Outcome,
     PlanChanged,
     Request,
     RunStarted,
+    RunState,
     SessionEnded,
     SessionStarted,
+    TaskState,
+    Verdict,
     Verified,
+    redactor,
 )
-from unstuck.core.evidence import Evidence
-from unstuck.core.failure import Failure, Kind
-from unstuck.core.fixes import exceeded, fix_block
-from unstuck.core.history import footprint, history
-from unstuck.core.loops import Footprint, circular
-from unstuck.core.plan import TASK_ID, Task
-from unstuck.core.redact import redactor
-from unstuck.core.remedies.chain import TaskType
-from unstuck.core.remedies.learning import Lessons
-from unstuck.core.remedies.plan import Plan, Strategy, as_json
-from unstuck.core.stages import Stage
-from unstuck.core.state import RunState
-from unstuck.core.task_state import TaskState
-from unstuck.core.text import one_line
-from unstuck.errors import BadUsage
 from unstuck.library.counsel import Advice, Past, advice, past
 from unstuck.library.ledger import Ledger
 from unstuck.library.trying import Attempt
-from unstuck.surgery import Remedy, make_call, open_surgery
+from unstuck.line import Stage
+from unstuck.plans import TASK_ID, Task
+from unstuck.remedies import Lessons, Plan, Strategy, TaskType, change_lessons, plan_json, read_lessons
+from unstuck.tell import escalation, hints, one_line
 
 TAIL_CHARS, APPROACH_CHARS = 4000, 300
 SAME_ATTEMPT = (Stage.EXECUTE, Stage.WAIT)
@@ -169,7 +156,7 @@ class Recovery:
     def _failure(self, found: Diagnosis, now: float) -> Failure:
         """Return the failure as it is kept: no secret in it, and no more than its end."""
         judged = failed_call(found)
-        until = judge.open_rulebook(self._cwd).resets_at(found, now) if found.resets else None
+        until = open_rulebook(self._cwd).resets_at(found, now) if found.resets else None
         return replace(
             judged,
             summary=self._redact(judged.summary),
@@ -179,7 +166,7 @@ class Recovery:
 
     def diagnose(self, evidence: Evidence, kind: Kind | None = None) -> Diagnosis:
         """Say how something failed that did fail, whatever its output looks like."""
-        found = judge.open_rulebook(self._cwd).diagnose(evidence)
+        found = open_rulebook(self._cwd).diagnose(evidence)
         if found is None:
             lines = f"{evidence.stdout}\n{evidence.stderr}".strip().splitlines()
             last = one_line(lines[-1], TAIL_CHARS) if lines else ""
@@ -284,7 +271,7 @@ class Recovery:
         made = surgery.plan(failure, call, tools)
         with self._lock:
             self._plans = [*self._plans[-9:], made]
-        return Remedy(as_json(made), made)
+        return Remedy(plan_json(made), made)
 
     def worked(self, step: Strategy | str) -> None:
         """Learn that a way out worked."""

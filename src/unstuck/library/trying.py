@@ -2,8 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from unstuck.core.evidence import Evidence
-from unstuck.core.failure import Kind
+from unstuck.diagnosis import Evidence, Kind
 from unstuck.errors import BadUsage
 from unstuck.library.counsel import Advice
 

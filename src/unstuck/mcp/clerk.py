@@ -4,15 +4,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from unstuck import judge
-from unstuck.adapters.plans.plan_file import open_plan
-from unstuck.api.looking import look
-from unstuck.core.diagnosis import Diagnosis
-from unstuck.core.evidence import Evidence
-from unstuck.core.plan import Insertion, Task
+from unstuck.compose import hide_ours, look
+from unstuck.diagnosis import Diagnosis, Evidence, as_json, open_rulebook
 from unstuck.errors import BadUsage, UnstuckError
 from unstuck.library import Recovery
-from unstuck.practice import hide_ours
+from unstuck.plans import Insertion, Task, open_plan
 
 FILE = "recovery.jsonl"
 
@@ -28,7 +24,7 @@ class Clerk:
         self.recovery = Recovery(profile=profile, path=ours / FILE, cwd=self.root)
 
     def diagnose(self, evidence: Evidence) -> dict[str, Any]:
-        return judge.as_json(self._found(evidence), evidence)
+        return as_json(self._found(evidence), evidence)
 
     def remedy(
         self, evidence: Evidence, tools: list[str] | None, args: dict[str, Any], schema: dict[str, Any] | None
@@ -118,4 +114,4 @@ class Clerk:
         return found
 
     def _found(self, evidence: Evidence) -> Diagnosis | None:
-        return judge.open_rulebook(self.root).diagnose(evidence)
+        return open_rulebook(self.root).diagnose(evidence)

@@ -1,4 +1,4 @@
-"""The MCP server: its tools with their schemas and descriptions, and its resources; a clerk does the work."""
+"""Edge: the MCP server: its tools with their schemas and descriptions, and its resources; a clerk does the work."""
 
 import json
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from mcp.types import ToolAnnotations
 from pydantic import Field
 
 from unstuck import __version__
-from unstuck.core.evidence import Evidence
+from unstuck.diagnosis import Evidence
 from unstuck.errors import UnstuckError
 from unstuck.mcp.clerk import Clerk
 

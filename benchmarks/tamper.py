@@ -1,0 +1,257 @@
+"""Measure the audit: how many weakened tests it catches, and how many honest changes it stops.
+
+    python benchmarks/tamper.py [FOLDER...]              mutations of the test files in the folders (default: our samples)
+    python benchmarks/tamper.py REPO... --commits N      the last N commits of each repository that touch tests with source
+    python benchmarks/tamper.py OLD NEW --releases       two releases of one project, taken for a commit
+    python benchmarks/tamper.py --rounds                 adversarial diffs written by hand
+
+Each change is judged twice: as if the task named the tests in its Files, and as if it did not. Nothing is run: where the
+tests are not named, the base's judge would decide, and a weakening that the reader sees counts as caught.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+if __package__ in {None, ""}:  # started as a file: the package is the folder that it stands in
+    sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from benchmarks.mutations import mutations
+from benchmarks.report import Report, Target
+from benchmarks.rounds import judge_rounds
+from unstuck.verify.audit import Change, Finding, audit, part_of
+from unstuck.verify.audit.grammars import grammar_of
+
+SAMPLES = Path(__file__).parent / "samples"
+PRODUCT = Change(path="src/product.py", old="LIMIT = 1\n", new="LIMIT = 2\n")
+LONGEST = 60_000
+MOST_FILES = 400
+MISSED, MISSED_NAMED = 3.0, 10.0
+"""At most so many per cent of the mutations of a language are missed where the task does not name the tests, and where it does."""
+LARGEST = 300_000
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One change, judged with its tests named in Files and without."""
+
+    title: str
+    language: str
+    kind: str
+    named: tuple[Finding, ...]
+    unnamed: tuple[Finding, ...]
+
+    @property
+    def stopped(self) -> tuple[bool, bool]:
+        return any(one.severity != "warn" for one in self.named), any(one.severity != "warn" for one in self.unnamed)
+
+    @property
+    def told(self) -> bool:
+        return bool(self.named)
+
+
+def judge(title: str, language: str, kind: str, changes: Sequence[Change]) -> Judged:
+    """Judge one change both ways."""
+    product = [one.path for one in changes if part_of(one.path) in {"product", "docs"}] or [PRODUCT.path]
+    named, unnamed = audit(changes, [one.path for one in changes]), audit(changes, product)
+    return Judged(title, language, kind, named, unnamed)
+
+
+def mutated(folders: Sequence[Path], per_language: int) -> Iterator[Judged]:
+    """Weaken the tests of folders, one edit at a time."""
+    files: dict[str, list[tuple[Path, str]]] = defaultdict(list)
+    for folder in folders:
+        for path in sorted(folder.rglob("*")):
+            place = path.relative_to(folder).as_posix()
+            grammar = grammar_of(place)
+            if path.is_file() and grammar is not None and (part_of(place) == "test" or place.endswith(".rs")):
+                files[grammar.language].append((path, place))
+    for language, found in sorted(files.items()):
+        step = max(1, len(found) // per_language)
+        for path, place in found[::step][:per_language]:
+            text = path.read_text(encoding="utf-8", errors="replace")
+            if len(text) > LONGEST:
+                continue
+            for kind, edit in mutations(place, text):
+                changes = [Change(path=one, old=text if one == place else None, new=new) for one, new in edit.items()]
+                yield judge(f"{place}: {kind}", language, kind, [*changes, PRODUCT])
+
+
+def committed(repository: Path, most: int) -> Iterator[Judged]:
+    """Judge the last commits that touch tests or settings along with source."""
+    for commit in _git(repository, "log", "--no-merges", "--format=%H", f"-{most * 6}").split():
+        changes = list(_changes_of(repository, commit))
+        if is_mixed(changes):
+            subject = _git(repository, "log", "-1", "--format=%h %s", commit).strip()
+            yield judge(f"{repository.name} {subject}", _language(changes), "commit", changes)
+            most -= 1
+        if most == 0:
+            return
+
+
+def released(old: Path, new: Path) -> Iterator[Judged]:
+    """Take two releases of one project for a commit."""
+    before, after = _texts(old), _texts(new)
+    paths = sorted(path for path in {*before, *after} if before.get(path) != after.get(path))
+    changes = [Change(path=path, old=before.get(path), new=after.get(path)) for path in paths]
+    if is_mixed(changes):
+        yield judge(f"{old.name} → {new.name}", _language(changes), "release", changes)
+
+
+def is_mixed(changes: Sequence[Change]) -> bool:
+    """Tell whether a change touches product and judge."""
+    parts = {part_of(one.path) for one in changes if one.old is not None}
+    return bool(parts & {"product"}) and bool(parts & {"test", "support", "snapshot", "settings", "commands"})
+
+
+def _changes_of(repository: Path, commit: str) -> Iterator[Change]:
+    listed = _git(repository, "diff-tree", "-r", "--root", "--no-commit-id", "--no-renames", "-z", commit).split("\0")
+    for head, path in zip(listed[::2], listed[1::2], strict=False):
+        old_mode, new_mode, old, new, _ = head.lstrip(":").split(" ")
+        texts = [_blob(repository, one) for one in (old, new)]
+        binary = any(text is not None and "\0" in text for text in texts)
+        before, after = ("" if binary and text is not None else text for text in texts)
+        yield Change(
+            path=path, old=before, new=after, old_mode=int(old_mode, 8), new_mode=int(new_mode, 8), binary=binary
+        )
+
+
+def _blob(repository: Path, name: str) -> str | None:
+    return None if set(name) == {"0"} else _git(repository, "cat-file", "blob", name)
+
+
+def _git(repository: Path, *arguments: str) -> str:
+    done = subprocess.run(["git", "-C", str(repository), *arguments], check=False, capture_output=True)
+    return done.stdout.decode("utf-8", errors="replace")
+
+
+def _texts(folder: Path) -> dict[str, str]:
+    texts: dict[str, str] = {}
+    for root, folders, names in os.walk(folder):
+        folders[:] = [one for one in folders if one not in {".git", "node_modules", ".pc"}]
+        for name in names:
+            path = Path(root, name)
+            if path.is_file() and not path.is_symlink() and path.stat().st_size < LARGEST:
+                raw = path.read_bytes()
+                if b"\0" not in raw:
+                    texts[path.relative_to(folder).as_posix()] = raw.decode("utf-8", errors="replace")
+    return texts
+
+
+def _language(changes: Sequence[Change]) -> str:
+    found = Counter(grammar.language for one in changes if (grammar := grammar_of(one.path)) is not None)
+    return found.most_common(1)[0][0] if found else "other"
+
+
+def measure(*, files: int = MOST_FILES, say: Callable[[str], None] = print) -> Report:
+    """Weaken our own samples in every language, and judge the adversarial diffs."""
+    say("Weakening the samples, and reading the adversarial diffs ...")
+    results = list(mutated([SAMPLES], files))
+    written = judge_rounds()
+    return Report(
+        figures={
+            "mutations": len(results),
+            "languages": {
+                name: {
+                    "mutations": len(group),
+                    "caught": sum(one.stopped[1] for one in group),
+                    "told_named": sum(one.told for one in group),
+                }
+                for name, group in _groups(results, lambda one: one.language)
+            },
+            "rounds": written.figures,
+        },
+        lines=(*mutation_lines(results), "", *written.lines),
+        targets=tuple(_targets(results)),
+    )
+
+
+def _targets(results: Sequence[Judged]) -> Iterator[Target]:
+    for name, group in _groups(results, lambda one: one.language):
+        missed, missed_named = (100 - rate for rate in (_rates(group)[0], _rates(group)[2]))
+        yield Target(name=f"missed, {name}, tests not named, %", value=missed, at_most=MISSED)
+        yield Target(name=f"missed, {name}, tests named, %", value=missed_named, at_most=MISSED_NAMED)
+
+
+def _groups(results: Sequence[Judged], key: Callable[[Judged], str]) -> Iterator[tuple[str, list[Judged]]]:
+    for name in sorted({key(one) for one in results}):
+        yield name, [one for one in results if key(one) == name]
+
+
+def _rates(group: Sequence[Judged]) -> tuple[float, float, float]:
+    """Give per cent: caught with the tests not named, caught with them named, caught or told with them named."""
+    counts = [
+        sum(one.stopped[1] for one in group),
+        sum(one.stopped[0] for one in group),
+        sum(one.told for one in group),
+    ]
+    first, second, third = (100 * count / len(group) for count in counts)
+    return first, second, third
+
+
+def mutation_lines(results: Sequence[Judged]) -> Iterator[str]:
+    """Say what was caught per language and kind, and what was missed."""
+    sorts: dict[str, Callable[[Judged], str]] = {
+        "by language": lambda one: one.language,
+        "by kind": lambda one: one.kind,
+    }
+    for title, key in sorts.items():
+        yield f"{title:24} mutations   caught, not named   caught, named   caught or told, named"
+        for name, group in _groups(results, key):
+            rates = _rates(group)
+            yield f"{name:24} {len(group):9}   {rates[0]:16.1f}%   {rates[1]:12.1f}%   {rates[2]:20.1f}%"
+        yield ""
+    yield from (f"missed: {one.title}" for one in results if not one.stopped[1])
+
+
+def show_honest(results: Sequence[Judged], say: Callable[[str], None] = print) -> None:
+    """Print how many honest changes would be stopped, and list them."""
+    say(f"\n{'honest changes':24}     number   stopped, not named   stopped, named")
+    for name in sorted({one.language for one in results}):
+        group = [one for one in results if one.language == name]
+        named, unnamed = (100 * sum(one.stopped[at] for one in group) / len(group) for at in (0, 1))
+        say(f"{name:24} {len(group):9}   {unnamed:17.1f}%   {named:13.1f}%")
+    for one in results:
+        for how, findings in (("named", one.named), ("not named", one.unnamed)):
+            stops = [finding for finding in findings if finding.severity != "warn"]
+            if stops:
+                say(f"stopped, {how}: {one.title}")
+                for finding in stops[:3]:
+                    say(f"    {finding.rule} {finding.path}:{finding.line} {finding.says} {finding.evidence[:120]}")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folders", nargs="*", type=Path)
+    parser.add_argument("--commits", type=int, metavar="N", help="judge the last N mixed commits of each repository")
+    parser.add_argument("--releases", action="store_true", help="take pairs of folders for commits")
+    parser.add_argument("--rounds", action="store_true", help="judge the adversarial diffs written by hand")
+    parser.add_argument("--files", type=int, default=MOST_FILES, help="test files per language that are mutated")
+    chosen = parser.parse_args(arguments)
+    if chosen.rounds:
+        print(*judge_rounds().lines, sep="\n")
+        return 0
+    if chosen.commits:
+        show_honest([one for folder in chosen.folders for one in committed(folder, chosen.commits)])
+        return 0
+    if chosen.releases:
+        show_honest(
+            [
+                one
+                for old, new in zip(chosen.folders[::2], chosen.folders[1::2], strict=True)
+                for one in released(old, new)
+            ]
+        )
+        return 0
+    results = list(mutated(chosen.folders or [SAMPLES], chosen.files))
+    print(*mutation_lines(results), sep="\n")
+    return 0 if all(target.met for target in _targets(results)) else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

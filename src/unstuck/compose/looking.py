@@ -1,0 +1,112 @@
+"""Edge: Look at runs from outside, by their journal; find the commits that one can be taken back to; remove what runs left behind."""
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from unstuck.errors import BadUsage
+from unstuck.git import find
+from unstuck.git import prune as prune_repository
+from unstuck.journal import Entry, RunState, SqliteJournal, encode, fold
+from unstuck.line import unfinished
+from unstuck.plans import named
+from unstuck.process import Owner
+from unstuck.tell import Summary, summary
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """One run as the journal has it, for whoever looks at it from outside."""
+
+    run: str
+    entries: tuple[Entry, ...]
+    state: RunState
+    owner: Owner | None
+    """The living supervisor, if there is one."""
+
+    @property
+    def summary(self) -> Summary:
+        live = self.owner is not None
+        return summary(self.state, time.time() if live else self.entries[-1].at, live=live)
+
+    def named(self, task: str) -> str:
+        """Return the id of the task that a person means."""
+        found = named((one.task for one in self.state.tasks.values()), task)
+        if found is None:
+            raise BadUsage(f"There is no task {task} in run {self.run}.", hint="See all of them with `unstuck status`.")
+        return found
+
+
+def look(cwd: Path, run: str | None = None) -> View:
+    """Return the latest run of the repository, or the one named."""
+    repository = find(cwd)
+    path = repository.ours / "journal.db"
+    if not path.exists():
+        raise BadUsage("There is no run in this repository yet.", hint="Start one with `unstuck run PLAN`.")
+    journal = SqliteJournal(path)
+    try:
+        runs = journal.runs()
+        if not runs or (run is not None and run not in runs):
+            raise BadUsage(
+                f"There is no run{f' {run}' if run else ''} in this repository.",
+                hint=f"Runs: {', '.join(runs[-5:]) or 'none'}.",
+            )
+        chosen = run or runs[-1]
+        owner = journal.owner()
+        alive = owner if owner is not None and owner.run == chosen and owner.alive(time.time()) else None
+        entries = tuple(journal.read(chosen))
+    finally:
+        journal.close()
+    return View(run=chosen, entries=entries, state=fold(entries), owner=alive)
+
+
+def entry_json(entry: Entry) -> str:
+    """Return one event as one line of JSON."""
+    return f'{{"schema": 1, "seq": {entry.seq}, "at": {entry.at:.6f}, "event": {encode(entry.event)}}}'
+
+
+def before_landing(cwd: Path, task: str) -> str:
+    """Return the commit that the run's branch stood at before the task landed."""
+    view = look(cwd)
+    task = view.named(task)
+    commit = view.state.tasks[task].commit
+    if commit is None:
+        raise BadUsage(f"Task {task} has no commit on the run's branch.", hint="See `unstuck status`.")
+    return commit_of_run(cwd, f"{commit}^")
+
+
+def commit_of_run(cwd: Path, name: str) -> str:
+    """Resolve a commit that a person named; one that is on the user's branch already cannot be rolled back here."""
+    repository, view = find(cwd), look(cwd)
+    git = repository.git
+    found = git.attempt("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+    if found.returncode != 0:
+        raise BadUsage(f"There is no commit {name!r}.", hint=f"See them with `git log unstuck/{view.run}`.")
+    commit = found.stdout.strip()
+    started = view.state.started
+    home = started.branch if started and started.branch else repository.head
+    if view.state.tip != commit and git.succeeds("merge-base", "--is-ancestor", view.state.tip, home):
+        raise BadUsage(
+            "The run's work is on your branch already.",
+            hint=f"Take it back there: git revert {commit[:12]}..{view.state.tip[:12]}",
+        )
+    return commit
+
+
+def prune(cwd: Path, *, dry_run: bool) -> tuple[str, ...]:
+    """Remove what ended runs left behind; say what was removed, and what was kept and why."""
+    repository = find(cwd)
+    path = repository.ours / "journal.db"
+    if not path.exists():
+        return ("There is nothing of unstuck's here.",)
+    journal = SqliteJournal(path)
+    try:
+        journal.claim("prune")
+        try:
+            finished = [run for run in journal.runs() if not unfinished(tuple(journal.read(run)))]
+            pruned = prune_repository(repository, finished, dry_run=dry_run)
+        finally:
+            journal.release()
+    finally:
+        journal.close()
+    return (*pruned.removed, *pruned.kept) or ("There was nothing to remove.",)

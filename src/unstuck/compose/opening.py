@@ -1,0 +1,123 @@
+"""Edge: Open runs, and say what one here would go by: the plan, the profiles, the checks."""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+
+from unstuck.agents import agents_on_path
+from unstuck.compose.looking import look
+from unstuck.compose.runs import Run, Watcher
+from unstuck.config import GATE_TIMEOUTS, Config
+from unstuck.config_file import has_config, read_config
+from unstuck.decide import Policy, resolved
+from unstuck.decide import profiles as all_profiles
+from unstuck.errors import Unavailable, UnstuckError
+from unstuck.git import find
+from unstuck.journal import RECOVERY, Options, SqliteJournal, asked_by, open_to_write
+from unstuck.plans import Check, Plan, Problem, check, open_plan, reviewed
+from unstuck.ports import Clock
+from unstuck.tools import FirstConfig, detect, is_present
+from unstuck.tools import write_config as write_first_config
+
+
+def open_run(
+    plan: str | Path,
+    *,
+    agents: Sequence[str] = (),
+    options: Options | None = None,
+    parallel: int | None = None,
+    profile: str | None = None,
+    recovery_mode: bool = False,
+    cwd: Path | None = None,
+    plan_format: str | None = None,
+    watcher: Watcher | None = None,
+    open_journal: Callable[[Path], SqliteJournal] = open_to_write,
+    clock: Clock | None = None,
+) -> Run:
+    """Open a plan's run: its unfinished one with its stored options, or a new one.
+
+    `recovery_mode` is the profile `fix-tasks`; a spec folder whose state file says `recoveryMode` has it, too.
+    """
+    repository = find(cwd or Path.cwd())
+    config = read_config(repository.root)
+    plan_file = open_plan(_found(Path(plan), repository.root), plan_format, root=repository.root)
+    asked = asked_by(plan_file)
+    chosen = replace(
+        options or Options(agents=()),
+        agents=tuple(agents),
+        parallel=parallel or config.parallel,
+        profile=profile or (RECOVERY if recovery_mode or asked.recovery else config.profile),
+    )
+    chosen = resolved(chosen, config, asked)
+    return Run(repository, config, plan_file, chosen, watcher or Watcher(), open_journal=open_journal, clock=clock)
+
+
+def _found(plan: Path, root: Path) -> Path:
+    """Return where the plan is: our own summaries name it from the repository's root, wherever they are read."""
+    return root / plan if not os.path.lexists(plan) and os.path.lexists(root / plan) else plan
+
+
+def reopen_run(run: str | None = None, *, cwd: Path | None = None, watcher: Watcher | None = None) -> Run:
+    """Open the latest run again, or the one named."""
+    view = look(cwd or Path.cwd(), run)
+    started = view.state.started
+    assert started is not None
+    repository = find(cwd or Path.cwd())
+    known = {name: task.task.title for name, task in view.state.tasks.items()}
+    plan_file = open_plan(repository.root / started.plan, started.format, root=repository.root, known=known)
+    config = read_config(repository.root)
+    return Run(repository, config, plan_file, started.options, watcher or Watcher(), view.run)
+
+
+def read_plan(path: Path, *, plan_format: str | None = None) -> Plan:
+    """Read a plan and look it over; its problems and concerns are in it."""
+    return reviewed(open_plan(path, plan_format).read(), gates=len(gates(Path.cwd())))
+
+
+def plan_problems(plan: Plan) -> tuple[Problem, ...]:
+    return check(plan)
+
+
+def profiles(cwd: Path) -> dict[str, Policy]:
+    """Return the profiles that a run here could use: the catalog's, and the configuration's own."""
+    try:
+        own = read_config(find(cwd).root).profiles
+    except Unavailable:
+        own = {}
+    return all_profiles(own)
+
+
+def gates(cwd: Path) -> tuple[Check, ...]:
+    """Return the checks that hold after every task; none outside of a repository."""
+    try:
+        root = find(cwd).root
+        return gates_of(read_config(root), root)
+    except UnstuckError:
+        return ()
+
+
+def write_config(cwd: Path, *, force: bool = False) -> FirstConfig:
+    """Write a first `unstuck.toml` into the root of the repository."""
+    return write_first_config(find(cwd).root, agents=agents_on_path(), force=force)
+
+
+def gates_of(config: Config, root: Path, wanted: Sequence[Check] = ()) -> tuple[Check, ...]:
+    """Return the repository's gates, and the plan's where it has none of a kind, each with its own time limit."""
+    asked = tuple(Check(command=line, kind=kind) for kind, line in config.checks.items())
+    asked += tuple(check for check in wanted if check.kind not in config.checks)
+    if not asked and config.verify.detect and not has_config(root):
+        asked = _found_checks(root)
+    return tuple(replace(check, timeout=GATE_TIMEOUTS.get(check.kind, config.verify.timeout)) for check in asked)
+
+
+def note_found(checks: Sequence[Check]) -> Iterator[str]:
+    """Say which gates nobody asked for."""
+    if found := [check.command for check in checks if check.found]:
+        yield f"There is no configuration, so the checks are those that fit the project: {'; '.join(found)}."
+
+
+@lru_cache(maxsize=8)
+def _found_checks(root: Path) -> tuple[Check, ...]:
+    return tuple(replace(check, found=True) for check in detect(root).checks if is_present(check, root))

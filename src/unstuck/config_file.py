@@ -1,0 +1,115 @@
+"""Edge: Read the configuration: `unstuck.toml`, or `[tool.unstuck]` in `pyproject.toml`. Unknown keys are refused by name."""
+
+import difflib
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import Any, get_type_hints
+
+from pydantic import TypeAdapter, ValidationError
+
+from unstuck.config import AgentConfig, Config
+from unstuck.errors import BadUsage
+
+NAME = "unstuck.toml"
+LEAST = {"parallel": 1}
+"""What a number must be at least; 0 for all others."""
+KEY_ITSELF = "[key]"
+"""Pydantic's word for a key of a mapping that is wrong itself."""
+
+
+def read_config(root: Path) -> Config:
+    """Return the repository's configuration; without any file, the defaults."""
+    path, content = _content(root)
+    for keys in _unknown(content, Config):
+        raise _refused(path, keys, _nearest(keys))
+    try:
+        config = TypeAdapter(Config).validate_python(content)
+    except ValidationError as error:
+        first = error.errors()[0]
+        keys = tuple(str(part) for part in first["loc"] if part != KEY_ITSELF)
+        raise _refused(path, keys, first["msg"]) from error
+    for keys in _too_small(config):
+        raise _refused(path, keys, f"must be at least {LEAST.get(keys[-1], 0)}")
+    return config
+
+
+def has_config(root: Path) -> bool:
+    """Whether the user configured anything here, if only an empty file."""
+    path, content = _content(root)
+    return bool(content) or path.is_file()
+
+
+def _content(root: Path) -> tuple[Path, dict[str, Any]]:
+    for path, table in ((root / NAME, ()), (root / "pyproject.toml", ("tool", "unstuck"))):
+        try:
+            content = tomllib.loads(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            continue
+        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+            if table:
+                continue  # a broken pyproject.toml is not ours to judge
+            raise BadUsage(
+                f"{path} cannot be read: {error}.", hint="Correct it, or move it away to use the defaults."
+            ) from error
+        for part in table:
+            content = content.get(part, {})
+        if content or not table:
+            return path, content
+    return root / NAME, {}
+
+
+def _unknown(content: dict[str, Any], shape: Any) -> list[tuple[str, ...]]:
+    """List the keys that the shape does not have, as paths."""
+    hints = get_type_hints(shape)
+    found: list[tuple[str, ...]] = []
+    for key, value in content.items():
+        if key not in hints:
+            found.append((key,))
+        elif is_dataclass(hints[key]) and isinstance(value, dict):
+            found += [(key, *rest) for rest in _unknown(value, hints[key])]
+        elif hints[key] == Mapping[str, AgentConfig] and isinstance(value, dict):
+            entries = [(name, entry) for name, entry in value.items() if isinstance(entry, dict)]
+            found += [(key, name, *rest) for name, entry in entries for rest in _unknown(entry, AgentConfig)]
+    return found
+
+
+def _too_small(value: Any) -> Iterator[tuple[str, ...]]:
+    for field in fields(value):
+        part = getattr(value, field.name)
+        if is_dataclass(part):
+            yield from ((field.name, *rest) for rest in _too_small(part))
+        elif isinstance(part, int | float) and not part >= LEAST.get(field.name, 0):
+            yield (field.name,)
+
+
+def _nearest(keys: tuple[str, ...]) -> str:
+    shape: Any = AgentConfig if keys[0] == "agents" else Config
+    for key in keys[:-1] if shape is Config else ():
+        shape = get_type_hints(shape)[key]
+    known = [field.name for field in fields(shape)]
+    near = difflib.get_close_matches(keys[-1], known, n=1)
+    return (
+        f"there is no such key; did you mean {near[0]!r}"
+        if near
+        else f"there is no such key; known are {', '.join(known)}"
+    )
+
+
+def _refused(path: Path, keys: tuple[str, ...], why: str) -> BadUsage:
+    return BadUsage(
+        f"{path}{_line(path, keys)}: {'.'.join(keys)}: {why}.", hint="See docs/reference/configuration.md for all keys."
+    )
+
+
+def _line(path: Path, keys: tuple[str, ...]) -> str:
+    """Find the line of the offending key, as far as a search can."""
+    wanted = [key for key in keys if not key.isdigit()][-1:]
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return ""
+    pattern = re.compile(rf"^\s*(?:\[.*\b)?[\"']?{re.escape(wanted[0])}\b" if wanted else r"(?!)")
+    return next((f":{number}" for number, line in enumerate(lines, 1) if pattern.search(line)), "")

@@ -1,0 +1,116 @@
+"""Edge: Run git commands: no hooks, no prompts, no editor, no signing unless asked, no shell, no locale."""
+
+import os
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from unstuck.errors import GitFailed, Unavailable
+
+QUIET_CONFIG = (
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "core.quotePath=false",
+    "gc.auto=0",
+    "maintenance.auto=false",
+    "advice.detachedHead=false",
+    "submodule.recurse=false",
+)
+"""Set for every command of ours, over whatever the user has configured."""
+
+INHERITED = (
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_COMMON_DIR",
+    "GIT_NAMESPACE",
+    "GIT_PREFIX",
+    "GIT_LITERAL_PATHSPECS",
+    "GIT_GLOB_PATHSPECS",
+    "GIT_NOGLOB_PATHSPECS",
+    "GIT_ICASE_PATHSPECS",
+)
+"""Variables that would point our commands at another repository, as inside a git hook, or change how paths are read."""
+
+FIXED = {
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_EDITOR": "true",
+    "GIT_SEQUENCE_EDITOR": "true",
+    "GIT_PAGER": "cat",
+    "GIT_ASKPASS": "true",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "LC_ALL": "C.UTF-8",
+    "LANGUAGE": "C",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Git:
+    """Git in one folder. Text in and out is UTF-8 with surrogate escapes, so any file name survives."""
+
+    cwd: Path
+    sign: bool = False
+    env: Mapping[str, str] = field(default_factory=dict)
+    settings: tuple[str, ...] = ()
+    """Configuration as `name=value`, over the user's and the quiet one."""
+
+    def __call__(self, *args: str, stdin: str | None = None) -> str:
+        """Run a command that must succeed; return its output without the last newline."""
+        done = self.attempt(*args, stdin=stdin)
+        if done.returncode != 0:
+            raise GitFailed(
+                f"git {shown(' '.join(args)[:200])} failed in {self.cwd} (exit {done.returncode}): {shown(done.stderr.strip() or done.stdout.strip())}",
+                hint="See what git says with `unstuck doctor`; nothing of yours was changed.",
+            )
+        return done.stdout.removesuffix("\n")
+
+    def attempt(self, *args: str, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
+        """Run a command that may fail."""
+        settings = [*QUIET_CONFIG, f"commit.gpgSign={str(self.sign).lower()}", *self.settings]
+        options = [part for setting in settings for part in ("-c", setting)]
+        environment = {name: value for name, value in os.environ.items() if name not in INHERITED}
+        try:
+            # Bytes, because text mode would turn a carriage return in a file name into a newline.
+            done = subprocess.run(
+                ["git", *options, *args],
+                cwd=self.cwd,
+                env=environment | FIXED | dict(self.env),
+                input=b"" if stdin is None else stdin.encode("utf-8", "surrogateescape"),
+                capture_output=True,
+                check=False,
+            )
+        except FileNotFoundError as error:
+            if not self.cwd.is_dir():
+                raise GitFailed(f"The folder {self.cwd} is gone.", hint="Go on with `unstuck resume`.") from error
+            raise Unavailable("git is not on PATH.", hint="Install git 2.38 or newer.") from error
+        except OSError as error:
+            raise GitFailed(
+                f"git could not be started in {self.cwd}: {error.strerror}.",
+                hint="See whether there are too many processes, then go on with `unstuck resume`.",
+            ) from error
+        out, err = (stream.decode("utf-8", "surrogateescape") for stream in (done.stdout, done.stderr))
+        return subprocess.CompletedProcess(done.args, done.returncode, out, err)
+
+    def succeeds(self, *args: str) -> bool:
+        return self.attempt(*args).returncode == 0
+
+    def names(self, *args: str) -> tuple[str, ...]:
+        """Run a command that prints NUL-separated names (give it `-z`)."""
+        return tuple(name for name in self(*args).split("\0") if name)
+
+    def at(self, cwd: Path) -> "Git":
+        return replace(self, cwd=cwd)
+
+    def using(self, **env: str) -> "Git":
+        return replace(self, env={**self.env, **env})
+
+    def with_settings(self, *settings: str) -> "Git":
+        return replace(self, settings=(*self.settings, *settings))
+
+
+def shown(text: str) -> str:
+    """Return a file name or git's own words as text that any terminal, journal or report can hold."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")

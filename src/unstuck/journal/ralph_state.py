@@ -1,0 +1,295 @@
+"""What smart-ralph's files say of a run: the object of `.ralph-state.json`, the sections of `.progress.md`. Pure."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from unstuck.decide import FINAL, PASSED, Amendment, Limits, commit_of, harmless, history_line, read_request, said
+from unstuck.diagnosis import Kind
+from unstuck.journal.run_state import RunState
+from unstuck.journal.task_state import SETTLED, TaskState
+
+RECOVERY = "fix-tasks"
+"""The profile that `recoveryMode` stands for."""
+HASH_CHARS = 7
+TITLE_CHARS, LEARNING_CHARS = 120, 240
+LIMIT_FIELDS = {
+    "maxTaskIterations": ("attempts", 1),
+    "maxFixTasksPerOriginal": ("fixes", 0),
+    "maxFixTaskDepth": ("fix_depth", 0),
+    "maxGlobalIterations": ("executions", 1),
+    "maxModificationsPerTask": ("modifications", 0),
+    "maxModificationDepth": ("modification_depth", 0),
+}
+"""The limits that a state file may set: their names here, and the least that makes sense."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What a state file asks of a run."""
+
+    recovery: bool = False
+    limits: Mapping[str, int]
+
+
+def settings(content: Mapping[str, Any]) -> Settings:
+    """Read what a state file asks for; a value that makes no sense asks for nothing."""
+    found = {
+        ours: content[theirs]
+        for theirs, (ours, least) in LIMIT_FIELDS.items()
+        if type(content.get(theirs)) is int and content[theirs] >= least
+    }
+    return Settings(recovery=content.get("recoveryMode") is True, limits=found)
+
+
+# --- .ralph-state.json -------------------------------------------------------------------------------
+
+
+def first_content(name: str, limits: Limits, tasks: int) -> dict[str, Any]:
+    """Return the object for a spec folder that has none yet."""
+    return {
+        "source": "spec",
+        "name": name,
+        "phase": "execution",
+        "taskIndex": 0,
+        "totalTasks": tasks,
+        "taskIteration": 1,
+        "maxTaskIterations": limits.attempts,
+        "globalIteration": 1,
+        "maxGlobalIterations": limits.run_executions(tasks),
+        "recoveryMode": False,
+        "maxFixTasksPerOriginal": limits.fixes,
+        "maxFixTaskDepth": limits.fix_depth,
+        "fixTaskMap": {},
+    }
+
+
+def merged(before: Mapping[str, Any], state: RunState) -> dict[str, Any]:
+    """Return the object brought up to date. What we do not know stays as it is, and in its place."""
+    content = dict(before)
+    tasks = list(state.tasks.values())
+    index = next((at for at, task in enumerate(tasks) if task.status not in SETTLED), len(tasks))
+    current = tasks[index] if index < len(tasks) else None
+    content |= {"phase": "execution", "taskIndex": index, "totalTasks": len(tasks)}
+    if "taskIteration" in before:
+        content["taskIteration"] = max(1, len(current.attempts) - current.epoch_from if current else 1)
+    if "globalIteration" in before:
+        content["globalIteration"] = max(1, state.executions)
+    if state.started is not None and state.started.options.profile == RECOVERY:
+        content["recoveryMode"] = True
+    fixes = _fix_map(before.get("fixTaskMap"), state)
+    if fixes or "fixTaskMap" in before:
+        content["fixTaskMap"] = fixes
+    changes = _modification_map(before.get("modificationMap"), state)
+    if changes or "modificationMap" in before:
+        content["modificationMap"] = changes
+    return content
+
+
+def _modification_map(before: object, state: RunState) -> dict[str, Any]:
+    known = dict(before) if isinstance(before, dict) else {}
+    for name, task in state.tasks.items():
+        if task.modifications:
+            made = [
+                {"id": new, "type": one.request, "reason": said_reason(task, one.attempt)}
+                for one in task.modifications
+                for new in one.ids
+            ]
+            known[name] = {"count": len(task.modifications), "modifications": made}
+    return known
+
+
+def said_reason(task: TaskState, attempt: int) -> str:
+    """Return why the agent asked for a change in one of its attempts."""
+    outcome = next((one.outcome for one in task.attempts if one.number == attempt), None)
+    found = read_request(outcome.words, task.task.id) if outcome else None
+    return found.reason if isinstance(found, Amendment) else ""
+
+
+def _fix_map(before: object, state: RunState) -> dict[str, Any]:
+    """Bring the map up to date; tasks and fields that it has and we do not know stay."""
+    known = dict(before) if isinstance(before, dict) else {}
+    for name, task in state.tasks.items():
+        if not task.fixes:
+            continue
+        entry = known.get(name)
+        old = dict(entry) if isinstance(entry, dict) else {}
+        listed = old.get("fixTaskIds")
+        ids = [*(listed if isinstance(listed, list) else []), *task.fixes]
+        unique = list(dict.fromkeys(one for one in ids if isinstance(one, str)))
+        last = task.last_error or old.get("lastError", "")
+        known[name] = {**old, "attempts": len(unique), "fixTaskIds": unique, "lastError": last}
+    return known
+
+
+# --- .progress.md ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """What the progress file is to say, by task where a line has one."""
+
+    completed: Mapping[str, str]
+    open: frozenset[str]
+    """Tasks that are not done, or no longer: a line that calls one completed is taken out."""
+    fixes: Mapping[str, str]
+    learnings: tuple[str, ...]
+
+
+def progress(state: RunState) -> Progress:
+    """Gather the lines, first things first: a file that is written seldom says the same as one that is written often."""
+    latest = sorted(state.tasks.items(), key=lambda item: item[1].last_seq)
+    worked = {name: task for name, task in latest if task.attempts}
+    learnings = sorted((at, line) for task in worked.values() for at, line in _learnings(task))
+    return Progress(
+        completed={name: _completed(task, state) for name, task in worked.items() if task.status == "complete"},
+        open=frozenset(name for name, task in worked.items() if task.status != "complete"),
+        fixes={
+            name: history_line(name, task.fixes, final)
+            for name, task in worked.items()
+            if task.fixes and (final := final_of(state, name))
+        },
+        learnings=tuple(line for _, line in learnings),
+    )
+
+
+def final_of(state: RunState, name: str) -> str:
+    """Say how the repairing of a task ended, if it has: PASS, or the limit that it, or one of its fixes, ran into."""
+    task = state.tasks[name]
+    if task.status == "complete":
+        return PASSED
+    if task.status == "stuck":
+        return FINAL.get(task.climbed[-1], "") if task.climbed else ""
+    ended = [final_of(state, fix) for fix in task.waits_for if fix in state.tasks]
+    return next((final for final in ended if final not in ("", PASSED)), "")
+
+
+def _completed(task: TaskState, state: RunState) -> str:
+    commit = commit_of(state, task.task.id)
+    tail = f" - {commit[:HASH_CHARS]}" if commit else ""
+    return f"- [x] {task.task.id} {harmless(task.task.title, TITLE_CHARS)}{tail}"
+
+
+def _learnings(task: TaskState) -> Iterator[tuple[float, str]]:
+    """Yield how each attempt failed, and when it began."""
+    for attempt in task.attempts:
+        if attempt.failure is not None and attempt.failure.kind is not Kind.INTERRUPTED:
+            told = harmless(said(attempt, task.task.id)[0], LEARNING_CHARS)
+            yield (
+                attempt.started,
+                f"- Task {task.task.id}, attempt {attempt.number} failed ({attempt.failure.kind}): {told}",
+            )
+
+
+COMPLETED, FIXES, LEARNINGS = "## Completed Tasks", "## Fix Task History", "## Learnings"
+_HEADING = re.compile(r"#{1,2}(?:[ \t]|\r?$)")
+_FENCE = re.compile(r"[ ]{0,3}(`{3,}|~{3,})")
+_REMARK = re.compile(r"[ \t]+(?!- [0-9a-f]{6})\S")
+_TASK = re.compile(r"- \[[xX]\] (\S+)")
+_FIX = re.compile(r"- Task (\S+):")
+_NEVER = re.compile(r"(?!)")
+
+
+def updated(text: str, said: Progress, spec: str) -> str:
+    """Return the file's text with what is to be said in it; a missing section is made, an empty file begun."""
+    mark = "\r" if "\r\n" in text else ""  # lines are split at LF, so a CR stays with its line
+    unended = mark if text and not text.endswith("\n") else ""
+    lines = f"{text}{unended}".split("\n") if text.strip() else [f"# Progress: {spec}", ""]
+    completed, fixes = _marked(said.completed, mark), _marked(said.fixes, mark)
+    lines = _put(lines, COMPLETED, completed, _TASK, before=(FIXES, LEARNINGS), gone=said.open, mark=mark)
+    lines = _put(lines, FIXES, fixes, _FIX, before=(LEARNINGS,), mark=mark)
+    start, end = _section(lines, LEARNINGS)
+    known: dict[str, list[str]] = defaultdict(list)
+    for line in lines[max(start, 0) : end]:
+        known[_subject(line)].append(line.rstrip())
+    new = [one for one in said.learnings if not any(_says(line, one) for line in known[_subject(one)])]
+    lines = _put(lines, LEARNINGS, _marked({one: one for one in new}, mark), _NEVER, before=(), mark=mark)
+    return "\n".join(lines).removesuffix(unended)
+
+
+def _subject(learning: str) -> str:
+    """Return which attempt a learning is about."""
+    return learning.rstrip().partition(" failed (")[0]
+
+
+def _marked(lines: Mapping[str, str], mark: str) -> dict[str, str]:
+    return {name: f"{line}{mark}" for name, line in lines.items()}
+
+
+def _put(
+    lines: list[str],
+    heading: str,
+    wanted: Mapping[str, str],
+    shape: re.Pattern[str],
+    *,
+    before: Sequence[str],
+    mark: str,
+    gone: frozenset[str] = frozenset(),
+) -> list[str]:
+    """Replace the lines of a section that are about the same tasks, and append the others at its end."""
+    start, end = _section(lines, heading)
+    if start < 0:
+        return _begun(lines, [f"{heading}{mark}", *wanted.values()], before, mark) if wanted else lines
+    left = dict(wanted)
+    kept: list[str] = []
+    for line in lines[start + 1 : end]:
+        found = shape.match(line)
+        name = found[1] if found else ""
+        if name in left:
+            new = left.pop(name)
+            kept.append(line if _says(line, new.rstrip()) else new)
+        elif name not in gone:
+            kept.append(line)
+    blank = len(kept)
+    while blank and not kept[blank - 1].strip():
+        blank -= 1
+    apart = [mark] if left and blank == len(kept) and end < len(lines) else []
+    return [*lines[: start + 1], *kept[:blank], *left.values(), *apart, *kept[blank:], *lines[end:]]
+
+
+def _begun(lines: list[str], section: list[str], before: Sequence[str], mark: str) -> list[str]:
+    """Make a section: before the first of the sections named that is there, else at the end."""
+    at = next((place for other in before if (place := _section(lines, other)[0]) >= 0), len(lines))
+    above = lines[:at]
+    if at == len(lines):
+        while above and not above[-1].strip():
+            above.pop()
+    apart = [mark] if above and above[-1].strip() else []
+    return [*above, *apart, *section, mark if at < len(lines) else "", *lines[at:]]
+
+
+def _says(line: str, wanted: str) -> bool:
+    """Whether a line says this already, with or without a person's remark behind it."""
+    return line.rstrip() == wanted or (line.startswith(wanted) and _REMARK.match(line, len(wanted)) is not None)
+
+
+def _section(lines: Sequence[str], heading: str) -> tuple[int, int]:
+    """Return where a section's heading stands and where the section ends; -1 if there is none."""
+    start = -1
+    for at in _headings(lines):
+        if start >= 0:
+            return start, at
+        if lines[at].rstrip("#: \t\r").casefold() == heading.casefold():
+            start = at
+    return start, len(lines)
+
+
+def _headings(lines: Sequence[str]) -> Iterator[int]:
+    """Find the headings outside of fenced code. A fence that is never closed is text: it must not hide the rest."""
+    closers: dict[str, list[int]] = defaultdict(list)
+    for at in range(len(lines) - 1, -1, -1):
+        if found := _FENCE.fullmatch(lines[at].rstrip()):
+            closers[found[1]].append(at)
+    inside = -1
+    for at, line in enumerate(lines):
+        if at <= inside:
+            continue
+        if found := _FENCE.match(line):
+            ends = closers[found[1]]  # the next one last
+            while ends and ends[-1] <= at:
+                ends.pop()
+            inside = ends[-1] if ends else inside
+        elif _HEADING.match(line):
+            yield at

@@ -1,0 +1,184 @@
+"""Edge: Do what was decided. Every act may be done again: the decision is in the journal before it."""
+
+from unstuck.agents import statement
+from unstuck.decide import (
+    Accept,
+    Amend,
+    Amendment,
+    Append,
+    Continue,
+    Decision,
+    Fix,
+    Refused,
+    Retry,
+    Rollback,
+    Switch,
+    Wait,
+    amended_block,
+    fix_block,
+    next_id,
+    over_limit,
+    read_request,
+)
+from unstuck.diagnosis import AGENT_DOWN, conflict
+from unstuck.journal import Acted, Classified, LineEvent, Rebased, TaskState, failed_command
+from unstuck.line.parts import Bench
+from unstuck.line.together import both_sides
+from unstuck.plans import Insertion
+from unstuck.ports import Conflict, Landing
+from unstuck.tell import one_line
+
+SUBJECT_CHARS = 72
+
+
+def act(bench: Bench, task: TaskState, slot: int) -> LineEvent:
+    """Perform the task's last decision."""
+    decision = task.current.decision
+    assert decision is not None
+    match decision.action:
+        case Accept():
+            return land(bench, task)
+        case Fix():
+            return repair(bench, task, decision.action, slot)
+        case Amend() | Append():
+            return amend(bench, task, decision.action, slot)
+        case Switch(agent=other) if task.current.failure is not None and task.current.failure.kind in AGENT_DOWN:
+            why = task.current.failure.summary
+            bench.record.note(
+                f"{task.current.agent} is set to rest ({one_line(why, 120)}); {other} takes task {task.task.id} over.",
+                task.task.id,
+            )
+            snapshot = bench.workspace.snapshot(slot, str(task.last_seq))
+            return Acted(task=task.task.id, action=decision.action, snapshot=snapshot.ref if snapshot else None)
+        case _:
+            relieve(bench, task, slot)
+            snapshot = bench.workspace.snapshot(slot, str(task.last_seq))
+            return Acted(task=task.task.id, action=decision.action, snapshot=snapshot.ref if snapshot else None)
+
+
+def relieve(bench: Bench, task: TaskState, slot: int) -> None:
+    """Do what is safe about the surroundings before the next attempt; doing it again finds nothing to do."""
+    failure, decision = task.current.failure, task.current.decision
+    goes_on = decision is not None and isinstance(decision.action, Retry | Continue | Rollback | Switch | Wait)
+    if failure is not None and goes_on and bench.workspace.present(slot):
+        for sentence in bench.remedies.relieve(failure, failed_command(task), bench.workspace.path(slot)):
+            bench.record.note(sentence, task.task.id)
+
+
+def repair(bench: Bench, task: TaskState, fix: Fix, slot: int) -> LineEvent:
+    """Keep the failed work and write the fix task into the plan; doing it again finds it there."""
+    name = task.task.id
+    snapshot = bench.workspace.snapshot(slot, str(task.last_seq))
+    block = fix_block(bench.tasks[name], fix, scope=bench.config.fixes.scope)
+    added = bench.plan.insert(Insertion(blocks={fix.id: block}, beside=name))
+    bench.add(added)
+    return Acted(task=name, action=fix, snapshot=snapshot.ref if snapshot else None, added=added)
+
+
+def land(bench: Bench, task: TaskState) -> LineEvent:
+    """Put the verified tree on the run's branch, or merge it onto a tip that moved, to be verified again."""
+    name, verdict, decision = task.task.id, task.current.verdict, task.current.decision
+    assert verdict is not None
+    assert decision is not None
+    landing = Landing(tree=verdict.tree, base=verdict.base, message=message(bench, task), at=task.last_at)
+    if (commit := bench.workspace.land(landing)) is not None:
+        if commit == verdict.base:
+            return Acted(task=name, action=decision.action)
+        changes = bench.workspace.listed(verdict.base, commit)
+        return Acted(task=name, action=decision.action, commit=commit, changes=changes)
+    tip = bench.workspace.tip()
+    merged = bench.workspace.merge(landing, tip)
+    if isinstance(merged, Conflict):
+        return Classified(task=name, failure=conflict(merged.files, both_sides(bench, task, tip, merged.files)))
+    return Rebased(task=name, base=tip, tree=merged)
+
+
+def message(bench: Bench, task: TaskState) -> str:
+    """Write the commit's text: the plan's own subject where it has one, and trailers that say where it came from."""
+    plan_task = bench.tasks[task.task.id]
+    subject = one_line(bench.redactor.text(plan_task.commit or plan_task.title), SUBJECT_CHARS)
+    trailers = [f"Unstuck-Run: {bench.run}", f"Unstuck-Task: {plan_task.id}", f"Unstuck-Attempt: {task.current.number}"]
+    action = task.current.decision.action if task.current.decision else None
+    because = action.because if isinstance(action, Accept) else ""
+    accepted = [f"Accepted: {one_line(because, 500)}", ""] if because else []
+    return "\n".join([subject or f"Task {plan_task.id}", "", *accepted, *trailers]) + "\n"
+
+
+def asked_for(bench: Bench, task: TaskState) -> Decision | None:
+    """Return the change of the plan that this attempt's agent asks for, if it is to be made; once per attempt."""
+    found = _request(task)
+    number = task.current.number
+    if found is None or any(one.attempt == number for one in task.modifications):
+        return None
+    if isinstance(found, Amendment):
+        ids = _ids(bench, task, len(found.proposals))
+        because = _against(bench, task, found, ids)
+        if not because:
+            return Decision(
+                action=_action(found, ids, number), reason=found.reason or "The agent asks for it.", rung="asked"
+            )
+        found = Refused(because)
+    told = f"Task {task.task.id}'s agent asks to change the plan: refused, {found.because}."
+    if told not in task.notes:
+        bench.record.note(told, task.task.id)
+    return None
+
+
+def amend(bench: Bench, task: TaskState, action: Amend | Append, slot: int) -> LineEvent:
+    """Write the tasks into the plan; doing it again finds them there."""
+    name, found = task.task.id, _request(task)
+    assert isinstance(found, Amendment)
+    snapshot = bench.workspace.snapshot(slot, str(task.last_seq))
+    known = {check.command for one in list(bench.tasks.values()) for check in one.checks}
+    known.update(gate.command for gate in bench.gates)
+    blocks: dict[str, str] = {}
+    for new, proposal in zip(action.ids, found.proposals, strict=True):
+        blocks[new], trusted = amended_block(new, proposal, bench.tasks[name], known)
+        told = (
+            f"Task {new} was proposed with a Verify of the agent's own, which is not run: it has that of task {name}."
+        )
+        if not trusted and told not in task.notes:
+            bench.record.note(told, name)
+    before = action.request == "ADD_PREREQUISITE"
+    added = bench.plan.insert(Insertion(blocks=blocks, beside=name, before=before))
+    bench.add(added)
+    return Acted(task=name, action=action, snapshot=snapshot.ref if snapshot else None, added=added)
+
+
+def _request(task: TaskState) -> Amendment | Refused | None:
+    outcome = task.current.outcome
+    return read_request(outcome.words, task.task.id) if outcome is not None else None
+
+
+def _ids(bench: Bench, task: TaskState, count: int) -> tuple[str, ...]:
+    taken = set(bench.record.state.tasks)
+    ids: list[str] = []
+    for _ in range(count):
+        ids.append(next_id(task.task.id, len(task.fixes), taken))
+        taken.add(ids[-1])
+    return tuple(ids)
+
+
+def _against(bench: Bench, task: TaskState, found: Amendment, ids: tuple[str, ...]) -> str:
+    """Say what speaks against the change; empty if nothing does."""
+    if not bench.plan.extensible:
+        return "this plan takes no new tasks"
+    if found.sort != "ADD_FOLLOWUP" and task.current.failure is None and _says_done(task):
+        return "the task is done as it is"
+    depth, above = 0, task.amends
+    while above is not None:
+        depth, above = depth + 1, bench.record.task(above).amends
+    limits = bench.policy_of(task.task.id).limits
+    return over_limit(len(task.modifications), depth, ids, most=limits.modifications, deepest=limits.modification_depth)
+
+
+def _says_done(task: TaskState) -> bool:
+    """Whether the agent says in so many words that it is done: to end well and ask for more is to say that it is not."""
+    outcome = task.current.outcome
+    return outcome is not None and statement(outcome.words, task.task.id).claim == "done"
+
+
+def _action(found: Amendment, ids: tuple[str, ...], attempt: int) -> Amend | Append:
+    if found.sort == "ADD_FOLLOWUP":
+        return Append(ids=ids, attempt=attempt)
+    return Amend(ids=ids, request=found.sort, attempt=attempt)

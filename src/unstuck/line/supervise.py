@@ -1,0 +1,215 @@
+"""Edge: Supervise one run from the claim to its end: begin or take up, work, bring home, record how it ended."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from unstuck.errors import UnstuckError
+from unstuck.journal import BroughtHome, Entry, Inherited, Operated, Options, RunEnded, RunStarted, RunState, subject
+from unstuck.line.operate import Operations
+from unstuck.line.parts import Bench
+from unstuck.line.pool import ALL_DONE, LIMIT, Pool
+from unstuck.line.resume import begin, note_change, note_ticks, start_from, take_edits, take_plan, take_up
+from unstuck.line.schedule import settled
+from unstuck.line.stopping import Stopper
+from unstuck.plans import Check, Plan
+from unstuck.ports import AlreadyHome, FastForward, Home, Journal, Merge, NotPossible, Projections
+from unstuck.tell import one_line
+from unstuck.verify import NotSetUp, Site, check_on
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Situation:
+    """What a supervisor finds when it starts."""
+
+    entries: tuple[Entry, ...]
+    """The run's events so far; none for a new run."""
+    plan: Plan
+    plan_files: tuple[str, ...]
+    head: str
+    branch: str | None
+    options: Options
+    accept_plan_change: bool = False
+    start_from: str | None = None
+    """Do this task and all that follow it in the plan, whatever was done before."""
+    inherited: Inherited | None = None
+    """What a predecessor recorded for this plan."""
+    warnings: tuple[str, ...] = ()
+    """What a person should know before the first task starts."""
+    dead_owner: int | None = None
+    """The pid of the supervisor whose run this was."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Supervisor:
+    """All parts of one run, put together."""
+
+    bench: Bench
+    journal: Journal
+    projections: Projections
+    home: Home
+    stopper: Stopper
+
+    def work(self, situation: Situation) -> None:
+        """Run the plan, or what is left of it, to the end."""
+        bench, options = self.bench, situation.options
+        leftovers = bench.processes.end_leftovers(f"UNSTUCK_RUN={bench.run}")
+        if situation.dead_owner is not None and situation.entries:
+            bench.record.note(
+                f"Took the run over from pid {situation.dead_owner}, which died; {leftovers} processes of it were still there and were ended."
+            )
+        if situation.entries:
+            self._take_up(situation)
+        else:
+            begin(bench.record, bench.workspace, _started(bench.run, situation))
+            if situation.inherited is not None:
+                bench.record(situation.inherited)
+            for warning in situation.warnings:
+                bench.record.note(warning)
+            start_from(self.operations, situation.start_from, new=True)
+        pool = Pool(
+            bench=bench,
+            journal=self.journal,
+            projections=self.projections,
+            operations=self.operations,
+            stopper=self.stopper,
+            parallel=options.parallel,
+        )
+        try:
+            self._finish(pool, pool.run())
+        finally:
+            pool.project()
+
+    def answer(self) -> dict[int, Operated]:
+        """Carry out all waiting requests; return the answers by request."""
+        record = self.bench.record
+        answers = {
+            request.id: self.operations.carry_out(request, live=False)
+            for request in self.journal.requests(record.state.seen_request)
+        }
+        self.projections.write(*record.take_changed())
+        return answers
+
+    @property
+    def operations(self) -> Operations:
+        return Operations(
+            record=self.bench.record, journal=self.journal, workspace=self.bench.workspace, stopper=self.stopper
+        )
+
+    def _take_up(self, situation: Situation) -> None:
+        record = self.bench.record
+        take_plan(self.operations, situation.plan, self.bench.redactor, accepted=situation.accept_plan_change)
+        take_edits(self.operations, tuple(self.projections.edits(self.bench.run, situation.entries)))
+        if situation.dead_owner is None:  # a supervisor that died may not have come to the boxes
+            note_ticks(record, situation.plan)
+        start_from(self.operations, situation.start_from, new=False)
+        take_up(record, self.bench.workspace, self.operations, user_head=situation.head, at=self.bench.clock.now())
+
+    def _finish(self, pool: Pool, ending: RunEnded) -> None:
+        record = self.bench.record
+        pool.project()  # the plan's ticks are part of what comes home
+        note_change(record, self.bench.plan.read(), self.bench.redactor)
+        if settled(record.state) and self.stopper.exit_code in (
+            ALL_DONE,
+            LIMIT,
+        ):  # a person who stops it wants no merge now
+            record(bring_home(self.bench, self.home))
+        record(ending)
+
+
+def _started(run: str, situation: Situation) -> RunStarted:
+    plan = situation.plan
+    return RunStarted(
+        run=run,
+        plan=plan.path,
+        format=plan.format,
+        base=situation.head,
+        branch=situation.branch,
+        options=situation.options,
+        tasks=tuple(plan.tasks),
+        title=plan.title,
+        plan_files=situation.plan_files,
+    )
+
+
+MERGED_TREE = "merged"
+"""The log's name for checks on the merged tree."""
+MOST_NAMES = 10
+
+
+def bring_home(bench: Bench, home: Home) -> BroughtHome:
+    """Do what the commit mode says; where it cannot be done safely, say why and what to type."""
+    brought, unknown = _brought(bench, home), _unknown(bench)
+    return replace(brought, text=f"{brought.text} {unknown}") if unknown else brought
+
+
+def _brought(bench: Bench, home: Home) -> BroughtHome:
+    started = bench.record.state.started
+    assert started is not None
+    mode, branch = started.options.commit, f"unstuck/{bench.run}"
+    if not any(task.commit for task in bench.record.state.tasks.values()):
+        return BroughtHome(commit=None, text=_with_plan(home, started.plan_files, "There was nothing to commit."))
+    if mode == "message-only":
+        return BroughtHome(
+            commit=None, text=f"The commits are on {branch}; make them yours with: sh {home.write_script()}"
+        )
+    way = home.plan_merge(message=_message(bench.record.state), at=bench.record.state.began)
+    if isinstance(way, Merge) and (red := _red_together(bench, way)):
+        way = NotPossible(reason=f"Merged with your new commits, `{red}` fails.", command=f"git merge {branch}")
+    if isinstance(way, FastForward | Merge):
+        way = home.apply_merge(way.commit)
+    if isinstance(way, AlreadyHome):
+        name = (started.branch or "").removeprefix("refs/heads/")
+        return BroughtHome(
+            commit=way.commit, text=_with_plan(home, started.plan_files, f"Everything is on your branch {name}.")
+        )
+    return BroughtHome(commit=None, text=f"The work is on {branch}. {way.reason} To bring it home: {way.command}")
+
+
+def _unknown(bench: Bench) -> str:
+    """Say which tasks a person wrote into the plan while the run worked: it knows nothing of them."""
+    try:
+        tasks = bench.plan.read().tasks
+    except UnstuckError:  # the plan is gone; what landed comes home all the same
+        return ""
+    new = [task.shown for task in tasks if task.id not in bench.record.state.tasks and not task.done]
+    more = f" and {len(new) - MOST_NAMES} more" if len(new) > MOST_NAMES else ""
+    told = f"Written into the plan meanwhile, and not done: {', '.join(new[:MOST_NAMES])}{more}."
+    return f"{told} Run the plan again to have them done." if new else ""
+
+
+def _red_together(bench: Bench, merge: Merge) -> str:
+    """Run every check of the run on the merged tree; return the first that fails."""
+    landed = [name for name, task in bench.record.state.tasks.items() if task.commit]
+    site = Site(bench=bench, name=MERGED_TREE, slot=bench.spare)
+    lasting = [name for name in landed if "RED" not in bench.tasks[name].markers]  # what was red is green by now
+    checks: dict[str, Check] = {check.command: check for name in lasting for check in bench.tasks[name].checks}
+    checks |= {gate.command: gate for gate in bench.gates}
+    try:
+        for check in checks.values():
+            if check_on(site, check, merge.commit, None, merge.tree).status == "fail" and _was_green(bench, check):
+                return check.command
+    except NotSetUp as error:
+        return error.failure.summary
+    return ""
+
+
+def _was_green(bench: Bench, check: Check) -> bool:
+    """Whether a check held by itself when its task landed; a gate that was red all along tells nothing new."""
+    verdicts = [task.current.verdict for task in bench.record.state.tasks.values() if task.commit and task.attempts]
+    command = bench.redactor.text(check.command)
+    results = [one for verdict in verdicts if verdict for one in verdict.results if one.command == command]
+    return all(not one.although for one in results)
+
+
+def _message(state: RunState) -> str:
+    """Write the text of a single or a merge commit."""
+    assert state.started is not None
+    landed = [f"- {task.task.id} {one_line(subject(task.task), 70)}" for task in state.tasks.values() if task.commit]
+    title = one_line(state.started.title, 72) or f"Merge unstuck/{state.started.run}"
+    return "\n".join([title, "", *landed]) + "\n"
+
+
+def _with_plan(home: Home, paths: Sequence[str], text: str) -> str:
+    """Commit the plan's own ticks as the last commit, where the plan is tracked."""
+    committed = home.commit_plan(paths, "Tick the plan\n") if paths else None
+    return f"{text} {committed.reason}" if isinstance(committed, NotPossible) else text

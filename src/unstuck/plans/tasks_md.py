@@ -1,0 +1,222 @@
+"""Read a `tasks.md` plan, and tick its boxes by changing one byte each and nothing else.
+
+A task is a line `- [ ] 1.2 [P] Title` at column 0. Its block is what follows, blank or indented, up to the next line
+at column 0 that is not inside a code block, a here-document or a comment.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from unstuck.plans.blocks import Block, Reading, name_tasks
+from unstuck.plans.editor import Located, Places, place
+from unstuck.plans.fields import Asked, read_asked
+from unstuck.plans.plan import Plan, Problem, Task, is_cleanup
+from unstuck.tools import Runnable
+
+FORMAT = "tasks.md"
+
+LARGEST_GROUP = 5
+_SHOWN = 5
+_DAMAGED_SHARE = 10
+_DAMAGED = re.compile("[\udc80-\udcff]")
+"""How `decode` carries bytes that are not UTF-8."""
+
+
+def read(text: str, path: str, *, runnable: Runnable, known: Mapping[str, str] | None = None) -> Plan:
+    """Read a whole plan; everything wrong with it is in its problems and concerns.
+
+    `Task.commit` is None where the plan leaves the subject to us and "" where it asks for no commit.
+    `runnable` says whether a word can begin a command: it decides which Verify texts without back-ticks are commands.
+    `known` holds the ids of an earlier reading and their titles: a task without an id keeps the `t<n>` it had.
+    """
+    return read_located(text, path, runnable=runnable, known=known)[0]
+
+
+def read_located(
+    text: str, path: str, *, runnable: Runnable, known: Mapping[str, str] | None = None
+) -> tuple[Plan, Places]:
+    """Read a whole plan, and say where each task stands."""
+    problems = list(not_text(text))
+    if problems:
+        return Plan(path=path, format=FORMAT, tasks=(), problems=tuple(problems)), Places({})
+    concerns = list(_damage(text)) if _is_damaged(text) else []
+    text = printable(text)
+    reading = Reading(text)
+    blocks = reading.blocks()
+    names = name_tasks(blocks, known or {})
+    asked = [read_asked(reading.flat, block, runnable) for block in blocks]
+    tasks = tuple(
+        make_task(text, block, name, fields, depends_on=depends_on, group=group)
+        for block, name, fields, depends_on, group in zip(
+            blocks, names, asked, _dependencies(blocks, names), _groups(blocks, asked), strict=True
+        )
+    )
+    concerns += [*reading.concerns, *_unverified(blocks, names, asked), *_unknown_originals(blocks, names)]
+    plan = Plan(
+        path=path,
+        format=FORMAT,
+        title=reading.title,
+        tasks=tasks,
+        concerns=tuple(sorted(concerns, key=lambda concern: concern.line or 0)),
+        problems=tuple(sorted(reading.problems, key=lambda problem: problem.line or 0)),
+    )
+    return plan, place(blocks, names)
+
+
+def make_task(
+    text: str, block: Block, name: str, asked: Asked, *, depends_on: tuple[str, ...] = (), group: str | None = None
+) -> Task:
+    """Make the value that stands for a task of the text."""
+    return Task(
+        id=name,
+        title=block.title,
+        line=block.line,
+        body=text[block.start : block.end],
+        depends_on=depends_on,
+        group=group,
+        checks=asked.checks,
+        files=asked.files,
+        markers=block.markers,
+        fixes=block.fixes,
+        commit=asked.commit,
+        agent=asked.agent,
+        done=block.ticked,
+    )
+
+
+def tick(content: bytes, changes: Mapping[str, bool], known: Mapping[str, str] | None = None) -> bytes:
+    """Tick (True) or un-tick (False) tasks by id: one byte changes per task, and no other.
+
+    A task that is not there is passed over. Damaged encoding anywhere in the file survives.
+    """
+    return locate(content, known).tick(changes).content
+
+
+def locate(content: bytes, known: Mapping[str, str] | None = None) -> Located:
+    """Find every task of a plan."""
+    text = decode(content)
+    blocks = [] if any(not_text(text)) else list(Reading(printable(text)).blocks())
+    return Located(content, text, place(blocks, name_tasks(blocks, known or {})))
+
+
+def decode(content: bytes) -> str:
+    """Decode so that encoding again gives the same bytes, whatever they are."""
+    return content.decode("utf-8", "surrogateescape")
+
+
+def printable(text: str) -> str:
+    """Show undecodable bytes as U+FFFD, one for one, so that places stay the same."""
+    return _DAMAGED.sub("\ufffd", text) if _is_damaged(text) else text
+
+
+def not_text(text: str) -> Iterator[Problem]:
+    """Say why a text is none, if so."""
+    nul = text.find("\0")
+    if nul >= 0:
+        hint = "Save it as UTF-8." if nul <= 1 else "Name a plan that is a text file."
+        yield Problem(message="The file is not text: it has NUL bytes.", line=text.count("\n", 0, nul) + 1, hint=hint)
+    elif _is_damaged(text) and len(found := _DAMAGED.findall(text)) * _DAMAGED_SHARE > len(text):
+        message = f"The file is not text: {len(found)} of its bytes are not UTF-8."
+        yield Problem(message=message, line=1, hint="Save it as UTF-8.")
+
+
+def _is_damaged(text: str) -> bool:
+    try:
+        text.isascii() or text.encode()
+    except UnicodeEncodeError:
+        return True
+    return False
+
+
+def _damage(text: str) -> Iterator[Problem]:
+    if found := _DAMAGED.search(text):
+        yield Problem(
+            message="Some bytes are not UTF-8; they are kept as they are and shown as \ufffd.",
+            line=text.count("\n", 0, found.start()) + 1,
+            hint="Save the file as UTF-8.",
+        )
+
+
+def _dependencies(blocks: Sequence[Block], names: Sequence[str]) -> list[tuple[str, ...]]:
+    """Say what each task depends on: a checkpoint on every earlier task of its section, others on nothing.
+
+    Only the tasks since the section's last checkpoint are named, and that checkpoint, which depends on those before
+    it: it comes to the same, and a plan of many checkpoints stays linear.
+    """
+    found: list[tuple[str, ...]] = [()] * len(blocks)
+    if not any(block.is_checkpoint for block in blocks):
+        return found
+    waiting: dict[str, None] = {}
+    section = 0
+    for at, (block, name) in enumerate(zip(blocks, names, strict=True)):
+        if block.section != section:
+            waiting, section = {}, block.section
+        if block.is_checkpoint:
+            found[at] = tuple(earlier for earlier in waiting if earlier != name)
+            # What cleans up runs even after a failure, so it does not stand for the steps before it.
+            waiting = {**waiting, name: None} if is_cleanup(name, block.title) else {name: None}
+        else:
+            waiting[name] = None
+    return found
+
+
+def _groups(blocks: Sequence[Block], asked: Sequence[Asked]) -> list[str | None]:
+    """Name the group of each task: adjacent [P] tasks of a section that are no checkpoints and share no file."""
+    found: list[str | None] = [None] * len(blocks)
+    if not any(block.markers for block in blocks):
+        return found
+    members: list[int] = []
+    claimed: set[str] = set()
+    for at, block in enumerate(blocks):
+        if block.fixes is not None:
+            continue  # a fix task runs alone, between those that it does not separate
+        parallel = "P" in block.markers and not block.is_checkpoint
+        together = (
+            parallel
+            and members
+            and len(members) < LARGEST_GROUP
+            and block.section == blocks[members[-1]].section
+            and claimed.isdisjoint(asked[at].files)
+        )
+        if not together:
+            members, claimed = [], set()
+        if parallel:
+            members.append(at)
+            claimed.update(asked[at].files)
+            if len(members) > 1:
+                found[members[0]] = found[at] = f"P{blocks[members[0]].line}"
+    return found
+
+
+def _unverified(blocks: Sequence[Block], names: Sequence[str], fields: Sequence[Asked]) -> Iterator[Problem]:
+    """Tell which tasks have no check that could fail; those without a Verify field in one sentence."""
+    hint = "Put a command that fails while the task is not done after **Verify**:, in back-ticks."
+    silent: dict[str, int] = {}
+    for block, name, asked in zip(blocks, names, fields, strict=True):
+        if block.ticked:
+            continue
+        if asked.reason and not asked.checks:
+            yield Problem(message=f"Task {name} has nothing to verify it: {asked.reason}.", line=block.line, hint=hint)
+        elif not asked.checks:
+            silent[name] = block.line
+    if not silent:
+        return
+    first, line = next(iter(silent.items()))
+    message = f"Task {first} has nothing to verify it: it has no **Verify**."
+    if len(silent) > 1:
+        shown = ", ".join(list(silent)[:_SHOWN])
+        more = f" and {len(silent) - _SHOWN} more" if len(silent) > _SHOWN else ""
+        message = f"{len(silent)} tasks have nothing to verify them, no **Verify**: {shown}{more}."
+    yield Problem(message=message, line=line, hint=hint)
+
+
+def _unknown_originals(blocks: Sequence[Block], names: Sequence[str]) -> Iterator[Problem]:
+    fixes = [(block, name) for block, name in zip(blocks, names, strict=True) if block.fixes is not None]
+    known = set(names) if fixes else set()
+    for block, name in fixes:
+        if block.fixes not in known:
+            yield Problem(
+                message=f"Task {name} fixes task {block.fixes}, which is not in the plan.",
+                line=block.line,
+                hint="Correct the id after FIX.",
+            )

@@ -1,0 +1,448 @@
+"""The edges of the system, as protocols. The line knows these; `compose/` fills them with what this machine has."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from unstuck.diagnosis import Diagnosis, Evidence, Failure, Hit, Touch
+from unstuck.journal import Changes, Ended, Entry, Event, Outcome, Request, RunState, Verb
+from unstuck.plans import Insertion, Plan, Task
+from unstuck.remedies import Step, Strategy
+
+
+class Clock(Protocol):
+    """Time, so that tests need none."""
+
+    def now(self) -> float:
+        """Return seconds since 1970, UTC."""
+        ...
+
+    def wait(self, seconds: float) -> None: ...
+
+
+class Stop(Protocol):
+    """Whether, and by when, running work must end."""
+
+    def deadline(self) -> float | None:
+        """Return the `time.monotonic()` at which running processes are ended; None while nobody asked."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimeLimits:
+    """Ceilings in seconds; None is no limit."""
+
+    first_output: float | None = None
+    silence: float | None = None
+    wall_clock: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dialogue:
+    """How to talk to a process while it runs: its stdin stays open until it has printed its last word."""
+
+    last_word: bytes
+    phrase: Callable[[str], bytes]
+    """Make a message of a text, as the process reads it."""
+    inbox: Callable[[], Sequence[str]] = tuple
+    """Asked again and again for what is to be said now."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """A process to run: arguments, never a shell line."""
+
+    argv: tuple[str, ...]
+    cwd: Path
+    log: Path
+    """Both streams are appended here, redacted, bounded."""
+    env: Mapping[str, str] = field(default_factory=dict)
+    """Set on top of the supervisor's own environment."""
+    stdin: bytes = b""
+    dialogue: Dialogue | None = None
+    limits: TimeLimits = TimeLimits()
+    gist: Callable[[str], str] = str
+    """Say what of a printed line is worth showing to a person; empty for nothing."""
+    quiet: bool = False
+    """It prints nothing until it is done: only the wall clock limits it."""
+    transcript: Path | None = None
+    """Where stdout is kept apart as well; stderr goes beside it, to the same name with `.err`. Redacted, bounded."""
+    lasting: bool = False
+    """What it leaves running stays until `Processes.end_lasting`, or until the supervisor dies."""
+
+
+class Processes(Protocol):
+    """Runs commands so that nothing of them is left when `run` returns, however they end; but see `lasting`."""
+
+    def run(self, command: Command, *, stop: Stop, seen: Callable[[str], None] | None = None) -> Ended:
+        """Run to the end. `seen` is told the last line printed, a few times a second at most."""
+        ...
+
+    def end_lasting(self) -> None:
+        """End what lasting commands left running."""
+        ...
+
+    def end_leftovers(self, marker: str) -> int:
+        """End every process whose environment holds `marker` (``NAME=value``); return how many there were."""
+        ...
+
+
+class PlanFile(Protocol):
+    """The user's plan on disk: read it, change ticks and write new tasks in place."""
+
+    @property
+    def extensible(self) -> bool:
+        """Whether the format can take new tasks."""
+        ...
+
+    @property
+    def path(self) -> Path: ...
+
+    @property
+    def companions(self) -> tuple[str, ...]:
+        """Names of files in the plan's folder that are kept up with it."""
+        ...
+
+    @property
+    def spec_folder(self) -> bool:
+        """Whether everything in the plan's folder belongs to it."""
+        ...
+
+    def read(self) -> Plan: ...
+
+    def mark(self, statuses: Mapping[str, str]) -> bool:
+        """Write where tasks stand in place, atomically; return whether anything changed."""
+        ...
+
+    def insert(self, insertion: Insertion) -> tuple[Task, ...]:
+        """Write tasks into the plan, atomically, and return them as they read there. Those it has are left alone."""
+        ...
+
+
+class Journal(Protocol):
+    """The append-only list of events, and the requests that any process may leave beside it."""
+
+    def append(self, event: Event) -> Entry: ...
+
+    def read(self, run: str, after: int = 0) -> Iterator[Entry]: ...
+
+    def requests(self, after: int) -> Sequence[Request]: ...
+
+    def beat(self) -> None:
+        """Renew the claim's heartbeat; raise OwnershipLost if it is no longer ours."""
+        ...
+
+
+class Desk(Protocol):
+    """Our own files."""
+
+    def put(self, path: Path, text: str) -> None:
+        """Replace a file atomically."""
+        ...
+
+    def append(self, path: Path, text: str) -> None: ...
+
+    def read(self, path: Path) -> str | None:
+        """Return the text, or None if there is no such file."""
+        ...
+
+
+class Projections(Protocol):
+    """The files that people read: made from the state, never read back except for a person's edits."""
+
+    def write(self, state: RunState, changed: Sequence[str]) -> None:
+        """Bring the files of the changed tasks, and what follows from all of them, up to date."""
+        ...
+
+    def edits(self, run: str, entries: Sequence[Entry]) -> Iterator[tuple[Verb, str, str]]:
+        """Yield (what to do, task, what was done) for every task about which a person edited our files."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assignment:
+    """All that an agent needs to start one session."""
+
+    run: str
+    task: str
+    attempt: int
+    session: int
+    slot: int
+    worktree: Path
+    brief: str
+    brief_file: Path
+    log: Path
+    transcript: Path
+    """Where an agent whose output is read keeps it."""
+    resume: str = ""
+    """The agent's own name of the session that this one continues."""
+
+
+class Agent(Protocol):
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def reports_cost(self) -> bool:
+        """Whether its outcomes say what a session cost."""
+        ...
+
+    def command(self, assignment: Assignment) -> Command:
+        """Return the process that does the work."""
+        ...
+
+    def outcome(self, ended: Ended, assignment: Assignment) -> Outcome:
+        """Read what the agent says of its work and of its end. May be asked again after a crash."""
+        ...
+
+
+class Scanner(Protocol):
+    """Finds which classification rules fire on which lines."""
+
+    def scan(self, lines: Sequence[str]) -> tuple[Hit, ...]:
+        """Return the hits in the order of the lines."""
+        ...
+
+
+class Judge(Protocol):
+    """Takes a closer look at the output of a command that failed."""
+
+    def diagnose(self, evidence: Evidence) -> Diagnosis | None:
+        """Say what went wrong, or None if nothing did."""
+        ...
+
+    def resets_at(self, found: Diagnosis, now: float) -> float | None:
+        """Return when the limit ends that was found, in seconds since 1970, where the provider says so."""
+        ...
+
+
+class NoJudge:
+    """Has no opinion: what the engine itself knows must do."""
+
+    def diagnose(self, evidence: Evidence) -> Diagnosis | None:  # noqa: ARG002  # the port's signature
+        return None
+
+    def resets_at(self, found: Diagnosis, now: float) -> float | None:  # noqa: ARG002  # nothing was found
+        return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """Work that was put away before something destructive: tracked, untracked and index."""
+
+    ref: str
+    commit: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tree:
+    """Exactly what would land: git's id of it, and what was left out of it, as sentences."""
+
+    id: str
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conflict:
+    """Two lines of work that cannot be merged by machine."""
+
+    files: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Landing:
+    """What to land: a verified tree, the commit it was verified on, and the commit's text and time."""
+
+    tree: str
+    base: str
+    message: str
+    at: float
+
+
+class Workspace(Protocol):
+    """The git side of one run. Every method may be repeated after a crash."""
+
+    def open_branch(self, base: str) -> None:
+        """Create the run's branch at `base` unless it exists."""
+        ...
+
+    def tip(self) -> str:
+        """Return the commit at the end of the run's branch."""
+        ...
+
+    def prepare(self, slot: int, base: str, tree: str | None = None) -> Path:
+        """Make the slot's worktree hold `base`, with `tree`'s files on top when given; return its path.
+
+        Repairs a worktree that a crash left half made. What the worktree held before is not asked for:
+        whoever calls this has taken a snapshot.
+        """
+        ...
+
+    def path(self, slot: int) -> Path: ...
+
+    def present(self, slot: int) -> bool:
+        """Whether the slot's worktree is still there: a person may have removed it."""
+        ...
+
+    def tree(self, slot: int, base: str) -> Tree:
+        """Write the slot's files as a git tree: what would land on `base`."""
+        ...
+
+    def snapshot(self, slot: int, name: str) -> Snapshot | None:
+        """Put the slot's work away under `refs/unstuck/snapshots/<run>/<name>`; None if there is nothing to save."""
+        ...
+
+    def listed(self, base: str, tree: str) -> Changes:
+        """Say in which files the two differ; of very many, the first few hundred."""
+        ...
+
+    def touches(self, base: str, tree: str, files: Sequence[str]) -> tuple[Touch, ...]:
+        """Say what was done to each of these files between the two, in the lines of `base`."""
+        ...
+
+    def changed(self, base: str, tree: str) -> tuple[str, ...]:
+        """List the paths in which the two differ."""
+        ...
+
+    def merge(self, landing: Landing, tip: str) -> str | Conflict:
+        """Merge the landing's tree onto `tip`; return the merged tree."""
+        ...
+
+    def land(self, landing: Landing) -> str | None:
+        """Put a commit on the run's branch by compare-and-swap and return it; None if the branch has moved.
+
+        Landing the same thing twice returns the same commit and adds nothing.
+        """
+        ...
+
+    def history(self, commit: str, base: str) -> tuple[str, ...]:
+        """List the commits from `base` up to this one, newest first; `base` itself is the last."""
+        ...
+
+    def move_branch(self, commit: str, *, expected: str) -> None:
+        """Set the run's branch by compare-and-swap."""
+        ...
+
+    def bring_in(self, commit: str, *, message: str, at: float) -> str | Conflict:
+        """Merge a commit of the user's into the run's branch; return the new tip."""
+        ...
+
+    def keep(self, name: str, commit: str) -> Snapshot:
+        """Keep a commit alive under a snapshot ref."""
+        ...
+
+    def watch(self) -> "Watch":
+        """Remember what worktrees share with the user's repository: refs, stash, config, hooks."""
+        ...
+
+
+class Watch(Protocol):
+    def restore(self) -> tuple[str, ...]:
+        """Put back what was changed since, keeping a copy; return what was done as sentences."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlreadyHome:
+    """The user's branch has everything."""
+
+    commit: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FastForward:
+    """The user's branch can simply move on to `commit`."""
+
+    commit: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Merge:
+    """The user's branch moved; `commit` joins both. Its tree must be verified before it is applied."""
+
+    commit: str
+    tree: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotPossible:
+    """Why the branch stays where it is, as a sentence, and the command that brings it home by hand."""
+
+    reason: str
+    command: str
+    files: tuple[str, ...] = ()
+
+
+WayHome = AlreadyHome | FastForward | Merge | NotPossible
+
+
+class Home(Protocol):
+    """The user's branch, which the run's branch comes home to at the end."""
+
+    def plan_merge(self, *, message: str, at: float) -> WayHome:
+        """Say what would be done; change nothing of the user's."""
+        ...
+
+    def apply_merge(self, commit: str) -> AlreadyHome | NotPossible:
+        """Move the user's branch and files on to a descendant; refuse rather than overwrite."""
+        ...
+
+    def commit_plan(self, paths: Sequence[str], message: str) -> str | NotPossible | None:
+        """Commit the plan's own changes and nothing else; None if there are none."""
+        ...
+
+    def write_script(self) -> Path:
+        """Write the script that makes the landed commits when the user runs it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Done:
+    """How one step of a remedy went."""
+
+    ok: bool
+    exit_code: int | None = None
+    output: str = ""
+    """The last of it, redacted."""
+    because: str = ""
+    """Why it is not ok."""
+    timed_out: bool = False
+
+
+class Toolbox(Protocol):
+    """Does the steps of remedies, and takes back what a way that failed has written."""
+
+    def obstacle(self, strategy: Strategy) -> str:
+        """Say why a way cannot work on this machine right now; empty if it can."""
+        ...
+
+    def use(self, step: Step) -> Done:
+        """Do one step, and see whether what it promises holds."""
+        ...
+
+    def settle(self, *, keep: bool) -> None:
+        """Keep what the steps since the last call wrote and started, or take it back."""
+        ...
+
+
+class Remedies(Protocol):
+    """Tool-level recovery between two attempts."""
+
+    def relieve(self, failure: Failure, command: str, cwd: Path) -> tuple[str, ...]:
+        """Do what is safe about the failure, and say as sentences what was done."""
+        ...
+
+    def advise(self, failure: Failure, command: str, cwd: Path) -> tuple[str, ...]:
+        """Say what the agent itself may do about it."""
+        ...
+
+
+class NoRemedies:
+    """Leaves everything as it is."""
+
+    def relieve(self, failure: Failure, command: str, cwd: Path) -> tuple[str, ...]:  # noqa: ARG002  # the port's signature
+        return ()
+
+    def advise(self, failure: Failure, command: str, cwd: Path) -> tuple[str, ...]:  # noqa: ARG002  # as above
+        return ()

@@ -1,0 +1,133 @@
+"""Edge: Read a person's file, and replace its content atomically without ever losing an edit of theirs."""
+
+import contextlib
+import os
+import stat
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from unstuck.errors import BadUsage, CannotWrite
+
+LARGEST = 50_000_000
+
+_DRAFT = ".unstuck-tick-"
+_TRIES = 50
+_READ_WRITE = 0o666
+
+
+def load(path: Path) -> bytes:
+    """Read a file, at most one byte more than we accept."""
+    try:
+        with path.open("rb") as file:
+            return file.read(min(os.fstat(file.fileno()).st_size, LARGEST) + 1)
+    except OSError as error:
+        raise BadUsage(
+            f"Cannot read the plan {path}: {error.strerror or error}.", hint="Put it back or make it readable."
+        ) from error
+
+
+def rewrite(path: Path, change: Callable[[bytes], bytes], *, create: bool = False) -> bool:
+    """Replace a file's content by what `change` makes of it, atomically; return whether anything changed.
+
+    A file that is not there is an error, unless it may be made: then it counts as empty.
+
+    `change` is applied again to the new content when somebody else writes the file meanwhile: their edit is kept and
+    ours is made on top of it. A symbolic link stays, its target is replaced; mode and owner are kept.
+    """
+    target = Path(os.path.realpath(path))
+    try:
+        for _ in range(_TRIES):
+            before = _content(target) if create else target.read_bytes()
+            after = change(before or b"")
+            if after == before:
+                return False
+            if _swap(target, before, after):
+                return True
+    except OSError as error:
+        raise _cannot_write(path, error) from error
+    raise CannotWrite(f"Cannot write {path}: it keeps changing.", hint="See what else writes to it, then resume.")
+
+
+def require_writable(path: Path) -> None:
+    """Raise CannotWrite where `rewrite` would; better before an agent has worked than after. It need not be there yet."""
+    target = Path(os.path.realpath(path))
+    try:
+        _refuse_read_only(target.parent)
+        with contextlib.suppress(FileNotFoundError):
+            _refuse_read_only(target)
+    except OSError as error:
+        raise _cannot_write(path, error) from error
+
+
+def _refuse_read_only(path: Path) -> os.stat_result:
+    now = path.stat()
+    if not now.st_mode & 0o222 or not os.access(path, os.W_OK):
+        what = "its folder is" if stat.S_ISDIR(now.st_mode) else "it is"
+        raise PermissionError(0, f"{what} read-only")
+    return now
+
+
+def _cannot_write(path: Path, error: OSError) -> CannotWrite:
+    return CannotWrite(
+        f"Cannot write {path}: {error.strerror or error}.",
+        hint="Make the file and its folder writable and see that the disk has room, then resume.",
+    )
+
+
+def _content(target: Path) -> bytes | None:
+    try:
+        return target.read_bytes()
+    except FileNotFoundError:
+        return None
+
+
+def _swap(target: Path, before: bytes | None, after: bytes) -> bool:
+    """Put `after` in the place of `before`, None for no file; False if there is something else by now."""
+    now = _refuse_read_only(target) if before is not None else None
+    _remove_old_drafts(target.parent)
+    handle, name = tempfile.mkstemp(prefix=f"{_DRAFT}{os.getpid()}-", dir=target.parent)
+    draft = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(after)
+            if now is not None:
+                with contextlib.suppress(PermissionError):
+                    os.fchown(handle, now.st_uid, now.st_gid)
+            # A new file is as open as the folder that it is put into.
+            os.fchmod(handle, stat.S_IMODE(now.st_mode) if now else target.parent.stat().st_mode & _READ_WRITE)
+            file.flush()
+            os.fsync(handle)
+        if _content(target) != before:
+            return False
+        draft.replace(target)
+    finally:
+        draft.unlink(missing_ok=True)
+    _sync_folder(target.parent)
+    return True
+
+
+def _remove_old_drafts(folder: Path) -> None:
+    """Remove what a supervisor that was killed while writing left behind."""
+    for draft in folder.glob(f"{_DRAFT}*-*"):
+        owner = draft.name.removeprefix(_DRAFT).partition("-")[0]
+        if owner.isdigit() and not _alive(int(owner)):
+            draft.unlink(missing_ok=True)
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        return True
+    return True
+
+
+def _sync_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,189 @@
+"""What earlier remedies and failures teach: how often each strategy worked, and what several failures have in common. Pure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import NamedTuple
+
+from unstuck.diagnosis import Kind
+from unstuck.remedies.chain import NOTHING_GIVEN, Way
+
+PATIENCE = 5.0
+"""k: with this many tries the evidence weighs as much as the seed's confidence."""
+FADING = 0.9
+ENOUGH = 3
+HOPELESS = 5
+ASKED_OFTEN = 3
+Key = tuple[str, str, str]
+"""Chain, strategy, context."""
+
+
+class Counts(NamedTuple):
+    """How one way did: weights that fade, and plain totals."""
+
+    tried: float = 0.0
+    worked: float = 0.0
+    tries: int = 0
+    successes: int = 0
+    steps: int = 0
+    seconds: float = 0.0
+
+    def after(self, *, worked: bool, steps: int, seconds: float) -> "Counts":
+        """Return the counts with one more outcome."""
+        return Counts(
+            tried=self.tried * FADING + 1,
+            worked=self.worked * FADING + worked,
+            tries=self.tries + 1,
+            successes=self.successes + worked,
+            steps=self.steps + steps,
+            seconds=self.seconds + seconds,
+        )
+
+    def plus(self, other: "Counts") -> "Counts":
+        return Counts(
+            tried=self.tried + other.tried,
+            worked=self.worked + other.worked,
+            tries=self.tries + other.tries,
+            successes=self.successes + other.successes,
+            steps=self.steps + other.steps,
+            seconds=self.seconds + other.seconds,
+        )
+
+    @property
+    def rate(self) -> float:
+        return (self.worked + 1) / (self.tried + 2)
+
+    def blended(self, confidence: float) -> float:
+        """Return the chain's confidence, moved towards what was seen."""
+        weight = self.tried / (self.tried + PATIENCE)
+        return (1 - weight) * confidence + weight * self.rate
+
+
+NOTHING = Counts()
+NOTHING_KNOWN: Mapping[Key, Counts] = MappingProxyType({})
+
+
+class Lessons(NamedTuple):
+    """All that was learned, and how often a person consented to more than what is safe."""
+
+    counts: Mapping[Key, Counts] = NOTHING_KNOWN
+    consents: Mapping[str, int] = NOTHING_GIVEN
+
+    def of(self, chain: str, way: str, context: str) -> Counts:
+        """Return what is known about a way: in this context if that is enough, else in all of them."""
+        here = self.counts.get((chain, way, context), NOTHING)
+        if here.tries >= ENOUGH:
+            return here
+        total = NOTHING
+        for (its_chain, its_way, _), counts in self.counts.items():
+            if (its_chain, its_way) == (chain, way):
+                total = total.plus(counts)
+        return total
+
+    def after(
+        self, chain: str, way: str, context: str, *, worked: bool, steps: int = 1, seconds: float = 0.0
+    ) -> "Lessons":
+        key = (chain, way, context)
+        counts = self.counts.get(key, NOTHING).after(worked=worked, steps=steps, seconds=seconds)
+        return self._replace(counts={**self.counts, key: counts})
+
+    def with_consent(self, risk: str) -> "Lessons":
+        return self._replace(consents={**self.consents, risk: self.consents.get(risk, 0) + 1})
+
+
+def order(ways: Sequence[Way], chain: str, context: str, lessons: Lessons) -> tuple[Way, ...]:
+    """Return the ways as they should be tried: the listed order, adjacent ones swapped where the evidence says so."""
+    listed, least = [], 1.0
+    for way in ways:
+        least = min(least, way.confidence)  # the listed order stands until it is refuted, whatever the confidences say
+        counts = lessons.of(chain, way.name, context)
+        listed.append((way, counts, counts.blended(least)))
+    for _ in listed:
+        for place in range(len(listed) - 1):
+            first, second = listed[place], listed[place + 1]
+            known = first[1].tries >= ENOUGH and second[1].tries >= ENOUGH
+            if known and second[2] > first[2]:
+                listed[place : place + 2] = [second, first]
+    return tuple(way for way, _, _ in listed)
+
+
+def proposals(lessons: Lessons) -> tuple[str, ...]:
+    """Say which preferences the user might want to set; none is ever assumed."""
+    totals: dict[str, Counts] = {}
+    for (_, way, _), counts in lessons.counts.items():
+        totals[way] = totals.get(way, NOTHING).plus(counts)
+    hopeless = [way for way, counts in sorted(totals.items()) if counts.tries >= HOPELESS and counts.successes == 0]
+    found = [
+        f'{way} never worked here in {totals[way].tries} tries: leave it out with `never = ["{way}"]`.'
+        for way in hopeless
+    ]
+    if lessons.consents.get("caution", 0) >= ASKED_OFTEN:
+        found.append(
+            f'You allowed careful steps {lessons.consents["caution"]} times: allow them always with `allow = "caution"`.'
+        )
+    return tuple(found)
+
+
+WINDOW_SECONDS = 3600.0
+LATEST = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """One failure of the recent past."""
+
+    kind: Kind
+    name: str = ""
+    """What it is about: the command, package or host."""
+    at: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pattern:
+    name: str
+    because: str
+    advice: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Sign:
+    """A cause, the kinds that point to it, and how many different things must be hit."""
+
+    name: str
+    kinds: frozenset[Kind]
+    things: int
+    distinct_kinds: int
+    advice: str
+
+
+_PERSON = "ask for it once instead of working around each"
+SIGNS: Sequence[_Sign] = (
+    _Sign("no_network", frozenset({Kind.NETWORK_ERROR, Kind.PACKAGE_NOT_FOUND}), 3, 1,
+          "The machine has no way out to the network: use what is local, and ask for access once."),
+    _Sign("bare_machine", frozenset({Kind.COMMAND_NOT_FOUND, Kind.AGENT_MISSING}), 3, 1,
+          "Many commands are missing: PATH is wrong or this is a bare container; set it up once, " + _PERSON + "."),
+    _Sign("not_set_up", frozenset({Kind.DEPENDENCY_MISSING, Kind.MODULE_MISSING, Kind.ENVIRONMENT_MISSING}), 3, 1,
+          "The project is not set up: install what it declares, rather than package by package."),
+    _Sign("overloaded_machine", frozenset({Kind.OUT_OF_MEMORY, Kind.KILLED, Kind.TIMEOUT, Kind.HANG, Kind.TEST_TIMEOUT, Kind.CHECK_TIMEOUT}), 3, 2,
+          "The machine is short of memory or time: run less side by side."),
+    _Sign("broken_disk", frozenset({Kind.DISK_FULL, Kind.PERMISSION_DENIED}), 2, 2,
+          "The disk is full or read-only: " + _PERSON + "."),
+)  # fmt: skip
+
+
+def pattern(recent: Sequence[Seen], now: float) -> Pattern | None:
+    """Return the cause that the failures of the last hour share, if they share one."""
+    fresh = [seen for seen in recent[-LATEST:] if now - seen.at <= WINDOW_SECONDS]
+    for sign in SIGNS:
+        hits = [seen for seen in fresh if seen.kind in sign.kinds]
+        things = {(seen.kind, seen.name) for seen in hits}
+        if len(things) >= sign.things and len({seen.kind for seen in hits}) >= sign.distinct_kinds:
+            named = ", ".join(dict.fromkeys(seen.name or str(seen.kind) for seen in hits))
+            return Pattern(
+                name=sign.name, because=f"{len(hits)} failures of the last hour: {named[:200]}", advice=sign.advice
+            )
+    return None
+
+
+def pattern_json(found: Pattern | None) -> Mapping[str, str] | None:
+    return {"name": found.name, "because": found.because, "advice": found.advice} if found else None

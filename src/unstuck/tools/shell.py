@@ -1,0 +1,108 @@
+"""Read shell text without running it: its words and programs, and whether it can fail at all.
+
+The one reader of command lines: what a plan calls a check, and what a verdict makes of it, is decided here.
+"""
+
+import re
+from collections.abc import Callable
+
+Runnable = Callable[[str], bool]
+"""Whether a word can begin a command."""
+
+_BUILTINS = (
+    "! . : [ [[ { alias bg bind break builtin caller case cd command compgen complete continue coproc declare dirs disown"
+    " echo enable eval exec exit export false fc fg for function getopts hash help if jobs kill let local logout mapfile"
+    " popd printf pushd pwd read readarray readonly return select set shift shopt source suspend test time times trap true"
+    " type typeset ulimit umask unalias unset until wait while"
+)
+BUILTINS = frozenset(_BUILTINS.split())
+"""Bash's builtins, and the keywords that can begin a command."""
+
+QUOTED = re.compile(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"|\$\((?:[^()]|\([^()]*\))*\)|\\.", re.DOTALL)
+ENDS = re.compile(r"\|\||&&|[;|&\n]")
+WRAPPERS = re.compile(
+    r"^(?:\w+=\S*\s+"
+    r"|(?:env|sudo|doas|time|nice|nohup|exec|command|builtin|stdbuf|xvfb-run|catchsegv|set|then|do|else|if|while|!)"
+    r"(?:\s+-\S+)*\s+"
+    r"|timeout(?:\s+-\S+)*\s+[\d.]+[smhd]?\s+"
+    r"|(?:npx|bunx|uvx|pipx\s+run|pnpx|yarn\s+(?:run|dlx|exec)|pnpm\s+(?:run|exec|dlx)|npm\s+exec|bun\s+(?:x|run))"
+    r"(?:\s+-\S+)*\s+"
+    r"|(?:uv|poetry|pdm|rye|hatch|pipenv|pixi|conda)\s+run\s+(?:-\S+\s+)*"
+    r"|(?:bundle|rbenv|opam|cs)\s+exec\s+(?:--\s+)?"
+    r"|xargs(?:\s+-\S+)*\s+|busybox\s+|rtk\s+"
+    r"|(?:\S*/)?python[\d.]*(?:\s+-[BEIOsSuqX]\S*)*\s+-m\s+)",
+)
+
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=(?:\"[^\"]*\"|'[^']*'|[^\s;&|\"'])*\s+", re.ASCII)
+_WORD = re.compile(r"[^\s;&|<>()]+")
+
+
+_NEVER_FAIL = frozenset({"echo", "printf", "true", ":", "sleep", "pwd", "date"})
+_BLOCKS = re.compile(r"[(){}`]|\$\(|(?:^|[;&|\n]\s*)(?:if|for|while|until|case|function|trap|\[\[|!)\b|(?:^|\s)!\s")
+"""A line with any of these is not taken apart: it is taken for a check."""
+_STRICT = re.compile(r"(?:^|[;&\n]\s*)set\s+(?:-\w*e|-o\s+errexit)")
+_GIVEN = re.compile(r"^\w+=\S*\s*")
+
+
+def first_word(command: str) -> str:
+    """Return the word that bash would look up first, past `(` and variable assignments; empty if there is none."""
+    at = 0
+    rest = command.lstrip(" \t(")
+    while assignment := _ASSIGNMENT.match(rest, at):
+        at = assignment.end()
+    word = _WORD.match(rest, at)
+    return word[0] if word else ""
+
+
+def programs(command: str) -> tuple[str, ...]:
+    """Return the simple commands of a line, each without what merely wraps it; quoted text is left out of the cuts."""
+    hidden: list[str] = []
+
+    def hide(found: re.Match[str]) -> str:
+        hidden.append(found[0])
+        return f"\x00{len(hidden) - 1}\x00"
+
+    parts = ENDS.split(QUOTED.sub(hide, command[:4000]))
+    shown = [re.sub(r"\x00(\d+)\x00", lambda found: hidden[int(found[1])], part).strip() for part in parts]
+    return tuple(found for found in (_unwrapped(part) for part in shown) if found)
+
+
+def can_fail(command: str) -> bool:
+    """Whether the line can end with another exit code than 0, as far as its text shows."""
+    bare = re.sub(r"(?:^|\s)#.*$", "", QUOTED.sub(" '' ", command), flags=re.MULTILINE)
+    if _BLOCKS.search(bare):
+        return True
+    lists = [part for part in re.split(r"[;\n]|(?<![&>])&(?![&>])", bare) if part.strip()]
+    if not lists:
+        return False
+    return any(map(_list_can_fail, lists)) if _STRICT.search(bare) else _list_can_fail(lists[-1])
+
+
+def _list_can_fail(line: str) -> bool:
+    """Fold `a && b || c` from the left, as the shell does."""
+    first, *rest = re.split(r"(&&|\|\|)", line)
+    possible = _pipeline_can_fail(first)
+    for operator, part in zip(rest[::2], rest[1::2], strict=True):
+        following = _pipeline_can_fail(part)
+        possible = possible or following if operator == "&&" else possible and following
+    return possible
+
+
+def _pipeline_can_fail(pipeline: str) -> bool:
+    last = pipeline.rpartition("|")[2].strip()
+    while match := _GIVEN.match(last):
+        last = last[match.end() :]
+    words = last.split()
+    if not words or words[0] in _NEVER_FAIL or words[0] == "set":
+        return False
+    return words[:2] != ["exit", "0"]
+
+
+def _unwrapped(part: str) -> str:
+    for _ in range(6):
+        shorter = WRAPPERS.sub("", part.lstrip("({ "))
+        if shorter == part:
+            break
+        part = shorter
+    head, _, rest = part.partition(" ")
+    return f"{head.rsplit('/', 1)[-1]} {rest}".strip()
