@@ -9,7 +9,7 @@ WORKERS ?= auto
 CLIS ?= claude codex
 AT_ONCE ?= 4
 
-.PHONY: demo test lint types unit exhaustive format bench rules conformance matrix clean
+.PHONY: demo test lint types unit exhaustive format bench rules conformance matrix examples clean
 
 demo: $(READY)
 	$(BIN)/unstuck demo
@@ -41,6 +41,13 @@ conformance: $(READY)
 matrix: $(READY)
 	$(BIN)/python tests/conformance/island.py $(BIN)/python -m pytest -n $(AT_ONCE) -m conformance -rfEs tests/conformance
 
+# Our recovery in other people's loops, each with the real library and a scripted model. The libraries are large, so they
+# get a folder of their own.
+examples:
+	$(PYTHON) -m venv $(VENV)-examples
+	$(VENV)-examples/bin/python -m pip install --quiet --disable-pip-version-check -e ".[mcp,examples]" "hypothesis>=6.100" "pytest>=8" "pytest-timeout>=2.3" "pytest-xdist>=3.6"
+	$(VENV)-examples/bin/python -m pytest -n0 -m examples -rfEs tests/examples
+
 format: $(READY)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
@@ -60,4 +67,4 @@ $(READY): pyproject.toml constraints.txt
 	touch $(READY)
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist
+	rm -rf $(VENV) $(VENV)-examples .mypy_cache .ruff_cache .pytest_cache .hypothesis dist

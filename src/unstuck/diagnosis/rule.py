@@ -6,8 +6,7 @@ and no pattern may stall either, so a rule starts with a literal or an anchor an
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from unstuck.diagnosis.kinds import Kind
 
@@ -24,8 +23,7 @@ MAX_COST = 10**8
 """Steps that a user's own pattern may take on one line where the fast engine is missing: a second or two."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
+class Rule(NamedTuple):
     """One pattern and what it proves."""
 
     id: str
