@@ -1,0 +1,171 @@
+"""Edge: what an agent of the bench can do: edit its tree, use git, speak as Claude Code does."""
+
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.supervisor.courses import draw
+from benchmarks.supervisor.fences import BASE, Form, Source, render, state_of
+from benchmarks.supervisor.project import Project, Task
+from benchmarks.supervisor.world import World
+
+EXTRA = "extra/notes.md"
+ORDER = tuple(Form)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Body:
+    """One session of an agent."""
+
+    world: World
+    project: Project
+    task: Task
+    number: int
+    """How many sessions this task had before."""
+    tree: Path
+
+    def chance(self, *key: object) -> float:
+        """Draw for this session."""
+        return draw(*key, self.world.pathology, self.world.seed, self.project.name, self.task.id, self.number)
+
+    # What it says.
+
+    def say(self, text: str) -> None:
+        self._print({"type": "assistant", "message": {"role": "assistant", "content": [{"type": "text", "text": text}]}})
+
+    def end(self, text: str, *, error: bool = False) -> int:
+        """Print the result line; return the exit code that goes with it."""
+        self._print(
+            {
+                "type": "result",
+                "subtype": "success",
+                "is_error": error,
+                "result": text,
+                "total_cost_usd": 0.4,
+                "num_turns": 5,
+                "session_id": f"{self.task.id}-{self.number}",
+            }
+        )
+        return int(error)
+
+    def claim(self) -> int:
+        """Say that all is done."""
+        approach = f"APPROACH: {self.task.title.lower()}, take {self.number + 1}"
+        if self.world.commits:
+            self.git("add", "-A")
+            self.git("commit", "-q", "-m", f"feat: {self.task.title.lower()}")
+        self.say("All tests pass.")
+        return self.end(f"TASK_COMPLETE\n{approach}")
+
+    def _print(self, line: dict[str, object]) -> None:
+        print(json.dumps(line), flush=True)
+
+    # What it does.
+
+    def work(self, form: Form, also: dict[str, Form] | None = None) -> None:
+        """Bring the task's part of each of its files into a form; `also` changes parts of other tasks."""
+        for path in (name for name in self.project.sources if name in self.task.files or also):
+            state = self._state(path)
+            wanted = {**state, **({self.task.id: form} if path in self.task.files else {})}
+            wanted |= {task: bad for task, bad in (also or {}).items() if task in state}
+            if wanted != state or path in self.task.files:
+                self.write(path, render(self.project.sources[path], wanted))
+        self.remember(right=form is Form.TRUE and not also)
+
+    def remember(self, *, right: bool) -> None:
+        """Log what the tree holds now, so that the bench can look for it at the end."""
+        blobs = {}
+        for path in self.task.files:
+            if (self.tree / path).is_file():
+                content = (self.tree / path).read_bytes()
+                blobs[path] = [hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest(), len(content)]
+        self.world.note("work", task=self.task.id, number=self.number, right=right, blobs=blobs)
+        self.used()
+
+    def used(self) -> None:
+        """Log the processor time so far: it is not the supervisor's."""
+        self.world.note("cpu", task=self.task.id, number=self.number, seconds=sum(os.times()[:4]))
+
+    def tidy(self) -> None:
+        """Put back what an ill session before this one did outside of its task."""
+        own = [path for path in self.project.sources if path.startswith("acceptance/")]
+        renamed = [path for path in self.project.sources if self.project.rename[1] in self.read(path)]
+        for path in {*own, *renamed, self.project.skip.path, EXTRA, "junk.bin"}:
+            kept = self.git("show", f"HEAD:{path}")
+            if kept is not None and path not in self.task.files and kept != self.read(path):
+                self.write(path, kept)
+            elif kept is None and path not in self.task.files:
+                (self.tree / path).unlink(missing_ok=True)
+
+    def rename(self) -> None:
+        """Rename a public function everywhere but where the plan's author would see it."""
+        old, new = self.project.rename
+        for path in self.project.sources:
+            text = self.read(path)
+            if not path.startswith("acceptance/") and re.search(rf"\b{old}\b", text):
+                self.write(path, re.sub(rf"\b{old}\b", new, text))
+
+    def done(self) -> list[str]:
+        """Return the tasks, and the base, whose parts are complete in the tree."""
+        states = [self._state(path) for path in self.project.sources]
+        tasks = [BASE, *(task for task in self.project.tasks if task != self.task.id)]
+        return [task for task in tasks if all(state.get(task, Form.TRUE) is Form.TRUE for state in states)]
+
+    def read(self, path: str) -> str:
+        try:
+            return (self.tree / path).read_text(encoding="utf-8")
+        except OSError:
+            return ""
+
+    def write(self, path: str, text: str) -> None:
+        """Write a file; one without content is removed."""
+        if not text.strip():
+            (self.tree / path).unlink(missing_ok=True)
+            return
+        (self.tree / path).parent.mkdir(parents=True, exist_ok=True)
+        (self.tree / path).write_text(text, encoding="utf-8")
+
+    def git(self, *arguments: str, where: Path | None = None) -> str | None:
+        """Run git; None if it fails."""
+        done = subprocess.run(
+            ("git", "-c", "user.name=agent", "-c", "user.email=agent@localhost", *arguments),
+            cwd=where or self.tree,
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            check=False,
+        )
+        return done.stdout if done.returncode == 0 else None
+
+    def orphan(self) -> None:
+        """Leave a process of a session of its own behind, as a daemon does."""
+        if os.fork() == 0:
+            os.setsid()
+            if os.fork() == 0:
+                nothing = os.open(os.devnull, os.O_RDWR)
+                for stream in (0, 1, 2):
+                    os.dup2(nothing, stream)
+                os.execv(sys.executable, (sys.executable, "-c", "import time; time.sleep(600)", self.world.folder))
+            os._exit(0)
+        os.wait()
+
+    def linger(self, seconds: float, *, talking: bool) -> None:
+        """Spend time."""
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            time.sleep(min(0.25, max(0.0, until - time.monotonic())))
+            if talking:
+                self.say("Still at it.")
+
+    def _state(self, path: str) -> dict[str, Form]:
+        """Return how far a file has come: what stands in the tree, or what the last commit knows, whichever is more."""
+        source: Source = self.project.sources[path]
+        here = state_of(source, self.read(path))
+        kept = state_of(source, self.git("show", f"HEAD:{path}") or "")
+        return {task: max(form, kept[task], key=ORDER.index) for task, form in here.items()}
