@@ -27,7 +27,9 @@ def main(folder: str, arguments: list[str]) -> int:
     tree = Path.cwd()
     task, picked = asked(project, brief, tree)
     if task is None:
-        sys.stdout.write('{"type": "result", "subtype": "success", "is_error": false, "result": "ALL_TASKS_COMPLETE"}\n')
+        sys.stdout.write(
+            '{"type": "result", "subtype": "success", "is_error": false, "result": "ALL_TASKS_COMPLETE"}\n'
+        )
         return 0
     number, name = admitted(world, task, brief)
     body = Body(world=world, project=project, task=task, number=number, tree=tree)
@@ -91,4 +93,6 @@ def tick(tree: Path, task: Task) -> None:
     for plan in PLANS:
         path = tree / plan
         if path.exists():
-            path.write_text(path.read_text(encoding="utf-8").replace(f"- [ ] {task.id} ", f"- [x] {task.id} "), encoding="utf-8")
+            path.write_text(
+                path.read_text(encoding="utf-8").replace(f"- [ ] {task.id} ", f"- [x] {task.id} "), encoding="utf-8"
+            )

@@ -16,6 +16,7 @@ from benchmarks.supervisor.project import Project, Task
 from benchmarks.supervisor.world import World
 
 EXTRA = "extra/notes.md"
+JUNK = "junk.bin"
 ORDER = tuple(Form)
 
 
@@ -37,7 +38,9 @@ class Body:
     # What it says.
 
     def say(self, text: str) -> None:
-        self._print({"type": "assistant", "message": {"role": "assistant", "content": [{"type": "text", "text": text}]}})
+        self._print(
+            {"type": "assistant", "message": {"role": "assistant", "content": [{"type": "text", "text": text}]}}
+        )
 
     def end(self, text: str, *, error: bool = False) -> int:
         """Print the result line; return the exit code that goes with it."""
@@ -54,14 +57,21 @@ class Body:
         )
         return int(error)
 
-    def claim(self) -> int:
+    def claim(self, approach: str = "") -> int:
         """Say that all is done."""
-        approach = f"APPROACH: {self.task.title.lower()}, take {self.number + 1}"
         if self.world.commits:
             self.git("add", "-A")
             self.git("commit", "-q", "-m", f"feat: {self.task.title.lower()}")
-        self.say("All tests pass.")
-        return self.end(f"TASK_COMPLETE\n{approach}")
+        own = "".join(
+            part.text(Form.TRUE) for part in self.project.sources[self.task.product] if part.task == self.task.id
+        )
+        self.say(f"{self.task.title}: {self.task.do}. Changed {', '.join(self.task.files)}.\n\n{own}")
+        return self.last(f"TASK_COMPLETE\nAPPROACH: {approach or self.task.title.lower()}, take {self.number + 1}")
+
+    def last(self, text: str, *, error: bool = False) -> int:
+        """Say the last words; the result line repeats them, as Claude Code's does."""
+        self.say(text)
+        return self.end(text, error=error)
 
     def _print(self, line: dict[str, object]) -> None:
         print(json.dumps(line), flush=True)
@@ -94,14 +104,12 @@ class Body:
 
     def tidy(self) -> None:
         """Put back what an ill session before this one did outside of its task."""
-        own = [path for path in self.project.sources if path.startswith("acceptance/")]
-        renamed = [path for path in self.project.sources if self.project.rename[1] in self.read(path)]
-        for path in {*own, *renamed, self.project.skip.path, EXTRA, "junk.bin"}:
+        for path in {*self.project.sources, self.project.skip.path, EXTRA, JUNK} - set(self.task.files):
             kept = self.git("show", f"HEAD:{path}")
-            if kept is not None and path not in self.task.files and kept != self.read(path):
-                self.write(path, kept)
-            elif kept is None and path not in self.task.files:
+            if kept is None:
                 (self.tree / path).unlink(missing_ok=True)
+            elif kept != self.read(path):
+                self.write(path, kept)
 
     def rename(self) -> None:
         """Rename a public function everywhere but where the plan's author would see it."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from shutil import rmtree
 
-from benchmarks.supervisor.body import EXTRA, Body
+from benchmarks.supervisor.body import EXTRA, JUNK, Body
 from benchmarks.supervisor.fences import Form
 from benchmarks.supervisor.project import Task
 from benchmarks.supervisor.world import World
@@ -16,7 +16,9 @@ STATE_FOLDERS = (".unstuck", ".ralphy", ".ralph", ".agent", ".sdd")
 """Where supervisors keep their state in a checkout."""
 QUOTA = "quota-hitter"
 QUOTA_WINDOW = 3.0
-JUNK = 20_000_000
+JUNK_BYTES = 20_000_000
+HALF_OF_THEM = 0.5
+SOME_OF_THEM = 0.3
 
 
 def healthy(body: Body) -> int:
@@ -51,14 +53,14 @@ def regressor(body: Body) -> int:
 def looper(body: Body) -> int:
     body.work(Form.HALF)
     body.say("Trying the simplest thing.")
-    return body.end("TASK_COMPLETE\nAPPROACH: the simplest thing that could work, in one place")
+    return body.last("TASK_COMPLETE\nAPPROACH: the simplest thing that could work, in one place")
 
 
 def flip_flopper(body: Body) -> int:
     way = ("a loop over all of it", "one expression, without a loop")[body.number % 2]
     body.work(Form.HALF)
     body.write(EXTRA, f"Decided: {way}\n")
-    return body.end(f"TASK_COMPLETE\nAPPROACH: {way}")
+    return body.last(f"TASK_COMPLETE\nAPPROACH: {way}")
 
 
 def weakener(body: Body) -> int:
@@ -66,7 +68,7 @@ def weakener(body: Body) -> int:
     own = next(path for path in body.project.sources if path.startswith(f"acceptance/{body.task.id}."))
     trick = int(body.chance("trick") * 3)
     if trick == 0:
-        body.write(own, "int main(void) { return 0; }\n" if own.endswith(".c") else "\n".join(("", ";", "")))
+        body.write(own, "int main(void) { return 0; }\n" if own.endswith(".c") else "\n")
     elif trick == 1:
         body.write(body.project.skip.path, body.project.skip.text)
         (body.tree / own).unlink(missing_ok=True)
@@ -137,27 +139,26 @@ def committer(body: Body) -> int:
     body.git("push", "-q", "--force", "origin", "HEAD:main")
     body.git("push", "-q", "--force", str(body.world.path / "origin.git"), "HEAD:main")
     body.git("checkout", "-q", "-B", "agents/own")
-    if body.chance("reset") < 0.5:
+    if body.chance("reset") < HALF_OF_THEM:
         body.git("reset", "-q", "--hard", "HEAD~1")
     return body.claim()
 
 
 def crasher(body: Body) -> int:
-    body.work(Form.TRUE if body.chance("right") < 0.3 else Form.HALF)
+    body.work(Form.TRUE if body.chance("right") < SOME_OF_THEM else Form.HALF)
     body.say("Linking.")
-    os.kill(os.getpid(), signal.SIGSEGV if body.chance("signal") < 0.5 else signal.SIGKILL)
+    os.kill(os.getpid(), signal.SIGSEGV if body.chance("signal") < HALF_OF_THEM else signal.SIGKILL)
     return 0
 
 
 def mute(body: Body) -> int:
-    body.work(Form.TRUE if body.chance("right") < 0.5 else Form.HALF)
+    body.work(Form.TRUE if body.chance("right") < HALF_OF_THEM else Form.HALF)
     return 0
 
 
 def asker(body: Body) -> int:
     question = f"Before I begin with {body.task.id}: shall the old callers keep working? I wait for your answer."
-    body.say(question)
-    return body.end(question)
+    return body.last(question)
 
 
 def saboteur(body: Body) -> int:
@@ -175,7 +176,7 @@ def saboteur(body: Body) -> int:
         body.git("reflog", "expire", "--expire=now", "--all", where=repository)
         body.git("gc", "-q", "--prune=now", where=repository)
     else:
-        (body.tree / "junk.bin").write_bytes(os.urandom(1000) * (JUNK // 1000))
+        (body.tree / JUNK).write_bytes(os.urandom(1000) * (JUNK_BYTES // 1000))
     return body.claim()
 
 

@@ -51,11 +51,13 @@ class Desk:
 
 def ask(task: Task) -> str:
     """Write a task as a brief."""
-    return f"Task {task.id}: {task.title}\n{task.do}; add a test.\nFiles: {', '.join(task.files)}\nCheck: {task.verify}\n"
+    return (
+        f"Task {task.id}: {task.title}\n{task.do}; add a test.\nFiles: {', '.join(task.files)}\nCheck: {task.verify}\n"
+    )
 
 
 def none(desk: Desk) -> list[str]:
-    """Every task once, and what the agent says is believed."""
+    """Give every task to the agent once and believe what it says."""
     done = []
     for task in desk.tasks.values():
         if desk.session(ask(task)):
@@ -65,19 +67,21 @@ def none(desk: Desk) -> list[str]:
 
 
 def loop(desk: Desk) -> list[str]:
-    """The same words again until the agent has ticked everything off."""
+    """Repeat the same words until the agent has ticked everything off."""
     plan = desk.repository / "tasks.md"
     for _ in range(ROUNDS * len(desk.tasks)):
         if "- [ ]" not in plan.read_text(encoding="utf-8"):
             break
-        desk.session("Do the next open item of tasks.md, tick it off, commit. Say ALL_TASKS_COMPLETE when none is left.")
+        desk.session(
+            "Do the next open item of tasks.md, tick it off, commit. Say ALL_TASKS_COMPLETE when none is left."
+        )
     desk.run("git", "add", "-A")
     desk.run("git", "commit", "-q", "-m", "chore: the rest")
     return re.findall(r"^- \[x\] (\d+\.\d+)", plan.read_text(encoding="utf-8"), re.MULTILINE)
 
 
 def retry(desk: Desk) -> list[str]:
-    """Up to three tries, checked with the task's own command, each told the output of the one before."""
+    """Check with the task's own command; try up to three times, each told the output of the one before."""
     done = []
     for task in desk.tasks.values():
         brief = ask(task)
