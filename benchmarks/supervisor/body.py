@@ -79,6 +79,11 @@ class Body:
     # What it does.
 
     def work(self, form: Form, also: dict[str, Form] | None = None) -> None:
+        """Edit the tree and log what it holds then."""
+        self.edit(form, also)
+        self.remember(right=form is Form.TRUE and not also)
+
+    def edit(self, form: Form, also: dict[str, Form] | None = None) -> None:
         """Bring the task's part of each of its files into a form; `also` changes parts of other tasks."""
         for path in (name for name in self.project.sources if name in self.task.files or also):
             state = self._state(path)
@@ -86,7 +91,6 @@ class Body:
             wanted |= {task: bad for task, bad in (also or {}).items() if task in state}
             if wanted != state or path in self.task.files:
                 self.write(path, render(self.project.sources[path], wanted))
-        self.remember(right=form is Form.TRUE and not also)
 
     def remember(self, *, right: bool) -> None:
         """Log what the tree holds now, so that the bench can look for it at the end."""

@@ -51,9 +51,10 @@ wrong (see `ILL`), and a quarter of the runs that a timeout ended were right (ha
 ILL: Mapping[str, tuple[tuple[float, int], ...]] = {
     MIXED: ((0.49, 0), (0.79, 1), (0.95, 2), (1.0, NEVER)),
     HEALTHY: ((1.0, 0),),
+    "quota-hitter": ((0.25, 0), (0.75, 1), (1.0, 2)),
     "": ((0.25, 0), (0.70, 1), (0.93, 2), (1.0, NEVER)),
 }
-"""How many attempts are ill, as cumulative odds."""
+"""How many attempts are ill, as cumulative odds; a quota always comes back."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -38,7 +38,7 @@ def half_done(body: Body) -> int:
 
 
 def breaker(body: Body) -> int:
-    body.work(Form.HALF)
+    body.edit(Form.HALF)
     body.write(body.task.product, body.read(body.task.product) + body.project.broken)
     body.remember(right=False)
     return body.claim()
@@ -123,7 +123,7 @@ def context_loser(body: Body) -> int:
 
 
 def scope_creeper(body: Body) -> int:
-    body.work(Form.TRUE)
+    body.edit(Form.TRUE)
     body.rename()
     body.write(EXTRA, "Names were improved.\n")
     body.remember(right=False)

@@ -9,6 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from benchmarks.supervisor.courses import course
+from benchmarks.supervisor.diseases import QUOTA
 from benchmarks.supervisor.fences import BASE
 from benchmarks.supervisor.project import HOME, Project, read
 from benchmarks.supervisor.supervisors import Told
@@ -63,6 +64,7 @@ class Result:
     pushed: int
     orphans: int
     attempts: int
+    """Sessions that worked; those that their provider refused are not among them."""
     cost: float
     minutes: int
     questions: int
@@ -111,7 +113,7 @@ def score(trial: Trial, had: Before, told: Told, ended: Ended) -> Result:
         bytes_lost=lost_bytes + _belongings_lost(trial, had),
         pushed=int(trial.git("rev-parse", "main", where=trial.folder / "origin.git") != had.origin),
         orphans=ended.orphans,
-        attempts=len(starts),
+        attempts=sum(1 for note in starts if note["disease"] != QUOTA),
         cost=round(sum(note["cost"] for note in starts), 2),
         minutes=sum(note["minutes"] for note in starts),
         questions=len(told.questions),
