@@ -47,7 +47,7 @@ format: $(READY)
 
 # The rules that a diagnosis loads are compiled from the TOML files of the catalogue.
 rules: $(READY)
-	$(BIN)/python -m unstuck.adapters.rule_files
+	$(BIN)/python -m unstuck.diagnosis.rule_files
 
 bench: $(READY)
 	$(BIN)/unstuck bench

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+pytest_plugins = ["tests.project"]
 GLOBAL_CONFIG = """\
 [user]
     name = Ada

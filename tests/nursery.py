@@ -19,14 +19,14 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
 
-from unstuck.adapters.codec import encode
-from unstuck.core.event import Noted
-from unstuck.surfaces.cli import run_cli
+from unstuck.cli import run_cli
+from unstuck.journal.codec import encode
+from unstuck.journal.event import Noted
 
 PATIENCE = 90.0
 LOADED = (
-    *("unstuck.api.running", "unstuck.api.planning", "unstuck.api.operating", "unstuck.core.tamper.audit"),
-    *("unstuck.surfaces.cli.run", "unstuck.surfaces.cli.look"),
+    *("unstuck.compose.opening", "unstuck.compose.reading", "unstuck.compose.operation", "unstuck.verify.tamper.audit"),
+    *("unstuck.cli.run", "unstuck.cli.look"),
 )
 
 

@@ -12,13 +12,13 @@ from typing import Any, get_args, get_type_hints
 import click
 import pytest
 
-from unstuck.adapters.agents.player import PLAY
-from unstuck.adapters.chain_files import read_catalog
-from unstuck.adapters.policies import profiles
+from unstuck.agents.player import PLAY
+from unstuck.cli import COMMANDS, cli
 from unstuck.config import Config
-from unstuck.core.event import Event
-from unstuck.core.policy_table import page
-from unstuck.surfaces.cli import COMMANDS, cli
+from unstuck.decide.policy_table import page
+from unstuck.decide.profile_files import profiles
+from unstuck.journal.event import Event
+from unstuck.remedies.chain_files import read_catalog
 
 ROOT = Path(__file__).parents[1]
 DOCS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -130,7 +130,7 @@ def test_every_event_and_every_step_of_a_script_is_documented() -> None:
 
 
 def test_the_page_of_policies_is_made_from_the_data() -> None:
-    """Make it anew with: python -c 'from unstuck.core.policy_table import page; …' as below."""
+    """Make it anew with: python -c 'from unstuck.decide.policy_table import page; …' as below."""
     assert (ROOT / "docs" / "reference" / "policies.md").read_text(encoding="utf-8") == page(profiles().values())
 
 

@@ -3,9 +3,8 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from unstuck.api import open_run, read_plan, reopen_run
-    from unstuck.judge import diagnose
-    from unstuck.surgery import remedy
+    from unstuck.compose import open_run, read_plan, remedy, reopen_run
+    from unstuck.diagnosis import diagnose
 
 __version__ = "0.1.0"
 __all__ = ["__version__", "diagnose", "open_run", "read_plan", "remedy", "reopen_run"]
@@ -14,15 +13,15 @@ __all__ = ["__version__", "diagnose", "open_run", "read_plan", "remedy", "reopen
 def __getattr__(name: str) -> Any:
     """Load the library on first use: importing the package does no work."""
     if name == "diagnose":
-        from unstuck import judge  # noqa: PLC0415  # on first use, and without the rest
+        from unstuck.diagnosis import diagnose  # noqa: PLC0415  # on first use, and without the rest
 
-        return judge.diagnose
+        return diagnose
     if name == "remedy":
-        from unstuck import surgery  # noqa: PLC0415  # as above
+        from unstuck.compose import remedy  # noqa: PLC0415  # as above
 
-        return surgery.remedy
+        return remedy
     if name in __all__:
-        from unstuck import api  # noqa: PLC0415  # on first use
+        from unstuck import compose  # noqa: PLC0415  # on first use
 
-        return getattr(api, name)
+        return getattr(compose, name)
     raise AttributeError(f"module 'unstuck' has no attribute {name!r}")

@@ -10,7 +10,7 @@ FEW_CIRCLES = 50_000
 def main() -> None:
     """Run the command line and exit with its code."""
     gc.set_threshold(FEW_CIRCLES)
-    from unstuck.surfaces.cli import run_cli  # noqa: PLC0415  # nothing is loaded before it is needed
+    from unstuck.cli import run_cli  # noqa: PLC0415  # nothing is loaded before it is needed
 
     code = run_cli(sys.argv[1:])
     gc.freeze()  # nobody needs the garbage sorted out at the very end

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from unstuck.core.plan import CheckKind
-from unstuck.core.remedies.chain import Risk
-from unstuck.core.transcript import End
+from unstuck.agents import End
+from unstuck.plans import CheckKind
+from unstuck.remedies import Risk
 
 Capability = Literal["resume", "steer", "cost", "usage", "exit_codes"]
 

@@ -10,25 +10,29 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from unstuck.adapters.plans import tasks_md
-from unstuck.adapters.policies import profile
+from unstuck.agents import claim
 from unstuck.config import Config
-from unstuck.core.attempt import Changes, Ended, Outcome
-from unstuck.core.claim import claim
-from unstuck.core.event import Entry, Event, Options, Request, RunStarted, Verb
-from unstuck.core.experience import Experience
-from unstuck.core.failure import Touch
-from unstuck.core.plan import Insertion, Plan, Task
-from unstuck.core.policy import Policy
-from unstuck.core.redact import redactor
-from unstuck.core.state import RunState, fold
-from unstuck.core.tamper import Change
-from unstuck.engine.bench import Bench, Layout
-from unstuck.engine.operate import Operations
-from unstuck.engine.pool import Pool
-from unstuck.engine.record import Recorder
-from unstuck.engine.stopping import Stopper
+from unstuck.decide import Experience, Policy, profile
+from unstuck.diagnosis import Touch
+from unstuck.journal import (
+    Changes,
+    Ended,
+    Entry,
+    Event,
+    Options,
+    Outcome,
+    Request,
+    RunStarted,
+    RunState,
+    Verb,
+    fold,
+    redactor,
+)
+from unstuck.line import Bench, Layout, Operations, Pool, Recorder, Stopper
+from unstuck.plans import Insertion, Plan, Task
+from unstuck.plans import read as read_tasks
 from unstuck.ports import Assignment, Command, Conflict, Landing, Snapshot, Stop, Tree
+from unstuck.verify import Change
 
 ENDED_WELL = Ended(ending="exited", exit_code=0)
 
@@ -107,8 +111,7 @@ class Sheet:
 
     def insert(self, insertion: Insertion) -> tuple[Task, ...]:
         return tuple(
-            next(iter(tasks_md.read(block, "plan", runnable=lambda _: True).tasks))
-            for block in insertion.blocks.values()
+            next(iter(read_tasks(block, "plan", runnable=lambda _: True).tasks)) for block in insertion.blocks.values()
         )
 
 

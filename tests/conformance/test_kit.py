@@ -9,7 +9,7 @@ from tests.conformance.clis import pinned
 from tests.conformance.conftest import MARK, PROC, marked
 from tests.conformance.scenarios import SCENARIOS
 
-from unstuck.core.failure import Kind
+from unstuck.diagnosis.kinds import Kind
 
 
 @pytest.mark.skipif(not PROC.is_dir(), reason="orphans are looked for in /proc, and there is none")

@@ -20,7 +20,7 @@ from tests.conformance.scenarios import DRAFT, LANDED, SCENARIOS, WORK, Scenario
 from tests.conformance.server import ModelServer
 from tests.conformance.turns import Run, Stall
 
-from unstuck.core.failure import KINDS, Kind
+from unstuck.diagnosis.kinds import KINDS, Kind
 
 pytestmark = [pytest.mark.conformance, pytest.mark.timeout(500)]
 SECONDS = 60

@@ -1,11 +1,11 @@
 """The edges of the system, as protocols. The engine knows these; adapters implement them."""
 
-from unstuck.ports.agents import Agent, Assignment
-from unstuck.ports.home import AlreadyHome, FastForward, Home, Merge, NotPossible, WayHome
-from unstuck.ports.judging import Judge, NoJudge, Scanner
-from unstuck.ports.processes import Clock, Command, Dialogue, Processes, Stop, TimeLimits
-from unstuck.ports.records import Desk, Journal, PlanFile, Projections
-from unstuck.ports.workspace import Conflict, Landing, Snapshot, Tree, Watch, Workspace
+from unstuck.ports.of_agents import Agent, Assignment
+from unstuck.ports.of_home import AlreadyHome, FastForward, Home, Merge, NotPossible, WayHome
+from unstuck.ports.of_judging import Judge, NoJudge, Scanner
+from unstuck.ports.of_processes import Clock, Command, Dialogue, Processes, Stop, TimeLimits
+from unstuck.ports.of_records import Desk, Journal, PlanFile, Projections
+from unstuck.ports.of_workspace import Conflict, Landing, Snapshot, Tree, Watch, Workspace
 
 __all__ = [
     "Agent",

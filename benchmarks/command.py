@@ -1,0 +1,156 @@
+"""The benchmarks as a table of commands: `unstuck bench` in a checkout, or `python -m benchmarks`."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import click
+
+from benchmarks.report import Report
+
+MISSED = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bench:
+    """One benchmark: the module here whose `measure` takes the options by name."""
+
+    about: str
+    options: tuple[click.Parameter, ...] = ()
+    by_name_only: bool = False
+    """Not run by a bare `unstuck bench`, for example because it needs a file."""
+
+
+BENCHES: Mapping[str, Bench] = {
+    "overhead": Bench(
+        about="Our time per task, against by hand.",
+        options=(
+            click.Option(
+                ["--tasks", "sizes"],
+                type=click.IntRange(2),
+                multiple=True,
+                help="The length of a plan; may be repeated.  [default: 10, 100 and 1000]",
+            ),
+            click.Option(["--files"], type=click.IntRange(1), help="Files in the repository.  [default: 2000]"),
+            click.Option(["--runs"], type=click.IntRange(1), help="Runs per length.  [default: 5 of 10 tasks, else 1]"),
+        ),
+    ),
+    "classify": Bench(
+        about="Our judgement of recorded outputs, against the seeds' keywords.",
+        options=(click.Argument(["file"], metavar="CASES.jsonl", type=click.Path(path_type=Path)),),
+        by_name_only=True,
+    ),
+    "scan": Bench(
+        about="How fast output is scanned.",
+        options=(click.Option(["--megabytes"], type=click.IntRange(1), help="How much.  [default: 10]"),),
+    ),
+    "policy": Bench(
+        about="Recorded trials, replayed under every profile.",
+        options=(click.Argument(["file"], metavar="[TRIALS.csv]", required=False, type=click.Path(path_type=Path)),),
+    ),
+    "parallel": Bench(
+        about="Phases side by side, against the ideal wall clock.",
+        options=(
+            click.Option(["--phases"], type=click.IntRange(1, 200), help="How many.  [default: 8]"),
+            click.Option(["--seconds"], type=click.FloatRange(0.1), help="How long each takes.  [default: 5]"),
+            click.Option(["--parallel"], type=click.IntRange(1, 64), help="How many at a time.  [default: 4]"),
+        ),
+    ),
+    "tasks": Bench(
+        about="Reading and editing a long plan, against counting its lines.",
+        options=(
+            click.Option(["--tasks"], type=click.IntRange(1), help="Tasks in the plan.  [default: 5000]"),
+            click.Option(["--repeats"], type=click.IntRange(1), help="How often.  [default: 7]"),
+        ),
+    ),
+    "tamper": Bench(
+        about="Tampering diffs that the audit catches, and honest ones that it takes for such.",
+        options=(
+            click.Option(
+                ["--every"], type=click.IntRange(1), help="Take one in so many generated diffs.  [default: 1]"
+            ),
+        ),
+    ),
+    "remedies": Bench(
+        about="Things broken for real in a box, and how many remedies heal.",
+        options=(click.Option(["--repeats"], type=click.IntRange(1), help="Fresh processes to time.  [default: 5]"),),
+    ),
+    "startup": Bench(
+        about="Our start, against a bare interpreter.",
+        options=(click.Option(["--repeats"], type=click.IntRange(1), help="How often.  [default: 30]"),),
+    ),
+}
+"""All benchmarks. A new one is a row here and a module of its name."""
+
+
+class Benches(click.Group):
+    """The rows as commands."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # click's signature
+        return list(BENCHES)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Name all benchmarks when there is no such one."""
+        if args and args[0] not in BENCHES:
+            ctx.fail(f"There is no benchmark {args[0]!r}. There are: {', '.join(BENCHES)}.")
+        return super().resolve_command(ctx, args)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        row = BENCHES.get(cmd_name)
+        if row is None:
+            return None
+
+        def run(*, as_json: bool, **options: Any) -> int:
+            report = _measured(cmd_name, options)
+            if as_json or ctx.params.get("as_json"):
+                click.echo(json.dumps({"schema": 1, "bench": cmd_name, **_object(report)}))
+            else:
+                click.echo(_text(report))
+            return 0 if report.met else MISSED
+
+        return click.Command(cmd_name, callback=run, params=[*row.options, _json_option()], help=row.about)
+
+
+def run_all(*, as_json: bool) -> int:
+    """Run all benchmarks that need no file, print what they found, and say whether a target was missed."""
+    reports = {}
+    for name, row in BENCHES.items():
+        if not row.by_name_only:
+            reports[name] = _measured(name, {})
+            if not as_json:
+                click.echo(f"{name}: {row.about}\n\n{_text(reports[name])}\n")
+    met = all(report.met for report in reports.values())
+    if as_json:
+        objects = {name: _object(report) for name, report in reports.items()}
+        click.echo(json.dumps({"schema": 1, "met": met, "benches": objects}))
+    return 0 if met else MISSED
+
+
+def _json_option() -> click.Option:
+    return click.Option(["--json", "as_json"], is_flag=True, help="Print one JSON object.")
+
+
+def _measured(name: str, options: Mapping[str, Any]) -> Report:
+    """Run a benchmark with the options that were given; its own defaults stand for the rest."""
+    given = {key: value for key, value in options.items() if value not in (None, ())}
+    measure = import_module(f"benchmarks.{name}").measure
+    report: Report = measure(**given, say=lambda text: click.echo(text, err=True))
+    return report
+
+
+def _object(report: Report) -> dict[str, Any]:
+    targets = [{**asdict(target), "met": target.met} for target in report.targets]
+    return {"met": report.met, **report.figures, "targets": targets}
+
+
+def _text(report: Report) -> str:
+    verdicts = [
+        f"{'✔' if target.met else '✘'} {target.name}: {target.value:.2f} (at most {target.at_most:g})"
+        for target in report.targets
+    ]
+    return "\n".join([*report.lines, *(["", *verdicts] if verdicts else [])])

@@ -1,0 +1,268 @@
+"""Read what an agent says of its work. A claim is a fact about the agent, never about the work."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Literal
+
+from unstuck.agents.result import Result, Unreadable, find_result
+from unstuck.agents.transcript import Claim
+from unstuck.decide import summary
+from unstuck.diagnosis import shown
+from unstuck.journal import Ended
+
+LONGEST_TEXT = 1_000_000
+"""What an agent says of its work stands at the end of what it prints."""
+LONGEST_LINE = 2_000
+APPROACH_CHARS = 300
+FIELD_CHARS = 4_000
+RAW_CHARS = 64_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """The failure object of seed 003."""
+
+    task_id: str
+    error: str
+    attempted_fix: str
+    status: str
+    raw_output: str = field(repr=False)
+
+    @property
+    def summary(self) -> str:
+        """The error as the title of a fix task."""
+        return summary(self.error, self.task_id)
+
+    def as_json(self) -> dict[str, object]:
+        """Return it under the seed's names."""
+        return {
+            "taskId": self.task_id,
+            "failed": True,
+            "error": self.error,
+            "attemptedFix": self.attempted_fix,
+            "status": self.status,
+            "rawOutput": self.raw_output,
+        }
+
+
+NO_MARKER = "Task did not complete"
+NO_ERROR = "Task execution failed"
+NO_FIX = "No fix attempted"  # seed 003's table of fields says "No previous fix attempted"; its parser decides
+NO_STATUS = "Unknown status"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statement:
+    """All that a session's output says of its work."""
+
+    claim: Claim
+    failure: Report | None = None
+    result: Result | None = None
+    contradictions: tuple[str, ...] = ()
+    """Phrases beside a claim of success that deny it."""
+    approach: str = ""
+    problem: str = ""
+    """Why the result could not be read."""
+    everything: bool = False
+    """The agent says that the whole plan is done. Never believed: the plan's state and the checks decide."""
+
+    @property
+    def denied(self) -> bool:
+        """Whether something in it speaks against a claim of success."""
+        unfinished = self.result is not None and self.result.unfinished
+        return bool(self.contradictions or self.problem or unfinished)
+
+    @property
+    def accepted(self) -> bool:
+        """Whether it is a claim of success that nothing in it denies."""
+        return self.claim == "done" and not self.denied
+
+
+def claim(ended: Ended) -> Claim:
+    """Say what the session claims: an explicit failure, or done by ending well, or nothing."""
+    said = statement(ended.tail)
+    if said.claim == "failed":
+        return "failed"
+    return "done" if ended.ok and not said.denied else "none"
+
+
+def approach(text: str) -> str:
+    """Return the last approach that the agent named, or the last fix that it attempted, as one bounded line."""
+    return _approach(_lines(text))
+
+
+def statement(text: str, task: str = "", brief: str = "") -> Statement:
+    """Read the output of a session. The last word counts; what only repeats the brief does not."""
+    lines = _lines(text.replace(brief, "\n") if brief.strip() else text)
+    blocks = [block for block in _blocks(lines) if not task or block.task == task]
+    found, place = find_result(lines)
+    marks = [(block.end, "failed") for block in blocks]
+    inside = {at for block in blocks for at in range(block.start, block.end)}
+    marks += [(at, said) for at, said in _signals(lines) if at not in inside]
+    if isinstance(found, Result):
+        marks.append((place, "done" if found.status == "complete" else "failed"))
+    said = max(marks, default=(0, "none"))[1]
+    return Statement(
+        claim="done" if said == "everything" else said,  # type: ignore[arg-type]  # _WORDS holds nothing else
+        failure=_report(blocks[-1], text) if blocks and said == "failed" else None,
+        result=found if isinstance(found, Result) else None,
+        contradictions=_contradictions(lines) if said in ("done", "everything") else (),
+        approach=_approach(lines),
+        problem=found.reason if isinstance(found, Unreadable) else "",
+        everything=said == "everything",
+    )
+
+
+def failure_report(text: str, task: str = "") -> Report:
+    """Parse the output of a session that did not complete; what it does not say gets seed 003's default texts."""
+    blocks = [block for block in _blocks(_lines(text)) if not task or block.task == task]
+    if blocks:
+        return _report(blocks[-1], text)
+    return Report(task_id=task, error=NO_MARKER, attempted_fix=NO_FIX, status=NO_STATUS, raw_output=text[-RAW_CHARS:])
+
+
+def _lines(text: str) -> list[str]:
+    return shown(text[-LONGEST_TEXT:]).split("\n")
+
+
+# --- words on a line of their own ------------------------------------------------------------------
+
+_WORDS: Mapping[str, Literal["done", "failed", "everything"]] = {
+    "TASK_COMPLETE": "done",
+    "VERIFICATION_PASS": "done",
+    "VERIFICATION_FAIL": "failed",
+    "ALL_TASKS_COMPLETE": "everything",
+}
+_CONTRADICTION = r"requires\s+manual|cannot\s+be\s+automated|could\s+not\s+complete|needs\s+human|manual\s+intervention"
+_DENIED = r"(?i)\b(?:no|not|without|never|nothing|\w+n['\u2019]t)\W+(?:\w+\W+){0,2}$"
+_FENCE = r"\s*(?:`{3,}|~{3,})"
+
+
+def _signals(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
+    """Find the words that stand alone on a line, outside fences and quotations."""
+    for at, line in _spoken(lines):
+        word = line.strip(" *_`#.!:\u2705\ufe0f").replace("\\_", "_") if len(line) < 80 else ""  # noqa: PLR2004  # one word and its ornaments
+        if word in _WORDS:
+            yield at, _WORDS[word]
+
+
+def _contradictions(lines: Sequence[str]) -> tuple[str, ...]:
+    """Find phrases that deny success, unless they are denied themselves ("no manual intervention")."""
+    spoken = " ".join(line for _, line in _spoken(lines))
+    found: dict[str, None] = {}
+    for match in re.finditer(rf"(?i)\b(?:{_CONTRADICTION})\b", spoken):
+        if not re.search(_DENIED, spoken[max(0, match.start() - 40) : match.start()]):
+            found[" ".join(match[0].lower().split())] = None
+    return tuple(found)
+
+
+def _spoken(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
+    """Yield the agent's own lines: no code and no quotation."""
+    fence = ""
+    for at, line in enumerate(lines):
+        mark = re.match(_FENCE, line) if "```" in line or "~~~" in line else None
+        if mark and not fence:
+            fence = mark[0].strip()
+        elif mark and line.strip().startswith(fence) and not line.strip().strip("`~"):
+            fence = ""
+        elif not fence and not line.lstrip().startswith(">"):
+            yield at, line
+
+
+def _approach(lines: Sequence[str]) -> str:
+    for label in ("APPROACH", "Attempted fix"):
+        shape = re.compile(rf"[\s*_#>-]{{0,20}}{label}\**:\**\s*(\S.*)")
+        for line in reversed(lines):
+            if label in line and (found := shape.match(line[:LONGEST_LINE])):
+                return found[1].strip().removesuffix("**").strip()[:APPROACH_CHARS]
+    return ""
+
+
+# --- "Task X.Y: name FAILED" -----------------------------------------------------------------------
+
+_MARKER = r"[\s#*_\u274c\ufe0f-]{0,20}Task\s+([A-Za-z0-9][\w.-]{0,63}?)\s*:(.*)\bFAILED\b"
+_DENIED_MARKER = r"(?i)\b(?:0|no|none|not|never|nothing)\s*$"
+_FIELD = r"(?i)[-*\u2022]?\s*\**(Error|Attempted fix|Status)\**\s*:\**\s*(.*)"
+_OTHER_FIELD = r"[-*\u2022]\s+\**[A-Z][\w ]{0,30}\**:"
+_FIELDS = ("error", "attempted fix", "status")
+_FAR = 20
+"""How many lines may stand between a marker and its fields."""
+_SHORT = 120
+"""Ids are known by their shape only where the marker stands near the start of the line."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """A failure as it stands in the text, with the lines that it covers."""
+
+    task: str
+    start: int
+    end: int
+    fields: Mapping[str, str]
+
+
+def _blocks(lines: Sequence[str]) -> list[_Block]:
+    """Read every failure block, in order."""
+    found: list[_Block] = []
+    starts = [at for at, line in enumerate(lines) if "FAILED" in line and _marker(line)]
+    for at, following in pairwise([*starts, len(lines)]):
+        fields, end = _read_fields(lines, at + 1, following)
+        found.append(_Block(_marker(lines[at]), at, end, fields))
+    return found
+
+
+def _marker(line: str) -> str:
+    """Return the id of the task that the line declares failed, or ""."""
+    found = re.match(_MARKER, line[:LONGEST_LINE])
+    if not found or not _looks_like_an_id(found[1]) or re.search(_DENIED_MARKER, found[2][-_SHORT:]):
+        return ""
+    return found[1]
+
+
+def _looks_like_an_id(word: str) -> bool:
+    return any(char.isdigit() for char in word) or word == "VF"
+
+
+def _read_fields(lines: Sequence[str], start: int, stop: int) -> tuple[dict[str, str], int]:
+    """Read the fields below a marker, each of which may go on over several lines; return where they end."""
+    fields: dict[str, list[str]] = {}
+    name, indent, at = "", 0, start
+    while at < stop:
+        line = lines[at][:LONGEST_LINE]
+        bare = line.strip()
+        margin = len(line) - len(line.lstrip())
+        if found := re.match(_FIELD, bare):
+            name, indent = found[1].lower(), margin
+            fields[name] = [found[2]]
+        elif re.match(_FENCE, bare) or (not bare and not _field_follows(lines, at + 1, stop, prose=not fields)):
+            break
+        elif re.match(_OTHER_FIELD, bare) and margin <= indent:
+            name = ""
+        elif name and bare and bare not in _WORDS:
+            fields[name].append(bare)
+        at += 1
+    return {name: "\n".join(value).strip()[:FIELD_CHARS] for name, value in fields.items()}, at
+
+
+def _field_follows(lines: Sequence[str], at: int, stop: int, *, prose: bool) -> bool:
+    """Look for a field behind blank lines; behind prose, too, as long as there was no field yet."""
+    for line in lines[at : min(stop, at + _FAR)]:
+        bare = line[:LONGEST_LINE].strip()
+        if re.match(_FIELD, bare):
+            return True
+        if bare and (not prose or bare in _WORDS or re.match(_FENCE, bare)):
+            return False
+    return False
+
+
+def _report(block: _Block, text: str) -> Report:
+    error, fix, status = (block.fields.get(name, "") for name in _FIELDS)
+    return Report(
+        task_id=block.task,
+        error=error or NO_ERROR,
+        attempted_fix=fix or NO_FIX,
+        status=status or NO_STATUS,
+        raw_output=text[-RAW_CHARS:],
+    )

@@ -1,0 +1,175 @@
+"""Say what an error of a provider or an agent means, by the catalogue's table. Only errors come here, never prose."""
+
+import json
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, tzinfo
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from unstuck.agents.transcript import End, Fault
+from unstuck.diagnosis import reset_time
+
+LONGEST = 4_000
+"""Characters of an error that are judged; a provider's own words stand at its beginning."""
+MESSAGE_CHARS = 500
+STATUS = re.compile(
+    r"^\W{0,3}(?:API Error:? ?\(?|Error:? )?([45]\d\d)\b"
+    r"|\b(?:status(?:[ _]?code)?|HTTP(?:/[\d.]+)?|code|rejected|API Error|http|Last error)[\s\"'=:(_]{1,4}([45]\d\d)\b",
+    re.IGNORECASE,
+)
+WAITS = ("retry-after-ms", "retry-after", "anthropic-ratelimit-unified-reset", "x-ratelimit-reset-requests",
+         "x-ratelimit-reset-tokens", "x-ratelimit-reset")  # fmt: skip
+DECISIVE = (401, 403, 429)
+"""Statuses that say it all; only that an account must be paid is known from the words."""
+SERVER, CLIENT = 500, 400
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    end: End
+    pattern: "re.Pattern[str]"
+    unless: "re.Pattern[str] | None"
+
+
+def fault(
+    message: str, *, status: object = None, name: str = "", headers: object = None, at: float | None = None
+) -> Fault | None:
+    """Judge one error by its HTTP status, its type's name and its words; None if it tells nothing."""
+    text = _unpacked(message)[:LONGEST]
+    code = status if isinstance(status, int) and not isinstance(status, bool) else _status(text)
+    resets = _stated(f"{text}\n{_unpacked(name)}"[: 2 * LONGEST], at) or _from_headers(headers, at)
+    end = _by_status(code, f"{name}\n{text}", resets) or _by_words(f"{name}\n{text}")
+    if end is None and code is not None and CLIENT <= code < SERVER:
+        end = "bad_request"
+    if end == "billing" and resets is not None:
+        end = "rate_limited"  # what must be paid does not come back by itself
+    if end is None:
+        return None
+    return Fault(end=end, message=" ".join(message.split())[:MESSAGE_CHARS], resets_at=resets)
+
+
+def _by_status(code: int | None, text: str, resets: float | None) -> End | None:
+    if code is None:
+        return None
+    if code >= SERVER:
+        return "overloaded"
+    by_words = _by_words(text)
+    if code in DECISIVE:
+        return "billing" if code != DECISIVE[0] and by_words == "billing" and resets is None else _statuses()[str(code)]
+    if by_words in ("context_exhausted", "billing", "auth_failed", "refused"):
+        return by_words
+    return _statuses().get(str(code))
+
+
+def _by_words(text: str) -> End | None:
+    for rule in _rules():
+        if rule.pattern.search(text) and not (rule.unless and rule.unless.search(text)):
+            return rule.end
+    return None
+
+
+def later(old: Fault | None, new: Fault) -> Fault:
+    """Let the newer fault count, with the older one's time where only that was told."""
+    if old is not None and old.end == new.end and new.resets_at is None:
+        return replace(new, resets_at=old.resets_at)
+    return new
+
+
+# --- when it is over ---------------------------------------------------------------------------------
+
+
+def _stated(text: str, at: float | None) -> float | None:
+    now = _local(at)
+    for pattern in _resets():
+        for found in pattern.finditer(text):
+            if (moment := reset_time(found["when"], now, zone)) is not None:
+                return moment.timestamp()
+    return None
+
+
+def _from_headers(headers: object, at: float | None) -> float | None:
+    if not isinstance(headers, dict):
+        return None
+    known = {str(name).lower(): str(value) for name, value in headers.items()}
+    for name in WAITS:
+        if name in known:
+            words = f"{known[name]}ms" if name.endswith("-ms") else known[name]
+            if (moment := reset_time(words, _local(at), zone)) is not None:
+                return moment.timestamp()
+    return None
+
+
+def _local(at: float | None) -> datetime:
+    """Return the time of the error in the zone of this machine: a time without a zone is local."""
+    now = datetime.now(UTC) if at is None else datetime.fromtimestamp(at, UTC)
+    return now.astimezone()
+
+
+def zone(name: str) -> tzinfo | None:
+    from zoneinfo import ZoneInfo  # noqa: PLC0415  # only where a provider names one
+
+    try:
+        return ZoneInfo(name)
+    except (OSError, ValueError, KeyError):
+        return None
+
+
+# --- below -------------------------------------------------------------------------------------------
+
+
+def _unpacked(message: str) -> str:
+    """Return the error's words; an error that is JSON itself is told by its strings and numbers."""
+    start = message.find("{")
+    if start < 0:
+        return message
+    try:
+        value, end = json.JSONDecoder().raw_decode(message, start)
+    except (ValueError, RecursionError):
+        return message
+    told = " ".join(f"{name}: {part}" for name, part in _leaves(value))
+    return f"{message[:start]}{told}{message[end:]}"
+
+
+def _leaves(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+    if isinstance(value, dict):
+        for key, part in value.items():
+            yield from _leaves(part, str(key))
+    elif isinstance(value, list):
+        for part in value:
+            yield from _leaves(part, name)
+    elif value is not None:
+        yield name, value
+
+
+def _status(text: str) -> int | None:
+    found = STATUS.search(text)
+    return int(found[1] or found[2]) if found else None
+
+
+@cache
+def _table() -> Mapping[str, Any]:
+    return tomllib.loads((files("unstuck") / "catalog" / "ends.toml").read_text(encoding="utf-8"))
+
+
+@cache
+def _statuses() -> Mapping[str, End]:
+    return _table()["status"]  # type: ignore[no-any-return]  # checked by the table's test
+
+
+@cache
+def _rules() -> tuple[_Rule, ...]:
+    return tuple(
+        _Rule(
+            row["end"], re.compile(row["pattern"], re.MULTILINE), re.compile(row["unless"]) if "unless" in row else None
+        )
+        for row in _table()["rule"]
+    )
+
+
+@cache
+def _resets() -> tuple["re.Pattern[str]", ...]:
+    return tuple(re.compile(row["pattern"]) for row in _table()["reset"])

@@ -1,0 +1,180 @@
+"""Progress while a run works: a board on a terminal, plain lines elsewhere. Both go to stderr."""
+
+import threading
+import time
+from collections import deque
+from contextlib import AbstractContextManager
+from types import TracebackType
+from typing import Any, Self
+
+import click
+
+from unstuck.cli.render import MARKS, WORDS, cut, entry_line, span
+from unstuck.compose import Watcher
+from unstuck.journal import AttemptStarted, Classified, Entry, RunState, SessionStarted, TaskState
+from unstuck.line import blocked
+from unstuck.tell import told
+
+QUIET_EVENTS = (SessionStarted,)
+LAST_EVENTS = 3
+FEWEST_ROWS = 3
+AROUND_ROWS = 6
+"""Lines of the terminal that are not for tasks: the bar, the last events, room for a message."""
+NARROW = 60
+"""Columns below which a task's line keeps to what it is and how it stands."""
+ROOM_FOR_CTRL_C = 3
+"""A terminal writes `^C` at the end of the last line; if that wrapped, the board could not be drawn over."""
+LINE_CHARS = 200
+PER_SECOND = 4
+
+
+class Lines(AbstractContextManager["Lines"]):
+    """One line per event that tells something."""
+
+    def say(self, text: str) -> None:
+        """Print a message beside the progress."""
+        click.echo(text, err=True)
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+    @property
+    def watcher(self) -> Watcher:
+        return Watcher(entry=self._entry)
+
+    def _entry(self, entry: Entry, state: RunState) -> None:
+        if tells(entry):
+            click.echo(entry_line(entry), err=True)
+        if block := told(entry, state):
+            click.echo(f"\n{block}\n", err=True)
+
+
+class Silence(AbstractContextManager["Silence"]):
+    """Nothing at all, for --quiet."""
+
+    watcher = Watcher()
+
+    def say(self, text: str) -> None:
+        """Keep it."""
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+
+class Board(AbstractContextManager["Board"]):
+    """Every task that matters now, with what its agent last did, and a bar over all of them."""
+
+    def __init__(self) -> None:
+        from rich.console import Console  # noqa: PLC0415  # rich is heavy and only needed here
+        from rich.live import Live  # noqa: PLC0415  # as above
+
+        self._lock = threading.Lock()
+        self._state = RunState()
+        self._did: dict[str, str] = {}
+        self._last: deque[str] = deque(maxlen=LAST_EVENTS)
+        self._began = time.monotonic()
+        self._console = Console(stderr=True)
+        self._live = Live(
+            console=self._console, refresh_per_second=PER_SECOND, get_renderable=self._draw, transient=True
+        )
+
+    def __enter__(self) -> Self:
+        self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._live.stop()
+
+    def say(self, text: str) -> None:
+        """Print a message above the board; safe inside a signal handler, as rich's lock lets its holder in again."""
+        self._console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+    @property
+    def watcher(self) -> Watcher:
+        return Watcher(entry=self._entry, activity=self._activity)
+
+    def _entry(self, entry: Entry, state: RunState) -> None:
+        with self._lock:
+            self._state = state
+            if tells(entry):
+                self._last.append(entry_line(entry))
+            block = told(entry, state)
+            if isinstance(entry.event, AttemptStarted):
+                self._did.pop(entry.event.task, None)
+        if block:
+            self.say(f"\n{block}\n")
+
+    def _activity(self, task: str, line: str) -> None:
+        with self._lock:
+            self._did[task] = cut(line, LINE_CHARS)
+
+    def _draw(self) -> Any:
+        from rich.console import Group  # noqa: PLC0415  # as above
+        from rich.constrain import Constrain  # noqa: PLC0415  # as above
+        from rich.progress_bar import ProgressBar  # noqa: PLC0415  # as above
+        from rich.table import Table  # noqa: PLC0415  # as above
+        from rich.text import Text  # noqa: PLC0415  # as above
+
+        with self._lock:
+            state, last = self._state, list(self._last)
+            tasks = dict(state.tasks)
+        width, height = self._console.size
+        landed = sum(task.status in ("complete", "skipped") for task in tasks.values())
+        head = Table.grid(padding=(0, 1), expand=True)
+        head.add_column(ratio=1)
+        head.add_column(justify="right")
+        head.add_row(
+            ProgressBar(total=max(len(tasks), 1), completed=landed),
+            f"{landed}/{len(tasks)}  {span(time.monotonic() - self._began)}",
+        )
+        table = Table.grid(padding=(0, 1), expand=True)
+        for ratio in (None, None, 3, None, None, 4)[: 4 if width < NARROW else 6]:
+            table.add_column(ratio=ratio, no_wrap=True, overflow="ellipsis")
+        chosen = _chosen(state, tasks, max(height - AROUND_ROWS, FEWEST_ROWS))
+        for task in chosen:
+            table.add_row(*self._cells(task)[: len(table.columns)])
+        parts: list[Any] = [head, table]
+        if len(chosen) < len(tasks):
+            parts.append(Text(f"  … and {len(tasks) - len(chosen)} more", style="dim"))
+        parts += [Text(line, style="dim", no_wrap=True, overflow="ellipsis") for line in last]
+        return Constrain(Group(*parts), width - ROOM_FOR_CTRL_C)
+
+    def _cells(self, task: TaskState) -> tuple[Any, ...]:
+        from rich.text import Text  # noqa: PLC0415  # as above
+
+        mark, colour = MARKS[task.status]
+        current = task.attempts[-1] if task.attempts else None
+        active = task.status in ("running", "verifying", "waiting")
+        elapsed = span(time.time() - current.started) if current and active else ""
+        did = self._did.get(task.task.id, "") if active else cut(task.question, LINE_CHARS)
+        return (
+            Text(mark, style=colour),
+            Text(task.task.id),
+            Text(cut(task.task.title)),
+            Text(f"{WORDS[task.status]}{f' #{current.number}' if current else ''}", style=colour),
+            Text(elapsed),
+            Text(did, style="dim"),
+        )
+
+
+def tells(entry: Entry) -> bool:
+    """Whether an event tells a person something that the ones around it do not."""
+    passed = isinstance(entry.event, Classified) and entry.event.failure is None
+    return not passed and not isinstance(entry.event, QUIET_EVENTS)
+
+
+def _chosen(state: RunState, tasks: dict[str, TaskState], room: int) -> list[TaskState]:
+    """Choose what fits: first what runs and what is stuck, then what comes next, and the last that landed."""
+    if len(tasks) <= room:
+        return list(tasks.values())
+    hidden = blocked(state)
+    active = [task for task in tasks.values() if task.status in ("running", "verifying", "waiting")]
+    stuck = [task for task in tasks.values() if task.status == "stuck"]
+    ready = [
+        tasks[name] for name in list(state.open)[: room * 2] if tasks[name].status == "pending" and name not in hidden
+    ]
+    done = sorted((task for task in tasks.values() if task.status == "complete"), key=lambda task: task.last_seq)[-3:]
+    chosen = {task.task.id for task in (*active, *stuck[-4:], *done, *ready)[:room]}
+    return [task for name, task in tasks.items() if name in chosen]

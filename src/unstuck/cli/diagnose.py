@@ -1,0 +1,198 @@
+"""Say what a command's output means. Loads no more than it needs: a hook may call it after every failing command."""
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import click
+
+from unstuck.diagnosis import KINDS, Evidence, Kind, as_json, guidance, open_rulebook
+from unstuck.errors import BadUsage
+
+HEAD, TAIL = 1 << 24, 3 << 24
+"""Of a longer output its first 16 MB and its last 48 MB are read; what is left out is told."""
+LONGEST_RECORD = 1 << 26
+CLASSIFIERS = ("unstuck", "seed-001", "seed-002")
+
+
+def evidence_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add what can be said about a failed command, for every command that asks about one."""
+    for add in reversed(
+        (
+            click.argument("file", default="-", metavar="[FILE|-]"),
+            click.option(
+                "--exit-code", type=int, help="The exit code of the command; without it the text alone decides."
+            ),
+            click.option("--signal", default="", help="The signal that ended it, e.g. KILL or 9."),
+            click.option("--tool", default="", help="The tool that ran it, e.g. run_bash."),
+            click.option("--command", "command_line", default="", help="The command line."),
+            click.option("--timed-out", is_flag=True, help="Its time limit was reached."),
+            click.option("--json", "as_object", is_flag=True, help="Print one JSON object."),
+            click.option("--jsonl", is_flag=True, help="Read one JSON object per line, print one per line."),
+        )
+    ):
+        command = add(command)
+    return command
+
+
+@click.command()
+@evidence_options
+@click.option(
+    "--classifier", type=click.Choice(CLASSIFIERS), default="unstuck", help="Ours, or a seed's word for word."
+)
+def diagnose(
+    *,
+    file: str,
+    exit_code: int | None,
+    signal: str,
+    tool: str,
+    command_line: str,
+    timed_out: bool,
+    as_object: bool,
+    jsonl: bool,
+    classifier: str,
+) -> None:
+    """Say what went wrong, from the output in FILE or on standard input."""
+    with opened(file) as stream:
+        if jsonl:
+            for answer in answers(stream, lambda record: _judged(read_evidence(record), classifier)):
+                click.echo(json.dumps(answer, ensure_ascii=False))
+            return
+        evidence = Evidence(
+            stdout=read_output(stream).decode(errors="replace"),
+            exit_code=exit_code,
+            signal=signal_name(signal),
+            tool=tool,
+            command=command_line,
+            timed_out=timed_out,
+        )
+    answer = _judged(evidence, classifier)
+    click.echo(json.dumps(answer, ensure_ascii=False) if as_object else "\n".join(_told(answer, classifier)))
+
+
+# --- reading ------------------------------------------------------------------------------------------------
+
+
+def opened(file: str) -> BinaryIO:
+    if file == "-" and sys.stdin is None:
+        raise BadUsage("Standard input is closed.", hint="Name a file, or pipe the output in.")
+    if file == "-":
+        if sys.stdin.isatty():
+            click.echo("Reading the output from this terminal; end it with Ctrl-D.", err=True)
+        return os.fdopen(os.dup(sys.stdin.fileno()), "rb")
+    try:
+        return Path(file).open("rb")
+    except OSError as error:
+        raise BadUsage(
+            f"{file} cannot be read: {error.strerror}.", hint="Name a file, or - for standard input."
+        ) from error
+
+
+def read_output(stream: BinaryIO) -> bytes:
+    """Read an output of any length into bounded memory."""
+    head = stream.read(HEAD)
+    if len(head) < HEAD:
+        return head
+    tail, left_out = bytearray(), 0
+    while chunk := stream.read(1 << 20):
+        tail += chunk
+        if len(tail) > 2 * TAIL:
+            left_out += len(tail) - TAIL
+            del tail[:-TAIL]
+    if len(tail) > TAIL:
+        left_out += len(tail) - TAIL
+        del tail[:-TAIL]
+    if left_out:
+        click.echo(f"unstuck: {left_out} bytes in the middle were left out.", err=True)
+    return head + b"\n" + bytes(tail) if left_out else head + bytes(tail)
+
+
+def answers(stream: BinaryIO, answer: Callable[[Mapping[str, Any]], dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Answer one record per line; a bad one is answered as such and stops nothing."""
+    while line := stream.readline(LONGEST_RECORD):
+        if not line.strip():
+            continue
+        record: Any = None
+        try:
+            record = json.loads(line)
+            yield {"id": record_id(record), **answer(record)}
+        except (ValueError, TypeError, RecursionError, BadUsage) as error:
+            yield {"id": record_id(record), "error": str(error)[:200] or type(error).__name__}
+
+
+def record_id(record: Any) -> Any:
+    return record.get("id") if isinstance(record, dict) else None
+
+
+def read_evidence(record: Any) -> Evidence:
+    if not isinstance(record, dict):
+        raise TypeError("not an object")
+    texts = {key: record.get(key) or "" for key in ("stdout", "stderr", "tool", "command")}
+    for key, value in texts.items():
+        if not isinstance(value, str):
+            raise TypeError(f"{key} is not a string")
+    code = record.get("exit_code")
+    if code is not None and (not isinstance(code, int) or isinstance(code, bool)):
+        raise TypeError("exit_code is not a whole number")
+    return Evidence(
+        stdout=texts["stdout"],
+        stderr=texts["stderr"],
+        tool=texts["tool"],
+        command=texts["command"],
+        exit_code=code,
+        signal=signal_name(str(record.get("signal") or "")),
+        timed_out=bool(record.get("timed_out")),
+    )
+
+
+def signal_name(name: str) -> str:
+    if not name.strip().isdigit():
+        return name.strip().upper().removeprefix("SIG")
+    import signal  # noqa: PLC0415  # only for a number
+
+    try:
+        return signal.Signals(int(name)).name.removeprefix("SIG")
+    except ValueError as error:
+        raise BadUsage(f"There is no signal {name}.", hint="Name it, e.g. KILL, or give its number.") from error
+
+
+# --- answering -----------------------------------------------------------------------------------------------
+
+
+def _judged(evidence: Evidence, classifier: str) -> dict[str, Any]:
+    if classifier == "unstuck":
+        return as_json(open_rulebook().diagnose(evidence), evidence)
+    from unstuck.diagnosis import seed_001, seed_002  # noqa: PLC0415  # only on request
+
+    if classifier == "seed-002":
+        return {"schema": 1, "failed": True, "type": seed_002(f"{evidence.stdout}\n{evidence.stderr}")}
+    category, confidence = seed_001(evidence)
+    return {"schema": 1, "failed": True, "category": category, "confidence": round(confidence, 3)}
+
+
+def _told(answer: dict[str, Any], classifier: str) -> Iterator[str]:
+    """Tell it to a person."""
+    if classifier != "unstuck":
+        yield str(answer.get("type") or answer.get("category"))
+        return
+    if not answer["failed"]:
+        yield "It did what it should: nothing failed."
+        return
+    kind = Kind(answer["kind"])
+    yield f"{kind}: {KINDS[kind].means} ({answer['confidence']:.0%} sure)"
+    if answer["message"]:
+        yield f"  line {answer['line']}: {answer['message']}"
+    for place in answer["where"][:3]:
+        yield f"  at {place['file']}" + (f":{place['line']}" if place["line"] else "")
+    for test in answer["tests"][:5]:
+        yield f"  test {test}"
+    if answer["resets_at"]:
+        yield f"  resets at {answer['resets_at']}"
+    again = "may be tried again" if answer["retryable"] else "trying again will not help"
+    yield f"  blame: {answer['blame']}; {again}"
+    words = (answer["type"], answer["category"] or "-", answer["phase_type"] or "-")
+    yield "  in the seeds' words: " + ", ".join(words)
+    yield f"  {' '.join(guidance(kind).split())}"

@@ -1,0 +1,110 @@
+"""`explain`, `replay`, `policy` and `report`: why things were decided, and what another profile would have done."""
+
+from pathlib import Path
+
+import click
+
+from unstuck import compose
+from unstuck.decide import Retold, retell, rungs_of, stopping_point
+from unstuck.errors import BadUsage
+from unstuck.tell import causes, deed, escalation, lineage_text, question
+
+profile_option = click.option("--profile", "profile_name", metavar="NAME", help="The profile to compare with.")
+
+
+@click.command(epilog="Example:\n\n\b\n  unstuck explain 1.3 --profile standard")
+@click.argument("task")
+@profile_option
+def explain(task: str, *, profile_name: str | None) -> None:
+    """Tell why TASK went as it did: each attempt, what was seen, which rung was taken, and what others would have done."""
+    view = compose.look(Path.cwd())
+    task = view.named(task)
+    profiles = compose.profiles(Path.cwd())
+    if profile_name is not None and profile_name not in profiles:
+        raise BadUsage(f"There is no profile {profile_name!r}.", hint=f"Profiles: {', '.join(profiles)}.")
+    ours = view.state.started.options.profile if view.state.started else ""
+    names = [profile_name] if profile_name else [name for name in profiles if name != ours]
+    others = {name: [one for one in retell(view.entries, profiles[name]) if one.task == task] for name in names}
+    state = view.state.tasks[task]
+    click.echo(f"Task {task}: {state.task.title} ({state.status}); decided by profile {ours}")
+    if lineage := lineage_text(view.state, task):
+        click.echo(lineage)
+    for place, one in enumerate(next(iter(others.values()), [])):
+        click.echo(f"\nAttempt {one.attempt}, event {one.seq}")
+        click.echo(f"  seen:     {f'{one.failure.kind}: {one.failure.summary}' if one.failure else 'all checks pass'}")
+        if one.failure and one.failure.rule:
+            click.echo(f"  rule:     {one.failure.rule}")
+        click.echo(f"  decided:  {deed(one.action)}")
+        click.echo(f"  because:  {one.reason} [{one.rung}]")
+        for name, told in others.items():
+            if not told[place].same:
+                click.echo(f"  {name} would {deed(told[place].other_action)} [{told[place].other_rung}]")
+
+
+@click.command()
+@click.argument("run_id", metavar="[RUN]", required=False)
+@click.option("--profile", "profile_name", required=True, metavar="NAME", help="The profile to decide by.")
+def replay(run_id: str | None, *, profile_name: str) -> None:
+    """Decide a run's decisions again under another profile; no agent is needed and nothing is changed."""
+    profiles = compose.profiles(Path.cwd())
+    if profile_name not in profiles:
+        raise BadUsage(f"There is no profile {profile_name!r}.", hint=f"Profiles: {', '.join(profiles)}.")
+    view = compose.look(Path.cwd(), run_id)
+    told = retell(view.entries, profiles[profile_name])
+    different = [one for one in told if not one.same]
+    click.echo(f"Run {view.run} under {profile_name}: {len(told)} decisions, {len(different)} of them different.")
+    for one in different:
+        click.echo(f"  {one.task} attempt {one.attempt}: {_briefly(one)}")
+    for task, one in stopping_point(told).items():
+        landed = " It landed after all." if view.state.tasks[task].status == "complete" else ""
+        click.echo(f"Task {task} would have waited for a person after attempt {one.attempt}.{landed}")
+
+
+@click.command()
+@click.argument("name", metavar="[PROFILE]", required=False)
+def policy(name: str | None) -> None:
+    """Print the ladders and limits of PROFILE, or list all profiles."""
+    profiles = compose.profiles(Path.cwd())
+    if name is None:
+        for profile in profiles.values():
+            click.echo(f"{profile.name}: {profile.about}")
+        click.echo("\nSee one: unstuck policy NAME")
+        return
+    if name not in profiles:
+        raise BadUsage(f"There is no profile {name!r}.", hint=f"Profiles: {', '.join(profiles)}.")
+    profile = profiles[name]
+    click.echo(f"{profile.name}: {profile.about}\n")
+    charges = "the agent's own failures" if profile.charges == "blame" else "every finished attempt"
+    click.echo(f"decides by {profile.view}; charges {charges}; a stuck task means: {profile.on_stuck}")
+    limits = profile.limits
+    click.echo(
+        f"at most {limits.attempts} charged attempts, {limits.sessions} sessions an attempt, {limits.rollbacks} rollbacks\n"
+    )
+    width = max(len(value) for value in profile.ladders)
+    for value, ladder in profile.ladders.items():
+        click.echo(f"  {value.ljust(width)}  {rungs_of(ladder)}")
+
+
+@click.command()
+@click.argument("task", required=False)
+def report(task: str | None) -> None:
+    """Print what waits for a person: the report of TASK, or of every stuck task; one cause is told once."""
+    view = compose.look(Path.cwd())
+    stuck = {name: state for name, state in view.state.tasks.items() if state.status == "stuck"}
+    task = view.named(task) if task is not None else None
+    if task is not None and task not in stuck:
+        raise BadUsage(f"Task {task} does not wait for a person.", hint="See `unstuck status`.")
+    if not stuck:
+        click.echo("Nothing waits for a person.")
+        return
+    for names in causes(stuck.values()).values():
+        if task is not None and task not in names:
+            continue
+        if len(names) > 1:
+            click.echo(f"One cause, {len(names)} tasks: {', '.join(names)}. {question(stuck[names[0]])}\n")
+        name = task or names[0]
+        click.echo(escalation(stuck[name], lineage_text(view.state, name)))
+
+
+def _briefly(one: Retold) -> str:
+    return f"{deed(one.action)} → would {deed(one.other_action)} [{one.other_rung}]"

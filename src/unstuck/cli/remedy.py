@@ -1,0 +1,234 @@
+"""`remedy` and `experience`: ways out of a failed call, filled in and run on request, and what they taught.
+
+Loads no more than it needs: an agent may call it after every failing command.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from unstuck.cli.diagnose import answers, evidence_options, opened, read_evidence, read_output, signal_name
+from unstuck.compose import Surgery, make_call, open_surgery, pattern_here
+from unstuck.diagnosis import Diagnosis, Evidence, open_rulebook
+from unstuck.errors import BadUsage
+from unstuck.remedies import RISKS, Call, Plan, Risk, TaskType, plan_json
+
+NOTHING_FAILED: dict[str, Any] = {
+    "schema": 1,
+    "failed": False,
+    "kind": None,
+    "category": None,
+    "plans": [],
+    "skipped": [],
+}
+EPILOG = """Examples:
+
+\b
+  git clone URL 2>&1 | unstuck remedy --exit-code 127 --command 'git clone URL'
+  unstuck remedy --tool read_file --arg file=config.yml --tools read_dir,read_file error.txt --json
+  unstuck remedy error.txt --command 'curl -O URL' --run --allow caution
+"""
+
+
+@click.command(epilog=EPILOG)
+@evidence_options
+@click.option("--tools", metavar="A,B,C", help="The tools that the agent has; ways that need others are left out.")
+@click.option(
+    "--arg",
+    "arguments",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="An argument of the failed tool call; JSON where it is JSON.",
+)
+@click.option("--schema", "schema_text", metavar="FILE|JSON", help="The JSON schema of the tool's arguments.")
+@click.option(
+    "--task-type", type=click.Choice(["exploratory", "implementation"]), default=None, help="What the agent was about."
+)
+@click.option("--run", "run_it", is_flag=True, help="Try the ways one after the other until one works.")
+@click.option(
+    "--allow", type=click.Choice(RISKS[1:]), help="With --run: how much risk may be taken.  [default: safe steps only]"
+)
+def remedy(
+    *,
+    file: str,
+    exit_code: int | None,
+    signal: str,
+    tool: str,
+    command_line: str,
+    timed_out: bool,
+    as_object: bool,
+    jsonl: bool,
+    tools: str | None,
+    arguments: tuple[str, ...],
+    schema_text: str | None,
+    task_type: TaskType | None,
+    run_it: bool,
+    allow: Risk | None,
+) -> int:
+    """Say what to do about a failed call, from its output in FILE or on standard input."""
+    names = [name.strip() for name in tools.split(",") if name.strip()] if tools is not None else None
+    surgery = open_surgery(task_type=task_type or "")
+    with opened(file) as stream:
+        if jsonl:
+            if run_it:
+                raise BadUsage("--run takes one failure at a time.", hint="Leave out --jsonl.")
+            for answer in answers(stream, lambda record: _answer(surgery, record, names)):
+                click.echo(json.dumps(answer, ensure_ascii=False))
+            return 0
+        evidence = Evidence(
+            stdout=read_output(stream).decode(errors="replace"),
+            exit_code=exit_code,
+            signal=signal_name(signal),
+            tool=tool,
+            command=command_line,
+            timed_out=timed_out,
+        )
+    call = make_call(evidence, tools=names, args=_arguments(arguments), schema=_schema(schema_text))
+    found = open_rulebook().diagnose(_with_command(evidence, call))
+    if found is None:
+        click.echo(json.dumps(NOTHING_FAILED) if as_object else "Nothing failed, so there is nothing to remedy.")
+        return 0
+    plan = surgery.plan(found, call, names)
+    if run_it:
+        return _run(surgery, plan, found, allow, as_object=as_object)
+    answer = {**plan_json(plan), "pattern": pattern_here(surgery.cwd)}
+    click.echo(json.dumps(answer, ensure_ascii=False) if as_object else "\n".join(_told(answer)))
+    return 0
+
+
+# --- reading ------------------------------------------------------------------------------------------------------
+
+
+def _answer(surgery: Surgery, record: Mapping[str, Any], tools: list[str] | None) -> dict[str, Any]:
+    evidence = read_evidence(record)
+    args, names = record.get("args") or {}, record.get("tools", tools)
+    if not isinstance(args, dict):
+        raise TypeError("args is not an object")
+    if names is not None and not isinstance(names, list):
+        raise TypeError("tools is not a list")
+    call = make_call(evidence, tools=names, args=args, schema=record.get("schema"))
+    found = open_rulebook().diagnose(_with_command(evidence, call))
+    return plan_json(surgery.plan(found, call, names)) if found is not None else NOTHING_FAILED
+
+
+def _with_command(evidence: Evidence, call: Call) -> Evidence:
+    """Let the judgement see the command that a tool's arguments hold."""
+    from dataclasses import replace  # noqa: PLC0415  # small
+
+    return evidence if evidence.command or not call.line else replace(evidence, command=call.line)
+
+
+def _arguments(pairs: tuple[str, ...]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals or not key:
+            raise BadUsage(f"{pair!r} is no argument.", hint="Write it as KEY=VALUE, e.g. --arg file=config.yml.")
+        try:
+            found[key] = json.loads(value)
+        except (ValueError, RecursionError):
+            found[key] = value
+    return found
+
+
+def _schema(text: str | None) -> Any:
+    if text is None:
+        return None
+    try:
+        content = text if text.lstrip().startswith(("{", "[", '"')) else Path(text).read_text(encoding="utf-8")
+        return json.loads(content)
+    except (OSError, ValueError, RecursionError) as error:
+        raise BadUsage(f"The schema cannot be read: {error}.", hint="Give a file, or the JSON itself.") from error
+
+
+# --- running and telling --------------------------------------------------------------------------------------------
+
+
+def _run(surgery: Surgery, plan: Plan, found: Diagnosis, allow: Risk | None, *, as_object: bool) -> int:
+    from unstuck.compose import practise  # noqa: PLC0415  # only to run
+
+    walked, noted = practise(surgery, plan, found, allow)
+    question = plan.strategies[-1].steps[0].step.action
+    if as_object:
+        tried = [
+            {
+                "strategy": one.strategy,
+                "result": one.result,
+                "because": one.because,
+                "steps": one.steps,
+                "seconds": round(one.seconds, 3),
+            }
+            for one in walked.tried
+        ]
+        click.echo(
+            json.dumps({**plan_json(plan), "recovered": walked.recovered_by, "tried": tried}, ensure_ascii=False)
+        )
+    else:
+        for one in walked.tried:
+            mark = {"worked": "✔", "failed": "✘", "not_run": "·"}[one.result]
+            click.echo(
+                f"{mark} {one.strategy}"
+                + (
+                    f": {one.because}"
+                    if one.because
+                    else f" ({one.steps} step{'s'[: one.steps != 1]}, {one.seconds:.1f} s)"
+                )
+            )
+        click.echo(f"Recovered by {walked.recovered_by}." if walked.recovered_by else f"Not recovered. {question}")
+    for sentence in noted:
+        click.echo(f"unstuck: {sentence}", err=True)
+    return 0 if walked.recovered_by else 3
+
+
+def _told(answer: Mapping[str, Any]) -> Iterator[str]:
+    """Tell it to a person."""
+    ways = len(answer["plans"]) - 1
+    yield f"{answer['kind']}: {ways} way{'s'[: ways != 1]} out before asking a person"
+    for way in answer["plans"]:
+        yield f"\n{way['priority']}. {way['strategy']} ({way['confidence']:.0%}, {way['risk']})"
+        for step in way["steps"]:
+            yield f"   - {step['action']}"
+            for value in step["args"].values():
+                yield f"       {str(value)[:300]}"
+    yield from [""] * bool(answer["skipped"])
+    for one in answer["skipped"]:
+        yield f"Not {one['strategy']}: {one['because']}"
+    if answer["pattern"]:
+        yield f"\n{answer['pattern']['advice']} ({answer['pattern']['because']})"
+    if ways:
+        yield "\nRun it: the same again with --run (safe steps only, unless --allow says more)"
+
+
+@click.command()
+@click.option("--json", "as_object", is_flag=True, help="Print one JSON object.")
+@click.option("--export", "export_to", metavar="FILE|-", help="Write everything that was learned to a file.")
+@click.option(
+    "--import", "import_from", metavar="FILE|-", help="Take over what was learned elsewhere, in place of what is here."
+)
+@click.option("--reset", is_flag=True, help="Forget everything; a copy is kept beside it.")
+def experience(*, as_object: bool, export_to: str | None, import_from: str | None, reset: bool) -> None:
+    """Show what remedies and agents taught in this repository: tries, successes, and what follows from them."""
+    from unstuck.compose import (  # noqa: PLC0415  # only here
+        experience_lines,
+        experience_table,
+        export_experience,
+        forget_experience,
+        import_experience,
+    )
+
+    if sum(map(bool, (export_to, import_from, reset))) > 1:
+        raise BadUsage("--export, --import and --reset exclude one another.", hint="Give one of them.")
+    cwd = Path.cwd()
+    if export_to:
+        export_experience(cwd, export_to, click.echo)
+    elif import_from:
+        with opened(import_from) as stream:
+            click.echo(import_experience(cwd, read_output(stream).decode(errors="replace"), import_from))
+    elif reset:
+        click.echo(forget_experience(cwd))
+    else:
+        table = experience_table(cwd)
+        click.echo(json.dumps(table, ensure_ascii=False) if as_object else "\n".join(experience_lines(table)))

@@ -1,0 +1,238 @@
+"""`run`, `resume` and `demo`: start a run, show it while it works, sum it up."""
+
+import json
+import os
+import re
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from unstuck import compose
+from unstuck.cli import demo as story
+from unstuck.cli.board import Board, Lines, Silence
+from unstuck.cli.render import concern, summary
+from unstuck.decide import OnStuck, Quota
+from unstuck.journal import RECOVERY, CommitMode, Entry, Options, RunResumed, RunState
+from unstuck.tell import Summary, fresh_start, run_object
+
+Progress = Board | Lines | Silence
+SHOWN_FILES = 5
+SHOWN_CONCERNS = 10
+STDERR = 2
+SIGNALS = {signal.SIGINT: 130, signal.SIGTERM: 143}
+STORED = {
+    "parallel": "parallel", "commit": "commit", "on_stuck": "on_stuck", "profile": "profile", "recovery_mode": "profile",
+    "max_attempts": "max_attempts", "max_time": "max_time", "budget_usd": "budget_usd", "quota": "quota", "no_cache": "cache",
+}  # fmt: skip
+"""Our options that a run keeps, and what they are called in it."""
+UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+
+
+class Duration(click.ParamType[float]):
+    """A time such as 90s, 15m, 8h or 1.5h."""
+
+    name = "duration"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        found = re.fullmatch(r"(\d+(?:\.\d+)?)([smhd]?)", str(value).strip())
+        if found is None or float(found[1]) <= 0:
+            self.fail(f"{value!r} is not a time; write for example 90s, 15m or 8h.", param, ctx)
+        return float(found[1]) * UNITS[found[2]]
+
+
+def shown(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that say how a run is shown."""
+    command = click.option("--quiet", is_flag=True, help="Print nothing while it works.")(command)
+    return click.option("--json", "as_json", is_flag=True, help="Print one JSON object at the end.")(command)
+
+
+@click.command(
+    epilog="Examples:\n\n\b\n  unstuck run specs/login --agent 'my-agent -p'\n  unstuck run tasks.md --agent a --agent b --parallel 2 --max-time 8h"
+)
+@click.argument("plan", type=click.Path(path_type=Path))
+@click.option(
+    "--agent",
+    "agents",
+    multiple=True,
+    metavar="NAME|COMMAND",
+    help="Who does the work; give more to switch between them.",
+)
+@click.option("--format", "plan_format", metavar="NAME", help="The plan's format, where it is not recognised.")
+@click.option("--parallel", type=click.IntRange(1, 64), help="How many tasks may run side by side (a ceiling).")
+@click.option(
+    "--commit",
+    type=click.Choice(["auto", "single", "message-only"]),
+    default="auto",
+    show_default=True,
+    help="What happens to your branch at the end.",
+)
+@click.option(
+    "--on-stuck",
+    type=click.Choice(["skip", "halt"]),
+    help="Go on around a stuck task, or stop (default: the profile's).",
+)
+@click.option("--profile", metavar="NAME", help="How to recover; see them with `unstuck policy`.")
+@click.option("--recovery-mode", is_flag=True, help="Repair failures with fix tasks: the profile `fix-tasks`.")
+@click.option("--max-attempts", type=click.IntRange(1), help="Charged attempts per task (default: the profile's).")
+@click.option("--max-time", type=Duration(), help="A limit for the whole run, such as 8h.")
+@click.option(
+    "--budget-usd",
+    type=click.FloatRange(min=0, min_open=True),
+    help="What the whole run may cost, as far as the agents say.",
+)
+@click.option(
+    "--quota",
+    type=click.Choice(["wait", "switch", "exit"]),
+    default="wait",
+    show_default=True,
+    help="At a provider's limit: wait for its end, take another agent, or end with code 75.",
+)
+@click.option("--no-cache", is_flag=True, help="Run every check, though it passed on the same tree before.")
+@click.option("--resume", is_flag=True, help="Go on with the unfinished run (the default).")
+@click.option(
+    "--from", "start_from", metavar="TASK", help="Do TASK and all that follow it in the plan, even what landed before."
+)
+@click.option("--fresh", is_flag=True, help="Set the old state aside and begin anew; commits stay.")
+@click.option("--accept-plan-change", is_flag=True, help="Go on although the plan's text changed.")
+@shown
+def run(
+    plan: Path, *, agents: tuple[str, ...], plan_format: str | None, parallel: int | None, commit: CommitMode, on_stuck: OnStuck | None,
+    profile: str | None, recovery_mode: bool, max_attempts: int | None, max_time: float | None, budget_usd: float | None, quota: Quota, no_cache: bool, resume: bool, start_from: str | None, fresh: bool, accept_plan_change: bool, as_json: bool, quiet: bool,
+) -> int:  # fmt: skip
+    """Run PLAN, a file or a spec folder, or go on with its unfinished run."""
+    if resume and fresh:
+        raise click.UsageError("--resume and --fresh exclude each other.")
+    if recovery_mode and profile not in (None, RECOVERY):
+        raise click.UsageError(f"--recovery-mode is the profile {RECOVERY}; it excludes --profile {profile}.")
+    options = Options(
+        agents=(),
+        commit=commit,
+        on_stuck=on_stuck,
+        max_attempts=max_attempts,
+        max_time=max_time,
+        budget_usd=budget_usd,
+        quota=quota,
+        cache=not no_cache,
+    )
+    asked = replace(options, parallel=parallel or 0, profile=RECOVERY if recovery_mode else profile or "")
+    with _progress(quiet=quiet) as progress:
+        opened = compose.open_run(
+            plan,
+            agents=agents,
+            options=options,
+            parallel=parallel,
+            profile=profile,
+            recovery_mode=recovery_mode,
+            plan_format=plan_format,
+            watcher=_telling_what_is_not_taken(asked, progress),
+        )
+        if fresh:
+            progress.say(fresh_start(str(plan), commit))
+        _tell_what_to_know(opened, progress)
+        with _signals(opened, progress):
+            result = opened.go(fresh=fresh, accept_plan_change=accept_plan_change, start_from=start_from)
+    return _told(opened, result, as_json=as_json)
+
+
+@click.command()
+@click.argument("run_id", metavar="[RUN]", required=False)
+@shown
+def resume(run_id: str | None, *, as_json: bool, quiet: bool) -> int:
+    """Go on with the latest run, or the one named. Stuck tasks get a fresh budget."""
+    with _progress(quiet=quiet) as progress:
+        opened = compose.reopen_run(run_id, watcher=progress.watcher)
+        with _signals(opened, progress):
+            result = opened.go()
+    return _told(opened, result, as_json=as_json)
+
+
+@click.command()
+@click.option("--keep", type=click.Path(path_type=Path, file_okay=False), help="Leave the scratch repository there.")
+def demo(keep: Path | None) -> int:
+    """See the whole story: a scratch repository, a real plan, and a scripted agent that fails as real ones do."""
+    with story.scratch(keep) as place:
+        click.echo(story.opening(place), err=True)
+        with _progress(quiet=False) as progress:
+            opened = compose.open_run(place.plan, cwd=place.root, watcher=progress.watcher)
+            with _signals(opened, progress):
+                result = opened.go()
+        click.echo(summary(result))
+        click.echo(story.closing(place, kept=keep is not None))
+        return result.exit_code or 0
+
+
+def _telling_what_is_not_taken(asked: Options, progress: Progress) -> compose.Watcher:
+    """Watch for a run that goes on: it does so with the options that it began with, and other ones should not vanish."""
+    context = click.get_current_context()
+    given = [name for name in STORED if context.get_parameter_source(name) is ParameterSource.COMMANDLINE]
+
+    def entry(one: Entry, state: RunState) -> None:
+        if isinstance(one.event, RunResumed) and state.started is not None:
+            stored = state.started.options
+            differ = [name for name in given if getattr(stored, STORED[name]) != getattr(asked, STORED[name])]
+            if differ:
+                flags = ", ".join(f"--{name.replace('_', '-')}" for name in differ)
+                progress.say(f"Not taken, because this run goes on as it began: {flags}. Begin anew with --fresh.")
+        progress.watcher.entry(one, state)
+
+    return replace(progress.watcher, entry=entry)
+
+
+def _progress(*, quiet: bool) -> Progress:
+    if quiet:
+        return Silence()
+    clever = sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+    return Board() if clever else Lines()
+
+
+@contextmanager
+def _signals(opened: compose.Run, progress: Progress) -> Iterator[None]:
+    """Stop the run politely on the first Ctrl-C or SIGTERM, at once on the second."""
+
+    def ask(number: int, _frame: FrameType | None) -> None:
+        again = opened.stopper.deadline() is not None
+        opened.stopper.ask("Interrupted; go on with `unstuck resume`.", SIGNALS[signal.Signals(number)])
+        drain = (
+            "ending everything now"
+            if again
+            else "nothing new starts; running sessions may finish, once more ends them at once"
+        )
+        try:
+            progress.say(f"Stopping: {drain}.")
+        except RuntimeError:  # the signal came in the middle of printing, which cannot be entered twice
+            os.write(STDERR, f"Stopping: {drain}.\n".encode())
+
+    before = {number: signal.signal(number, ask) for number in SIGNALS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _tell_what_to_know(opened: compose.Run, progress: Progress) -> None:
+    """Say what a careful reader would ask about the plan, and what the run does not see."""
+    concerns = opened.concerns()
+    for one in concerns[:SHOWN_CONCERNS]:
+        progress.say(f"Worth a look: {concern(one)}")
+    if len(concerns) > SHOWN_CONCERNS:
+        progress.say(f"And {len(concerns) - SHOWN_CONCERNS} more such remarks: see `unstuck plan`.")
+    files = opened.uncommitted()
+    if files:
+        more = f" and {len(files) - SHOWN_FILES} more" if len(files) > SHOWN_FILES else ""
+        named = ", ".join(repr(name) if not name.isprintable() else name for name in files[:SHOWN_FILES])
+        progress.say(f"Uncommitted and not used by the run, which starts from HEAD: {named}{more}")
+
+
+def _told(opened: compose.Run, result: Summary, *, as_json: bool) -> int:
+    code = result.exit_code or 0
+    click.echo(json.dumps(run_object(opened.state, code)) if as_json else summary(result))
+    return code

@@ -1,0 +1,97 @@
+"""`verify`: run the checks and the tamper audit by hand."""
+
+import json
+import signal
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import click
+
+from unstuck import compose
+from unstuck.cli.look import as_json
+from unstuck.cli.render import plain, span
+from unstuck.journal import CheckResult, Verdict, check_object, remark_object
+
+EXITS = {"pass": 0, "fail": 1, "inconclusive": 3}
+MARKS = {"pass": ("✔", "green"), "fail": ("✘", "red"), "inconclusive": ("·", "yellow")}
+COLOURS = {"reject": "red", "ask": "yellow", "warn": "cyan"}
+SHOWN_LINES = 15
+OUTPUT = click.Path(dir_okay=False, path_type=Path)
+
+
+@click.command(
+    epilog="Examples:\n\n\b\n  unstuck verify                 the commit at HEAD\n  unstuck verify 1.3             the last work on task 1.3\n  unstuck verify --sarif f.sarif"
+)
+@click.argument("name", metavar="[TASK|COMMIT]", required=False)
+@click.option("--no-cache", is_flag=True, help="Run every check, though it passed on the same tree before.")
+@click.option("--sarif", type=OUTPUT, metavar="FILE", help="Write the audit's findings as SARIF.")
+@click.option("--junit", type=OUTPUT, metavar="FILE", help="Write the checks as JUnit XML.")
+@as_json
+def verify(name: str | None, *, no_cache: bool, sarif: Path | None, junit: Path | None, as_json: bool) -> int:
+    """Run the checks and the tamper audit in a clean checkout: of a task's last work, of a commit, or of HEAD.
+
+    Exit code 0: everything holds. 1: something fails or is refused. 3: nobody can tell, a person is asked.
+    """
+    verification = compose.verification(Path.cwd(), cache=not no_cache)
+    _end_on_interrupt(verification)
+    done = compose.verify(verification, Path.cwd(), name)
+    verdict = done.verdict
+    if as_json:
+        click.echo(json.dumps({"schema": 1, "what": done.what, **_object(verdict), "seconds": round(done.seconds, 3)}))
+    else:
+        click.echo(_told(done.what, verdict, done.seconds))
+    compose.write_findings(verdict, done.what, sarif=sarif, junit=junit)
+    return EXITS[verdict.status]
+
+
+def _end_on_interrupt(verification: Any) -> None:
+    def end(_number: int, _frame: FrameType | None) -> None:
+        verification.stopper.at_once("It was interrupted.", 130)
+
+    signal.signal(signal.SIGINT, end)
+
+
+def _object(verdict: Verdict) -> dict[str, Any]:
+    return {
+        "status": verdict.status,
+        "reason": verdict.reason or None,
+        "base": verdict.base,
+        "tree": verdict.tree,
+        "checks": [check_object(result) for result in verdict.results],
+        "findings": [remark_object(remark) for remark in verdict.remarks],
+    }
+
+
+def _told(what: str, verdict: Verdict, seconds: float) -> str:
+    lines = [f"{plain(what)} (tree {verdict.tree[:12]} on {verdict.base[:12]})"]
+    lines += [""] if verdict.results else ["", "  · nothing to run: name checks under [checks] in unstuck.toml"]
+    for result in verdict.results:
+        lines += _check(result)
+    if verdict.remarks:
+        lines += ["", "In the change itself:"]
+        lines += [
+            f"  {click.style(remark.severity.ljust(6), fg=COLOURS[remark.severity])}  {plain(str(remark))}  [{remark.rule}]"
+            for remark in verdict.remarks
+        ]
+    why = f": {plain(verdict.reason)}" if verdict.reason else ""
+    return "\n".join([*lines, "", f"Verdict: {verdict.status}{why} ({span(seconds)})"])
+
+
+def _check(result: CheckResult) -> list[str]:
+    mark, colour = MARKS[result.status]
+    facts = [span(result.ended.seconds)] if result.runs and not result.cached else []
+    if result.cached:
+        facts.append("passed on this tree before")
+    if result.counts:
+        counts = result.counts
+        facts.append(f"{counts.passed} passed, {counts.failed} failed, {counts.skipped} skipped")
+    if result.flaky:
+        facts.append(f"flaky: run {result.runs} times")
+    facts += [part for part in (result.although, result.idle) if part]
+    lines = [f"  {click.style(mark, fg=colour)} {plain(result.command)}  ({'; '.join(facts)})"]
+    if result.status == "fail":
+        lines.append(f"    exit code {result.ended.exit_code}, all of its output: {result.log}")
+        lines += [f"    fails: {plain(test)}" for test in result.tests[:SHOWN_LINES]]
+        lines += [f"    | {plain(line)}" for line in result.ended.tail.splitlines()[-SHOWN_LINES:]]
+    return lines

@@ -1,0 +1,215 @@
+"""Edge: Verification by hand, composed: the same audit and the same checks as in a run, for any task or commit."""
+
+import fcntl
+import os
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from unstuck.compose.looking import look
+from unstuck.compose.reading import gates_of
+from unstuck.compose.runs import refuse_inside_an_agent
+from unstuck.config import Config
+from unstuck.config_file import read_config
+from unstuck.decide import Experience, profile
+from unstuck.diagnosis import open_rulebook
+from unstuck.errors import BadUsage, CannotWrite, Owned, Unavailable
+from unstuck.git import Git, GitWorkspace, Placing, Repository, Watches, find
+from unstuck.journal import Entry, Event, RunState, Verdict, redactor
+from unstuck.line import Bench, Interrupted, Layout, Recorder, Stopper, timed
+from unstuck.plans import Insertion, Plan, Task, open_plan
+from unstuck.process import DiskDesk, LocalProcesses, SystemClock, put
+from unstuck.verify import NoMemory, NotSetUp, Site, Subject, examine, open_memory, sarif_text
+from unstuck.verify import junit as junit_text
+
+FIRST_SLOT, SLOTS = 900, 8
+"""Worktrees of their own, so that a run beside it is not disturbed."""
+NAME = "verify"
+"""The name of the log, where no task is verified."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verified:
+    """What was verified, and what came of it."""
+
+    what: str
+    verdict: Verdict
+    seconds: float
+
+
+class Verification:
+    """One verification by hand; `stopper` ends it early."""
+
+    def __init__(self, cwd: Path, *, cache: bool = True) -> None:
+        self._repository = find(cwd)
+        self._config = read_config(self._repository.root)
+        self._cache = cache and self._config.verify.cache
+        self.stopper = Stopper(drain=0.0)
+
+    def of_commit(self, name: str) -> Verified:
+        """Verify a commit against its first parent: the repository's gates, and the audit of its change."""
+        git = self._repository.git
+        found = git.attempt("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+        if found.returncode != 0:
+            raise BadUsage(
+                f"There is no task and no commit {name!r}.",
+                hint="See tasks with `unstuck status`, commits with `git log`.",
+            )
+        commit = found.stdout.strip()
+        parent = git.attempt("rev-parse", "--verify", "--quiet", f"{commit}^1").stdout.strip() or commit
+        tree = git("rev-parse", f"{commit}^{{tree}}")
+        title = git("log", "-1", "--format=%s", commit)
+        return self._examined(
+            f"Commit {commit[:12]}: {title}", Task(id=NAME, title=title), base=parent, tree=tree, plan=None
+        )
+
+    def of_task(self, state: RunState, name: str) -> Verified:
+        """Verify the last work on a task again, as its run did."""
+        task = state.tasks[name]
+        verdict = task.current.verdict if task.attempts else None
+        if verdict is None:
+            raise BadUsage(f"Task {name} has no work that could be verified.", hint="See `unstuck show " + name + "`.")
+        what = f"Task {name}: {task.task.title}"
+        plan = state.started.plan if state.started else None
+        return self._examined(what, self._as_written(state, task.task), base=verdict.base, tree=verdict.tree, plan=plan)
+
+    def _as_written(self, state: RunState, task: Task) -> Task:
+        """Take the task from the plan, where it still stands there: the journal holds no secrets."""
+        started = state.started
+        assert started is not None
+        known = {name: one.task.title for name, one in state.tasks.items()}
+        root = self._repository.root
+        written = open_plan(root / started.plan, started.format, root=root, known=known).read().tasks
+        return next((one for one in written if one.id == task.id), task)
+
+    def _examined(self, what: str, task: Task, *, base: str, tree: str, plan: str | None) -> Verified:
+        repository, config = self._repository, self._config
+        began = time.monotonic()
+        # Nobody claims anything here: an empty change is nothing to be held against anyone.
+        asked = replace(timed(task, config.verify.timeout), commit="")
+        subject = Subject(task=asked, base=base, tree=tree, claim="done")
+        with _free_slot(repository) as slot:
+            bench = self._bench(asked, slot, plan)
+            try:
+                verdict = examine(Site(bench=bench, name=task.id, slot=slot), subject)
+            except Interrupted as error:
+                raise KeyboardInterrupt from error
+            except NotSetUp as error:
+                raise Unavailable(error.failure.summary, hint="See `setup` in `[workspace]`.") from error
+        return Verified(what=what, verdict=verdict, seconds=time.monotonic() - began)
+
+    def _bench(self, task: Task, slot: int, plan: str | None) -> Bench:
+        repository, config = self._repository, self._config
+        redact = redactor(os.environ)
+        return Bench(
+            run=NAME,
+            record=Recorder(_Nowhere(), RunState(), redact),
+            workspace=_workspace(repository, config, plan),
+            processes=LocalProcesses(),
+            agents={},
+            tasks={task.id: task},
+            plan=_NoPlan(),
+            config=config,
+            policy=profile("adaptive"),
+            experience=Experience(),
+            guidance={},
+            gates=gates_of(config, repository.root),
+            layout=Layout(repository.root),
+            desk=DiskDesk(),
+            redactor=redact,
+            stop=self.stopper,
+            clock=SystemClock(),
+            judge=open_rulebook(repository.root),
+            spare=slot,
+            memory=open_memory(repository, config) if self._cache else NoMemory(),
+        )
+
+
+def _workspace(repository: Repository, config: Config, plan: str | None) -> GitWorkspace:
+    copy = (*config.workspace.copy, *((plan,) if plan and not Path(plan).is_absolute() else ()))
+    return GitWorkspace(
+        repository=repository,
+        run=NAME,
+        identity=repository.identity(),
+        watching=Watches(Git(repository.root), NAME).begin,
+        place=Placing(root=repository.root, copy=copy, link=config.workspace.link),
+    )
+
+
+@contextmanager
+def _free_slot(repository: Repository) -> Iterator[int]:
+    """Take a worktree that no other verification uses."""
+    repository.exclude_ours()
+    folder = repository.ours / "worktrees"
+    folder.mkdir(parents=True, exist_ok=True)
+    for slot in range(FIRST_SLOT, FIRST_SLOT + SLOTS):
+        with (folder / f"w{slot}.taken").open("a") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                continue
+            yield slot
+            return
+    raise Owned(f"{SLOTS} verifications are at work already.", hint="Wait for one of them.")
+
+
+class _Nowhere:
+    """A journal that keeps nothing: verification by hand is no part of any run."""
+
+    def append(self, event: Event) -> Entry:
+        return Entry(0, time.time(), event)
+
+    def read(self, run: str, after: int = 0) -> Iterator[Entry]:  # noqa: ARG002  # the port's signature
+        return iter(())
+
+    def requests(self, after: int) -> tuple[()]:  # noqa: ARG002  # as above
+        return ()
+
+    def beat(self) -> None:
+        """Own nothing."""
+
+
+class _NoPlan:
+    """A plan without tasks: nothing is ticked and nothing is added."""
+
+    extensible = False
+    companions = ()
+    spec_folder = False
+    path = Path()
+
+    def read(self) -> Plan:
+        return Plan(path="", format="none", tasks=())
+
+    def mark(self, statuses: Mapping[str, str]) -> bool:  # noqa: ARG002  # the port's signature
+        return False
+
+    def insert(self, insertion: Insertion) -> tuple[Task, ...]:  # noqa: ARG002  # as above
+        return ()
+
+
+def verification(cwd: Path, *, cache: bool = True) -> Verification:
+    """Open a verification by hand; a session of a run is refused, as its supervisor verifies it anyway."""
+    refuse_inside_an_agent()
+    return Verification(cwd, cache=cache)
+
+
+def verify(opened: Verification, cwd: Path, name: str | None = None) -> Verified:
+    """Verify the last work on a task of the latest run, or a commit; without a name, HEAD."""
+    if name is not None and (find(cwd).ours / "journal.db").exists():
+        state = look(cwd).state
+        if name in state.tasks:
+            return opened.of_task(state, name)
+    return opened.of_commit(name or "HEAD")
+
+
+def write_findings(verdict: Verdict, name: str, *, sarif: Path | None, junit: Path | None) -> None:
+    """Write a verdict in the forms that other tools read."""
+    try:
+        if sarif is not None:
+            put(sarif.absolute(), sarif_text(verdict.remarks))
+        if junit is not None:
+            put(junit.absolute(), junit_text("unstuck verify", [(name, verdict)]))
+    except CannotWrite as error:
+        raise BadUsage(error.message, hint="Name another file.") from error

@@ -1,0 +1,211 @@
+"""Examine a machine and a repository: what is missing, what is left over, and the remedy for each."""
+
+import platform
+import shutil
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from unstuck.agents import agent
+from unstuck.config import Config
+from unstuck.config_file import read_config
+from unstuck.errors import UnstuckError
+from unstuck.git import BRANCHES, SNAPSHOTS, Repository, find, git_processes, traps
+from unstuck.journal import SqliteJournal
+from unstuck.tell import counted
+from unstuck.tools import agents_on_path, detect
+
+LEAST_SPACE = 500_000_000
+SHOWN = 3
+
+Grade = Literal["ok", "note", "bad"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One thing that was looked at: how it is, and what to do about it."""
+
+    about: str
+    grade: Grade
+    says: str
+    remedy: str = ""
+
+
+def examine(cwd: Path) -> tuple[Finding, ...]:
+    """Look at everything that a run needs; stop early only where nothing further can be seen."""
+    findings = [_platform()]
+    try:
+        repository = find(cwd)
+    except UnstuckError as error:
+        return (*findings, Finding(about="repository", grade="bad", says=error.message, remedy=error.hint))
+    findings.append(Finding(about="git", grade="ok", says=repository.git("version")))
+    findings.append(Finding(about="repository", grade="ok", says=f"{repository.root} at {repository.head[:12]}"))
+    findings += [*_checkout(repository), *_space(repository), *_journal(repository)]
+    findings += [*_locks(repository), *_leftovers(repository)]
+    try:
+        config = read_config(repository.root)
+    except UnstuckError as error:
+        return (*findings, Finding(about="configuration", grade="bad", says=error.message, remedy=error.hint))
+    return (*findings, *_agents(repository, config), *_checks(repository, config), *_workspace(repository, config))
+
+
+def _platform() -> Finding:
+    if sys.platform == "linux":
+        return Finding(
+            about="platform", grade="ok", says=f"Linux {platform.release()}: no process of an agent can escape."
+        )
+    return Finding(
+        about="platform",
+        grade="note",
+        says=f"{platform.system()} has no child subreaper: processes that an agent hides well may outlive it.",
+        remedy="Run unattended work on Linux, or in a Linux container or virtual machine.",
+    )
+
+
+def _checkout(repository: Repository) -> Iterator[Finding]:
+    if repository.branch is None:
+        yield Finding(
+            about="branch",
+            grade="note",
+            says="HEAD is detached: at the end the work stays on the run's branch.",
+            remedy="Switch to a branch first, if it should come home by itself: git switch BRANCH",
+        )
+    if files := repository.uncommitted():
+        yield Finding(
+            about="uncommitted",
+            grade="note",
+            says=f"Not used by a run, because it is not committed: {_some(files)}.",
+            remedy="Commit what the agent should see.",
+        )
+    if modules := repository.submodules():
+        yield Finding(
+            about="submodules", grade="ok", says=f"{counted(len(modules), 'submodule')}, taken from the local clone."
+        )
+    if lfs := repository.lfs_files():
+        yield Finding(
+            about="git-lfs",
+            grade="note",
+            says=f"{len(lfs)} files are kept by git-lfs: {_some(lfs)}. A worktree may hold only their pointers.",
+            remedy="Add them to `copy` in [workspace], or run `git lfs pull` in `setup`.",
+        )
+
+
+def _space(repository: Repository) -> Iterator[Finding]:
+    free = shutil.disk_usage(repository.root).free
+    good = free >= LEAST_SPACE
+    yield Finding(
+        about="disk",
+        grade="ok" if good else "bad",
+        says=f"{free // 1_000_000} MB are free.",
+        remedy="" if good else "Make room before a run: a full disk stops it.",
+    )
+
+
+def _journal(repository: Repository) -> Iterator[Finding]:
+    path = repository.ours / "journal.db"
+    for aside in sorted(repository.ours.glob("journal.db.damaged-*")):
+        if not aside.name.endswith(("-wal", "-shm")):
+            yield Finding(
+                about="journal",
+                grade="note",
+                says=f"A damaged journal was set aside as {aside}.",
+                remedy="Delete it when you no longer need it.",
+            )
+    if not path.exists():
+        return
+    try:
+        journal = SqliteJournal(path)
+        owner = journal.owner()
+        journal.close()
+    except UnstuckError as error:
+        yield Finding(about="journal", grade="bad", says=error.message, remedy=error.hint)
+        return
+    if owner is None:
+        yield Finding(about="journal", grade="ok", says="No supervisor is working here.")
+    elif owner.alive(time.time()):
+        yield Finding(about="journal", grade="ok", says=f"Run {owner.run} is being worked on by pid {owner.pid}.")
+    else:
+        yield Finding(
+            about="journal",
+            grade="note",
+            says=f"The supervisor of run {owner.run} (pid {owner.pid}) died.",
+            remedy="Go on with: unstuck resume",
+        )
+
+
+def _locks(repository: Repository) -> Iterator[Finding]:
+    lock = repository.git_dir / "index.lock"
+    if lock.exists() and not git_processes(repository.root):
+        yield Finding(
+            about="lock",
+            grade="bad",
+            says=f"{lock} is left over: no git command is running.",
+            remedy=f"Remove it: rm {lock}",
+        )
+
+
+def _leftovers(repository: Repository) -> Iterator[Finding]:
+    worktrees = [path for path in (repository.ours / "worktrees").glob("w*") if path.is_dir()]
+    refs = repository.git("for-each-ref", "--format=%(refname)", BRANCHES, SNAPSHOTS).splitlines()
+    branches = [ref for ref in refs if ref.startswith(BRANCHES)]
+    left = {"worktrees": len(worktrees), "branches": len(branches), "snapshots": len(refs) - len(branches)}
+    if any(left.values()):
+        yield Finding(
+            about="leftovers",
+            grade="ok",
+            says=f"Left by runs: {', '.join(f'{noun} {count}' for noun, count in left.items())}.",
+            remedy="See what may go: unstuck prune --dry-run",
+        )
+
+
+def _agents(repository: Repository, config: Config) -> Iterator[Finding]:
+    for name in config.agent:
+        try:
+            agent(name, config, repository.root)
+        except UnstuckError as error:
+            yield Finding(about="agent", grade="bad", says=error.message, remedy=error.hint)
+        else:
+            yield Finding(about="agent", grade="ok", says=f"{name} can be started.")
+    if not config.agent:
+        found = agents_on_path()
+        yield Finding(
+            about="agent",
+            grade="note",
+            says=f"None is configured; on PATH: {', '.join(found) or 'none that unstuck knows'}.",
+            remedy="Name one with --agent, or in unstuck.toml: unstuck init",
+        )
+
+
+def _checks(repository: Repository, config: Config) -> Iterator[Finding]:
+    for kind, command in config.checks.items():
+        word = command.split()[0] if command.split() else ""
+        there = shutil.which(word) is not None or (repository.root / word).exists()
+        yield Finding(
+            about="check",
+            grade="ok" if there else "note",
+            says=f"{kind}: {command}" + ("" if there else f" ({word} is not on PATH)"),
+            remedy="" if there else "Install it, or see that `setup` in [workspace] does.",
+        )
+    if not config.checks:
+        proposals = [check.command for check in detect(repository.root).checks]
+        yield Finding(
+            about="check",
+            grade="note",
+            says="No checks of the repository are configured; only a task's own Verify lines count.",
+            remedy=f"Found here: {'; '.join(proposals)}. Write them down with `unstuck init`."
+            if proposals
+            else "Name them under [checks].",
+        )
+
+
+def _workspace(repository: Repository, config: Config) -> Iterator[Finding]:
+    for linked, names in ((False, config.workspace.copy), (True, config.workspace.link)):
+        for trap in traps(repository.root, names, linked=linked):
+            yield Finding(about="workspace", grade="note", says=trap.message, remedy=trap.suggestion)
+
+
+def _some(names: tuple[str, ...]) -> str:
+    return ", ".join(names[:SHOWN]) + (" …" if len(names) > SHOWN else "")

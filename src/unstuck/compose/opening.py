@@ -1,0 +1,64 @@
+"""Open runs."""
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from unstuck.compose.looking import look
+from unstuck.compose.runs import Run, Watcher
+from unstuck.config_file import read_config
+from unstuck.decide import resolved
+from unstuck.git import find
+from unstuck.journal import RECOVERY, Options, SqliteJournal, asked_by, open_to_write
+from unstuck.plans import open_plan
+from unstuck.ports import Clock
+
+
+def open_run(
+    plan: str | Path,
+    *,
+    agents: Sequence[str] = (),
+    options: Options | None = None,
+    parallel: int | None = None,
+    profile: str | None = None,
+    recovery_mode: bool = False,
+    cwd: Path | None = None,
+    plan_format: str | None = None,
+    watcher: Watcher | None = None,
+    open_journal: Callable[[Path], SqliteJournal] = open_to_write,
+    clock: Clock | None = None,
+) -> Run:
+    """Open a plan's run: its unfinished one with its stored options, or a new one.
+
+    `recovery_mode` is the profile `fix-tasks`; a spec folder whose state file says `recoveryMode` has it, too.
+    """
+    repository = find(cwd or Path.cwd())
+    config = read_config(repository.root)
+    plan_file = open_plan(_found(Path(plan), repository.root), plan_format, root=repository.root)
+    asked = asked_by(plan_file)
+    chosen = replace(
+        options or Options(agents=()),
+        agents=tuple(agents),
+        parallel=parallel or config.parallel,
+        profile=profile or (RECOVERY if recovery_mode or asked.recovery else config.profile),
+    )
+    chosen = resolved(chosen, config, asked)
+    return Run(repository, config, plan_file, chosen, watcher or Watcher(), open_journal=open_journal, clock=clock)
+
+
+def _found(plan: Path, root: Path) -> Path:
+    """Return where the plan is: our own summaries name it from the repository's root, wherever they are read."""
+    return root / plan if not os.path.lexists(plan) and os.path.lexists(root / plan) else plan
+
+
+def reopen_run(run: str | None = None, *, cwd: Path | None = None, watcher: Watcher | None = None) -> Run:
+    """Open the latest run again, or the one named."""
+    view = look(cwd or Path.cwd(), run)
+    started = view.state.started
+    assert started is not None
+    repository = find(cwd or Path.cwd())
+    known = {name: task.task.title for name, task in view.state.tasks.items()}
+    plan_file = open_plan(repository.root / started.plan, started.format, root=repository.root, known=known)
+    config = read_config(repository.root)
+    return Run(repository, config, plan_file, started.options, watcher or Watcher(), view.run)

@@ -1,0 +1,253 @@
+"""One remedy, composed: the chains of the catalogue, the facts of this machine, what was learned, and the core's plan.
+
+Like a diagnosis this may be asked for after every failing command, so nothing heavy is loaded before it is needed.
+"""
+
+import os
+import re
+from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from unstuck.diagnosis import Diagnosis, Evidence
+from unstuck.errors import BadUsage
+from unstuck.remedies import (
+    Call,
+    Catalog,
+    Lessons,
+    Plan,
+    Preferences,
+    Risk,
+    Situation,
+    Strategy,
+    TaskType,
+    Tools,
+    lessons_path,
+    look_around,
+    read_catalog,
+    workspace_root,
+)
+from unstuck.remedies import recovery_plan as planning
+
+if TYPE_CHECKING:
+    from unstuck.remedies import Pattern, Tool, Tried, Walked
+
+STACKS = {
+    "pyproject.toml": "python", "setup.py": "python", "requirements.txt": "python", "package.json": "node", "Cargo.toml": "rust",
+    "go.mod": "go", "pom.xml": "jvm", "build.gradle": "jvm", "Gemfile": "ruby", "composer.json": "php",
+}  # fmt: skip
+"""A file at the top → what the project is made of: the context in which experience counts."""
+TOOL_NAME = re.compile(r"[\w.:/-]{1,200}")
+CONFIG_FILES = ("unstuck.toml", "pyproject.toml")
+
+
+class Remedy(dict[str, Any]):
+    """A recovery plan in its public form, seed 001's; the same as values in `plan`, `kind` and `plans`."""
+
+    def __init__(self, content: Mapping[str, Any], plan: Plan | None) -> None:
+        super().__init__(content)
+        self.plan = plan
+
+    @property
+    def plans(self) -> tuple[Strategy, ...]:
+        return self.plan.strategies if self.plan else ()
+
+    @property
+    def kind(self) -> str | None:
+        kind: str | None = self.get("kind")
+        return kind
+
+    @property
+    def category(self) -> str | None:
+        category: str | None = self.get("category")
+        return category
+
+
+class Surgery(NamedTuple):
+    """Everything that planning and running remedies in one folder needs; made once, used many times."""
+
+    cwd: Path
+    root: Path
+    catalog: Catalog
+    preferences: Preferences
+    lessons: Lessons
+    task_type: TaskType = ""
+    env: Mapping[str, str] | None = None
+    """What commands see on top of our own environment; None: nothing else."""
+
+    def situation(self, found: Diagnosis, call: Call, tools: Collection[str] | None) -> Situation:
+        """Gather what is known about a failed call, the machine around it included."""
+        evidence = found.evidence
+        known = Tools(frozenset(tools) if tools is not None else None, self.catalog.tables["tools"])
+        bare = Situation(
+            kind=found.kind,
+            message=found.message,
+            text=f"{evidence.stdout}\n{evidence.stderr}",
+            names=dict(found.names),
+            where=found.where,
+            call=call,
+            tools=known,
+            catalog=self.catalog,
+            preferences=self.preferences,
+            task_type=self.task_type,
+            reset=_seconds_until(found.resets),
+        )
+        topics = self.catalog.chain(found.kind).looks_at
+        return bare._replace(
+            around=look_around(bare, topics, self.cwd, self.root, {**os.environ, **self.env} if self.env else None)
+        )
+
+    def plan(self, found: Diagnosis, call: Call, tools: Collection[str] | None = None) -> Plan:
+        return planning.plan(self.situation(found, call, tools), self.lessons, self.context)
+
+    @property
+    def context(self) -> str:
+        try:
+            names = set(os.listdir(self.root))  # noqa: PTH208  # bare names
+        except OSError:
+            names = set()
+        stack = next((stack for file, stack in STACKS.items() if file in names), "")
+        return "/".join(part for part in (stack, self.task_type) if part)
+
+    def run(
+        self,
+        plan: Plan,
+        *,
+        allow: Risk | None = None,
+        lent: "Mapping[str, Tool] | None" = None,
+        record: "Callable[[Tried], None]" = lambda _: None,
+    ) -> "Walked":
+        """Walk the plan on this machine: what is allowed is run, each step verified, the first that works ends it."""
+        from unstuck.diagnosis import open_rulebook  # noqa: PLC0415  # as above
+        from unstuck.remedies import LocalToolbox, walk  # noqa: PLC0415  # only to run
+
+        toolbox = LocalToolbox(
+            cwd=self.cwd,
+            root=self.root,
+            timeout=self.preferences.timeout,
+            allowed_folders=self.preferences.allowed_folders,
+            lent=lent or {},
+            env=self.env or {},
+        )
+        return walk(plan, toolbox, open_rulebook(self.cwd), allow or self.preferences.allow, record)
+
+
+def open_surgery(cwd: Path | None = None, task_type: TaskType = "") -> Surgery:
+    """Return all that remedies need here: chains, preferences and what was learned."""
+    try:
+        here = (cwd or Path.cwd()).absolute()
+    except FileNotFoundError as error:
+        raise BadUsage("The current folder no longer exists.", hint="Change to one that does.") from error
+    root = workspace_root(here)
+    return Surgery(
+        cwd=here,
+        root=root,
+        catalog=read_catalog(),
+        preferences=read_preferences(root),
+        lessons=_lessons(here),
+        task_type=task_type,
+    )
+
+
+def remedy(
+    failure: Diagnosis | None,
+    *,
+    tools: Collection[str] | Mapping[str, Any] | None = None,
+    args: Mapping[str, Any] | None = None,
+    schema: Mapping[str, Any] | None = None,
+    task_type: TaskType = "",
+    cwd: Path | None = None,
+) -> Remedy:
+    """Return the ways out of a failure, seed 001's recovery plan; `tools` are the caller's, as names or with their schemas."""
+    if failure is None:
+        return Remedy({"schema": 1, "failed": False, "kind": None, "category": None, "plans": [], "skipped": []}, None)
+    surgery = open_surgery(cwd, task_type)
+    call = make_call(failure.evidence, tools=tools, args=args, schema=schema)
+    made = surgery.plan(failure, call, tools)
+    return Remedy({**planning.plan_json(made), "pattern": pattern_here(surgery.cwd)}, made)
+
+
+def make_call(
+    evidence: Evidence,
+    *,
+    tools: Collection[str] | Mapping[str, Any] | None = None,
+    args: Mapping[str, Any] | None = None,
+    schema: Mapping[str, Any] | None = None,
+) -> Call:
+    """Return the failed call; names and schemas that are none are refused before anything is looked at."""
+    for name in (*(tools or ()), *((evidence.tool,) if evidence.tool else ())):
+        if not isinstance(name, str) or not TOOL_NAME.fullmatch(name):
+            raise BadUsage(
+                f"{str(name)[:100]!r} is no name of a tool.",
+                hint="A tool's name has letters, digits and _ - . : / only.",
+            )
+    own = schema if schema is not None else tools.get(evidence.tool) if isinstance(tools, Mapping) else None
+    if own is not None:
+        _refuse_unless_schema(own, evidence.tool)
+    return Call(tool=evidence.tool, args=dict(args or {}), command=evidence.command, schema=own)
+
+
+def _refuse_unless_schema(schema: Any, tool: str) -> None:
+    from unstuck.remedies import problem  # noqa: PLC0415  # only with a schema
+
+    if why := problem(schema):
+        raise BadUsage(
+            f"The schema of {tool or 'the tool'} is no JSON schema: {why}.",
+            hint="Give the schema of its arguments, an object with `properties`.",
+        )
+
+
+def read_preferences(root: Path) -> Preferences:
+    """Return the user's `[remedies]`; most have none, and then nothing heavy is loaded."""
+    if not any(_mentions(root / name) for name in CONFIG_FILES):
+        return Preferences()
+    from unstuck.config_file import read_config  # noqa: PLC0415  # only with a configuration
+
+    config = read_config(root).remedies
+    return Preferences(**{name: getattr(config, name) for name in Preferences._fields})
+
+
+def pattern_here(cwd: Path) -> Mapping[str, str] | None:
+    """Return what the failures of the last hour have in common, if they do."""
+    path = lessons_path(cwd)
+    if not path.exists():
+        return None
+    import time  # noqa: PLC0415  # only with a past
+
+    from unstuck.remedies import (  # noqa: PLC0415  # as above
+        pattern,
+        pattern_json,
+        read_recent,  # as above
+    )
+
+    found: Pattern | None = pattern(read_recent(path), time.time())
+    return pattern_json(found)
+
+
+def _lessons(cwd: Path) -> Lessons:
+    path = lessons_path(cwd)
+    if not path.exists():
+        return Lessons()
+    from unstuck.remedies import read_lessons  # noqa: PLC0415  # only with a past
+
+    return read_lessons(path)
+
+
+def _mentions(path: Path) -> bool:
+    try:
+        return b"remedies" in path.read_bytes()
+    except OSError:
+        return False
+
+
+def _seconds_until(words: str) -> float | None:
+    """Return how long a stated limit lasts from now."""
+    if not words:
+        return None
+    from datetime import datetime  # noqa: PLC0415  # only for a limit
+
+    from unstuck.diagnosis import limit_end  # noqa: PLC0415  # as above
+
+    now = datetime.now().astimezone()
+    moment = limit_end(words, now)
+    return (moment - now).total_seconds() if moment else None

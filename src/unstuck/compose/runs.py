@@ -1,0 +1,338 @@
+"""One run, composed: the ports of the engine filled with the adapters of this machine."""
+
+import os
+import secrets
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePath
+
+from unstuck.agents import first_found, gather
+from unstuck.compose.practising import Relief
+from unstuck.compose.reading import gates_of, note_found
+from unstuck.config import Config
+from unstuck.decide import Policy, policy_of
+from unstuck.diagnosis import catalog_guidance, open_rulebook
+from unstuck.errors import BadUsage, InvalidPlan, Owned
+from unstuck.git import Git, GitWorkspace, Homecoming, Placing, Repository, Watches, traps
+from unstuck.journal import (
+    RECOVERY,
+    Adopted,
+    Entry,
+    ExecutionLog,
+    Operated,
+    Options,
+    Projections,
+    RunStarted,
+    RunState,
+    SqliteJournal,
+    Verb,
+    adopt,
+    asked_by,
+    begin_anew,
+    experience_of,
+    fold,
+    inherited,
+    open_to_write,
+    redactor,
+    spec_folder,
+)
+from unstuck.line import Bench, Layout, Recorder, Situation, Stopper, Supervisor, timed, unfinished
+from unstuck.plans import Plan, Problem, named, reviewed
+from unstuck.ports import Agent, Clock, PlanFile
+from unstuck.process import DiskDesk, LocalProcesses, Owner, SystemClock, require_writable, sweep
+from unstuck.tell import Summary, problems, summary
+from unstuck.tools import commands, describe
+from unstuck.verify import NoMemory, open_memory
+
+INSIDE = "UNSTUCK_RUN"
+NOTHING_LEFT = "Nothing is left to do: every task of the plan is done."
+
+
+def _nobody(*_: object) -> None:
+    """Watch nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watcher:
+    """Who is told while a run works: every entry of the journal, and what each agent last did."""
+
+    entry: Callable[[Entry, RunState], None] = _nobody
+    activity: Callable[[str, str], None] = _nobody
+
+
+class Run:
+    """One durable execution of a plan."""
+
+    def __init__(
+        self,
+        repository: Repository,
+        config: Config,
+        plan_file: PlanFile,
+        options: Options,
+        watcher: Watcher,
+        run: str | None = None,
+        open_journal: Callable[[Path], SqliteJournal] = open_to_write,
+        clock: Clock | None = None,
+    ) -> None:
+        self.stopper = Stopper(config.limits.drain)
+        self.state = RunState()
+        self._repository = repository
+        self._config = config
+        self._plan_file = plan_file
+        self._options = options
+        self._watcher = watcher
+        self._run = run
+        self._open_journal = open_journal
+        self._clock = clock or SystemClock()
+
+    def go(self, *, fresh: bool = False, accept_plan_change: bool = False, start_from: str | None = None) -> Summary:
+        """Run the plan, or what is left of it, to the end; return what it came to."""
+        refuse_inside_an_agent()
+        plan = self._sound_plan()
+        first = _first(plan, start_from)
+        self._repository.exclude_ours()
+        if fresh:
+            plan = begin_anew(self._repository, self._plan_file, plan, self._plan_name)
+        with self._journal() as journal:
+            run = self._choose(journal, again=first is not None)
+            found = (
+                adopt(self._repository.root, self._repository.git, plan)
+                if run is None and not fresh
+                else Adopted(plan=plan)
+            )
+            plan = found.plan
+            if run is None and first is None and all(task.done or task.skipped for task in plan.tasks):
+                return Summary(run="", exit_code=0, reason=NOTHING_LEFT, home="", rows=(), notes=(), seconds=0.0)
+            if not self._options.agents:
+                self._options = replace(self._options, agents=self._config.agent or first_found(self._config))
+            root, options = self._repository.root, self._options
+            crew = gather(options.agents, plan, self._config, root, budget_usd=options.budget_usd)
+            plan = crew.fitted(plan)
+            run = run or f"{time.strftime('%Y%m%d')}-{secrets.token_hex(3)}"
+            with _claimed(journal, run) as before:
+                if before is not None:
+                    sweep(self._repository.ours)
+                entries = tuple(journal.read(run))
+                situation = Situation(
+                    entries=entries,
+                    plan=plan,
+                    plan_files=self._clean_plan_files(),
+                    head=self._repository.head,
+                    branch=self._repository.branch,
+                    options=self._options,
+                    accept_plan_change=accept_plan_change,
+                    start_from=first,
+                    inherited=inherited(self._plan_file.path, *(() if journal.runs() else (self._repository.ours,)))
+                    or found.inherited,
+                    warnings=(*found.notes, *self._warnings(), *crew.remarks),
+                    dead_owner=before.pid if before else None,
+                )
+                self._supervisor(journal, run, fold(entries), plan, crew.agents).work(situation)
+                return summary(self.state, time.time(), live=False)
+
+    def operate(self, verb: Verb, *, task: str | None = None, text: str = "") -> Operated | None:
+        """Leave a request and carry it out; None if a living supervisor will do that."""
+        assert self._run is not None
+        with self._journal() as journal:
+            number = journal.leave(self._run, verb, task=task, text=redactor(os.environ).text(text))
+            owner = journal.owner()
+            if owner is not None and owner.alive(time.time()):
+                return None
+            with _claimed(journal, self._run):
+                state = fold(journal.read(self._run))
+                supervisor = self._supervisor(journal, self._run, state, self._plan_file.read(), {})
+                return supervisor.answer()[number]
+
+    def concerns(self) -> tuple[Problem, ...]:
+        """List what a careful reader would ask about the plan."""
+        return reviewed(self._plan_file.read(), gates=len(self._config.checks)).concerns
+
+    def uncommitted(self) -> tuple[str, ...]:
+        """List the user's files that the run does not see, because it starts from HEAD."""
+        return tuple(path for path in self._repository.uncommitted() if path not in self._plan_paths)
+
+    # --- below ---------------------------------------------------------------------------------------
+
+    @contextmanager
+    def _journal(self) -> Iterator[SqliteJournal]:
+        journal = self._open_journal(self._repository.ours / "journal.db")
+        try:
+            yield journal
+        finally:
+            journal.close()
+
+    def _choose(self, journal: SqliteJournal, *, again: bool) -> str | None:
+        """Return the run to go on with, and take its stored options; None for a new one. `again`: even a finished one."""
+        for run in (self._run,) if self._run else reversed(journal.runs()):
+            entries = tuple(journal.read(run))
+            started = entries[0].event if entries else None
+            if not isinstance(started, RunStarted) or (not self._run and started.plan != self._plan_name):
+                continue
+            if not self._run and not again and not unfinished(entries):
+                return None
+            self._options = replace(started.options, agents=self._options.agents or started.options.agents)
+            return run
+        return None
+
+    def _supervisor(
+        self, journal: SqliteJournal, run: str, state: RunState, plan: Plan, agents: Mapping[str, Agent]
+    ) -> Supervisor:
+        repository, config, options = self._repository, self._config, self._options
+        redact = redactor(os.environ)
+        layout = Layout(repository.root)
+        log = ExecutionLog(layout.home / "logs" / "execution.log")
+        self.state = state
+        bench = Bench(
+            run=run,
+            record=Recorder(journal, state, redact, (log, self._watcher.entry)),
+            workspace=self._workspace(run),
+            processes=LocalProcesses(),
+            agents=agents,
+            tasks={task.id: timed(task, config.verify.timeout) for task in plan.tasks},
+            plan=self._plan_file,
+            config=config,
+            policy=self._policy,
+            recovery=self._recovery(),
+            experience=experience_of(journal),
+            guidance=catalog_guidance(),
+            gates=gates_of(config, repository.root, plan.gates),
+            layout=layout,
+            desk=DiskDesk(),
+            redactor=redact,
+            stop=self.stopper,
+            clock=self._clock,
+            judge=open_rulebook(self._repository.root),
+            remedies=Relief(repository.root),
+            spare=options.parallel,
+            memory=open_memory(repository, config) if config.verify.cache and options.cache else NoMemory(),
+            max_time=options.max_time,
+            budget_usd=options.budget_usd,
+            seen=self._watcher.activity,
+        )
+        projections = Projections(
+            home=layout.home,
+            plan=self._plan_file,
+            stack=describe(repository.root, bench.gates),
+            commands=commands(bench.gates),
+            spec=spec_folder(self._plan_file, bench.record.note),
+            limits=bench.policy.limits,
+            told=bench.record.note,
+        )
+        return Supervisor(
+            bench=bench, journal=journal, projections=projections, home=self._home(run, state), stopper=self.stopper
+        )
+
+    @property
+    def _policy(self) -> Policy:
+        return policy_of(self._options, self._config, asked_by(self._plan_file))
+
+    def _recovery(self) -> Policy | None:
+        """Return the profile of tasks that force recovery mode: seed 003's, but the run's own word on stuck tasks."""
+        if not self._plan_file.extensible:
+            return None
+        forced = policy_of(replace(self._options, profile=RECOVERY), self._config, asked_by(self._plan_file))
+        return replace(forced, on_stuck=self._policy.on_stuck)
+
+    def _workspace(self, run: str) -> GitWorkspace:
+        repository, config = self._repository, self._config
+        copy = (*config.workspace.copy, *self._untracked_plan())
+        return GitWorkspace(
+            repository=repository,
+            run=run,
+            identity=repository.identity(),
+            watching=Watches(Git(repository.root), run).begin,
+            sign=config.git.sign,
+            left_out=self._plan_paths,
+            place=Placing(root=repository.root, copy=copy, link=config.workspace.link),
+        )
+
+    def _home(self, run: str, state: RunState) -> Homecoming:
+        """Return the way home: to the branch and the commit that the run began with."""
+        repository = self._repository
+        if state.started is not None:
+            repository = replace(repository, branch=state.started.branch, head=state.started.base)
+        return Homecoming(
+            repository=repository,
+            run=run,
+            identity=repository.identity(),
+            mode="single" if self._options.commit == "single" else "auto",
+            sign=self._config.git.sign,
+        )
+
+    def _sound_plan(self) -> Plan:
+        plan = reviewed(replace(self._plan_file.read(), path=self._plan_name), gates=len(self._config.checks))
+        if message := problems(plan):
+            raise InvalidPlan(
+                message, hint=f"See it as unstuck does: `unstuck plan {self._plan_file.path}`. Nothing was started."
+            )
+        for name in (self._plan_file.path.name, *self._plan_file.companions):
+            require_writable(self._plan_file.path.with_name(name))
+        return plan
+
+    def _clean_plan_files(self) -> tuple[str, ...]:
+        """List the plan's files that git tracks and nobody has edited: a commit of them holds our changes alone."""
+        clean = self._repository.git.succeeds
+        return tuple(
+            path
+            for path in self._plan_paths
+            if self._tracked(path) and clean("diff", "--quiet", "HEAD", "--", f":(literal){path}")
+        )
+
+    def _untracked_plan(self) -> tuple[str, ...]:
+        """List what an agent should read and git does not carry: an untracked plan, with its spec folder."""
+        folder = str(PurePath(self._plan_name).parent)
+        if self._plan_file.spec_folder and self._plan_paths and folder != ".":
+            return (folder,)
+        parts = self._plan_paths[:1] if self._plan_file.spec_folder else self._plan_paths
+        return tuple(path for path in parts if not self._tracked(path))
+
+    def _warnings(self) -> tuple[str, ...]:
+        """Say what will not be placed in worktrees, because it would lead back into the user's checkout."""
+        root, workspace = self._repository.root, self._config.workspace
+        found = (*traps(root, workspace.copy), *traps(root, workspace.link, linked=True))
+        return (*(f"{trap.message} {trap.suggestion}" for trap in found), *note_found(gates_of(self._config, root)))
+
+    def _tracked(self, path: str) -> bool:
+        return bool(self._repository.git.names("ls-files", "-z", "--", f":(literal){path}"))
+
+    @property
+    def _plan_paths(self) -> tuple[str, ...]:
+        """The plan and its companions, relative to the root; empty for a plan outside the repository."""
+        plan, root = self._plan_file.path.resolve(), self._repository.root.resolve()
+        paths = [plan, *(plan.parent / name for name in self._plan_file.companions)]
+        return tuple(str(path.relative_to(root)) for path in paths if path.is_relative_to(root))
+
+    @property
+    def _plan_name(self) -> str:
+        return self._plan_paths[0] if self._plan_paths else str(self._plan_file.path.resolve())
+
+
+def _first(plan: Plan, start_from: str | None) -> str | None:
+    """Return the task that a person wants to start from."""
+    found = named(plan.tasks, start_from) if start_from is not None else None
+    if start_from is not None and found is None:
+        raise BadUsage(
+            f"There is no task {start_from} in {plan.path}.", hint=f"See all of them with `unstuck plan {plan.path}`."
+        )
+    return found
+
+
+@contextmanager
+def _claimed(journal: SqliteJournal, run: str) -> Iterator[Owner | None]:
+    """Own the run for a while; yields the dead owner that was replaced, if any."""
+    before = journal.claim(run)
+    try:
+        yield before
+    finally:
+        journal.release()
+
+
+def refuse_inside_an_agent() -> None:
+    """Refuse to supervise inside a session: one supervisor is enough."""
+    if os.environ.get(INSIDE):
+        raise Owned(
+            f"This is a session of run {os.environ[INSIDE]}; a run is not started inside another one's agent.",
+            hint="Print what you need as your result; the supervisor around you goes on by itself.",
+        )

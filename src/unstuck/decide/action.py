@@ -1,0 +1,125 @@
+"""What the supervisor can do next. A closed union: match on it."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from unstuck.diagnosis import Kind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Accept:
+    """Land the work. Success is an action like the others."""
+
+    because: str = ""
+    """A person's reason, where a person vouches for what no check could."""
+    type: Literal["accept"] = "accept"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retry:
+    """Open a new attempt in the tree that the last one left."""
+
+    hint: str = ""
+    type: Literal["retry"] = "retry"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Continue:
+    """Keep the attempt; open a new session in it. Charges nothing."""
+
+    hint: str = ""
+    type: Literal["continue"] = "continue"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rollback:
+    """Snapshot the work, go back to the last checkpoint, open a new attempt."""
+
+    hint: str = ""
+    type: Literal["rollback"] = "rollback"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Switch:
+    """Snapshot the work, go back to the last checkpoint, open a new attempt with another agent."""
+
+    agent: str
+    hint: str = ""
+    type: Literal["switch"] = "switch"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fix:
+    """Write a task into the plan that repairs this one; try this one again when it has landed."""
+
+    id: str
+    """The new task's id."""
+    error: str
+    attempted_fix: str
+    kind: Kind | None = None
+    type: Literal["fix"] = "fix"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Amend:
+    """Write tasks into the plan that the agent asks for; try this one again when they have landed."""
+
+    ids: tuple[str, ...]
+    request: Literal["SPLIT_TASK", "ADD_PREREQUISITE"]
+    attempt: int
+    type: Literal["amend"] = "amend"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Append:
+    """Write tasks into the plan that the agent asks for behind this one, then decide about this one."""
+
+    ids: tuple[str, ...]
+    attempt: int
+    request: Literal["ADD_FOLLOWUP"] = "ADD_FOLLOWUP"
+    type: Literal["append"] = "append"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wait:
+    """Do nothing until a time, then open a new session in the same attempt. Charges nothing."""
+
+    until: float
+    type: Literal["wait"] = "wait"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Skip:
+    """Give the task up for good; independent tasks go on."""
+
+    because: str
+    type: Literal["skip"] = "skip"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Escalate:
+    """Mark the task stuck and ask a person; independent tasks go on."""
+
+    question: str
+    type: Literal["escalate"] = "escalate"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Halt:
+    """Ask a person, and start nothing new in this run."""
+
+    question: str
+    type: Literal["halt"] = "halt"
+
+
+Action = Accept | Retry | Continue | Rollback | Switch | Fix | Amend | Append | Wait | Skip | Escalate | Halt
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """The chosen action and why: enough to explain it without the code."""
+
+    action: Action
+    reason: str
+    rung: str
+    """Where on which ladder, e.g. ``check_failed[1]``."""

@@ -1,0 +1,170 @@
+"""Choose the next action. Pure: same failure, history, policy and experience, same decision."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from unstuck.decide.action import Accept, Action, Continue, Decision, Escalate, Fix, Halt, Retry, Rollback, Switch, Wait
+from unstuck.decide.experience import Experience
+from unstuck.decide.fixes import Lineage, exceeded
+from unstuck.decide.policy import LIMITED, Policy, Rung
+from unstuck.diagnosis import AGENT_DOWN, KINDS, Failure, Kind
+
+LAND_ANYWAY = 'not verified: the configuration says `unverified = "land"`'
+NO_EXPERIENCE = Experience()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class History:
+    """What a decision may know about the task's past in this epoch, and about now."""
+
+    attempts: int = 0
+    """Finished attempts that were charged to the agent, the one that just failed included."""
+    executions: int = 0
+    """All finished attempts, whoever was to blame."""
+    sessions: int = 1
+    """Sessions of the current attempt."""
+    climbed: tuple[str, ...] = ()
+    """Rungs taken so far, oldest first, e.g. ``("test_failed[0]",)``."""
+    rollbacks: int = 0
+    seconds: float = 0.0
+    """Time that agents have worked on the task."""
+    cost_usd: float | None = None
+    """What the task has cost so far, if the agents say."""
+    agent: str = ""
+    agents: tuple[str, ...] = ()
+    """The agents that this run may use, in the user's order."""
+    tries: Mapping[str, int] = field(default_factory=dict)
+    """How many attempts each agent has had at this task."""
+    resting: frozenset[str] = frozenset()
+    """Agents that are out of order for now."""
+    green_base: bool = True
+    """Our checks were green at the commit that a rollback would go to."""
+    looping: str = ""
+    """A sentence, if the attempts go round in circles."""
+    systemic: tuple[str, ...] = ()
+    """Tasks that failed in the very same way not long ago, this one included, where they are many."""
+    lineage: Lineage | None = None
+    """Its fix tasks and those it repairs; None where the plan cannot take new tasks."""
+    error: str = ""
+    attempted_fix: str = ""
+    """What the agent says went wrong, or what we saw; and what it tried against that."""
+    index: int = 0
+    """The task's place in the plan, counted from 0."""
+    accepted: str = ""
+    """A person's reason to take the work as it is."""
+    now: float = 0.0
+    jitter: float = 0.0
+    """Between 0 and 1, so that many waiting tasks do not all wake at once."""
+
+
+def decide(
+    failure: Failure | None, history: History, policy: Policy, experience: Experience = NO_EXPERIENCE
+) -> Decision:
+    """Accept what passed; else climb the failure's ladder to the first open rung; else ask a person."""
+    if failure is None:
+        because = history.accepted
+        return Decision(action=Accept(because=because), reason=because or "All checks pass.", rung="pass")
+    if failure.kind is Kind.UNVERIFIED and policy.land_unverified:
+        return Decision(action=Accept(because=LAND_ANYWAY), reason=LAND_ANYWAY, rung="unverified")
+    reason = history.looping or failure.summary
+    name, ladder = policy.ladder_of(Kind.CIRCULAR_FIX) if history.looping else policy.ladder(failure)
+    if history.systemic and policy.charges == "blame":
+        question = f"{len(history.systemic)} tasks fail in the same way, so it is one problem: {failure.summary}"
+        return Decision(
+            action=Halt(question=question), reason=f"The same in {', '.join(history.systemic)}.", rung="systemic"
+        )
+    spent = _spent(failure, history, policy)
+    if spent:
+        return _ask(spent, "limit", policy)
+    taken = Counter(history.climbed)
+    waited = sum(taken[f"{name}[{place}]"] for place, rung in enumerate(ladder) if rung.move == "wait")
+    for place, rung in enumerate(ladder):
+        step = f"{name}[{place}]"
+        limit = exceeded(history.lineage, policy.limits) if rung.move == "fix" and history.lineage else None
+        if limit is not None:
+            return _ask(f"{limit[1]}\nLast: {failure.summary}", limit[0], policy)
+        count = waited if rung.move == "wait" else taken[step]
+        action = _action(rung, failure, history, policy, experience, count) if taken[step] < rung.times else None
+        if action is not None:
+            return Decision(action=action, reason=reason, rung=step)
+    return _ask(reason, f"{name}[end]", policy)
+
+
+def _spent(failure: Failure, history: History, policy: Policy) -> str:
+    """Say which limit of the task is used up, if any."""
+    attempts, limits = _attempts(history, policy), policy.limits
+    if failure.kind in LIMITED:
+        return ""
+    if _charged(failure, policy) and attempts >= limits.attempts:
+        if policy.spent:
+            return policy.spent.format(index=history.index, attempts=attempts, error=failure.summary).strip()
+        made = "One attempt was" if attempts == 1 else f"{attempts} attempts were"
+        return f"{made} made, none passed. Last: {failure.summary}"
+    if limits.task_seconds is not None and history.seconds >= limits.task_seconds:
+        return f"The limit of {limits.task_seconds:g} seconds for one task is reached. Last: {failure.summary}"
+    if limits.task_cost_usd is not None and (history.cost_usd or 0.0) >= limits.task_cost_usd:
+        return f"The limit of ${limits.task_cost_usd:.2f} for one task is reached. Last: {failure.summary}"
+    return ""
+
+
+def _charged(failure: Failure, policy: Policy) -> bool:
+    """Whether a failure uses up an attempt: our own stop or death never does."""
+    return failure.charged or (policy.charges == "all" and failure.kind is not Kind.INTERRUPTED)
+
+
+def _attempts(history: History, policy: Policy) -> int:
+    return history.attempts if policy.charges == "blame" else history.executions
+
+
+def _action(
+    rung: Rung, failure: Failure, history: History, policy: Policy, experience: Experience, taken: int
+) -> Action | None:
+    """Turn a rung into an action, or None where it does not apply."""
+    if rung.below is not None and _attempts(history, policy) >= rung.below:
+        return None
+    match rung.move:
+        case "retry":
+            return Retry(hint=rung.hint)
+        case "continue":
+            return Continue(hint=rung.hint) if history.sessions < policy.limits.sessions or _ours(failure) else None
+        case "rollback":
+            allowed = history.rollbacks < policy.limits.rollbacks and (history.green_base or not policy.green_base)
+            return Rollback(hint=rung.hint) if allowed else None
+        case "switch":
+            return _switch(rung.hint, failure, history, experience)
+        case "fix":
+            if history.lineage is None:  # the plan takes no new tasks: the same one again, as often
+                return Retry(hint=rung.hint) if taken < policy.limits.fixes else None
+            error = history.error or failure.summary
+            new = history.lineage.next_id
+            return Fix(id=new, error=error, attempted_fix=history.attempted_fix, kind=failure.kind)
+        case "wait":
+            elsewhere = policy.quota == "switch" and failure.kind in LIMITED
+            other = _switch(rung.hint, failure, history, experience) if elsewhere else None
+            return other or Wait(until=_until(failure, history, policy, taken))
+
+
+def _switch(hint: str, failure: Failure, history: History, experience: Experience) -> Switch | None:
+    """Choose who should have the task next, if that is not who had it; an agent that is down is no choice."""
+    down = {*history.resting, *([history.agent] if failure.kind in AGENT_DOWN else [])}
+    other = experience.best([name for name in history.agents if name not in down], history.tries)
+    return Switch(agent=other, hint=hint) if other is not None and other != history.agent else None
+
+
+def _ours(failure: Failure) -> bool:
+    """Whether the session ended through our own doing, which uses up no budget at all."""
+    return KINDS[failure.kind].blame == "supervisor"
+
+
+def _until(failure: Failure, history: History, policy: Policy, taken: int) -> float:
+    """Return when to go on: at the stated reset, or after a time that doubles with every wait."""
+    if failure.resets_at is not None and failure.resets_at > history.now:
+        return failure.resets_at + policy.limits.reset_margin * (1.0 + history.jitter)
+    delay = min(policy.limits.first_wait * 2.0 ** min(taken, 10), policy.limits.longest_wait)
+    return history.now + delay * (1.0 + history.jitter / 4)
+
+
+def _ask(question: str, rung: str, policy: Policy) -> Decision:
+    action = Halt(question=question) if policy.on_stuck == "halt" else Escalate(question=question)
+    return Decision(action=action, reason=question, rung=rung)

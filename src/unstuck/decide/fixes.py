@@ -1,0 +1,227 @@
+"""Fix tasks: a failure becomes a task of its own that repairs it. Seed 003's texts and limits; pure."""
+
+import re
+from collections.abc import Container, Iterator, Mapping
+from dataclasses import dataclass
+
+from unstuck.decide.action import Fix
+from unstuck.decide.policy import Limits
+from unstuck.diagnosis import Kind
+from unstuck.plans import Task
+from unstuck.tell import one_line
+
+SUMMARY_CHARS = 50
+ERROR_CHARS = 300
+NO_FILES = "Same directory as original"
+NO_VERIFY = "echo 'Verify manually'"
+"""Seed 003's text; it always passes, so no reader of ours takes it for a check: such a task is unverified."""
+SEED_SCOPE = "recovery"
+NO_TYPE = "error"
+
+COUNT, DEPTH, BUDGET, CIRCULAR = "fix-count", "fix-depth", "fix-budget", "circular_fix[end]"
+FINAL: Mapping[str, str] = {
+    COUNT: "FAIL (max limit)",
+    DEPTH: "FAIL (max depth)",
+    BUDGET: "FAIL (budget)",
+    CIRCULAR: "FAIL (circular)",
+}
+"""The rung on which a lineage ended, and what the progress file calls it."""
+PASSED = "PASS"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lineage:
+    """Where a task stands among those that repair each other: 1.3 → 1.3.1 → 1.3.1.1."""
+
+    chain: tuple[str, ...]
+    """The root first, the task itself last."""
+    fixes: tuple[str, ...]
+    """The fix tasks that it had in this epoch."""
+    spent: int
+    """The fix tasks of the whole lineage in this epoch."""
+    next_id: str
+
+    @property
+    def depth(self) -> int:
+        """How many tasks it repairs, each the next one's fix."""
+        return len(self.chain) - 1
+
+
+def exceeded(lineage: Lineage, limits: Limits) -> tuple[str, str] | None:
+    """Return the limit that forbids another fix task, as a rung and seed 003's message; None while one is allowed."""
+    task = lineage.chain[-1]
+    if len(lineage.fixes) >= limits.fixes:
+        history = ", ".join(lineage.fixes)
+        return COUNT, f"ERROR: Max fix attempts ({limits.fixes}) reached for task {task}\nFix attempts: {history}"
+    chain = f"Fix task chain: {' → '.join(lineage.chain)}"
+    if lineage.depth >= limits.fix_depth:
+        return DEPTH, (
+            f"ERROR: Max fix task depth ({limits.fix_depth}) exceeded for task {task}\n{chain}\n"
+            "The fix chain has become too deep. Manual intervention required."
+        )
+    if lineage.spent >= limits.fixes_per_root:
+        return BUDGET, f"ERROR: Max fix tasks ({limits.fixes_per_root}) reached for task {lineage.chain[0]}\n{chain}"
+    return None
+
+
+def next_id(task: str, fixes: int, taken: Container[str]) -> str:
+    """Return the first free id below the task's: 1.3 → 1.3.1. Counting goes on where it ended."""
+    number = fixes + 1
+    while f"{task}.{number}" in taken:
+        number += 1
+    return f"{task}.{number}"
+
+
+def fix_block(original: Task, fix: Fix, *, scope: str = "") -> str:
+    """Write the fix task in seed 003's markdown. Text from an error stays inside its line, whatever it says.
+
+    `scope` replaces the one that the original's own commit names.
+    """
+    error = harmless(fix.error, ERROR_CHARS)
+    fields = raw_fields(original.body)
+    scope = scope or commit_scope(original.commit or "")
+    lines = [
+        f"- [ ] {fix.id} [FIX {original.id}] Fix: {summary(fix.error, original.id)}",
+        f"  - **Do**: Address the error: {error}",
+        f"    1. Analyze the failure: {harmless(fix.attempted_fix, ERROR_CHARS)}",
+        "    2. Review related code in Files list",
+        f"    3. Implement fix for: {error}",
+        f"  - **Files**: {fields.get('files') or NO_FILES}",
+        f'  - **Done when**: Error "{error}" no longer occurs',
+        f"  - **Verify**: {fields.get('verify') or NO_VERIFY}",
+        f"  - **Commit**: `fix({scope}): address {error_type(fix.error, fix.kind)} from task {original.id}`",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def summary(error: str, task: str) -> str:
+    """Return the error as a title: its first line without markup, cut at a word."""
+    first = re.sub(r"[`|]", "", error.strip().split("\n", 1)[0])
+    words = harmless(first, ERROR_CHARS)
+    if not words:
+        return f"task {task} failure"
+    if len(words) <= SUMMARY_CHARS:
+        return words
+    return f"{words[: SUMMARY_CHARS - 1].rpartition(' ')[0] or words[: SUMMARY_CHARS - 1]}…"
+
+
+def harmless(text: str, limit: int) -> str:
+    """Fold foreign text into one line in which nothing opens code, a comment or a here-document."""
+    line = one_line(text, limit)
+    for opener, plain in (("`", "'"), ("<!--", "<! --"), ("-->", "-- >")):
+        line = line.replace(opener, plain)
+    return re.sub(r"<(?=<)", "< ", line)
+
+
+def commit_scope(subject: str) -> str:
+    """Return the scope of a conventional subject: `feat(parser): …` → parser."""
+    found = re.match(r"[a-z]+\(([\w./-]{1,40})\)!?:", subject.strip())
+    return found[1] if found else SEED_SCOPE
+
+
+_WORDS: tuple[tuple[str, str], ...] = (
+    (r"syntax ?error", "syntax"),
+    (
+        r"(file|path|directory) (was )?not found|no such file|cannot find (the )?file|ENOENT|FileNotFound",
+        "missing file",
+    ),
+    (r"cannot find module|module not found|no module named|ModuleNotFound|cannot resolve", "missing module"),
+    (r"permission denied|EACCES", "permission"),
+    (r"timed? ?out", "timeout"),
+    (r"type ?error|not assignable|incompatible type", "type"),
+    (r"assert|tests? fail|\bexpected\b", "test failure"),
+    (r"\blint", "lint"),
+)
+_KINDS: Mapping[Kind, str] = {
+    Kind.TEST_FAILED: "test failure",
+    Kind.TYPES_FAILED: "type",
+    Kind.LINT_FAILED: "lint",
+    Kind.FORMAT_FAILED: "format",
+    Kind.BUILD_BROKEN: "build",
+    Kind.SYNTAX_ERROR: "syntax",
+    Kind.MODULE_MISSING: "missing module",
+    Kind.TIMEOUT: "timeout",
+    Kind.HANG: "timeout",
+    Kind.CHECK_FAILED: "failed check",
+    Kind.NO_CLAIM: "unfinished work",
+}
+
+
+def error_type(error: str, kind: Kind | None) -> str:
+    """Name the sort of error in a word or two: by what it says, else by how we judged it."""
+    for pattern, word in _WORDS:
+        if re.search(pattern, error[:2000], re.IGNORECASE):
+            return word
+    return _KINDS.get(kind, NO_TYPE) if kind is not None else NO_TYPE
+
+
+def history_line(task: str, fixes: tuple[str, ...], final: str) -> str:
+    """Write a line of the progress file's Fix Task History."""
+    count = f"{len(fixes)} fix{'es'[: 2 * (len(fixes) != 1)]} attempted"
+    return f"- Task {task}: {count} ({', '.join(fixes)}) - Final: {final}"
+
+
+# --- the fields of a task, as they stand in its text -------------------------------------------------
+
+_FIELD = re.compile(r"([ \t]*)(?:[-*+][ \t]+)?\*\*([A-Za-z][A-Za-z ]{0,20})(?:\*\*[ \t]*:|:\*\*)[ \t]*(.*)")
+
+
+_OPENER = re.compile(r"[ \t]*(?:[-*+][ \t]+)*(`{3,}|~{3,}|<!--)")
+
+
+_REPEATED = {"files": "Files", "verify": "Verify"}
+"""Fields of which all count; of others only the first does."""
+
+
+def raw_fields(body: str) -> dict[str, str]:
+    """Return a task's fields by name in lower case, verbatim, each with the lines that belong to it.
+
+    Lines below a field keep their place relative to it, so that it can be written again two spaces in.
+    """
+    found: dict[str, str] = {}
+    for name, text in _fields(body.replace("\r\n", "\n").replace("\r", "\n").split("\n")[1:]):
+        if found.get(name) and text and name in _REPEATED:
+            found[name] += f"\n  - **{_REPEATED[name]}**: {text}"
+        else:
+            found[name] = found.get(name) or text
+    return found
+
+
+def _fields(lines: list[str]) -> Iterator[tuple[str, str]]:
+    name, indent, value = "", 0, list[str]()
+    literal = _literal(lines)
+    for at, line in enumerate(lines):
+        head = None if at in literal else _FIELD.match(line)
+        margin = len(line) - len(line.lstrip())
+        if head and (not name or margin <= indent):
+            if name:
+                yield name, "\n".join(value).rstrip()
+            name, indent, value = head[2].strip().lower(), margin, [head[3].rstrip()]
+        elif name and line.strip() and 0 < margin <= indent:
+            yield name, "\n".join(value).rstrip()
+            name = ""
+        elif name:
+            value.append(f"  {line[indent:]}" if margin > indent else line)
+    if name:
+        yield name, "\n".join(value).rstrip()
+
+
+def _literal(lines: list[str]) -> frozenset[int]:
+    """Return the lines that stand in a code block or a comment: what looks like a field there is none."""
+    found: set[int] = set()
+    never: set[str] = set()
+    """What is not ended below: looked for once, so that a long text takes no longer than it should."""
+    for at, line in enumerate(lines):
+        opener = _OPENER.match(line) if at not in found else None
+        if opener is None or opener[1] in never or (opener[1] == "<!--" and "-->" in line[opener.end() :]):
+            continue
+        end = next((below for below in range(at + 1, len(lines)) if _ends(lines[below].strip(), opener[1])), None)
+        if end is None:
+            never.add(opener[1])
+        else:
+            found.update(range(at, end + 1))
+    return frozenset(found)
+
+
+def _ends(line: str, opener: str) -> bool:
+    return "-->" in line if opener == "<!--" else line.startswith(opener) and not line.strip(opener[0])

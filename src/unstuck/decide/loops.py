@@ -1,0 +1,339 @@
+"""Say whether the attempts at a task go in circles. Pure: same history, same signals.
+
+Law: a false alarm throws good work away, so only what could not be progress is called strong.
+"""
+
+import hashlib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Literal
+
+from unstuck.tell import one_line
+
+Sort = Literal["same_tree", "same_diff", "reverted", "no_change", "repeated_approach", "same_failure", "not_converging"]
+
+
+class Strength(IntEnum):
+    """How sure it is that going on would repeat what failed."""
+
+    WEAK = 1
+    """Worth a hint in the next brief."""
+    STRONG = 2
+    CERTAIN = 3
+    """The same files were judged before."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Footprint:
+    """What one attempt left behind. Leave out attempts that ended by no fault of the agent. Empty means unknown."""
+
+    attempt: int
+    approach: str = ""
+    start: str = ""
+    """The tree that it began with."""
+    tree: str = ""
+    changes: frozenset[str] = frozenset()
+    """Its changed lines since `start`, see `changes`; a patch id alone does as well."""
+    signature: str = ""
+    failing: int | None = None
+    """How many tests fail."""
+    failed: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signal:
+    """A fact about the history of a task."""
+
+    sort: Sort
+    strength: Strength
+    sentence: str
+    attempts: tuple[int, ...]
+    """The earlier attempts that show it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Thresholds:
+    """When a likeness becomes a signal."""
+
+    jaccard: float = 0.3
+    window: int = 3
+    similar: int = 2
+    shared_words: int = 2
+    same_failures: int = 3
+    without_progress: int = 4
+
+
+USUAL = Thresholds()
+
+
+def looping(current: Footprint, earlier: Sequence[Footprint], limits: Thresholds = USUAL) -> Signal | None:
+    """Return the strongest reason to stop going on like this, if there is a good one."""
+    found = [signal for signal in signals(current, earlier, limits) if signal.strength >= Strength.STRONG]
+    return max(found, key=lambda signal: signal.strength, default=None)
+
+
+def signals(current: Footprint, earlier: Sequence[Footprint], limits: Thresholds = USUAL) -> tuple[Signal, ...]:
+    """Return all that the history shows.
+
+    Fewer failing tests than ever before is progress: then only an identical tree speaks of a loop.
+    """
+    past = _before(current, earlier)
+    exact = (_no_change(current, past), _same_tree(current, past))
+    rest = (
+        _same_changes(current, past),
+        circular(current, past, limits),
+        _same_failure(current, past, limits),
+        _not_converging(current, past, limits),
+    )
+    found = exact if converging(current, past) else (*exact, *rest)
+    return tuple(signal for signal in found if signal is not None)
+
+
+def circular(current: Footprint, earlier: Sequence[Footprint], limits: Thresholds = USUAL) -> Signal | None:
+    """Tell whether the approach is like two of the last three that failed.
+
+    An approach that names something new is only weakly so: "store sessions in Redis" resembles "store sessions in
+    memory" and is another idea. Where the agent named no approach, its changes and its failure are compared.
+    """
+    recent = _before(current, earlier)[-limits.window :]
+    if not meaningful(current.approach):
+        alike = [one for one in recent if _same_work(current, one)]
+        strength, sentence = Strength.STRONG, "made the same changes, or failed in the same way, as"
+    else:
+        alike = [one for one in recent if _similar(current.approach, one.approach, limits)]
+        new = novel(current.approach, [one.approach for one in recent])
+        strength = Strength.WEAK if new else Strength.STRONG
+        sentence = f"goes about it ({one_line(current.approach, 80)}) much like"
+        if new:
+            sentence = f"{sentence.removesuffix(' much like')}, with something new ({', '.join(sorted(new)[:3])}), like"
+    if len(alike) < limits.similar:
+        return None
+    return _signal("repeated_approach", strength, current, sentence, alike)
+
+
+def converging(current: Footprint, earlier: Sequence[Footprint]) -> bool:
+    """Tell whether fewer tests fail than after any earlier attempt."""
+    counts = [one.failing for one in _before(current, earlier) if one.failing is not None]
+    return current.failing is not None and bool(counts) and current.failing < min(counts)
+
+
+# --- approaches, by their words --------------------------------------------------------------------
+
+STOP_WORDS = frozenset(
+    ("with", "using", "the", "a", "an", "and", "or", "but", "in", "on", "at", "to", "for", "trying")
+)  # fmt: skip
+PLACEHOLDERS = (
+    "session ended without progress", "no fix attempted", "no previous fix attempted", "no approach given", "unknown",
+    "none", "n/a", "not specified", "retry", "retrying", "try again", "same as before", "subtask implementation",
+)  # fmt: skip
+"""What tools write where an agent named no approach: equal in all attempts, and without meaning."""
+
+FILLERS = frozenset(
+    (
+        "again", "another", "approach", "back", "better", "change", "changed", "different", "differently", "do", "fix",
+        "from", "further", "increase", "instead", "into", "it", "just", "longer", "make", "method", "more", "now", "of",
+        "once", "pattern", "properly", "raise", "retry", "set", "simply", "solution", "switch", "technique", "that", "then",
+        "this", "time", "try", "update", "use", "value", "version", "via", "way",
+    )
+)  # fmt: skip
+"""Words that say nothing about what is done, so they make no approach new."""
+_PARAMETER = (
+    r"(?:\b(?:to|by)\s+|(?<![=<>~!])=\s*|\(\s*)\d[\w.]*|\b\d+(?:ms|s|m|min|h|x|k|kb|mb|gb)\b|(?<!\S)--?\w[\w-]*"
+)
+LONGEST_APPROACH = 2_000
+
+
+def similar(a: str, b: str) -> float:
+    """Return the Jaccard likeness of two approaches; one shared word is no likeness, nor is a placeholder."""
+    return jaccard(a, b) if _comparable(a, b, USUAL) else 0.0
+
+
+def jaccard(a: str, b: str) -> float:
+    """Return how many of all words both share, as seed 002 counts them."""
+    ours, theirs = words(a), words(b)
+    return len(ours & theirs) / len(ours | theirs) if ours | theirs else 0.0
+
+
+def words(text: str) -> frozenset[str]:
+    """Split at everything that is no letter or digit ("async/await" is two words); leave the stop words out."""
+    return frozenset(re.findall(r"[^\W_]+", text[:LONGEST_APPROACH].lower())) - STOP_WORDS
+
+
+def meaningful(approach: str) -> bool:
+    """Tell whether the text names an approach at all."""
+    return bool(words(approach)) and approach.strip(" .!-*\"'`").lower() not in PLACEHOLDERS
+
+
+def novel(approach: str, earlier: Sequence[str]) -> frozenset[str]:
+    """Return the words that no earlier approach has; changed numbers and options make nothing new."""
+    known = {_stem(word) for text in earlier for word in words(text)}
+    content = words(re.sub(_PARAMETER, " ", approach[:LONGEST_APPROACH], flags=re.IGNORECASE))
+    return frozenset(word for word in content - FILLERS if _stem(word) not in known)
+
+
+def _similar(a: str, b: str, limits: Thresholds) -> bool:
+    return _comparable(a, b, limits) and jaccard(a, b) > limits.jaccard
+
+
+def _comparable(a: str, b: str, limits: Thresholds) -> bool:
+    return meaningful(a) and meaningful(b) and len(words(a) & words(b)) >= limits.shared_words
+
+
+def _stem(word: str) -> str:
+    """Fold "timeouts", "parsing", "pip3" into "timeout", "pars", "pip"."""
+    word = word.rstrip("0123456789") or word
+    for ending in ("ing", "ed", "es", "s", "e"):
+        if word.endswith(ending) and len(word) - len(ending) >= 4:  # noqa: PLR2004  # shorter stems are other words
+            return word.removesuffix(ending)
+    return word
+
+
+# --- work, by its trees and changed lines ----------------------------------------------------------
+
+MOST_LINES = 20_000
+
+
+def changes(patch: str) -> frozenset[str]:
+    """Return a fingerprint of each changed line of a unified diff, whatever its place and white space."""
+    path, marks = "", set[str]()
+    for line in patch.split("\n")[:MOST_LINES]:
+        if line.startswith(("--- ", "+++ ")):
+            path = path if line.endswith("/dev/null") else line[4:].strip().removeprefix("a/").removeprefix("b/")
+        elif line.startswith(("+", "-")) and (text := " ".join(line[1:].split())):
+            digest = hashlib.sha256(f"{path}\n{text}".encode(errors="replace")).hexdigest()
+            marks.add(f"{line[0]}{digest[:16]}")
+    return frozenset(marks)
+
+
+def _no_change(current: Footprint, past: Sequence[Footprint]) -> Signal | None:
+    if not _idle(current):
+        return None
+    idle: list[Footprint] = []
+    for one in reversed(past):
+        if not _idle(one):
+            break
+        idle.append(one)
+    if idle:
+        return _signal("no_change", Strength.CERTAIN, current, "changed nothing, and neither did", idle[::-1])
+    sentence = f"Attempt {current.attempt} changed nothing."
+    return Signal(sort="no_change", strength=Strength.WEAK, sentence=sentence, attempts=())
+
+
+def _idle(one: Footprint) -> bool:
+    return bool(one.tree) and one.tree == one.start
+
+
+def _same_tree(current: Footprint, past: Sequence[Footprint]) -> Signal | None:
+    """Compare whole trees; to come back to an older one by way of another is a revert."""
+    same = [one for one in past if one.tree and one.tree == current.tree]
+    if _idle(current) or not (same or _undid_everything(current, past)):
+        return None
+    if not same:
+        return _signal("reverted", Strength.STRONG, current, "took back all that was done since", past[:1])
+    between = [one for one in past if one.attempt > same[-1].attempt and one.tree]
+    if between:
+        sentence = f"went back, past {_names(between)}, to the very files of"
+        return _signal("reverted", Strength.CERTAIN, current, sentence, same)
+    return _signal("same_tree", Strength.CERTAIN, current, "ended with the very files of", same)
+
+
+def _undid_everything(current: Footprint, past: Sequence[Footprint]) -> bool:
+    return bool(current.tree) and any(one.start == current.tree != one.tree for one in past)
+
+
+def _same_changes(current: Footprint, past: Sequence[Footprint]) -> Signal | None:
+    """Compare changed lines: the same patch again, or exactly the reverse of one."""
+    if not current.changes or any(one.tree and one.tree == current.tree for one in past):
+        return None
+    if same := [one for one in past if one.changes == current.changes]:
+        return _signal("same_diff", Strength.STRONG, current, "made the same changes as", same)
+    undone = frozenset(_reverse(mark) for mark in current.changes)
+    if opposite := [one for one in past if undone == one.changes]:
+        return _signal("reverted", Strength.STRONG, current, "took back exactly the changes of", opposite)
+    return None
+
+
+def _reverse(mark: str) -> str:
+    return mark.translate({ord("+"): "-", ord("-"): "+"}) if mark[:1] in "+-" else mark
+
+
+def _same_work(current: Footprint, one: Footprint) -> bool:
+    ours = (current.tree, current.changes, current.signature)
+    theirs = (one.tree, one.changes, one.signature)
+    return any(mine and mine == other for mine, other in zip(ours, theirs, strict=True))
+
+
+# --- failures --------------------------------------------------------------------------------------
+
+
+def _same_failure(current: Footprint, past: Sequence[Footprint], limits: Thresholds) -> Signal | None:
+    """Count how often in a row the same failure came."""
+    same: list[Footprint] = []
+    for one in reversed(past):
+        if not current.signature or one.signature != current.signature:
+            break
+        same.append(one)
+    if len(same) + 1 < limits.same_failures:
+        return None
+    return _signal("same_failure", Strength.STRONG, current, "failed in the same way as", same[::-1])
+
+
+def _not_converging(current: Footprint, past: Sequence[Footprint], limits: Thresholds) -> Signal | None:
+    """See no new best number of failing tests in the last attempts; always another failure is still a search."""
+    counted = [one for one in (*past, current) if one.failing is not None][-limits.without_progress :]
+    if current.failing is None or len(counted) < limits.without_progress:
+        return None
+    first, *rest = counted
+    if min(one.failing or 0 for one in rest) < (first.failing or 0):
+        return None
+    known = [one.signature for one in counted if one.signature]
+    strength = Strength.STRONG if len(set(known)) < len(known) else Strength.WEAK
+    numbers = ", ".join(str(one.failing) for one in counted)
+    sentence = f"leaves as many tests failing as before ({numbers}), like"
+    return _signal("not_converging", strength, current, sentence, counted[:-1])
+
+
+def _before(current: Footprint, earlier: Sequence[Footprint]) -> list[Footprint]:
+    """Leave out the attempt itself, which may be recorded already, and attempts that did not fail."""
+    return [one for one in earlier if one.failed and one.attempt < current.attempt]
+
+
+def _signal(sort: Sort, strength: Strength, current: Footprint, says: str, shown: Sequence[Footprint]) -> Signal:
+    sentence = f"Attempt {current.attempt} {says} {_names(shown)}."
+    return Signal(sort=sort, strength=strength, sentence=sentence, attempts=tuple(one.attempt for one in shown))
+
+
+def _names(shown: Sequence[Footprint]) -> str:
+    numbers = [str(one.attempt) for one in shown]
+    if len(numbers) == 1:
+        return f"attempt {numbers[0]}"
+    return f"attempts {', '.join(numbers[:-1])} and {numbers[-1]}"
+
+
+# --- actions within one session --------------------------------------------------------------------
+
+Repetition = Literal["same_action", "same_tool", "in_a_row"]
+
+
+def repetition(
+    done: Sequence[tuple[str, str]], action: tuple[str, str], *, same: int = 2, tool: int = 3, row: int = 3
+) -> Repetition | None:
+    """Say why an action (a tool and its arguments) should not be taken once more.
+
+    Counting a tool with any arguments is seed 001's rule for short recovery plans; `tool=0` leaves it out.
+    """
+    if row and [*done[-(row - 1) :], action] == [action] * row:
+        return "in_a_row"
+    if same and done.count(action) >= same:
+        return "same_action"
+    if tool and sum(name == action[0] for name, _ in done) >= tool:
+        return "same_tool"
+    return None
+
+
+def stalled(states: Sequence[str], beats: int = 5) -> bool:
+    """Tell whether nothing changed over the last heartbeats, given the state at each."""
+    last = states[-beats:]
+    return len(last) == beats and len(set(last)) == 1

@@ -1,0 +1,132 @@
+"""One task's past, as far as a decision may know it."""
+
+from collections import Counter
+
+from unstuck.agents import NO_FIX, NO_MARKER, failure_report
+from unstuck.decide.action import Amend, Rollback
+from unstuck.decide.decision import History
+from unstuck.decide.loops import Footprint, looping
+from unstuck.decide.policy import LIMITED
+from unstuck.journal import AttemptState, RunState, TaskState
+from unstuck.line import held
+from unstuck.remedies import Seen
+
+GOLDEN = 0.6180339887
+"""Multiples of it fall evenly between 0 and 1: a jitter that is the same for the same journal."""
+
+
+MANY = 3
+THIRD_TRY = 3
+WINDOW_SECONDS = 3600.0
+
+
+def history(state: RunState, name: str, agents: tuple[str, ...], now: float, *, extensible: bool = True) -> History:
+    """Gather what is known about the task in this epoch. `extensible`: its plan can take new tasks."""
+    task = state.tasks[name]
+    attempts = task.attempts[task.epoch_from :]
+    current = attempts[-1] if attempts else None
+    error, attempted_fix = said(current, name) if current else ("", NO_FIX)
+    return History(
+        attempts=task.charged,
+        executions=len(attempts),
+        sessions=current.sessions if current else 0,
+        climbed=task.climbed,
+        rollbacks=sum(one.decision is not None and isinstance(one.decision.action, Rollback) for one in attempts),
+        seconds=task.seconds,
+        cost_usd=task.cost_usd,
+        agent=current.agent if current else "",
+        agents=agents,
+        tries=Counter(one.agent for one in attempts),
+        resting=frozenset(agent for agent in agents if held(state, name, agent, now)),
+        green_base=current is not None and current.base in state.green,
+        looping=circling(task),
+        systemic=_systemic(state, name, now),
+        lineage=state.lineage(name) if extensible else None,
+        error=error,
+        attempted_fix=attempted_fix,
+        index=state.places[name],
+        accepted=task.accepted,
+        now=now,
+        jitter=task.last_seq * GOLDEN % 1.0,
+    )
+
+
+def said(attempt: AttemptState, task: str) -> tuple[str, str]:
+    """Return what went wrong, in the agent's words where it has any, and what it tried against that."""
+    if attempt.failure is None:
+        return "", NO_FIX
+    report = failure_report(attempt.outcome.words if attempt.outcome else "", task)
+    silent = report.error == NO_MARKER
+    return attempt.failure.summary if silent else report.error, report.attempted_fix
+
+
+def circling(task: TaskState) -> str:
+    """Say how the attempts go in circles, or nothing; never before the third try. Only the agent's own failures count."""
+    own = [one for one in task.attempts[task.epoch_from :] if one.failure is not None and one.failure.charged]
+    if len(own) < THIRD_TRY or own[-1] is not task.attempts[-1]:
+        return ""
+    signal = looping(footprint(own[-1]), [footprint(one) for one in own[:-1]])
+    return signal.sentence if signal else ""
+
+
+def footprint(attempt: AttemptState) -> Footprint:
+    """Return what an attempt left behind, for comparing it with others."""
+    failure = attempt.failure
+    return Footprint(
+        attempt=attempt.number,
+        approach=attempt.outcome.approach if attempt.outcome else "",
+        start=attempt.tree or "",
+        tree=attempt.verdict.tree if attempt.verdict else "",
+        signature=failure.signature if failure else "",
+        failing=len(failure.tests) if failure and failure.tests else None,
+        failed=failure is not None,
+    )
+
+
+def _systemic(state: RunState, name: str, now: float) -> tuple[str, ...]:
+    """List the tasks that failed with this task's signature within the window, if they are many.
+
+    Only what is not the agent's own doing: three tasks whose checks all say `AssertionError` are three problems.
+    """
+    failure = state.tasks[name].current.failure if state.tasks[name].attempts else None
+    if failure is None or failure.charged or not failure.signature or failure.kind in LIMITED:
+        return ()
+    signature = failure.signature
+    alike = tuple(task for task, at in state.signatures.get(signature, {}).items() if now - at <= WINDOW_SECONDS)
+    return alike if len(alike) >= MANY else ()
+
+
+def commit_of(state: RunState, name: str) -> str | None:
+    """Return the commit that did a task's work: its own, or that of the last task that did it in its place."""
+    commits = (commit_of(state, one) for one in reversed(stand_ins(state, name)))
+    return state.tasks[name].commit or next((commit for commit in commits if commit), None)
+
+
+def done_by_others(state: RunState, name: str) -> bool:
+    """Whether tasks that stand in for this one did work: then nothing may be left for it to do.
+
+    One that was ticked before the run has done its part; one that ended with nothing to commit has not.
+    """
+    others = [state.tasks[one] for one in stand_ins(state, name)]
+    ticked = any(one.status == "complete" and not one.attempts for one in others)
+    return ticked or any(commit_of(state, one.task.id) for one in others)
+
+
+def stand_ins(state: RunState, name: str) -> tuple[str, ...]:
+    """List the tasks that do a task's work in its place: those that repair it, and the parts that it was split into."""
+    if name not in state.tasks:
+        return ()
+    task = state.tasks[name]
+    splits = [one for one in task.modifications if isinstance(one, Amend) and one.request == "SPLIT_TASK"]
+    return tuple(one for one in (*task.fixes, *(part for split in splits for part in split.ids)) if one in state.tasks)
+
+
+def seen_failures(state: RunState) -> tuple[Seen, ...]:
+    """Return all failures of the run, in the order of their attempts' ends."""
+    found = [
+        Seen(kind=attempt.failure.kind, name=attempt.failure.summary, at=attempt.ended or attempt.started)
+        for task in state.tasks.values()
+        for attempt in task.attempts
+        if attempt.failure is not None
+    ]
+    return tuple(sorted(found, key=lambda one: one.at))

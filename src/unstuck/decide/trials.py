@@ -1,0 +1,99 @@
+"""Replay recorded trials of agents under a policy, to see what it would have solved and with how many attempts.
+
+A trial is one finished attempt of one agent at one task. The same `decide` chooses as in a run.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from unstuck.decide.action import Continue, Retry, Rollback, Switch, Wait
+from unstuck.decide.decision import History, decide
+from unstuck.decide.experience import Experience, Record
+from unstuck.decide.policy import Policy
+from unstuck.diagnosis import Failure, Kind
+
+Ended = Literal["done", "timeout", "error"]
+
+KIND_OF: Mapping[Ended, Kind] = {"done": Kind.TEST_FAILED, "timeout": Kind.TIMEOUT, "error": Kind.AGENT_CRASHED}
+
+ENDED: Mapping[str, Ended] = {word: word for word in KIND_OF}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    task: str
+    agent: str
+    passed: bool
+    ended: Ended = "done"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Score:
+    solved: int
+    attempts: int
+
+
+def replay(trials: Sequence[Trial], policy: Policy, budget: int) -> Score:
+    """Take every agent once as the first choice for every task that it has tried, the others strongest first behind it."""
+    by_task: dict[str, dict[str, list[Trial]]] = {}
+    for trial in trials:
+        by_task.setdefault(trial.task, {}).setdefault(trial.agent, []).append(trial)
+    known = experience(trials)
+    strongest = sorted(known.agents, key=lambda name: (-_share(known.agents[name]), name))
+    stories = [
+        _story(lists, (first, *(name for name in strongest if name != first)), policy, known, budget)
+        for lists in by_task.values()
+        for first in lists
+    ]
+    return Score(solved=sum(solved for solved, _ in stories), attempts=sum(attempts for _, attempts in stories))
+
+
+def experience(trials: Iterable[Trial]) -> Experience:
+    """Count what each agent's trials came to."""
+    counts: dict[str, Counter[bool]] = {}
+    for trial in trials:
+        counts.setdefault(trial.agent, Counter())[trial.passed] += 1
+    return Experience(agents={name: Record(landed=count[True], failed=count[False]) for name, count in counts.items()})
+
+
+def _share(record: Record) -> float:
+    return record.landed / record.tried
+
+
+def _story(
+    lists: Mapping[str, Sequence[Trial]], agents: tuple[str, ...], policy: Policy, known: Experience, budget: int
+) -> tuple[bool, int]:
+    """Play one task from one first choice; return whether it was solved, and the attempts used."""
+    agent, used = agents[0], Counter[str]()
+    climbed: tuple[str, ...] = ()
+    rollbacks = 0
+    for attempt in range(1, budget + 1):
+        if used[agent] >= len(lists.get(agent, ())):
+            return False, attempt - 1
+        trial = lists[agent][used[agent]]
+        used[agent] += 1
+        if trial.passed:
+            return True, attempt
+        left = tuple(name for name in agents if used[name] < len(lists.get(name, ())))
+        history = History(
+            attempts=attempt,
+            executions=attempt,
+            climbed=climbed,
+            rollbacks=rollbacks,
+            agent=agent,
+            agents=left,
+            tries=used,
+        )
+        failure = Failure(kind=KIND_OF[trial.ended], summary=f"trial {attempt} of {trial.task} failed")
+        decision = decide(failure, history, policy, known)
+        climbed += (decision.rung,)
+        match decision.action:
+            case Switch(agent=other):
+                agent = other
+            case Retry() | Rollback() | Continue() | Wait():
+                rollbacks += isinstance(decision.action, Rollback)
+            case _:
+                return False, attempt
+    return False, budget

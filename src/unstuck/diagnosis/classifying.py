@@ -1,0 +1,254 @@
+"""Say what stands in the way of landing, from evidence alone. Pure: same evidence, same failure.
+
+What counts is what the checks say about the tree, never how the session ended or what the agent claims:
+a green tree from a crashed session can land, a red one from a proud session cannot.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from unstuck.agents import Result, Unreadable, read_result
+from unstuck.diagnosis.evidence import Evidence
+from unstuck.diagnosis.judging import BY_END, Diagnosis
+from unstuck.diagnosis.kinds import KINDS, Failure, Kind, Touch
+from unstuck.diagnosis.signature import signature
+from unstuck.journal import CheckResult, Ended, Ending, Outcome, Remark, Verdict
+from unstuck.plans import CheckKind
+from unstuck.tell import one_line
+
+DETAIL_CHARS = 4000
+SUMMARY_CHARS = 300
+COMMAND_CHARS = 80
+MESSAGE_CHARS = 200
+
+BY_ENDING: Mapping[Ending, Kind] = {
+    "not_started": Kind.AGENT_MISSING,
+    "supervisor_died": Kind.INTERRUPTED,
+    "stopped": Kind.INTERRUPTED,
+    "first_output": Kind.HANG,
+    "silence": Kind.HANG,
+    "wall_clock": Kind.TIMEOUT,
+    "signalled": Kind.KILLED,
+}
+
+BY_CHECK: Mapping[CheckKind, Kind] = {
+    "verify": Kind.CHECK_FAILED,
+    "test": Kind.TEST_FAILED,
+    "lint": Kind.LINT_FAILED,
+    "types": Kind.TYPES_FAILED,
+    "format": Kind.FORMAT_FAILED,
+    "build": Kind.BUILD_BROKEN,
+}
+BY_RULE: Mapping[str, Kind] = {
+    "empty-claim": Kind.NO_CHANGE,
+    "scope": Kind.CLAIM_REFUTED,
+    "secret": Kind.CLAIM_REFUTED,
+    "unfinished-claim": Kind.CLAIM_REFUTED,
+    "not-red": Kind.CHECK_FAILED,
+}
+"""What a rejected change is called; by every other rule the checks were tampered with."""
+OF_GATES = frozenset({"test_failure", "lint_error", "typecheck_error", "format_error"})
+"""Seed 004's words for a red check."""
+LIMITS: tuple[Ending, ...] = ("first_output", "silence", "wall_clock")
+
+OF_PROVIDERS = frozenset({
+    Kind.RATE_LIMITED, Kind.QUOTA_EXHAUSTED, Kind.PROVIDER_OVERLOADED, Kind.AUTH_FAILED, Kind.BILLING,
+    Kind.CONTEXT_EXHAUSTED,
+})  # fmt: skip
+"""What an agent's output may say about its own end; the rest of it is about its work, which the checks judge."""
+FAULTS = frozenset({"context_exhausted", "rate_limited", "overloaded", "auth_failed", "billing", "network"})
+"""Ends of a session that are nobody's work: they count whatever the checks say, unless the work is proven right."""
+NOT_JUDGED = frozenset({"", "done_claimed", "failed_claimed"})
+"""Ends that say nothing against the agent before the checks have spoken."""
+CUT_OFF = frozenset({"killed", "tool_hang"})
+"""Ends of which the output shows no more than that it breaks off; who did that, the process tells."""
+OURS: tuple[Ending, ...] = ("not_started", "supervisor_died", "stopped")
+OF_CHECKS = frozenset({
+    Kind.CHECK_FAILED, Kind.TEST_FAILED, Kind.TEST_TIMEOUT, Kind.LINT_FAILED, Kind.TYPES_FAILED, Kind.FORMAT_FAILED,
+    Kind.BUILD_BROKEN, Kind.SYNTAX_ERROR, Kind.MODULE_MISSING, Kind.IMPORT_CYCLE, Kind.DEPENDENCY_MISSING,
+    Kind.DEPENDENCY_CONFLICT, Kind.PACKAGE_NOT_FOUND, Kind.COMMAND_NOT_FOUND, Kind.PERMISSION_DENIED,
+    Kind.ENVIRONMENT_MISSING, Kind.DISK_FULL, Kind.OUT_OF_MEMORY, Kind.PORT_IN_USE, Kind.RESOURCE_BUSY,
+    Kind.NETWORK_ERROR,
+})  # fmt: skip
+"""What a red check's output may make of it. Other words in it are the project's own."""
+
+
+AT_HOME = re.compile(r"(?i)\blocalhost\b|\b127\.\d+\.\d+\.\d+|\b0\.0\.0\.0\b|\[?::1\]?|\brefused\b|ECONNREFUSED")
+
+
+def evidence_of(outcome: Outcome, verdict: Verdict) -> Evidence | None:
+    """Return what is worth a closer look before `classify`, if anything: the agent's end, or the first red check."""
+    ended = outcome.ended
+    if verdict.status == "pass" or ended.ending in OURS:
+        return None
+    if not ended.ok and not outcome.end:
+        return Evidence(stdout=ended.tail, exit_code=ended.exit_code or 1)
+    result = _red(verdict)
+    if result is None or result.ended.ending in LIMITS or outcome.end not in NOT_JUDGED:
+        return None
+    return Evidence(
+        stdout=result.ended.tail,
+        exit_code=result.ended.exit_code,
+        command=result.command,
+        check=None if result.kind == "verify" else result.kind,
+    )
+
+
+def classify(outcome: Outcome, verdict: Verdict, found: Diagnosis | None = None) -> Failure | None:
+    """Return what stands in the way of landing this tree, or None. `found`: what a closer look at the evidence gave."""
+    ended = outcome.ended
+    if verdict.status == "pass":
+        if outcome.claimed or verdict.turned_green:
+            return None
+        if outcome.end in FAULTS and ended.ending not in OURS:
+            return _typed(outcome)
+        if BY_ENDING.get(ended.ending) is Kind.INTERRUPTED:
+            return _failure(Kind.INTERRUPTED, ended.tail)
+        return _reported(outcome, _failure(Kind.NO_CLAIM, ended.tail))
+    if outcome.end not in NOT_JUDGED and ended.ending not in OURS:
+        return _typed(outcome)
+    if found is not None and not ended.ok and not outcome.end and found.kind in OF_PROVIDERS:
+        return _failure(found.kind, ended.tail, because=found.message, found=found)
+    rejected = _rejected(verdict)
+    if rejected is not None and rejected.kind is Kind.TAMPERED:
+        return rejected
+    if ended.ending in BY_ENDING and not outcome.claimed:
+        return _failure(BY_ENDING[ended.ending], ended.tail)
+    if verdict.status == "inconclusive":
+        return _failure(Kind.UNVERIFIED, "", because=verdict.reason)
+    if not ended.ok and not outcome.claimed:
+        return _failure(Kind.AGENT_CRASHED, ended.tail, because=f"it ended with exit code {ended.exit_code}")
+    result = _red(verdict)
+    if outcome.claim == "failed" and (result is None or not _names_a_check(outcome)):
+        return _failure(Kind.AGENT_FAILED, ended.tail, because=_own_words(outcome))
+    if result is None:
+        return rejected
+    return flaky(result) if result.flaky else _reported(outcome, red(result, found))
+
+
+def _typed(outcome: Outcome) -> Failure:
+    """Say what the agent's own end reason means."""
+    kind = Kind.INTERRUPTED if outcome.lost else BY_END[outcome.end]
+    if outcome.end in CUT_OFF:
+        kind = BY_ENDING.get(outcome.ended.ending, kind)
+    because = one_line(outcome.message, MESSAGE_CHARS) if outcome.end in FAULTS or outcome.lost else ""
+    detail = outcome.message or outcome.ended.tail
+    return replace(_failure(kind, detail, because=because), resets_at=outcome.resets_at)
+
+
+def result_of(outcome: Outcome) -> Result | Unreadable | None:
+    """Return the result that the agent reported in seed 004's form, where it did."""
+    return read_result(outcome.words)
+
+
+def _reported(outcome: Outcome, failure: Failure) -> Failure:
+    """Judge work that does not hold by what the agent reported of it in so many words, where it reported anything."""
+    said = result_of(outcome)
+    if said is None or not failure.charged or outcome.claim == "failed":
+        return failure
+    because = f"{failure.summary[0].lower()}{failure.summary[1:]}"
+    kind = Kind.CLAIM_REFUTED
+    if isinstance(said, Unreadable):
+        kind, because = Kind.RESULT_UNREADABLE, f"{one_line(said.reason, MESSAGE_CHARS)}; {because}"
+    elif said.unfinished:
+        done = f"{said.tasks_completed} of {said.tasks_total} tasks completed"
+        kind, because = Kind.TASK_INCOMPLETE, f"{done}; {because}"
+    elif failure.kind is Kind.NO_CLAIM:
+        return failure
+    means = KINDS[kind].means
+    return replace(failure, kind=kind, summary=f"{means[0].upper()}{means[1:]}: {because}")
+
+
+def _names_a_check(outcome: Outcome) -> bool:
+    """Whether an agent that gave up says that a check fails: then the check itself tells more than the agent."""
+    said = result_of(outcome)
+    return isinstance(said, Result) and said.error_type in OF_GATES
+
+
+def _own_words(outcome: Outcome) -> str:
+    said = result_of(outcome)
+    told = said.error_message if isinstance(said, Result) else ""
+    return one_line(told, MESSAGE_CHARS)
+
+
+def conflict(files: tuple[str, ...], touches: tuple[Touch, ...] = ()) -> Failure:
+    """Say that the work cannot be merged with what landed meanwhile, and who changed what."""
+    sides = [f"{touch.file} ({touch.task or 'a commit of yours'}: {_touched(touch)})" for touch in touches]
+    failure = _failure(Kind.MERGE_CONFLICT, "\n".join(sides or files), because=", ".join(files[:3]))
+    return replace(failure, touches=touches)
+
+
+def red_together(failure: Failure, other: str) -> Failure:
+    """Say that the work is green alone and red with another task's, and whose that is."""
+    how = f"Green alone, red together with {other}: {failure.summary[0].lower()}{failure.summary[1:]}"
+    return replace(failure, summary=how, together=other)
+
+
+def _touched(touch: Touch) -> str:
+    return f"lines {touch.first}-{touch.last}" if touch.how == "modified" else touch.how
+
+
+def set_up_failed(command: str, ended: Ended) -> Failure:
+    """Say that a fresh worktree could not be set up."""
+    return _failure(Kind.SETUP_FAILED, ended.tail, because=f"`{command}`")
+
+
+def red(result: CheckResult, found: Diagnosis | None = None) -> Failure:
+    """Say which check fails, and how."""
+    if result.ended.ending in LIMITS:
+        return _failure(Kind.CHECK_TIMEOUT, result.ended.tail, because=f"`{one_line(result.command, COMMAND_CHARS)}`")
+    kind = (
+        found.kind if found is not None and found.kind in OF_CHECKS and not _at_home(found) else BY_CHECK[result.kind]
+    )
+    how = f"`{one_line(result.command, COMMAND_CHARS)}` (exit code {result.ended.exit_code})"
+    return _failure(kind, result.ended.tail, because=how, found=found)
+
+
+def flaky(result: CheckResult) -> Failure:
+    """Say that a check fails in another way every time: nobody's work is to blame."""
+    how = f"`{one_line(result.command, COMMAND_CHARS)}` failed {result.runs} times, never twice in the same tests"
+    return _failure(Kind.FLAKY, result.ended.tail, because=how)
+
+
+def _rejected(verdict: Verdict) -> Failure | None:
+    """Say what in the change itself is refused; what was done to the checks comes first."""
+    remarks = [remark for remark in verdict.remarks if remark.severity == "reject"]
+    if not remarks:
+        return None
+    kinds = [BY_RULE.get(remark.rule, Kind.TAMPERED) for remark in remarks]
+    kind = Kind.TAMPERED if Kind.TAMPERED in kinds else kinds[0]
+    decisive = [remark for remark, its in zip(remarks, kinds, strict=True) if its is kind]
+    return Failure(
+        kind=kind,
+        summary=_listed(decisive),
+        detail="\n".join(map(str, decisive))[:DETAIL_CHARS],
+        signature=signature("\n".join(sorted({f"{remark.rule} {remark.path}" for remark in decisive})), kind),
+    )
+
+
+def _listed(remarks: Sequence[Remark]) -> str:
+    more = f" And {len(remarks) - 1} more." if len(remarks) > 1 else ""
+    return one_line(f"{remarks[0]}{more}", SUMMARY_CHARS)
+
+
+def _at_home(found: Diagnosis) -> bool:
+    """Whether it was this machine that did not answer: a server that the work should have started, not the network."""
+    return found.kind is Kind.NETWORK_ERROR and AT_HOME.search(found.message) is not None
+
+
+def _red(verdict: Verdict) -> CheckResult | None:
+    return next((result for result in verdict.results if result.status == "fail"), None)
+
+
+def _failure(kind: Kind, detail: str, *, because: str = "", found: Diagnosis | None = None) -> Failure:
+    means = KINDS[kind].means
+    summary = f"{means}: {because}" if because else means
+    return Failure(
+        kind=kind,
+        summary=summary[0].upper() + summary[1:],
+        detail=detail[-DETAIL_CHARS:],
+        signature=signature(detail, kind, found.tests if found else ()) if detail else "",
+        tests=found.tests if found else (),
+        rule=found.rule if found and found.kind is kind else "",
+    )

@@ -1,0 +1,46 @@
+"""What is known about a command that ended, before anybody judges it."""
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from unstuck.plans import CheckKind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """Facts about one ended command or session. All are optional: what nobody knows is not held against anyone."""
+
+    stdout: str = ""
+    stderr: str = ""
+    exit_code: int | None = None
+    signal: str = ""
+    """The signal's name without SIG, e.g. ``KILL``."""
+    timed_out: bool = False
+    tool: str = ""
+    command: str = ""
+    check: "CheckKind | None" = None
+    """Which of our checks it was."""
+    end: str = ""
+    """The agent's own typed end reason, e.g. ``rate_limited``."""
+    changed: bool | None = None
+    """Whether the work tree differs from its base; None if nobody looked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One cleaned line of output."""
+
+    number: int
+    text: str
+    stream: Literal["stdout", "stderr"] = "stdout"
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One rule that fires on one line."""
+
+    rule: str
+    line: int
+    """Index into the lines that were scanned."""
+    groups: dict[str, str] = field(default_factory=dict)

@@ -1,0 +1,184 @@
+"""A classification rule: what one line of output proves, how strongly, and what would refute it.
+
+Rules are matched line by line, by an engine without backtracking or by the standard library: both must find the same,
+and no pattern may stall either, so a rule starts with a literal or an anchor and keeps to what both can do.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from unstuck.diagnosis.kinds import Kind
+
+Mark = Literal["success", "claim", "finding", "not_loaded", "noise"]
+MARKS: tuple[Mark, ...] = ("success", "claim", "finding", "not_loaded", "noise")
+"""What a rule may prove other than a kind of failure: success, a claim of success, a finding whose kind follows from
+the command (lint, types, build …), tests that could not be loaded, or a line that should not be taken at its word."""
+
+GROUPS = frozenset(
+    {"file", "line", "test", "rule", "count", "resets", "package", "command", "port", "env", "module", "status", "name"}
+)
+MIN_NEEDLE = 2
+MAX_COST = 10**8
+"""Steps that a user's own pattern may take on one line where the fast engine is missing: a second or two."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """One pattern and what it proves."""
+
+    id: str
+    pattern: str
+    proves: Kind | Mark
+    strength: int = 70
+    """0 to 100. Guide: 90 a tool's own code or verdict, 80 its own wording, 65 an errno text, 50 a shape, 30 a word."""
+    command: str = ""
+    """Holds only where this matches the command or the tool; always, where it is empty."""
+    exits: tuple[int, ...] = ()
+    unless: tuple[str, ...] = ()
+    """Rules whose hits refute this one."""
+    needs: tuple[str, ...] = ()
+    """It holds only beside a hit of one of these."""
+    last: bool = False
+    """Among equals the last hit decides, not the first: for summaries and final exceptions."""
+    zero: bool = False
+    """Proves a failure even though the exit code is 0."""
+    loud: bool = False
+    """Counts on a line that is noise by another rule."""
+    stream: Literal["", "stdout", "stderr"] = ""
+    needles: tuple[str, ...] = ()
+    """Every matching line holds one of them; in lower case when the pattern ignores case. Empty: any line may match."""
+
+    @property
+    def ignores_case(self) -> bool:
+        return self.pattern.startswith("(?i)")
+
+
+class BadPattern(ValueError):
+    """A pattern that one of the engines could not run, or that could stall."""
+
+
+def needles(pattern: str) -> tuple[str, ...]:
+    """Return what every matching line holds one of; refuse a pattern that the engines do not share or that can stall."""
+    try:
+        tree = re._parser.parse(pattern, re.ASCII)  # type: ignore[attr-defined]  # noqa: SLF001  # no public parser
+    except (re.error, OverflowError, RecursionError) as error:
+        raise BadPattern(str(error)) from error
+    _refuse(pattern, tree)
+    found = _needles(tree)
+    anchored = pattern.removeprefix("(?i)").startswith("^")
+    if min((len(text) for text in found), default=0) < MIN_NEEDLE and not anchored:
+        raise BadPattern("it has no literal text and no anchor to find it by")
+    return tuple(text.lower() for text in found) if pattern.startswith("(?i)") else found
+
+
+def _refuse(pattern: str, tree: Any) -> None:
+    if pattern.startswith((".*", ".+", "(?i).*", "(?i).+", "^.*", "^.+")):
+        raise BadPattern("it starts with `.*`; leave that out, a pattern may match anywhere in the line")
+    if pattern.startswith("(?i)") and any(char.isalpha() for char in pattern if not char.isascii()):
+        raise BadPattern("it ignores case and holds letters beyond ASCII, which the engines fold differently")
+    unknown = sorted(set(re.compile(pattern).groupindex) - GROUPS)
+    if unknown:
+        raise BadPattern(f"it captures {unknown[0]!r}; known are {', '.join(sorted(GROUPS))}")
+    flags = re.compile(pattern).flags & ~(re.UNICODE | re.IGNORECASE)
+    if flags or "(?" in re.sub(r"^\(\?i\)|\(\?P<|\(\?:", "", pattern).replace(r"\(", ""):
+        raise BadPattern(
+            "it uses a flag or group that is not supported; known are (?i) at the start, (?:…) and (?P<…>…)"
+        )
+    if re.search(r"\\[AZzBkKGpPXQECxuUN]", pattern.replace(r"\\", "")):
+        raise BadPattern("it uses an escape that the engines do not share")
+    if _ambiguous(tree, inside=False):
+        raise BadPattern("it repeats something that itself repeats or branches, which can take for ever")
+
+
+def cost(pattern: str) -> int:
+    """Return how many steps a backtracking engine may take on one line, at worst and roughly."""
+    return _cost(re._parser.parse(pattern, re.ASCII))  # type: ignore[attr-defined]  # noqa: SLF001  # no public parser
+
+
+def _cost(tree: Iterable[tuple[Any, Any]]) -> int:
+    total = 1
+    for op, argument in tree:
+        name = str(op)
+        if name in REPEATS:
+            total *= min(argument[1], _DIGITS if _digits(argument[2]) else LONGEST_LINE) * _cost(argument[2])
+        else:
+            total *= max((_cost(part) for part in _parts(name, argument)), default=1)
+    return max(total, 1)
+
+
+def _digits(body: Any) -> bool:
+    """Whether a repeat only takes digits: such a run is short."""
+    return len(body) == 1 and str(body[0][0]) == "IN" and "DIGIT" in str(body[0][1])
+
+
+def _ambiguous(tree: Iterable[tuple[Any, Any]], *, inside: bool) -> bool:
+    """Whether a repeat holds another open repeat or a choice, so that one text can be split in many ways."""
+    for op, argument in tree:
+        name = str(op)
+        if name in REPEATS:
+            many = argument[1] > _BOUND
+            if inside and many:
+                return True
+            if _ambiguous(argument[2], inside=inside or many or argument[1] > _FEW):
+                return True
+        else:
+            if inside and name == "BRANCH" and not _told_apart(argument[1]):
+                return True
+            if any(_ambiguous(part, inside=inside) for part in _parts(name, argument)):
+                return True
+    return False
+
+
+def _told_apart(branches: Iterable[Any]) -> bool:
+    """Whether branches begin with different letters, so that only one can match."""
+    starts = [str(branch[0]) if len(branch) and str(branch[0][0]) == "LITERAL" else "" for branch in branches]
+    return all(starts) and len(set(starts)) == len(starts)
+
+
+REPEATS = frozenset({"MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"})
+LONGEST_LINE = 2000
+_DIGITS = 20
+_FEW = 10
+_BOUND = 60
+
+
+def _parts(name: str, argument: Any) -> list[Any]:
+    match name:
+        case "SUBPATTERN":
+            return [argument[3]]
+        case "BRANCH":
+            return list(argument[1])
+        case "ASSERT" | "ASSERT_NOT" | "GROUPREF" | "GROUPREF_EXISTS" | "ATOMIC_GROUP":
+            raise BadPattern("it looks around or back, which the fast engine cannot do")
+        case _:
+            return []
+
+
+def _needles(tree: Iterable[tuple[Any, Any]]) -> tuple[str, ...]:
+    """Return texts of which every match holds at least one, as long as possible; none if there are none."""
+    found: list[tuple[str, ...]] = []
+    stretch = ""
+    for op, argument in tree:
+        name = str(op)
+        if name == "LITERAL":
+            stretch += chr(argument)
+            continue
+        found.append((stretch,))
+        stretch = ""
+        if name == "SUBPATTERN":
+            found.append(_needles(argument[3]))
+        elif name == "BRANCH":
+            branches = [_needles(branch) for branch in argument[1]]
+            found.append(tuple(text for branch in branches for text in branch) if all(branches) else ())
+        elif name in {"MAX_REPEAT", "MIN_REPEAT"} and argument[0] >= 1:
+            found.append(_needles(argument[2]))
+    found.append((stretch,))
+    best = max(found, key=_worth)
+    return best if all(best) else ()
+
+
+def _worth(texts: tuple[str, ...]) -> float:
+    """Prefer long texts, and few: each is looked for."""
+    return min((len(text) for text in texts), default=0) / (1 + len(texts).bit_length() / 2)

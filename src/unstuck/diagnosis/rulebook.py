@@ -1,0 +1,177 @@
+"""One diagnosis, composed: rules from the catalogue and the user, the scanner of this machine, the judgement of the core.
+
+A hook may call this after every failing command, so nothing heavy is loaded here: no pydantic, no rich, and
+google-re2 only for long texts.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from unstuck.diagnosis.cleaning import lines, plain
+from unstuck.diagnosis.evidence import Evidence, Hit
+from unstuck.diagnosis.judging import Diagnosis
+from unstuck.diagnosis.judging import diagnose as judge
+from unstuck.diagnosis.kinds import Kind
+from unstuck.diagnosis.rule import Rule
+from unstuck.diagnosis.rule_files import catalog_guidance, catalog_rules, read_rules, user_file
+from unstuck.diagnosis.scan_re import ReScanner
+
+if TYPE_CHECKING:
+    from datetime import datetime, tzinfo
+
+    from unstuck.ports import Scanner
+
+SMALL = 1 << 16
+"""Up to this many characters the standard library is faster than setting up the fast engine."""
+
+
+@dataclass(frozen=True)
+class Rulebook:
+    """The rules in force, ready to be used many times."""
+
+    rules: tuple[Rule, ...]
+    foreign: bool = False
+    """Some of them are a user's own: the engine without backtracking runs those, wherever it is installed."""
+
+    def diagnose(self, evidence: Evidence) -> Diagnosis | None:
+        """Say what went wrong, or None if nothing did."""
+        found = lines(evidence)
+        judged = judge(evidence, found, self.scan([plain(line.text) for line in found]), self._by_id)
+        return replace(judged, evidence=evidence) if judged is not None else None
+
+    def resets_at(self, found: Diagnosis, now: float) -> float | None:
+        """Return when the limit ends that was found, where the provider says so."""
+        from datetime import datetime  # noqa: PLC0415  # only for a limit
+
+        until = limit_end(found.resets, datetime.fromtimestamp(now).astimezone()) if found.resets else None
+        return until.timestamp() if until else None
+
+    def scan(self, texts: Sequence[str]) -> tuple[Hit, ...]:
+        """Return what the rules find in plain lines."""
+        small = sum(map(len, texts)) <= SMALL and not self.foreign
+        return (self._simple if small else self._fast).scan(texts)
+
+    @cached_property
+    def _by_id(self) -> dict[str, Rule]:
+        return {rule.id: rule for rule in self.rules}
+
+    @cached_property
+    def _sought(self) -> tuple[Rule, ...]:
+        """What is looked for in all lines; whether a line is noise is asked only where something was found."""
+        return tuple(rule for rule in self.rules if rule.proves != "noise")
+
+    @cached_property
+    def _simple(self) -> "Scanner":
+        return ReScanner(self._sought)
+
+    @cached_property
+    def _fast(self) -> "Scanner":
+        return fast_scanner(self._sought)
+
+
+def fast_scanner(rules: Sequence[Rule]) -> "Scanner":
+    """Return the fastest scanner that this machine has; all find the same."""
+    try:
+        from unstuck.diagnosis.scan_re2 import Re2Scanner  # noqa: PLC0415  # not everywhere, and not for small texts
+    except ImportError:
+        return ReScanner(rules)
+    return Re2Scanner(rules)
+
+
+def open_rulebook(cwd: Path | None = None) -> Rulebook:
+    """Return our own rules, and the user's where there are some; theirs win over ours of the same id."""
+    return _rulebook(user_file((cwd or Path.cwd()).absolute()))
+
+
+@lru_cache(maxsize=8)
+def _rulebook(own: Path | None) -> Rulebook:
+    theirs = read_rules(own) if own else ()
+    taken = {rule.id for rule in theirs}
+    return Rulebook((*theirs, *(rule for rule in catalog_rules() if rule.id not in taken)), foreign=bool(theirs))
+
+
+def diagnose(
+    text: str = "",
+    *,
+    stderr: str = "",
+    exit_code: int | None = None,
+    signal: str = "",
+    tool: str = "",
+    command: str = "",
+    timed_out: bool = False,
+) -> Diagnosis | None:
+    """Say what a command's output means: the failure, or None if it did what it should."""
+    return open_rulebook().diagnose(
+        Evidence(
+            stdout=text,
+            stderr=stderr,
+            exit_code=exit_code,
+            signal=signal,
+            tool=tool,
+            command=command,
+            timed_out=timed_out,
+        )
+    )
+
+
+def guidance(kind: Kind) -> str:
+    """Return what to do about a failure of this kind, in a sentence or two."""
+    return catalog_guidance()[kind]
+
+
+def as_json(found: Diagnosis | None, evidence: Evidence, now: "datetime | None" = None) -> dict[str, Any]:
+    """Return the public form of a diagnosis."""
+    if found is None:
+        return {"schema": 1, "failed": False}
+    from unstuck.diagnosis.signature import signature  # noqa: PLC0415  # success needs none
+
+    facts = found.facts
+    until = limit_end(found.resets, now) if found.resets else None
+    return {
+        "schema": 1,
+        "failed": True,
+        "kind": str(found.kind),
+        "type": facts.type,
+        "category": facts.category,
+        "phase_type": facts.phase_type,
+        "blame": facts.blame,
+        "retryable": facts.retryable,
+        "severity": facts.severity,
+        "confidence": found.confidence,
+        "message": found.message,
+        "line": found.line,
+        "rule": found.rule or None,
+        "signature": signature(_named(found, evidence), str(found.kind), found.tests),
+        "where": [{"file": file, "line": line} for file, line in found.where],
+        "tests": list(found.tests),
+        "names": dict(found.names),
+        "resets_at": until.isoformat() if until else None,
+        "alternatives": [{"kind": str(kind), "confidence": weight} for kind, weight in found.alternatives],
+    }
+
+
+def _named(found: Diagnosis, evidence: Evidence) -> str:
+    """Return the text that names the failure: all of a short one, the decisive line of a long one."""
+    whole = f"{evidence.stdout}\n{evidence.stderr}"
+    return whole if len(whole) <= SMALL else found.message
+
+
+def limit_end(words: str, now: "datetime | None") -> "datetime | None":
+    """Return when a limit ends, from a provider's words."""
+    from datetime import datetime  # noqa: PLC0415  # only for a limit
+
+    from unstuck.diagnosis.reset_times import reset_time  # noqa: PLC0415  # as above
+
+    return reset_time(words, now or datetime.now().astimezone(), _zone)
+
+
+def _zone(name: str) -> "tzinfo | None":
+    from zoneinfo import ZoneInfo  # noqa: PLC0415  # only where a provider names one
+
+    try:
+        return ZoneInfo(name)
+    except (OSError, ValueError, KeyError):
+        return None

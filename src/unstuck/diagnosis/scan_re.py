@@ -1,0 +1,100 @@
+"""Find rules in lines with the standard library: a literal decides which patterns are tried at all."""
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from functools import cache, lru_cache
+
+from unstuck.diagnosis.evidence import Hit
+from unstuck.diagnosis.hits import bounded
+from unstuck.diagnosis.rule import Rule
+
+BLOCK = 1 << 18
+SMALL = 1 << 14
+
+
+class ReScanner:
+    """Compiles only patterns whose literal text occurs; on a small text that is a handful."""
+
+    def __init__(self, rules: Sequence[Rule]) -> None:
+        self._rules = tuple(rules)
+
+    def scan(self, lines: Sequence[str]) -> tuple[Hit, ...]:
+        """Return the hits in the order of the lines; `lines` are plain, as `core.cleaning.plain` gives them."""
+        pairs = bounded(pair for start, block in _blocks(lines) for pair in self._block(start, block))
+        return tuple(Hit(self._rules[rule].id, line, self._groups(rule, lines[line])) for line, rule in pairs)
+
+    def _block(self, start: int, lines: Sequence[str]) -> Iterator[tuple[int, int]]:
+        text = "\n".join(lines)
+        lower = text.lower()
+        starts: list[int] = []
+        words = _words(lower) if len(text) > SMALL else ""
+        for index, rule in enumerate(self._rules):
+            where = lower if rule.ignores_case else text
+            needles = [needle for needle in rule.needles if _perhaps(needle, words) and needle in where]
+            if rule.needles and not needles:
+                continue
+            if len(lower) != len(text) or not needles:
+                candidates = list(range(len(lines)))
+            else:
+                starts = starts or _starts(lines)
+                candidates = sorted({line for needle in needles for line in _lines_with(needle, where, starts)})
+            search = _compiled(rule.pattern).search
+            yield from ((start + line, index) for line in candidates if search(lines[line]))
+
+    def _groups(self, rule: int, line: str) -> dict[str, str]:
+        found = _compiled(self._rules[rule].pattern).search(line)
+        return {name: value for name, value in found.groupdict().items() if value} if found else {}
+
+
+def _blocks(lines: Sequence[str]) -> Iterator[tuple[int, Sequence[str]]]:
+    """Cut into blocks of bounded size, each with the index of its first line."""
+    start = size = 0
+    for index, line in enumerate(lines):
+        size += len(line) + 1
+        if size > BLOCK:
+            yield start, lines[start : index + 1]
+            start, size = index + 1, 0
+    if start < len(lines):
+        yield start, lines[start:]
+
+
+def _words(lower: str) -> str:
+    """Return every different word of a long text once, numbers as 0: a fraction of it, in which most needles are missed."""
+    return " ".join(set(_numbers().sub("0", lower).split()))
+
+
+def _perhaps(needle: str, words: str) -> bool:
+    """Whether every part of the needle is part of some word."""
+    return not words or all(part in words for part in _parts(needle))
+
+
+@cache
+def _parts(needle: str) -> tuple[str, ...]:
+    return tuple(_numbers().sub("0", needle.lower()).split())
+
+
+@lru_cache(maxsize=1)
+def _numbers() -> re.Pattern[str]:
+    return re.compile(r"\d+", re.ASCII)
+
+
+def _starts(lines: Sequence[str]) -> list[int]:
+    starts, offset = [], 0
+    for line in lines:
+        starts.append(offset)
+        offset += len(line) + 1
+    return starts
+
+
+def _lines_with(needle: str, text: str, starts: list[int]) -> Iterator[int]:
+    at = text.find(needle)
+    while at >= 0:
+        line = bisect_right(starts, at) - 1
+        yield line
+        at = text.find(needle, starts[line + 1]) if line + 1 < len(starts) else -1
+
+
+@lru_cache(maxsize=4096)
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.ASCII)

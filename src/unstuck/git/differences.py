@@ -1,0 +1,47 @@
+"""How two trees differ: which files, and which of their lines."""
+
+import re
+from collections.abc import Sequence
+
+from unstuck.diagnosis import Touch
+from unstuck.git.command import Git
+from unstuck.journal import Changes
+
+MOST_FILES = 300
+_HUNK = re.compile(r"^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@", re.MULTILINE)
+_PLAIN = ("-r", "--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=none")
+
+
+def listed(git: Git, base: str, tree: str) -> Changes:
+    """Sort the files in which the two differ by what happened to them."""
+    names = git.names("diff-tree", *_PLAIN, "-z", "--name-status", base, tree)
+    found: dict[str, list[str]] = {"A": [], "D": [], "M": []}
+    for letter, path in zip(names[::2], names[1::2], strict=True):
+        found.get(letter, found["M"]).append(path)
+    return Changes(
+        created=tuple(found["A"][:MOST_FILES]),
+        modified=tuple(found["M"][:MOST_FILES]),
+        deleted=tuple(found["D"][:MOST_FILES]),
+    )
+
+
+def touches(git: Git, base: str, tree: str, files: Sequence[str]) -> tuple[Touch, ...]:
+    """Say for each file what happened, with the first and the last line of `base` that it concerns."""
+    found: list[Touch] = []
+    for file in files:
+        patch = git.attempt("diff-tree", *_PLAIN, "-p", "-U0", base, tree, "--", f":(top,literal){file}").stdout
+        if not patch:
+            continue
+        hunks = [tuple(int(number or 1) for number in hunk.groups()) for hunk in _HUNK.finditer(patch)]
+        head = patch.split("\n@@", 1)[0]
+        if "\nnew file mode" in head:
+            found.append(Touch(task="", file=file, how="created"))
+        elif "\ndeleted file mode" in head:
+            found.append(Touch(task="", file=file, how="deleted"))
+        elif hunks:
+            first = min(start for start, *_ in hunks)
+            last = max(start + max(count - 1, 0) for start, count, *_ in hunks)
+            found.append(Touch(task="", file=file, how="modified", first=max(first, 1), last=max(last, 1)))
+        else:
+            found.append(Touch(task="", file=file, how="modified", first=1, last=1))
+    return tuple(found)

@@ -1,0 +1,257 @@
+"""Put into a worktree what git does not carry: copies of, or links to, the user's ignored and untracked files."""
+
+import errno
+import fcntl
+import glob
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from unstuck.errors import BadUsage, CannotWrite
+from unstuck.git.command import Git, shown
+from unstuck.git.trap_folders import traps
+
+FICLONE = 0x40049409
+"""Linux: let one file share another's blocks."""
+
+INCLUDE_FILE = ".worktreeinclude"
+NEVER = frozenset({".git", ".unstuck"})
+DISK = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placed:
+    """What stands in the worktree now that git does not carry, and what was left out and why."""
+
+    paths: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placing:
+    """The `[workspace]` rules of one repository. Called with a worktree, it returns the paths that it placed."""
+
+    root: Path
+    copy: tuple[str, ...] = ()
+    link: tuple[str, ...] = ()
+    setup: tuple[str, ...] = ()
+    """Commands that make what cannot be copied. Not run here: the engine runs them as processes."""
+
+    def __post_init__(self) -> None:
+        for pattern in (*self.copy, *self.link):
+            _check(pattern)
+
+    def __call__(self, worktree: Path, fresh: bool) -> tuple[str, ...]:  # noqa: ARG002, FBT001 - the workspace calls it so
+        return self.place(worktree).paths
+
+    def place(self, worktree: Path) -> Placed:
+        """Place what is missing. What stands in the worktree is never overwritten, so a used one keeps its warm caches."""
+        if not self.copy and not self.link and not (self.root / INCLUDE_FILE).is_file():
+            return Placed()
+        links = self._matches(self.link)
+        copies = [name for name in self._matches(self.copy) + self._included() if not _is_within(name, links)]
+        wanted = dict.fromkeys(links, True) | dict.fromkeys(_outermost(copies), False)
+        tracked = _tracked(Git(worktree), wanted)
+        paths, notes = [], []
+        _remove_stages(worktree)
+        for name, linked in wanted.items():
+            if any(_is_within(path, [name]) for path in tracked):
+                notes.append(f"{shown(name)} was not placed: git carries it in this worktree.")
+            elif os.path.lexists(worktree / name):
+                paths.append(name)
+            elif note := self._put(name, worktree, linked=linked):
+                notes.append(note)
+            else:
+                paths.append(name)
+        _remove_stages(worktree)
+        return Placed(paths=tuple(paths), notes=tuple(notes))
+
+    def _put(self, name: str, worktree: Path, *, linked: bool) -> str | None:
+        """Place one thing; return why it was not, if so."""
+        source, target = self.root / name, worktree / name
+        for trap in traps(self.root, [name], linked=linked):
+            return shown(f"{trap.message} {trap.suggestion}")
+        try:
+            if not linked and not _is_copyable(source.lstat().st_mode):
+                return f"{shown(name)} was not placed: it is neither a file nor a folder nor a link."
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if not target.parent.resolve().is_relative_to(worktree.resolve()):
+                return f"{shown(name)} was not placed: its folder is a link that leaves the worktree."
+            if linked:
+                target.symlink_to(source)
+            else:
+                copy = _new_stage(worktree) / "copy"
+                _copy(source, copy, self.root)
+                _relocate(copy, source, target)
+                copy.rename(target)
+        except OSError as error:
+            if error.errno in DISK:
+                raise CannotWrite(
+                    f"{shown(name)} cannot be copied into {worktree}: {error.strerror}.",
+                    hint="Make room, or take it out of `copy` in `[workspace]`.",
+                ) from error
+            return f"{shown(name)} was not placed: {error.strerror} ({shown(str(error.filename))})."
+        return None
+
+    def _matches(self, patterns: Sequence[str]) -> list[str]:
+        """List what the patterns name in the user's checkout, without anything that git carries."""
+        found = [name for pattern in patterns for name in _glob(self.root, "", Path(pattern).parts)]
+        tracked = _tracked(Git(self.root), found)
+        return _outermost(part for name in found for part in _untracked(self.root, name, tracked))
+
+    def _included(self) -> list[str]:
+        """List the ignored files that `.worktreeinclude` names, in gitignore's own language."""
+        if not (self.root / INCLUDE_FILE).is_file():
+            return []
+        git = Git(self.root)
+        listed = git.names("ls-files", "-z", "--others", "--ignored", "--directory", f"--exclude-from={INCLUDE_FILE}")
+        names = [name.rstrip("/") for name in listed if name.split("/")[0] not in NEVER]
+        ignored = git.attempt("check-ignore", "-z", "--stdin", stdin="".join(f"{name}\0" for name in names)).stdout
+        return [name for name in ignored.split("\0") if name]
+
+
+def _check(pattern: str) -> None:
+    parts = Path(pattern).parts
+    if not parts or Path(pattern).is_absolute() or ".." in parts or parts[0] in NEVER or "\0" in pattern:
+        raise BadUsage(
+            f"`[workspace]` cannot place {shown(pattern)!r}: it must name something inside the repository that is not git's or ours.",
+            hint="Write paths as seen from the repository's root, such as `.env` or `packages/*/node_modules`.",
+        )
+
+
+def _glob(root: Path, base: str, parts: tuple[str, ...]) -> Iterator[str]:
+    """Match a pattern below `base` part by part; links are not followed, and git's folder and ours not entered."""
+    first, rest = parts[0], parts[1:]
+    try:
+        entries = sorted(os.scandir(root / base), key=lambda entry: entry.name)
+    except OSError:
+        return
+    if first == "**":
+        hits = set(_glob(root, base, rest or ("*",)))
+        yield from sorted(hits)
+        entries = [entry for entry in entries if _join(base, entry.name) not in hits]
+    for entry in entries:
+        name = _join(base, entry.name)
+        if name in NEVER or not (first == "**" or fnmatchcase(entry.name, first)):
+            continue
+        if first != "**" and not rest:
+            yield name
+        elif entry.is_dir(follow_symlinks=False):
+            yield from _glob(root, name, parts if first == "**" else rest)
+
+
+def _join(base: str, name: str) -> str:
+    return f"{base}/{name}" if base else name
+
+
+def _tracked(git: Git, names: Iterable[str]) -> list[str]:
+    """List the files that git carries at or below the names."""
+    asked = [f":(top,literal){name}" for name in names]
+    return list(git.names("ls-files", "-z", "--", *asked)) if asked else []
+
+
+def _untracked(root: Path, name: str, tracked: Sequence[str]) -> Iterator[str]:
+    """Split a folder that holds tracked files into the parts that hold none."""
+    if name in tracked:
+        return
+    if not any(_is_within(path, [name]) for path in tracked):
+        yield name
+        return
+    for child in sorted(os.listdir(root / name)):  # noqa: PTH208 - names are wanted, not paths
+        yield from _untracked(root, f"{name}/{child}", tracked)
+
+
+def _is_within(name: str, others: Iterable[str]) -> bool:
+    return any(name == other or name.startswith(other + "/") for other in others)
+
+
+def _outermost(names: Iterable[str]) -> list[str]:
+    kept: list[str] = []
+    for name in sorted(set(names), key=lambda name: (name.count("/"), name)):
+        if not _is_within(name, kept):
+            kept.append(name)
+    return kept
+
+
+def _new_stage(worktree: Path) -> Path:
+    """Make a folder beside the worktree in which a copy grows, so that a crash never leaves half of one in its place."""
+    return Path(tempfile.mkdtemp(prefix=f".{worktree.name}.placing-", dir=worktree.parent))
+
+
+def _remove_stages(worktree: Path) -> None:
+    for stage in worktree.parent.glob(f".{glob.escape(worktree.name)}.placing-*"):
+        shutil.rmtree(stage, ignore_errors=True)
+
+
+def _is_copyable(mode: int) -> bool:
+    return stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_ISLNK(mode)
+
+
+def _copy(source: Path, target: Path, root: Path) -> None:
+    """Copy a file, link or folder with modes and times; sockets, pipes and devices are left out."""
+    mode = source.lstat().st_mode
+    if stat.S_ISLNK(mode):
+        target.symlink_to(_link_text(source, root))
+    elif stat.S_ISREG(mode):
+        _clone(source, target)
+    elif stat.S_ISDIR(mode):
+        folders = []
+        for folder, names, files in os.walk(source, onerror=_raise):
+            place = target / Path(folder).relative_to(source)
+            place.mkdir()
+            folders.append((folder, place))
+            links = [name for name in names if Path(folder, name).is_symlink()]
+            for name in (*links, *files):
+                _copy(Path(folder, name), place / name, root)
+        for folder, place in reversed(folders):
+            shutil.copystat(folder, place)
+
+
+def _link_text(source: Path, root: Path) -> str:
+    """Keep a link as it is; one that leaves the repository by a relative path would miss its goal from elsewhere."""
+    text = os.readlink(source)  # noqa: PTH115 - as written, not as a path
+    goal = os.path.normpath(source.parent / text)
+    return text if Path(goal).is_relative_to(root) else goal
+
+
+def _clone(source: Path, target: Path) -> None:
+    with source.open("rb") as old, target.open("xb") as new:
+        if not _share_blocks(old.fileno(), new.fileno()):
+            shutil.copyfileobj(old, new, 1024 * 1024)
+    shutil.copystat(source, target)
+
+
+def _share_blocks(source: int, target: int) -> bool:
+    """Copy by reference where the file system can (btrfs, XFS, bcachefs)."""
+    try:
+        fcntl.ioctl(target, FICLONE, source)
+    except OSError:
+        return False
+    return True
+
+
+def _relocate(copy: Path, source: Path, target: Path) -> None:
+    """Make a copied venv's scripts run the copy: they name their interpreter, so its pip would change the user's venv."""
+    if not (copy / "pyvenv.cfg").is_file():
+        return
+    new = os.fsencode(target)
+    for script in (copy / "bin").glob("*"):
+        if script.is_symlink() or not script.is_file():
+            continue
+        content = script.read_bytes()
+        changed = content
+        for old in {os.fsencode(source.resolve()), os.fsencode(source)}:
+            changed = changed.replace(old, new)
+        if changed != content and b"\0" not in content:
+            times = script.stat()
+            script.write_bytes(changed)
+            os.utime(script, ns=(times.st_atime_ns, times.st_mtime_ns))
+
+
+def _raise(error: OSError) -> None:
+    raise error

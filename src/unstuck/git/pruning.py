@@ -1,0 +1,140 @@
+"""Remove what finished runs left behind, and only what is clean, merged and unused."""
+
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from unstuck.errors import GitFailed
+from unstuck.git import locks as git_locks
+from unstuck.git import staging
+from unstuck.git.command import Git
+from unstuck.git.repository import Repository
+from unstuck.git.worktrees import Worktree
+
+BRANCHES = "refs/heads/unstuck/"
+SNAPSHOTS = "refs/unstuck/snapshots/"
+WORKTREE = re.compile(r"w(\d+)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pruned:
+    """What was done, or would be, as sentences."""
+
+    removed: tuple[str, ...]
+    kept: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Finding:
+    what: str
+    keep_because: str | None
+    ref: str = ""
+    commit: str = ""
+    worktree: Worktree | None = None
+
+
+def prune(
+    repository: Repository, finished: Collection[str], *, left_out: tuple[str, ...] = (), dry_run: bool = False
+) -> Pruned:
+    """Remove worktrees, run branches and snapshots. `finished` names the runs that will not go on.
+
+    Nobody may own a run meanwhile. `left_out` are the plan's files, which never land.
+    """
+    findings = [*_worktrees(repository, left_out), *_refs(repository, finished)]
+    removed, kept = [], []
+    for finding in findings:
+        if finding.keep_because is not None:
+            kept.append(f"Kept {finding.what}: {finding.keep_because}.")
+            continue
+        if not dry_run:
+            _remove(repository.git, finding)
+        removed.append(f"{'Would remove' if dry_run else 'Removed'} {finding.what}.")
+    return Pruned(removed=tuple(removed), kept=tuple(kept))
+
+
+def _worktrees(repository: Repository, left_out: tuple[str, ...]) -> Iterator[_Finding]:
+    folder = repository.ours / "worktrees"
+    slots = {int(found[1]) for path in folder.glob("w*") if (found := WORKTREE.fullmatch(path.name.partition(".")[0]))}
+    for slot in sorted(slots):
+        worktree = Worktree(repository=repository, slot=slot)
+        reason = _reason_to_keep(worktree, left_out) if worktree.path.is_dir() else None
+        yield _Finding(
+            what=f"the worktree {worktree.path.relative_to(repository.root)}", keep_because=reason, worktree=worktree
+        )
+
+
+def _reason_to_keep(worktree: Worktree, left_out: tuple[str, ...]) -> str | None:
+    if pids := git_locks.works_inside(worktree.path):
+        return f"process {pids[0]} works in it"
+    prepared = worktree.prepared()
+    if not prepared.ready or prepared.clean:
+        return None
+    try:
+        base = prepared.base or worktree.git("rev-parse", "HEAD")
+        head = worktree.git("rev-parse", "HEAD")
+        staged = staging.stage(worktree, base, prepared.placed)
+        trees = {worktree.git("write-tree"), staging.write(worktree, base, left_out).id}
+    except GitFailed as error:
+        return f"git cannot read it ({error.message})"
+    saved = _saved_trees(worktree.repository.git)
+    if staged.nested:
+        return f"it holds a repository of its own, {staged.nested[0]}"
+    if trees & saved and _is_saved(worktree.repository.git, head):
+        return None
+    return "it holds work that is in no branch and no snapshot"
+
+
+def _saved_trees(git: Git) -> frozenset[str]:
+    return frozenset(git("log", "--all", "--format=%T").split())
+
+
+def _is_saved(git: Git, commit: str) -> bool:
+    return bool(git("for-each-ref", "--count=1", "--contains", commit, "refs/heads", "refs/tags", "refs/unstuck"))
+
+
+def _refs(repository: Repository, finished: Collection[str]) -> Iterator[_Finding]:
+    git = repository.git
+    listed = git("for-each-ref", "--format=%(refname) %(objectname) %(worktreepath)", BRANCHES, SNAPSHOTS)
+    refs = [tuple(line.split(" ", 2)) for line in listed.splitlines()]
+    unmerged: set[str] = set()
+    for ref, commit, checkout in refs:
+        if ref.startswith(BRANCHES):
+            run = ref.removeprefix(BRANCHES)
+            reason = _branch_is_needed(git, run, commit, checkout, finished)
+            unmerged |= {run} if reason is not None else set()
+            yield _Finding(what=f"the branch unstuck/{run}", keep_because=reason, ref=ref, commit=commit)
+    for ref, commit, _ in refs:
+        if ref.startswith(SNAPSHOTS):
+            run = ref.removeprefix(SNAPSHOTS).partition("/")[0]
+            reason = (
+                "its run is not finished"
+                if run not in finished
+                else "its run's branch is kept"
+                if run in unmerged
+                else None
+            )
+            yield _Finding(
+                what=f"the snapshot {ref.removeprefix(SNAPSHOTS)}", keep_because=reason, ref=ref, commit=commit
+            )
+
+
+def _branch_is_needed(git: Git, run: str, commit: str, checkout: str, finished: Collection[str]) -> str | None:
+    if run not in finished:
+        return "its run is not finished"
+    if checkout:
+        return f"it is checked out in {checkout}"
+    merged = git("for-each-ref", "--contains", commit, "--format=%(refname)", "refs/heads").split("\n")
+    if any(name and not name.startswith(BRANCHES) for name in merged):
+        return None
+    # A run brought home as a single commit left its tree on the user's branch, not its commits.
+    tree = git("rev-parse", f"{commit}^{{tree}}")
+    if tree in git("log", "--format=%T", f"{commit}..HEAD").split():
+        return None
+    return f"its commits are not in a branch of yours (git merge unstuck/{run}, or git branch -D unstuck/{run})"
+
+
+def _remove(git: Git, finding: _Finding) -> None:
+    if finding.worktree is not None:
+        finding.worktree.remove()
+    else:
+        git("update-ref", "-d", finding.ref, finding.commit)

@@ -1,0 +1,264 @@
+"""Bring the run's branch home to the user's branch at the end, or say exactly why not and what to type.
+
+Law: what the user has not committed is never overwritten. A merge happens only where every touched file is clean.
+"""
+
+import os
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from unstuck.errors import CannotWrite
+from unstuck.git import half_merges
+from unstuck.git.command import Git, shown
+from unstuck.git.repository import Identity, Repository
+from unstuck.git.workspace import make_commit, merge_trees
+from unstuck.git.worktrees import DURABLE
+from unstuck.ports import AlreadyHome, Conflict, FastForward, Merge, NotPossible, WayHome
+
+UNFINISHED = {
+    "MERGE_HEAD": "a merge",
+    "CHERRY_PICK_HEAD": "a cherry-pick",
+    "REVERT_HEAD": "a revert",
+    "rebase-merge": "a rebase",
+    "rebase-apply": "a rebase",
+}
+SHOWN_FILES = 5
+SCRIPT_FILES = 200
+TRAILERS = ("Unstuck-Run: ", "Unstuck-Task: ", "Unstuck-Attempt: ")
+SPECIAL = re.compile(r"[][.*+?(){}|^$\\]")
+"""What means something in a pattern of git's."""
+PICK = """\
+pick() {
+  commit=$1
+  shift
+  git merge-base --is-ancestor "$commit" HEAD && return
+  test $# -gt 0 && test -n "$(git log -1 --format=%h -E --all-match "$@" HEAD)" && return
+  git cherry-pick --ff --cleanup=verbatim "$commit"
+}"""
+"""Takes a commit over unless the branch has it, or one picked from it, which the trailers of its message tell."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Homecoming:
+    """One run's way home."""
+
+    repository: Repository
+    """As it was when the run began: its branch is where the work goes."""
+    run: str
+    identity: Identity
+    mode: Literal["auto", "single"] = "auto"
+    sign: bool = False
+
+    @property
+    def run_branch(self) -> str:
+        return f"unstuck/{self.run}"
+
+    def plan_merge(self, *, message: str, at: float) -> WayHome:
+        """Say what would be done. Writes at most a commit object; the message is for a single or a merge commit."""
+        branch = self._user_branch()
+        if isinstance(branch, NotPossible):
+            return branch
+        half_merges.undo(self._git, self.repository)
+        git = self._git
+        head, tip = git("rev-parse", "HEAD"), git("rev-parse", f"refs/heads/{self.run_branch}")
+        if self.mode == "single":
+            tip = self._single(tip, message=message, at=at)
+        if git.succeeds("merge-base", "--is-ancestor", tip, head):
+            return AlreadyHome(commit=head)
+        if git.succeeds("merge-base", "--is-ancestor", head, tip):
+            return self._refusal(head, tip) or FastForward(commit=tip)
+        tree = merge_trees(git, head, tip)
+        if isinstance(tree, Conflict):
+            return self._not_possible(
+                f"{_short(branch)} has moved and changes the same lines in {_listed(tree.files)}.", files=tree.files
+            )
+        if git("rev-parse", f"{head}^{{tree}}") == tree:
+            return AlreadyHome(commit=head)
+        parents = (head,) if self.mode == "single" else (head, tip)
+        commit = make_commit(git, self.identity, tree=tree, parents=parents, message=message, at=at, sign=self.sign)
+        return self._refusal(head, commit) or Merge(commit=commit, tree=tree)
+
+    def apply_merge(self, commit: str) -> AlreadyHome | NotPossible:
+        """Move the user's branch and files on to `commit`, a descendant of where they are; refuse rather than overwrite."""
+        branch = self._user_branch()
+        if isinstance(branch, NotPossible):
+            return branch
+        git = self._git
+        head = git("rev-parse", "HEAD")
+        if git.succeeds("merge-base", "--is-ancestor", commit, head):
+            return AlreadyHome(commit=head)
+        if refusal := self._refusal(head, commit):
+            return refusal
+        with half_merges.intent(self.repository, head, commit):
+            # The user's own merge options could turn a fast-forward into something else.
+            plain = git.using(**_setting(f"branch.{_short(branch)}.mergeOptions", ""))
+            done = plain.attempt(
+                "merge", "--ff-only", "--no-autostash", "--no-overwrite-ignore", "--no-stat", "--quiet", commit
+            )
+        if done.returncode != 0:
+            return self._not_possible(f"git refused: {shown(' '.join(done.stderr.split()))}")
+        return AlreadyHome(commit=commit)
+
+    def commit_plan(self, paths: Sequence[str], message: str) -> str | NotPossible | None:
+        """Commit the plan's own changes on the user's branch and nothing else; None if there are none.
+
+        What git does not track yet stays so, and what the user has staged stays staged.
+        """
+        branch = self._user_branch()
+        if isinstance(branch, NotPossible):
+            return branch
+        git = self._git
+        specs = [f":(top,literal){path}" for path in paths]
+        changed = git.names("diff", "--name-only", "-z", "--no-renames", "HEAD", "--", *specs) if specs else ()
+        if not changed:
+            return None
+        head = git("rev-parse", "HEAD")
+        options = ("--only", "--no-verify", "--cleanup=verbatim", "--quiet", *(["--gpg-sign"] if self.sign else []))
+        with half_merges.intent(self.repository, head, head):
+            done = git.attempt(
+                "commit", *options, "-F", "-", "--", *(f":(top,literal){path}" for path in changed), stdin=message
+            )
+        if done.returncode != 0:
+            reason = f"The plan's changes could not be committed: {shown(' '.join(done.stderr.split()))}"
+            return NotPossible(
+                reason=reason, command=f"git commit --only {' '.join(map(shlex.quote, changed))}", files=changed
+            )
+        return git("rev-parse", "HEAD")
+
+    def write_script(self) -> Path:
+        """Write `.unstuck/commits.sh`, which makes the landed commits on the branch the user is on."""
+        start = self.repository.head
+        listed = self._git(
+            "rev-list", "--reverse", "--first-parent", "--no-merges", f"{start}..refs/heads/{self.run_branch}"
+        )
+        lines = [
+            "#!/bin/sh",
+            f"# Makes the commits of run {self.run} on the branch you are on. Running it twice does no harm.",
+            "set -e",
+            'cd "$(git rev-parse --show-toplevel)"',
+            PICK,
+        ]
+        for commit in listed.split():
+            message = shown(self._git("show", "--no-patch", "--format=%B", commit))
+            lines += [
+                "",
+                *(f"# {line}".rstrip() for line in message.splitlines()),
+                "#",
+                *self._files(commit),
+                shlex.join(["pick", commit, *_known_by(message)]),
+            ]
+        path = self.repository.ours / "commits.sh"
+        try:
+            path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+            path.chmod(0o755)
+        except OSError as error:
+            raise CannotWrite(
+                f"{path} cannot be written: {error.strerror}.", hint="Make room and try again."
+            ) from error
+        return path
+
+    def _files(self, commit: str) -> list[str]:
+        """List what a commit changes, as comments: a name with a line break in it must not become a command."""
+        listed = self._git.names("diff-tree", "-r", "-z", "--no-commit-id", "--name-status", "--no-renames", commit)
+        pairs = list(zip(listed[::2], listed[1::2], strict=True))
+        more = [f"#   and {len(pairs) - SCRIPT_FILES} more"] if len(pairs) > SCRIPT_FILES else []
+        return [f"#   {letter} {_in_one_line(shown(path))}" for letter, path in pairs[:SCRIPT_FILES]] + more
+
+    @property
+    def _git(self) -> Git:
+        return Git(self.repository.root, sign=self.sign, env=self.identity.env(), settings=DURABLE)
+
+    def _user_branch(self) -> str | NotPossible:
+        """Return the branch of the user's that the work goes to, if the checkout still stands on it and is at rest."""
+        started = self.repository.branch
+        now = self._git.attempt("symbolic-ref", "--quiet", "HEAD").stdout.removesuffix("\n") or None
+        if started is None:
+            return self._not_possible("The run began on a detached HEAD, so there is no branch to move.")
+        if not self._git.succeeds("rev-parse", "--verify", "--quiet", started + "^{commit}"):
+            command = f"git switch -c {shlex.quote(_short(started))} {self.run_branch}"
+            return NotPossible(reason=f"The branch {_short(started)} no longer exists.", command=command)
+        if now != started:
+            where = "on a detached HEAD" if now is None else f"on {_short(now)}"
+            command = f"git switch {shlex.quote(_short(started))} && git merge {self.run_branch}"
+            return NotPossible(
+                reason=f"The run began on {_short(started)} and your checkout is now {where}.", command=command
+            )
+        for name, what in UNFINISHED.items():
+            if (self.repository.git_dir / name).exists():
+                return self._not_possible(f"Your checkout is in the middle of {what}.")
+        return started
+
+    def _single(self, tip: str, *, message: str, at: float) -> str:
+        """Fold all that landed into one commit on the newest commit of the user's that the run has seen."""
+        seen = self._git("merge-base", "HEAD", tip)
+        if seen == tip:
+            return tip
+        tree = self._git("rev-parse", f"{tip}^{{tree}}")
+        return make_commit(self._git, self.identity, tree=tree, parents=(seen,), message=message, at=at, sign=self.sign)
+
+    def _refusal(self, head: str, target: str) -> NotPossible | None:
+        """Look for files of the user's that the move from `head` to `target` would overwrite."""
+        touched = half_merges.touched(self._git, head, target)
+        status = self._git.names("status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=no")
+        dirty = tuple(sorted(touched.keys() & {entry[3:] for entry in status}))
+        if dirty:
+            return self._not_possible(
+                f"You have uncommitted changes in {_listed(dirty)}, which the run changed, too.", files=dirty
+            )
+        added = [path for path, kind in touched.items() if kind == "A"]
+        found = {_in_the_way(self.repository.root, path, touched) for path in added}
+        hidden = tuple(sorted(path for path in found if path is not None))
+        if hidden:
+            return self._not_possible(f"Files that git does not track are in the way: {_listed(hidden)}.", files=hidden)
+        return None
+
+    def _not_possible(self, reason: str, files: tuple[str, ...] = ()) -> NotPossible:
+        commands = {
+            "auto": f"git merge {self.run_branch}",
+            "single": f"git merge --squash {self.run_branch} && git commit",
+        }
+        return NotPossible(reason=reason, command=commands[self.mode], files=files)
+
+
+def _setting(name: str, value: str) -> dict[str, str]:
+    """Set one more setting than the user's environment does; a branch name may hold what `-c` cannot."""
+    count = int(os.environ.get("GIT_CONFIG_COUNT") or 0)
+    return {"GIT_CONFIG_COUNT": str(count + 1), f"GIT_CONFIG_KEY_{count}": name, f"GIT_CONFIG_VALUE_{count}": value}
+
+
+def _in_the_way(root: Path, path: str, touched: Mapping[str, str]) -> str | None:
+    """Return the untracked file, ignored or not, that stands where `path` must go: git overwrites ignored ones."""
+    for folder in reversed(Path(path).parents[:-1]):
+        place = root / folder
+        if place.is_symlink() or (place.exists() and not place.is_dir()):
+            return None if touched.get(str(folder)) == "D" else str(folder)
+    place = root / path
+    if place.is_dir() and not place.is_symlink():
+        files = (str(file.relative_to(root)) for file in place.rglob("*") if file.is_symlink() or not file.is_dir())
+        return next((file for file in files if touched.get(file) != "D"), None)
+    return path if place.exists() or place.is_symlink() else None
+
+
+def _known_by(message: str) -> list[str]:
+    """Return the options of `git log` that find a commit with the same run, task and attempt; none if it lacks one."""
+    trailers = [line for line in message.splitlines() if line.startswith(TRAILERS)]
+    if len(trailers) != len(TRAILERS):
+        return []
+    return ["--grep=^" + SPECIAL.sub(r"\\\g<0>", line) + "$" for line in trailers]
+
+
+def _in_one_line(text: str) -> str:
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
+
+
+def _short(ref: str) -> str:
+    return ref.removeprefix("refs/heads/")
+
+
+def _listed(files: Sequence[str]) -> str:
+    named = ", ".join(shown(name) for name in files[:SHOWN_FILES])
+    return named if len(files) <= SHOWN_FILES else f"{named} and {len(files) - SHOWN_FILES} more"

@@ -1,0 +1,256 @@
+"""The git side of one run: worktrees, what would land, snapshots, and the run's branch moved by compare-and-swap."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from unstuck.diagnosis import Touch
+from unstuck.errors import CheckpointGone, GitFailed
+from unstuck.git import contents, differences, snapshots, staging
+from unstuck.git import locks as git_locks
+from unstuck.git.command import Git, shown
+from unstuck.git.repository import Identity, Repository
+from unstuck.git.worktrees import DURABLE, Place, Worktree
+from unstuck.journal import Changes
+from unstuck.ports import Conflict, Landing, Snapshot, Tree, Watch
+
+if TYPE_CHECKING:
+    from unstuck.verify import Change
+
+NEW = ""
+"""What git calls the old value of a ref that must not exist yet."""
+
+
+def place_nothing(_worktree: Path, _fresh: bool) -> tuple[str, ...]:  # noqa: FBT001  the shape of Place
+    return ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GitWorkspace:
+    """The `Workspace` port on real git. Threads may share it, one slot each."""
+
+    repository: Repository
+    run: str
+    identity: Identity
+    watching: Callable[[], Watch]
+    """Starts a watch over what worktrees share with the user's repository."""
+    sign: bool = False
+    left_out: tuple[str, ...] = ()
+    """The plan and its companions, relative to the root: they never land."""
+    place: Place = place_nothing
+
+    @property
+    def branch(self) -> str:
+        return f"refs/heads/unstuck/{self.run}"
+
+    def open_branch(self, base: str) -> None:
+        if self._set_ref(self.branch, base, NEW) is None or self._resolve(self.branch) is not None:
+            return
+        if self._resolve("refs/heads/unstuck") is not None:
+            raise GitFailed(
+                f"The branch unstuck/{self.run} cannot be made, because a branch is called `unstuck`.",
+                hint="Rename it with `git branch -m unstuck something-else` and try again.",
+            )
+        raise GitFailed(
+            f"The branch unstuck/{self.run} cannot be made at {base}.",
+            hint="See whether the repository can be written, then try again.",
+        )
+
+    def tip(self) -> str:
+        tip = self._resolve(self.branch)
+        if tip is None:
+            raise CheckpointGone(
+                f"The branch unstuck/{self.run} is gone.",
+                hint=f"If it was deleted by hand, bring it back with `git branch unstuck/{self.run} <commit>`.",
+            )
+        return tip
+
+    def path(self, slot: int) -> Path:
+        return self._worktree(slot).path
+
+    def present(self, slot: int) -> bool:
+        return self.path(slot).is_dir()  # with or without the `.git` that an agent may have removed
+
+    def prepare(self, slot: int, base: str, tree: str | None = None, *, clean: bool = False) -> Path:
+        worktree = self._worktree(slot)
+        worktree.prepare(base, tree, self.place, clean=clean)
+        return worktree.path
+
+    def settle(self, slot: int) -> None:
+        self._worktree(slot).settle()
+
+    def put(self, slot: int, tree: str, paths: Sequence[str]) -> None:
+        self._worktree(slot).put(tree, paths)
+
+    def tree(self, slot: int, base: str) -> Tree:
+        return staging.write(self._worktree(slot), base, self.left_out)
+
+    def snapshot(self, slot: int, name: str) -> Snapshot | None:
+        ref = self._snapshot_ref(name)
+        snapshot = snapshots.take(self._worktree(slot), ref, self.identity.env())
+        if snapshot is None:
+            return None
+        try:
+            return self.keep(name, snapshot.commit)
+        except GitFailed:
+            # A git command that outlived its supervisor may have kept the same work a moment ago.
+            if (kept := self._resolve(ref)) is None:
+                raise
+            return Snapshot(ref=ref, commit=kept)
+
+    def keep(self, name: str, commit: str) -> Snapshot:
+        ref = self._snapshot_ref(name)
+        failed = self._set_ref(ref, commit, NEW)
+        if failed is not None and self._resolve(ref) != commit:
+            raise GitFailed(
+                f"The snapshot {ref} cannot be kept: {failed}",
+                hint="Nothing was removed; try again with `unstuck resume`.",
+            )
+        return Snapshot(ref=ref, commit=commit)
+
+    def changed(self, base: str, tree: str) -> tuple[str, ...]:
+        return self._git.names(
+            "diff-tree", "-r", "-z", "--name-only", "--no-renames", "--ignore-submodules=none", base, tree
+        )
+
+    def changes(self, base: str, tree: str) -> "tuple[Change, ...]":
+        return contents.changes(self._git, base, tree)
+
+    def listed(self, base: str, tree: str) -> Changes:
+        return differences.listed(self._git, base, tree)
+
+    def touches(self, base: str, tree: str, files: Sequence[str]) -> tuple[Touch, ...]:
+        return differences.touches(self._git, base, tree, files)
+
+    def tree_of(self, commit: str) -> str:
+        tree = self._resolve(commit + "^{tree}")
+        if tree is None:
+            raise CheckpointGone(f"The commit {commit} no longer exists.", hint="See what is left with `unstuck log`.")
+        return tree
+
+    def files(self, tree: str) -> tuple[str, ...]:
+        return contents.files(self._git, tree)
+
+    def texts(self, tree: str, paths: Sequence[str]) -> Mapping[str, str]:
+        return contents.texts(self._git, tree, paths)
+
+    def merge(self, landing: Landing, tip: str) -> str | Conflict:
+        return merge_trees(self._git, tip, self._commit(landing, sign=False))
+
+    def land(self, landing: Landing) -> str | None:
+        base_tree, tip = snapshots.resolve(self._git, landing.base + "^{tree}", self.branch)
+        if landing.tree == base_tree:
+            return landing.base
+        if tip == landing.base:
+            commit = self._commit(landing, sign=self.sign)
+            failed = self._set_ref(self.branch, commit, landing.base)
+            if failed is None:
+                return commit
+            tip = self._resolve(self.branch)
+            if tip == landing.base:
+                raise GitFailed(
+                    f"The branch unstuck/{self.run} cannot be written: {failed}", hint="Go on with `unstuck resume`."
+                )
+        return None if tip is None else self._landed_before(landing, tip)
+
+    def bring_in(self, commit: str, *, message: str, at: float) -> str | Conflict:
+        """Merge a commit of the user's into the run's branch; return the new tip."""
+        tip = self.tip()
+        if self._git.succeeds("merge-base", "--is-ancestor", commit, tip):
+            return tip
+        if not self._git.succeeds("merge-base", "--is-ancestor", tip, commit):
+            tree = merge_trees(self._git, tip, commit)
+            if isinstance(tree, Conflict):
+                return tree
+            commit = make_commit(
+                self._git, self.identity, tree=tree, parents=(tip, commit), message=message, at=at, sign=self.sign
+            )
+        self.move_branch(commit, expected=tip)
+        return commit
+
+    def history(self, commit: str, base: str) -> tuple[str, ...]:
+        listed = self._git.attempt("rev-list", f"{base}..{commit}", "--").stdout.split()
+        return (*listed, base)
+
+    def move_branch(self, commit: str, *, expected: str) -> None:
+        failed = self._set_ref(self.branch, commit, expected)
+        if failed is not None and self._resolve(self.branch) != commit:
+            raise GitFailed(
+                f"The branch unstuck/{self.run} cannot be moved to {commit}: {failed}",
+                hint="Go on with `unstuck resume`.",
+            )
+
+    def watch(self) -> Watch:
+        return self.watching()
+
+    @property
+    def _git(self) -> Git:
+        return Git(self.repository.root, env=self.identity.env(), settings=DURABLE)
+
+    def _worktree(self, slot: int) -> Worktree:
+        return Worktree(repository=self.repository, slot=slot)
+
+    def _snapshot_ref(self, name: str) -> str:
+        return f"refs/unstuck/snapshots/{self.run}/{name}"
+
+    def _resolve(self, name: str) -> str | None:
+        return snapshots.resolve(self._git, name)[0]
+
+    def _commit(self, landing: Landing, *, sign: bool) -> str:
+        """Write the landing's commit. Unsigned, the same landing always gives the same commit."""
+        return make_commit(
+            self._git,
+            self.identity,
+            tree=landing.tree,
+            parents=(landing.base,),
+            message=landing.message,
+            at=landing.at,
+            sign=sign,
+        )
+
+    def _landed_before(self, landing: Landing, tip: str) -> str | None:
+        if not self.sign:
+            commit = self._commit(landing, sign=False)
+            return commit if self._git.succeeds("merge-base", "--is-ancestor", commit, tip) else None
+        # Two signatures of one text differ, so a signed commit is known by its place, files and message.
+        wanted = [landing.base, landing.tree, landing.message.strip()]
+        listed = self._git.attempt("log", "-z", "--format=%H%n%P%n%T%n%B", f"{landing.base}..{tip}").stdout
+        for entry in listed.split("\0"):
+            commit, *facts = entry.strip().split("\n", 3)
+            if facts == wanted:
+                return commit
+        return None
+
+    def _set_ref(self, ref: str, new: str, old: str) -> str | None:
+        """Compare-and-swap a ref; return git's reason if it did not happen."""
+        done = self._git.attempt("update-ref", ref, new, old)
+        lock = self.repository.common_dir / f"{ref}.lock"
+        if done.returncode != 0 and lock.exists() and git_locks.release_abandoned(lock):
+            done = self._git.attempt("update-ref", ref, new, old)
+        return None if done.returncode == 0 else shown(done.stderr.strip())
+
+
+def make_commit(
+    git: Git, identity: Identity, *, tree: str, parents: tuple[str, ...], message: str, at: float, sign: bool = False
+) -> str:
+    """Write a commit object and nothing else."""
+    options = [part for parent in parents for part in ("-p", parent)] + (["-S"] if sign else [])
+    writer = git.using(**identity.env(at)).with_settings("i18n.commitEncoding=UTF-8")
+    return writer("commit-tree", tree, *options, "-F", "-", stdin=message)
+
+
+def merge_trees(git: Git, ours: str, theirs: str) -> str | Conflict:
+    """Merge two commits without touching any file; return the merged tree."""
+    done = git.attempt("merge-tree", "--write-tree", "--name-only", "-z", "--no-messages", ours, theirs)
+    if done.returncode not in {0, 1}:
+        raise GitFailed(
+            f"git cannot merge {theirs} onto {ours}: {shown(done.stderr.strip())}",
+            hint="See what is wrong with `unstuck doctor`.",
+        )
+    tree, *files = done.stdout.split("\0")
+    if done.returncode == 0:
+        return tree
+    # A file where the other side has a folder is listed under a name that git makes up: x~<commit>.
+    named = (name.partition(f"~{ours}")[0].partition(f"~{theirs}")[0] for name in files if name)
+    return Conflict(files=tuple(dict.fromkeys(named)))

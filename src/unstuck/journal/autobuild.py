@@ -1,0 +1,127 @@
+"""Take over what a predecessor left in `.autobuild/`: phases whose commit the user's branch has stay complete.
+
+Of the others, how they failed is told to the agents.
+"""
+
+import json
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from unstuck.git import Git
+from unstuck.journal.event import Inherited, PastAttempt, PastTask
+from unstuck.plans import Plan, Task, named
+
+FOLDER = ".autobuild"
+LARGEST = 5_000_000
+COMPLETE = ("complete", "completed")
+ATTEMPT = re.compile(r"attempt_(\d{1,3})(?:_error)?")
+"""An attempt's error, in either of the two shapes that these files have."""
+TEXT_CHARS = 2000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Adopted:
+    """The plan with what was done before, and what there is to say about it."""
+
+    plan: Plan
+    notes: tuple[str, ...] = ()
+    inherited: Inherited | None = None
+    """What was tried before and failed."""
+
+
+def adopt(root: Path, git: Git, plan: Plan) -> Adopted:
+    """Mark the plan's phases done that the predecessor completed; nothing of its folder is changed."""
+    folder = root / FOLDER
+    if plan.format != "superplan" or not (folder / "phases").is_dir():
+        return Adopted(plan=plan)
+    config = _read(folder / "config.json") or {}
+    meant = config.get("plan_path")
+    if isinstance(meant, str) and not _same_plan(root, meant, plan.path):
+        return Adopted(plan=plan, notes=(f"{FOLDER}/ belongs to another plan, {meant!r}; nothing of it is used.",))
+    tasks = {task.id: task for task in plan.tasks}
+    done: list[str] = []
+    notes: list[str] = []
+    tried: list[PastTask] = []
+    for state in _states(folder / "phases"):
+        task = _task(tasks, state)
+        if task is None or task.done:
+            continue
+        if state.get("status") not in COMPLETE:
+            attempts = tuple(_failures(state))
+            tried += [PastTask(id=task.id, attempts=attempts)] if attempts else []
+            continue
+        commit = (state.get("commit") or {}).get("commit_sha") if isinstance(state.get("commit"), dict) else None
+        if isinstance(commit, str) and _reached(git, commit):
+            done.append(task.id)
+        else:
+            notes.append(
+                f"{FOLDER}/ says that phase {task.shown} is complete, but its commit is not on your branch; it is done again."
+            )
+    kept = tuple(replace(task, done=True) if task.id in done else task for task in plan.tasks)
+    if done:
+        named_done = ", ".join(tasks[name].shown for name in tasks if name in done)
+        notes.insert(
+            0, f"Adopted from {FOLDER}/: complete before this run, with a commit on your branch: {named_done}."
+        )
+    past = Inherited(source=str(folder), tasks=tuple(tried), commits=()) if tried else None
+    return Adopted(plan=replace(plan, tasks=kept), notes=tuple(notes), inherited=past)
+
+
+def _states(folder: Path) -> Iterator[dict[str, Any]]:
+    for path in sorted(folder.glob("phase-*.json")):
+        if (state := _read(path)) is not None:
+            yield state
+
+
+def _task(tasks: dict[str, Task], state: dict[str, Any]) -> Task | None:
+    """Return the phase that a state file is about: the id must be the plan's, and the name, where it gives one, too."""
+    name = named(tasks.values(), str(state.get("phase_id", "")))
+    task = tasks.get(name) if name else None
+    said = state.get("phase_name")
+    if task is None or not isinstance(said, str):
+        return None
+    one, other = said.casefold().strip(), task.title.casefold().strip()
+    return task if one.startswith(other) or other.startswith(one) else None
+
+
+def _failures(state: dict[str, Any]) -> Iterator[PastAttempt]:
+    """Yield how each attempt failed; a phase that was only blocked was never tried."""
+    error, times = state.get("error"), state.get("timestamps")
+    found = {int(name[1]): value for key, value in _items(error) if (name := ATTEMPT.fullmatch(key))}
+    if not found and isinstance(error, dict) and error.get("type") not in (None, "blocked"):
+        found = {1: error}
+    failed = dict(_items(times)).get("failed")
+    for number, told in sorted(found.items()):
+        words = [dict(_items(told)).get(name) for name in ("type", "message")] if isinstance(told, dict) else [told]
+        said = ": ".join(word for word in words if isinstance(word, str) and word)
+        at = failed if isinstance(failed, str) else ""
+        yield PastAttempt(session=number, timestamp=at[:64], approach="", success=False, error=said[:TEXT_CHARS])
+
+
+def _items(value: object) -> list[tuple[str, Any]]:
+    return list(value.items()) if isinstance(value, dict) else []
+
+
+def _same_plan(root: Path, meant: str, path: str) -> bool:
+    return os.path.realpath(root / meant) == os.path.realpath(root / path)
+
+
+def _reached(git: Git, commit: str) -> bool:
+    whole = commit.isalnum() and git.succeeds(
+        "rev-parse", "--verify", "--quiet", "--end-of-options", f"{commit}^{{commit}}"
+    )
+    return whole and git.succeeds("merge-base", "--is-ancestor", commit, "HEAD")
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    try:
+        if path.stat().st_size > LARGEST:
+            return None
+        content = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return None
+    return content if isinstance(content, dict) else None

@@ -1,0 +1,252 @@
+"""Every fact the journal can hold. A closed union: append-only, never edited."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from unstuck.decide import Action, Decision, OnStuck, Quota
+from unstuck.diagnosis import Failure
+from unstuck.journal.attempt import Changes, Outcome, Verdict
+from unstuck.plans import Task
+
+CommitMode = Literal["auto", "single", "message-only"]
+Verb = Literal["stop", "retry", "answer", "skip", "reset", "accept", "rollback", "undo"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What the user asked for when the run began; a resumed run keeps it."""
+
+    agents: tuple[str, ...]
+    parallel: int = 4
+    commit: CommitMode = "auto"
+    profile: str = "adaptive"
+    on_stuck: OnStuck | None = None
+    """None: what the profile says."""
+    max_attempts: int | None = None
+    max_time: float | None = None
+    siblings_first: bool = False
+    """A failed task is tried again only after those that ran at its side have finished; comes from the profile."""
+    budget_usd: float | None = None
+    quota: Quota = "wait"
+    cache: bool = True
+    """Whether a check that passed on a tree before counts without running it again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PastAttempt:
+    """An attempt that a predecessor recorded, in seed 000's words."""
+
+    session: int
+    timestamp: str
+    approach: str
+    success: bool
+    error: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PastTask:
+    """What a predecessor tried for one task, oldest first."""
+
+    id: str
+    attempts: tuple[PastAttempt, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PastCommit:
+    """A commit that a predecessor called good. We did not check it, so it is no checkpoint of ours."""
+
+    hash: str
+    subtask_id: str
+    timestamp: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """Something that a person asks of a run. Any process may leave one; the run's owner carries it out."""
+
+    id: int
+    verb: Verb
+    task: str | None = None
+    text: str = ""
+
+
+# --- facts about the run ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunStarted:
+    run: str
+    plan: str
+    format: str
+    base: str
+    """The commit that the run starts from."""
+    branch: str | None
+    """The user's branch at that time; None on a detached HEAD."""
+    options: Options
+    tasks: tuple[Task, ...]
+    title: str = ""
+    plan_files: tuple[str, ...] = ()
+    """The plan and its companions, where git tracks them and they were clean: our changes to them become a commit."""
+    type: Literal["run_started"] = "run_started"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunResumed:
+    """A supervisor took the run up again; a new epoch gives stuck tasks fresh budgets."""
+
+    epoch: bool
+    tip: str
+    """The run's branch, with new commits of the user's branch merged in."""
+    type: Literal["run_resumed"] = "run_resumed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanChanged:
+    """A person changed the plan and said so: tasks whose text changed are open again."""
+
+    tasks: tuple[Task, ...]
+    reopened: tuple[str, ...]
+    type: Literal["plan_changed"] = "plan_changed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operated:
+    """A person's request, carried out or refused."""
+
+    request: Request
+    refused: str = ""
+    reopened: tuple[str, ...] = ()
+    """Tasks that are open again because of it."""
+    before: str | None = None
+    after: str | None = None
+    """The run's branch before and after, where the request moves it."""
+    undoes: int | None = None
+    type: Literal["operated"] = "operated"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inherited:
+    """What a predecessor recorded before the run began. Agents are told of it; it uses up no budget."""
+
+    source: str
+    tasks: tuple[PastTask, ...]
+    commits: tuple[PastCommit, ...]
+    type: Literal["inherited"] = "inherited"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Noted:
+    """Something worth telling that decides nothing."""
+
+    text: str
+    task: str | None = None
+    type: Literal["noted"] = "noted"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BroughtHome:
+    """The end of the run reached the user's branch, or did not, and why."""
+
+    commit: str | None
+    text: str
+    type: Literal["brought_home"] = "brought_home"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunEnded:
+    exit_code: int
+    reason: str
+    type: Literal["run_ended"] = "run_ended"
+
+
+CHANGED = "A person changed it since it ended."
+"""What a run's end comes to when something was asked of the run afterwards."""
+
+
+# --- facts about a task, in the order of the line ---------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptStarted:
+    task: str
+    attempt: int
+    agent: str
+    base: str
+    slot: int
+    tree: str | None = None
+    """Files to begin with, where they are not the base's."""
+    type: Literal["attempt_started"] = "attempt_started"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionStarted:
+    task: str
+    session: int
+    type: Literal["session_started"] = "session_started"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionEnded:
+    task: str
+    outcome: Outcome
+    type: Literal["session_ended"] = "session_ended"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verified:
+    task: str
+    verdict: Verdict
+    type: Literal["verified"] = "verified"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Classified:
+    task: str
+    failure: Failure | None
+    type: Literal["classified"] = "classified"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decided:
+    task: str
+    decision: Decision
+    type: Literal["decided"] = "decided"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Acted:
+    task: str
+    action: Action
+    commit: str | None = None
+    """Where the run's branch stands after landing."""
+    snapshot: str | None = None
+    """The ref under which the attempt's work is kept."""
+    changes: Changes | None = None
+    """What the landed commit changes, its first few hundred files."""
+    added: tuple[Task, ...] = ()
+    """Tasks that were written into the plan."""
+    type: Literal["acted"] = "acted"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rebased:
+    """Another task landed first; the work was merged onto the new tip and must be verified again."""
+
+    task: str
+    base: str
+    tree: str
+    type: Literal["rebased"] = "rebased"
+
+
+LineEvent = AttemptStarted | SessionStarted | SessionEnded | Verified | Classified | Decided | Acted | Rebased
+RunEvent = RunStarted | RunResumed | PlanChanged | Operated | Inherited | Noted | BroughtHome | RunEnded
+Event = LineEvent | RunEvent
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An event as the journal holds it: its place and its time."""
+
+    seq: int
+    at: float
+    event: Event

@@ -1,0 +1,252 @@
+"""The journal in SQLite: append-only events with one writer, requests from anybody, and one claim."""
+
+import os
+import sqlite3
+import threading
+import time
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from unstuck.errors import CannotWrite, JournalDamaged, Owned, OwnershipLost, UnstuckError
+from unstuck.journal.codec import decode, encode
+from unstuck.journal.event import Entry, Event, Request, Verb
+from unstuck.process import Owner, birth, host
+
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS events (seq INTEGER PRIMARY KEY AUTOINCREMENT, run TEXT NOT NULL, at REAL NOT NULL, body TEXT NOT NULL);
+CREATE INDEX IF NOT EXISTS events_of_run ON events (run, seq);
+CREATE TRIGGER IF NOT EXISTS events_stay BEFORE UPDATE ON events BEGIN SELECT RAISE(ABORT, 'events are never edited'); END;
+CREATE TRIGGER IF NOT EXISTS events_last BEFORE DELETE ON events BEGIN SELECT RAISE(ABORT, 'events are never deleted'); END;
+CREATE TABLE IF NOT EXISTS requests (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, run TEXT NOT NULL, at REAL NOT NULL, verb TEXT NOT NULL, task TEXT, text TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS claim (
+    only INTEGER PRIMARY KEY CHECK (only = 1), run TEXT NOT NULL, pid INTEGER NOT NULL, started TEXT NOT NULL, host TEXT NOT NULL,
+    token TEXT NOT NULL, since REAL NOT NULL, heartbeat REAL NOT NULL);
+PRAGMA user_version = 1;
+"""
+VERSION = 1
+BUSY_SECONDS = 10.0
+
+COVERED = frozenset({"attempt_started", "verified", "classified"})
+"""Facts that are not forced to the disk by themselves, because the next fact follows before any effect that cannot be
+repeated, and forcing that one covers them. A killed process loses none of them; a power cut in between, which takes
+them, leaves a task one stage earlier."""
+
+
+def open_to_write(path: Path) -> "SqliteJournal":
+    """Open the journal for a run. A damaged one is set aside and named; the caller is told, never surprised by a new one."""
+    try:
+        return SqliteJournal(path)
+    except JournalDamaged as error:
+        raise JournalDamaged(
+            f"{error.message} It was set aside as {_set_aside(path)}.",
+            hint="Landed work is safe on the branches unstuck/*. Begin a new run with `unstuck run PLAN`.",
+        ) from error
+
+
+class SqliteJournal:
+    """One repository's journal. Reading needs no claim; appending does."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock = threading.RLock()
+        self._token = ""
+        self._run = ""
+        self._connection = self._open()
+
+    # --- reading ------------------------------------------------------------------------------------
+
+    def read(self, run: str, after: int = 0) -> Iterator[Entry]:
+        """Yield the run's events in order."""
+        with self._guarded():
+            rows = self._connection.execute(
+                "SELECT seq, at, body FROM events WHERE run = ? AND seq > ? ORDER BY seq", (run, after)
+            ).fetchall()
+        for seq, at, body in rows:
+            yield Entry(seq, at, decode(body, seq=seq))
+
+    def runs(self) -> tuple[str, ...]:
+        """List all runs, oldest first."""
+        with self._guarded():
+            rows = self._connection.execute("SELECT run FROM events GROUP BY run ORDER BY min(seq)").fetchall()
+        return tuple(run for (run,) in rows)
+
+    def requests(self, after: int) -> Sequence[Request]:
+        with self._guarded():
+            rows = self._connection.execute(
+                "SELECT id, verb, task, text FROM requests WHERE run = ? AND id > ? ORDER BY id", (self._run, after)
+            ).fetchall()
+        return [Request(id=number, verb=verb, task=task, text=text) for number, verb, task, text in rows]
+
+    def owner(self) -> Owner | None:
+        """Return whoever holds the claim, alive or dead."""
+        with self._guarded():
+            row = self._connection.execute(
+                "SELECT run, pid, started, host, token, since, heartbeat FROM claim"
+            ).fetchone()
+        if row is None:
+            return None
+        run, pid, started, machine, token, since, heartbeat = row
+        return Owner(run=run, pid=pid, started=started, host=machine, token=token, since=since, heartbeat=heartbeat)
+
+    # --- writing ------------------------------------------------------------------------------------
+
+    def claim(self, run: str) -> Owner | None:
+        """Become the run's one writer; return the dead owner that was replaced, if any."""
+        now = time.time()
+        with self._guarded(), self._writing():
+            before = self.owner()
+            if before is not None and before.alive(now):
+                raise Owned(
+                    f"Run {before.run} owns this repository: pid {before.pid} on {before.host.partition('/')[0]}, "
+                    f"since {time.strftime('%Y-%m-%d %H:%M:%S', time.localtime(before.since))}.",
+                    hint="Watch it with `unstuck status`, or end it with `unstuck stop`.",
+                )
+            self._token, self._run = uuid.uuid4().hex, run
+            self._connection.execute(
+                "INSERT OR REPLACE INTO claim VALUES (1, ?, ?, ?, ?, ?, ?, ?)",
+                (run, os.getpid(), birth(os.getpid()) or "", host(), self._token, now, now),
+            )
+        return before
+
+    def release(self) -> None:
+        """Give the claim up, if it is still ours."""
+        with self._guarded(), self._writing():
+            self._connection.execute("DELETE FROM claim WHERE token = ?", (self._token,))
+
+    def append(self, event: Event) -> Entry:
+        """Record a fact durably. Refused, with nothing written, when the claim is no longer ours."""
+        at, body = time.time(), encode(event)
+        with self._guarded(), self._writing(sync=event.type not in COVERED):
+            done = self._connection.execute(
+                "INSERT INTO events (run, at, body) SELECT ?, ?, ? WHERE EXISTS (SELECT 1 FROM claim WHERE token = ?)",
+                (self._run, at, body, self._token),
+            )
+            if done.rowcount != 1:
+                raise self._lost()
+            assert done.lastrowid is not None
+            return Entry(done.lastrowid, at, event)
+
+    def beat(self) -> None:
+        with self._guarded(), self._writing():
+            done = self._connection.execute(
+                "UPDATE claim SET heartbeat = ? WHERE token = ?", (time.time(), self._token)
+            )
+            if done.rowcount != 1:
+                raise self._lost()
+
+    def leave(self, run: str, verb: Verb, *, task: str | None = None, text: str = "") -> int:
+        """Leave a request for whoever owns the run, now or later."""
+        with self._guarded(), self._writing():
+            done = self._connection.execute(
+                "INSERT INTO requests (run, at, verb, task, text) VALUES (?, ?, ?, ?, ?)",
+                (run, time.time(), verb, task, text),
+            )
+            assert done.lastrowid is not None
+            return done.lastrowid
+
+    def close(self) -> None:
+        with self._lock:
+            self._connection.close()
+
+    # --- below --------------------------------------------------------------------------------------
+
+    def _open(self) -> sqlite3.Connection:
+        if _emptied(self.path):
+            raise self._translated(sqlite3.DatabaseError("it is empty, though files were made from it"))
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            connection = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+        except (OSError, sqlite3.OperationalError) as error:
+            raise _cannot_write(self.path, error) from error
+        try:
+            version = _version(connection, self.path)
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = FULL")
+            if version < VERSION:
+                connection.executescript(SCHEMA)
+            _check(connection)
+        except sqlite3.DatabaseError as error:
+            connection.close()
+            raise self._translated(error) from error
+        except UnstuckError:
+            connection.close()
+            raise
+        return connection
+
+    @contextmanager
+    def _guarded(self) -> Iterator[None]:
+        """Serialise threads and turn SQLite's errors into ours."""
+        with self._lock:
+            try:
+                yield
+            except sqlite3.DatabaseError as error:
+                raise self._translated(error) from error
+
+    @contextmanager
+    def _writing(self, *, sync: bool = True) -> Iterator[None]:
+        self._connection.execute(f"PRAGMA synchronous = {'FULL' if sync else 'NORMAL'}")
+        self._connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            self._connection.execute("COMMIT")
+        except BaseException:
+            with suppress(sqlite3.DatabaseError):
+                self._connection.execute("ROLLBACK")
+            raise
+
+    def _translated(self, error: sqlite3.DatabaseError) -> UnstuckError:
+        if isinstance(error, sqlite3.OperationalError):
+            return _cannot_write(self.path, error)
+        return JournalDamaged(
+            f"The journal {self.path} is damaged: {error}.",
+            hint="The next `unstuck run` sets it aside under another name. Landed work is safe on the branches unstuck/*.",
+        )
+
+    def _lost(self) -> OwnershipLost:
+        return OwnershipLost(
+            f"Another supervisor took run {self._run} over; this one stops.", hint="See `unstuck status`."
+        )
+
+
+def _emptied(path: Path) -> bool:
+    """Whether all events are gone: SQLite would take an empty file for a new journal."""
+    return path.exists() and path.stat().st_size == 0 and path.with_name("config.json").exists()
+
+
+def _version(connection: sqlite3.Connection, path: Path) -> int:
+    version: int = connection.execute("PRAGMA user_version").fetchone()[0]
+    if version > VERSION:
+        raise UnstuckError(
+            f"{path} was written by a newer unstuck (format {version}; this one knows {VERSION}).",
+            hint="Upgrade unstuck, or move the file away to begin anew.",
+        )
+    return version
+
+
+def _check(connection: sqlite3.Connection) -> None:
+    if connection.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
+        raise sqlite3.DatabaseError("quick_check failed")
+
+
+def _set_aside(path: Path) -> Path:
+    """Rename a damaged journal with its companions; return the copy's name. Nothing is deleted."""
+    stamp = time.strftime("%Y%m%d-%H%M%S")
+    target = next(
+        name
+        for n in range(1000)
+        if not (name := path.with_name(f"{path.name}.damaged-{stamp}{f'-{n}' if n else ''}")).exists()
+    )
+    for suffix in ("", "-wal", "-shm"):
+        with suppress(FileNotFoundError):
+            path.with_name(path.name + suffix).rename(target.with_name(target.name + suffix))
+    return target
+
+
+def _cannot_write(path: Path, error: Exception) -> CannotWrite:
+    return CannotWrite(
+        f"The journal {path} cannot be used: {error}.",
+        hint="Free some space or make `.unstuck/` writable, then `unstuck resume`: everything recorded so far stands.",
+    )

@@ -1,0 +1,216 @@
+"""Give the task to an agent: open an attempt, make its worktree, run one session."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from hashlib import sha256
+
+from unstuck.decide import AGENT, Amend, seen_failures
+from unstuck.diagnosis import Failure, set_up_failed
+from unstuck.journal import (
+    Acted,
+    AttemptStarted,
+    Classified,
+    LineEvent,
+    SessionEnded,
+    SessionStarted,
+    TaskState,
+    failed_command,
+)
+from unstuck.line.parts import Bench, Interrupted
+from unstuck.line.schedule import held, next_agent, parked
+from unstuck.line.stopping import OneTask
+from unstuck.plans import END_TO_END
+from unstuck.ports import Assignment, Command, Landing, Stop, TimeLimits
+from unstuck.remedies import pattern
+from unstuck.tell import brief, continued, go_on
+
+SLICE_SECONDS = 1.0
+
+
+def open_attempt(bench: Bench, task: TaskState, slot: int) -> LineEvent:
+    """Open the next attempt: on the tip, or on the tree that a retry keeps."""
+    state, name = bench.record.state, next_agent(bench.record.state, task, bench.clock.now())
+    name = name if name in bench.agents else next(iter(bench.agents))
+    if (breaker := state.breakers.get(f"{AGENT}{name}")) is not None and not breaker.task:
+        bench.record.note(f"{name} has rested and is tried again with task {task.task.id}.", task.task.id)
+    base, tree = _carried(bench, task) if _has_waited(task) else (task.base, task.seed)
+    return AttemptStarted(
+        task=task.task.id,
+        attempt=len(task.attempts) + 1,
+        agent=name,
+        base=base or bench.workspace.tip(),
+        slot=slot,
+        tree=tree,
+    )
+
+
+def _has_waited(task: TaskState) -> bool:
+    """Whether the task kept its work while others that its agent had asked for were done."""
+    return isinstance(task.last, Acted) and isinstance(task.last.action, Amend)
+
+
+def _carried(bench: Bench, task: TaskState) -> tuple[str | None, str | None]:
+    """Put the work that a task kept on top of what landed meanwhile; where the two clash, it begins anew."""
+    tip = bench.workspace.tip()
+    if task.base is None or task.seed is None or tip == task.base:
+        return task.base, task.seed
+    kept = Landing(tree=task.seed, base=task.base, message=f"Work of task {task.task.id}\n", at=task.last_at)
+    merged = bench.workspace.merge(kept, tip)
+    if isinstance(merged, str):
+        return tip, merged
+    clash = f"What task {task.task.id} had done clashes with the tasks that it asked for"
+    told = f"{clash} ({', '.join(merged.files[:5])}): it begins anew. Its work is kept at {task.current.snapshot}."
+    if told not in task.notes:
+        bench.record.note(told, task.task.id)
+    return tip, None
+
+
+def run_session(bench: Bench, task: TaskState, slot: int) -> LineEvent:
+    """Run one session of the attempt's agent and return how it ended."""
+    name, attempt = task.task.id, task.current
+    _wait_for_others(bench, name, attempt.agent)
+    if attempt.sessions == 0:
+        bench.workspace.prepare(slot, attempt.base, attempt.tree)
+    elif not bench.workspace.present(slot):
+        bench.workspace.prepare(slot, attempt.base, attempt.verdict.tree if attempt.verdict else attempt.tree)
+    if (failure := set_up(bench, name, slot)) is not None:
+        return Classified(task=name, failure=failure)
+    session = attempt.sessions + 1
+    bench.record(SessionStarted(task=name, session=session))
+    agent = bench.agents.get(attempt.agent) or next(iter(bench.agents.values()))
+    assignment = _briefed(bench, task, assign(bench, task, slot, session))
+    command = agent.command(assignment)
+    limits = bench.config.limits
+    command = replace(
+        command,
+        env={
+            **command.env,
+            **bench.environment(name, slot),
+            "UNSTUCK_ATTEMPT": str(attempt.number),
+            "UNSTUCK_SESSION": str(session),
+            "UNSTUCK_BRIEF": str(assignment.brief_file),
+        },
+        limits=TimeLimits(
+            first_output=limits.first_output or None if not command.quiet else None,
+            silence=limits.silence or None if not command.quiet else None,
+            wall_clock=bench.policy.limits.wall_clock or limits.wall_clock or None,
+        ),
+        lasting=END_TO_END.fullmatch(name) is not None,  # what one step starts, the next ones look at
+    )
+    bench.desk.append(assignment.log, f"\n=== attempt {attempt.number}, session {session}: {agent.name}\n")
+    watch = bench.workspace.watch()
+    with _listening(bench.stop, command) as command:
+        ended = bench.processes.run(command, stop=bench.stop, seen=lambda line: _show(bench, name, command.gist(line)))
+    for sentence in watch.restore():
+        bench.record.note(sentence, name)
+    return SessionEnded(task=name, outcome=agent.outcome(ended, assignment))
+
+
+def _show(bench: Bench, name: str, gist: str) -> None:
+    if gist:
+        bench.seen(name, gist)
+
+
+@contextmanager
+def _listening(stop: Stop, command: Command) -> Iterator[Command]:
+    """Let messages reach the session while it runs, if it takes any."""
+    if command.dialogue is None or not isinstance(stop, OneTask):
+        yield command
+        return
+    stop.listening = True
+    try:
+        yield replace(command, dialogue=replace(command.dialogue, inbox=stop.hints))
+    finally:
+        stop.listening = False
+
+
+def _wait_for_others(bench: Bench, name: str, agent: str) -> None:
+    """Hold back while another task waits for the same fault to pass: it goes first, and this one learns from it."""
+    while (breaker := held(bench.record.state, name, agent, bench.clock.now())) is not None:
+        if bench.stop.deadline() is not None:
+            raise Interrupted
+        why = f"task {breaker.task}, which met {breaker.kind}" if breaker.task else f"{agent}, which met {breaker.kind}"
+        bench.seen(name, f"waits for {why}")
+        bench.clock.wait(SLICE_SECONDS)
+
+
+def wait_then_run(bench: Bench, task: TaskState, slot: int) -> LineEvent:
+    """Wait until the time that was decided on, then go on in the same attempt."""
+    while (left := (task.wait_until or 0.0) - bench.clock.now()) > 0:
+        if bench.stop.deadline() is not None or parked(bench.record.state, task, bench.clock.now()):
+            raise Interrupted
+        bench.clock.wait(min(left, SLICE_SECONDS))
+    return run_session(bench, task, slot)
+
+
+def set_up(bench: Bench, name: str, slot: int, *, needs: str | None = None) -> Failure | None:
+    """Run the set-up commands once in every fresh worktree; a stamp beside it says that they are done.
+
+    With `needs`, what the files say that the project needs, they are run again when that changes.
+    """
+    commands = bench.config.workspace.setup
+    stamp = bench.workspace.path(slot).with_suffix(".ready")
+    done = "\n".join(commands if needs is None else (*commands, sha256(needs.encode(errors="replace")).hexdigest()))
+    if not commands or bench.desk.read(stamp) == done:
+        return None
+    for line in commands:
+        bench.seen(name, f"set-up: {line}")
+        ended = bench.processes.run(
+            bench.command(name, line, slot, timeout=bench.config.workspace.setup_timeout), stop=bench.stop
+        )
+        if ended.ending == "stopped":
+            raise Interrupted
+        if not ended.ok:
+            return set_up_failed(line, ended)
+    if needs is not None:
+        bench.workspace.settle(slot)
+    bench.desk.put(stamp, done)
+    return None
+
+
+def _ways_out(bench: Bench, task: TaskState, slot: int) -> tuple[str, ...]:
+    """Say what the agent itself may do about the surroundings that the last attempt failed in."""
+    failure = next((one.failure for one in reversed(task.attempts) if one.failure is not None), None)
+    if failure is None:
+        return ()
+    shared = pattern(seen_failures(bench.record.state), bench.clock.now())
+    ways = bench.remedies.advise(failure, failed_command(task), bench.workspace.path(slot))
+    return (*((f"{shared.advice} ({shared.because})",) if shared else ()), *ways)
+
+
+def assign(bench: Bench, task: TaskState, slot: int, session: int) -> Assignment:
+    """Return a session's assignment without its brief: where everything of it lies, and what it continues."""
+    name, attempt = task.task.id, task.current
+    return Assignment(
+        run=bench.run,
+        task=name,
+        attempt=attempt.number,
+        session=session,
+        slot=slot,
+        worktree=bench.workspace.path(slot),
+        brief="",
+        brief_file=bench.layout.brief(name, attempt.number, session),
+        log=bench.layout.log(name),
+        transcript=bench.layout.transcript(name, attempt.number, session),
+        resume=continued(task),
+    )
+
+
+def _briefed(bench: Bench, task: TaskState, assignment: Assignment) -> Assignment:
+    """Write the brief: all of it for a session that knows nothing, a word to one that is continued."""
+    attempt = task.current
+    told, checks = replace(task, task=bench.tasks[assignment.task]), bench.checks(assignment.task)
+    touched = (
+        bench.workspace.changed(attempt.base, attempt.verdict.tree) if attempt.verdict and attempt.sessions else ()
+    )
+    repairs = bench.record.state.tasks.get(task.task.fixes or "")
+    ways = _ways_out(bench, task, assignment.slot)
+    text = (
+        go_on(told, checks)
+        if assignment.resume
+        else brief(told, checks, bench.guidance, touched, repairs, ways, may_ask=bench.plan.extensible)
+    )
+    text = bench.redactor.text(text)
+    bench.desk.put(assignment.brief_file, text)
+    return replace(assignment, brief=text)

@@ -1,0 +1,130 @@
+"""The straight line: move one task from stage to stage until it rests.
+
+Every stage is a function from what is known about the task to the next fact about it. The fact is recorded before
+the next stage begins, so a crash anywhere continues here, at the same stage, after replay.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from unstuck.decide import Accept, Amend, Fix, decide, done_by_others, history
+from unstuck.diagnosis import classify, evidence_of
+from unstuck.journal import Acted, Classified, Decided, Ended, LineEvent, Outcome, SessionEnded, TaskState
+from unstuck.line.act import act
+from unstuck.line.amending import asked_for
+from unstuck.line.execute import assign, open_attempt, wait_then_run
+from unstuck.line.limits import used_up
+from unstuck.line.parts import Bench, Interrupted
+from unstuck.line.schedule import waits_for_siblings
+from unstuck.line.stages import Stage
+from unstuck.line.together import stands_together, with_partner
+from unstuck.verify import NotSetUp, check_first, verify
+
+
+def advance(bench: Bench, name: str, slot: int) -> None:
+    """Advance the task until it rests or the run is stopped. Safe to call again after a crash."""
+    try:
+        while (task := bench.record.task(name)).stage is not Stage.REST:
+            if task.stage in STARTS_WORK and (bench.stop.deadline() is not None or used_up(bench)):
+                return
+            if task.stage is Stage.OPEN and waits_for_siblings(bench.record.state, name):
+                return
+            if task.stage not in LANDS:
+                bench.turn.give(name)
+            elif not _may_act(bench, task):
+                return
+            event = PERFORM[task.stage](bench, task, slot)
+            bench.record(event)
+            if isinstance(event, Acted) and isinstance(event.action, Fix | Amend):
+                return  # the schedule starts the task again when the new ones have landed
+    except Interrupted:
+        return
+    finally:
+        bench.turn.give(name)
+
+
+def _may_act(bench: Bench, task: TaskState) -> bool:
+    """Wait for the turn to land, where that is what was decided; False if the run is stopped at once meanwhile."""
+    decision = task.current.decision
+    if task.stage is not Stage.ACT or decision is None or not isinstance(decision.action, Accept):
+        return True
+    place = bench.record.state.places[task.task.id]
+    return bench.turn.take(task.task.id, place, given_up=lambda: _over(bench.stop.deadline()))
+
+
+def _over(deadline: float | None) -> bool:
+    return deadline is not None and time.monotonic() >= deadline
+
+
+def reconcile(bench: Bench, task: TaskState, slot: int) -> LineEvent:
+    """End a session whose supervisor died: what it left behind is verified like any other work."""
+    ended = Ended(ending="supervisor_died", tail="The supervisor died while this session ran.")
+    agent, attempt = bench.agents.get(task.current.agent), task.current
+    if agent is None:
+        return SessionEnded(task=task.task.id, outcome=Outcome(ended=ended))
+    outcome = agent.outcome(ended, assign(bench, task, slot, attempt.sessions))
+    return SessionEnded(task=task.task.id, outcome=replace(outcome, claim="none", approach=""))
+
+
+def judge(bench: Bench, task: TaskState, slot: int) -> LineEvent:
+    """Say what stands in the way of landing, if anything."""
+    attempt = task.current
+    assert attempt.outcome is not None
+    assert attempt.verdict is not None
+    if task.accepted or repaired(bench, task):
+        return Classified(task=task.task.id, failure=None)
+    closer = evidence_of(attempt.outcome, attempt.verdict)
+    found = bench.judge.diagnose(closer) if closer else None
+    failure = classify(attempt.outcome, attempt.verdict, found)
+    if failure is not None and found is not None and failure.kind is found.kind:
+        failure = replace(failure, resets_at=bench.judge.resets_at(found, bench.clock.now()))
+    try:
+        failure = stands_together(bench, task, slot) if failure is None else with_partner(bench, task, slot, failure)
+    except NotSetUp as error:
+        failure = error.failure
+    return Classified(task=task.task.id, failure=failure)
+
+
+def repaired(bench: Bench, task: TaskState) -> bool:
+    """Whether a fix task has done all of the work: it landed, the checks are green, and nothing is left to change."""
+    verdict = task.current.verdict
+    green = verdict is not None and verdict.status == "pass"
+    return (
+        green
+        and done_by_others(bench.record.state, task.task.id)
+        and not bench.workspace.changed(task.current.base, verdict.tree if verdict else "")
+    )
+
+
+def choose(bench: Bench, task: TaskState, _slot: int) -> LineEvent:
+    """Decide what to do next."""
+    name = task.task.id
+    if (asked := asked_for(bench, task)) is not None:
+        return Decided(task=name, decision=asked)
+    past = history(bench.record.state, name, _choices(bench), bench.clock.now(), extensible=bench.plan.extensible)
+    decision = decide(task.current.failure, past, bench.policy_of(name), bench.experience)
+    return Decided(task=name, decision=decision)
+
+
+def _choices(bench: Bench) -> tuple[str, ...]:
+    """Return the agents that a task may be switched to: those that the user listed, not those of single tasks."""
+    started = bench.record.state.started
+    return started.options.agents if started is not None else tuple(bench.agents)
+
+
+PERFORM: Mapping[Stage, Callable[[Bench, TaskState, int], LineEvent]] = {
+    Stage.OPEN: open_attempt,
+    Stage.EXECUTE: check_first,
+    Stage.RECONCILE: reconcile,
+    Stage.VERIFY: verify,
+    Stage.CLASSIFY: judge,
+    Stage.DECIDE: choose,
+    Stage.ACT: act,
+    Stage.WAIT: wait_then_run,
+}
+
+LANDS = (Stage.VERIFY, Stage.CLASSIFY, Stage.DECIDE, Stage.ACT)
+"""Stages through which a task keeps its turn to land: a merged tree is verified before the tip moves again."""
+STARTS_WORK = (Stage.OPEN, Stage.EXECUTE, Stage.WAIT)
+"""Stages that are not begun once the run has been asked to stop, or has used up one of its limits."""

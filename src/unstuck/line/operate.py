@@ -1,0 +1,150 @@
+"""Carry out what a person asks of a run: each request becomes one fact, done or refused with a reason."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from unstuck.journal import Operated, Request, Verb
+from unstuck.line.recorder import Recorder
+from unstuck.line.stages import Stage
+from unstuck.line.stopping import OneTask, Stopper
+from unstuck.ports import Journal, Workspace
+
+STOPPED_BY_REQUEST = 3
+SAID: tuple[Verb, ...] = ("retry", "answer")
+"""Requests whose words can be told to a session that runs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operations:
+    """The requests of one run, taken in order by its owner."""
+
+    record: Recorder
+    journal: Journal
+    workspace: Workspace
+    stopper: Stopper
+
+    def take(self, running: Mapping[str, tuple[int, OneTask]]) -> None:
+        """Take all requests that are waiting. One about a running task reaches its session, or ends it and waits for that."""
+        for request in self.journal.requests(self.record.state.seen_request):
+            if request.task is not None and request.task in running:
+                task = running[request.task][1]
+                if request.verb not in SAID or not request.text or not task.listening or task.ended:
+                    task.ended = True
+                    return
+                task.tell(request.text)
+                self.record(Operated(request=request))
+                self.record.note(
+                    f"What a person said reached the running session of task {request.task}.", request.task
+                )
+                continue
+            self.carry_out(request, live=bool(running))
+
+    def carry_out(self, request: Request, *, live: bool) -> Operated:
+        """Record the request as a fact, then see to its effect."""
+        if request.task is not None:
+            self.put_away(request.task)
+        if request.task is not None and request.task not in self.record.state.tasks:
+            operated = Operated(request=request, refused=f"There is no task {request.task} in this run.")
+        else:
+            operated = ANSWERS[request.verb](self, request)
+        if live and operated.before is not None:
+            operated = Operated(
+                request=request, refused="The run's branch is not moved while tasks run: `unstuck stop` first."
+            )
+        self.record(operated)
+        self.redo()
+        return operated
+
+    def put_away(self, name: str) -> None:
+        """Keep the work of an attempt that was cut short, before its task starts anew and its worktree is reset."""
+        task = self.record.state.tasks.get(name)
+        if task is None or not task.attempts or task.accepted or task.stage in (Stage.OPEN, Stage.REST):
+            return
+        snapshot = self.workspace.snapshot(task.current.slot, str(task.last_seq))
+        if snapshot is not None and not any(snapshot.ref in note for note in task.notes):
+            self.record.note(f"The unfinished work of task {name} is kept at {snapshot.ref}.", name)
+
+    def redo(self) -> None:
+        """Bring the branch to where the last operation says it should be, keeping what it leaves. Harmless to repeat."""
+        seq, operated = self.record.state.last_operation
+        if operated is None or operated.refused or operated.before is None or operated.after is None:
+            return
+        if self.workspace.tip() == operated.before != operated.after and self.record.state.tip == operated.after:
+            self.workspace.keep(str(seq), operated.before)
+            self.workspace.move_branch(operated.after, expected=operated.before)
+
+    def stop(self, request: Request) -> Operated:
+        self.stopper.ask("`unstuck stop` was asked for.", STOPPED_BY_REQUEST)
+        return Operated(request=request)
+
+    def retry(self, request: Request) -> Operated:
+        if self._status(request) == "complete":
+            return Operated(
+                request=request, refused=f"Task {request.task} has landed; to do it again: unstuck reset {request.task}"
+            )
+        return self.reopen(request)
+
+    def reopen(self, request: Request) -> Operated:
+        return Operated(request=request, reopened=(request.task,) if request.task else ())
+
+    def skip(self, request: Request) -> Operated:
+        if self._status(request) == "complete":
+            return Operated(request=request, refused=f"Task {request.task} has landed; there is nothing to skip.")
+        return Operated(request=request)
+
+    def accept(self, request: Request) -> Operated:
+        task = self.record.state.tasks[request.task or ""]
+        if not request.text.strip():
+            return Operated(request=request, refused="Work is accepted for a reason, and none was given.")
+        if task.status == "complete":
+            return Operated(request=request, refused=f"Task {request.task} has landed already.")
+        if not task.attempts or task.current.verdict is None:
+            return Operated(request=request, refused=f"Task {request.task} has no work that could be accepted.")
+        return Operated(request=request)
+
+    def rollback(self, request: Request) -> Operated:
+        """Move the run's branch back to `request.text`; tasks that landed behind it are open again."""
+        state, tip = self.record.state, self.workspace.tip()
+        target = request.text
+        base = state.started.base if state.started else tip
+        kept = set(self.workspace.history(target, base))
+        if target not in self.workspace.history(tip, base):
+            return Operated(request=request, refused=f"Commit {target[:12]} is not on the run's branch.")
+        reopened = tuple(
+            name for name, task in state.tasks.items() if task.commit is not None and task.commit not in kept
+        )
+        return Operated(request=request, reopened=reopened, before=tip, after=target)
+
+    def undo(self, request: Request) -> Operated:
+        """Take an event back: `request.text` is its number, or empty for the last one that can be."""
+        state = self.record.state
+        number = int(request.text) if request.text else max(state.undoable, default=None)
+        undo = state.undoable.get(number) if number is not None else None
+        if number is None or undo is None:
+            return Operated(request=request, refused="There is nothing to undo there. `unstuck log` shows the events.")
+        later = [task.task.id for task in undo.states if state.tasks[task.task.id].last_seq > number]
+        if later:
+            return Operated(request=request, refused=f"Task {later[0]} has gone on since event {number}.")
+        if undo.snapshot and undo.task and state.tasks[undo.task].status == "complete":
+            return Operated(
+                request=request,
+                refused=f"Task {undo.task} has landed since; `unstuck rollback {undo.task}` comes first.",
+            )
+        if undo.after is not None and self.workspace.tip() != undo.after:
+            return Operated(request=request, refused=f"The run's branch has moved since event {number}.")
+        return Operated(request=request, undoes=number, before=undo.after, after=undo.before)
+
+    def _status(self, request: Request) -> str:
+        return self.record.state.tasks[request.task or ""].status
+
+
+ANSWERS: Mapping[Verb, Callable[[Operations, Request], Operated]] = {
+    "stop": Operations.stop,
+    "retry": Operations.retry,
+    "answer": Operations.retry,
+    "reset": Operations.reopen,
+    "skip": Operations.skip,
+    "accept": Operations.accept,
+    "rollback": Operations.rollback,
+    "undo": Operations.undo,
+}

@@ -1,0 +1,124 @@
+"""What every stage works with: the ports, the run's settings, and where things lie on disk."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from unstuck.config import Config
+from unstuck.decide import Experience, Policy
+from unstuck.journal import Redactor
+from unstuck.line.recorder import Recorder
+from unstuck.line.turns import Turn
+from unstuck.plans import Check, Task, recovers
+from unstuck.ports import Agent, Clock, Command, Desk, Judge, NoJudge, PlanFile, Processes, Stop, TimeLimits
+from unstuck.ports.of_remedies import NoRemedies, Remedies
+from unstuck.verify import Checkouts, Memory, NoMemory, ShortMemory
+
+
+class Interrupted(Exception):
+    """The run was stopped in the middle of a stage; the stage is done again on resume."""
+
+
+def timed(task: Task, timeout: float) -> Task:
+    """Return the task with the time that its own checks may take."""
+    return replace(task, checks=tuple(replace(check, timeout=timeout) for check in task.checks))
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where our files lie."""
+
+    root: Path
+
+    @property
+    def home(self) -> Path:
+        return self.root / ".unstuck"
+
+    @property
+    def pause(self) -> Path:
+        """A file that a person makes to stop the run at the next opportunity; its text is shown."""
+        return self.home / "PAUSE"
+
+    def log(self, task: str) -> Path:
+        return self.home / "logs" / f"task-{task}.log"
+
+    def transcript(self, task: str, attempt: int, session: int) -> Path:
+        return self.home / "transcripts" / f"{task}-{attempt}-{session}.out"
+
+    def brief(self, task: str, attempt: int, session: int) -> Path:
+        return self.home / "briefs" / f"{task}-{attempt}-{session}.md"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bench:
+    """The workbench of one run; the same for all of its tasks."""
+
+    run: str
+    record: Recorder
+    workspace: Checkouts
+    processes: Processes
+    agents: Mapping[str, Agent]
+    tasks: dict[str, Task]
+    """The plan's tasks as written: commands with secrets in them run from here, never from the journal."""
+    plan: PlanFile
+    config: Config
+    policy: Policy
+    recovery: Policy | None = None
+    """The profile for tasks that are repaired by fix tasks whatever the run's own profile says."""
+    experience: Experience
+    guidance: Mapping[str, str]
+    """Advice by kind of failure."""
+    gates: tuple[Check, ...]
+    layout: Layout
+    desk: Desk
+    redactor: Redactor
+    stop: Stop
+    clock: Clock
+    judge: Judge = field(default_factory=NoJudge)
+    remedies: Remedies = field(default_factory=NoRemedies)
+    spare: int
+    """The first slot beyond those of the running tasks: its worktrees serve for verifying."""
+    turn: Turn = field(default_factory=Turn)
+    """Whose turn it is to land."""
+    memory: Memory = field(default_factory=NoMemory)
+    """How checks went before, for trees that did not change since."""
+    baselines: Memory = field(default_factory=ShortMemory)
+    """How gates went on the commits that tasks began with."""
+    max_time: float | None = None
+    """Seconds that the run may take."""
+    budget_usd: float | None = None
+    """What the run may cost, as far as the agents say."""
+    seen: Callable[[str, str], None] = field(default=lambda _task, _line: None)
+
+    def checks(self, name: str) -> tuple[Check, ...]:
+        """Return all that must hold after this task: its own checks, then the repository's gates."""
+        return (*self.tasks[name].checks, *self.gates)
+
+    def policy_of(self, name: str) -> Policy:
+        """Return the profile that decides about this task."""
+        forced = self.recovery is not None and recovers(self.tasks[name])
+        return self.recovery if forced and self.recovery else self.policy
+
+    def add(self, tasks: Iterable[Task]) -> None:
+        """Take tasks in that were written into the plan."""
+        timeout = self.config.verify.timeout
+        for task in tasks:
+            self.tasks[task.id] = timed(task, timeout)
+
+    def command(self, name: str, line: str, slot: int, *, timeout: float | None) -> Command:
+        """Return a line of the user's own code as a process: run as written, in the worktree's root."""
+        return Command(
+            argv=("bash", "-c", line),
+            cwd=self.workspace.path(slot),
+            log=self.layout.log(name),
+            env=self.environment(name, slot),
+            limits=TimeLimits(wall_clock=timeout or None),
+        )
+
+    def environment(self, name: str, slot: int) -> dict[str, str]:
+        """Return what tells our processes from all others."""
+        return {
+            "UNSTUCK_RUN": self.run,
+            "UNSTUCK_TASK": name,
+            "UNSTUCK_SLOT": str(slot % self.spare if self.spare else slot),
+        }

@@ -1,0 +1,178 @@
+"""Run the plan: start what may start, one thread per running task, until nothing is left to do."""
+
+import itertools
+import queue
+import threading
+import time
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+
+from unstuck.errors import UnstuckError
+from unstuck.journal import RunEnded, RunState
+from unstuck.line.limits import used_up
+from unstuck.line.loop import advance
+from unstuck.line.operate import Operations
+from unstuck.line.parts import Bench
+from unstuck.line.schedule import parked, settled, startable
+from unstuck.line.stages import Stage
+from unstuck.line.stopping import OneTask, Stopper
+from unstuck.plans import cleans_up
+from unstuck.ports import Journal, Projections
+from unstuck.tell import one_line
+from unstuck.verify import load_ahead
+
+TICK_SECONDS = 0.25
+PROJECT_SECONDS, PROJECT_SHARE = 1.0, 0.05
+"""Between two writings of the files that people read: a second, or so long that they take this share of the time."""
+BEAT_SECONDS = 5.0
+
+ALL_DONE, LIMIT, STUCK, QUOTA = 0, 2, 3, 75
+
+BETWEEN_SESSIONS = (Stage.VERIFY, Stage.EXECUTE, Stage.WAIT)
+"""Stages in which an attempt's work is in its worktree and nowhere else."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Pool:
+    """The threads of one run, and the few things that happen once per tick."""
+
+    bench: Bench
+    journal: Journal
+    projections: Projections
+    operations: Operations
+    stopper: Stopper
+    parallel: int
+    running: dict[str, tuple[int, OneTask]] = field(default_factory=dict)
+    finished: "queue.Queue[tuple[str, BaseException | None]]" = field(default_factory=queue.Queue)
+    fault: BaseException | None = None
+    _kept: dict[str, int] = field(default_factory=dict)
+    """The worktrees of tasks that an earlier supervisor left in the middle of an attempt."""
+    _next_projection: float = 0.0
+    _beaten: float = 0.0
+
+    def run(self) -> RunEnded:
+        """Work until every task rests, the run is stopped, or a limit is reached; say how it ended."""
+        self._kept = _slots_in_use(self.bench.record.state)
+        try:
+            while self._tick():
+                self._collect()
+        except BaseException as error:
+            self._drain(error)
+            raise
+        finally:
+            self.bench.processes.end_lasting()
+        if self.fault is not None:
+            raise self.fault
+        return self._ending()
+
+    def _tick(self) -> bool:
+        """Do what is due; return whether anything still runs."""
+        state = self.bench.record.state
+        now = time.monotonic()
+        if now - self._beaten > BEAT_SECONDS:
+            self.journal.beat()
+            self._beaten = now
+        self.operations.take(self.running)
+        if (said := self.bench.desk.read(self.bench.layout.pause)) is not None:
+            because = f" It says: {one_line(said, 200)}" if said.strip() else ""
+            self._ask_once(f"Paused by the file .unstuck/PAUSE; remove it, then `unstuck resume`.{because}", STUCK)
+        if reason := used_up(self.bench):
+            self._ask_once(reason, LIMIT)
+        if self.stopper.deadline() is None:
+            room = self.parallel - len(self.running)
+            for name in startable(state, self.running, room, self.bench.clock.now()):
+                self._start(name)
+        if now >= self._next_projection:
+            self.project()
+            done = time.monotonic()
+            self._next_projection = done + max(PROJECT_SECONDS, (done - now) / PROJECT_SHARE)
+        return bool(self.running)
+
+    def project(self) -> None:
+        """Bring the files that people read up to date."""
+        self.projections.write(*self.bench.record.take_changed())
+
+    def _ask_once(self, reason: str, exit_code: int) -> None:
+        if self.stopper.deadline() is None:
+            self.stopper.ask(reason, exit_code)
+
+    def _start(self, name: str) -> None:
+        slot = self._kept.pop(name, None)
+        slot = self._free_slot() if slot is None else slot
+        stop = OneTask(self.stopper)
+        self.running[name] = (slot, stop)
+        bench = replace(self.bench, stop=stop)
+        threading.Thread(target=self._work, args=(bench, name, slot), name=f"task {name}", daemon=True).start()
+
+    def _free_slot(self) -> int:
+        """Return a worktree that nobody works in, and in which no interrupted task has left its work.
+
+        The slots beyond `parallel`, which look at bases, are passed over when there are that many interrupted tasks.
+        """
+        taken = {slot for slot, _ in self.running.values()} | set(self._kept.values())
+        usable = (slot for slot in itertools.count() if slot < self.parallel or slot >= 2 * self.parallel)
+        return next(slot for slot in usable if slot not in taken)
+
+    def _work(self, bench: Bench, name: str, slot: int) -> None:
+        """Advance one task; whatever happens, tell the main thread."""
+        fault: BaseException | None = None
+        try:
+            advance(bench, name, slot)
+            self._keep_unfinished(bench, name, slot)
+        except BaseException as error:  # noqa: BLE001  # handed to the main thread, which raises it
+            fault = error
+        self.finished.put((name, fault))
+
+    def _keep_unfinished(self, bench: Bench, name: str, slot: int) -> None:
+        """Put the work of a stopped session away, so that nothing depends on its worktree."""
+        task = bench.record.task(name)
+        if task.attempts and task.current.sessions and task.stage in BETWEEN_SESSIONS:
+            snapshot = bench.workspace.snapshot(slot, str(task.last_seq))
+            if snapshot is not None:
+                bench.record.note(f"Task {name} was stopped; its work so far is kept at {snapshot.ref}.", name)
+
+    def _collect(self) -> None:
+        """Wait for a task to come to rest, one tick at the most."""
+        try:
+            name, fault = self.finished.get(timeout=TICK_SECONDS)
+        except queue.Empty:
+            load_ahead()
+            return
+        self.running.pop(name)
+        if cleans_up(self.bench.tasks[name]) and self.bench.record.task(name).stage is Stage.REST:
+            self.bench.processes.end_lasting()
+        if fault is not None and self.fault is None:
+            self.fault = fault
+            reason = fault.message if isinstance(fault, UnstuckError) else repr(fault)
+            self.stopper.at_once(reason, 1)
+
+    def _drain(self, error: BaseException) -> None:
+        """Something of ours failed: end every process before it is reported."""
+        self.stopper.at_once(repr(error), 1)
+        while self.running:
+            name, _ = self.finished.get()
+            self.running.pop(name)
+
+    def _ending(self) -> RunEnded:
+        state = self.bench.record.state
+        if settled(state):
+            return RunEnded(exit_code=ALL_DONE, reason="Every task landed or was settled by a person.")
+        if self.stopper.deadline() is not None:
+            return RunEnded(exit_code=self.stopper.exit_code, reason=self.stopper.reason)
+        if state.halted:
+            return RunEnded(exit_code=STUCK, reason=f"The run is halted: {one_line(state.halted, 300)}")
+        now = self.bench.clock.now()
+        if waiting := [task for task in state.tasks.values() if parked(state, task, now)]:
+            until = datetime.fromtimestamp(min(task.wait_until or now for task in waiting), UTC)
+            names = ", ".join(task.task.id for task in waiting)
+            return RunEnded(
+                exit_code=QUOTA,
+                reason=f"Waiting for a provider's limit until {until:%Y-%m-%d %H:%M} UTC: {names}. Then: unstuck resume",
+            )
+        stuck = [name for name, task in state.tasks.items() if task.status == "stuck"]
+        return RunEnded(exit_code=STUCK, reason=f"Waiting for a person: {', '.join(stuck)}.")
+
+
+def _slots_in_use(state: RunState) -> dict[str, int]:
+    tasks = (state.tasks[name] for name in state.open)
+    return {task.task.id: task.current.slot for task in tasks if task.attempts and task.stage is not Stage.OPEN}

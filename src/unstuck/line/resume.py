@@ -1,0 +1,190 @@
+"""Begin a run, or take one up again: replay, carry out what was decided, and enter the ordinary loop.
+
+Resuming is not a second way to run. Everything here ends with the same state and the same pool.
+"""
+
+import shlex
+from collections.abc import Container, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import cast
+
+from unstuck.decide import Amend, Append, Fix
+from unstuck.errors import BadUsage, RunConflict
+from unstuck.journal import (
+    SETTLED,
+    Decided,
+    Entry,
+    PlanChanged,
+    Redactor,
+    Request,
+    RunResumed,
+    RunStarted,
+    RunState,
+    TaskState,
+    Verb,
+)
+from unstuck.line.operate import Operations
+from unstuck.line.recorder import Recorder, redacted
+from unstuck.plans import Plan, Task
+from unstuck.ports import Conflict, Workspace
+
+BY_HAND = 0
+"""The id of a request that nobody left: a person's edit of a file."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """How the plan differs from the one that the run began with."""
+
+    changed: tuple[str, ...]
+    added: tuple[str, ...]
+    removed: tuple[str, ...]
+
+    def __bool__(self) -> bool:
+        return bool(self.changed or self.added or self.removed)
+
+    def __str__(self) -> str:
+        parts = [("changed", self.changed), ("added", self.added), ("removed", self.removed)]
+        return "; ".join(f"{verb}: {', '.join(names[:10])}" for verb, names in parts if names)
+
+
+def begin(record: Recorder, workspace: Workspace, started: RunStarted) -> None:
+    """Record the run and its plan, then give it a branch."""
+    record(started)
+    workspace.open_branch(started.base)
+
+
+def take_up(record: Recorder, workspace: Workspace, operations: Operations, *, user_head: str, at: float) -> None:
+    """Go on with a run: finish what was begun, bring in the user's new commits, and open a new epoch after a halt."""
+    state = record.state
+    started = state.started
+    assert started is not None
+    workspace.open_branch(started.base)
+    operations.redo()
+    tip = workspace.bring_in(user_head, message=f"Merge the user's commits into unstuck/{started.run}\n", at=at)
+    if isinstance(tip, Conflict):
+        raise RunConflict(
+            f"Your branch and unstuck/{started.run} changed the same lines: {', '.join(tip.files[:5])}.",
+            hint=f"Merge them by hand in a checkout of unstuck/{started.run}, then `unstuck resume`.",
+        )
+    halted = state.ended is not None and state.ended.exit_code not in (0, 75, 130, 143)
+    record(RunResumed(epoch=halted, tip=tip))
+
+
+def compare(state: RunState, tasks: Sequence[Task], redactor: Redactor) -> Change:
+    """Say how the plan's tasks differ from the journal's, which holds them redacted."""
+    before = {name: _text(task.task) for name, task in state.tasks.items()}
+    begun = {new for task in state.tasks.values() for new in _under_way(task)} - before.keys()
+    ours = begun.union(name for name, task in state.tasks.items() if task.inserted)
+    now = {task.id: _text(_without(redacted(task, redactor), ours)) for task in tasks if task.id not in begun}
+    return Change(
+        changed=tuple(name for name in now if name in before and now[name] != before[name]),
+        added=tuple(name for name in now if name not in before),
+        removed=tuple(name for name in before if name not in now),
+    )
+
+
+def _without(task: Task, names: Container[str]) -> Task:
+    """Return the task without the dependencies that follow from tasks that we wrote into the plan."""
+    kept = tuple(name for name in task.depends_on if name not in names)
+    return replace(task, depends_on=kept) if kept != task.depends_on else task
+
+
+def _under_way(task: TaskState) -> tuple[str, ...]:
+    """Return the tasks that were decided on and may stand in the plan already: their writer was killed."""
+    action = task.last.decision.action if isinstance(task.last, Decided) else None
+    if isinstance(action, Amend | Append):
+        return action.ids
+    return (action.id,) if isinstance(action, Fix) else ()
+
+
+def take_plan(operations: Operations, plan: Plan, redactor: Redactor, *, accepted: bool) -> None:
+    """Take a changed plan in, if a person said so; tasks whose text is unchanged stay as they are."""
+    record = operations.record
+    change = compare(record.state, plan.tasks, redactor)
+    if not change:
+        return
+    if not accepted:
+        raise BadUsage(
+            f"The plan changed since the run began ({change}).",
+            hint="Go on with the new text: add --accept-plan-change. Begin anew: add --fresh.",
+        )
+    for name in (*change.changed, *change.removed):
+        operations.put_away(name)
+    record(PlanChanged(tasks=tuple(replace(task, done=False) for task in plan.tasks), reopened=change.changed))
+
+
+def note_change(record: Recorder, plan: Plan, redactor: Redactor) -> None:
+    """Tell that the plan was changed while the run worked: what landed meanwhile was done by the old text."""
+    state = record.state
+    if change := compare(state, plan.tasks, redactor):
+        landed = [name for name in change.changed if state.tasks[name].status == "complete"]
+        way = [
+            *(f"unstuck reset {name}" for name in landed),
+            f"unstuck run {shlex.quote(plan.path)} --accept-plan-change",
+        ]
+        record.note(
+            f"The plan changed while the run worked ({change}), which followed the old text. "
+            f"To take the new one in: {' && '.join(way)}"
+        )
+
+
+def note_ticks(record: Recorder, plan: Plan) -> None:
+    """Tell that a tick by hand settles nothing: the checks decide, and the box will show what they say."""
+    tasks = record.state.tasks
+    ticked = [one.id for one in plan.tasks if one.done and one.id in tasks and tasks[one.id].status not in SETTLED]
+    if ticked:
+        record.note(
+            f"Ticked in the plan by hand: {', '.join(ticked[:10])}. The checks decide all the same. "
+            f"To settle it without them: unstuck skip {ticked[0]}"
+        )
+
+
+def take_edits(operations: Operations, edits: Iterable[tuple[Verb, str, str]]) -> None:
+    """Turn what a person changed in our files into requests like any other."""
+    for verb, task, how in edits:
+        operations.carry_out(Request(id=BY_HAND, verb=verb, task=task, text=how), live=False)
+
+
+def start_from(operations: Operations, name: str | None, *, new: bool) -> None:
+    """Open a task and all that follow it in the plan; in a new run, what stands before it is settled without doing it."""
+    tasks = operations.record.state.tasks
+    if name is None or name not in tasks:
+        return
+    names = list(tasks)
+    first = names.index(name)
+    how = f"asked for with --from {tasks[name].task.shown}"
+    before = [earlier for earlier in names[:first] if new and tasks[earlier].status not in SETTLED]
+    again = [later for later in names[first:] if _is_open_again(tasks[later], names[first:])]
+    for verb, chosen in (("skip", before), ("reset", again)):
+        for task in chosen:
+            operations.carry_out(Request(id=BY_HAND, verb=cast("Verb", verb), task=task, text=how), live=False)
+
+
+def _is_open_again(task: TaskState, names: Container[str]) -> bool:
+    """Whether a task is to be done again with these. What repaired one of them stays done: it has nothing to repair yet."""
+    repaired = task.status == "complete" and task.task.fixes in names
+    return not repaired and (task.status != "pending" or bool(task.attempts))
+
+
+def unfinished(entries: Sequence[Entry]) -> bool:
+    """Whether a run has anything left to do."""
+    for entry in reversed(entries):
+        if entry.event.type == "run_ended":
+            return entry.event.exit_code != 0
+        if entry.event.type == "run_resumed" or (entry.event.type == "operated" and not entry.event.refused):
+            return True
+    return True
+
+
+def _text(task: Task) -> tuple[object, ...]:
+    """Return what a person could have changed: not the tick, nor the place in the file, nor what we derived."""
+    return (
+        task.title,
+        task.depends_on,
+        task.checks,
+        task.files,
+        task.commit,
+        task.markers,
+        task.digest or task.body.partition("\n")[2],
+    )

@@ -1,0 +1,17 @@
+from unstuck.plans.commit_text import parts as parts
+from unstuck.plans.plan import END_TO_END as END_TO_END
+from unstuck.plans.plan import Check as Check
+from unstuck.plans.plan import CheckKind as CheckKind
+from unstuck.plans.plan import Insertion as Insertion
+from unstuck.plans.plan import Plan as Plan
+from unstuck.plans.plan import Problem as Problem
+from unstuck.plans.plan import Task as Task
+from unstuck.plans.plan import beside as beside
+from unstuck.plans.plan import check as check
+from unstuck.plans.plan import cleans_up as cleans_up
+from unstuck.plans.plan import execution as execution
+from unstuck.plans.plan import named as named
+from unstuck.plans.plan import recovers as recovers
+from unstuck.plans.plan_file import open_plan as open_plan
+from unstuck.plans.review import reviewed as reviewed
+from unstuck.plans.tasks_md import read as read

@@ -1,0 +1,261 @@
+"""Read the fields of a task's block: `- **Files**: …`, `- **Verify**: …`, `- **Commit**: …`, `- **Agent**: …`."""
+
+import re
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from unstuck.plans.blocks import AnyBlock
+from unstuck.plans.layout import Asked, LaidOut
+from unstuck.plans.lines import Kind, Stretch
+from unstuck.plans.plan import Check
+from unstuck.tools import Runnable, always_passes, first_word
+
+_FIELD = re.compile(
+    r"\n([ \t]*)(?:[-*+][ \t]+)?\*\*((?i:Files|Verify|Commit|Agent))(?:\*\*[ \t]*:|:\*\*)[ \t]*"
+    r"((?:`([^`\n]+)`[ \t\r]*(?=\n|\Z))?[^\n]*)(?=(\n(?:\1[ \t]|[ \t]*\r?\n|[^ \t\r\n]))?)"
+)
+"""Groups: indentation, name, value; what is in back-ticks, if the value is nothing else; and, there if something below
+may belong to the field, the beginning of that. Most fields are only back-ticked, and asking here is quick."""
+_BULLET = re.compile(r"[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]+")
+_TICKS = re.compile(r"`+")
+_REMARK = re.compile(r"(?<![&|;\s])[ \t]+\([^()]*\)\s*\Z")
+_LISTED = re.compile(r",|;|\sand\s")
+_AFTERWORD = re.compile(r"\s+(?:[-–—]\s.*|\(.*)")  # noqa: RUF001  # people do write these dashes
+_NOTHING = frozenset({"", "none", "n/a", "-", "no commit", "no commit needed"})
+_GOES_ON = ("\\", "|", "&&", "||")
+
+
+class Part(NamedTuple):
+    """A line of a field's text, or a whole code block or here-document in it."""
+
+    kind: Kind
+    text: str
+
+
+class Field(NamedTuple):
+    """One field: its name in lower case, the text on its line, and what belongs to it on the lines below."""
+
+    name: str
+    indent: int
+    value: str
+    more: Sequence[Part]
+
+
+class Span(NamedTuple):
+    """A back-ticked part, with its ticks: so many at each end."""
+
+    start: int
+    end: int
+    ticks: int
+
+
+class Verification(NamedTuple):
+    """What a Verify field asks for: the commands that can fail, or why there are none."""
+
+    commands: tuple[str, ...] = ()
+    reason: str = ""
+
+
+def read_asked(flat: str, block: AnyBlock, runnable: Runnable) -> Asked:
+    """Read what a task's fields ask for."""
+    if isinstance(block, LaidOut) and (asked := block.read_fields()):
+        return asked
+    files: dict[str, None] = {}
+    commands: dict[str, None] = {}
+    commit: str | None = None
+    reason = agent = ""
+    for field in _read_fields(flat, block):
+        if field.name == "files":
+            files.update(dict.fromkeys(_read_files(field)))
+        elif field.name == "verify":
+            verification = _read_verify(field, runnable)
+            commands.update(dict.fromkeys(verification.commands))
+            reason = reason or verification.reason
+        elif field.name == "commit" and commit is None:
+            commit = _read_commit(field)
+        elif field.name == "agent":
+            agent = agent or _read_agent(field)
+    return Asked(tuple(files), tuple(Check(command=command) for command in commands), commit, reason, agent)
+
+
+def _read_fields(flat: str, block: AnyBlock) -> list[Field]:
+    """Find the fields that we read, in the order of the text."""
+    heads = list(_FIELD.finditer(flat, block.start, block.end))
+    starts = [literal.start for literal in block.literal]
+    if starts:
+        heads = [head for head in heads if not _inside(head.start() + 1, block.literal, starts)]
+    fields: list[Field] = []
+    for place, head in enumerate(heads, 1):
+        end = heads[place].start() + 1 if place < len(heads) else block.end
+        below = block.literal[bisect_left(starts, head.end()) : bisect_left(starts, end)] if starts else ()
+        more = _parts(flat, head, end, below) if head[5] and end > head.end() + 1 else ()
+        fields.append(Field(head[2].lower(), len(head[1]), head[3].strip(), more))
+    return fields
+
+
+def _read_files(files: Field) -> tuple[str, ...]:
+    """List the paths: back-ticked, or plain ones between commas, without remarks. A plain path has no spaces."""
+    found: dict[str, None] = {}
+    for kind, text in _segments(files):
+        plain = text
+        if kind == "text":
+            found.update((span.removeprefix("./"), None) for span in code_spans(text))
+            plain = _without(_spans(text), text)
+        for part in text.split("\n") if kind == "code" else _LISTED.split(plain):
+            if "`" in part:
+                continue
+            path = _AFTERWORD.sub("", part).strip(" \t\r\n\"'")
+            if len(path.split()) == 1 and path.casefold() not in _NOTHING:
+                found[path.removeprefix("./")] = None
+    return tuple(found)
+
+
+def _without(spans: Sequence[Span], text: str) -> str:
+    """Put one back-tick in the place of each back-ticked part."""
+    kept_from = [0, *(span.end for span in spans)]
+    kept_to = [*(span.start for span in spans), len(text)]
+    return "`".join(text[start:end] for start, end in zip(kept_from, kept_to, strict=True))
+
+
+def _read_commit(commit: Field) -> str | None:
+    """Return the commit's subject, "" if the plan asks for no commit, None if the field says nothing."""
+    text = next((text for _, text in _segments(commit)), "")
+    if not text:
+        return None
+    quoted = code_spans(text)
+    return _subject(quoted[0] if quoted else _REMARK.sub("", text).strip(" \t\r\n`"))
+
+
+def _subject(text: str) -> str:
+    """Return a commit's subject; "" if the words say that there is none."""
+    subject = text.partition("\n")[0].strip()
+    return "" if subject.casefold().rstrip(".") in _NOTHING else subject
+
+
+def _read_agent(agent: Field) -> str:
+    """Return the name of the agent that should have the task: one word, with or without back-ticks."""
+    name = agent.value.strip(" \t\r`*").partition(" ")[0]
+    return "" if name.casefold() in _NOTHING else name
+
+
+def _read_verify(verify: Field, runnable: Runnable) -> Verification:
+    """Find the commands: code blocks and back-ticked parts; else plain text, if it can be run.
+
+    A back-ticked number (`200`, `0`) is an expected value, not a command.
+    """
+    segments = _segments(verify)
+    asked: list[str] = []
+    for kind, text in segments:
+        asked.extend([text] if kind == "code" else code_spans(text))
+    asked = [command for command in asked if command and not command.isdigit()]
+    if not asked:
+        plain = segments[:1] if verify.value else segments
+        asked = [command for _, text in plain if (command := _plain_command(text)) and runnable(first_word(command))]
+    kept = tuple(dict.fromkeys(command for command in asked if not always_passes(command)))
+    if kept:
+        return Verification(commands=kept)
+    if asked:
+        return Verification(reason=f"`{asked[0]}` always passes")
+    said = " ".join(verify.value.split()) or " ".join(" ".join(text for _, text in segments).split())
+    return Verification(reason=f'"{said}" is not a command' if said else "its **Verify** is empty")
+
+
+def _inside(place: int, literals: Sequence[Stretch], starts: Sequence[int]) -> bool:
+    above = bisect_right(starts, place) - 1
+    return above >= 0 and place < literals[above].end
+
+
+def _parts(flat: str, head: re.Match[str], end: int, literals: Sequence[Stretch]) -> Sequence[Part]:
+    """Collect what belongs to a field below its line: literal stretches, and lines that are further in than it."""
+    at = head.end() + 1
+    indent = len(head[1])
+    parts: list[Part] = []
+    for literal in (*literals, None):
+        limit = literal.start if literal else end
+        while at < limit:
+            after = flat.find("\n", at, limit) + 1 or limit
+            line = flat[at:after].rstrip("\r\n")
+            if _indent(line) <= indent and line.strip():
+                return parts
+            parts.append(Part("text", line))
+            at = after
+        if literal:
+            if literal.kind != "comment":
+                parts.append(Part(literal.kind, flat[literal.start : literal.end].replace("\r\n", "\n")))
+            at = literal.end
+    return parts
+
+
+def _segments(of: Field) -> list[tuple[str, str]]:
+    """Cut a value into its paragraphs, list items and code blocks: pairs of "text" or "code" and the text."""
+    if not of.more:
+        return [("text", of.value)] if of.value else []
+    return list(_cut(of))
+
+
+def _cut(of: Field) -> Iterator[tuple[str, str]]:
+    text: list[str] = [of.value] if of.value else []
+    for kind, part in of.more:
+        bullet = _BULLET.match(part) if kind == "text" else None
+        if text and (kind == "code" or bullet or not part.strip()):
+            yield "text", "\n".join(text)
+            text = []
+        if kind == "code":
+            yield "code", _code(part)
+        elif part.strip():
+            text.append(part[bullet.end() :] if bullet else _outdent(part, of.indent + 2))
+    if text:
+        yield "text", "\n".join(text)
+
+
+def _code(block: str) -> str:
+    """Return what stands between the fences, as far out as they are."""
+    first, *lines = block.rstrip("\n").split("\n")
+    bullet = _BULLET.match(first)
+    if lines and set(lines[-1].strip()) in ({"`"}, {"~"}):
+        lines.pop()
+    return "\n".join(_outdent(line, bullet.end() if bullet else _indent(first)) for line in lines).strip("\n")
+
+
+def _plain_command(text: str) -> str:
+    """Return the command in text without back-ticks: its first line, and the next while it says it goes on."""
+    lines = text.split("\n")
+    last = 0
+    while last + 1 < len(lines) and lines[last].rstrip().endswith(_GOES_ON):
+        last += 1
+    return _REMARK.sub("", "\n".join(lines[: last + 1])).strip()
+
+
+def code_spans(text: str) -> list[str]:
+    """List the back-ticked parts."""
+    return [inner for span in _spans(text) if (inner := text[span.start + span.ticks : span.end - span.ticks].strip())]
+
+
+def _spans(text: str) -> list[Span]:
+    """Find the back-ticked parts as CommonMark pairs them: a run of ticks ends at the next run of its length."""
+    runs = [found.span() for found in _TICKS.finditer(text)]
+    places: dict[int, list[int]] = defaultdict(list)
+    for place, (start, end) in enumerate(runs):
+        places[end - start].append(place)
+    found: list[Span] = []
+    place = 0
+    while place < len(runs):
+        start, end = runs[place]
+        same = places[end - start]
+        at = bisect_right(same, place)
+        if at < len(same):
+            place = same[at]
+            found.append(Span(start, runs[place][1], end - start))
+        place += 1
+    return found
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip(" \t"))
+
+
+def _outdent(line: str, indent: int) -> str:
+    """Take away at most the indentation of what the line stands in."""
+    return line[min(indent, _indent(line)) :]

@@ -1,0 +1,119 @@
+"""Read a Kiro plan: numbered tasks, at column 0 or nested, where a task with subtasks is done when they are.
+
+- [ ] 2. Models
+  - [x] 2.1 Interfaces
+    - _Requirements: 1.2_
+  - [ ]* 2.2 Unit tests (optional: Kiro leaves such tasks out, and so do we)
+"""
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+
+from unstuck.plans import tasks_md
+from unstuck.plans.blocks import Block, read_head
+from unstuck.plans.editor import Located
+from unstuck.plans.fields import read_asked
+from unstuck.plans.lines import Scanner
+from unstuck.plans.places import Places, place
+from unstuck.plans.plan import Plan, Problem
+from unstuck.plans.task_list import Read, TaskList
+from unstuck.tools import Runnable
+
+FORMAT = "kiro"
+_TASK = re.compile(r"^([ \t]*)- \[([ xX~-])\](\*?)[ \t]+(\d+(?:\.\d+)*)\.?(?=[ \t])([^\r\n]*)", re.MULTILINE)
+_ENDS = re.compile(r"^(?:[^\s-]|-(?![ \t]))", re.MULTILINE)
+_TITLE = re.compile(r"^# +([^\r\n]+)", re.MULTILINE)
+_OPTIONAL = "OPTIONAL"
+
+
+def looks_like(text: str) -> bool:
+    """Tell whether the text is a plan as Kiro writes them, by what other plans do not have."""
+    return "_Requirements:" in text and "**Verify**" not in text and re.search(r"(?m)^- \[.\] \d+\. ", text) is not None
+
+
+def read_located(
+    text: str,
+    path: str,
+    *,
+    runnable: Runnable,
+    known: Mapping[str, str] | None = None,  # noqa: ARG001  # ids are in the text
+) -> tuple[Plan, Places]:
+    """Read a whole plan, and say where each task stands."""
+    if problems := list(tasks_md.not_text(text)):
+        return Plan(path=path, format=FORMAT, tasks=(), problems=tuple(problems)), Places({})
+    text = tasks_md.printable(text)
+    blocks = list(_blocks(text))
+    above = parents(blocks)
+    own = [block for block in blocks if block.id not in above and _OPTIONAL not in block.markers]
+    asked = partial(read_asked, text, runnable=runnable)
+    tasks = TaskList(Read(text, own, [block.id for block in own], asked, [()] * len(own), [None] * len(own)))
+    title = _TITLE.search(text)
+    plan = Plan(
+        path=path,
+        format=FORMAT,
+        title=title[1].strip() if title else "",
+        tasks=tasks,
+        concerns=tuple(_left_out(blocks)),
+    )
+    return plan, place(blocks, [block.id for block in blocks])
+
+
+def locate(content: bytes, known: Mapping[str, str] | None = None) -> Located:  # noqa: ARG001  # ids are in the text
+    """Find every task of a plan, those with subtasks included."""
+    text = tasks_md.decode(content)
+    blocks = [] if any(tasks_md.not_text(text)) else list(_blocks(tasks_md.printable(text)))
+    return Located(content, text, place(blocks, [block.id for block in blocks]), parents(blocks))
+
+
+def parents(blocks: Sequence[Block]) -> dict[str, tuple[str, ...]]:
+    """Map every task with subtasks to those that must be done for it; fix tasks and optional ones are none of them."""
+    names = {block.id for block in blocks}
+    found: dict[str, list[str]] = {}
+    for block in blocks:
+        above = block.id.rpartition(".")[0]
+        if above in names and block.fixes is None:
+            found.setdefault(above, []).extend([] if _OPTIONAL in block.markers else [block.id])
+    return {name: tuple(below) for name, below in found.items()}
+
+
+def _blocks(text: str) -> Iterator[Block]:
+    """Find the tasks; what is code or a comment holds none."""
+    flat = text.replace("\r\n", " \n").replace("\r", "\n")  # the same places, one end of line
+    literal = [(one.start, one.end) for one in Scanner(text) if one.kind != "text"]
+    starts = [start for start, _ in literal]
+    heads = [head for head in _TASK.finditer(flat) if not _inside(head.start(), literal, starts)]
+    line, counted = 1, 0
+    for number, head in enumerate(heads):
+        line += flat.count("\n", counted, head.start())
+        counted = head.start()
+        limit = heads[number + 1].start() if number + 1 < len(heads) else len(flat)
+        ends = _ENDS.search(flat, head.end(), limit)
+        last = head.start() + len(flat[head.start() : ends.start() if ends else limit].rstrip())
+        block = Block(
+            line=line,
+            start=head.start(),
+            end=flat.find("\n", last) + 1 or len(flat),
+            section=0,
+            ticked=head[2] in "xX",
+            indent=len(head[1]),
+        )
+        read_head(block, f"{head[4]} {head[5].strip()}")
+        block.markers = (*block.markers, *([_OPTIONAL] if head[3] else []))
+        yield block
+
+
+def _inside(at: int, literal: Sequence[tuple[int, int]], starts: Sequence[int]) -> bool:
+    above = bisect_right(starts, at) - 1
+    return above >= 0 and at < literal[above][1]
+
+
+def _left_out(blocks: Sequence[Block]) -> Iterator[Problem]:
+    for block in blocks:
+        if _OPTIONAL in block.markers and not block.ticked:
+            yield Problem(
+                message=f"Task {block.id} is optional and is left out.",
+                line=block.line,
+                hint="Remove the * behind its box to have it done.",
+            )

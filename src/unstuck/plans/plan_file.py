@@ -1,0 +1,268 @@
+"""Find a plan on disk, tell its format, read it, and tick its boxes without ever losing a person's edit."""
+
+import json
+import os
+import re
+import stat
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from unstuck.errors import BadUsage, CannotWrite
+from unstuck.plans import implementation_plan, kiro, spec_kit, tasks_md
+from unstuck.plans.blocks import OUR_ID
+from unstuck.plans.editor import Located
+from unstuck.plans.places import Places
+from unstuck.plans.plan import Insertion, Plan, Problem, Task
+from unstuck.plans.superplans import superplan
+from unstuck.plans.superplans.phases_file import PhasesFile, plan_parts
+from unstuck.process import LARGEST, load, rewrite
+from unstuck.tools import Runnable, runnable_in
+
+DIALECTS: Mapping[str, ModuleType] = {dialect.FORMAT: dialect for dialect in (tasks_md, spec_kit, kiro)}
+SUPPORTED = (*DIALECTS, superplan.FORMAT, implementation_plan.FORMAT)
+
+COMPANIONS = (".ralph-state.json", ".progress.md")
+"""What stands beside a plan in a spec folder and is kept up with it."""
+
+_SPEC_FILES = (*COMPANIONS, "research.md", "requirements.md", "design.md")
+_CHECKBOX = re.compile(r"^[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]*\[[ \t]*\S?[ \t]*\]", re.MULTILINE)
+_SUPERPLAN = re.compile(
+    r"^[ \t]*\|?[ \t]*\**Phase\**[ \t]*\|[^\n]*\b(?:Depends[ \t]+On|Parallel[ \t]+With)\b", re.MULTILINE | re.IGNORECASE
+)
+_PHASE_COLUMN = re.compile(r"\|[ \t]*\**Phase\**[ \t]*(?:\||$)", re.MULTILINE | re.IGNORECASE)
+_PHASE_HEADS = re.compile(r"^#{2,4}[ \t]+Phase[ \t]+\w", re.MULTILINE)
+_PHASE_FACT = re.compile(r"^>[ \t]*\**(?:Depends On|Can Run With)\b", re.MULTILINE | re.IGNORECASE)
+ALIASES = {
+    "superplan.md": superplan.FORMAT,
+    "implementation_plan": implementation_plan.FORMAT,
+    "implementation-plan": implementation_plan.FORMAT,
+    "tasks": tasks_md.FORMAT,
+}
+"""Other names that people give the formats."""
+
+
+def open_plan(
+    path: Path,
+    format: str | None = None,  # noqa: A002  # the word that users type as --format
+    *,
+    root: Path | None = None,
+    known: Mapping[str, str] | None = None,
+) -> "TasksFile | PhasesFile":
+    """Open the plan at `path`, a file or a spec folder; raise BadUsage if there is none that we can read.
+
+    Verify lines without back-ticks are judged for `root`, the repository (without it: found upwards from the plan).
+    `known` holds task ids of an earlier reading and their titles, so that tasks without ids keep theirs.
+    """
+    in_folder = os.path.isdir(path)  # noqa: PTH112  # Path.is_dir raises on odd names
+    file = _in_folder(path) if in_folder else path
+    _require_file(file, path)
+    content = load(file)
+    seen = ALIASES.get(format, format) if format else _detect(content, file)
+    if seen not in SUPPORTED:
+        readable = ", ".join(SUPPORTED)
+        if format:
+            raise BadUsage(
+                f"There is no plan format {format!r}; this version reads {readable}.", hint="Leave --format out."
+            )
+        raise BadUsage(
+            f"{file} is {seen}; this version reads {readable}.",
+            hint=f"If it is one all the same, say so with --format {SUPPORTED[0]}.",
+        )
+    runnable = runnable_in(root or _repository(file))
+    if seen == superplan.FORMAT:
+        return PhasesFile(plan_parts(file, content), superplan.FORMAT, runnable=runnable)
+    if seen == implementation_plan.FORMAT:
+        return PhasesFile((file,), implementation_plan.FORMAT, runnable=runnable)
+    spec_folder = in_folder or any((file.parent / name).exists() for name in _SPEC_FILES)
+    return TasksFile(
+        file,
+        runnable=runnable,
+        known=known,
+        companions=COMPANIONS if file.name == "tasks.md" and spec_folder and seen == tasks_md.FORMAT else (),
+        dialect=DIALECTS[seen],
+    )
+
+
+def _in_folder(folder: Path) -> Path:
+    """Return the plan of a spec folder."""
+    other = folder / implementation_plan.FORMAT
+    return other if other.is_file() and not (folder / "tasks.md").exists() else folder / "tasks.md"
+
+
+class TasksFile:
+    """A `tasks.md` on disk, in one of its dialects. Implements `unstuck.ports.PlanFile`."""
+
+    extensible = True
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        runnable: Runnable,
+        known: Mapping[str, str] | None = None,
+        companions: tuple[str, ...] = (),
+        dialect: ModuleType = tasks_md,
+    ) -> None:
+        self.path = path
+        self.format: str = dialect.FORMAT
+        self.companions = companions
+        """Names of files in the plan's folder that are kept up with it."""
+        self.spec_folder = bool(companions)
+        self.missing: tuple[str, ...] = ()
+        """The tasks that the last `tick` did not find in the file."""
+        self._dialect: Any = dialect
+        self._runnable = runnable
+        self._known = dict(known or {})
+        self._located: Located | None = None
+        self._lock = threading.Lock()  # a task's thread inserts while the main thread ticks
+
+    def read(self) -> Plan:
+        content = load(self.path)
+        if len(content) > LARGEST:
+            problem = Problem(
+                message=f"{self.path} is larger than {LARGEST // 1_000_000} MB.",
+                hint="Name the plan itself, or split it.",
+            )
+            return Plan(path=str(self.path), format=self.format, tasks=(), problems=(problem,))
+        text = tasks_md.decode(content)
+        plan, places = self._read_located(text)
+        if any(map(OUR_ID.fullmatch, places)):
+            self._known.update((task.id, task.title) for task in plan.tasks)
+        self._located = None if self._dialect is kiro else Located(content, text, places)
+        return plan
+
+    def mark(self, statuses: Mapping[str, str]) -> bool:
+        """Tick what is complete, un-tick the rest."""
+        return self.tick({name: status == "complete" for name, status in statuses.items()})
+
+    def _read_located(self, text: str) -> tuple[Plan, Places]:
+        found: tuple[Plan, Places] = self._dialect.read_located(
+            text, str(self.path), runnable=self._runnable, known=self._known
+        )
+        return found
+
+    def tick(self, done: Mapping[str, bool]) -> bool:
+        """Tick or un-tick tasks in place, atomically; return whether anything changed.
+
+        Tasks that a person took out of the file meanwhile are passed over and listed in `missing`.
+        """
+
+        def ticked(located: Located) -> Located:
+            self.missing = tuple(name for name in done if name not in located.places)
+            return located.tick(done)
+
+        return self._edit(ticked)
+
+    def insert(self, insertion: Insertion) -> tuple[Task, ...]:
+        """Write tasks into the plan, atomically, and return them as they read there. Those it has are left alone."""
+
+        def inserted(located: Located) -> Located:
+            for name, block in insertion.blocks.items():
+                self._refuse_another(located, name, block)
+            return located.insert(insertion)
+
+        self._edit(inserted)
+        assert self._located is not None
+        return tuple(self._read_block(self._located, name) for name in insertion.blocks)
+
+    def _edit(self, change: Callable[[Located], Located]) -> bool:
+        """Change the file; where its tasks stand is worked out anew only if somebody else changed it."""
+
+        def edited(content: bytes) -> bytes:
+            before = self._located
+            if before is None or before.content != content:
+                before = self._dialect.locate(content, self._known)
+            self._located = change(before)
+            return self._located.content
+
+        with self._lock:
+            return rewrite(self.path, edited)
+
+    def _refuse_another(self, located: Located, name: str, block: str) -> None:
+        """Refuse to take a task that a person wrote under our id for ours."""
+        if name in located.places and located.places[name].fixes != self._task_in(block).fixes:
+            raise CannotWrite(
+                f"The plan has a task {name} of its own by now.",
+                hint=f"Give that task in {self.path} another id, then `unstuck resume`.",
+            )
+
+    def _read_block(self, located: Located, name: str) -> Task:
+        at = located.places[name]
+        task = self._task_in(located.text[at.start : at.end])
+        self._known[task.id] = task.title
+        return replace(task, line=located.text.count("\n", 0, at.start) + 1)
+
+    def _task_in(self, block: str) -> Task:
+        """Read one task by itself."""
+        found = self._read_located(block)[0].tasks
+        if len(found) != 1:
+            raise CannotWrite(f"{block.splitlines()[0]!r} does not read as one task.", hint="Please report this.")
+        return found[0]
+
+
+def _require_file(file: Path, path: Path) -> None:
+    """Raise BadUsage unless `file`, asked for as `path`, is a file that can be read."""
+    hint = "Name a plan file, or a spec folder that holds a tasks.md."
+    try:
+        mode = file.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        what = f"The folder {path} has no tasks.md." if file != path else f"There is no plan {path}."
+        raise BadUsage(what, hint=hint) from None
+    except (OSError, ValueError) as error:
+        raise BadUsage(
+            f"Cannot read the plan {path}: {getattr(error, 'strerror', None) or error}.", hint=hint
+        ) from error
+    if not stat.S_ISREG(mode):
+        kind = next((name for test, name in _KINDS if test(mode)), "not a file")
+        raise BadUsage(f"The plan {file} is {kind}, not a file.", hint=hint)
+
+
+_KINDS: tuple[tuple[Callable[[int], bool], str], ...] = (
+    (stat.S_ISDIR, "a folder"),
+    (stat.S_ISFIFO, "a pipe"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
+
+
+def _detect(content: bytes, file: Path) -> str:
+    """Name the format by the content, or say what the file looks like."""
+    text = content.decode("utf-8", "replace").removeprefix("\ufeff").replace("\r", "\n")
+    if "|" in text and _SUPERPLAN.search(text):
+        return superplan.FORMAT
+    if file.name != "tasks.md" and (
+        (_PHASE_HEADS.search(text) and _PHASE_FACT.search(text))
+        or (_PHASE_COLUMN.search(text) and superplan.has_overview(text))
+    ):
+        return superplan.FORMAT
+    if file.name == implementation_plan.FORMAT:
+        return implementation_plan.FORMAT
+    if text.lstrip().startswith(("{", "[")) and (seen := _detect_json(text)):
+        return seen
+    # A file that is no text is read all the same: the reader then says what is wrong with it.
+    if kiro.looks_like(text) or (".kiro" in file.resolve().parts and _CHECKBOX.search(text)):
+        return kiro.FORMAT
+    if spec_kit.looks_like(text):
+        return spec_kit.FORMAT
+    if file.name == "tasks.md" or "\0" in text or len(content) > LARGEST or _CHECKBOX.search(text):
+        return tasks_md.FORMAT
+    return "a text without a task line such as `- [ ] 1.1 Add a parser`" if text.strip() else "empty"
+
+
+def _detect_json(text: str) -> str:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return ""
+    return implementation_plan.FORMAT if isinstance(value, dict) and "phases" in value else "a JSON file"
+
+
+def _repository(file: Path) -> Path:
+    """Return the nearest folder above that is a repository's, else the plan's own."""
+    folder = Path(os.path.realpath(file)).parent
+    return next((above for above in (folder, *folder.parents) if (above / ".git").exists()), folder)

@@ -1,0 +1,135 @@
+"""Read a spec-kit plan: `- [ ] T012 [P] [US1] Create the model in src/models/user.py`, in phases that build on each other.
+
+A phase waits for the ones before it, but user stories wait only for the foundation and not for each other; words such
+as "depends on T012" in a task, or "T014 depends on T012" below the heading Dependencies, are dependencies, too.
+"""
+
+import re
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from unstuck.plans import tasks_md
+from unstuck.plans.editor import Located
+from unstuck.plans.places import Places
+from unstuck.plans.plan import Plan, Task
+from unstuck.tools import Runnable
+
+FORMAT = "spec-kit"
+LARGEST_GROUP = 5
+_TASK = re.compile(r"(?m)^- \[[ xX]\] T\d{3,}\b")
+_HEADING = re.compile(r"(?m)^(#{2,3})[ \t]+([^\r\n]*)")
+_ID = r"T\d{3,}[a-z]?"
+_DEPENDS = re.compile(rf"(?i)\b(?:depends on|requires|after)\b[:\s]+((?:{_ID}(?:\s*(?:,|and|&)\s*)?)+)")
+_LINE = re.compile(rf"(?i)\b({_ID})\b[^.\n]{{0,40}}?\bdepends on\b[:\s]+((?:{_ID}(?:\s*(?:,|and|&)\s*)?)+)")
+_BEFORE = re.compile(rf"({_ID})\s*(?:→|->|before|blocks)\s*({_ID})")
+_STORY = re.compile(r"\[(US\d+)\][ \t]*")
+_PATH = re.compile(
+    r"(?<![\w/.-])(?:\.?[\w-]+/)+[\w.-]*\w|\b[\w-]+\.(?:py|ts|tsx|js|jsx|go|rs|java|md|json|ya?ml|toml|sql|sh|css|html)\b"
+)
+
+
+def looks_like(text: str) -> bool:
+    """Tell whether the text has spec-kit's task lines."""
+    return "] T" in text and _TASK.search(text) is not None
+
+
+def read_located(
+    text: str, path: str, *, runnable: Runnable, known: Mapping[str, str] | None = None
+) -> tuple[Plan, Places]:
+    """Read a whole plan, and say where each task stands."""
+    plan, places = tasks_md.read_located(text, path, runnable=runnable, known=known)
+    headings = [(found.start(), found[1], found[2]) for found in _HEADING.finditer(text)]
+    parts = list(_parts([places[task.id].start for task in plan.tasks], headings))
+    tasks = [_told(task) for task in plan.tasks]
+    needed = _needed(tasks, [phase for phase, _ in parts], text)
+    grouped = _grouped(tasks, parts)
+    found = tuple(
+        replace(task, depends_on=needed[task.id], group=group) for task, group in zip(tasks, grouped, strict=True)
+    )
+    return replace(plan, format=FORMAT, tasks=found), places
+
+
+def locate(content: bytes, known: Mapping[str, str] | None = None) -> Located:
+    return tasks_md.locate(content, known)
+
+
+def _told(task: Task) -> Task:
+    """Take the story out of the title, and the paths that it names."""
+    story = _STORY.match(task.title)
+    markers = (*task.markers, story[1]) if story else task.markers
+    title = task.title[story.end() :] if story else task.title
+    return replace(task, title=title, markers=markers, files=task.files or _files(title), group=None)
+
+
+def _parts(starts: Iterable[int], headings: Sequence[tuple[int, str, str]]) -> Iterator[tuple[str, str]]:
+    """Yield the phase and the part of it that each task stands in."""
+    ahead = deque(headings)
+    phase = part = ""
+    for at in starts:
+        while ahead and ahead[0][0] <= at:
+            start, level, title = ahead.popleft()
+            phase, part = (f"{start} {title}", "") if level == "##" else (phase, title)
+        yield phase, part
+
+
+def _needed(tasks: Sequence[Task], phases: Sequence[str], text: str) -> dict[str, tuple[str, ...]]:
+    """Work out what each task waits for; nothing waits for what stands below it, so there are no circles."""
+    members: dict[str, list[Task]] = {}
+    for task, phase in zip(tasks, phases, strict=True):
+        members.setdefault(phase, []).append(task)
+    places = {task.id: place for place, task in enumerate(tasks)}
+    needed: dict[str, dict[str, None]] = {task.id: {} for task in tasks}
+    foundation: list[str] = []
+    since: list[str] = []
+    for phase, own in members.items():
+        story = "user story" in phase.lower() or any(_story(task) for task in own)
+        for task in own:
+            if task.fixes is None:
+                needed[task.id].update(dict.fromkeys(foundation if story else [*foundation, *since]))
+        names = [task.id for task in own if task.fixes is None]
+        foundation, since = (foundation, [*since, *names]) if story else (names, [])
+    for one, other in _said(tasks, text):
+        if one in places and other in places and places[other] < places[one]:
+            needed[one][other] = None
+    return {name: tuple(sorted(names, key=places.__getitem__)) for name, names in needed.items()}
+
+
+def _said(tasks: Iterable[Task], text: str) -> Iterable[tuple[str, str]]:
+    """Yield (task, what it depends on) as the words of the plan have it."""
+    for task in tasks:
+        for found in _DEPENDS.finditer(task.title):
+            yield from ((task.id, other) for other in re.findall(_ID, found[1]))
+    section = re.search(r"(?mi)^##[ \t]+.*dependenc.*$", text)
+    below = text[section.end() :] if section else ""
+    for found in _LINE.finditer(below):
+        yield from ((found[1], other) for other in re.findall(_ID, found[2]))
+    for found in _BEFORE.finditer(below):
+        yield found[2], found[1]
+
+
+def _story(task: Task) -> bool:
+    return any(re.fullmatch(r"US\d+", marker) for marker in task.markers)
+
+
+def _grouped(tasks: Sequence[Task], parts: Sequence[tuple[str, str]]) -> list[str | None]:
+    """Name the group of each task: adjacent [P] tasks of one part that share no file."""
+    found: list[str | None] = [None] * len(tasks)
+    members: list[int] = []
+    for at, task in enumerate(tasks):
+        if task.fixes is not None:
+            continue
+        claimed = {file for member in members for file in tasks[member].files}
+        fits = members and parts[at] == parts[members[-1]] and len(members) < LARGEST_GROUP
+        if "P" not in task.markers or not fits or not claimed.isdisjoint(task.files):
+            members = []
+        if "P" in task.markers:
+            members.append(at)
+            if len(members) > 1:
+                found[members[0]] = found[at] = f"P{tasks[members[0]].line}"
+    return found
+
+
+def _files(title: str) -> tuple[str, ...]:
+    """List the paths that a title names."""
+    return tuple(dict.fromkeys(found[0] for found in _PATH.finditer(title)))

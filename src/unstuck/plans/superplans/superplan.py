@@ -1,0 +1,331 @@
+"""Read a superplan, whole or in parts: the overview table says which phases there are, their sections say what they are.
+
+The same facts stand in both. Where they disagree the table counts, and a person is told.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from unstuck.plans.commit_text import conventional
+from unstuck.plans.plan import Check, CheckKind, Plan, Problem, Task
+from unstuck.plans.superplans.markdown import Cell, Document, Row, Table, plain
+from unstuck.plans.superplans.parallel import agree_on_parallel
+from unstuck.plans.superplans.phase_section import Section, find_sections
+from unstuck.plans.superplans.phase_words import Named, PhaseStatus, normalise, read_cell, read_phases, read_status
+from unstuck.tools import IDLE, Runnable, programs
+
+FORMAT = "superplan"
+
+DEPENDS, PARALLEL = ("depends on", "dependencies", "depends"), ("parallel with", "can run with", "parallel")
+ESTIMATE, STATUS = ("estimate", "points", "estimate (points)"), ("status",)
+TOOLS: Mapping[str, CheckKind] = {
+    "linter": "lint", "lint": "lint", "linting": "lint", "formatter": "format", "format": "format", "formatting": "format",
+    "type checker": "types", "typecheck": "types", "types": "types", "type check": "types", "type checking": "types",
+    "test framework": "test", "tests": "test", "test": "test", "test runner": "test", "testing": "test", "build": "build",
+}  # fmt: skip
+TESTS = re.compile(r"\b(?:tests?|pytest|jest|vitest|mocha|rspec|phpunit|unittest)\b")
+"""What makes a phase's own command a run of tests."""
+LOOKS = IDLE | {"grep", "egrep", "fgrep", "rg", "diff", "cmp", "find", "git", "sed", "awk", "[["}
+"""Programs that only look at what they are given."""
+
+
+class Part(NamedTuple):
+    """One file of a plan; `name` is empty for the first."""
+
+    name: str
+    text: str
+
+
+@dataclass(slots=True, kw_only=True)
+class Phase:
+    """One phase, as far as its row and its section tell."""
+
+    id: str
+    raw: str
+    name: str
+    line: int
+    part: str = ""
+    row: dict[str, Cell] = field(default_factory=dict)
+    section: Section | None = None
+    body: str = ""
+
+    def cell(self, names: Sequence[str]) -> str | None:
+        """Return what the row says; None if the table has no such column."""
+        return self.row[names[0]].text if names[0] in self.row else None
+
+    def fact(self, names: Sequence[str]) -> str | None:
+        value = self.section.fact(*names) if self.section else None
+        return value.text if value else None
+
+    def said(self, names: Sequence[str]) -> str:
+        """Return what counts: the row's word, else the section's."""
+        cell = self.cell(names)
+        return cell if cell is not None else self.fact(names) or ""
+
+
+@dataclass(slots=True)
+class _Found:
+    phases: dict[str, Phase] = field(default_factory=dict)
+    gates: dict[CheckKind, Check] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
+    concerns: list[Problem] = field(default_factory=list)
+    title: str = ""
+    overview: bool = False
+
+
+def is_overview(table: Table) -> bool:
+    """Tell the phase overview from other tables."""
+    return "phase" in table.columns and any(name in table.columns for name in (*DEPENDS, *PARALLEL, *STATUS))
+
+
+def has_overview(text: str) -> bool:
+    """Whether a text has a table of phases that says how they depend on each other, whatever the order of its columns."""
+    return any(
+        is_overview(table) and any(name in table.columns for name in (*DEPENDS, *PARALLEL))
+        for table in Document(text).tables()
+    )
+
+
+def read(parts: Sequence[Part], path: str, *, runnable: Runnable, problems: Sequence[Problem] = ()) -> Plan:
+    """Read a whole plan; everything wrong with it is in its problems and concerns."""
+    found = _Found(problems=list(problems))
+    documents = [(part, Document(part.text)) for part in parts]
+    for part, document in documents:
+        _read_tables(found, part, document)
+    for part, document in documents:
+        _read_sections(found, part, document, runnable)
+        found.problems += [_in_part(one, part.name) for one in document.problems]
+        found.concerns += [_in_part(one, part.name) for one in document.concerns]
+    order = tuple(found.phases)
+    tasks = tuple(_task(phase, order) for phase in found.phases.values())
+    if not found.overview and tasks:
+        found.concerns.append(
+            Problem(
+                message="The plan has no phase overview table; its sections alone count.",
+                line=1,
+                hint="Add a table | Phase | Name | Depends On | Parallel With | Estimate | Status |.",
+            )
+        )
+    for phase in found.phases.values():
+        found.concerns += [_in_part(one, phase.part) for one in _disagreements(phase, order)]
+    tasks, odd = agree_on_parallel(tasks)
+    return Plan(
+        path=path,
+        format=FORMAT,
+        title=found.title,
+        tasks=tasks,
+        gates=tuple(found.gates.values()),
+        problems=tuple(found.problems),
+        concerns=tuple(sorted([*found.concerns, *odd], key=lambda one: one.line or 0)),
+    )
+
+
+def _read_tables(found: _Found, part: Part, document: Document) -> None:
+    found.title = found.title or next((plain(one.text) for one in document.headings() if one.level == 1), "")
+    for table in document.tables():
+        if is_overview(table):
+            found.overview = True
+            for row in table.rows:
+                _read_row(found, part, table, row)
+        elif "command" in table.columns and ("tool type" in table.columns or "tool" in table.columns):
+            _read_tools(found, table)
+
+
+def _read_row(found: _Found, part: Part, table: Table, row: Row) -> None:
+    raw = table.cell(row, "phase")
+    if raw is None or not plain(raw.text) or raw.text.casefold().strip("* ").startswith("total"):
+        return
+    shown, titled = read_cell(raw.text)
+    name = normalise(shown)
+    title = table.cell(row, "name", "title", "description")
+    if not name:
+        found.problems.append(
+            _in_part(
+                Problem(
+                    message=f"The phase id {raw.text!r} cannot be used.",
+                    line=row.line,
+                    hint="Use letters and digits, such as 2A.",
+                ),
+                part.name,
+            )
+        )
+        return
+    cells = {
+        names[0]: cell
+        for names in (DEPENDS, PARALLEL, ESTIMATE, STATUS)
+        if (cell := table.cell(row, *names)) is not None
+    }
+    told = (plain(title.text) if title else "") or titled
+    phase = Phase(id=name, raw=shown, name=told, line=row.line, part=part.name, row=cells)
+    first = found.phases.setdefault(name, phase)
+    if first is phase:
+        return
+    if first.raw.casefold() == shown.casefold():
+        message = f"Phase {shown} is listed twice; line {first.line} has it first."
+    else:
+        message = f"The phases {first.raw} and {shown} have the same id {name}: only letters and digits count."
+    found.problems.append(
+        _in_part(Problem(message=message, line=row.line, hint="Give each phase an id of its own."), part.name)
+    )
+
+
+def _read_tools(found: _Found, table: Table) -> None:
+    for row in table.rows:
+        tool, command = table.cell(row, "tool type", "tool"), table.cell(row, "command")
+        kind = TOOLS.get(plain(tool.text).casefold()) if tool else None
+        line = command.text.strip("` ").replace("\\|", "|") if command else ""
+        if kind is not None and line.casefold() not in {"", "-", "–", "—", "n/a", "none", "tbd"}:  # noqa: RUF001  # people do write these dashes
+            found.gates.setdefault(kind, Check(command=line, kind=kind))
+
+
+def _read_sections(found: _Found, part: Part, document: Document, runnable: Runnable) -> None:
+    rows = set(found.phases)
+    for section in find_sections(document, rows, runnable):
+        phase = found.phases.get(section.id)
+        if phase is None:
+            phase = found.phases[section.id] = Phase(
+                id=section.id, raw=section.raw, name=section.name, line=section.line, part=part.name
+            )
+            if found.overview:
+                hint = "Add a row for it, or remove the section."
+                found.concerns.append(
+                    _in_part(
+                        Problem(
+                            message=f"Phase {section.raw} has a section and no row in the overview.",
+                            line=section.line,
+                            hint=hint,
+                        ),
+                        part.name,
+                    )
+                )
+        elif phase.section is not None:
+            message = f"Phase {section.raw} has two sections; line {phase.section.line} has the first."
+            if phase.section.raw.casefold() != section.raw.casefold():
+                message = f"The phases {phase.section.raw} and {section.raw} have the same id {section.id}: only letters and digits count."
+            found.problems.append(
+                _in_part(
+                    Problem(message=message, line=section.line, hint="Give each phase an id of its own."), part.name
+                )
+            )
+            continue
+        phase.section = section
+        phase.name = phase.name or section.name
+        phase.body = document.text[section.start : section.end]
+        phase.line, phase.part = section.line, part.name
+
+
+def _task(phase: Phase, order: Sequence[str]) -> Task:
+    status, section = _status(phase), phase.section
+    files = dict.fromkeys(one.path for one in section.files) if section else {}
+    items = tuple(box.text for box in section.boxes if box.area == "work") if section else ()
+    name = phase.name or f"Phase {phase.raw}"
+    return Task(
+        id=phase.id,
+        label=phase.raw if phase.raw != phase.id else "",
+        title=name,
+        line=phase.line,
+        body=phase.body.strip("\r\n") or f"Phase {phase.raw}: {name}",
+        depends_on=read_phases(phase.said(DEPENDS), order, phase.id).ids,
+        parallel_with=read_phases(phase.said(PARALLEL), order, phase.id).ids,
+        checks=tuple(_check(command) for command in (section.commands if section else ())),
+        files=tuple(files),
+        items=items,
+        commit=(section.commit if section else None) or conventional(name, plain(items[0]) if items else ""),
+        done=status == "complete",
+        skipped=status == "skipped",
+        estimate=phase.said(ESTIMATE),
+        digest=_digest(phase),
+    )
+
+
+def _check(command: str) -> Check:
+    """Tell a run of tests from a look at a file: the shell's own `test`, or a search in the tests, is none."""
+    runs = (one for one in programs(command) if one.split(maxsplit=1)[0] not in LOOKS)
+    return Check(command=command, kind="test" if any(TESTS.search(one) for one in runs) else "verify")
+
+
+def _status(phase: Phase) -> PhaseStatus:
+    return read_status(phase.said(STATUS))[0]
+
+
+def _digest(phase: Phase) -> str:
+    """Hash what a person could change: not the status, nor the ticks, which are ours to set."""
+    cells = [phase.raw, phase.name, *(phase.said(names) for names in (DEPENDS, PARALLEL, ESTIMATE))]
+    text, section = phase.body, phase.section
+    if section is not None:
+        status = section.fact(*STATUS)
+        ours = [(box.place - section.start, box.place - section.start + len(box.mark)) for box in section.boxes]
+        ours += [(status.start - section.start, status.end - section.start)] if status else []
+        pieces, at = list[str](), 0
+        for start, end in sorted(ours):
+            pieces.append(text[at:start])
+            at = end
+        text = "".join((*pieces, text[at:])).strip()
+    return hashlib.sha256("\n".join([*cells, text]).encode(errors="replace")).hexdigest()[:16]
+
+
+def _disagreements(phase: Phase, order: Sequence[str]) -> Iterator[Problem]:
+    """Say where row and section differ, what is missing, and what could be misread."""
+    name, line = phase.raw, phase.line
+    cell, fact = phase.cell(STATUS), phase.fact(STATUS)
+    told = phase.said(STATUS)
+    if told and not read_status(told)[1]:
+        yield Problem(
+            message=f"The status {told!r} of phase {name} is not one status; it is read as {_status(phase)}.",
+            line=line,
+            hint="Use one of ⬜ 🔄 ✅ ⏸️ ⏭️.",
+        )
+    if phase.section is None:
+        yield Problem(
+            message=f"Phase {name} has a row in the overview and no section: nothing says what it is about.",
+            line=line,
+            hint=f"Write a section `### Phase {name}: {phase.name}`.",
+        )
+        return
+    where = f"line {phase.section.line}"
+    for what, names in (("Depends On", DEPENDS), ("Parallel With", PARALLEL)):
+        ours, theirs = phase.cell(names), phase.fact(names)
+        if ours is not None and theirs is not None:
+            one, other = read_phases(ours, order, phase.id), read_phases(theirs, order, phase.id)
+            if not _same(one, other):
+                yield Problem(
+                    message=f"The overview and the section of phase {name} disagree about {what}: {_list(one)} and {_list(other)}; the overview counts.",
+                    line=line,
+                    hint="Make them say the same.",
+                )
+    ours, theirs = phase.cell(ESTIMATE), phase.fact(ESTIMATE)
+    if ours and theirs and normalise(ours) != normalise(re.sub(r"\bpoints?\b", "", theirs.casefold())):
+        yield Problem(
+            message=f"The overview and the section of phase {name} disagree about the estimate: {ours!r} and {theirs!r}.",
+            line=line,
+            hint="Make them say the same.",
+        )
+    if cell and fact and read_status(cell)[0] != read_status(fact)[0]:
+        yield Problem(
+            message=f"The overview and the section of phase {name} disagree about the status: {cell!r} and {fact!r} ({where}); the overview counts.",
+            line=line,
+            hint="Make them say the same.",
+        )
+    if (condition := phase.section.fact("condition")) and _status(phase) == "pending":
+        yield Problem(
+            message=f"Phase {name} has a condition that nobody evaluates: {condition.text}",
+            line=condition.line,
+            hint="It will be run; mark it ⏭️ if it is not needed.",
+        )
+
+
+def _same(one: Named, other: Named) -> bool:
+    if set(one.ids) == set(other.ids):
+        return True
+    return (one.optional and not other.ids) or (other.optional and not one.ids)
+
+
+def _list(named: Named) -> str:
+    return ", ".join(name.upper() for name in named.ids) or "nothing"
+
+
+def _in_part(problem: Problem, part: str) -> Problem:
+    return replace(problem, message=f"{part}: {problem.message}") if part else problem

@@ -1,0 +1,59 @@
+"""The edges of tool-level recovery, as protocols."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from unstuck.diagnosis import Failure
+from unstuck.remedies import Step, Strategy
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Done:
+    """How one step of a remedy went."""
+
+    ok: bool
+    exit_code: int | None = None
+    output: str = ""
+    """The last of it, redacted."""
+    because: str = ""
+    """Why it is not ok."""
+    timed_out: bool = False
+
+
+class Toolbox(Protocol):
+    """Does the steps of remedies, and takes back what a way that failed has written."""
+
+    def obstacle(self, strategy: Strategy) -> str:
+        """Say why a way cannot work on this machine right now; empty if it can."""
+        ...
+
+    def use(self, step: Step) -> Done:
+        """Do one step, and see whether what it promises holds."""
+        ...
+
+    def settle(self, *, keep: bool) -> None:
+        """Keep what the steps since the last call wrote and started, or take it back."""
+        ...
+
+
+class Remedies(Protocol):
+    """Tool-level recovery between two attempts."""
+
+    def relieve(self, failure: Failure, command: str, cwd: Path) -> tuple[str, ...]:
+        """Do what is safe about the failure, and say as sentences what was done."""
+        ...
+
+    def advise(self, failure: Failure, command: str, cwd: Path) -> tuple[str, ...]:
+        """Say what the agent itself may do about it."""
+        ...
+
+
+class NoRemedies:
+    """Leaves everything as it is."""
+
+    def relieve(self, failure: Failure, command: str, cwd: Path) -> tuple[str, ...]:  # noqa: ARG002  # the port's signature
+        return ()
+
+    def advise(self, failure: Failure, command: str, cwd: Path) -> tuple[str, ...]:  # noqa: ARG002  # as above
+        return ()

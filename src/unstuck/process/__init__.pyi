@@ -1,0 +1,12 @@
+from unstuck.process.clock import SystemClock as SystemClock
+from unstuck.process.disk import DiskDesk as DiskDesk
+from unstuck.process.disk import put as put
+from unstuck.process.disk import sweep as sweep
+from unstuck.process.owner import Owner as Owner
+from unstuck.process.owner import birth as birth
+from unstuck.process.owner import host as host
+from unstuck.process.processes import LocalProcesses as LocalProcesses
+from unstuck.process.rewriting import LARGEST as LARGEST
+from unstuck.process.rewriting import load as load
+from unstuck.process.rewriting import require_writable as require_writable
+from unstuck.process.rewriting import rewrite as rewrite

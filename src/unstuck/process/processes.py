@@ -1,0 +1,326 @@
+"""Run commands so that nothing of them is left when they end, whichever way that is."""
+
+import errno
+import fcntl
+import json
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+from unstuck.journal import Ended, Ending, Redactor, redactor
+from unstuck.ports import Command, Stop, TimeLimits
+from unstuck.process.dialogue import Conversation
+from unstuck.process.leftovers import SHIM_MARK, end_leftovers
+from unstuck.process.spool import Spool
+
+SHIM = f"import sys; sys.path.append({str(Path(__file__).parent)!r}); import shim; shim.start()"
+"""Starts our shim in a Python that knows nothing else of ours."""
+MARK = "UNSTUCK_PROCESS"
+"""Set to a value of its own for each command, so that what outlives a killed shim can still be found."""
+
+POLL = 0.2
+"""Seconds between two looks at the stop deadline."""
+SEEN_PAUSE = 0.25
+CHUNK = 256 * 1024
+DRAIN = 1.0
+"""Seconds to read on after the end, should something that escaped us still hold the pipes."""
+SHIM_PATIENCE = 15.0
+"""Seconds that the shim may take to end everything before we end it."""
+
+NOT_FOUND, NOT_EXECUTABLE = 127, 126
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalProcesses:
+    """Processes on this machine. Any number of threads may run commands at the same time."""
+
+    grace: float = 1.0
+    """Seconds between asking a process to end and killing it."""
+    _lasting: "list[_Session]" = field(default_factory=list)
+
+    def run(self, command: Command, *, stop: Stop, seen: Callable[[str], None] | None = None) -> Ended:
+        """Run to the end. Our limits, a stop and an exception on our side all end the command's whole family."""
+        began = time.monotonic()
+        redact = redactor({**os.environ, **command.env})
+        try:
+            session = _Session(command, self.grace)
+        except (OSError, ValueError) as error:
+            return _not_started(command, redact, error)
+        with Spool(command.log, redact, transcript=command.transcript) as spool:
+            watch = _Watch(limits=command.limits, stop=stop, began=began)
+            stays = False
+            try:
+                limit = session.follow(spool, watch, seen)
+                stays = command.lasting and limit is None
+            finally:
+                report = (session.stay(spool) if stays else None) or session.end(spool)
+        if stays and session.stays:
+            self._lasting.append(session)
+        if "errno" in report:
+            return _not_started(command, redact, _as_error(command, report))
+        by_us = limit if report["asked"] else None
+        return Ended(
+            ending=by_us or ("exited" if "exit" in report else "signalled"),
+            exit_code=None if by_us else report.get("exit"),
+            signal=None if by_us else report.get("signal"),
+            seconds=time.monotonic() - began,
+            tail=spool.tail + _log_trouble(command, spool),
+            output_bytes=spool.size,
+        )
+
+    def end_lasting(self) -> None:
+        """End what lasting commands left running."""
+        while self._lasting:
+            self._lasting.pop().release()
+
+    def end_leftovers(self, marker: str) -> int:
+        """End every process of ours whose environment holds `marker`; return how many there were."""
+        return end_leftovers(marker)
+
+
+class _Session:
+    """One life of a command under its shim."""
+
+    def __init__(self, command: Command, grace: float) -> None:
+        self.stays = False
+        identity = uuid.uuid4().hex
+        self._marker = f"{MARK}={identity}"
+        job = _job(command, grace, identity)
+        marks = {name: value for name, value in command.env.items() if name.startswith("UNSTUCK_")}
+        with ExitStack() as theirs, ExitStack() as ours:
+            control, self._control = _pipe(theirs, ours)
+            self._report, report = _pipe(ours, theirs)
+            self._talk = Conversation(command.dialogue, command.stdin, theirs, ours)
+            self._shim = subprocess.Popen(
+                [sys.executable, "-I", "-S", "-c", SHIM, str(control), str(report)],
+                stdin=self._talk.stdin if command.dialogue else _stdin(command.stdin, theirs),
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                bufsize=0,
+                cwd="/",
+                env={**os.environ, **marks, SHIM_MARK: "1"},
+                pass_fds=(control, report),
+                start_new_session=True,
+            )
+            self._open = ours.enter_context(selectors.DefaultSelector())
+            self._register(ours)
+            self._ours = ours.pop_all()
+        self._said = b""
+        with suppress(BrokenPipeError):  # the shim was killed: its missing report tells
+            _write_all(self._control, job)
+
+    def follow(self, spool: Spool, watch: "_Watch", seen: Callable[[str], None] | None) -> Ending | None:
+        """Read until the shim has reported the end, or a limit has passed; return that limit."""
+        next_look, shown = 0.0, 0
+        while self._report in self._open.get_map():
+            self._talk.speak()
+            if self._read(spool, self._talk.patience(watch.timeout(time.monotonic()))):
+                watch.last_output = time.monotonic()
+            now = time.monotonic()
+            if (limit := watch.passed(now)) is not None:
+                return limit
+            if seen and now >= next_look and spool.size != shown:
+                next_look, shown = now + SEEN_PAUSE, spool.size
+                if line := spool.last_line:
+                    seen(line)
+        return None
+
+    def end(self, spool: Spool) -> dict[str, Any]:
+        """Wait until everything is gone and read what is left; return the shim's report."""
+        with self._ours:
+            self._ask_to_stop()
+            deadline = time.monotonic() + SHIM_PATIENCE
+            while self._report in self._open.get_map() and time.monotonic() < deadline:
+                self._read(spool, POLL)
+            if self._report in self._open.get_map():
+                self._shim.kill()
+            code = self._shim.wait()
+            report = _parse(self._said) or {
+                "asked": True,
+                "signal": -code if code < 0 else signal.SIGKILL,
+                "left": True,
+            }
+            if report.get("left"):
+                end_leftovers(self._marker)
+            deadline = time.monotonic() + DRAIN
+            while self._open.get_map() and time.monotonic() < deadline:
+                self._read(spool, POLL)
+        return report
+
+    def stay(self, spool: Spool) -> dict[str, Any] | None:
+        """Leave what the command started to its shim, which ends it when told, or when we die; return the report.
+
+        None if the shim is dead. What they go on to print is read, so that nobody waits for us, and forgotten.
+        """
+        report = _parse(self._said)
+        self.stays = report is not None and "errno" not in report
+        if not self.stays:
+            return None
+        while self._read(spool, 0.0):
+            pass
+        self._reader = threading.Thread(target=self._forget, daemon=True)
+        self._reader.start()
+        return report
+
+    def release(self) -> None:
+        """End what stayed."""
+        with self._ours:
+            self._ask_to_stop()
+            try:
+                self._shim.wait(SHIM_PATIENCE)
+            except subprocess.TimeoutExpired:
+                self._shim.kill()
+                self._shim.wait()
+            end_leftovers(self._marker)
+            self._reader.join(DRAIN)
+
+    def _forget(self) -> None:
+        while self._open.get_map():
+            for key, _ in self._open.select(POLL):
+                if not os.read(key.fd, CHUNK):
+                    self._open.unregister(key.fd)
+
+    def _register(self, stack: ExitStack) -> None:
+        assert self._shim.stdout is not None
+        assert self._shim.stderr is not None
+        for name, stream in (("stdout", self._shim.stdout), ("stderr", self._shim.stderr)):
+            stack.callback(stream.close)
+            os.set_blocking(stream.fileno(), False)
+            if hasattr(fcntl, "F_SETPIPE_SZ"):
+                with suppress(OSError):  # a bigger pipe is only faster
+                    fcntl.fcntl(stream.fileno(), fcntl.F_SETPIPE_SZ, CHUNK)
+            self._open.register(stream.fileno(), selectors.EVENT_READ, name)
+        self._open.register(self._report, selectors.EVENT_READ, "report")
+
+    def _read(self, spool: Spool, seconds: float) -> bool:
+        """Take what there is within `seconds`; return whether the command printed anything."""
+        printed = False
+        for key, _ in self._open.select(seconds):
+            chunk = os.read(key.fd, CHUNK)
+            if not chunk:
+                self._open.unregister(key.fd)
+            elif key.data == "report":
+                self._said += chunk
+            else:
+                spool.feed(chunk, key.data)
+                self._talk.hear(chunk)
+                printed = True
+        return printed
+
+    def _ask_to_stop(self) -> None:
+        with suppress(BrokenPipeError):
+            os.write(self._control, b".")
+        with suppress(ProcessLookupError):
+            self._shim.send_signal(signal.SIGCONT)
+
+
+@dataclass(slots=True, kw_only=True)
+class _Watch:
+    """Knows which limit comes next."""
+
+    limits: TimeLimits
+    stop: Stop
+    began: float
+    last_output: float | None = None
+
+    def passed(self, now: float) -> Ending | None:
+        due = min(self._due(), default=None)
+        return due[1] if due is not None and due[0] <= now else None
+
+    def timeout(self, now: float) -> float:
+        return max(0.0, min([POLL, *(at - now for at, _ in self._due())]))
+
+    def _due(self) -> Iterator[tuple[float, Ending]]:
+        limits, last = self.limits, self.last_output
+        if limits.wall_clock is not None:
+            yield self.began + limits.wall_clock, "wall_clock"
+        if last is None and limits.first_output is not None:
+            yield self.began + limits.first_output, "first_output"
+        elif limits.silence is not None:
+            yield (self.began if last is None else last) + limits.silence, "silence"
+        deadline = self.stop.deadline()
+        if deadline is not None:
+            yield deadline, "stopped"
+
+
+def _job(command: Command, grace: float, identity: str) -> bytes:
+    """Write the job as the shim reads it: its length, then fields that end with a zero byte."""
+    environment = {**os.environ, **command.env, MARK: identity}
+    environment.pop(SHIM_MARK, None)
+    fields = [
+        f"{grace} {'lasting' if command.lasting else ''}".strip(),
+        str(command.cwd),
+        str(len(command.argv)),
+        *command.argv,
+        *(f"{name}={value}" for name, value in environment.items()),
+    ]
+    if not command.argv or any("\0" in field for field in fields):
+        raise ValueError("it is empty" if not command.argv else "an argument or variable holds a zero byte")
+    payload = b"\0".join(os.fsencode(field) for field in fields)
+    return len(payload).to_bytes(8, "big") + payload
+
+
+def _pipe(readers: ExitStack, writers: ExitStack) -> tuple[int, int]:
+    reader, writer = os.pipe()
+    readers.callback(os.close, reader)
+    writers.callback(os.close, writer)
+    return reader, writer
+
+
+def _stdin(content: bytes, stack: ExitStack) -> IO[bytes] | int:
+    """Return a file to read from: unlike a pipe, it blocks nobody when the command does not read."""
+    if not content:
+        return subprocess.DEVNULL
+    file = stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115 - the stack closes it
+    file.write(content)
+    file.flush()
+    file.seek(0)
+    return file
+
+
+def _write_all(target: int, content: bytes) -> None:
+    view = memoryview(content)
+    while view:
+        view = view[os.write(target, view) :]
+
+
+def _parse(said: bytes) -> dict[str, Any] | None:
+    try:
+        report = json.loads(said)
+    except ValueError:
+        return None
+    return report if isinstance(report, dict) else None
+
+
+def _as_error(command: Command, report: dict[str, Any]) -> OSError:
+    where = {"cwd": str(command.cwd)}.get(report["step"])
+    return OSError(report["errno"], os.strerror(report["errno"]), where)
+
+
+def _not_started(command: Command, redact: Redactor, error: OSError | ValueError) -> Ended:
+    name = command.argv[0] if command.argv else ""
+    reason, code = str(error), NOT_EXECUTABLE
+    if isinstance(error, OSError):
+        reason = error.strerror or str(error)
+        if error.filename is not None:
+            reason = f"{reason}: {error.filename}"
+        if error.errno in (errno.ENOENT, errno.ENOTDIR):
+            code = NOT_FOUND
+    return Ended(ending="not_started", exit_code=code, tail=redact.text(f"Could not start {name!r}: {reason}."))
+
+
+def _log_trouble(command: Command, spool: Spool) -> str:
+    if spool.error is None:
+        return ""
+    return f"[unstuck: the log {command.log} is not complete: {spool.error.strerror}]\n"

@@ -1,0 +1,288 @@
+"""Look at the machine around a failure: only at what the chain asks for, within bounds, and without changing anything."""
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from unstuck.remedies import subject as reading
+from unstuck.remedies.situation import Situation
+from unstuck.remedies.surroundings import GitState, Lock, Surroundings
+from unstuck.remedies.tree_facts import is_inside, names, place_of, removable, shown, size, source
+
+PROJECT_BINARIES = (
+    "node_modules/.bin",
+    ".venv/bin",
+    "venv/bin",
+    "vendor/bin",
+    "bin",
+    "tools/bin",
+    "scripts",
+    ".local/bin",
+)
+PACKAGE_FOLDERS = ("vendor", "wheels", "wheelhouse", "packages", "third_party", "lib", "dist", "registry")
+CACHES = (".cache", "cache", "downloads", "Downloads", ".downloads", "tmp", "vendor")
+LESSONS = "remedies.json"
+SECONDS = 5.0
+PARSING_SECONDS = 3.0
+"""For all that is parsed on trial together."""
+OPERATIONS = {
+    "MERGE_HEAD": "merge",
+    "CHERRY_PICK_HEAD": "cherry-pick",
+    "REVERT_HEAD": "revert",
+    "rebase-merge": "rebase",
+    "rebase-apply": "rebase",
+}
+
+
+def look_around(
+    situation: Situation, topics: frozenset[str], cwd: Path, root: Path, env: Mapping[str, str] | None = None
+) -> Surroundings:
+    """Return what the topics ask for; the rest stays unknown. `env` is what commands will see."""
+    around = Surroundings(cwd=str(cwd), root=str(root))
+    if "binaries" in topics:
+        around = around._replace(binaries=_on_path(env))
+    for topic in sorted(topics):
+        around = LOOK[topic](around, situation, cwd, root)
+    return around
+
+
+def workspace_root(cwd: Path) -> Path:
+    """Return the top of the repository that holds this folder, or the folder itself."""
+    return next((folder for folder in (cwd, *cwd.parents) if (folder / ".git").exists()), cwd)
+
+
+def lessons_path(cwd: Path) -> Path:
+    """Return where lessons are kept: in the repository's `.unstuck`, outside of one in the user's state folder."""
+    for folder in (cwd, *cwd.parents):
+        git = folder / ".git"
+        if git.is_dir():
+            return folder / ".unstuck" / LESSONS
+        if git.is_file():
+            return _main_checkout(folder) / ".unstuck" / LESSONS
+    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return Path(state) / "unstuck" / LESSONS
+
+
+# --- one topic each -----------------------------------------------------------------------------------------------
+
+
+def _on_path(env: Mapping[str, str] | None) -> frozenset[str]:
+    found: set[str] = set()
+    for folder in os.get_exec_path(env):
+        try:
+            found.update(os.listdir(folder or "."))  # noqa: PTH208  # bare names: thousands of them
+        except OSError:
+            continue
+    return frozenset(found)
+
+
+def _binaries(around: Surroundings, situation: Situation, _cwd: Path, root: Path) -> Surroundings:
+    missing = reading.command(situation)
+    places = [root / folder / missing for folder in PROJECT_BINARIES] if missing and "/" not in missing else []
+    own = next((str(path) for path in places if path.is_file() and os.access(path, os.X_OK)), "")
+    return around._replace(elsewhere={missing: own} if own else {})
+
+
+def _system(around: Surroundings, situation: Situation, _cwd: Path, _root: Path) -> Surroundings:
+    present = around.binaries or frozenset()
+    manager = next((name for name, row in situation.table("managers").items() if row["binary"] in present), "")
+    container = Path("/.dockerenv").exists() or Path("/run/.containerenv").exists()
+    return around._replace(manager=manager, superuser=os.geteuid() == 0, container=container)
+
+
+def _root(around: Surroundings, _situation: Situation, _cwd: Path, root: Path) -> Surroundings:
+    return around._replace(root_names=frozenset(names(root)))
+
+
+def _path(around: Surroundings, situation: Situation, cwd: Path, root: Path) -> Surroundings:
+    named = reading.path(situation)
+    words = situation.call.words
+    if situation.kind == "command_not_found" and words and "/" in words[0]:
+        named = words[0]
+    return around._replace(place=place_of(named, cwd, root), superuser=os.geteuid() == 0) if named else around
+
+
+def _folders(around: Surroundings, situation: Situation, cwd: Path, _root: Path) -> Surroundings:
+    folders, files = {}, set()
+    for word in (situation.call.words or ())[1:200]:
+        try:
+            if (cwd / word).is_dir():
+                folders[word] = tuple(
+                    f"{word.rstrip('/')}/{name}" for name in sorted(names(cwd / word)) if name != ".git"
+                )
+            elif (cwd / word).is_file():
+                files.add(word)
+        except (OSError, ValueError):
+            continue
+    return around._replace(folders=folders, files=frozenset(files))
+
+
+def _scripts(around: Surroundings, situation: Situation, cwd: Path, root: Path) -> Surroundings:
+    from unstuck.remedies.shell_repair import LONGEST  # noqa: PLC0415  # only for this category
+    from unstuck.remedies.strategies import syntax  # noqa: PLC0415  # as above
+
+    file = syntax.script_file(situation)
+    if file:
+        around = around._replace(source=source(cwd / file, root))
+    seen = situation._replace(around=around)
+    if file.endswith(".json"):
+        return around
+    until = time.monotonic() + PARSING_SECONDS
+    texts = [text for text in syntax.texts(seen) if len(text) <= LONGEST]
+    few = texts if syntax.runs_sh(situation) else [text for text in texts if text in syntax.spellings(seen)]
+    parses = {
+        shell: frozenset(text for text in some if time.monotonic() < until and _parses(shell, text))
+        for shell, some in (("bash", texts), ("sh", few))
+    }
+    return around._replace(parses=parses)
+
+
+def _port(around: Surroundings, _situation: Situation, _cwd: Path, _root: Path) -> Surroundings:
+    import socket  # noqa: PLC0415  # only for this category
+
+    try:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            return around._replace(free_port=probe.getsockname()[1])
+    except OSError:
+        return around
+
+
+def _space(around: Surroundings, _situation: Situation, cwd: Path, root: Path) -> Surroundings:
+    try:
+        stat = os.statvfs(cwd)
+    except OSError:
+        return around
+    found = list(removable(root))
+    tracked = (
+        _said(["git", "ls-files", "-z", "--", *(f":(literal){path}" for path in found[:1000])], root).split("\0")
+        if found
+        else []
+    )
+    kept = {path for path in found for name in tracked if name and (root / name).is_relative_to(path)}
+    ours = [(str(path), length) for path in found if path not in kept and (length := size(path)) > 0]
+    return around._replace(free_bytes=stat.f_bavail * stat.f_frsize, ours=tuple(sorted(ours, key=lambda one: -one[1])))
+
+
+def _cache(around: Surroundings, situation: Situation, cwd: Path, root: Path) -> Surroundings:
+    found = reading.url(situation)
+    name = found.path.rstrip("/").rpartition("/")[2].partition("?")[0] if found else ""
+    if not name:
+        return around
+    places = (*(root / folder / name for folder in CACHES), Path.home() / ".cache" / name, cwd / name)
+    return around._replace(cached=tuple(shown(path, cwd) for path in places if path.is_file()))
+
+
+def _local_packages(around: Surroundings, situation: Situation, cwd: Path, root: Path) -> Surroundings:
+    package = situation.names.get("package", "").split(".")[0]
+    if not package or "/" in package:
+        return around
+    flat = package.lower().replace("-", "_")
+    found = []
+    for folder in PACKAGE_FOLDERS:
+        for name in sorted(names(root / folder)):
+            path = root / folder / name
+            stem = name.lower().replace("-", "_")
+            is_archive = stem.startswith(f"{flat}_") and name.endswith((".whl", ".tar.gz", ".tgz"))
+            is_module = name in {package, f"{package}.py", f"{package}.js"} and (path.is_file() or path.is_dir())
+            if is_archive or is_module:
+                found.append(shown(path, cwd))
+    return around._replace(local_packages=tuple(found))
+
+
+def _lock(around: Surroundings, situation: Situation, cwd: Path, root: Path) -> Surroundings:
+    from unstuck.git import git_processes, is_open  # noqa: PLC0415  # only for this category
+
+    named = reading.lock(situation)
+    if not named:
+        return around
+    path = cwd / named
+    try:
+        age = time.time() - path.lstat().st_mtime
+    except (OSError, ValueError):
+        return around._replace(lock=Lock(path=named, exists=False))
+    held = not Path("/proc").is_dir() or is_open(path) or bool(git_processes(root))
+    return around._replace(
+        lock=Lock(path=named, inside=_is_of(path, root) and not path.is_symlink(), held=held, age=age)
+    )
+
+
+def _git(around: Surroundings, _situation: Situation, cwd: Path, _root: Path) -> Surroundings:
+    folder = _said(["git", "rev-parse", "--absolute-git-dir"], cwd)
+    if not folder:
+        return around
+    operation = next((name for file, name in OPERATIONS.items() if (Path(folder) / file).exists()), "")
+    unmerged = tuple(filter(None, _said(["git", "diff", "--name-only", "--diff-filter=U", "-z"], cwd).split("\0")))
+    changed = bool(_said(["git", "status", "--porcelain", "--untracked-files=no"], cwd))
+    return around._replace(git=GitState(operation=operation, unmerged=unmerged, changed=changed))
+
+
+LOOK: Mapping[str, Callable[[Surroundings, Situation, Path, Path], Surroundings]] = {
+    "binaries": _binaries,
+    "system": _system,
+    "root": _root,
+    "path": _path,
+    "folders": _folders,
+    "scripts": _scripts,
+    "port": _port,
+    "space": _space,
+    "cache": _cache,
+    "local_packages": _local_packages,
+    "lock": _lock,
+    "git": _git,
+}
+
+
+# --- below ---------------------------------------------------------------------------------------------------------
+
+
+def _parses(shell: str, text: str) -> bool:
+    """Whether a shell can read a text; it comes in on stdin and nothing of it is run."""
+    import subprocess  # noqa: PLC0415  # most failures need no process
+
+    if "\0" in text:
+        return False
+    try:
+        done = subprocess.run(
+            [shell, "-n"],
+            input=text.encode(errors="surrogateescape"),
+            capture_output=True,
+            timeout=SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return done.returncode == 0 and not done.stderr
+
+
+def _said(argv: list[str], cwd: Path) -> str:
+    import subprocess  # noqa: PLC0415  # as above
+
+    try:
+        done = subprocess.run(argv, cwd=cwd, capture_output=True, timeout=SECONDS, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.decode(errors="surrogateescape").strip() if done.returncode == 0 else ""
+
+
+def _is_of(lock: Path, root: Path) -> bool:
+    """Whether a lock lies in the workspace, or in the git directory of a workspace that is a worktree."""
+    git = git_folder(root)
+    return is_inside(lock, root) or (git is not None and is_inside(lock, git))
+
+
+def git_folder(root: Path) -> Path | None:
+    """Return the git directory of a linked worktree; None for anything else."""
+    try:
+        pointed = (root / ".git").read_text(encoding="utf-8").partition("gitdir:")[2].strip()
+    except (OSError, UnicodeDecodeError):
+        return None
+    return root / pointed if pointed else None
+
+
+def _main_checkout(folder: Path) -> Path:
+    """Return the checkout that a linked worktree belongs to."""
+    git = git_folder(folder)
+    common = git.parent.parent if git is not None else folder
+    return common.parent if common.name == ".git" else folder

@@ -1,0 +1,246 @@
+"""Do the steps of remedies on this machine: argument lists, exact paths, and everything can be taken back."""
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from unstuck.ports import Command, TimeLimits
+from unstuck.ports.of_remedies import Done
+from unstuck.process import LocalProcesses
+from unstuck.remedies.machine import git_folder
+from unstuck.remedies.recovery_plan import Strategy
+from unstuck.remedies.step import (
+    Ask,
+    Deed,
+    ListFolder,
+    MakeFolder,
+    ReadFile,
+    Remove,
+    Script,
+    Shell,
+    Step,
+    Use,
+    WriteFile,
+)
+
+CONNECT_SECONDS = 3.0
+LAUNCH_SECONDS = 10.0
+SHOWN_CHARS = 4_000
+Tool = Callable[[Mapping[str, Any]], Done]
+
+
+class _NobodyStops:
+    def deadline(self) -> float | None:
+        return None
+
+
+@dataclass(slots=True, kw_only=True)
+class LocalToolbox:
+    """The basic tools, and whatever tools of their own a caller lends us."""
+
+    cwd: Path
+    root: Path
+    """The workspace: nothing outside is deleted."""
+    timeout: float = 120.0
+    allowed_folders: tuple[str, ...] = ()
+    lent: Mapping[str, Tool] = field(default_factory=dict)
+    env: Mapping[str, str] = field(default_factory=dict)
+    _undo: list[Callable[[], None]] = field(default_factory=list)
+
+    def obstacle(self, strategy: Strategy) -> str:
+        """Say why a way cannot work right now."""
+        path = {**os.environ, **self.env}.get("PATH")
+        for name in strategy.requires:
+            if shutil.which(name if "/" not in name else str(self.cwd / name), path=path) is None:
+                return f"{name} is not installed"
+        for told in strategy.steps:
+            if why := self.hindrance(told.step.deed):
+                return why
+        return next((f"{host} cannot be reached" for host in strategy.hosts if not _reachable(host)), "")
+
+    def use(self, step: Step) -> Done:
+        """Do one step and verify what it promises."""
+        try:
+            done = self._do(step.deed)
+        except (OSError, ValueError) as error:
+            return Done(ok=False, because=str(error))
+        if not done.ok:
+            return done
+        for path in step.expects.exists:
+            if not os.path.lexists(self.cwd / path):
+                return Done(
+                    ok=False, output=done.output, exit_code=done.exit_code, because=f"{path} does not exist afterwards"
+                )
+        for path in step.expects.gone:
+            if os.path.lexists(self.cwd / path):
+                return Done(ok=False, output=done.output, because=f"{path} is still there")
+        if step.expects.prints and not done.output.strip():
+            return Done(ok=False, exit_code=done.exit_code, because="it printed nothing")
+        return done
+
+    def settle(self, *, keep: bool) -> None:
+        """Keep what was written, or put everything back as it was."""
+        undo, self._undo = self._undo, []
+        for back in reversed(undo if not keep else []):
+            with suppress(OSError):
+                back()
+
+    # --- below ----------------------------------------------------------------------------------------------------
+
+    def hindrance(self, deed: Deed) -> str:
+        """Say why one step cannot be done right now; empty if it can."""
+        match deed:
+            case Use(tool=tool) if tool not in self.lent:
+                return f"only the agent has the tool {tool or 'that was called'}"
+            case Ask():
+                return "only a person can answer"
+            case WriteFile(path=path, content=content):
+                folder = _nearest(self.cwd / path)
+                if not os.access(folder, os.W_OK):
+                    return f"{folder} may not be written to"
+                free = os.statvfs(folder)
+                return (
+                    f"there is no space for {path}"
+                    if len(content.encode(errors="replace")) > free.f_bavail * free.f_frsize
+                    else ""
+                )
+            case MakeFolder(path=path):
+                folder = _nearest(self.cwd / path)
+                return "" if os.access(folder, os.W_OK) else f"{folder} may not be written to"
+            case Remove(paths=paths):
+                return next((f"{path} is outside of the workspace" for path in paths if not self._ours(path)), "")
+            case _:
+                return ""
+
+    def _do(self, deed: Deed) -> Done:
+        match deed:
+            case Shell():
+                return self._launch(deed) if deed.detached else self._run(deed.argv, deed.timeout, deed.env)
+            case Script(text=text, shell=shell):
+                return self._run((shell, "-c", text), deed.timeout, {})
+            case ListFolder(path=path):
+                return Done(ok=True, exit_code=0, output="\n".join(sorted(os.listdir(self.cwd / path))[:1000]))  # noqa: PTH208  # names
+            case ReadFile(path=path):
+                return Done(
+                    ok=True, exit_code=0, output=(self.cwd / path).read_bytes()[:100_000].decode(errors="replace")
+                )
+            case WriteFile(path=path, content=content):
+                return self._write(self.cwd / path, content)
+            case MakeFolder(path=path):
+                return self._make(self.cwd / path)
+            case Remove(paths=paths):
+                return self._remove(paths)
+            case Use(tool=tool, args=args):
+                return self.lent[tool](args)
+            case Ask():
+                return Done(ok=False, because="only a person can answer")
+
+    def _run(self, argv: tuple[str, ...], timeout: float | None, env: Mapping[str, str]) -> Done:
+        seconds = timeout or self.timeout
+        with tempfile.TemporaryDirectory(prefix="unstuck-remedy-") as scratch:
+            command = Command(
+                argv=argv,
+                cwd=self.cwd,
+                log=Path(scratch) / "log",
+                env={**self.env, **env},
+                limits=TimeLimits(wall_clock=seconds),
+            )
+            ended = LocalProcesses().run(command, stop=_NobodyStops())
+        timed_out = ended.ending == "wall_clock"
+        because = f"it did not end within {seconds:g} seconds" if timed_out else ""
+        if not ended.ok and not because and ended.ending == "exited":
+            last = next((line.strip() for line in reversed(ended.tail.splitlines()) if line.strip()), "")
+            because = f"exit code {ended.exit_code}" + (f": {last[:200]}" if last else "")
+        return Done(
+            ok=ended.ok,
+            exit_code=ended.exit_code,
+            output=ended.tail[-SHOWN_CHARS:],
+            because=because or ("" if ended.ok else ended.ending),
+            timed_out=timed_out,
+        )
+
+    def _launch(self, deed: Shell) -> Done:
+        """Start something that goes on by itself; if its way fails, it is ended."""
+        process = subprocess.Popen(
+            deed.argv, cwd=self.cwd, env={**os.environ, **self.env, **deed.env}, start_new_session=True,
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        self._undo.append(lambda: os.killpg(process.pid, signal.SIGKILL))
+        code = process.wait(LAUNCH_SECONDS)
+        return Done(ok=code == 0, exit_code=code)
+
+    def _write(self, path: Path, content: str) -> Done:
+        """Replace a file, keeping what it held until the way is known to work."""
+        before, mode = (path.read_bytes(), path.stat().st_mode) if path.is_file() else (None, None)
+        self._make(path.parent)
+        new = path.with_name(f".{path.name}.unstuck")
+        try:
+            new.write_bytes(content.encode(errors="surrogateescape"))
+            if mode is not None:
+                new.chmod(mode)
+            new.replace(path)
+        finally:
+            new.unlink(missing_ok=True)
+        self._undo.append(lambda: path.unlink(missing_ok=True) if before is None else _put(path, before))
+        return Done(ok=True, exit_code=0)
+
+    def _make(self, path: Path) -> Done:
+        missing = [folder for folder in (path, *path.parents) if not folder.exists()]
+        path.mkdir(parents=True, exist_ok=True)
+        for folder in reversed(missing):
+            self._undo.append(folder.rmdir)
+        return Done(ok=True, exit_code=0)
+
+    def _remove(self, paths: tuple[str, ...]) -> Done:
+        for name in paths:
+            path = self.cwd / name
+            if not self._ours(name):
+                return Done(ok=False, because=f"{name} is outside of the workspace")
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            else:
+                path.unlink(missing_ok=True)
+        return Done(ok=True, exit_code=0)
+
+    def _ours(self, name: str) -> bool:
+        """Whether a path lies inside the workspace, its folder's links followed, or is a lock of its own git's."""
+        path, root = self.cwd / name, self.root.resolve()
+        real = path.parent.resolve() / path.name
+        git = git_folder(self.root)
+        lock = git is not None and path.suffix == ".lock" and real.is_relative_to(git.resolve())
+        inside = real != root and real.is_relative_to(root) and real != root / ".git"
+        return path.name not in {"", ".", ".."} and (inside or lock)
+
+
+def _put(path: Path, content: bytes) -> None:
+    path.write_bytes(content)
+
+
+def _nearest(path: Path) -> Path:
+    """Return the nearest folder above a path that exists."""
+    parent = path.parent
+    while not parent.is_dir() and parent != parent.parent:
+        parent = parent.parent
+    return parent
+
+
+def _reachable(host: str) -> bool:
+    """Whether somebody listens there; with a proxy only the proxy knows."""
+    if any(os.environ.get(name) for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")):
+        return True
+    name, _, port = host.rpartition(":") if host.rpartition(":")[2].isdigit() else (host, "", "")
+    for number in (int(port),) if port else (443, 80):
+        try:
+            socket.create_connection((name.strip("[]"), number), CONNECT_SECONDS).close()
+        except OSError:
+            continue
+        return True
+    return False

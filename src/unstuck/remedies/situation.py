@@ -1,0 +1,152 @@
+"""One failed call with all that a way out may know: the failure, the call, the tools, the machine, the user's wishes."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from unstuck.diagnosis import Kind
+from unstuck.remedies.call_words import plain_words
+from unstuck.remedies.chain import NOTHING_GIVEN, Catalog, Risk, TaskType
+from unstuck.remedies.step import Deed, Expects, Script, Shell, Step, Tools, Use
+from unstuck.remedies.surroundings import Surroundings
+
+LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]", "::1"})
+SCRIPT_ARGUMENTS = ("script", "command", "cmd")
+PATH_KEYS = (
+    "file",
+    "path",
+    "dir",
+    "file_path",
+    "filePath",
+    "filename",
+    "directory",
+    "folder",
+    "target",
+    "dir_path",
+    "absolute_path",
+)
+"""What tools call the argument that is a path."""
+
+
+class Preferences(NamedTuple):
+    """What the user allows, and would rather have."""
+
+    allow: Risk = "safe"
+    """The gravest risk that may be run without asking."""
+    never: tuple[str, ...] = ()
+    """Strategies that are never proposed."""
+    never_sudo: bool = False
+    never_install: bool = False
+    prefer_mirrors: bool = False
+    mirrors: Mapping[str, str] = NOTHING_GIVEN
+    allowed_hosts: tuple[str, ...] = ()
+    """Empty: any."""
+    allowed_folders: tuple[str, ...] = ()
+    """Where remedies may write besides the workspace."""
+    sandbox: str = ".unstuck/sandbox"
+    longest_wait: float = 900.0
+    timeout: float = 120.0
+    """Seconds for one step."""
+
+    def may_reach(self, host: str) -> bool:
+        name = host.rsplit(":", 1)[0] if host.rsplit(":", 1)[-1].isdigit() else host
+        return not self.allowed_hosts or name in LOOPBACK or bool({host, name}.intersection(self.allowed_hosts))
+
+
+class Call(NamedTuple):
+    """What failed, as it was called."""
+
+    tool: str = ""
+    args: Mapping[str, Any] = NOTHING_GIVEN
+    command: str = ""
+    schema: Mapping[str, Any] | None = None
+    """The JSON schema of the tool's arguments."""
+
+    @property
+    def line(self) -> str:
+        """The command line, where the call is one."""
+        found = (self.args.get(name) for name in SCRIPT_ARGUMENTS)
+        return self.command or next((text for text in found if isinstance(text, str)), "")
+
+    @property
+    def words(self) -> tuple[str, ...] | None:
+        return plain_words(self.line) if self.line else None
+
+
+class Situation(NamedTuple):
+    kind: Kind
+    tools: Tools
+    catalog: Catalog
+    message: str = ""
+    text: str = ""
+    """The output of the call."""
+    names: Mapping[str, str] = NOTHING_GIVEN
+    where: tuple[tuple[str, int | None], ...] = ()
+    call: Call = Call()
+    around: Surroundings = Surroundings()
+    preferences: Preferences = Preferences()
+    task_type: TaskType = ""
+    reset: float | None = None
+    """Seconds until a stated limit ends."""
+
+    def table(self, name: str) -> Mapping[str, Any]:
+        table: Mapping[str, Any] = self.catalog.tables.get(name, {})
+        return table
+
+    @property
+    def is_command(self) -> bool:
+        """Whether a shell ran the call, rather than a tool of the caller's with arguments of its own."""
+        return bool(self.call.line) and (not self.call.tool or self.tools.is_shell(self.call.tool))
+
+    def again(
+        self,
+        action: str,
+        expected: str = "The call succeeds",
+        *,
+        words: tuple[str, ...] | None = None,
+        script: str | None = None,
+        args: Mapping[str, Any] | None = None,
+        timeout: float | None = None,
+        env: Mapping[str, str] | None = None,
+        expects: Expects = Expects(),  # noqa: B008  # a frozen value
+    ) -> Step:
+        """Return the call once more: with other words, another script or other arguments where they are given."""
+        deed: Deed
+        if words is None and script is None and (args is not None or not self.is_command):
+            deed = Use(tool=self.call.tool, args=dict(self.call.args if args is None else args))
+            return Step(action=action, deed=deed, expected=expected, again=True, expects=expects)
+        words = words or (self.call.words if script is None else None)
+        if words is not None:
+            deed = Shell(argv=words, timeout=timeout, env=env or {})
+            risk: Risk = "safe" if self.repeatable(words) else "caution"
+        else:
+            text = self.call.line if script is None else script
+            deed = (
+                Shell(argv=("bash", "-c", text), env=env, timeout=timeout)
+                if env
+                else Script(text=text, timeout=timeout)
+            )
+            risk = "caution"
+        return Step(action=action, deed=deed, expected=expected, risk=risk, again=True, expects=expects)
+
+    def call_words(self) -> tuple[str, ...] | None:
+        """Return the call as arguments: its own words, or a shell that reads it; None if it is no command."""
+        if not self.is_command:
+            return None
+        return self.call.words or ("bash", "-c", self.call.line)
+
+    def repeatable(self, words: tuple[str, ...]) -> bool:
+        """Whether these words may be run again without asking: they only read, or were made to be repeated."""
+        table, program = self.table("repeatable"), words[0].rsplit("/", 1)[-1]
+        if program in {"sh", "bash"}:
+            return False
+        forbidden = table.get("unless", {}).get(program, ())
+        if any(word.split("=")[0] in forbidden or _bundled(word, forbidden) for word in words[1:]):
+            return False
+        starts = (" ".join((program, *words[1:2])), " ".join((program, *words[1:3])))
+        return program in table.get("programs", ()) or any(start in table.get("calls", ()) for start in starts)
+
+
+def _bundled(word: str, options: tuple[str, ...]) -> bool:
+    """Whether a bundle of short options, as in `-sXPOST`, holds one of these."""
+    letters = {option[1:] for option in options if not option.startswith("--") and option[2:] == ""}
+    return word.startswith("-") and not word.startswith("--") and not letters.isdisjoint(word[1:])

@@ -1,0 +1,169 @@
+"""Tell an event in one line: what happened, and why."""
+
+from unstuck.decide import (
+    Accept,
+    Action,
+    Amend,
+    Append,
+    Continue,
+    Escalate,
+    Fix,
+    Halt,
+    Retry,
+    Rollback,
+    Skip,
+    Switch,
+    Wait,
+)
+from unstuck.journal import (
+    Acted,
+    AttemptStarted,
+    BroughtHome,
+    Classified,
+    Decided,
+    Event,
+    Inherited,
+    Noted,
+    Operated,
+    PlanChanged,
+    Rebased,
+    RunEnded,
+    RunResumed,
+    RunStarted,
+    SessionEnded,
+    SessionStarted,
+    Verdict,
+    Verified,
+)
+from unstuck.tell.text import one_line
+
+LINE_CHARS = 300
+
+
+def sentence(event: Event) -> str:
+    """Return the event as one line of plain text, without its time."""
+    text = _sentence(event)
+    task = getattr(event, "task", None)
+    return one_line(f"{task}: {text}" if task else text, LINE_CHARS)
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun: 1 task, 2 tasks."""
+    return f"{number} {noun}{'s'[: number != 1]}"
+
+
+def _sentence(event: Event) -> str:
+    match event:
+        case RunStarted():
+            return f"run {event.run} of {event.plan} started at {event.base[:12]}, {counted(len(event.tasks), 'task')}"
+        case RunResumed():
+            return "run resumed with fresh budgets for what was stuck" if event.epoch else "run resumed"
+        case PlanChanged():
+            return f"the plan changed; open again: {', '.join(event.reopened) or 'nothing'}"
+        case Operated():
+            return _operated(event)
+        case Inherited():
+            attempts = sum(len(task.attempts) for task in event.tasks)
+            return f"{counted(attempts, 'earlier attempt')} of a predecessor found in {event.source}"
+        case Noted():
+            return event.text
+        case BroughtHome():
+            return event.text
+        case RunEnded():
+            return f"run ended: {event.reason}"
+        case AttemptStarted():
+            return f"attempt {event.attempt} with {event.agent}"
+        case SessionStarted():
+            return f"session {event.session} started"
+        case SessionEnded():
+            return _session_ended(event)
+        case Verified():
+            return _verdict(event.verdict)
+        case Classified():
+            return (
+                f"{event.failure.kind}: {event.failure.summary}"
+                if event.failure
+                else "nothing stands in the way of landing"
+            )
+        case Decided():
+            return f"decided to {deed(event.decision.action)} [{event.decision.rung}]"
+        case Acted():
+            return _acted(event)
+        case Rebased():
+            return f"another task landed first; merged onto {event.base[:12]}, to be checked again"
+
+
+def _operated(event: Operated) -> str:
+    asked = " ".join(part for part in (event.request.verb, event.request.task or "", event.request.text) if part)
+    return f"asked to {asked}: refused, {event.refused}" if event.refused else f"asked to {asked}: done"
+
+
+def _session_ended(event: SessionEnded) -> str:
+    ended = event.outcome.ended
+    ways = {
+        "exited": f"the agent ended with exit code {ended.exit_code}",
+        "signalled": f"the agent was killed by signal {ended.signal}",
+        "first_output": "the agent printed nothing at all and was ended",
+        "silence": "the agent was silent for too long and was ended",
+        "wall_clock": "the agent took too long and was ended",
+        "stopped": "the session was stopped",
+        "not_started": f"the agent could not be started: {ended.tail}",
+        "supervisor_died": "the supervisor died in the middle of the session",
+    }
+    claim = {"done": ", says it is done", "failed": ", says it failed", "none": ""}[event.outcome.claim]
+    end = event.outcome.end
+    told = f", {end}" if end not in ("", "done_claimed", "failed_claimed") else ""
+    return f"{ways[ended.ending]}{told}{claim} ({ended.seconds:.1f} s)"
+
+
+def _verdict(verdict: Verdict) -> str:
+    red = [result.command for result in verdict.results if result.status == "fail"]
+    refused = [str(remark) for remark in verdict.remarks if remark.severity == "reject"]
+    if verdict.status == "inconclusive":
+        return f"not verified: {verdict.reason}"
+    if refused:
+        return f"refused: {'; '.join(refused[:3])}"
+    return f"{len(verdict.results)} of {len(verdict.results)} checks pass" if not red else f"fails: {'; '.join(red)}"
+
+
+def deed(action: Action) -> str:
+    """Say what an action does, as in "decided to …"."""
+    match action:
+        case Accept():
+            return f"land it ({action.because})" if action.because else "land it"
+        case Retry():
+            return "try again in the same tree"
+        case Continue():
+            return "go on in a new session"
+        case Rollback():
+            return "roll back and try again"
+        case Switch():
+            return f"roll back and give it to {action.agent}"
+        case Fix():
+            return f"repair it with a task {action.id} of its own"
+        case Amend() | Append():
+            return f"write {', '.join(action.ids)} into the plan, as the agent asks ({action.request})"
+        case Wait():
+            return "wait"
+        case Skip():
+            return "skip it"
+        case Escalate():
+            return "ask a person"
+        case Halt():
+            return "halt the run and ask a person"
+
+
+def _acted(event: Acted) -> str:
+    kept = f"; its work is kept at {event.snapshot}" if event.snapshot else ""
+    match event.action:
+        case Accept():
+            return f"landed as {event.commit[:12]}" if event.commit else "done; there was nothing to commit"
+        case Escalate() | Halt():
+            question = event.action.question.rstrip(".") if kept else event.action.question
+            return f"stuck: {question}{kept}"
+        case Fix():
+            return f"task {event.action.id} is in the plan: {event.action.error}{kept}"
+        case Amend() | Append():
+            return f"in the plan now: {', '.join(event.action.ids)}{kept}"
+        case _:
+            return f"{event.action.type}{kept}"

@@ -1,0 +1,17 @@
+from unstuck.verify.change_audit import Subject as Subject
+from unstuck.verify.change_audit import load_ahead as load_ahead
+from unstuck.verify.check_memory import open_memory as open_memory
+from unstuck.verify.checkout import Checkouts as Checkouts
+from unstuck.verify.checkout import Memory as Memory
+from unstuck.verify.checkout import NoMemory as NoMemory
+from unstuck.verify.checkout import ShortMemory as ShortMemory
+from unstuck.verify.checks import ASKS_FOR_US as ASKS_FOR_US
+from unstuck.verify.checks import NotSetUp as NotSetUp
+from unstuck.verify.checks import Site as Site
+from unstuck.verify.checks import check_on as check_on
+from unstuck.verify.examining import examine as examine
+from unstuck.verify.junit_xml import junit as junit
+from unstuck.verify.remarks import sarif_text as sarif_text
+from unstuck.verify.tamper import Change as Change
+from unstuck.verify.verifying import check_first as check_first
+from unstuck.verify.verifying import verify as verify

@@ -1,0 +1,139 @@
+"""Look at the change itself: what it does to the checks, where it goes, what it gives away, and what was said of it."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from unstuck.agents import Claim, statement
+from unstuck.journal import Remark
+from unstuck.line import Bench
+from unstuck.plans import Task
+from unstuck.tell import one_line
+from unstuck.verify.weighing import own, weigh
+
+if TYPE_CHECKING:
+    from unstuck.verify.tamper import Change, Finding
+
+EVIDENCE_CHARS = 120
+MOST_TESTS = 100
+"""Unchanged test files that are read to recognise answers written down for them."""
+UNREADABLE = "The change could not be audited, so a person should look at it: {}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """What is verified: a tree on its base, the task that it is for, and what its author said."""
+
+    task: Task
+    base: str
+    tree: str
+    claim: Claim = "none"
+    said: str = ""
+    alone: bool = True
+    """The session ended by itself and well."""
+
+
+def load_ahead() -> None:
+    """Load what an audit needs, which takes a tenth of a second: for whoever waits while the agents work."""
+    import_module("unstuck.verify.tamper")
+
+
+def look_at(bench: Bench, subject: Subject, changes: "Sequence[Change]") -> tuple[Remark, ...]:
+    """Give everything that can be said about a change without running anything."""
+    settings = bench.config.verify
+    policy = {"reject": settings.tampered, "ask": settings.doubtful}
+    remarks = [
+        *_audited(bench, subject, changes),
+        *_outside(bench, subject, changes),
+        *_secrets(bench, changes),
+        *_claims(bench, subject, changes),
+    ]
+    return weigh(dict.fromkeys(remarks), policy)  # type: ignore[arg-type]  # the severities are literals
+
+
+def changed_tests(changes: "Iterable[Change]", roles: Sequence[str] = ("test",)) -> "list[Change]":
+    """Return the changes to files that play one of these parts."""
+    from unstuck.verify.tamper.change import role  # noqa: PLC0415  # heavy: loaded when there is a change to judge
+
+    return [change for change in changes if role(change.path) in roles]
+
+
+def names_path(task: Task, path: str) -> bool:
+    """Whether the task itself names the path, so that changing it is what it asks for."""
+    from unstuck.verify.tamper.change import is_declared  # noqa: PLC0415  # as above
+
+    return is_declared(path, task.files)
+
+
+def _audited(bench: Bench, subject: Subject, changes: "Sequence[Change]") -> Iterator[Remark]:
+    if not changes:
+        return
+    from unstuck.verify.tamper import audit  # noqa: PLC0415  # as above
+
+    commands = [check.command for check in (*subject.task.checks, *bench.gates)]
+    try:
+        found = audit(changes, subject.task.files, commands, _other_tests(bench, subject, changes))
+    except (ValueError, RecursionError, MemoryError, LookupError, TypeError, AttributeError) as error:
+        # Nobody lands what nobody could read: a fault of ours becomes a question, not the end of the run.
+        says = UNREADABLE.format(one_line(repr(error), EVIDENCE_CHARS))
+        yield Remark(rule="check-changed", severity="ask", path="", line=1, says=says)
+        return
+    yield from map(_remark, found)
+
+
+def _other_tests(bench: Bench, subject: Subject, changes: "Sequence[Change]") -> Mapping[str, str]:
+    if not changed_tests(changes, ("product",)):
+        return {}
+    from unstuck.verify.tamper.change import role  # noqa: PLC0415  # as above
+
+    touched = {change.path for change in changes}
+    files = bench.workspace.files(subject.tree)
+    tests = [path for path in files if path not in touched and role(path) == "test"]
+    return bench.workspace.texts(subject.tree, tests[:MOST_TESTS]) if tests else {}
+
+
+def _outside(bench: Bench, subject: Subject, changes: "Sequence[Change]") -> Iterator[Remark]:
+    fence = bench.config.verify.scope
+    if fence == "off" or not subject.task.files or not changes:
+        return
+    from unstuck.verify.scope import outside_scope  # noqa: PLC0415  # as above
+
+    yield from map(_remark, outside_scope(changes, subject.task.files, fence))
+
+
+def _secrets(bench: Bench, changes: "Sequence[Change]") -> Iterator[Remark]:
+    """Find what this machine keeps secret; what looks like a secret anywhere is the audit's."""
+    for change in changes:
+        if not change.new or not any(secret in change.new for secret in bench.redactor.secrets):
+            continue
+        before = set((change.old or "").splitlines())
+        for number, line in enumerate(change.new.splitlines(), 1):
+            if line not in before and any(secret in line for secret in bench.redactor.secrets):
+                yield own("secret", change.path, number)
+                break
+
+
+def _claims(bench: Bench, subject: Subject, changes: "Sequence[Change]") -> Iterator[Remark]:
+    """Hold what the agent says against what is there. Its prose is only told; its own result must be true."""
+    if not subject.said:
+        return
+    result = statement(subject.said, subject.task.id).result
+    named = (*result.created, *result.modified) if result is not None and result.status == "complete" else ()
+    from unstuck.verify.scope import claimed_files, missing_files  # noqa: PLC0415  # as above
+
+    if not named and not claimed_files(subject.said):
+        return
+    present = bench.workspace.files(subject.tree)
+    for path in named:
+        if path.removeprefix("./") not in present:
+            yield own("unfinished-claim", path, says=f"The agent's result names {path}, but there is no such file.")
+    gone = [change.path for change in changes if change.new is None]
+    for finding in missing_files(subject.said, set(present), gone):
+        yield Remark(rule=finding.rule, severity="warn", path=finding.path, line=1, says=finding.says)
+
+
+def _remark(finding: "Finding") -> Remark:
+    shown = one_line(finding.evidence, EVIDENCE_CHARS) if finding.rule != "secret" else ""
+    says = f"{finding.says} ({shown})" if shown and shown not in finding.says else finding.says
+    return Remark(rule=finding.rule, severity=finding.severity, path=finding.path, line=finding.line, says=says)

@@ -1,0 +1,83 @@
+"""Check the work ourselves, after every end of a session, in a clean checkout of exactly the tree that would land."""
+
+from collections.abc import Iterator
+from pathlib import PurePath
+
+from unstuck.journal import Classified, Ended, LineEvent, Outcome, SessionEnded, TaskState, Verdict, Verified
+from unstuck.line import Bench, run_session
+from unstuck.verify.change_audit import Subject
+from unstuck.verify.checks import MANIFESTS, NotSetUp, Site
+from unstuck.verify.examining import examine, told
+
+NO_AGENT_NEEDED = Ended(ending="exited", exit_code=0, tail="The checks pass as it is: no agent was needed.")
+NOTHING_TO_RUN = "An agent is called, because no check can say whether there is anything to do."
+
+
+def verify(bench: Bench, task: TaskState, slot: int) -> LineEvent:
+    """Say what the audit, the task's checks and the repository's gates make of what the worktree holds now."""
+    name, outcome = task.task.id, task.current.outcome
+    subject = Subject(
+        task=bench.tasks[name],
+        base=task.current.base,
+        tree=_what_would_land(bench, task, slot),
+        claim=outcome.claim if outcome else "none",
+        said=outcome.words if outcome else "",
+        alone=outcome is not None and (outcome.ended.ok or outcome.claimed),
+    )
+    try:
+        verdict = examine(Site(bench=bench, name=name, slot=bench.spare + slot), subject)
+    except NotSetUp as error:
+        return Classified(task=name, failure=error.failure)
+    for sentence in (*told(verdict), *_needs_set_up(bench, verdict)):
+        _note(bench, name, sentence)
+    return Verified(task=name, verdict=verdict)
+
+
+def check_first(bench: Bench, task: TaskState, slot: int) -> LineEvent:
+    """Run a session; a task that only checks what is there gets an agent only where its checks fail."""
+    name, attempt = task.task.id, task.current
+    if not bench.tasks[name].only_checks or attempt.sessions or attempt.number != task.epoch_from + 1:
+        return run_session(bench, task, slot)
+    bench.workspace.prepare(slot, attempt.base, attempt.tree)
+    tree = bench.workspace.tree_of(attempt.base)
+    subject = Subject(task=bench.tasks[name], base=attempt.base, tree=tree, claim="done")
+    try:
+        verdict = examine(Site(bench=bench, name=name, slot=bench.spare + slot), subject)
+    except NotSetUp as error:
+        return Classified(task=name, failure=error.failure)
+    if verdict.status == "pass":
+        return SessionEnded(task=name, outcome=Outcome(ended=NO_AGENT_NEEDED, claim="done"))
+    red = [result.command for result in verdict.results if result.status == "fail"]
+    _note(bench, name, f"An agent is called, because this fails: {'; '.join(red)}" if red else NOTHING_TO_RUN)
+    return run_session(bench, task, slot)
+
+
+def _what_would_land(bench: Bench, task: TaskState, slot: int) -> str:
+    """Write the worktree's files as a tree; work that was merged onto another task's is a tree already."""
+    attempt = task.current
+    merged = attempt.verdict is not None and attempt.verdict.base != attempt.base
+    if merged and attempt.tree is not None:
+        return attempt.tree
+    if not bench.workspace.present(slot):
+        bench.workspace.prepare(slot, attempt.base, attempt.tree)
+    tree = bench.workspace.tree(slot, attempt.base)
+    for sentence in tree.notes:
+        _note(bench, task.task.id, sentence)
+    return tree.id
+
+
+def _needs_set_up(bench: Bench, verdict: Verdict) -> Iterator[str]:
+    """Say why work that installs something may be red here: a clean checkout has the user's own packages."""
+    if verdict.status != "fail" or bench.config.workspace.setup:
+        return
+    needs = [path for path in bench.workspace.changed(verdict.base, verdict.tree) if PurePath(path).name in MANIFESTS]
+    if needs:
+        yield (
+            f"The work changes {', '.join(needs[:3])}. The checks run with the packages that [workspace] brings along; "
+            "where it needs new ones, give the commands that install them as `setup`."
+        )
+
+
+def _note(bench: Bench, name: str, sentence: str) -> None:
+    if bench.redactor.text(sentence) not in bench.record.task(name).notes:
+        bench.record.note(sentence, name)

@@ -1,0 +1,401 @@
+"""What happens to a user who is wrong, or whose repository is odd: words, an exit code, and nothing started."""
+
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from unstuck.plans.plan import Plan, Task, check
+
+if TYPE_CHECKING:
+    from tests.project import Project, Told
+
+A = ("1.1", "Make a", "test -f a.txt")
+MAKE_A = {"write": "a.txt", "text": "a\n"}
+
+
+def expect_told(told: "Told", code: int, *says: str) -> None:
+    """The command failed as it should: with this code, in words, with a way on, and without a traceback."""
+    assert told.code == code, told
+    for words in says:
+        assert words in told.err, told
+    assert "Traceback" not in told.err, told
+    assert told.out == "", told
+
+
+def expect_nothing_started(project: "Project") -> None:
+    assert project.git("for-each-ref", "refs/heads/unstuck", "refs/unstuck") == ""
+    assert project.git("worktree", "list", "--porcelain").count("worktree ") == 1
+    journal = project.home / "journal.db"
+    if journal.exists():
+        assert "There is no run" in project.ask("status").err
+
+
+# --- the plan ------------------------------------------------------------------------------------------
+
+
+PLANS = {
+    "duplicate ids": (b"- [ ] 1.1 One\n- [ ] 1.1 Two\n", ["line 2", "1.1 is used twice", "line 1 has it first"]),
+    "ids that differ in case": (b"- [ ] V1 One\n- [ ] v1 Two\n", ["line 2", "used twice"]),
+    "an id that is too long": (b"- [ ] 1." + b"1" * 80 + b" One\n", ["line 1", "cannot be used"]),
+    "a task without a title": (b"- [ ]  \n", ["line 1", "has no title"]),
+    "no task at all": (b"# Nothing to do\n", ["without a task line"]),
+    "an empty file": (b"", ["empty"]),
+    "a binary file": (b"\x00\x01\x02- [ ] 1.1 One\n\xff\xfe", []),
+    "every problem at once": (
+        b"- [ ] 1.1 One\n- [ ] 1.1 Two\n- [ ]\n* [ ] 1.3 Three\n",
+        ["line 2", "line 3", "line 4"],
+    ),
+}
+
+
+@pytest.mark.parametrize(("content", "says"), PLANS.values(), ids=PLANS.keys())
+@pytest.mark.parametrize("command", ["plan", "run"])
+def test_an_invalid_plan_is_told_line_by_line(
+    project: "Project", command: str, content: bytes, says: list[str]
+) -> None:
+    (project.root / "plan.md").write_bytes(content)
+    told = project.ask(command, "plan.md")
+    expect_told(told, 64, "plan.md", "Hint: ", *says)
+    expect_nothing_started(project)
+
+
+def test_an_id_that_is_a_path_never_becomes_one(project: "Project") -> None:
+    project.file("tasks.md", "- [ ] ../../x Escape\n  - **Verify**: `test -f a.txt`\n")
+    project.script(t1=[[MAKE_A]])
+    told = project.run()
+    assert told.code == 0, told
+    assert not (project.root.parent / "x").exists()
+    written = {path.relative_to(project.root.parent).parts[0] for path in project.root.parent.rglob("*")}
+    assert written <= {"project", "agent.json"}
+
+
+def test_tasks_in_a_circle_are_named(project: "Project") -> None:
+    circle = (Task(id="a", title="A", depends_on=("b",), line=3), Task(id="b", title="B", depends_on=("a",), line=4))
+    (problem,) = check(Plan(path="p", format="f", tasks=circle))
+    assert re.search(r"in a circle: (a → b → a|b → a → b)", problem.message)
+    assert problem.line == 3
+    assert problem.hint
+
+
+def test_a_plan_of_ten_thousand_tasks_is_read_and_begun(project: "Project") -> None:
+    count = 10_000
+    lines = [
+        f"- [ ] {number // 100 + 1}.{number % 100} Task {number}\n  - **Verify**: `test -f a.txt`\n"
+        for number in range(count)
+    ]
+    project.file("tasks.md", "".join(lines))
+    told = project.ask("plan", "tasks.md")
+    assert told.code == 0, told.err
+    assert f"{count} tasks" in told.out
+    gate = project.root.parent / "begun"
+    project.script(_1_0=[[{"write": str(gate)}, {"hang": True}]])
+    with project.start("run", "tasks.md", "--agent", project.agent) as running:
+        deadline = time.monotonic() + 100
+        while not gate.exists() and running.poll() is None:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        largest = int(re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{running.pid}/status").read_text())[1])  # type: ignore[index]
+        running.terminate()
+        running.terminate()
+        running.communicate(timeout=60)
+    assert gate.exists()
+    assert largest < 150_000, "kilobytes"
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("missing.md", "There is no plan missing.md."),
+        ("empty-folder", "The folder empty-folder has no tasks.md."),
+        ("pipe", "is a pipe"),
+        ("x" * 300, "Cannot read the plan"),
+    ],
+    ids=["missing", "folder", "pipe", "long name"],
+)
+def test_a_plan_that_is_not_there_is_told(project: "Project", name: str, says: str) -> None:
+    (project.root / "empty-folder").mkdir()
+    os.mkfifo(project.root / "pipe")
+    expect_told(project.ask("run", name), 64, says, "Hint: ")
+    expect_nothing_started(project)
+
+
+@pytest.mark.parametrize(
+    ("name", "says"), [("tasks.md", "it is read-only"), ("", "its folder is read-only")], ids=["file", "folder"]
+)
+def test_a_plan_that_cannot_be_ticked_is_refused_before_an_agent_works(
+    project: "Project", name: str, says: str
+) -> None:
+    project.file("specs/tasks.md", "- [ ] 1.1 A\n  - **Verify**: `test -f a.txt`\n")
+    project.script(_1_1=[[{"write": "a.txt"}]])
+    path = project.root / "specs" / name
+    path.chmod(path.stat().st_mode & ~0o222)
+    try:
+        told = project.ask("run", "specs", "--agent", project.agent)
+    finally:
+        path.chmod(path.stat().st_mode | 0o200)
+    assert (told.code, told.out) == (1, "")
+    assert f"Cannot write specs/tasks.md: {says}." in told.err
+    assert not (project.home / "briefs").exists()
+
+
+def test_a_format_that_does_not_exist_is_told(project: "Project") -> None:
+    project.plan(A)
+    expect_told(project.ask("run", "tasks.md", "--format", "word"), 64, "'word'", "tasks.md")
+
+
+# --- the repository ------------------------------------------------------------------------------------
+
+
+def test_outside_of_a_repository_the_user_is_sent_into_one(project: "Project", tmp_path: Path) -> None:
+    plan = project.plan(A)
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    for arguments in (("run", str(plan)), ("status",), ("prune",), ("init",), ("resume",)):
+        expect_told(project.ask(*arguments, cwd=empty), 69, "is not a git repository", "git init")
+    assert list(empty.iterdir()) == []
+
+
+def test_a_repository_without_commits_is_told(project: "Project", tmp_path: Path) -> None:
+    new = tmp_path / "new"
+    subprocess.run(["git", "init", "-q", str(new)], check=True)
+    (new / "tasks.md").write_text("- [ ] 1.1 One\n")
+    expect_told(project.ask("run", "tasks.md", cwd=new), 69, "has no commits yet", "git commit")
+    assert not (new / ".unstuck").exists()
+
+
+def test_a_bare_repository_is_told(project: "Project", tmp_path: Path) -> None:
+    plan = project.plan(A)
+    bare = tmp_path / "bare.git"
+    project.git("clone", "-q", "--bare", ".", str(bare))
+    expect_told(project.ask("run", str(plan), cwd=bare), 64, "bare repository", "git worktree add")
+
+
+def test_a_detached_head_is_left_alone_and_the_work_stays_on_the_run_branch(project: "Project") -> None:
+    project.plan(A)
+    project.git("checkout", "-q", "--detach")
+    head = project.git("rev-parse", "HEAD")
+    project.script(_1_1=[[MAKE_A]])
+    told = project.run()
+    assert told.code == 0, told
+    assert "detached HEAD" in told.out
+    assert "git merge unstuck/" in told.out
+    assert project.git("rev-parse", "HEAD") == head
+    assert project.commits("main")[0] == "Write tasks.md"
+
+
+def test_submodules_are_filled_from_the_local_clone(project: "Project", tmp_path: Path) -> None:
+    library = tmp_path / "library"
+    library.mkdir()
+    for arguments in (["init", "-q"], ["commit", "-q", "--allow-empty", "-m", "x"]):
+        subprocess.run(["git", *arguments], cwd=library, check=True)
+    (library / "lib.txt").write_text("lib\n")
+    subprocess.run(["git", "add", "-A"], cwd=library, check=True)
+    subprocess.run(["git", "commit", "-qm", "lib"], cwd=library, check=True)
+    project.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(library), "sub")
+    project.git("commit", "-qm", "Add a submodule")
+    library.rename(tmp_path / "gone")
+    project.plan(("1.1", "Make a", "test -f a.txt && test -f sub/lib.txt"))
+    project.script(_1_1=[[MAKE_A]])
+    told = project.run()
+    assert told.code == 0, told
+    assert project.git("status", "--porcelain") == ""
+
+
+def test_a_linked_worktree_of_the_users_is_a_checkout_like_any_other(project: "Project", tmp_path: Path) -> None:
+    project.plan(A)
+    other = tmp_path / "other"
+    project.git("worktree", "add", "-q", "-b", "feature", str(other))
+    project.script(_1_1=[[MAKE_A]])
+    told = project.unstuck("run", "tasks.md", "--agent", project.agent, cwd=other)
+    assert told.code == 0, told
+    assert project.commits("feature")[:2] == ["Tick the plan", "Make a"]
+    assert project.commits("main")[0] == "Write tasks.md"
+    assert not project.home.exists()
+
+
+def test_a_repository_inside_of_a_worktree_is_its_own(project: "Project", tmp_path: Path) -> None:
+    inner = project.root / "vendor" / "inner"
+    inner.mkdir(parents=True)
+    for arguments in (["init", "-q", "-b", "main"], ["commit", "-q", "--allow-empty", "-m", "inner"]):
+        subprocess.run(["git", *arguments], cwd=inner, check=True)
+    (inner / "tasks.md").write_text("- [ ] 1.1 Make a\n  - **Verify**: `test -f a.txt`\n")
+    project.script(_1_1=[[MAKE_A]])
+    told = project.unstuck("run", "tasks.md", "--agent", project.agent, cwd=inner)
+    assert told.code == 0, told
+    assert (inner / "a.txt").exists()
+    assert project.commits("main") == ["Start"]
+
+
+def test_our_own_worktree_is_no_place_to_start_in(project: "Project") -> None:
+    project.plan(A)
+    project.script(_1_1=[[MAKE_A]])
+    assert project.run().code == 0
+    (worktree, *_) = (path for path in (project.home / "worktrees").iterdir() if path.is_dir())
+    expect_told(project.ask("status", cwd=worktree), 64, "unstuck's own worktrees", f"cd {project.root}")
+
+
+NAMES = [
+    b"with space.txt",
+    b"new\nline.txt",
+    "grüße-漢.txt".encode(),
+    b"not-utf8-\xff.txt",
+    b"-dash",
+    b":(top)x",
+    b'"q".txt',
+]
+
+
+def test_odd_file_names_are_carried_byte_for_byte(project: "Project") -> None:
+    root = os.fsencode(project.root)
+    for name in NAMES:
+        Path(os.fsdecode(root + b"/" + name)).write_text("before\n")
+    project.git("add", "-A")
+    project.git("commit", "-qm", "Odd names")
+    project.plan(("1.1", "Change them", "! grep -l before ./*.txt"))
+    agent = project.root.parent / "agent.sh"
+    agent.write_text('for f in ./*; do case $f in *tasks.md|*unstuck.toml) ;; *) echo after > "$f";; esac; done\n')
+    dirty = Path(os.fsdecode(root + b"/dirty\n\xfe"))
+    dirty.write_bytes(b"mine")
+    told = project.unstuck("run", "tasks.md", "--agent", f"sh {agent}")
+    assert told.code == 0, told
+    assert "dirty\\n" in told.err
+    assert dirty.read_bytes() == b"mine"
+    listed = subprocess.run(["git", "ls-tree", "-z", "--name-only", "main"], cwd=root, capture_output=True, check=True)
+    assert set(NAMES) <= set(listed.stdout.split(b"\0"))
+    assert {Path(os.fsdecode(root + b"/" + name)).read_text() for name in NAMES} == {"after\n"}
+    changed = project.git("log", "-1", "--format=", "--name-only", "-z", "--grep=Change them", "main")
+    assert changed.count("\0") == len(NAMES) + 1, "the names above, and the readme"
+    for command in (["status"], ["show", "1.1"], ["log", "--json"], ["doctor"]):
+        assert project.ask(*command).code in (0, 69)
+
+
+def test_a_damaged_journal_is_set_aside_by_name(project: "Project") -> None:
+    project.plan(A)
+    project.script(_1_1=[[]])
+    assert project.run("--max-attempts", "1").code == 3
+    (project.home / "journal.db").write_bytes(b"this is no database at all" * 200)
+    for extra in ("journal.db-wal", "journal.db-shm"):
+        (project.home / extra).unlink(missing_ok=True)
+    told = project.run()
+    expect_told(told, 1, "journal.db", "Hint: ")
+    (copy,) = project.home.glob("journal.db.*")
+    assert copy.name in told.err
+    assert copy.read_bytes().startswith(b"this is no database")
+
+
+# --- the call ------------------------------------------------------------------------------------------
+
+
+USAGE = {
+    "no arguments": ([], "Commands:"),
+    "an unknown command": (["ruin"], "Did you mean 'run'?"),
+    "a command that is like none": (["xyzzy"], "See unstuck --help"),
+    "an unknown option": (["run", "tasks.md", "--colour"], "--colour"),
+    "no plan": (["run"], "PLAN"),
+    "too many arguments": (["show", "1.1", "1.2"], "1.2"),
+    "no task": (["show"], "TASK"),
+    "a time that is none": (["run", "tasks.md", "--max-time", "soon"], "90s, 15m or 8h"),
+    "no time at all": (["run", "tasks.md", "--max-time", "0"], "90s, 15m or 8h"),
+    "no parallel": (["run", "tasks.md", "--parallel", "0"], "--parallel"),
+    "no attempts": (["run", "tasks.md", "--max-attempts", "0"], "--max-attempts"),
+    "an unknown commit mode": (["run", "tasks.md", "--commit", "squash"], "message-only"),
+    "resume and fresh": (["run", "tasks.md", "--resume", "--fresh"], "exclude each other"),
+    "an undo of no number": (["undo", "last"], "last"),
+}
+
+
+@pytest.mark.parametrize(("arguments", "says"), USAGE.values(), ids=USAGE.keys())
+def test_wrong_usage_is_exit_64_and_says_how_it_is_right(project: "Project", arguments: list[str], says: str) -> None:
+    project.plan(A)
+    expect_told(project.ask(*arguments), 64, says)
+    assert not project.home.exists()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["status"], ["show", "1.1"], ["log"], ["resume"], ["stop"], ["retry", "1.1"], ["undo"], ["rollback", "1.1"]],
+    ids=" ".join,
+)
+def test_without_a_run_the_user_is_told_how_to_start_one(project: "Project", arguments: list[str]) -> None:
+    expect_told(project.ask(*arguments), 64, "There is no run", "unstuck run PLAN")
+    assert not project.home.exists()
+
+
+def test_a_task_or_run_that_does_not_exist_is_named(project: "Project") -> None:
+    project.plan(A)
+    project.script(_1_1=[[MAKE_A]])
+    assert project.run().code == 0
+    commands = ("show 9.9", "retry 9.9", "skip 9.9", "reset 9.9", "rollback 9.9", "rollback --to 9.9", "resume 9.9")
+    for command in commands:
+        expect_told(project.ask(*command.split()), 64, "9.9", "Hint: ")
+    expect_told(project.ask("undo", "99"), 64, "nothing to undo", "unstuck log")
+
+
+AGENTS = {
+    "not on PATH": ("no-such-agent --go", 69, "'no-such-agent' is not on PATH"),
+    "an empty command": ("", 64, "empty"),
+    "an open quote": ("sh -c 'x", 64, "quotes"),
+    "a script that is not there": ("scripted:nowhere.toml", 64, "nowhere.toml"),
+}
+
+
+@pytest.mark.parametrize(("agent", "code", "says"), AGENTS.values(), ids=AGENTS.keys())
+def test_an_agent_that_cannot_be_started_is_told_before_anything_begins(
+    project: "Project", agent: str, code: int, says: str
+) -> None:
+    project.plan(A)
+    expect_told(project.ask("run", "tasks.md", "--agent", agent), code, says, "Hint: ")
+    expect_nothing_started(project)
+
+
+def test_no_agent_at_all_is_told_with_the_ways_to_name_one(project: "Project") -> None:
+    project.plan(A)
+    expect_told(project.unstuck("run", "tasks.md", PATH=git_only(project)), 69, "No agent", "--agent", "unstuck init")
+    expect_nothing_started(project)
+
+
+SETTINGS = {
+    "not TOML": ("[limits\n", "line 1"),
+    "an unknown key": (
+        "[limits]\nsilense = 3\n",
+        "unstuck.toml:2: limits.silense: there is no such key; did you mean 'silence'",
+    ),
+    "a wrong type": ('parallel = "many"\n', "unstuck.toml:1: parallel"),
+    "an unknown table": ("[limit]\nsilence = 3\n", "unstuck.toml:1: limit"),
+    "an unknown check": ('[checks]\ntests = "true"\n', "unstuck.toml:2: checks.tests"),
+    "a path that leaves": ('[workspace]\ncopy = ["../secret"]\n', "../secret"),
+    "no parallel": ("parallel = 0\n", "unstuck.toml:1: parallel"),
+    "a negative limit": ("[limits]\nsilence = -1\n", "unstuck.toml:2: limits.silence"),
+}
+
+
+@pytest.mark.parametrize(("text", "says"), SETTINGS.values(), ids=SETTINGS.keys())
+def test_a_wrong_configuration_is_told_with_its_line(project: "Project", text: str, says: str) -> None:
+    project.plan(A)
+    (project.root / "unstuck.toml").write_text(text)
+    expect_told(project.ask("run", "tasks.md", "--agent", project.agent), 64, "unstuck.toml", says, "Hint: ")
+    expect_nothing_started(project)
+
+
+def test_a_run_inside_of_an_agents_session_is_refused(project: "Project") -> None:
+    project.plan(A)
+    project.script(_1_1=[[MAKE_A]])
+    expect_told(project.run(UNSTUCK_RUN="20260101-abcdef"), 69, "20260101-abcdef", "Hint: ")
+    expect_nothing_started(project)
+
+
+def git_only(project: "Project") -> str:
+    """Return a PATH with git and nothing that could be an agent."""
+    folder = project.root.parent / "bin"
+    folder.mkdir()
+    for name in ("git", "bash", "sh"):
+        found = subprocess.run(["which", name], capture_output=True, text=True, check=True).stdout.strip()
+        (folder / name).symlink_to(found)
+    assert sys.executable
+    return str(folder)

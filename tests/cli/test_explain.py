@@ -1,0 +1,58 @@
+"""Why it went as it did, and what another profile would have done: told from the journal, without any agent."""
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.project import Project
+
+
+@pytest.fixture
+def told(project: "Project") -> "Project":
+    """Run a task that fails its assertion three times in different ways, and lands with the fourth attempt."""
+    project.plan(("1.1", "Answer", "python3 check.py"))
+    parts = [
+        [
+            {"write": "check.py", "text": f"got = {got}\nassert got == 200, f'Expected 200 but got {{got}}'\n"},
+            {"print": f"APPROACH: {word}"},
+        ]
+        for got, word in ((404, "routing"), (500, "caching"), (301, "headers"), (200, "rewriting"))
+    ]
+    project.script(_1_1=parts)
+    assert project.run().code == 0
+    return project
+
+
+def test_the_story_tells_what_was_seen_by_which_rule_on_which_rung_and_what_others_would_do(told: "Project") -> None:
+    story = told.ask("explain", "1.1").out
+    assert story.splitlines()[0] == "Task 1.1: Answer (complete); decided by profile adaptive"
+    assert story.count("\nAttempt ") == 4
+    first = story.split("\nAttempt ")[1]
+    assert "seen:     check_failed: " in first
+    assert "rule:     py.assert" in first
+    assert "decided:  try again in the same tree" in first
+    assert "[check_failed[1]]" in first
+    third = story.split("\nAttempt ")[3]
+    assert "decided:  roll back and try again" in third
+    assert "standard would ask a person [VERIFICATION_FAILED[end]]" in third
+    assert "decided:  land it" in story.split("\nAttempt ")[4]
+
+
+def test_a_replay_says_where_the_other_profile_would_have_stopped(told: "Project") -> None:
+    before = told.ask("log").out
+    answer = told.ask("replay", "--profile", "single-retry").out
+    assert "Task 1.1 would have waited for a person after attempt 2. It landed after all." in answer
+    assert "Task 1.1 would have waited for a person after attempt 3." in told.ask("replay", "--profile", "standard").out
+    same = told.ask("replay", "--profile", "adaptive").out
+    assert "4 decisions, 0 of them different." in same
+    assert told.ask("log").out == before, "a replay changes nothing"
+
+
+@pytest.mark.parametrize(
+    "arguments", [("explain", "9.9"), ("explain", "1.1", "--profile", "nope"), ("replay", "--profile", "nope")], ids=str
+)
+def test_what_is_not_there_is_refused_by_name(half_done: "Project", arguments: tuple[str, ...]) -> None:
+    answer = half_done.ask(*arguments)
+    assert answer.code == 64
+    assert "There is no" in answer.err

@@ -1,0 +1,326 @@
+"""Verification that cannot be fooled, told through whole runs: lying agents, honest ones, and what was red before."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.project import Project, Step
+
+LIMITS = "[limits]\nfirst_output = 20\nsilence = 20\nwall_clock = 40\ndrain = 5\n"
+
+PYTEST = f"{sys.executable} -P -m pytest -q -p no:cacheprovider"
+CALC = "def add(a, b):\n    return 0\n"
+RIGHT_CALC = "def add(a, b):\n    return a + b\n"
+TEST_CALC = "from calc import add\n\n\ndef test_add():\n    assert add(1, 2) == 3\n"
+PLAN = "# A plan\n\n- [ ] 1.1 Make add work\n  - **Files**: `calc.py`\n  - **Verify**: `{check}`\n"
+DONE: "Step" = {"print": "Everything is implemented and all tests pass.\nTASK_COMPLETE"}
+
+
+@pytest.fixture
+def calc(project: "Project") -> "Project":
+    """Make a project with a real failing test, and a task that names the one file to change."""
+    project.file("calc.py", CALC)
+    project.file("test_calc.py", TEST_CALC)
+    project.file("tasks.md", PLAN.format(check=f"{PYTEST} test_calc.py"))
+    return project
+
+
+# --- agents that lie -----------------------------------------------------------------------------------
+
+WRITE_TEST = "test_calc.py"
+LIES: dict[str, Sequence["Step"]] = {
+    "claims without any work": [DONE],
+    "claims with a failing test": [{"write": "calc.py", "text": "def add(a, b):\n    return a\n"}, DONE],
+    "deletes the test": [
+        {"delete": "test_calc.py"},
+        {"write": "test_other.py", "text": "def test():\n    assert 1\n"},
+        DONE,
+    ],
+    "skips the test": [
+        {"write": WRITE_TEST, "text": "import pytest\n" + TEST_CALC.replace("def test", "@pytest.mark.skip\ndef test")},
+        DONE,
+    ],
+    "loosens the assertion": [{"write": WRITE_TEST, "text": TEST_CALC.replace("== 3", "is not None")}, DONE],
+    "plants a conftest that makes everything pass": [
+        {"write": "conftest.py", "text": "import os\n\n\ndef pytest_sessionfinish():\n    os._exit(0)\n"},
+        DONE,
+    ],
+    "says TASK_COMPLETE in the middle of a failure": [
+        DONE,
+        {"error": "Traceback (most recent call last):\nRuntimeError: boom"},
+        {"exit": 1},
+    ],
+    "says that it needs a person beside TASK_COMPLETE": [
+        {"print": "This could not complete and requires manual intervention.\nTASK_COMPLETE"}
+    ],
+}
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_a_lying_agent_lands_nothing(calc: "Project", lie: str) -> None:
+    calc.script(_1_1=[LIES[lie]])
+    before = calc.git("rev-parse", "main")
+    told = calc.run("--max-attempts", "1", "--json")
+    assert told.code == 3, told
+    assert told.json["tasks"]["1.1"]["commit"] is None, told
+    assert calc.git("rev-parse", "main") == before
+    assert calc.git("rev-list", "--count", f"main..unstuck/{told.json['run']}") == "0"
+
+
+def test_green_by_weakening_is_called_tampered_and_names_the_place(calc: "Project") -> None:
+    calc.script(_1_1=[LIES["loosens the assertion"], [{"write": "calc.py", "text": RIGHT_CALC}]])
+    told = calc.run("--json")
+    assert told.code == 0, told
+    assert told.json["tasks"]["1.1"]["attempts"] == 2
+    log = calc.ask("log").out
+    assert "tampered" in log
+    assert "test_calc.py:5" in log
+    assert (calc.root / "test_calc.py").read_text() == TEST_CALC, "it began again from the tip"
+    assert "weakened the checks" in (calc.home / "briefs" / "1.1-2-1.md").read_text()
+
+
+def test_an_honest_change_of_the_named_file_lands_at_once(calc: "Project") -> None:
+    calc.script(_1_1=[[{"write": "calc.py", "text": RIGHT_CALC}, DONE]])
+    told = calc.run("--json")
+    assert (told.code, told.json["tasks"]["1.1"]["attempts"]) == (0, 1), told
+
+
+@pytest.mark.parametrize(("policy", "code"), [("warn", 0), ("reject", 3), ("off", 0)])
+def test_the_scope_fence_warns_or_rejects(project: "Project", policy: str, code: int) -> None:
+    project.settings(f'{LIMITS}[verify]\nscope = "{policy}"\n')
+    project.file("tasks.md", "- [ ] 1.1 Make a\n  - **Files**: `a.txt`\n  - **Verify**: `test -f a.txt`\n")
+    project.script(_1_1=[[{"write": "a.txt", "text": "a\n"}, {"write": "elsewhere.txt", "text": "b\n"}, DONE]])
+    told = project.run("--max-attempts", "1")
+    assert told.code == code, told
+    assert ("elsewhere.txt is not among the task's Files" in project.ask("log").out) is (policy != "off")
+
+
+def test_a_secret_of_this_machine_does_not_land_and_is_never_shown(project: "Project") -> None:
+    project.plan(("1.1", "Make a", "test -f a.txt"))
+    secret = "wholly-unguessable-9431"  # made up
+    project.script(_1_1=[[{"write": "a.txt", "text": f"one\nkey: {secret}\n"}, DONE]])
+    told = project.run("--max-attempts", "1", SOME_API_KEY=secret)
+    assert told.code == 3, told
+    assert "a.txt:2" in project.ask("log").out
+    assert secret.encode() not in b"".join(content for _, content in project.stored_bytes())
+
+
+def test_an_empty_change_is_not_taken_for_work_because_the_checks_were_green_before(project: "Project") -> None:
+    project.plan(("1.1", "Improve it", "test -f readme.txt"))
+    project.script(_1_1=[[DONE]])
+    told = project.run("--max-attempts", "1")
+    assert told.code == 3, told
+    assert "no_change" in project.ask("log").out
+
+
+def test_work_that_an_earlier_task_did_as_well_needs_no_change(project: "Project") -> None:
+    project.plan(("1.1", "Make a", "test -f a.txt"), ("1.2", "Make b", "test -f b.txt"))
+    project.script(_1_1=[[{"write": "a.txt"}, {"write": "b.txt"}]], _1_2=[[DONE]])
+    told = project.run("--json")
+    assert told.code == 0, told
+    assert told.json["tasks"]["1.2"] == {"status": "complete", "attempts": 1, "commit": None, "cost_usd": None}
+
+
+def test_a_result_that_names_files_which_do_not_exist_is_refuted(project: "Project") -> None:
+    project.plan(("1.1", "Make a", "test -f a.txt"))
+    result = """```json
+{"phase_id": "1.1", "status": "complete", "tasks": {"total": 1, "completed": 1}, "quality_gates": {},
+ "commit_message": "x", "files": {"created": ["a.txt", "src/missing.py"], "modified": [], "deleted": []},
+ "plan_updated": true, "error": null}
+```"""
+    project.script(_1_1=[[{"write": "a.txt"}, {"print": result}]])
+    told = project.run("--max-attempts", "1")
+    assert told.code == 3, told
+    assert "names src/missing.py" in project.ask("log").out
+
+
+# --- tests where they were not meant to run ---------------------------------------------------------------------
+
+HELPED = "from calc import add\n\n\ndef one():\n    return 1\n\n\ndef test_add():\n    assert add(one(), 2) == 3\n"
+DOUBLED = TEST_CALC.replace("== 3", "== 6")
+
+
+@pytest.mark.parametrize(
+    ("files", "test", "code", "status"),
+    [
+        pytest.param("`calc.py`", HELPED, RIGHT_CALC, "complete", id="a refactored test"),
+        pytest.param("`calc.py`", DOUBLED, RIGHT_CALC.replace("a + b", "2 * (a + b)"), "stuck", id="a test bent to the code"),
+        pytest.param("`calc.py`, `test_calc.py`", DOUBLED, RIGHT_CALC.replace("a + b", "2 * (a + b)"), "complete", id="a test that the task names"),
+    ],
+)  # fmt: skip
+def test_a_changed_test_must_hold_in_its_old_form_unless_the_task_names_it(
+    calc: "Project", files: str, test: str, code: str, status: str
+) -> None:
+    calc.file("tasks.md", PLAN.format(check=f"{PYTEST} test_calc.py").replace("`calc.py`", files) + "\n")
+    calc.script(_1_1=[[{"write": "calc.py", "text": code}, {"write": "test_calc.py", "text": test}, DONE]])
+    told = calc.run("--max-attempts", "1", "--json")
+    assert told.json["tasks"]["1.1"]["status"] == status, told
+
+
+def test_a_tree_that_was_refused_is_refused_again_though_its_checks_are_remembered(calc: "Project") -> None:
+    calc.settings(f'{LIMITS}[verify]\ndoubtful = "warn"\n')
+    bent = [
+        {"write": "calc.py", "text": RIGHT_CALC.replace("a + b", "6")},
+        {"write": "test_calc.py", "text": DOUBLED},
+        DONE,
+    ]
+    calc.script(_1_1=[bent, bent])
+    told = calc.run("--max-attempts", "2", "--json")
+    assert (told.code, told.json["tasks"]["1.1"]["attempts"]) == (3, 2), told
+    assert calc.ask("log").out.count("in its old form it fails on the new code") >= 2
+
+
+def test_a_new_test_that_passes_on_the_old_code_is_worth_a_look(calc: "Project") -> None:
+    idle = "from calc import add\n\n\ndef test_is_there():\n    assert callable(add)\n"
+    calc.script(_1_1=[[{"write": "calc.py", "text": RIGHT_CALC}, {"write": "test_more.py", "text": idle}, DONE]])
+    assert calc.run().code == 0
+    assert "test_more.py:1: A new test passes on the old code as well" in calc.ask("log").out
+
+
+# --- what the agent leaves lying about ---------------------------------------------------------------------
+
+
+def test_ignored_files_in_the_worktree_do_not_make_a_check_pass(project: "Project") -> None:
+    project.file(".gitignore", "*.log\n")
+    project.plan(("1.1", "Make a", "test -f built.log && test -f a.txt"))
+    project.script(_1_1=[[{"write": "a.txt"}, {"write": "built.log"}, DONE]])
+    assert project.run("--max-attempts", "1").code == 3
+
+
+def test_a_planted_site_customisation_is_not_there_when_we_check(calc: "Project") -> None:
+    calc.file(".gitignore", "sitecustomize.py\n")
+    plant = {"write": "sitecustomize.py", "text": "import os\nos._exit(0)\n"}
+    calc.script(_1_1=[[plant, DONE]])
+    check = f"PYTHONPATH=. {sys.executable} -m pytest -q -p no:cacheprovider test_calc.py"
+    calc.file("tasks.md", PLAN.format(check=check))
+    assert calc.run("--max-attempts", "1").code == 3
+
+
+def test_what_the_workspace_copies_and_sets_up_is_there_when_we_check(project: "Project") -> None:
+    project.file(".gitignore", "deps/\nmade/\n.env\n")
+    (project.root / "deps").mkdir()
+    (project.root / "deps" / "lib.txt").write_text("a library\n")
+    project.settings(f'{LIMITS}[workspace]\ncopy = ["deps"]\nsetup = ["mkdir -p made && date > made/stamp"]\n')
+    project.plan(
+        ("1.1", "Make a", "test -f deps/lib.txt && test -f made/stamp && test -f a.txt"),
+        ("1.2", "Make b", "test -f deps/lib.txt && test -f made/stamp && test -f b.txt"),
+    )
+    project.script(_1_1=[[{"write": "a.txt"}]], _1_2=[[{"write": "b.txt"}]])
+    told = project.run("--json")
+    assert told.code == 0, told
+    assert [task["attempts"] for task in told.json["tasks"].values()] == [1, 1]
+
+
+# --- sessions that end badly, with the work right -----------------------------------------------------------
+
+BAD_ENDS: dict[str, Sequence["Step"]] = {
+    "timed out": [{"print": "working"}, {"hang": True}],
+    "crashed": [{"error": "Segmentation fault"}, {"exit": 139}],
+    "was killed": [{"signal": "KILL"}],
+    "said FAILED": [{"print": "Task 1.1: Make add work FAILED\n- Error: no idea\n- Status: blocked"}],
+}
+
+
+@pytest.mark.parametrize("end", BAD_ENDS)
+def test_right_work_lands_however_the_session_ended(calc: "Project", end: str) -> None:
+    calc.settings("[limits]\nsilence = 1\n")
+    calc.script(_1_1=[[{"write": "calc.py", "text": RIGHT_CALC}, *BAD_ENDS[end]]])
+    told = calc.run("--json")
+    assert (told.code, told.json["tasks"]["1.1"]["attempts"]) == (0, 1), told
+    assert (calc.root / "calc.py").read_text() == RIGHT_CALC
+
+
+# --- what was red before, and what wavers --------------------------------------------------------------------
+
+
+def test_a_test_that_failed_before_burns_no_attempt(project: "Project") -> None:
+    project.file(
+        "test_old.py", "def test_broken():\n    assert 1 == 2\n\n\ndef test_fine():\n    assert True is not None\n"
+    )
+    project.settings(f'{LIMITS}[checks]\ntest = "{PYTEST}"\n')
+    project.plan(("1.1", "Make a", "test -f a.txt"))
+    project.script(_1_1=[[{"write": "a.txt"}]])
+    told = project.run("--json")
+    assert (told.code, told.json["tasks"]["1.1"]["attempts"]) == (0, 1), told
+    assert "the same fail on the base: test_old.py::test_broken" in project.ask("log").out
+
+
+def test_a_test_that_the_work_breaks_is_not_excused_by_one_that_was_broken(project: "Project") -> None:
+    project.file(
+        "test_old.py",
+        "def test_broken():\n    assert 1 == 2\n\n\ndef test_b():\n    assert open('b.txt').read() == 'b'\n",
+    )
+    project.file("b.txt", "b")
+    project.settings(f'{LIMITS}[checks]\ntest = "{PYTEST}"\n')
+    project.plan(("1.1", "Make a", "test -f a.txt"))
+    project.script(_1_1=[[{"write": "a.txt"}, {"write": "b.txt", "text": "broken"}]])
+    assert project.run("--max-attempts", "1").code == 3
+
+
+def test_the_baseline_never_excuses_a_tasks_own_check(project: "Project") -> None:
+    project.plan(("1.1", "Make a", "grep -q right a.txt"))
+    project.script(_1_1=[[{"write": "a.txt", "text": "wrong\n"}]])
+    assert project.run("--max-attempts", "1").code == 3
+
+
+def test_a_red_linter_is_excused_until_the_work_adds_a_complaint(project: "Project") -> None:
+    lint = "! grep -n TODO *.txt"
+    project.file("old.txt", "TODO: the old one\n")
+    project.settings(f'{LIMITS}[checks]\nlint = "{lint}"\n')
+    project.plan(("1.1", "Make a", "test -f a.txt"), ("1.2", "Make b", "test -f b.txt"))
+    project.script(_1_1=[[{"write": "a.txt", "text": "fine\n"}]], _1_2=[[{"write": "b.txt", "text": "TODO: mine\n"}]])
+    told = project.run("--max-attempts", "1", "--json")
+    assert {name: task["status"] for name, task in told.json["tasks"].items()} == {"1.1": "complete", "1.2": "stuck"}
+
+
+def test_a_flaky_check_burns_no_attempt_and_is_reported(project: "Project", tmp_path: Path) -> None:
+    mark = tmp_path / "failed-once"
+    project.settings(f"{LIMITS}[checks]\ntest = \"sh -c 'test -f {mark} || {{ touch {mark}; exit 1; }}'\"\n")
+    project.plan(("1.1", "Make a", "test -f a.txt"))
+    project.script(_1_1=[[{"write": "a.txt"}]])
+    told = project.run("--json")
+    assert (told.code, told.json["tasks"]["1.1"]["attempts"]) == (0, 1), told
+    assert "is flaky: on one and the same tree it failed 1 of 2 times" in project.ask("log").out
+
+
+def test_a_broken_check_is_run_three_times_and_no_more(project: "Project", tmp_path: Path) -> None:
+    count = tmp_path / "count"
+    project.plan(("1.1", "Make a", f"sh -c 'echo x >> {count}; exit 1'"))
+    project.script(_1_1=[[{"write": "a.txt"}]])
+    assert project.run("--max-attempts", "1").code == 3
+    assert count.read_text() == "x\n" * 3
+
+
+# --- checks that are none ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("check", ["echo 'Verify manually'", "sh run.sh || true", "sh run.sh; echo done"])
+def test_a_check_that_cannot_fail_verifies_nothing(project: "Project", check: str) -> None:
+    project.file("run.sh", "exit 1\n")
+    project.plan(("1.1", "Make a", check))
+    project.script(_1_1=[[{"write": "a.txt"}]])
+    told = project.run()
+    assert told.code == 3, told
+    assert "unstuck accept 1.1 --because" in told.out
+    assert "unverified" in project.ask("log").out
+
+
+def test_a_test_run_that_finds_no_tests_is_no_pass(project: "Project") -> None:
+    project.file("test_nothing.py", "")
+    project.plan(("1.1", "Make a", f"{PYTEST} test_nothing.py"))
+    project.script(_1_1=[[{"write": "a.txt"}]])
+    assert project.run("--max-attempts", "1").code == 3
+
+
+def test_a_declared_gate_whose_tool_is_missing_stops_the_task(project: "Project") -> None:
+    project.settings(f'{LIMITS}[checks]\nlint = "no-such-linter-anywhere ."\n')
+    project.plan(("1.1", "Make a", "test -f a.txt"))
+    project.script(_1_1=[[{"write": "a.txt"}]])
+    told = project.run("--max-attempts", "1")
+    assert told.code == 3, told
+    shown: Any = project.ask("show", "1.1", "--json").json
+    assert shown["error"]["attempt_1"]["type"] == "dependency_missing"

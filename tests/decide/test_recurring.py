@@ -1,0 +1,78 @@
+"""An issue that comes back round after round is recognised. Every case of the group ac-recurring holds."""
+
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from unstuck.decide.recurring import Issue, key, likeness, recurring, tally
+
+
+@pytest.mark.parametrize(
+    ("title", "expected"),
+    [
+        ("Issue: Connection failed", "connection failed||"),
+        ("Fix: Missing validation", "missing validation||"),
+        ("ERROR:  bug: Two  spaces", "two spaces||"),
+        ("Prefix: kept", "prefix: kept||"),
+    ],
+)
+def test_the_key_leaves_announcements_out(title: str, expected: str) -> None:
+    assert key(Issue(title=title)) == expected
+
+
+def test_the_key_names_file_and_line() -> None:
+    assert key(Issue(title="No check", file="Cart.py", line=7)) == "no check|cart.py|7"
+
+
+def test_two_empty_issues_are_alike() -> None:
+    assert likeness(Issue(), Issue()) == 1.0
+
+
+def test_an_issue_recurs_from_the_third_round_on() -> None:
+    here = [Issue(title="Total is not rounded", file="cart.py", line=10)]
+    moved = [Issue(title="Bug: total is not rounded", file="cart.py", line=14)]
+    assert recurring([], [here]) == ()
+    assert recurring(here, [here]) == ()
+    assert [one.rounds for one in recurring(here, [moved, here])] == [3]
+    assert [one.rounds for one in recurring(here, [moved, here, moved])] == [4]
+
+
+def test_each_recurring_issue_is_named() -> None:
+    both = [Issue(title="Error A", file="a.py"), Issue(title="Error B", file="b.py")]
+    assert [one.issue for one in recurring(both, [both, both])] == both
+
+
+def test_other_issues_do_not_count() -> None:
+    other = [Issue(title="The till is never closed", file="till.py")]
+    assert recurring([Issue(title="Total is not rounded", file="cart.py")], [other, other]) == ()
+
+
+def test_two_similar_remarks_in_one_round_count_once() -> None:
+    issue = Issue(title="Total is not rounded", file="cart.py")
+    assert recurring([issue], [[issue, issue]]) == ()
+
+
+def test_the_most_common_issue_comes_first() -> None:
+    rare, common = Issue(title="Rare"), Issue(title="Common")
+    counted = tally([[rare, common], [common], [common]])
+    assert [(one.issue.title, one.rounds) for one in counted] == [("Common", 3), ("Rare", 1)]
+
+
+def test_long_titles_take_no_time() -> None:
+    began = time.process_time()
+    issue = Issue(title="ab" * 100_000, file="c" * 100_000)
+    assert recurring([issue], [[Issue(title="ba" * 100_000)], [issue], [issue]])
+    assert time.process_time() - began < 5
+
+
+ISSUES = st.builds(Issue, title=st.text(max_size=20), file=st.text(max_size=10), line=st.none() | st.integers())
+
+
+@given(st.lists(ISSUES, max_size=4), st.lists(st.lists(ISSUES, max_size=3), max_size=4))
+@settings(deadline=None)
+def test_a_recurring_issue_is_one_of_the_current_ones(current: list[Issue], earlier: list[list[Issue]]) -> None:
+    for one in recurring(current, earlier):
+        assert one.issue in current
+        assert 3 <= one.rounds <= len(earlier) + 1

@@ -1,0 +1,156 @@
+"""Both engines find the same, no pattern can stall them, and a bad rule is refused by file and line."""
+
+import time
+import tomllib
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from unstuck.diagnosis.cleaning import clean, plain
+from unstuck.diagnosis.evidence import Evidence
+from unstuck.diagnosis.kinds import Kind
+from unstuck.diagnosis.rule import Rule, needles
+from unstuck.diagnosis.rule_files import COMPILED, catalog_rules, compile_catalog, read_rules, user_file
+from unstuck.diagnosis.rulebook import Rulebook, open_rulebook
+from unstuck.diagnosis.scan_re import ReScanner
+from unstuck.diagnosis.scan_re2 import Re2Scanner
+from unstuck.errors import BadUsage
+
+CASES = Path(__file__).parent / "cases"
+RULES = catalog_rules()
+SIMPLE, FAST = ReScanner(RULES), Re2Scanner(RULES)
+TEXTS = [
+    case.get("out", "") + "\n" + case.get("err", "")
+    for path in sorted(CASES.glob("*.toml"))
+    for case in tomllib.loads(path.read_text(encoding="utf-8"))["case"]
+]
+WORDS = sorted({word for text in TEXTS for word in text.split()})
+
+
+def lines(text: str) -> list[str]:
+    return [plain(line) for line in clean(text)]
+
+
+def test_both_engines_find_the_same_in_real_outputs() -> None:
+    whole = [line for text in TEXTS for line in lines(text)]
+    assert SIMPLE.scan(whole) == FAST.scan(whole)
+    assert len(FAST.scan(whole)) > 300
+
+
+@given(
+    st.lists(
+        st.one_of(
+            st.sampled_from(WORDS),
+            st.text(max_size=12),
+            st.sampled_from(["\n", ": ", "\r", "\x1b[31m", "\u017f", "\u212a"]),
+        ),
+        max_size=60,
+    )
+)
+@settings(max_examples=150, deadline=None)
+def test_both_engines_find_the_same_in_any_words(words: list[str]) -> None:
+    found = lines(" ".join(words))
+    assert SIMPLE.scan(found) == FAST.scan(found)
+
+
+@given(st.binary(max_size=2000))
+@settings(max_examples=150, deadline=None)
+def test_arbitrary_bytes_never_raise_and_are_judged_alike(raw: bytes) -> None:
+    text = raw.decode(errors="replace")
+    found = lines(text)
+    assert SIMPLE.scan(found) == FAST.scan(found)
+    for code in (None, 0, 1):
+        Rulebook(RULES).diagnose(Evidence(stdout=text, stderr=text[::-1], exit_code=code, command=text[:50]))
+
+
+@pytest.mark.parametrize(
+    "text", ["\x00" * 1000, "\ud800 error: x", "[" * 100_000, "a" * 3_000_000, "\r" * 10_000, "\x1b" * 10_000]
+)
+def test_odd_texts_are_judged_in_good_time(text: str) -> None:
+    started = time.monotonic()
+    Rulebook(RULES).diagnose(Evidence(stdout=text, exit_code=1))
+    assert time.monotonic() - started < 20
+
+
+def test_many_hits_are_bounded_alike() -> None:
+    flood = ["bash: x: command not found"] * 5000 + ["error: connect ECONNREFUSED"] * 5000
+    assert SIMPLE.scan(flood) == FAST.scan(flood)
+    assert len(FAST.scan(flood)) < 2000
+
+
+def test_every_line_that_a_pattern_matches_holds_one_of_its_needles() -> None:
+    for rule in RULES:
+        assert rule.needles == needles(rule.pattern), rule.id
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
+def test_no_pattern_of_ours_is_slow_on_a_hostile_line(rule: Rule) -> None:
+    hostile = [
+        "a" * 2000,
+        "a:1:" * 500,
+        ("x/" * 500 + ": ") * 2,
+        "error: " * 280,
+        "{" * 2000,
+        " ".join(["1 failed,"] * 200),
+        "Z_0." * 500,
+    ]
+    started = time.monotonic()
+    ReScanner([rule]).scan([needle + line for needle in rule.needles[:2] or ("",) for line in hostile])
+    assert time.monotonic() - started < 2
+
+
+def test_the_compiled_catalogue_is_up_to_date() -> None:
+    assert COMPILED.read_text(encoding="utf-8") == compile_catalog(), "run `make rules`"
+
+
+# --- a user's own rules ---------------------------------------------------------------------------------------
+
+BAD = {
+    "unknown kind": ('id = "a"\npattern = "^x"\nkind = "test_faild"', 4, "did you mean 'test_failed'"),
+    "unknown key": ('id = "a"\npattern = "^x"\nknd = "test_failed"', 4, "did you mean 'kind'"),
+    "lookahead": ('id = "a"\nkind = "timeout"\npattern = "foo(?=bar)"', 4, "not supported"),
+    "backreference": ('id = "a"\nkind = "timeout"\npattern = \'(fo)\\1xx\'', 4, "looks around or back"),
+    "nested repeats": ('id = "a"\nkind = "timeout"\npattern = "foo(a+)+$"', 4, "for ever"),
+    "ambiguous choice": ('id = "a"\nkind = "timeout"\npattern = "foo(a|aa)+$"', 4, "for ever"),
+    "many repeats": ('id = "a"\nkind = "timeout"\npattern = "^a*a*a*a*b"', 4, "very long"),
+    "nothing to find it by": ('id = "a"\nkind = "timeout"\npattern = \'\\w+ \\w+\'', 4, "no literal"),
+    "leading dots": ('id = "a"\nkind = "timeout"\npattern = ".*foo"', 4, "starts with"),
+    "not a regex": ('id = "a"\nkind = "timeout"\npattern = "(foo"', 4, "not supported"),
+    "unknown group": ('id = "a"\nkind = "timeout"\npattern = \'foo (?P<colour>x)\'', 4, "captures 'colour'"),
+    "no pattern": ('id = "a"\nkind = "timeout"', 1, "needs 'pattern'"),
+    "strength": ('id = "a"\nkind = "timeout"\npattern = "foo"\nstrength = 300', 5, "from 1 to 100"),
+    "not TOML": ('id = "a"\nkind = timeout', 3, "Invalid value"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_rule_is_refused_by_file_and_line(name: str, tmp_path: Path) -> None:
+    text, line, why = BAD[name]
+    path = tmp_path / "unstuck.rules.toml"
+    path.write_text(f"[[rule]]\n{text}\n", encoding="utf-8")
+    with pytest.raises(BadUsage) as refused:
+        read_rules(path)
+    assert refused.value.message.startswith(f"{path}:{line}: ")
+    assert why in refused.value.message
+    assert refused.value.hint
+
+
+def test_a_users_own_rule_is_found_from_below_and_wins(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "unstuck.rules.toml").write_text(
+        "[[rule]]\nid = 'flux'\npattern = 'flux capacitor (?P<name>\\w{1,20})'\nkind = 'environment_missing'\nstrength = 90\n",
+        encoding="utf-8",
+    )
+    below = tmp_path / "a" / "b"
+    below.mkdir(parents=True)
+    found = open_rulebook(below).diagnose(Evidence(stdout="the flux capacitor misaligned", exit_code=42))
+    assert found is not None
+    assert (found.kind, found.rule, dict(found.names)) == (Kind.ENVIRONMENT_MISSING, "flux", {"name": "misaligned"})
+
+
+def test_rules_above_the_repository_are_not_ours(tmp_path: Path) -> None:
+    (tmp_path / "unstuck.rules.toml").write_text("", encoding="utf-8")
+    (tmp_path / "repo" / ".git").mkdir(parents=True)
+    assert user_file(tmp_path / "repo") is None

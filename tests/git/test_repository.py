@@ -1,0 +1,169 @@
+"""Finding the user's repository, and the sentences for where a run cannot work."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from unstuck.errors import BadUsage, Unavailable
+from unstuck.git import repository
+from unstuck.git.command import Git
+from unstuck.git.repository import Identity, find
+from unstuck.journal.setting_aside import begin_anew
+from unstuck.plans.plan_file import open_plan
+
+
+def test_a_checkout_is_found_from_a_folder_inside_it(scratch: Path) -> None:
+    found = find(scratch / "src")
+    assert found.root == scratch
+    assert found.git_dir == found.common_dir == scratch / ".git"
+    assert found.head == Git(scratch)("rev-parse", "HEAD")
+    assert found.branch == "refs/heads/main"
+
+
+def test_a_detached_head_has_no_branch(scratch: Path) -> None:
+    Git(scratch)("checkout", "--quiet", "--detach")
+    assert find(scratch).branch is None
+
+
+def test_a_linked_worktree_of_the_users_is_a_checkout(scratch: Path, tmp_path: Path) -> None:
+    Git(scratch)("worktree", "add", "--quiet", str(tmp_path / "linked"))
+    found = find(tmp_path / "linked")
+    assert (found.root, found.common_dir) == (tmp_path / "linked", scratch / ".git")
+    assert found.git_dir == scratch / ".git" / "worktrees" / "linked"
+    assert found.branch == "refs/heads/linked"
+
+
+def test_a_folder_without_a_repository_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(Unavailable, match="not a git repository") as caught:
+        find(tmp_path)
+    assert "git init" in caught.value.hint
+
+
+def test_a_bare_repository_is_refused(tmp_path: Path) -> None:
+    Git(tmp_path)("init", "--quiet", "--bare", "bare.git")
+    with pytest.raises(BadUsage, match="bare"):
+        find(tmp_path / "bare.git")
+
+
+def test_the_inside_of_a_git_folder_is_refused(scratch: Path) -> None:
+    with pytest.raises(BadUsage, match=r"inside a \.git folder"):
+        find(scratch / ".git")
+
+
+def test_a_repository_without_commits_is_refused(tmp_path: Path) -> None:
+    Git(tmp_path)("init", "--quiet", "empty")
+    with pytest.raises(Unavailable, match="no commits yet"):
+        find(tmp_path / "empty")
+
+
+def test_our_own_worktrees_are_refused(scratch: Path) -> None:
+    Git(scratch)("worktree", "add", "--quiet", "--detach", ".unstuck/worktrees/w0")
+    with pytest.raises(BadUsage, match="own worktrees") as caught:
+        find(scratch / ".unstuck" / "worktrees" / "w0" / "src")
+    assert str(scratch) in caught.value.hint
+
+
+def test_a_repository_inside_one_of_our_worktrees_is_refused(scratch: Path) -> None:
+    inner = scratch / ".unstuck" / "worktrees" / "w0" / "inner"
+    inner.mkdir(parents=True)
+    Git(inner)("init", "--quiet")
+    with pytest.raises(BadUsage, match="own worktrees"):
+        find(inner)
+
+
+@pytest.mark.parametrize("text", ["git version 2.37.9", "git version 1.9.1 (Apple Git-1)", "git"])
+def test_an_old_git_is_refused(text: str) -> None:
+    with pytest.raises(Unavailable, match="too old"):
+        repository._check_version(text)
+
+
+@pytest.mark.parametrize("text", ["git version 2.38.0", "git version 2.38.rc1", "git version 3.0.1.windows.2"])
+def test_a_new_git_is_taken(text: str) -> None:
+    repository._check_version(text)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (None, b".unstuck/\n"),
+        (b"", b".unstuck/\n"),
+        (b"*.tmp", b"*.tmp\n.unstuck/\n"),
+        (b"# c\n*.tmp\n", b"# c\n*.tmp\n.unstuck/\n"),
+        (b"/.unstuck\n*.tmp", b"/.unstuck\n*.tmp"),
+        (b"\xff\xfe\n", b"\xff\xfe\n.unstuck/\n"),
+    ],
+    ids=["no file", "empty", "no last newline", "ordinary", "there already", "not text"],
+)
+def test_our_folder_is_excluded_once(scratch: Path, before: bytes | None, after: bytes) -> None:
+    exclude = scratch / ".git" / "info" / "exclude"
+    exclude.unlink()
+    exclude.parent.rmdir()
+    if before is not None:
+        exclude.parent.mkdir()
+        exclude.write_bytes(before)
+    found = find(scratch)
+    found.exclude_ours()
+    found.exclude_ours()
+    assert exclude.read_bytes() == after
+
+
+def test_uncommitted_files_are_listed_whatever_their_names(scratch: Path) -> None:
+    (scratch / "a.txt").write_text("changed\n")
+    (scratch / "new\nline\r.txt").write_text("x")
+    (scratch / "staged file").write_text("x")
+    Git(scratch)("add", "staged file")
+    assert sorted(find(scratch).uncommitted()) == ["a.txt", "new\nline\r.txt", "staged file"]
+
+
+def test_a_clean_checkout_has_nothing_uncommitted(scratch: Path) -> None:
+    assert find(scratch).uncommitted() == ()
+
+
+def test_lfs_files_are_named(scratch: Path) -> None:
+    assert find(scratch).lfs_files() == ()
+    (scratch / ".gitattributes").write_text("*.psd filter=lfs diff=lfs -text\n")
+    (scratch / "a b.psd").write_text("version https://git-lfs.github.com/spec/v1\n")
+    Git(scratch)("add", "-A")
+    assert find(scratch).lfs_files() == ("a b.psd",)
+
+
+def test_submodules_are_named(scratch: Path, tmp_path: Path) -> None:
+    assert find(scratch).submodules() == ()
+    library = tmp_path / "library"
+    library.mkdir()
+    git = Git(library)
+    git("init", "--quiet")
+    git("commit", "--quiet", "--allow-empty", "-m", "x")
+    user = Git(scratch, settings=("protocol.file.allow=always",))
+    user("submodule", "--quiet", "add", "--name", "lib", str(library), "vendor/library")
+    user("commit", "--quiet", "-m", "submodule")
+    assert [(entry.name, entry.path) for entry in find(scratch).submodules()] == [("lib", "vendor/library")]
+
+
+def test_commits_carry_the_users_name_or_else_ours(scratch: Path, own_git_configuration: Path) -> None:
+    assert find(scratch).identity() == Identity(name="Ada", email="ada@example.org")
+    (own_git_configuration / ".gitconfig").write_text("")
+    assert find(scratch).identity() == Identity(name="unstuck", email="unstuck@localhost")
+
+
+def test_looking_at_a_repository_changes_nothing_in_it(scratch: Path) -> None:
+    subprocess.run(["touch", "-d", "2001-01-01", "a.txt"], cwd=scratch, check=True)
+    before = (scratch / ".git" / "index").read_bytes()
+    find(scratch).uncommitted()
+    assert (scratch / ".git" / "index").read_bytes() == before
+
+
+def test_state_set_aside_again_within_a_second_is_kept_apart(scratch: Path) -> None:
+    plan_file = open_plan(written(scratch / "tasks.md", "- [ ] 1.1 A\n"))
+    ours = find(scratch).ours
+    ours.mkdir()
+    for number in range(3):
+        written(ours / "config.json", str(number))
+        begin_anew(find(scratch), plan_file, plan_file.read(), "tasks.md")
+    assert sorted(path.read_text() for path in (ours / "old").glob("*/config.json")) == ["0", "1", "2"]
+
+
+def written(path: Path, text: str) -> Path:
+    path.write_text(text)
+    return path

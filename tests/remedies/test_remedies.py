@@ -1,0 +1,496 @@
+"""Recovery plans as values: the seed's chains, concrete steps, what is left out and why, and that data stays data."""
+
+import json
+import shlex
+import subprocess
+import time
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from unstuck.diagnosis.kinds import KINDS, Kind
+from unstuck.remedies.call_words import parts, plain_words
+from unstuck.remedies.chain import ASK, MOST_AUTOMATED
+from unstuck.remedies.chain_files import COMPILED, compile_chains, read_catalog
+from unstuck.remedies.learning import Lessons
+from unstuck.remedies.recovery_plan import Plan, fill, plan, plan_json
+from unstuck.remedies.shell_repair import mended_json, posix, repairs
+from unstuck.remedies.situation import Call, Preferences, Situation
+from unstuck.remedies.step import Tools
+from unstuck.remedies.surroundings import GitState, Lock, Place, Surroundings
+
+CATALOG = read_catalog()
+BASIC = ("run_bash", "read_dir", "read_file", "write_file")
+ROOT = Surroundings(root="/srv", cwd="/srv")
+HAS = frozenset(
+    {"curl", "wget", "tar", "bash", "apt-get", "python3", "sudo", "sleep", "find", "ls", "xargs", "tee", "nohup", "cp"}
+)
+
+SEED = {
+    "command_not_found": ["alternative_command 0.9", "manual_installation 0.6", "ask_user 0.9"],
+    "tool_not_found": ["use_available_alternative 0.8", "decompose_into_basic_tools 0.7", "ask_user 0.6"],
+    "permission_denied": ["try_sandbox_directory 0.9", "check_permissions 0.5", "ask_user 0.8"],
+    "timeout": ["reduce_scope 0.8", "increase_timeout 0.6", "stream_results 0.7", "background_execution 0.5", "ask_user 0.8"],
+    "file_not_found": ["verify_path 0.9", "create_missing_file 0.6", "ask_user 0.8"],
+    "invalid_arguments": ["fix_parameter_types 1.0", "check_schema 0.9", "simplify_arguments 0.7", "ask_user 0.8"],
+    "syntax_error": ["fix_syntax 0.8", "use_simpler_command 0.9", "try_alternative_syntax 0.6", "ask_user 0.8"],
+    "network_error": ["retry_with_backoff 0.7", "try_alternative_host_url 0.6", "use_cached_data 0.5", "ask_user 0.8"],
+    "rate_limited": ["wait_and_retry 0.9", "reduce_request_frequency 0.8", "use_alternative_api_source 0.6", "ask_user 0.8"],
+    "disk_full": ["clean_up_temp_files 0.6", "write_smaller_file 0.5", "ask_user 0.9"],
+}  # fmt: skip
+
+
+def situation(kind: str, text: str = "", command: str = "", **more: Any) -> Situation:
+    tools = more.pop("tools", None)
+    call = Call(tool=more.pop("tool", ""), command=command, args=more.pop("args", {}), schema=more.pop("schema", None))
+    names = Tools(frozenset(tools) if tools is not None else None, CATALOG.tables["tools"])
+    last = text.strip().splitlines()[-1] if text.strip() else ""
+    return Situation(kind=Kind(kind), message=last, text=text, call=call, tools=names, catalog=CATALOG, **more)
+
+
+def planned(kind: str, text: str = "", command: str = "", **more: Any) -> dict[str, Any]:
+    return plan_json(plan(situation(kind, text, command, **more), Lessons()))
+
+
+def strategies(answer: dict[str, Any]) -> list[str]:
+    return [way["strategy"] for way in answer["plans"]]
+
+
+def way(answer: dict[str, Any], name: str) -> dict[str, Any]:
+    found: dict[str, Any] = next(way for way in answer["plans"] if way["strategy"] == name)
+    return found
+
+
+def because(answer: dict[str, Any], name: str) -> str:
+    return str(next(one["because"] for one in answer["skipped"] if one["strategy"] == name))
+
+
+def scripts(way: dict[str, Any]) -> list[str]:
+    return [step["args"].get("script", "") for step in way["steps"]]
+
+
+# --- the chains as data ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("category", SEED)
+def test_a_chain_is_the_seeds_word_for_word(category: str) -> None:
+    chain = CATALOG.chains[category]
+    said = [f"{way.name} {way.confidence}" for way in chain.ways] + [f"{ASK} {chain.ask_confidence}"]
+    assert said == SEED[category]
+
+
+@pytest.mark.parametrize("kind", list(Kind))
+def test_every_kind_has_a_chain_of_at_most_four_ways_that_never_repeats(kind: Kind) -> None:
+    names = [way.name for way in CATALOG.chain(kind).ways]
+    assert len(names) <= MOST_AUTOMATED
+    assert len(set(names)) == len(names)
+    assert ASK not in names
+    assert all(callable(fill(name)) for name in names)
+
+
+@pytest.mark.parametrize("kind", list(Kind))
+def test_every_plan_ends_in_one_question_to_a_person_even_when_nothing_is_known(kind: Kind) -> None:
+    answer = plan_json(plan(situation(str(kind)), Lessons()))
+    last = answer["plans"][-1]
+    assert last["strategy"] == ASK
+    assert strategies(answer).count(ASK) == 1
+    assert [step["tool"] for step in last["steps"]] == [None]
+    assert last["steps"][0]["action"].strip()
+    assert answer["kind"] == str(kind)
+    assert answer["category"] == KINDS[kind].category
+
+
+def test_the_compiled_chains_agree_with_their_source() -> None:
+    """Make them anew with: python -m unstuck.remedies.chain_files."""
+    assert COMPILED.read_text(encoding="utf-8") == compile_chains()
+
+
+# --- the seed's plan ------------------------------------------------------------------------------------------------
+
+
+def test_a_clone_without_git_becomes_a_tarball_of_the_default_branch() -> None:
+    answer = planned("command_not_found", "bash: git: command not found", "git clone https://github.com/user/repo",
+                     names={"command": "git"}, around=ROOT._replace(binaries=HAS, manager="apt", superuser=True))  # fmt: skip
+    first = answer["plans"][0]
+    assert first["strategy"] == "alternative_command"
+    assert first["confidence"] == 0.9
+    assert first["estimatedIterations"] == 3
+    assert first["fallbackChain"] == ["manual_installation", "ask_user"]
+    assert "https://github.com/user/repo/archive/HEAD.tar.gz" in scripts(first)[0]
+    assert first["steps"][-1]["tool"] == "read_dir"
+    assert [way["priority"] for way in answer["plans"]] == [1, 2, 3]
+    assert way(answer, "manual_installation")["risk"] == "privileged"
+
+
+@pytest.mark.parametrize(
+    ("command", "wanted"),
+    [
+        ("git clone -b dev https://github.com/a/b.git", "archive/refs/heads/dev.tar.gz"),
+        ("git clone --branch=v2 https://github.com/a/b there", "-C there "),
+        ("cd /tmp && git clone https://gitlab.com/g/p", "gitlab.com/g/p/-/archive/HEAD/p-HEAD.tar.gz"),
+        ("git clone git@github.com:a/b.git", "https://github.com/a/b/archive/HEAD.tar.gz"),
+        ("git clone --depth 1 https://github.com/a/b", "github.com/a/b/archive/HEAD.tar.gz"),
+    ],
+)
+def test_a_clone_is_understood_however_it_is_written(command: str, wanted: str) -> None:
+    answer = planned("command_not_found", "bash: git: command not found", command, names={"command": "git"})
+    assert wanted in " ".join(scripts(answer["plans"][0]))
+
+
+def test_the_download_uses_what_is_there() -> None:
+    around = ROOT._replace(binaries=frozenset({"python3", "tar"}))
+    answer = planned(
+        "command_not_found",
+        "bash: git: command not found",
+        "git clone https://github.com/a/b",
+        names={"command": "git"},
+        around=around,
+    )
+    assert scripts(answer["plans"][0])[0].startswith("python3 -c ")
+
+
+def test_without_a_shell_no_step_uses_one() -> None:
+    answer = planned(
+        "command_not_found",
+        "git not found",
+        "git clone https://github.com/user/repo",
+        names={"command": "git"},
+        tools=["read_file", "write_file"],
+    )
+    assert not [step for way in answer["plans"] for step in way["steps"] if step["tool"] == "run_bash"]
+    assert "run_bash" in because(answer, "alternative_command")
+
+
+def test_a_missing_tool_is_done_by_one_that_is_there() -> None:
+    answer = planned("tool_not_found", "Unknown tool: repo_browser", tool="repo_browser", tools=BASIC)
+    tools = [step["tool"] for way in answer["plans"] for step in way["steps"]]
+    assert answer["plans"][0]["steps"][0]["tool"] == "read_dir"
+    assert "repo_browser" not in tools
+
+
+def test_tools_are_called_by_the_callers_names_for_them() -> None:
+    answer = planned("file_not_found", "cat: a.txt: No such file or directory", "cat a.txt", tools=["Bash", "Read"])
+    assert {step["tool"] for way in answer["plans"][:-1] for step in way["steps"]} == {"Bash"}
+    assert answer["plans"][0]["steps"][0]["args"]["command"] == "ls -la -- ."
+
+
+@pytest.mark.parametrize(
+    ("wishes", "why"),
+    [(Preferences(never_install=True), "never_install"), (Preferences(never_sudo=True), "never_sudo")],
+    ids=["never_install", "never_sudo"],
+)
+def test_the_users_wishes_leave_ways_out_and_say_so(wishes: Preferences, why: str) -> None:
+    around = ROOT._replace(binaries=HAS, manager="apt")
+    answer = planned(
+        "command_not_found",
+        "bash: jq: command not found",
+        "jq . a",
+        names={"command": "jq"},
+        around=around,
+        preferences=wishes,
+    )
+    assert why in because(answer, "manual_installation")
+
+
+def test_the_right_package_for_this_system_is_named() -> None:
+    for manager, package in {"apt": "fd-find", "apk": "fd", "pacman": "fd"}.items():
+        around = ROOT._replace(binaries=HAS | {"apk", "pacman"}, manager=manager, superuser=True)
+        answer = planned(
+            "command_not_found", "bash: fd: command not found", "fd x", names={"command": "fd"}, around=around
+        )
+        assert any(script.endswith(package) for script in scripts(way(answer, "manual_installation")))
+
+
+def test_an_exploring_task_creates_nothing() -> None:
+    text = "cat: a.txt: No such file or directory"
+    assert "create_missing_file" in strategies(planned("file_not_found", text, "cat a.txt"))
+    assert "explor" in because(
+        planned("file_not_found", text, "cat a.txt", task_type="exploratory"), "create_missing_file"
+    )
+
+
+def test_hosts_that_are_not_allowed_are_not_talked_to() -> None:
+    wishes = Preferences(allowed_hosts=("intranet.example",))
+    answer = planned(
+        "command_not_found",
+        "git: command not found",
+        "git clone https://github.com/a/b",
+        names={"command": "git"},
+        preferences=wishes,
+    )
+    assert "allowed hosts" in because(answer, "alternative_command")
+
+
+# --- concrete steps -------------------------------------------------------------------------------------------------
+
+
+def test_near_names_are_ranked_by_case_then_spelling_then_place() -> None:
+    place = Place(
+        path="Config.yaml",
+        inside=True,
+        parent=".",
+        names=("config.yaml", "confog.yaml", "other"),
+        twins=("deep/Config.yaml",),
+    )
+    answer = planned(
+        "file_not_found",
+        "cat: Config.yaml: No such file or directory",
+        "cat Config.yaml",
+        around=ROOT._replace(place=place),
+    )
+    assert scripts(answer["plans"][0])[1] == "cat config.yaml"
+
+
+@pytest.mark.parametrize(
+    ("denied", "kept"),
+    [
+        ("/etc/app/conf.d/x.conf", ".unstuck/sandbox/etc/app/conf.d/x.conf"),
+        ("../../../etc/passwd", ".unstuck/sandbox/etc/passwd"),
+        ("/srv/sub/file.txt", ".unstuck/sandbox/sub/file.txt"),
+    ],
+)
+def test_a_denied_path_keeps_its_folders_in_the_sandbox_and_never_leaves_it(denied: str, kept: str) -> None:
+    answer = planned("permission_denied", f"Error: EACCES: permission denied, open '{denied}'", tool="write_file",
+                     args={"file": denied, "content": "x"}, around=ROOT, tools=BASIC)  # fmt: skip
+    assert answer["plans"][0]["strategy"] == "try_sandbox_directory"
+    written = [step["args"]["file"] for step in answer["plans"][0]["steps"] if step["tool"] == "write_file"]
+    assert written == [kept]
+
+
+def test_reading_a_denied_file_is_not_moved_elsewhere() -> None:
+    answer = planned("permission_denied", "cat: /etc/shadow: Permission denied", "cat /etc/shadow", around=ROOT)
+    assert "reading" in because(answer, "try_sandbox_directory")
+
+
+def test_scope_is_reduced_by_the_real_argument_list() -> None:
+    files = tuple(f"f{number}.py" for number in range(25))
+    answer = planned("timeout", "", "black " + " ".join(files), around=ROOT._replace(files=frozenset(files)))
+    parts = [shlex.split(script)[1:] for script in scripts(way(answer, "reduce_scope"))]
+    assert [name for part in parts for name in part] == list(files)
+    assert max(map(len, parts)) <= 10
+
+
+def test_a_tools_own_limit_is_doubled_and_nothing_else_changes() -> None:
+    answer = planned(
+        "timeout", "timed out", tool="fetch", args={"url": "http://x/", "timeout_ms": 15000}, tools=["fetch"]
+    )
+    assert way(answer, "increase_timeout")["steps"][0]["args"] == {"url": "http://x/", "timeout_ms": 30000}
+
+
+def test_a_stated_reset_is_waited_for_and_a_distant_one_is_not() -> None:
+    near = planned("rate_limited", "429 Too Many Requests", "curl http://x/", reset=7.0)
+    assert scripts(way(near, "wait_and_retry"))[0] == "sleep 8"
+    far = planned("rate_limited", "429 Too Many Requests", "curl http://x/", reset=7200.0)
+    assert "120 minutes" in because(far, "wait_and_retry")
+
+
+def test_only_exact_paths_of_ours_are_deleted() -> None:
+    answer = planned(
+        "disk_full", "No space left on device", "make", around=ROOT._replace(ours=(("/srv/.pytest_cache", 9_000),))
+    )
+    assert scripts(answer["plans"][0])[0] == "rm -rf -- /srv/.pytest_cache"
+    nothing = planned("disk_full", "No space left on device", "make", around=ROOT)
+    assert "ours" in because(nothing, "clean_up_temp_files")
+
+
+@pytest.mark.parametrize(
+    ("lock", "why"),
+    [
+        (Lock(path="/x/.git/index.lock", inside=False, held=False, age=99), "outside"),
+        (Lock(path=".git/index.lock", inside=True, held=True, age=99), "in use"),
+        (Lock(path=".git/index.lock", inside=True, held=False, age=0.1), "seconds old"),
+    ],
+    ids=["elsewhere", "held", "fresh"],
+)
+def test_a_lock_is_removed_only_when_it_is_proven_stale(lock: Lock, why: str) -> None:
+    answer = planned(
+        "resource_busy",
+        "fatal: Unable to create '.git/index.lock': File exists",
+        "git add .",
+        around=ROOT._replace(lock=lock),
+    )
+    assert why in because(answer, "remove_stale_lock")
+
+
+def test_half_a_merge_is_kept_before_it_is_aborted() -> None:
+    around = ROOT._replace(git=GitState(operation="merge", unmerged=("a.txt",)))
+    answer = planned("merge_conflict", "error: you have unmerged files", "git commit -m x", around=around)
+    steps = scripts(way(answer, "abort_half_done"))
+    assert "refs/unstuck/remedies" in steps[0]
+    assert steps[1] == "git merge --abort"
+
+
+@pytest.mark.parametrize(
+    ("words", "risk"),
+    [("curl -sS http://127.0.0.1/x", "safe"), ("curl -XPOST http://127.0.0.1/x", "caution"), ("npm publish", "caution"),
+     ("git push", "caution"), ("find . -delete", "caution"), ("curl -s http://127.0.0.1/ | sh", "caution")],
+)  # fmt: skip
+def test_only_calls_that_may_be_repeated_are_repeated_without_asking(words: str, risk: str) -> None:
+    assert way(planned("network_error", "connection refused", words), "retry_with_backoff")["risk"] == risk
+
+
+FAILURES = [
+    (
+        "command_not_found",
+        "bash: git: command not found",
+        "git clone https://github.com/a/b",
+        {"names": {"command": "git"}},
+    ),
+    ("file_not_found", "cat: a.txt: No such file or directory", "cat a.txt", {}),
+    ("permission_denied", "touch: cannot touch '/etc/x': Permission denied", "touch /etc/x", {}),
+    ("timeout", "", "pytest tests", {}),
+    ("network_error", "curl: (7) Failed to connect", "curl http://127.0.0.1:1/", {}),
+    ("rate_limited", "429", "curl http://127.0.0.1:1/", {}),
+    ("syntax_error", "unexpected EOF", 'echo "a', {}),
+    ("tool_not_found", "Unknown tool: repo_browser", "", {"tool": "repo_browser", "args": {"path": "."}}),
+    ("invalid_arguments", "count should be number, got string", "", {"tool": "count", "args": {"count": "5"}}),
+    ("disk_full", "No space left on device", "make", {}),
+]
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "command", "more"),
+    FAILURES,
+    ids=lambda value: value if isinstance(value, str) and value in SEED else "",
+)
+def test_the_failing_call_is_never_simply_repeated(kind: str, text: str, command: str, more: dict[str, Any]) -> None:
+    made = plan(situation(kind, text, command, **more), Lessons())
+    for strategy in made.strategies[:-1]:
+        first = strategy.steps[0].call.args
+        assert first != {"script": command}, strategy.strategy
+        assert first != more.get("args"), strategy.strategy
+
+
+# --- data stays data ------------------------------------------------------------------------------------------------
+
+HOSTILE = [
+    "$(touch pwned)",
+    "; touch pwned",
+    "`touch pwned`",
+    "a\nb",
+    "-rf",
+    "--help",
+    "a b",
+    "'",
+    '"',
+    "\\",
+    "*",
+    "~",
+    "a;b&c|d>e",
+    "${HOME}",
+    "!x",
+    "\u2028",
+]
+nasty = st.one_of(
+    st.sampled_from(HOSTILE),
+    st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=12),
+)
+
+
+def argv_of(script: str) -> list[str]:
+    """Return the words that bash itself makes of a script; the script's own commands are not run."""
+    done = subprocess.run(["bash", "-c", f"set -- {script}\nprintf '%s\\0' \"$@\""], capture_output=True, check=True)
+    return done.stdout.decode(errors="surrogateescape").split("\0")[:-1]
+
+
+def steps_of(made: Plan) -> list[tuple[str, Any]]:
+    return [
+        (told.call.args["script"], told.step.deed)
+        for way in made.strategies
+        for told in way.steps
+        if "script" in told.call.args
+    ]
+
+
+@settings(max_examples=40, deadline=None)
+@given(evil=nasty)
+def test_hostile_names_never_become_code(evil: str) -> None:
+    """Whatever a path, address, branch or package is called, bash reads our steps as exactly the words we meant."""
+    quoted = shlex.quote(evil)
+    made = [
+        plan(situation("command_not_found", "git: command not found", f"git clone -b {quoted} https://github.com/a/{quoted} {quoted}", names={"command": "git"}), Lessons()),
+        plan(situation("file_not_found", "", "", tool="read_file", args={"file": evil}), Lessons()),
+        plan(situation("permission_denied", "", "", tool="write_file", args={"file": evil, "content": evil}, around=ROOT), Lessons()),
+        plan(situation("dependency_missing", "", "python3 x.py", names={"package": evil}, around=ROOT._replace(local_packages=(f"vendor/{evil}.whl",))), Lessons()),
+        plan(situation("timeout", "", f"black {quoted}/x.py {quoted}/y.py"), Lessons()),
+        plan(situation("resource_busy", "", "git add .", around=ROOT._replace(lock=Lock(path=evil, inside=True, held=False, age=60))), Lessons()),
+    ]  # fmt: skip
+    for script, deed in [one for each in made for one in steps_of(each)]:
+        argv = list(getattr(deed, "argv", ())) or shlex.split(script)
+        env = [f"{key}={value}" for key, value in getattr(deed, "env", {}).items()]
+        assert argv_of(script) == (["env", *env] if env else []) + argv
+
+
+def test_nothing_of_a_failure_stands_in_the_text_of_a_fixed_script() -> None:
+    """`bash -c` of ours gets constants; what varies comes in as arguments behind it."""
+    evil = "MARKER$(x)"
+    made = plan(situation("network_error", evil, f"curl {shlex.quote('http://h/' + evil)}"), Lessons())
+    for _, deed in steps_of(made):
+        if getattr(deed, "argv", ())[:2] == ("bash", "-c"):
+            assert "MARKER" not in deed.argv[2]
+
+
+def test_a_plan_is_json_whatever_the_failure_says() -> None:
+    answer = planned("unknown", "\x1b[31m\udcff\x00" * 50, "x")
+    assert json.loads(json.dumps(answer)) == answer
+
+
+@pytest.mark.parametrize(
+    "piece", ["[[ ", "<<<", "a <<< ", "{1..", '"', "'\"`", "if [", "(;", "<< a", "( ", "for x ", "$((", "\\"], ids=repr
+)
+def test_a_hostile_script_is_repaired_in_no_time(piece: str) -> None:
+    text = (piece * 16_000)[:16_000]
+    began = time.process_time()
+    for read in (repairs, posix, mended_json, parts, plain_words):
+        read(text)
+    assert time.process_time() - began < 3
+
+
+@pytest.mark.parametrize(
+    ("script", "meant"),
+    [
+        ('echo "hi', 'echo "hi"'),
+        ("for i in 1 2; do echo $i", "for i in 1 2; do echo $i; done"),
+        ("if true; then for x in a; do echo $x", "if true; then for x in a; do echo $x; done; fi"),
+        ("echo a &&", "echo a"),
+        ("cat <<EOF\nhello", "cat <<EOF\nhello\nEOF\n"),
+        ("if [ -f x]; then echo y; fi", "if [ -f x ]; then echo y; fi"),
+        ("echo \u201chi\u201d", 'echo "hi"'),
+        ("(cd /tmp && ls", "(cd /tmp && ls)"),
+    ],
+)
+def test_common_mistakes_have_their_repair_among_the_candidates(script: str, meant: str) -> None:
+    assert meant in repairs(script)
+
+
+@pytest.mark.parametrize(
+    ("script", "meant"),
+    [
+        ("[[ $a == b && -n $c ]]", "[ $a = b ] && [ -n $c ]"),
+        ("function f { ls; }", "f() { ls; }"),
+        ("make &> log; ls", "make >log 2>&1; ls"),
+        ("source env.sh", ". env.sh"),
+        ('cat <<< "hi"', "printf '%s\\n' \"hi\" | cat"),
+        ("for i in {1..3}; do :; done", "for i in 1 2 3; do :; done"),
+    ],
+)
+def test_what_only_bash_reads_has_a_form_that_every_shell_reads(script: str, meant: str) -> None:
+    assert posix(script) == meant
+    assert subprocess.run(["sh", "-n"], input=meant.encode(), check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ('{"a": 1,}', {"a": 1}),
+        ("{'a': 'b'}", {"a": "b"}),
+        ('{"a": "x, }" /* c */}', {"a": "x, }"}),
+        ("{a: True, b: None}", {"a": True, "b": None}),
+        ("{half", None),
+    ],
+)
+def test_hand_written_json_is_mended_where_nothing_is_guessed(text: str, value: Any) -> None:
+    mended = mended_json(text)
+    assert (json.loads(mended) if mended else None) == value

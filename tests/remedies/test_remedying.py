@@ -1,0 +1,106 @@
+"""Walking a recovery plan: what is run, how often, and what is told."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from unstuck.diagnosis.evidence import Evidence
+from unstuck.diagnosis.judging import Diagnosis
+from unstuck.diagnosis.kinds import Kind
+from unstuck.ports.of_remedies import Done
+from unstuck.remedies.chain import ASK, Risk
+from unstuck.remedies.recovery_plan import Plan, Strategy, Told
+from unstuck.remedies.step import Ask, Rendered, Shell, Step
+from unstuck.remedies.walking import PER_FAILURE, PER_STRATEGY, Tried, walk
+
+
+@dataclass
+class Played:
+    """A toolbox and a judge that play what was written down: for each way the ends of its executions."""
+
+    ends: dict[str, list[str]]
+    obstacles: dict[str, str] = field(default_factory=dict)
+    used: list[str] = field(default_factory=list)
+    settled: list[bool] = field(default_factory=list)
+
+    def obstacle(self, strategy: Strategy) -> str:
+        return self.obstacles.get(strategy.strategy, "")
+
+    def use(self, step: Step) -> Done:
+        self.used.append(step.action)
+        ends = self.ends.get(step.action, ["broken"])
+        end = ends.pop(0) if len(ends) > 1 else ends[0]
+        return Done(ok=end == "ok", exit_code=0 if end == "ok" else 1, output=end)
+
+    def settle(self, *, keep: bool) -> None:
+        self.settled.append(keep)
+
+    def diagnose(self, evidence: Evidence) -> Diagnosis | None:
+        kinds = {"ok": None, "network": Kind.NETWORK_ERROR, "broken": Kind.UNKNOWN}
+        kind = kinds[evidence.stdout]
+        return Diagnosis(kind=kind, confidence=1.0, message=evidence.stdout) if kind else None
+
+    def resets_at(self, found: Diagnosis, now: float) -> float | None:  # noqa: ARG002  # the port's signature
+        return None
+
+
+def made(*names: str, risks: Sequence[Risk] = ()) -> Plan:
+    ways = []
+    for place, name in enumerate(names):
+        risk: Risk = risks[place] if risks else "safe"
+        step = Step(action=name, deed=Shell(argv=("true",)), expected="", risk=risk, again=True)
+        ways.append(
+            Strategy(
+                strategy=name, confidence=0.9, iterations=1, steps=(Told(step=step, call=Rendered("run_bash", {})),)
+            )
+        )
+    asking = Told(step=Step(action="Ask", deed=Ask(), expected=""), call=Rendered(None, {}))
+    ways.append(Strategy(strategy=ASK, confidence=0.9, iterations=1, steps=(asking,)))
+    return Plan(kind=Kind.TIMEOUT, chain="timeout", context="", strategies=tuple(ways))
+
+
+def test_the_chain_is_walked_to_the_first_way_that_works_and_no_further() -> None:
+    world = Played({"two": ["ok"]})
+    told: list[Tried] = []
+    walked = walk(made("one", "two", "three"), world, world, "safe", told.append)
+    assert walked.recovered_by == "two"
+    assert world.used == ["one", "two"]
+    assert world.settled == [False, True]
+    assert [(one.strategy, one.result) for one in told] == [("one", "failed"), ("two", "worked")]
+
+
+def test_a_way_that_met_something_passing_is_executed_once_more_and_never_a_third_time() -> None:
+    world = Played({"one": ["network"]})
+    walked = walk(made("one", "two"), world, world, "safe")
+    assert world.used == ["one", "two", "one"]
+    assert world.used.count("one") == PER_STRATEGY
+    assert walked.recovered_by is None
+
+
+def test_a_second_execution_can_be_the_one_that_works() -> None:
+    world = Played({"one": ["network", "ok"]})
+    assert walk(made("one", "two"), world, world, "safe").recovered_by == "one"
+
+
+def test_four_executions_are_enough_for_one_failure() -> None:
+    world = Played({name: ["network"] for name in ("one", "two", "three")})
+    walk(made("one", "two", "three"), world, world, "safe")
+    assert len(world.used) == PER_FAILURE
+
+
+def test_what_is_not_allowed_or_cannot_work_is_told_and_not_run() -> None:
+    world = Played({"three": ["ok"]}, obstacles={"two": "curl is not installed"})
+    walked = walk(made("one", "two", "three", risks=("privileged", "safe", "safe")), world, world, "caution")
+    assert world.used == ["three"]
+    assert [(one.strategy, one.result) for one in walked.tried] == [
+        ("one", "not_run"),
+        ("two", "not_run"),
+        ("three", "worked"),
+    ]
+    assert "privileged" in walked.tried[0].because
+    assert walked.tried[1].because == "curl is not installed"
+
+
+def test_a_person_is_never_asked_by_the_walk_itself() -> None:
+    world = Played({})
+    walk(made(), world, world, "destructive")
+    assert world.used == []
