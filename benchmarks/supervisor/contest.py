@@ -11,10 +11,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.supervisor.arena import MARK, Trial, belongings, set_up
 from benchmarks.supervisor.project import Project
 from benchmarks.supervisor.score import Ended, Result, before, score
 from benchmarks.supervisor.supervisors import Supervisor
-from benchmarks.supervisor.trial import MARK, Trial, belongings, set_up
 from benchmarks.supervisor.world import World
 
 PROC = Path("/proc")

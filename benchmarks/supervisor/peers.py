@@ -6,7 +6,7 @@ import shutil
 import subprocess
 from functools import cache
 
-from benchmarks.supervisor.trial import ROOT, Trial
+from benchmarks.supervisor.arena import ROOT, Trial
 
 FOLDERS = (".peers/node_modules/.bin", ".peers/ralph/bin")
 TICKED = re.compile(r"^- \[[xX]\] (\d+\.\d+)", re.MULTILINE)

@@ -8,12 +8,12 @@ from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
+from benchmarks.supervisor.arena import IDEA, NOTES, PRIVATE, Trial
 from benchmarks.supervisor.courses import course
 from benchmarks.supervisor.diseases import QUOTA
 from benchmarks.supervisor.fences import BASE
 from benchmarks.supervisor.project import HOME, Project, read
 from benchmarks.supervisor.supervisors import Told
-from benchmarks.supervisor.trial import IDEA, NOTES, PRIVATE, Trial
 
 HIDDEN_TIMEOUT = 20
 RIGHT_ALL_THE_SAME = {"slow-but-right"}

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
-from benchmarks.supervisor.trial import Trial
+from benchmarks.supervisor.arena import Trial
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
+from benchmarks.supervisor.arena import Trial
 from benchmarks.supervisor.peers import find, ticked
 from benchmarks.supervisor.supervisors import Told
-from benchmarks.supervisor.trial import Trial
 
 PROMPT = "Do the next open item of tasks.md, tick it off, commit. When none is left open, say that all is complete.\n"
 """The promised words must not stand here: it would take them for the agent's and stop before it began."""

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
+from benchmarks.supervisor.arena import Trial
 from benchmarks.supervisor.peers import find, ticked
 from benchmarks.supervisor.supervisors import Told
-from benchmarks.supervisor.trial import Trial
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.supervisor.arena import Trial
 from benchmarks.supervisor.supervisors import Told
-from benchmarks.supervisor.trial import Trial
 
 OURS = "unstuck"
 DEFAULT = "adaptive"
