@@ -22,6 +22,7 @@ sys.exit(main({folder!r}, sys.argv[1:]))
 """
 NOTES = "Call the printer on Monday.\n" * 40
 PRIVATE = "EDITOR=ed\n"
+STASHED = "A better beginning.\n"
 IDEA = "An idea that is not finished.\n"
 
 
@@ -114,7 +115,7 @@ def belongings(trial: Trial) -> None:
     trial.write("idea.md", IDEA)
     trial.commit("An idea")
     trial.git("checkout", "-q", "main")
-    trial.write("README.md", "A better beginning.\n" + trial.project.files({})["README.md"])
+    trial.write("README.md", STASHED + trial.project.files({})["README.md"])
     trial.git("stash")
     trial.write("notes.txt", NOTES)
     trial.write(".env.local", PRIVATE)
