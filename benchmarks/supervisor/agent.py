@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 from benchmarks.supervisor import courses
-from benchmarks.supervisor.body import Body
+from benchmarks.supervisor.body import LITTER, Body, committed
 from benchmarks.supervisor.diseases import DISEASES, ORDINARY, PRICES, QUOTA, QUOTA_WINDOW, window
 from benchmarks.supervisor.project import HOME, Project, Task, read
 from benchmarks.supervisor.world import World, load
@@ -32,7 +32,8 @@ def main(folder: str, arguments: list[str]) -> int:
         )
         return 0
     number, name = admitted(world, task, brief)
-    body = Body(world=world, project=project, task=task, number=number, tree=tree)
+    kept = committed(tree, {*project.sources, *LITTER, project.skip.path})
+    body = Body(world=world, project=project, task=task, number=number, tree=tree, kept=kept)
     if picked and name not in {"hanger", "crasher", "quota-hitter", "context-loser", "asker", "slow-but-right"}:
         tick(tree, task)
     code = DISEASES[name](body)

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import time
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from benchmarks.supervisor.world import World
 
 EXTRA = "extra/notes.md"
 JUNK = "junk.bin"
+LITTER = (EXTRA, JUNK)
 ORDER = tuple(Form)
 
 
@@ -30,6 +32,8 @@ class Body:
     number: int
     """How many sessions this task had before."""
     tree: Path
+    kept: Mapping[str, str]
+    """The files of the last commit."""
 
     def chance(self, *key: object) -> float:
         """Draw for this session."""
@@ -108,12 +112,11 @@ class Body:
 
     def tidy(self) -> None:
         """Put back what an ill session before this one did outside of its task."""
-        for path in {*self.project.sources, self.project.skip.path, EXTRA, JUNK} - set(self.task.files):
-            kept = self.git("show", f"HEAD:{path}")
-            if kept is None:
+        for path in {*self.project.sources, *LITTER, self.project.skip.path} - set(self.task.files):
+            if path not in self.kept:
                 (self.tree / path).unlink(missing_ok=True)
-            elif kept != self.read(path):
-                self.write(path, kept)
+            elif self.kept[path] != self.read(path):
+                self.write(path, self.kept[path])
 
     def rename(self) -> None:
         """Rename a public function everywhere but where the plan's author would see it."""
@@ -179,5 +182,23 @@ class Body:
         """Return how far a file has come: what stands in the tree, or what the last commit knows, whichever is more."""
         source: Source = self.project.sources[path]
         here = state_of(source, self.read(path))
-        kept = state_of(source, self.git("show", f"HEAD:{path}") or "")
+        kept = state_of(source, self.kept.get(path, ""))
         return {task: max(form, kept[task], key=ORDER.index) for task, form in here.items()}
+
+
+def committed(tree: Path, paths: Iterable[str]) -> dict[str, str]:
+    """Read files of the last commit, all in one go; those that it has not are left out."""
+    names = list(paths)
+    asked = "".join(f"HEAD:{name}\n" for name in names).encode()
+    answer = subprocess.run(
+        ("git", "cat-file", "--batch"), cwd=tree, input=asked, capture_output=True, check=False
+    ).stdout
+    found: dict[str, str] = {}
+    for name in names:
+        head, _, answer = answer.partition(b"\n")
+        if head.endswith(b"missing") or not head:
+            continue
+        size = int(head.split()[-1])
+        found[name] = answer[:size].decode("utf-8", "replace")
+        answer = answer[size + 1 :]
+    return found

@@ -4,7 +4,6 @@ import subprocess
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
@@ -12,7 +11,7 @@ from benchmarks.supervisor.arena import IDEA, NOTES, PRIVATE, STASHED, Trial
 from benchmarks.supervisor.courses import course
 from benchmarks.supervisor.diseases import QUOTA
 from benchmarks.supervisor.fences import BASE
-from benchmarks.supervisor.project import HOME, Project, read
+from benchmarks.supervisor.project import Project
 from benchmarks.supervisor.supervisors import Told
 
 HIDDEN_TIMEOUT = 20
@@ -130,17 +129,19 @@ def _passed(trial: Trial, base: str, branch: str) -> list[Mapping[str, bool]]:
     tip = trial.git("rev-parse", "-q", "--verify", branch) or base
     landed = trial.git("rev-list", "--first-parent", "--reverse", f"{base}..{tip}").split()
     commits = [base, *landed] if trial.git("merge-base", base, tip) == base else [base, tip]
-    rows: list[Mapping[str, bool]] = []
-    for commit in commits:
-        tree = trial.git("rev-parse", f"{commit}^{{tree}}")
-        rows.append(_hidden(trial.project.name, tree, str(trial.repository)))
-    return rows
+    trees = [trial.git("rev-parse", f"{commit}^{{tree}}") for commit in commits]
+    for tree in trees:
+        if tree not in HIDDEN:
+            HIDDEN[tree] = _hidden(trial.project, tree, trial.repository)
+    return [HIDDEN[tree] for tree in trees]
 
 
-@cache
-def _hidden(name: str, tree: str, repository: str) -> Mapping[str, bool]:
+HIDDEN: dict[str, Mapping[str, bool]] = {}
+"""What the hidden tests said of a tree: most trials end in the same few."""
+
+
+def _hidden(project: Project, tree: str, repository: Path) -> Mapping[str, bool]:
     """Run the hidden tests on a tree of a repository."""
-    project = read(HOME / name)
     with tempfile.TemporaryDirectory() as folder:
         archive = subprocess.run(("git", "archive", tree), cwd=repository, capture_output=True, check=False).stdout
         subprocess.run(("tar", "-x", "-C", folder), input=archive, capture_output=True, check=False)
