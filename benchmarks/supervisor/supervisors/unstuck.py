@@ -7,6 +7,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from benchmarks.supervisor.arena import Trial
 from benchmarks.supervisor.supervisors import Told
@@ -58,20 +59,12 @@ class Unstuck:
         trial.write("unstuck.toml", settings)
 
     def command(self, trial: Trial) -> list[str]:  # noqa: ARG002 - it runs in the repository
-        return [program(), "run", "tasks.md", "--profile", "timed", "--agent", "sim", "--quiet"]
+        return [program(), "run", "tasks.md", "--profile", "timed", "--agent", "sim", "--quiet", "--json"]
 
-    def told(self, trial: Trial, output: str) -> Told:  # noqa: ARG002 - its journal says more
-        asked = subprocess.run(
-            (program(), "status", "--json"),
-            cwd=trial.repository,
-            env=trial.environment,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        try:
-            status = json.loads(asked.stdout)
-        except ValueError:
+    def told(self, trial: Trial, output: str) -> Told:
+        """Read what it printed at its end, or else what it says when it is asked: a deadline may have ended it."""
+        status = _object(output) or _object(self._asked(trial))
+        if not status:
             return Told(done=frozenset())
         rows = {task: row["status"] for task, row in status["tasks"].items()}
         branch = f"unstuck/{status['run']}"
@@ -80,6 +73,23 @@ class Unstuck:
             questions=frozenset(task for task, state in rows.items() if state == "stuck"),
             branch=branch if trial.git("rev-parse", "-q", "--verify", branch) else "main",
         )
+
+    def _asked(self, trial: Trial) -> str:
+        return subprocess.run(
+            (program(), "status", "--json"),
+            cwd=trial.repository,
+            env=trial.environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        ).stdout
+
+
+def _object(text: str) -> dict[str, Any]:
+    """Return the JSON object that stands on a line of its own."""
+    line = next((line for line in reversed(text.splitlines()) if line.startswith('{"schema"')), "{}")
+    found: dict[str, Any] = json.loads(line)
+    return found
 
 
 def program() -> str:
