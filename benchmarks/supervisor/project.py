@@ -60,6 +60,11 @@ class Project:
         rendered = {path: render(source, state) for path, source in self.sources.items()}
         return {path: text for path, text in rendered.items() if text.strip()}
 
+    @property
+    def product(self) -> frozenset[str]:
+        """The files that hidden tests can reach."""
+        return frozenset(path for path in self.sources if not path.startswith(("tests/", "acceptance/")))
+
     def hidden_test(self, feature: str) -> Path:
         """Return the hidden test of a task, or of the base (`0`)."""
         return next((HOME / self.name / "hidden").glob(f"{feature}.*"))

@@ -129,21 +129,30 @@ def _passed(trial: Trial, base: str, branch: str) -> list[Mapping[str, bool]]:
     tip = trial.git("rev-parse", "-q", "--verify", branch) or base
     landed = trial.git("rev-list", "--first-parent", "--reverse", f"{base}..{tip}").split()
     commits = [base, *landed] if trial.git("merge-base", base, tip) == base else [base, tip]
-    trees = [trial.git("rev-parse", f"{commit}^{{tree}}") for commit in commits]
-    for tree in trees:
-        if tree not in HIDDEN:
-            HIDDEN[tree] = _hidden(trial.project, tree, trial.repository)
-    return [HIDDEN[tree] for tree in trees]
+    rows = []
+    for commit in commits:
+        product = _product(trial, commit)
+        if product not in HIDDEN:
+            HIDDEN[product] = _hidden(trial.project, commit, trial.repository)
+        rows.append(HIDDEN[product])
+    return rows
 
 
 HIDDEN: dict[str, Mapping[str, bool]] = {}
-"""What the hidden tests said of a tree: most trials end in the same few."""
+"""What the hidden tests said of a product: most trials pass through the same few."""
 
 
-def _hidden(project: Project, tree: str, repository: Path) -> Mapping[str, bool]:
-    """Run the hidden tests on a tree of a repository."""
+def _product(trial: Trial, commit: str) -> str:
+    """Name what the hidden tests look at: a commit's files, without its tests, the plan and the supervisor's settings."""
+    entries = (line.partition("\t") for line in trial.git("ls-tree", "-r", commit).splitlines())
+    ours = [f"{blob} {path}" for blob, _, path in entries if path in trial.project.product]
+    return f"{trial.project.name}\n" + "\n".join(ours)
+
+
+def _hidden(project: Project, commit: str, repository: Path) -> Mapping[str, bool]:
+    """Run the hidden tests on a commit."""
     with tempfile.TemporaryDirectory() as folder:
-        archive = subprocess.run(("git", "archive", tree), cwd=repository, capture_output=True, check=False).stdout
+        archive = subprocess.run(("git", "archive", commit), cwd=repository, capture_output=True, check=False).stdout
         subprocess.run(("tar", "-x", "-C", folder), input=archive, capture_output=True, check=False)
         return {feature: _passes(project, feature, Path(folder)) for feature in (BASE, *project.tasks)}
 
