@@ -5,13 +5,11 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 
 from benchmarks.supervisor.arena import IDEA, NOTES, PRIVATE, STASHED, Trial
 from benchmarks.supervisor.courses import course
 from benchmarks.supervisor.diseases import QUOTA
 from benchmarks.supervisor.fences import BASE
-from benchmarks.supervisor.project import Project
 from benchmarks.supervisor.supervisors import Told
 
 HIDDEN_TIMEOUT = 20
@@ -133,7 +131,7 @@ def _passed(trial: Trial, base: str, branch: str) -> list[Mapping[str, bool]]:
     for commit in commits:
         product = _product(trial, commit)
         if product not in HIDDEN:
-            HIDDEN[product] = _hidden(trial.project, commit, trial.repository)
+            HIDDEN[product] = _hidden(trial, commit)
         rows.append(HIDDEN[product])
     return rows
 
@@ -149,18 +147,20 @@ def _product(trial: Trial, commit: str) -> str:
     return f"{trial.project.name}\n" + "\n".join(ours)
 
 
-def _hidden(project: Project, commit: str, repository: Path) -> Mapping[str, bool]:
+def _hidden(trial: Trial, commit: str) -> Mapping[str, bool]:
     """Run the hidden tests on a commit."""
     with tempfile.TemporaryDirectory() as folder:
-        archive = subprocess.run(("git", "archive", commit), cwd=repository, capture_output=True, check=False).stdout
-        subprocess.run(("tar", "-x", "-C", folder), input=archive, capture_output=True, check=False)
-        return {feature: _passes(project, feature, Path(folder)) for feature in (BASE, *project.tasks)}
+        archive = subprocess.run(("git", "archive", commit), cwd=trial.repository, capture_output=True, check=False)
+        subprocess.run(("tar", "-x", "-C", folder), input=archive.stdout, capture_output=True, check=False)
+        return {feature: _passes(trial, feature, folder) for feature in (BASE, *trial.project.tasks)}
 
 
-def _passes(project: Project, feature: str, tree: Path) -> bool:
-    argv = [word.replace("{file}", str(project.hidden_test(feature))) for word in project.hidden]
+def _passes(trial: Trial, feature: str, folder: str) -> bool:
+    argv = [word.replace("{file}", str(trial.project.hidden_test(feature))) for word in trial.project.hidden]
     try:
-        done = subprocess.run(argv, cwd=tree, capture_output=True, timeout=HIDDEN_TIMEOUT, check=False)
+        done = subprocess.run(
+            argv, cwd=folder, env=trial.environment, capture_output=True, timeout=HIDDEN_TIMEOUT, check=False
+        )
     except subprocess.TimeoutExpired:
         return False
     return done.returncode == 0

@@ -1,7 +1,9 @@
 """The bench for supervisors: its projects are sound, its draws are fixed, and it sees the harm that is done."""
 
 import json
+import os
 import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,9 +24,10 @@ RESULT = Result(
 )  # fmt: skip
 
 
-def passes(project: Project, folder: Path, command: str | list[str]) -> bool:
+def passes(folder: Path, command: str | list[str]) -> bool:
     argv = ["bash", "-c", command] if isinstance(command, str) else command
-    return subprocess.run(argv, cwd=folder, capture_output=True, check=False).returncode == 0
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    return subprocess.run(argv, cwd=folder, env=environment, capture_output=True, check=False).returncode == 0
 
 
 def hidden(project: Project, feature: str) -> list[str]:
@@ -53,12 +56,12 @@ def test_half_of_the_work_fails_and_the_true_work_passes(project: Project, tmp_p
     for task in project.tasks.values():
         for form in (Form.HALF, Form.TRUE):
             put(project, tmp_path, {**state, task.id: form})
-            seen = [passes(project, tmp_path, task.verify), passes(project, tmp_path, hidden(project, task.id))]
+            seen = [passes(tmp_path, task.verify), passes(tmp_path, hidden(project, task.id))]
             wrong += [(task.id, form, seen)] if seen != [form is Form.TRUE] * 2 else []
         state[task.id] = Form.TRUE
     assert wrong == []
-    assert passes(project, tmp_path, project.gate)
-    assert passes(project, tmp_path, hidden(project, "0"))
+    assert passes(tmp_path, project.gate)
+    assert passes(tmp_path, hidden(project, "0"))
 
 
 def test_a_file_tells_how_far_its_parts_have_come() -> None:
