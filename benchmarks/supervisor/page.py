@@ -90,8 +90,7 @@ def heat(cells: Sequence[Summary]) -> str:
         left, top = LEFT + columns.index(cell.supervisor) * CELL, 120 + rows.index(cell.pathology) * ROW
         share = cell.solved.value if cell.solved else 0.0
         shown = f"{share:.0%}" if cell.solved else "-"
-        light = round(96 - 46 * share)
-        parts.append(f'<rect x="{left}" y="{top}" width="{CELL - 3}" height="{ROW - 3}" fill="hsl(214 70% {light}%)"/>')
+        parts.append(f'<rect x="{left}" y="{top}" width="{CELL - 3}" height="{ROW - 3}" fill="{_shade(share)}"/>')
         parts.append(_text(left + 6, top + 17, shown))
         harm = [
             f"{count}{mark}"
@@ -121,6 +120,10 @@ def scatter(whole: Sequence[Summary]) -> str:
             f'<line x1="{x:.1f}" y1="0" x2="{x:.1f}" y2="{high}" stroke="#e4e4e4"/>'
             + _text(x - 3, high + 15, str(tick))
         )
+    for level in (0.0, 0.5, 1.0):
+        y = high - level * (high - 20)
+        parts.append(f'<line x1="{LEFT}" y1="{y}" x2="{LEFT + WIDE}" y2="{y}" stroke="#e4e4e4"/>')
+        parts.append(_text(LEFT - 40, y + 4, f"{level:.0%}"))
     for cell, attempts, solved in spots:
         x, y = LEFT + attempts.value / most * WIDE, high - solved.value * (high - 20)
         colour = BAD if cell.false_dones + cell.regressions else GOOD
@@ -147,6 +150,12 @@ def figures(whole: Sequence[Summary]) -> str:
     top = "".join(f"<th>{escape(word)}</th>" for word in head)
     lines = "".join("<tr>" + "".join(f"<td>{escape(str(value))}</td>" for value in row) + "</tr>" for row in rows)
     return f"<table><tr>{top}</tr>{lines}</table>"
+
+
+def _shade(share: float) -> str:
+    """Return a blue that is the deeper the more was done."""
+    pale, deep = (240, 245, 252), (120, 172, 235)
+    return "#" + "".join(f"{round(low + (high - low) * share):02x}" for low, high in zip(pale, deep, strict=True))
 
 
 def _svg(width: float, height: float, parts: Sequence[str]) -> str:
