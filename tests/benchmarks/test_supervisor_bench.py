@@ -55,13 +55,15 @@ def test_half_of_the_work_fails_and_the_true_work_passes(project: Project, tmp_p
     wrong = []
     for task in project.tasks.values():
         for form in (Form.HALF, Form.TRUE):
-            put(project, tmp_path, {**state, task.id: form})
-            seen = [passes(tmp_path, task.verify), passes(tmp_path, hidden(project, task.id))]
+            folder = tmp_path / f"{task.id}-{form}"
+            put(project, folder, {**state, task.id: form})
+            seen = [passes(folder, task.verify), passes(folder, hidden(project, task.id))]
             wrong += [(task.id, form, seen)] if seen != [form is Form.TRUE] * 2 else []
         state[task.id] = Form.TRUE
     assert wrong == []
-    assert passes(tmp_path, project.gate)
-    assert passes(tmp_path, hidden(project, "0"))
+    put(project, tmp_path / "whole", state)
+    assert passes(tmp_path / "whole", project.gate)
+    assert passes(tmp_path / "whole", hidden(project, "0"))
 
 
 def test_a_file_tells_how_far_its_parts_have_come() -> None:
