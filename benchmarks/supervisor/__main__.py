@@ -38,7 +38,13 @@ def arguments(words: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--flood", type=int, default=0, metavar="MB", help="what a flooder prints (default: 1024; quick: 32)"
     )
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="trials side by side")
+    parser.add_argument(
+        "--jobs",
+        type=int,
+        default=(os.cpu_count() or 1) + 1,
+        metavar="N",
+        help="trials side by side: one of them mostly waits",
+    )
     parser.add_argument("--html", type=Path, metavar="FILE", help="write a page with plots")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures")
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="leave the trials there")

@@ -12,6 +12,8 @@ from benchmarks.supervisor.project import HOME, Project, Task, read
 from benchmarks.supervisor.world import World, load
 
 NAMED = re.compile(r"\b[Tt]ask (?P<id>\d+\.\d+)")
+DIALOGUES = {"--experimental-acp", "--input-format"}
+"""Ways to talk to an agent that this one has not: a supervisor that tries them must not wait for an answer."""
 PLANS = ("tasks.md", "PRD.md", "PROMPT.md")
 OPEN = re.compile(r"^- \[ \] (?P<id>\d+\.\d+)", re.MULTILINE)
 
@@ -22,6 +24,9 @@ def main(folder: str, arguments: list[str]) -> int:
     if "--version" in arguments:
         sys.stdout.write("1.0.0 (Claude Code)\n")
         return 0
+    if DIALOGUES & set(arguments):
+        sys.stderr.write("unknown option: it takes one brief and works through it\n")
+        return 2
     brief = heard(arguments)
     project = read(HOME / world.project)
     tree = Path.cwd()
