@@ -9,7 +9,7 @@ WORKERS ?= auto
 CLIS ?= claude codex
 AT_ONCE ?= 4
 
-.PHONY: demo test lint types unit exhaustive format bench rules conformance matrix examples clean
+.PHONY: demo test lint types unit exhaustive format bench bench-quick bench-supervisor rules conformance matrix examples clean
 
 demo: $(READY)
 	$(BIN)/unstuck demo
@@ -58,6 +58,14 @@ rules: $(READY)
 
 bench: $(READY)
 	$(BIN)/unstuck bench
+
+# Supervisors side by side on the same seeds, see docs/benchmark.md; OPTIONS="--pathology liar --policy standard --seeds 5".
+bench-supervisor: $(READY)
+	$(BIN)/python -m benchmarks.supervisor --html supervisors.html --json supervisors.json $(OPTIONS)
+
+# One seed, one project, no peers: under five minutes on two cores.
+bench-quick: $(READY)
+	$(BIN)/python -m benchmarks.supervisor --quick $(OPTIONS)
 
 # The stamp is newer than both files only after a complete install, so a broken one starts over.
 $(READY): pyproject.toml constraints.txt

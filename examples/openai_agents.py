@@ -3,9 +3,8 @@
 import subprocess
 from pathlib import Path
 
-from agents import Agent, Model, RunConfig, Runner, function_tool
-
 import unstuck
+from agents import Agent, Model, RunConfig, Runner, function_tool
 from unstuck import Advice, Recovery
 
 

@@ -27,8 +27,8 @@ class Rule(NamedTuple):
     """One pattern and what it proves."""
 
     id: str
-    pattern: str = ""
     proves: Kind | Mark
+    pattern: str = ""
     strength: int = 70
     """0 to 100. Guide: 90 a tool's own code or verdict, 80 its own wording, 65 an errno text, 50 a shape, 30 a word."""
     command: str = ""
