@@ -27,7 +27,7 @@ from benchmarks.rounds import judge_rounds
 from unstuck.verify.audit import Change, Finding, audit, part_of
 from unstuck.verify.audit.grammars import grammar_of
 
-SAMPLES = Path(__file__).parent / "samples"
+SAMPLES = Path(__file__).parent / "corpora" / "samples"
 PRODUCT = Change(path="src/product.py", old="LIMIT = 1\n", new="LIMIT = 2\n")
 LONGEST = 60_000
 MOST_FILES = 400

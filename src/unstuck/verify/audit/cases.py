@@ -180,7 +180,7 @@ class _Reading:
         return True
 
     def _group(self, node: Node) -> str | None:
-        if not _CALL.search(node.kind):
+        if not _CALL.search(node.kind) or not node.children:
             return None
         callee = self._callee(node)
         return (
@@ -337,7 +337,7 @@ class _Reading:
         while todo:
             node = todo.pop()
             owner = self._owner_of(node)
-            if _TABLE.match(node.kind) and len(node.children) >= _LEAST_ROWS and self._is_table(node):
+            if _TABLE.match(node.kind) and self._is_table(node):
                 owner.rows += [self.form.key(part.start, part.end) for part in node.children]
                 continue
             todo += reversed(node.children)
@@ -346,6 +346,10 @@ class _Reading:
             one.rows += [mark for mark in marks if _ROW_MARK.match(mark)]
 
     def _is_table(self, node: Node) -> bool:
+        if len(node.children) < _LEAST_ROWS and not (
+            node.children and len(node.children[0].children) > 1 and _in_loop(node)
+        ):
+            return False
         if id(statement_of(node)) in self._owner_of(node).statements:
             return False
         if node.kind in _PLAIN_ARGUMENTS:

@@ -106,12 +106,9 @@ def _kind(form: Form, node: Node) -> str:
 
 
 def _after_exit(block: Node, child: Node) -> bool:
-    for statement in block.children:
-        if statement is child:
-            return False
-        if is_exit(statement):
-            return True
-    return False
+    if block.left < 0:
+        block.left = next((part.start for part in block.children if is_exit(part)), block.end)
+    return child.start > block.left
 
 
 def _shut(form: Form, node: Node, child: Node) -> bool:
