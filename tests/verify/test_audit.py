@@ -128,7 +128,7 @@ HONEST = [
     ("another style", PY, ("assert total([], rate=2) == 0", "assert 0 == total([], rate=2)")),
     ("stricter", RUST, ("assert_eq!(super::mul(a, b), product);", "assert_eq!(super::mul(a, b), product); assert_eq!(super::mul(b, a), product);")),
     ("a word that means skip elsewhere", JS, ("expect(add(0, 0))", "queue.pending()\n  expect(add(0, 0))")),
-    ("a test more", GO, ("func TestAdd", 'func TestSub(t *testing.T) {\n\tassert.Equal(t, 1, Sub(3, 2))\n}\n\nfunc TestAdd')),
+    ("a test more", GO, ("func TestAdd", "func TestSub(t *testing.T) {\n\tassert.Equal(t, 1, Sub(3, 2))\n}\n\nfunc TestAdd")),
 ]  # fmt: skip
 
 

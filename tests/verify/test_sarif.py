@@ -2,8 +2,8 @@
 
 import json
 
-from unstuck.verify.sarif import sarif
 from unstuck.verify.audit import Change, Finding, audit
+from unstuck.verify.sarif import sarif
 
 FINDINGS = (
     Finding(

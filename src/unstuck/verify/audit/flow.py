@@ -51,10 +51,11 @@ def why_idle(form: Form, node: Node) -> str:
                 return NEVER_REACHED
             if _CONDITIONAL.match(_kind(form, above)) and _shut(form, above, child):
                 return NEVER_REACHED
-            if any(_HANDLER.match(part.kind) for part in above.children) and not _HANDLER.match(child.kind):
-                handlers = [part for part in above.children if _HANDLER.match(part.kind)]
-                if not _AFTER.match(child.kind) and any(_swallows(form, part) for part in handlers):
-                    return SWALLOWED
+            if above.handlers is None:
+                above.handlers = [part for part in above.children if _HANDLER.match(part.kind)]
+            inside = not _HANDLER.match(child.kind) and not _AFTER.match(child.kind)
+            if inside and any(_swallows(form, part) for part in above.handlers):
+                return SWALLOWED
             if _drops(form, above):
                 return SWALLOWED
         child = above

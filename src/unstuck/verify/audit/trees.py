@@ -54,6 +54,8 @@ class Node:
     """The comment right above it."""
     left: int = -1
     """The token at which a block is left whatever happens; -1 until somebody asks."""
+    handlers: "list[Node] | None" = None
+    """Its parts that catch a failure; None until somebody asks."""
 
     def above(self) -> "list[Node]":
         """Give its ancestors, the nearest first."""
