@@ -45,9 +45,10 @@ format: $(READY)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# The rules that a diagnosis loads are compiled from the TOML files of the catalogue.
+# The rules that a diagnosis loads, and what secrets look like, are compiled from the TOML files of the catalogue.
 rules: $(READY)
 	$(BIN)/python -m unstuck.adapters.rule_files
+	$(BIN)/python -m unstuck.adapters.secret_files
 
 bench: $(READY)
 	$(BIN)/unstuck bench

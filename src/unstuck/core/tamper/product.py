@@ -115,7 +115,7 @@ def _reads_tests(change: Change) -> Iterator[Finding]:
 def _secrets(change: Change) -> Iterator[Finding]:
     if change.binary or not change.new:
         return
-    redactor = Redactor()
+    redactor = Redactor(by_name=False)  # a made-up password in code is no leak
     if redactor.text(change.new) == change.new:
         return
     for line in added_lines(change):

@@ -1,0 +1,36 @@
+"""Edge: compile the catalogue's secrets into a module, as reading their TOML would cost more than redacting a log."""
+
+import textwrap
+import tomllib
+from pathlib import Path
+
+PACKAGE = Path(__file__).parents[1]
+SOURCE = PACKAGE / "catalog" / "secrets.toml"
+COMPILED = PACKAGE / "core" / "secret_table.py"
+
+HEAD = '''"""What secrets look like, compiled from catalog/secrets.toml by `make rules`."""
+
+# ruff: noqa: Q000
+# fmt: off
+'''
+
+
+def compile_secrets() -> str:
+    """Return the text of the compiled module."""
+    rules = tomllib.loads(SOURCE.read_text(encoding="utf-8"))
+    shapes = "".join(
+        f"    ({row['needle']!r}, {row['pattern']!r}, {row.get('back', 0)}, {row.get('random', False)}),\n"
+        for row in rules["shape"]
+    )
+    words = "".join(f"    {row['pattern']!r},\n" for row in rules["word"])
+    tokens = "".join(f'    "{alphabet}": """\n{_rows(rows)}\n""",\n' for alphabet, rows in rules["tokens"].items())
+    return f"{HEAD}\nSHAPES = (\n{shapes})\n\nWORDS = (\n{words})\n\nTOKENS = {{\n{tokens}}}\n"
+
+
+def _rows(rows: dict[str, int]) -> str:
+    entries = " ".join(f"{prefix}|{need}" for prefix, need in rows.items())
+    return "\n".join(textwrap.wrap(entries, 110, break_long_words=False, break_on_hyphens=False))
+
+
+if __name__ == "__main__":
+    COMPILED.write_text(compile_secrets(), encoding="utf-8")
