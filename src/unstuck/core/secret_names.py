@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Literal
 
 from unstuck.core.secret_shapes import SHORTEST_TOKEN, TURNS, Span, looks_random
@@ -16,7 +16,6 @@ FEWEST_CHARACTERS = 4
 """Fewer different ones stand in for a secret: xxxxxxxx, ********."""
 SURE_TURNS = 4
 LONGEST_NAME = 48
-LONGEST_LEAD = 160
 
 NEEDLES = (
     *(b"pass", b"pwd", b"secret", b"token", b"key", b"auth", b"cred", b"cookie", b"sig", b"dsn", b"webhook", b"jwt"),
@@ -50,16 +49,14 @@ VALUE = (
     rb"""(?:(?P<mark>\\{0,3}["'`]|&quot;|%22)(?P<quoted>(?:(?!(?P=mark))[^\r\n]){4,512})|"""
     rb"""(?P<bare>[^\s"'`][^\s"'`]{3,511}(?:[ \t]{1,4}[^\s"'`]{4,512})?))"""
 )
-ASSIGNED = re.compile(
-    rb"""(?:\\{0,3}["'`\])]|\*{1,2}|&quot;|%22){0,3}[ \t]{0,8}"""
-    rb"""(?:=>|:=|\?=|={1,3}|::?|,(?=[ ]?["'])|>|%3[aAdD]|[ ](?:is|was)(?=[ ])|\((?=["']))"""
-    rb"""[ \t]{0,8}(?:\r?\n[ \t]{1,32})?(?:[bfru](?=["']))?""" + VALUE
+FOLLOWS = (
+    rb"""[\w.-]{0,48}(?:(?:(?:\\{0,3}["'`\])]|\*{1,2}|&quot;|%22){0,3}[ \t]{0,8}"""
+    rb"""(?:=>|:=|\?=|={1,3}|::?|,(?=[ ]?["'])|>|%3[ad]|[ ](?:is|was)(?=[ ])|\((?=["']))"""
+    rb"""[ \t]{0,8}(?:\r?\n[ \t]{1,32})?(?:[bfru](?=["']))?(?=[^\s,;)]))|"""
+    rb"""(?P<gap>(?:[ \t]{1,3}|[ \t]{0,3}\r?\n[ \t]{0,8})(?=["'][^\s"']{6}|[a-z0-9_-]{20})))"""
 )
-TOLD = re.compile(rb"[ \t]{1,3}(?:\r?\n[ \t]{0,8})?|\r?\n[ \t]{0,8}")
+"""The rest of a name and what parts it from its value. It is searched for with the name's beginning before it."""
 GIVEN = re.compile(VALUE)
-GIVING = (b"--", b"requirepass", b"masterauth")
-GIVES = re.compile(rb"\b(?:login|user)[ \t\r\n]{1,8}\S{1,128}\s{1,8}\Z")
-"""After an option, or in a file of logins, a value follows with nothing but a space."""
 
 SCHEME = re.compile(rb"(?i:bearer|basic|token|digest|apikey|negotiate|ssws|key|bot|oauth|jwt)[ \t]{1,4}")
 ANY_SCHEME = re.compile(rb"[A-Za-z][\w-]{1,24}[ \t]{1,4}")
@@ -88,21 +85,18 @@ def named_spans(data: bytes) -> Iterator[Span]:
     """Yield where the values of secret names stand."""
     low = data.lower()
     for needle in NEEDLES:
-        start = low.find(needle)
-        while start >= 0:
-            before = low[max(0, start - LONGEST_NAME) : start]
-            begins = start - len(before) + len(before.rstrip(NAME_CHARACTERS))
-            end = _run_end(low, start)
-            weight = weigh(low[begins:end])
-            span = _value(data, low, begins, end, weight) if weight is not None else None
-            if span is not None:
+        if needle not in low:
+            continue
+        past = 0
+        for match in _follows(needle).finditer(low):
+            if match.start() >= past and (span := _value(data, low, match)) is not None:
                 yield span
-            start = low.find(needle, span[1] if span else start + len(needle))
+                past = span[1]
 
 
-def _run_end(low: bytes, start: int) -> int:
-    rest = NAME_REST.match(low, start)
-    return rest.end() if rest else start
+@cache
+def _follows(needle: bytes) -> re.Pattern[bytes]:
+    return re.compile(needle + FOLLOWS)
 
 
 @lru_cache(maxsize=4096)
@@ -133,21 +127,21 @@ def credible(value: bytes, *, strong: bool, quoted: bool) -> bool:
     return bool(DIGIT.search(value) or signs) or (len(value) >= SHORTEST_TOKEN and looks_random(value))
 
 
-def _value(data: bytes, low: bytes, begins: int, end: int, weight: Weight) -> Span | None:
-    match, gap = ASSIGNED.match(data, end), None
-    if match is None:
-        gap = TOLD.match(data, end)
-        match = GIVEN.match(data, gap.end()) if gap else None
-    if match is None or (weight == "key" and not _is_key(low, begins)):
+def _value(data: bytes, low: bytes, match: re.Match[bytes]) -> Span | None:
+    start = match.start()
+    before = low[max(0, start - LONGEST_NAME) : start]
+    begins = start - len(before) + len(before.rstrip(NAME_CHARACTERS))
+    rest = NAME_REST.match(low, start)
+    name = low[begins : rest.end() if rest else start]
+    weight = weigh(name)
+    if weight is None or (weight == "key" and not _is_key(low, begins)):
         return None
-    strong = weight == "strong"
-    name = low[begins:end]
-    given = name.startswith(GIVING) or (gap is not None and GIVES.search(low, max(0, begins - LONGEST_LEAD), begins))
-    if gap and not given:
-        return _told(match, strong=strong)
-    if b"cookie" in name:
-        return _cookie(data, match)
-    return _judged(data, match, name, strong=strong)
+    value = GIVEN.match(data, match.end())
+    if value is None:
+        return None
+    if match["gap"] is not None:
+        return _told(value, strong=weight == "strong")
+    return _cookie(data, value) if b"cookie" in name else _judged(data, value, name, strong=weight == "strong")
 
 
 def _is_key(low: bytes, begins: int) -> bool:
