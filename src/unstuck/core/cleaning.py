@@ -3,14 +3,12 @@
 import re
 
 from unstuck.core.evidence import Evidence, Line
+from unstuck.core.text import ESCAPES
 
 LONGEST = 1 << 16
 LINE_HEAD, LINE_TAIL = 1500, 500
 """A longer line is cut in its middle: no rule needs more, and one line must not stall a scan."""
 
-ESCAPES = re.compile(
-    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[PX^_][^\x1b\n]*(?:\x1b\\)?|[ -/]*[0-~])"
-)
 CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]")
 OVERSTRUCK = re.compile("[^\b]\b")
 PLAIN = {

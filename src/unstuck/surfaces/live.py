@@ -7,15 +7,15 @@ from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any, Self
 
-import click
-
 from unstuck.api import Watcher
 from unstuck.core.chronicle import told
 from unstuck.core.event import AttemptStarted, Classified, Entry, SessionStarted
 from unstuck.core.schedule import blocked
 from unstuck.core.state import RunState
 from unstuck.core.task_state import TaskState
+from unstuck.core.text import visible
 from unstuck.surfaces.render import MARKS, WORDS, cut, entry_line, span
+from unstuck.surfaces.saying import say
 
 QUIET_EVENTS = (SessionStarted,)
 LAST_EVENTS = 3
@@ -35,7 +35,7 @@ class Lines(AbstractContextManager["Lines"]):
 
     def say(self, text: str) -> None:
         """Print a message beside the progress."""
-        click.echo(text, err=True)
+        say(text, err=True)
 
     def __exit__(self, *_: object) -> None:
         return None
@@ -46,9 +46,9 @@ class Lines(AbstractContextManager["Lines"]):
 
     def _entry(self, entry: Entry, state: RunState) -> None:
         if tells(entry):
-            click.echo(entry_line(entry), err=True)
+            say(entry_line(entry), err=True)
         if block := told(entry, state):
-            click.echo(f"\n{block}\n", err=True)
+            say(f"\n{block}\n", err=True)
 
 
 class Silence(AbstractContextManager["Silence"]):
@@ -91,7 +91,7 @@ class Board(AbstractContextManager["Board"]):
 
     def say(self, text: str) -> None:
         """Print a message above the board; safe inside a signal handler, as rich's lock lets its holder in again."""
-        self._console.print(text, markup=False, highlight=False, soft_wrap=True)
+        self._console.print(visible(text), markup=False, highlight=False, soft_wrap=True)
 
     @property
     def watcher(self) -> Watcher:

@@ -1,6 +1,5 @@
 """Text for people: summaries, plans and stories. Colours are left to click, which drops them where nobody sees them."""
 
-import re
 import shutil
 import sys
 from collections.abc import Sequence
@@ -13,7 +12,7 @@ from unstuck.core.narrate import counted, sentence
 from unstuck.core.plan import Plan, Problem, Task, execution
 from unstuck.core.report import Row, Summary
 from unstuck.core.task_state import TaskState
-from unstuck.core.text import one_line
+from unstuck.core.text import ESCAPES, one_line
 from unstuck.surfaces.columns import columns, cut_columns
 from unstuck.surfaces.halt_box import halt_summary
 
@@ -44,7 +43,6 @@ TITLE_CHARS = 56
 SHORTEST_TITLE = 12
 ASKED = 5
 DETAIL_LINES, DETAIL_CHARS = 20, 300
-TERMINAL_CODES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
 
 
 def summary(result: Summary) -> str:
@@ -146,12 +144,12 @@ def span(seconds: float) -> str:
 
 def cut(text: str, limit: int = TITLE_CHARS) -> str:
     """Fold text into one line that takes at most `limit` columns of a terminal."""
-    return cut_columns(one_line(TERMINAL_CODES.sub("", text), limit), limit)
+    return cut_columns(one_line(text, limit), limit)
 
 
 def plain(line: str) -> str:
     """Return a line of a program's output without what would steer a terminal; its indentation stays."""
-    clean = TERMINAL_CODES.sub("", line).expandtabs()
+    clean = ESCAPES.sub("", line).expandtabs()
     return "".join(char for char in clean if char.isprintable())[:DETAIL_CHARS]
 
 

@@ -1,6 +1,5 @@
 """`bench`: run the benchmarks, print what they found, and fail where a target is missed."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from importlib import import_module
@@ -10,6 +9,7 @@ from typing import Any
 import click
 
 from unstuck.benches.report import Report
+from unstuck.surfaces.saying import say, say_json
 
 MISSED = 1
 
@@ -108,9 +108,9 @@ class Benches(click.Group):
         def run(*, as_json: bool, **options: Any) -> int:
             report = _measured(cmd_name, options)
             if as_json or ctx.params.get("as_json"):
-                click.echo(json.dumps({"schema": 1, "bench": cmd_name, **_object(report)}))
+                say_json({"schema": 1, "bench": cmd_name, **_object(report)})
             else:
-                click.echo(_text(report))
+                say(_text(report))
             return 0 if report.met else MISSED
 
         return click.Command(cmd_name, callback=run, params=[*row.options, _json_option()], help=row.about)
@@ -128,11 +128,11 @@ def bench(context: click.Context, *, as_json: bool) -> int:
         if not row.by_name_only:
             reports[name] = _measured(name, {})
             if not as_json:
-                click.echo(f"{name}: {row.about}\n\n{_text(reports[name])}\n")
+                say(f"{name}: {row.about}\n\n{_text(reports[name])}\n")
     met = all(report.met for report in reports.values())
     if as_json:
         objects = {name: _object(report) for name, report in reports.items()}
-        click.echo(json.dumps({"schema": 1, "met": met, "benches": objects}))
+        say_json({"schema": 1, "met": met, "benches": objects})
     return 0 if met else MISSED
 
 
@@ -144,7 +144,7 @@ def _measured(name: str, options: Mapping[str, Any]) -> Report:
     """Run a benchmark with the options that were given; its own defaults stand for the rest."""
     given = {key: value for key, value in options.items() if value not in (None, ())}
     measure = import_module(f"unstuck.benches.{name}").measure
-    report: Report = measure(**given, say=lambda text: click.echo(text, err=True))
+    report: Report = measure(**given, say=lambda text: say(text, err=True))
     return report
 
 

@@ -13,6 +13,7 @@ from unstuck.core.evidence import Evidence
 from unstuck.core.failure import KINDS, Kind
 from unstuck.errors import BadUsage
 from unstuck.judge import as_json, guidance, open_rulebook
+from unstuck.surfaces.saying import say, say_json
 
 HEAD, TAIL = 1 << 24, 3 << 24
 """Of a longer output its first 16 MB and its last 48 MB are read; what is left out is told."""
@@ -61,7 +62,7 @@ def diagnose(
     with opened(file) as stream:
         if jsonl:
             for answer in answers(stream, lambda record: _judged(read_evidence(record), classifier)):
-                click.echo(json.dumps(answer, ensure_ascii=False))
+                say_json(answer)
             return
         evidence = Evidence(
             stdout=read_output(stream).decode(errors="replace"),
@@ -72,7 +73,7 @@ def diagnose(
             timed_out=timed_out,
         )
     answer = _judged(evidence, classifier)
-    click.echo(json.dumps(answer, ensure_ascii=False) if as_object else "\n".join(_told(answer, classifier)))
+    say_json(answer) if as_object else "\n".join(_told(answer, classifier))
 
 
 # --- reading ------------------------------------------------------------------------------------------------
@@ -83,7 +84,7 @@ def opened(file: str) -> BinaryIO:
         raise BadUsage("Standard input is closed.", hint="Name a file, or pipe the output in.")
     if file == "-":
         if sys.stdin.isatty():
-            click.echo("Reading the output from this terminal; end it with Ctrl-D.", err=True)
+            say("Reading the output from this terminal; end it with Ctrl-D.", err=True)
         return os.fdopen(os.dup(sys.stdin.fileno()), "rb")
     try:
         return Path(file).open("rb")
@@ -108,7 +109,7 @@ def read_output(stream: BinaryIO) -> bytes:
         left_out += len(tail) - TAIL
         del tail[:-TAIL]
     if left_out:
-        click.echo(f"unstuck: {left_out} bytes in the middle were left out.", err=True)
+        say(f"unstuck: {left_out} bytes in the middle were left out.", err=True)
     return head + b"\n" + bytes(tail) if left_out else head + bytes(tail)
 
 

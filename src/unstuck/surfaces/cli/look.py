@@ -16,6 +16,7 @@ from unstuck.core.plan import Plan, execution
 from unstuck.core.report import lineage_text, problems
 from unstuck.errors import InvalidPlan
 from unstuck.surfaces import render
+from unstuck.surfaces.saying import say, say_json
 
 FOLLOW_SECONDS = 0.5
 
@@ -33,11 +34,11 @@ def plan(path: Path, *, plan_format: str | None, as_json: bool) -> None:
     document = api.read_plan(path, plan_format=plan_format)
     message = problems(document)
     if as_json:
-        click.echo(json.dumps(_plan_object(document, valid=not message)))
+        say_json(_plan_object(document, valid=not message))
     if message:
         raise InvalidPlan(message, hint="Correct these lines. Nothing was started.")
     if not as_json:
-        click.echo(
+        say(
             render.plan(
                 document, len({*(one.kind for one in api.gates(Path.cwd())), *(one.kind for one in document.gates)})
             )
@@ -53,17 +54,15 @@ def status(*, as_json: bool) -> None:
     if as_json:
         rows = {row.id: {key: value for key, value in asdict(row).items() if key != "id"} for row in view.summary.rows}
         who = {"pid": owner.pid, "host": owner.host.partition("/")[0], "since": owner.since} if owner else None
-        click.echo(
-            json.dumps({"schema": 1, "run": view.run, "owner": who, "exit": view.summary.exit_code, "tasks": rows})
-        )
+        say(json.dumps({"schema": 1, "run": view.run, "owner": who, "exit": view.summary.exit_code, "tasks": rows}))
         return
-    click.echo(render.summary(view.summary))
+    say(render.summary(view.summary))
     if owner is not None:
-        click.echo(
+        say(
             f"Supervisor: pid {owner.pid} on {owner.host.partition('/')[0]}, for {render.span(time.time() - owner.since)}."
         )
     elif view.summary.exit_code is None:
-        click.echo("No supervisor works on it. Go on with: unstuck resume")
+        say("No supervisor works on it. Go on with: unstuck resume")
 
 
 @click.command()
@@ -74,11 +73,11 @@ def show(task: str, *, as_json: bool) -> None:
     view = api.look(Path.cwd())
     task = view.named(task)
     if as_json:
-        click.echo(json.dumps({"schema": 1, **phase(view.state, task)}))
+        say_json({"schema": 1, **phase(view.state, task)})
         return
     entries = [entry for entry in view.entries if _about(entry) == task]
     status = next(row.status for row in view.summary.rows if row.id == task)
-    click.echo(render.story(view.state.tasks[task], status, entries, lineage_text(view.state, task)))
+    say(render.story(view.state.tasks[task], status, entries, lineage_text(view.state, task)))
 
 
 @click.command()
@@ -87,7 +86,7 @@ def show(task: str, *, as_json: bool) -> None:
 def log(*, follow: bool, as_json: bool) -> None:
     """Print the journal of the latest run, one event per line."""
     for entry in _entries(follow=follow):
-        click.echo(api.entry_json(entry) if as_json else render.entry_line(entry))
+        say(api.entry_json(entry) if as_json else render.entry_line(entry))
 
 
 def _entries(*, follow: bool) -> Iterator[Entry]:

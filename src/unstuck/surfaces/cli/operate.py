@@ -9,6 +9,7 @@ from unstuck import api
 from unstuck.core.event import Acted, Entry, Operated, Verb
 from unstuck.core.narrate import sentence
 from unstuck.errors import BadUsage
+from unstuck.surfaces.saying import say
 
 task_argument = click.argument("task")
 
@@ -25,7 +26,7 @@ def stop() -> None:
     """Ask the running supervisor to stop: nothing new starts, running sessions get time to finish."""
     view = api.look(Path.cwd())
     if view.owner is None:
-        click.echo("No supervisor is running here.")
+        say("No supervisor is running here.")
         return
     _ask("stop", done="")
 
@@ -97,7 +98,7 @@ def undo(event: int | None) -> None:
 def prune(*, dry_run: bool) -> None:
     """Remove worktrees, branches and snapshots of ended runs, but only what is clean, merged and unused."""
     for line in api.prune(Path.cwd(), dry_run=dry_run):
-        click.echo(line)
+        say(line)
 
 
 def _taken_back(answer: Operated, entries: Sequence[Entry]) -> str:
@@ -116,10 +117,10 @@ def _ask(
     task = view.named(task) if task is not None else None
     answer = api.reopen_run(view.run).operate(verb, task=task, text=text)
     if answer is None:
-        click.echo(
+        say(
             f"Left for the running supervisor (pid {view.owner.pid if view.owner else '?'}); watch with: unstuck log -f"
         )
     elif answer.refused:
         raise BadUsage(answer.refused, hint="Nothing was changed.")
     else:
-        click.echo(done if isinstance(done, str) else done(answer, view.entries))
+        say(done if isinstance(done, str) else done(answer, view.entries))

@@ -1,6 +1,5 @@
 """`run`, `resume` and `demo`: start a run, show it while it works, sum it up."""
 
-import json
 import os
 import re
 import signal
@@ -25,6 +24,7 @@ from unstuck.core.state import RunState
 from unstuck.surfaces import demo as story
 from unstuck.surfaces.live import Board, Lines, Silence
 from unstuck.surfaces.render import concern, summary
+from unstuck.surfaces.saying import say, say_json
 
 Progress = Board | Lines | Silence
 SHOWN_FILES = 5
@@ -162,13 +162,13 @@ def resume(run_id: str | None, *, as_json: bool, quiet: bool) -> int:
 def demo(keep: Path | None) -> int:
     """See the whole story: a scratch repository, a real plan, and a scripted agent that fails as real ones do."""
     with story.scratch(keep) as place:
-        click.echo(story.opening(place), err=True)
+        say(story.opening(place), err=True)
         with _progress(quiet=False) as progress:
             opened = api.open_run(place.plan, cwd=place.root, watcher=progress.watcher)
             with _signals(opened, progress):
                 result = opened.go()
-        click.echo(summary(result))
-        click.echo(story.closing(place, kept=keep is not None))
+        say(summary(result))
+        say(story.closing(place, kept=keep is not None))
         return result.exit_code or 0
 
 
@@ -237,5 +237,5 @@ def _tell_what_to_know(opened: api.Run, progress: Progress) -> None:
 
 def _told(opened: api.Run, result: Summary, *, as_json: bool) -> int:
     code = result.exit_code or 0
-    click.echo(json.dumps(run_object(opened.state, code)) if as_json else summary(result))
+    say_json(run_object(opened.state, code)) if as_json else summary(result)
     return code

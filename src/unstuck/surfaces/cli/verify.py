@@ -1,6 +1,5 @@
 """`verify`: run the checks and the tamper audit by hand."""
 
-import json
 import signal
 from pathlib import Path
 from types import FrameType
@@ -13,6 +12,7 @@ from unstuck.core.attempt import CheckResult, Verdict
 from unstuck.core.phase_file import check_object, remark_object
 from unstuck.surfaces.cli.look import as_json
 from unstuck.surfaces.render import plain, span
+from unstuck.surfaces.saying import say, say_json
 
 EXITS = {"pass": 0, "fail": 1, "inconclusive": 3}
 MARKS = {"pass": ("✔", "green"), "fail": ("✘", "red"), "inconclusive": ("·", "yellow")}
@@ -39,9 +39,9 @@ def verify(name: str | None, *, no_cache: bool, sarif: Path | None, junit: Path 
     done = api.verify(verification, Path.cwd(), name)
     verdict = done.verdict
     if as_json:
-        click.echo(json.dumps({"schema": 1, "what": done.what, **_object(verdict), "seconds": round(done.seconds, 3)}))
+        say_json({"schema": 1, "what": done.what, **_object(verdict), "seconds": round(done.seconds, 3)})
     else:
-        click.echo(_told(done.what, verdict, done.seconds))
+        say(_told(done.what, verdict, done.seconds))
     api.write_findings(verdict, done.what, sarif=sarif, junit=junit)
     return EXITS[verdict.status]
 
