@@ -9,7 +9,7 @@ WORKERS ?= auto
 CLIS ?= claude codex
 AT_ONCE ?= 4
 
-.PHONY: demo test lint types unit exhaustive format bench rules conformance matrix clean
+.PHONY: demo test lint types unit exhaustive fuzz format bench rules conformance matrix clean
 
 demo: $(READY)
 	$(BIN)/unstuck demo
@@ -31,6 +31,13 @@ unit: $(READY)
 # The rows of long tables that `make test` leaves out: the supervisor killed at every place that there is.
 exhaustive: $(READY)
 	$(BIN)/python -m pytest -n $(WORKERS) -m exhaustive
+
+# Bad bytes in everything that is read, for longer than `make test` has; ROUNDS for each kind of input, SEED to see one again.
+ROUNDS ?= 300
+SEED ?= $(shell date +%s)
+fuzz: $(READY)
+	@echo "seed $(SEED)"
+	UNSTUCK_FUZZ_ROUNDS=$(ROUNDS) UNSTUCK_FUZZ_SEED=$(SEED) $(BIN)/python -m pytest -n $(WORKERS) --timeout 3600 tests/fuzz
 
 # Real agents against a scripted model, on loopback and nowhere else. Needs Node 20; see docs/conformance.md.
 conformance: $(READY)

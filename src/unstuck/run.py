@@ -46,7 +46,7 @@ from unstuck.core.spec_folder import RECOVERY
 from unstuck.core.state import RunState, fold
 from unstuck.engine.bench import Bench, Layout, timed
 from unstuck.engine.checkout import NoMemory
-from unstuck.engine.record import Recorder
+from unstuck.engine.record import Recorder, redacted
 from unstuck.engine.resume import unfinished
 from unstuck.engine.stopping import Stopper
 from unstuck.engine.supervise import Situation, Supervisor
@@ -145,7 +145,7 @@ class Run:
         """Leave a request and carry it out; None if a living supervisor will do that."""
         assert self._run is not None
         with self._journal() as journal:
-            number = journal.leave(self._run, verb, task=task, text=redactor(os.environ).text(text))
+            number = journal.leave(self._run, verb, task=task, text=redacted(text, redactor(os.environ)))
             owner = journal.owner()
             if owner is not None and owner.alive(time.time()):
                 return None

@@ -146,8 +146,10 @@ def _value(data: bytes, low: bytes, match: re.Match[bytes]) -> Span | None:
 
 def _is_key(low: bytes, begins: int) -> bool:
     """Say whether a key is one to something: `?key=` in an address, or `api key` in prose."""
-    before = low[max(0, begins - 2) : begins]
-    return before[-1:] in {b"?", b"&"} or (before[-1:] == b" " and before[:1].isalnum())
+    before = low[max(0, begins - 12) : begins]
+    if before[-1:] == b" ":
+        return before[-2:-1].isalnum() and not ORDINARY.search(before.rstrip())
+    return before[-1:] in {b"?", b"&"}
 
 
 def _told(match: re.Match[bytes], *, strong: bool) -> Span | None:

@@ -35,12 +35,15 @@ ALPHABETS = {
     "base64": rb"[\w+/=-]",
     "wide": rb"""[^\s"'`<>\\,;&()\[\]{}|]""",
 }
+BREAKING = ("base64", "wide")
+WORDLY = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-."
 PURE = ("upper", "hex", "alnum")
 """No words are joined in these alphabets, so a long run of them after a prefix is a token."""
 
 LEADS = b"\\%[;"
 LEAD = re.compile(rb"(?<=\\)(?:[nrt]|u00[0-9a-f]{2}|x[0-9a-f]{2})|(?<=%)[0-9A-F]{2}|(?<=[\[;])\d{0,3}m")
 """What stands before a word and is none of it: an escaped line break, a quoted sign in an address, a colour."""
+WORD_BEGINS = re.compile(rb"(?:\A|[^A-Za-z0-9]|\\[nrt]|\\u00[0-9a-f]{2}|%[0-9A-F]{2}|[\[;]\d{0,3}m)\Z")
 DOTTED = re.compile(rb"(?:[\w-]{1,32}\.){1,3}\Z")
 BREAK = re.compile(rb"(?:\\\r?\n|\r?\n|\\r\\n|\\n)[ \t]{0,16}")
 ENDS = re.compile(rb"""\s|["'`\\]|\Z""")
@@ -59,6 +62,13 @@ def shape_spans(data: bytes) -> Iterator[Span]:
             end = max(end, token[1])
             yield token[0], end  # whatever is joined to a token goes with it
         start = marked.find(RUN, end)
+    for prefix in _broken():
+        start = data.find(prefix)
+        while start >= 0:
+            token = _token(data, start) if WORD_BEGINS.search(data, max(0, start - 6), start) else None
+            if token:
+                yield token
+            start = data.find(prefix, token[1] if token else start + len(prefix))
     for needle, shape, back, random in SHAPES:
         yield from _found(data, needle.encode(), shape, back, random=random)
 
@@ -93,19 +103,23 @@ def begins_token(word: bytes, width: int) -> bool:
 
 def _long_word(data: bytes, start: int, end: int) -> Span | None:
     """Return the token that a run of word characters is part of."""
-    before = data[start - 1 : start]
-    if before and before in LEADS and (lead := LEAD.match(data, start, end)) and (token := _token(data, lead.end())):
-        return token
-    if before == b".":
+    if data[start - 1 : start] == b".":
         for words in _dotted(data, start):
-            if token := _token(data, start - len(words)):
+            if token := _from(data, start - len(words), end):
                 return token
-    if token := _token(data, start):
+    if token := _from(data, start, end):
         return token
     if data[end : end + 1] == b".":
         found = (match for word in WORDS if (match := _pattern(word).match(data, start)) and looks_random(match[0]))
         return next((match.span() for match in found), None)
     return None
+
+
+def _from(data: bytes, start: int, end: int) -> Span | None:
+    """Return the token that begins here, or behind what stands before a word and is none of it."""
+    before = data[start - 1 : start]
+    lead = LEAD.match(data, start, end) if before and before in LEADS else None
+    return (_token(data, lead.end()) if lead else None) or _token(data, start)
 
 
 def _dotted(data: bytes, end: int) -> Iterator[bytes]:
@@ -174,6 +188,13 @@ def _tokens() -> dict[bytes, tuple[tuple[bytes, str, int], ...]]:
             prefix, _, need = entry.rpartition("|")
             table.setdefault(prefix[:2].encode(), []).append((prefix.encode(), alphabet, int(need)))
     return {start: tuple(sorted(rows, key=lambda row: -len(row[0]))) for start, rows in table.items()}
+
+
+@cache
+def _broken() -> tuple[bytes, ...]:
+    """Return the prefixes of tokens that are no long word: a sign in them may break it."""
+    rows = [row for rows in _tokens().values() for row in rows]
+    return tuple(prefix for prefix, alphabet, _ in rows if alphabet in BREAKING or prefix.translate(None, WORDLY))
 
 
 @cache
