@@ -61,7 +61,7 @@ def _splice(seed: bytes, others: Sequence[bytes], chance: random.Random) -> byte
 
 def _flip(seed: bytes, _: Sequence[bytes], chance: random.Random) -> bytes:
     changed = bytearray(seed)
-    for _ in range(chance.randint(1, 8)):
+    for _count in range(chance.randint(1, 8)):
         if changed:
             changed[chance.randrange(len(changed))] = chance.randrange(256)
     return bytes(changed)

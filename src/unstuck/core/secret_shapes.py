@@ -16,13 +16,14 @@ LONGEST_TOKEN = 8192
 """A longer one goes on as text: no service makes them, and one must not stall the log."""
 LONGEST_PREFIX = 40
 CLEAR_PREFIX = 5
+SHORT_PREFIX = 7
 LONGEST_AFTER = 400
 SHOWS_ENOUGH = 128
 WRAPPED_LINES = 40
 WRAP_WIDTH = 60
 
 MARKS = bytes(
-    ord("w") if chr(code).isascii() and (chr(code).isalnum() or code in b"_-") else ord(" ") for code in range(256)
+    ord("w") if chr(code).isascii() and (chr(code).isalnum() or code in b"_-+") else ord(" ") for code in range(256)
 )
 RUN = b"w" * SHORTEST_TOKEN
 
@@ -35,7 +36,6 @@ ALPHABETS = {
     "base64": rb"[\w+/=-]",
     "wide": rb"""[^\s"'`<>\\,;&()\[\]{}|]""",
 }
-BREAKING = ("base64", "wide")
 WORDLY = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-."
 PURE = ("upper", "hex", "alnum")
 """No words are joined in these alphabets, so a long run of them after a prefix is a token."""
@@ -194,7 +194,8 @@ def _tokens() -> dict[bytes, tuple[tuple[bytes, str, int], ...]]:
 def _broken() -> tuple[bytes, ...]:
     """Return the prefixes of tokens that are no long word: a sign in them may break it."""
     rows = [row for rows in _tokens().values() for row in rows]
-    return tuple(prefix for prefix, alphabet, _ in rows if alphabet in BREAKING or prefix.translate(None, WORDLY))
+    short = (prefix for prefix, alphabet, _ in rows if alphabet == "base64" and len(prefix) <= SHORT_PREFIX)
+    return (*(prefix for prefix, _, _ in rows if prefix.translate(None, WORDLY)), *short)
 
 
 @cache
