@@ -29,7 +29,7 @@ ALLOWED = {
     "judge": {"core", "ports", "errors", "adapters"},
 }
 PURE = {
-    "re", "json", "ast", "tokenize", "tomllib", "io", "graphlib", "datetime", "dataclasses", "enum", "typing", "collections", "functools", "itertools", "math",
+    "re", "json", "ast", "binascii", "tokenize", "tomllib", "io", "graphlib", "datetime", "dataclasses", "enum", "typing", "collections", "functools", "itertools", "math",
     "hashlib", "difflib", "unicodedata", "string", "shlex", "types", "importlib", "unstuck", "warnings",
 }  # fmt: skip
 SCRIPTS = {"adapters/shim.py", "adapters/agents/player.py"}

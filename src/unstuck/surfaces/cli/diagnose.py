@@ -73,7 +73,10 @@ def diagnose(
             timed_out=timed_out,
         )
     answer = _judged(evidence, classifier)
-    say_json(answer) if as_object else "\n".join(_told(answer, classifier))
+    if as_object:
+        say_json(answer)
+    else:
+        say("\n".join(_told(answer, classifier)))
 
 
 # --- reading ------------------------------------------------------------------------------------------------

@@ -100,7 +100,10 @@ def remedy(
     if run_it:
         return _run(surgery, plan, found, allow, as_object=as_object)
     answer = {**as_json(plan), "pattern": pattern_here(surgery.cwd)}
-    say_json(answer) if as_object else "\n".join(_told(answer))
+    if as_object:
+        say_json(answer)
+    else:
+        say("\n".join(_told(answer)))
     return 0
 
 
@@ -228,4 +231,7 @@ def experience(*, as_object: bool, export_to: str | None, import_from: str | Non
         say(practice.forget(cwd))
     else:
         table = practice.table(cwd)
-        say_json(table) if as_object else "\n".join(practice.lines(table))
+        if as_object:
+            say_json(table)
+        else:
+            say("\n".join(practice.lines(table)))

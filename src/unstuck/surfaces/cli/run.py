@@ -237,5 +237,8 @@ def _tell_what_to_know(opened: api.Run, progress: Progress) -> None:
 
 def _told(opened: api.Run, result: Summary, *, as_json: bool) -> int:
     code = result.exit_code or 0
-    say_json(run_object(opened.state, code)) if as_json else summary(result)
+    if as_json:
+        say_json(run_object(opened.state, code))
+    else:
+        say(summary(result))
     return code
