@@ -9,7 +9,7 @@ WORKERS ?= auto
 CLIS ?= claude codex
 AT_ONCE ?= 4
 
-.PHONY: demo test lint types unit exhaustive format bench bench-quick bench-supervisor rules conformance matrix examples clean
+.PHONY: demo test lint types unit exhaustive fuzz format bench bench-quick bench-supervisor rules conformance matrix examples clean
 
 demo: $(READY)
 	$(BIN)/unstuck demo
@@ -32,6 +32,13 @@ unit: $(READY)
 exhaustive: $(READY)
 	$(BIN)/python -m pytest -n $(WORKERS) -m exhaustive
 
+# Bad bytes in everything that is read, for longer than `make test` has; ROUNDS for each kind of input, SEED to see one again.
+ROUNDS ?= 300
+SEED ?= $(shell date +%s)
+fuzz: $(READY)
+	@echo "seed $(SEED)"
+	UNSTUCK_FUZZ_ROUNDS=$(ROUNDS) UNSTUCK_FUZZ_SEED=$(SEED) $(BIN)/python -m pytest -n $(WORKERS) --timeout 3600 tests/fuzz
+
 # Real agents against a scripted model, on loopback and nowhere else. Needs Node 20; see docs/conformance.md.
 conformance: $(READY)
 	$(BIN)/python tests/conformance/clis.py $(CLIS)
@@ -52,7 +59,7 @@ format: $(READY)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# The rules that a diagnosis loads are compiled from the TOML files of the catalogue.
+# The rules that a diagnosis loads, and what secrets look like, are compiled from the TOML files of the catalogue.
 rules: $(READY)
 	$(BIN)/python scripts/compile_catalog.py
 

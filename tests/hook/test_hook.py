@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from unstuck.compose import open_surgery
+from unstuck.compose.remedying import open_surgery
 from unstuck.hook.entry import respond
 from unstuck.hook.heard import hear
 from unstuck.hook.memory import state_folder

@@ -3,12 +3,12 @@
 import re
 
 from unstuck.diagnosis.evidence import Evidence, Line
+from unstuck.tell import ESCAPES
 
 LONGEST = 1 << 16
 LINE_HEAD, LINE_TAIL = 1500, 500
 """A longer line is cut in its middle: no rule needs more, and one line must not stall a scan."""
 
-ESCAPES = r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[PX^_][^\x1b\n]*(?:\x1b\\)?|[ -/]*[0-~])"
 CONTROLS = "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]"
 OVERSTRUCK = "[^\b]\b"
 PLAIN = {
@@ -42,8 +42,7 @@ def clean(text: str) -> list[str]:
     if not found[-1]:
         found.pop()
     if "\x1b" in text:
-        escapes = re.compile(ESCAPES)
-        found = [escapes.sub("", line) if "\x1b" in line else line for line in found]
+        found = [ESCAPES.sub("", line) if "\x1b" in line else line for line in found]
     if "\b" in text:
         found = [re.sub(OVERSTRUCK, "", line) for line in found]
     if "\r" in text:
