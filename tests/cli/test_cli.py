@@ -25,7 +25,7 @@ MAKE_A = {"write": "a.txt", "text": "a\n"}
 CONTRACT = [
     "demo", "init", "doctor", "plan", "run", "resume", "status", "show", "log", "stop", "retry", "skip", "reset",
     "answer", "diagnose", "agents", "report", "explain", "replay", "policy", "accept", "rollback", "undo", "prune", "bench",
-    "verify", "remedy", "experience",
+    "verify", "remedy", "experience", "install", "uninstall", "hook", "mcp",
 ]  # fmt: skip
 
 

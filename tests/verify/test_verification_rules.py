@@ -6,7 +6,7 @@ import pytest
 
 from unstuck.diagnosis.reasons import reason
 from unstuck.journal.attempt import CheckResult, Ended, Remark, Severity
-from unstuck.plans import CheckKind
+from unstuck.plans.plan import CheckKind
 from unstuck.tools.effects import effect
 from unstuck.tools.runners import checking_form, is_plain_run, selecting, shows_tests
 from unstuck.tools.shell import can_fail

@@ -38,7 +38,7 @@ from unstuck.journal import (
     redactor,
     spec_folder,
 )
-from unstuck.line import Bench, Layout, Recorder, Situation, Stopper, Supervisor, timed, unfinished
+from unstuck.line import Bench, Layout, Recorder, Situation, Stopper, Supervisor, redacted, timed, unfinished
 from unstuck.plans import Plan, Problem, named, reviewed
 from unstuck.ports import Agent, Clock, PlanFile
 from unstuck.process import DiskDesk, LocalProcesses, Owner, SystemClock, require_writable, sweep
@@ -138,7 +138,7 @@ class Run:
         """Leave a request and carry it out; None if a living supervisor will do that."""
         assert self._run is not None
         with self._journal() as journal:
-            number = journal.leave(self._run, verb, task=task, text=redactor(os.environ).text(text))
+            number = journal.leave(self._run, verb, task=task, text=redacted(text, redactor(os.environ)))
             owner = journal.owner()
             if owner is not None and owner.alive(time.time()):
                 return None

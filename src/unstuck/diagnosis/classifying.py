@@ -195,6 +195,12 @@ def set_up_failed(command: str, ended: Ended) -> Failure:
     return _failure(Kind.SETUP_FAILED, ended.tail, because=f"`{command}`")
 
 
+def failed_call(found: Diagnosis) -> Failure:
+    """Say how an attempt failed of which nothing is known but the output of its last call."""
+    whole = f"{found.evidence.stdout}\n{found.evidence.stderr}".strip()
+    return replace(_failure(found.kind, whole, because=found.message, found=found), signature=found.signature)
+
+
 def red(result: CheckResult, found: Diagnosis | None = None) -> Failure:
     """Say which check fails, and how."""
     if result.ended.ending in LIMITS:

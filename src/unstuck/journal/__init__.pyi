@@ -12,6 +12,7 @@ from unstuck.journal.attempt import Verdict as Verdict
 from unstuck.journal.autobuild import Adopted as Adopted
 from unstuck.journal.autobuild import adopt as adopt
 from unstuck.journal.autobuild import inherited as inherited
+from unstuck.journal.codec import decode as decode
 from unstuck.journal.codec import encode as encode
 from unstuck.journal.event import Acted as Acted
 from unstuck.journal.event import AttemptStarted as AttemptStarted

@@ -7,6 +7,7 @@ from unstuck.line.parts import Layout as Layout
 from unstuck.line.parts import timed as timed
 from unstuck.line.pool import Pool as Pool
 from unstuck.line.recorder import Recorder as Recorder
+from unstuck.line.recorder import redacted as redacted
 from unstuck.line.resume import unfinished as unfinished
 from unstuck.line.schedule import blocked as blocked
 from unstuck.line.schedule import held as held

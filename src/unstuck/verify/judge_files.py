@@ -14,9 +14,7 @@ _CASES = re.compile(
 """Names that runners take for tests: a new one of these adds tests, and bends nothing."""
 
 
-_SETTINGS = re.compile(
-    r"(?:^|/)(?:\.[^/]+|[A-Z]\w*file|[^/]+\.(?:ini|cfg|conf|toml|properties|config\.\w+))$"
-)
+_SETTINGS = re.compile(r"(?:^|/)(?:\.[^/]+|[A-Z]\w*file|[^/]+\.(?:ini|cfg|conf|toml|properties|config\.\w+))$")
 """Files of no known kind that a tool might read by itself; other data belongs to the product."""
 
 
