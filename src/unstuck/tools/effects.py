@@ -3,8 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from unstuck.diagnosis import Evidence
-from unstuck.tools.roles import role
+from unstuck.tools.roles import role_of
 from unstuck.tools.shell import QUOTED, programs
 
 CHECKERS = frozenset({"test", "lint", "types", "format", "build"})
@@ -65,7 +64,7 @@ def only_checks(command: str) -> bool:
 
 def _checks(part: str) -> bool:
     program = part.split(" ", 1)[0]
-    return program in LOOKS or role(Evidence(command=part)) in CHECKERS or _SCRIPT.match(part) is not None
+    return program in LOOKS or role_of(part) in CHECKERS or _SCRIPT.match(part) is not None
 
 
 def _quoted_only(part: str, shape: re.Pattern[str]) -> bool:

@@ -130,7 +130,7 @@ def role(evidence: "Evidence") -> Role:
     if evidence.check in CHECK_ROLES:
         return CHECK_ROLES[evidence.check or ""]
     for part in reversed((evidence.tool, *programs(evidence.command))):
-        if found := _role(part):
+        if found := role_of(part):
             return found
     return ""
 
@@ -142,7 +142,8 @@ def answers(evidence: "Evidence") -> bool:
     return any(evidence.exit_code in codes and re.search(pattern, last) for pattern, codes in ANSWERS)
 
 
-def _role(part: str) -> Role:
+def role_of(part: str) -> Role:
+    """Say what a simple command is for."""
     if not part or part.split(maxsplit=1)[0] in IDLE:
         return ""
     for found, pattern in SUBCOMMANDS:
