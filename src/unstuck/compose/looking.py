@@ -6,7 +6,7 @@ from pathlib import Path
 
 from unstuck.errors import BadUsage
 from unstuck.git import find
-from unstuck.journal import Entry, RunState, SqliteJournal, encode, fold
+from unstuck.journal import Entry, RunState, SqliteJournal, encode, fold, journal_path
 from unstuck.plans import named
 from unstuck.process import Owner
 from unstuck.tell import Summary, summary
@@ -38,7 +38,7 @@ class View:
 def look(cwd: Path, run: str | None = None) -> View:
     """Return the latest run of the repository, or the one named."""
     repository = find(cwd)
-    path = repository.ours / "journal.db"
+    path = journal_path(repository)
     if not path.exists():
         raise BadUsage("There is no run in this repository yet.", hint="Start one with `unstuck run PLAN`.")
     journal = SqliteJournal(path)

@@ -3,10 +3,11 @@
 from pathlib import Path
 
 from unstuck.compose.looking import look
+from unstuck.config_file import read_config
 from unstuck.errors import BadUsage
-from unstuck.git import find
+from unstuck.git import find, slots_folder
 from unstuck.git import prune as prune_repository
-from unstuck.journal import SqliteJournal
+from unstuck.journal import SqliteJournal, journal_path
 from unstuck.line import unfinished
 
 
@@ -41,7 +42,7 @@ def commit_of_run(cwd: Path, name: str) -> str:
 def prune(cwd: Path, *, dry_run: bool) -> tuple[str, ...]:
     """Remove what ended runs left behind; say what was removed, and what was kept and why."""
     repository = find(cwd)
-    path = repository.ours / "journal.db"
+    path = journal_path(repository)
     if not path.exists():
         return ("There is nothing of unstuck's here.",)
     journal = SqliteJournal(path)
@@ -49,7 +50,8 @@ def prune(cwd: Path, *, dry_run: bool) -> tuple[str, ...]:
         journal.claim("prune")
         try:
             finished = [run for run in journal.runs() if not unfinished(tuple(journal.read(run)))]
-            pruned = prune_repository(repository, finished, dry_run=dry_run)
+            slots = slots_folder(repository, read_config(repository.root).workspace.slots)
+            pruned = prune_repository(repository, finished, slots, dry_run=dry_run)
         finally:
             journal.release()
     finally:

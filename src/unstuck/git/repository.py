@@ -1,7 +1,8 @@
-"""Find the user's repository, say what is wrong with it, and know what a worktree of it will lack."""
+"""Edge: Find the user's repository, say what is wrong with it, and where our own things of it lie."""
 
 import os
 import re
+import secrets
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from unstuck.git.command import Git, shown
 
 OLDEST_GIT = (2, 38)
 OURS = ".unstuck"
+SLOTS = "slots"
 EXCLUDE_LINE = ".unstuck/"
 EXCLUDED_ALREADY = (".unstuck", ".unstuck/", "/.unstuck", "/.unstuck/")
 
@@ -60,8 +62,13 @@ class Repository:
 
     @property
     def ours(self) -> Path:
-        """The folder that holds everything of ours."""
+        """The folder of what people read and edit; all of it can be made anew from the journal."""
         return self.root / OURS
+
+    @property
+    def store(self) -> Path:
+        """The folder of what must not be lost: out of reach of `git clean`, and moved along with the repository."""
+        return self.common_dir / "unstuck"
 
     def exclude_ours(self) -> None:
         """Keep `.unstuck/` out of the user's `git status`, once, without touching what else is excluded."""
@@ -135,6 +142,30 @@ def find(cwd: Path) -> Repository:
     )
 
 
+def slots_folder(repository: Repository, configured: str = "") -> Path:
+    """Return the folder that this repository's slots are in: away from every checkout, and the same after it was moved.
+
+    A copy of a repository gets another one: git's folder is known by its place on the disk.
+    """
+    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    known, here = repository.store / "id", str(repository.common_dir.stat().st_ino)
+    try:
+        token, there = known.read_text().split()
+    except (OSError, ValueError):
+        token, there = "", ""
+    if there != here:
+        token = secrets.token_hex(4)
+        try:
+            known.parent.mkdir(parents=True, exist_ok=True)
+            known.write_text(f"{token} {here}\n")
+        except OSError as error:
+            raise CannotWrite(
+                f"{known} cannot be written: {error.strerror}.", hint="Make it writable and try again."
+            ) from error
+    name = re.sub(r"[^\w.-]+", "-", repository.root.name)[:40]
+    return (Path(configured).expanduser() if configured else Path(state) / "unstuck") / f"{name}-{token}" / SLOTS
+
+
 def read_submodules(git: Git, *source: str) -> tuple[Submodule, ...]:
     """Read the submodules named in a `.gitmodules`: `--blob REV:.gitmodules` or `--file PATH`."""
     found = git.attempt("config", "-z", *source, "--get-regexp", r"^submodule\..*\.path$").stdout
@@ -164,10 +195,9 @@ def _not_a_repository(cwd: Path, stderr: str) -> Unavailable:
 
 
 def _check_not_ours(root: Path) -> None:
-    for folder in (root, *root.parents):
-        if folder.parent.name == "worktrees" and folder.parent.parent.name == OURS:
-            user_root = folder.parent.parent.parent
-            raise BadUsage(f"{root} is one of unstuck's own worktrees.", hint=f"Start in your checkout: cd {user_root}")
+    for folder in root.parents:
+        if folder.name == SLOTS and (folder / ".git").is_file():
+            raise BadUsage(f"{root} is inside one of unstuck's own slots.", hint="Start in your own checkout.")
 
 
 def _head(git: Git, root: Path) -> str:

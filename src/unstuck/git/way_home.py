@@ -15,8 +15,8 @@ from unstuck.errors import CannotWrite
 from unstuck.git import half_merges
 from unstuck.git.command import Git, shown
 from unstuck.git.repository import Identity, Repository
+from unstuck.git.slots import DURABLE
 from unstuck.git.workspace import make_commit, merge_trees
-from unstuck.git.worktrees import DURABLE
 from unstuck.ports import AlreadyHome, Conflict, FastForward, Merge, NotPossible, WayHome
 
 UNFINISHED = {

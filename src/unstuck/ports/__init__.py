@@ -5,7 +5,7 @@ from unstuck.ports.of_home import AlreadyHome, FastForward, Home, Merge, NotPoss
 from unstuck.ports.of_judging import Judge, NoJudge, Scanner
 from unstuck.ports.of_processes import Clock, Command, Dialogue, Processes, Stop, TimeLimits
 from unstuck.ports.of_records import Desk, Journal, PlanFile, Projections
-from unstuck.ports.of_workspace import Conflict, Landing, Snapshot, Tree, Watch, Workspace
+from unstuck.ports.of_workspace import Conflict, Landing, Snapshot, Tree, Workspace
 
 __all__ = [
     "Agent",
@@ -32,7 +32,6 @@ __all__ = [
     "Stop",
     "TimeLimits",
     "Tree",
-    "Watch",
     "WayHome",
     "Workspace",
 ]
