@@ -35,7 +35,7 @@ def test_a_copied_venv_serves_the_checks_of_every_worktree(python_project: "Proj
     told = project.run()
     assert told.code == 0, told
     assert project.git("ls-tree", "-r", "--name-only", "main", ".venv") == ""
-    worktree, _ = worktrees(project)
+    worktree, _ = project.slots
     assert not (worktree / ".venv").is_symlink()
 
 
@@ -63,7 +63,7 @@ def test_setup_makes_an_editable_venv_once_per_worktree_and_checks_import_the_wo
         'cd .venv/lib/python*/site-packages && echo "$OLDPWD/src" > shop.pth\n'
     )
     project.settings(f'[workspace]\nsetup = ["bash {made}"]\n')
-    check = ".venv/bin/python -c 'import shop; assert shop.PRICE == {}; assert \".unstuck/worktrees\" in shop.__file__'"
+    check = ".venv/bin/python -c 'import shop; assert shop.PRICE == {}; assert \"/slots/\" in shop.__file__'"
     project.plan(*((f"1.{number}", f"Price {number}", check.format(number)) for number in (2, 3, 4)))
     project.script(
         **{
@@ -131,7 +131,7 @@ def test_node_modules_serve_the_checks_and_do_not_land(node_project: "Project", 
     told = project.run()
     assert told.code == 0, told
     assert project.git("log", "-1", "--grep=Change the price", "--name-only", "--format=", "main") == "price.js"
-    worktree, _ = worktrees(project)
+    worktree, _ = project.slots
     assert (worktree / "node_modules").is_symlink() == (rule == "link")
     assert (project.root / "node_modules" / "left-pad" / "index.js").exists()
 
@@ -175,7 +175,3 @@ def made_venv(root: Path) -> None:
 
 def packages(root: Path) -> Path:
     return next((root / ".venv" / "lib").glob("python*/site-packages"))
-
-
-def worktrees(project: "Project") -> list[Path]:
-    return [path for path in (project.home / "worktrees").iterdir() if path.is_dir()]

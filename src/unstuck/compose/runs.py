@@ -37,6 +37,7 @@ from unstuck.journal import (
     journal_path,
     open_to_write,
     redactor,
+    show_store,
     spec_folder,
 )
 from unstuck.line import Bench, Layout, Recorder, Situation, Stopper, Supervisor, timed, unfinished
@@ -183,6 +184,7 @@ class Run:
         repository, config, options = self._repository, self._config, self._options
         redact = redactor(os.environ)
         layout = Layout(repository.root, repository.store)
+        show_store(layout.home, layout.store)
         log = ExecutionLog(layout.store / "logs" / "execution.log")
         self.state = state
         bench = Bench(

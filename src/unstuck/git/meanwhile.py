@@ -78,22 +78,17 @@ class Meanwhile:
 def _differences(before: Look, now: Look) -> Iterator[str]:
     if before.head != now.head:
         yield f"Your checkout went from {_place(before.head)} to {_place(now.head)} meanwhile."
-    for ref in sorted(before.refs.keys() | now.refs.keys()):
-        old, new = before.refs.get(ref, GONE), now.refs.get(ref, GONE)
-        if old != new:
-            yield _moved(ref, old, new)
-    parts = [
-        name
-        for name in sorted(before.stamps.keys() | now.stamps.keys())
-        if before.stamps.get(name) != now.stamps.get(name)
-    ]
+    for ref in _unlike(before.refs, now.refs):
+        yield _moved(ref, before.refs.get(ref, GONE), now.refs.get(ref, GONE))
+    parts = _unlike(before.stamps, now.stamps)
     if parts and (parts != [HISTORY] or before.refs == now.refs):  # every commit is written down there
         yield f"Changed in your repository's git folder meanwhile: {_listed(parts)}."
-    paths = [
-        path for path in sorted(before.files.keys() | now.files.keys()) if before.files.get(path) != now.files.get(path)
-    ]
-    if paths:
+    if paths := _unlike(before.files, now.files):
         yield f"Changed in your checkout meanwhile: {_listed(paths)}. See `git status`."
+
+
+def _unlike(before: Mapping[str, object], now: Mapping[str, object]) -> list[str]:
+    return [name for name in sorted(before.keys() | now.keys()) if before.get(name) != now.get(name)]
 
 
 def _moved(ref: str, old: str, new: str) -> str:

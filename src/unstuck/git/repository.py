@@ -12,6 +12,8 @@ from unstuck.git.command import Git, shown
 OLDEST_GIT = (2, 38)
 OURS = ".unstuck"
 SLOTS = "slots"
+OWNER = "checkout"
+"""Beside the slots: a file that says whose they are."""
 EXCLUDE_LINE = ".unstuck/"
 EXCLUDED_ALREADY = (".unstuck", ".unstuck/", "/.unstuck", "/.unstuck/")
 
@@ -196,8 +198,9 @@ def _not_a_repository(cwd: Path, stderr: str) -> Unavailable:
 
 def _check_not_ours(root: Path) -> None:
     for folder in root.parents:
-        if folder.name == SLOTS and (folder / ".git").is_file():
-            raise BadUsage(f"{root} is inside one of unstuck's own slots.", hint="Start in your own checkout.")
+        if folder.name == SLOTS and (folder / OWNER).is_file():
+            checkout = (folder / OWNER).read_text(errors="surrogateescape").strip()
+            raise BadUsage(f"{root} is one of unstuck's own slots.", hint=f"Start in your checkout: cd {checkout}")
 
 
 def _head(git: Git, root: Path) -> str:

@@ -18,7 +18,7 @@ from unstuck.git import submodules
 from unstuck.git.command import Git, shown
 from unstuck.git.furnishing import Lender, alternates, furnish
 from unstuck.git.removal import remove
-from unstuck.git.repository import Repository
+from unstuck.git.repository import OURS, OWNER, Repository
 from unstuck.git.returning import Store
 
 Place = Callable[[Path, bool], tuple[str, ...]]
@@ -204,6 +204,7 @@ class Slot:
         """Make the folder and our index hold a tree; return git's reason if that failed."""
         self.release_index()
         self.staging.unlink(missing_ok=True)
+        remove(self.path / OURS)  # git does not see it, and one agent's would be the next one's
         git, used = self.git, self.index.exists() or any(self.path.iterdir())
         done = git.attempt("read-tree", "--reset", "-u", tree)
         if done.returncode == 0 and used:
@@ -241,9 +242,9 @@ class Slot:
         try:
             self._remove_folder()
             self.path.mkdir(parents=True)
-            fence = self.folder / ".git"
-            if not fence.exists():  # where a slot has lost its own, git must not climb to a repository around the slots
-                fence.write_text("gitdir: this-slot-has-no-git-folder-any-more\n")
+            # Where a slot has lost its own git folder, git must not climb to a repository around the slots.
+            (self.folder / ".git").write_text("gitdir: this-slot-has-no-git-folder-any-more\n")
+            (self.folder / OWNER).write_text(f"{self.repository.root}\n", errors="surrogateescape")
         except OSError as error:
             raise CannotWrite(
                 f"The slot {self.path} cannot be made anew: {error}.",

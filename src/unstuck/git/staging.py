@@ -14,6 +14,7 @@ from unstuck.git.slots import Prepared, Slot
 from unstuck.ports import Tree
 
 GITLINK = "160000"
+LINK = "120000"
 GONE = "000000"
 UNREAD = re.compile(r"^error: unable to index file '(.*)'$", re.MULTILINE)
 
@@ -153,9 +154,22 @@ def _reason_to_drop(slot: Slot, change: Change, left_out: Sequence[str]) -> str 
     name = shown(change.path)
     if _is_within(change.path, left_out):
         return f"The agent changed {name}; that was left out, because the plan belongs to its author."
+    if change.path == ".gitmodules" and not _is_harmless(slot, change):
+        return f"The agent's {name} names what git refuses; that was left out."
     if change.new_mode != GITLINK:
         return None
     clone = submodules.local_clone(slot.repository, change.path)
     if clone is not None and slot.repository.git.at(clone).succeeds("cat-file", "-e", change.new + "^{commit}"):
         return None
     return f"The submodule {name} was moved to {change.new[:12]}, a commit that only the slot has; that was left out."
+
+
+def _is_harmless(slot: Slot, change: Change) -> bool:
+    """Tell whether a `.gitmodules` could be pushed: no link, no name that leaves git's folder, nothing like an option."""
+    if change.new_mode == GONE:
+        return True
+    found = slot.git.attempt("config", "-z", "--blob", change.new, "--get-regexp", r"^submodule\.").stdout
+    pairs = [entry.partition("\n") for entry in found.split("\0") if entry]
+    names = [key.removeprefix("submodule.").rpartition(".")[0] for key, _, _ in pairs]
+    plain = all(".." not in name.split("/") and not name.startswith("-") for name in names)
+    return change.new_mode != LINK and plain and not any(value.startswith("-") for _, _, value in pairs)
