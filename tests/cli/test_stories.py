@@ -509,7 +509,7 @@ def test_what_an_agent_does_to_refs_stash_and_settings_stays_in_its_slot(project
     assert ("\n".join(refs), project.git("-C", "../remote.git", "for-each-ref")) == before
     assert "my stash" in project.git("stash", "list")
     assert (project.root / ".git" / "config").read_bytes() == config
-    assert "meanwhile" not in told.out
+    assert "While agents were at work" not in told.out
     assert "push-is-refused" in (project.home / "logs" / "task-1.1.log").read_text()
 
 
@@ -520,7 +520,8 @@ def test_what_an_agent_does_to_the_users_own_checkout_is_told_in_the_summary(pro
     project.script(_1_1=[[MAKE_A, *({"run": f"bash -c '{command}'"} for command in sly)]])
     told = project.run()
     assert told.code == 0, told
-    assert "Changed in your checkout meanwhile: readme.txt." in told.out
+    assert "While agents were at work:" in told.out
+    assert "Changed in your checkout: readme.txt." in told.out
     assert "To bring it back: git branch side " in told.out
 
 

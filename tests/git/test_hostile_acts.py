@@ -119,7 +119,7 @@ OUT: dict[str, tuple[str, str]] = {
     "delete a branch": ('git -C "$U" branch -D side', "git branch side "),
     "delete a tag": ('git -C "$U" tag -d light', "git tag light "),
     "move a branch": ('git -C "$U" branch -f other HEAD', "branch other went from"),
-    "make a branch": ('git -C "$U" branch mine', "New in your repository meanwhile: branch mine"),
+    "make a branch": ('git -C "$U" branch mine', "New in your repository: branch mine"),
     "clear the stash": ('git -C "$U" stash clear', "stash"),
     "expire the reflog": ('git -C "$U" reflog expire --expire=now --all', "logs/HEAD"),
     "push in the user's name": ('git -C "$U" push -q origin other', "remote branch origin/other"),

@@ -77,14 +77,14 @@ class Meanwhile:
 
 def _differences(before: Look, now: Look) -> Iterator[str]:
     if before.head != now.head:
-        yield f"Your checkout went from {_place(before.head)} to {_place(now.head)} meanwhile."
+        yield f"Your checkout went from {_place(before.head)} to {_place(now.head)}."
     for ref in _unlike(before.refs, now.refs):
         yield _moved(ref, before.refs.get(ref, GONE), now.refs.get(ref, GONE))
     parts = _unlike(before.stamps, now.stamps)
     if parts and (parts != [HISTORY] or before.refs == now.refs):  # every commit is written down there
-        yield f"Changed in your repository's git folder meanwhile: {_listed(parts)}."
+        yield f"Changed in your repository's git folder: {_listed(parts)}."
     if paths := _unlike(before.files, now.files):
-        yield f"Changed in your checkout meanwhile: {_listed(paths)}. See `git status`."
+        yield f"Changed in your checkout: {_listed(paths)}. See `git status`."
 
 
 def _unlike(before: Mapping[str, object], now: Mapping[str, object]) -> list[str]:
@@ -96,11 +96,11 @@ def _moved(ref: str, old: str, new: str) -> str:
     name = shown(ref.removeprefix(prefix))
     label = f"{NOUNS.get(prefix, 'ref')} {name}"
     if old == GONE:
-        return f"New in your repository meanwhile: {label} at {new[:12]}."
+        return f"New in your repository: {label} at {new[:12]}."
     if new != GONE:
-        return f"In your repository, {label} went from {old[:12]} to {new[:12]} meanwhile."
+        return f"In your repository, {label} went from {old[:12]} to {new[:12]}."
     back = BACK.get(prefix, "git update-ref " + shown(ref) + " {old}").format(name=name, old=old)
-    return f"In your repository, {label} is gone since a session ran; it was at {old[:12]}. To bring it back: {back}"
+    return f"In your repository, {label} is gone; it was at {old[:12]}. To bring it back: {back}"
 
 
 def _refs(git: Git) -> dict[str, str]:

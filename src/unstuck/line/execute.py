@@ -103,7 +103,7 @@ def run_session(bench: Bench, task: TaskState, slot: int) -> LineEvent:
     with _listening(bench.stop, command) as command:
         ended = bench.processes.run(command, stop=bench.stop, seen=lambda line: _show(bench, name, command.gist(line)))
     for sentence in bench.workspace.changed_meanwhile():
-        bench.record.note(f"{sentence} (Task {name} was being worked on.)")  # of the run: the summary says it
+        bench.record.note(sentence, name, meanwhile=True)
     return SessionEnded(task=name, outcome=agent.outcome(ended, assignment))
 
 
