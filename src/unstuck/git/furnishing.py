@@ -70,6 +70,8 @@ class Lender:
         self._borrowed: Borrowed | None = None
         self.folders: dict[str, tuple[list[str], dict[str, str]]] = {}
         """What `submodules.folders` said of trees: tasks begin where others ended."""
+        self.held: dict[str, str] = {}
+        """What slots hold at the moment, by the names of their refs."""
 
     def borrowed(self) -> Borrowed:
         with self._lock:

@@ -57,7 +57,7 @@ class Meanwhile:
     def _look(self) -> Look:
         git, common = self._repository.git, self._repository.common_dir
         listed = git.attempt(
-            "status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all", "--ignored=traditional"
+            "status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all", "--ignored=matching"
         ).stdout
         entries = (entry for entry in listed.split("\0") if entry)
         refs_at = dict(_ref_files(common))

@@ -132,9 +132,14 @@ class Slot:
 
     def hold(self, **objects: str) -> None:
         """Hold objects under names of this slot: in the user's repository, while the slot stands on them."""
-        lines = [f"update {HELD}w{self.number}/{name} {id}\n" for name, id in objects.items()]  # noqa: A001  # git's word
+        held = self.lender.held
+        refs = {f"{HELD}w{self.number}/{name}": held_object for name, held_object in objects.items()}
+        if all(held_object in held.values() for held_object in refs.values()):
+            return
+        lines = [f"update {ref} {held_object}\n" for ref, held_object in refs.items()]
         done = self.repository.git.with_settings(*DURABLE).attempt("update-ref", "--stdin", stdin="".join(lines))
         if done.returncode == 0:
+            held.update(refs)
             return
         for commit in objects.values():
             if not self.repository.git.succeeds("cat-file", "-e", commit):

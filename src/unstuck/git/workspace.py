@@ -152,6 +152,8 @@ class GitWorkspace:
             commit = self._commit(landing, sign=self.sign)
             failed = self._set_ref(self.branch, commit, landing.base)
             if failed is None:
+                if (folders := self.lender.folders.get(landing.tree)) is not None:
+                    self.lender.folders[commit] = folders  # the next task begins here
                 return commit
             tip = self._resolve(self.branch)
             if tip == landing.base:
