@@ -80,6 +80,21 @@ def test_setup_makes_an_editable_venv_once_per_worktree_and_checks_import_the_wo
     assert project.git("ls-tree", "-r", "--name-only", "main", ".venv") == ""
 
 
+@pytest.mark.parametrize("setting", ["core.autocrlf=true", "core.eol=crlf"])
+def test_the_line_ends_that_a_person_likes_make_no_right_work_red(project: "Project", setting: str) -> None:
+    project.file(".gitattributes", "*.txt text=auto\n*.bat text eol=crlf\n")
+    project.file("run.bat", "echo\n")
+    project.git("config", *setting.split("="))
+    (project.root / "run.bat").unlink()
+    project.git("checkout", "--", "run.bat")
+    project.plan(("1.1", "Make a", "test $(tr -d a-z < a.txt | wc -c) = 1 && grep -q $'\\r' run.bat"))
+    project.script(_1_1=[[{"write": "a.txt", "text": "right\n"}]])
+    told = project.run()
+    assert told.code == 0, told
+    assert project.git("cat-file", "blob", "main:a.txt") == "right"
+    assert project.git("status", "--porcelain") == ""
+
+
 def test_a_setup_that_fails_is_a_question_with_its_output(project: "Project") -> None:
     project.settings('[workspace]\nsetup = ["echo the registry is down >&2; exit 4"]\n')
     project.plan(("1.1", "Make a", "test -f a.txt"))

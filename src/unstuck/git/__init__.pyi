@@ -1,3 +1,4 @@
+from unstuck.git.command import INHERITED as INHERITED
 from unstuck.git.command import Git as Git
 from unstuck.git.furnishing import Lender as Lender
 from unstuck.git.locks import git_processes as git_processes

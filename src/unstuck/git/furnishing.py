@@ -38,7 +38,7 @@ OWN_CONFIG = f"""\
 
 TAKEN_OVER = re.compile(
     r"(?:user|author|committer|filter|diff|merge|i18n)\..+"
-    r"|core\.(?:autocrlf|eol|safecrlf|filemode|symlinks|ignorecase|precomposeunicode|protecthfs|protectntfs|longpaths"
+    r"|core\.(?:safecrlf|filemode|symlinks|ignorecase|precomposeunicode|protecthfs|protectntfs|longpaths"
     r"|quotepath|whitespace|abbrev|commentchar|excludesfile|attributesfile|bigfilethreshold|sparsecheckout\w*)"
 )
 """Of the repository's own settings those that say what files mean; nothing that runs by itself, and no address."""
@@ -66,6 +66,7 @@ class Lender:
 
     def __init__(self, repository: Repository) -> None:
         self.repository = repository
+        self._settings = tuple(_settings(repository.git))
         self._lock = threading.Lock()
         self._borrowed: Borrowed | None = None
         self.folders: dict[str, tuple[list[str], dict[str, str]]] = {}
@@ -77,6 +78,15 @@ class Lender:
         with self._lock:
             self._borrowed = self._borrowed or self._lend()
             return self._borrowed
+
+    @property
+    def line_ends(self) -> tuple[str, ...]:
+        """Settings for slots: what the repository says of line ends holds there, what a person likes does not.
+
+        An agent writes LF; a checkout with CRLF would make its right work red.
+        """
+        likes = [value for _, key, value in self._settings if key == "core.autocrlf"]
+        return ("core.eol=lf", *(["core.autocrlf=input"] if likes[-1:] == ["true"] else []))
 
     @property
     def tags(self) -> Path:
@@ -96,9 +106,17 @@ class Lender:
         objects = repository.common_dir / "objects"
         return Borrowed(
             refs="# pack-refs with: sorted \n" + "".join(f"{commit} {name}\n" for commit, _, name in rows),
-            config=OWN_CONFIG + "".join(_settings(repository.git)),
+            config=OWN_CONFIG + "".join(self._config()),
             stores=(objects, self.tags) if annotated else (objects,),
         )
+
+    def _config(self) -> Iterator[str]:
+        for scope, key, value in self._settings:
+            if scope in {"local", "worktree"} and TAKEN_OVER.fullmatch(key):
+                yield _setting(key.split("."), value)
+        for line in self.line_ends:
+            name, _, value = line.partition("=")
+            yield _setting(name.split("."), value)
 
     def _hold(self) -> None:
         """Hold every commit that the base does not reach, with one commit that has them for parents."""
@@ -142,12 +160,12 @@ def _refs(git: Git) -> Iterator[tuple[str, str, str]]:
             yield commit, kind, name
 
 
-def _settings(git: Git) -> Iterator[str]:
+def _settings(git: Git) -> Iterator[tuple[str, str, str]]:
+    """Yield the scope, the name and the value of every setting, the one that counts last."""
     fields = git.attempt("config", "--list", "--show-scope", "-z").stdout.split("\0")
     for scope, entry in zip(fields[::2], fields[1::2], strict=False):
         key, _, value = entry.partition("\n")
-        if scope in {"local", "worktree"} and TAKEN_OVER.fullmatch(key):
-            yield _setting(key.split("."), value)
+        yield scope, key, value
 
 
 def _setting(key: Sequence[str], value: str) -> str:

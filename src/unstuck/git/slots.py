@@ -92,7 +92,11 @@ class Slot:
     def git(self) -> Git:
         """Git on this folder with the user's repository and our index, whatever became of the folder's own `.git`."""
         env = {"GIT_DIR": self.repository.git_dir, "GIT_WORK_TREE": self.path, "GIT_INDEX_FILE": self.index}
-        return Git(self.path, env={name: str(path) for name, path in env.items()}, settings=PRIVATE_INDEX)
+        return Git(
+            self.path,
+            env={name: str(path) for name, path in env.items()},
+            settings=(*PRIVATE_INDEX, *self.lender.line_ends),
+        )
 
     @property
     def own(self) -> Store:
