@@ -173,7 +173,7 @@ class World:
             experience=Experience(),
             guidance={},
             gates=(),
-            layout=Layout(Path("/nonexistent")),
+            layout=Layout(Path("/nonexistent"), Path("/nonexistent")),
             desk=Paper(),
             redactor=redactor({}),
             stop=stopper,
@@ -289,10 +289,10 @@ class World:
     def move_branch(self, commit: str, *, expected: str) -> None:
         del self.branch[int(commit) + 1 :]
 
-    def watch(self) -> "World":
-        return self
+    def look(self) -> None:
+        return None
 
-    def restore(self) -> tuple[str, ...]:
+    def changed_meanwhile(self) -> tuple[str, ...]:
         return ()
 
     # --- files ---------------------------------------------------------------------------------------

@@ -4,10 +4,11 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from unstuck.config_file import read_config
 from unstuck.errors import BadUsage
-from unstuck.git import find
+from unstuck.git import find, slots_folder
 from unstuck.git import prune as prune_repository
-from unstuck.journal import Entry, RunState, SqliteJournal, encode, fold
+from unstuck.journal import Entry, RunState, SqliteJournal, encode, fold, journal_path
 from unstuck.line import unfinished
 from unstuck.plans import named
 from unstuck.process import Owner
@@ -40,7 +41,7 @@ class View:
 def look(cwd: Path, run: str | None = None) -> View:
     """Return the latest run of the repository, or the one named."""
     repository = find(cwd)
-    path = repository.ours / "journal.db"
+    path = journal_path(repository)
     if not path.exists():
         raise BadUsage("There is no run in this repository yet.", hint="Start one with `unstuck run PLAN`.")
     journal = SqliteJournal(path)
@@ -96,7 +97,7 @@ def commit_of_run(cwd: Path, name: str) -> str:
 def prune(cwd: Path, *, dry_run: bool) -> tuple[str, ...]:
     """Remove what ended runs left behind; say what was removed, and what was kept and why."""
     repository = find(cwd)
-    path = repository.ours / "journal.db"
+    path = journal_path(repository)
     if not path.exists():
         return ("There is nothing of unstuck's here.",)
     journal = SqliteJournal(path)
@@ -104,7 +105,8 @@ def prune(cwd: Path, *, dry_run: bool) -> tuple[str, ...]:
         journal.claim("prune")
         try:
             finished = [run for run in journal.runs() if not unfinished(tuple(journal.read(run)))]
-            pruned = prune_repository(repository, finished, dry_run=dry_run)
+            slots = slots_folder(repository, read_config(repository.root).workspace.slots)
+            pruned = prune_repository(repository, finished, slots, dry_run=dry_run)
         finally:
             journal.release()
     finally:

@@ -15,7 +15,7 @@ from unstuck.config import Config
 from unstuck.decide import Policy, policy_of
 from unstuck.diagnosis import catalog_guidance, open_rulebook
 from unstuck.errors import BadUsage, InvalidPlan, Owned
-from unstuck.git import Git, GitWorkspace, Homecoming, Placing, Repository, Watches, traps
+from unstuck.git import GitWorkspace, Homecoming, Lender, Meanwhile, Placing, Repository, slots_folder, traps
 from unstuck.journal import (
     RECOVERY,
     Adopted,
@@ -34,8 +34,10 @@ from unstuck.journal import (
     experience_of,
     fold,
     inherited,
+    journal_path,
     open_to_write,
     redactor,
+    show_store,
     spec_folder,
 )
 from unstuck.line import Bench, Layout, Recorder, Situation, Stopper, Supervisor, timed, unfinished
@@ -113,7 +115,7 @@ class Run:
             run = run or f"{time.strftime('%Y%m%d')}-{secrets.token_hex(3)}"
             with _claimed(journal, run) as before:
                 if before is not None:
-                    sweep(self._repository.ours)
+                    sweep(self._repository.ours, self._repository.store)
                 entries = tuple(journal.read(run))
                 situation = Situation(
                     entries=entries,
@@ -157,7 +159,7 @@ class Run:
 
     @contextmanager
     def _journal(self) -> Iterator[SqliteJournal]:
-        journal = self._open_journal(self._repository.ours / "journal.db")
+        journal = self._open_journal(journal_path(self._repository))
         try:
             yield journal
         finally:
@@ -181,8 +183,9 @@ class Run:
     ) -> Supervisor:
         repository, config, options = self._repository, self._config, self._options
         redact = redactor(os.environ)
-        layout = Layout(repository.root)
-        log = ExecutionLog(layout.home / "logs" / "execution.log")
+        layout = Layout(repository.root, repository.store)
+        show_store(layout.home, layout.store)
+        log = ExecutionLog(layout.store / "logs" / "execution.log")
         self.state = state
         bench = Bench(
             run=run,
@@ -213,6 +216,7 @@ class Run:
         )
         projections = Projections(
             home=layout.home,
+            store=layout.store,
             plan=self._plan_file,
             stack=describe(repository.root, bench.gates),
             commands=commands(bench.gates),
@@ -239,10 +243,11 @@ class Run:
         repository, config = self._repository, self._config
         copy = (*config.workspace.copy, *self._untracked_plan())
         return GitWorkspace(
-            repository=repository,
             run=run,
             identity=repository.identity(),
-            watching=Watches(Git(repository.root), run).begin,
+            slots=slots_folder(repository, config.workspace.slots),
+            lender=Lender(repository),
+            meanwhile=Meanwhile(repository, self._plan_paths),
             sign=config.git.sign,
             left_out=self._plan_paths,
             place=Placing(root=repository.root, copy=copy, link=config.workspace.link),
@@ -289,7 +294,7 @@ class Run:
         return tuple(path for path in parts if not self._tracked(path))
 
     def _warnings(self) -> tuple[str, ...]:
-        """Say what will not be placed in worktrees, because it would lead back into the user's checkout."""
+        """Say what will not be placed in slots, because it would lead back into the user's checkout."""
         root, workspace = self._repository.root, self._config.workspace
         found = (*traps(root, workspace.copy), *traps(root, workspace.link, linked=True))
         return (*(f"{trap.message} {trap.suggestion}" for trap in found), *note_found(gates_of(self._config, root)))

@@ -140,6 +140,8 @@ class Noted:
 
     text: str
     task: str | None = None
+    meanwhile: bool = False
+    """It tells of a change in the user's repository while a session ran: the summary does, too."""
     type: Literal["noted"] = "noted"
 
 

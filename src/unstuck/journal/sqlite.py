@@ -155,7 +155,7 @@ class SqliteJournal:
 
     def _open(self) -> sqlite3.Connection:
         if _emptied(self.path):
-            raise self._translated(sqlite3.DatabaseError("it is empty, though files were made from it"))
+            raise self._translated(sqlite3.DatabaseError("it is empty, though sessions were recorded in it"))
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             connection = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
@@ -213,7 +213,7 @@ class SqliteJournal:
 
 def _emptied(path: Path) -> bool:
     """Whether all events are gone: SQLite would take an empty file for a new journal."""
-    return path.exists() and path.stat().st_size == 0 and path.with_name("config.json").exists()
+    return path.exists() and path.stat().st_size == 0 and path.with_name("transcripts").exists()
 
 
 def _version(connection: sqlite3.Connection, path: Path) -> int:
@@ -248,5 +248,5 @@ def _set_aside(path: Path) -> Path:
 def _cannot_write(path: Path, error: Exception) -> CannotWrite:
     return CannotWrite(
         f"The journal {path} cannot be used: {error}.",
-        hint="Free some space or make `.unstuck/` writable, then `unstuck resume`: everything recorded so far stands.",
+        hint="Free some space or make its folder writable, then `unstuck resume`: everything recorded so far stands.",
     )

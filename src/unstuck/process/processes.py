@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
+from unstuck.git import INHERITED
 from unstuck.journal import Ended, Ending, Redactor, redactor
 from unstuck.ports import Command, Dialogue, Stop, TimeLimits
 from unstuck.process.spool import Spool
@@ -254,7 +255,8 @@ class _Watch:
 
 def _job(command: Command, grace: float, identity: str) -> bytes:
     """Write the job as the shim reads it: its length, then fields that end with a zero byte."""
-    environment = {**os.environ, **command.env, MARK: identity}
+    environment = {name: value for name, value in os.environ.items() if name not in INHERITED}
+    environment |= {**command.env, MARK: identity}
     environment.pop(SHIM_MARK, None)
     fields = [
         f"{grace} {'lasting' if command.lasting else ''}".strip(),
