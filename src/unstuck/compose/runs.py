@@ -2,6 +2,7 @@
 
 import os
 import secrets
+import socket
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -24,6 +25,7 @@ from unstuck.journal import (
     Operated,
     Options,
     Projections,
+    Request,
     RunStarted,
     RunState,
     SqliteJournal,
@@ -40,10 +42,10 @@ from unstuck.journal import (
     show_store,
     spec_folder,
 )
-from unstuck.line import Bench, Layout, Recorder, Situation, Stopper, Supervisor, timed, unfinished
+from unstuck.line import Bench, Layout, Recorder, Situation, Stopper, Supervisor, nobodys_word, timed, unfinished
 from unstuck.plans import Plan, Problem, named, reviewed
 from unstuck.ports import Agent, Clock, PlanFile
-from unstuck.process import DiskDesk, LocalProcesses, Owner, SystemClock, require_writable, sweep
+from unstuck.process import DiskDesk, LocalProcesses, Owner, SystemClock, inside, require_writable, sweep, whoami
 from unstuck.tell import Summary, problems, summary
 from unstuck.tools import commands, describe
 from unstuck.verify import NoMemory, open_memory
@@ -130,18 +132,33 @@ class Run:
                     or found.inherited,
                     warnings=(*found.notes, *self._warnings(), *crew.remarks),
                     dead_owner=before.pid if before else None,
+                    inside=session.run if (session := inside()) else "",
                 )
                 self._supervisor(journal, run, fold(entries), plan, crew.agents).work(situation)
                 return summary(self.state, time.time(), live=False)
 
-    def operate(self, verb: Verb, *, task: str | None = None, text: str = "") -> Operated | None:
-        """Leave a request and carry it out; None if a living supervisor will do that."""
+    def operate(self, verb: Verb, *, task: str | None = None, text: str = "", shown: str = "") -> Operated | None:
+        """Leave a request and carry it out; None if a living supervisor will do that.
+
+        One that a session leaves is recorded and told as well, and refused.
+        """
         assert self._run is not None
         with self._journal() as journal:
-            number = journal.leave(self._run, verb, task=task, text=redactor(os.environ).text(text))
+            request = Request(
+                id=0,
+                verb=verb,
+                task=task,
+                text=redactor(os.environ).text(text),
+                shown=shown,
+                who=whoami(),
+                place=f"{Path.cwd()} on {socket.gethostname()}",
+                at=time.time(),
+                inside=self._foreign(journal),
+            )
+            number = journal.leave(self._run, request)
             owner = journal.owner()
             if owner is not None and owner.alive(time.time()):
-                return None
+                return Operated(request=request, refused=refused) if (refused := nobodys_word(request)) else None
             with _claimed(journal, self._run):
                 state = fold(journal.read(self._run))
                 supervisor = self._supervisor(journal, self._run, state, self._plan_file.read(), {})
@@ -156,6 +173,13 @@ class Run:
         return tuple(path for path in self._repository.uncommitted() if path not in self._plan_paths)
 
     # --- below ---------------------------------------------------------------------------------------
+
+    def _foreign(self, journal: SqliteJournal) -> str:
+        """Name the session that this process belongs to, unless the run is one that the session itself began."""
+        session = inside()
+        started = fold(journal.read(self._run or "")).started
+        own = session is not None and started is not None and started.inside == session.run != ""
+        return str(session) if session is not None and not own else ""
 
     @contextmanager
     def _journal(self) -> Iterator[SqliteJournal]:
@@ -336,8 +360,8 @@ def _claimed(journal: SqliteJournal, run: str) -> Iterator[Owner | None]:
 
 def refuse_inside_an_agent() -> None:
     """Refuse to supervise inside a session: one supervisor is enough."""
-    if os.environ.get(INSIDE):
+    if run := os.environ.get(INSIDE):
         raise Owned(
-            f"This is a session of run {os.environ[INSIDE]}; a run is not started inside another one's agent.",
+            f"This is a session of run {run}; a run is not started inside another one's agent.",
             hint="Print what you need as your result; the supervisor around you goes on by itself.",
         )

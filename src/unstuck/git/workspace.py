@@ -1,6 +1,6 @@
 """The git side of one run: slots, what would land, snapshots, and the run's branch moved by compare-and-swap."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
