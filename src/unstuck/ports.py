@@ -87,6 +87,10 @@ class Processes(Protocol):
         """End every process whose environment holds `marker` (``NAME=value``); return how many there were."""
         ...
 
+    def strangers(self, folder: Path, since: float) -> tuple[str, ...]:
+        """Say which processes work in the folder since then that are none of ours, as sentences."""
+        ...
+
 
 class PlanFile(Protocol):
     """The user's plan on disk: read it, change ticks and write new tasks in place."""

@@ -130,6 +130,9 @@ class Stage:
     def end_leftovers(self, marker: str) -> int:
         return 0
 
+    def strangers(self, folder: Path, since: float) -> tuple[str, ...]:
+        return ()
+
 
 @dataclass(slots=True)
 class World:

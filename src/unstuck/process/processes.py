@@ -21,8 +21,8 @@ from typing import IO, Any
 from unstuck.git import INHERITED
 from unstuck.journal import Ended, Ending, Redactor, redactor
 from unstuck.ports import Command, Dialogue, Stop, TimeLimits
-from unstuck.process.ancestry import MARK, SHIM_MARK, STARTS_SHIM
-from unstuck.process.leftovers import end_leftovers
+from unstuck.process.ancestry import MARK, SHIM_MARK, STARTS_SHIM, stat
+from unstuck.process.leftovers import SHIMS, adopt_orphans, children, end_below, end_leftovers, end_orphans, strangers
 from unstuck.process.spool import Spool
 
 SHIM = f"import sys; sys.path.append({str(Path(__file__).parent)!r}); {STARTS_SHIM}"
@@ -36,6 +36,9 @@ DRAIN = 1.0
 """Seconds to read on after the end, should something that escaped us still hold the pipes."""
 SHIM_PATIENCE = 15.0
 """Seconds that the shim may take to end everything before we end it."""
+MOST_STOPS = 5
+"""How often a shim that somebody stopped is woken; then its session is ended from outside."""
+TICK = 0.01
 
 NOT_FOUND, NOT_EXECUTABLE = 127, 126
 
@@ -87,12 +90,19 @@ class LocalProcesses:
         """End every process of ours whose environment holds `marker`; return how many there were."""
         return end_leftovers(marker)
 
+    def strangers(self, folder: Path, since: float) -> tuple[str, ...]:
+        """Say which processes work in the folder since then that are none of ours."""
+        return strangers(folder, since)
+
 
 class _Session:
     """One life of a command under its shim."""
 
     def __init__(self, command: Command, grace: float) -> None:
         self.stays = False
+        self._stops, self._next_look = 0, 0.0
+        adopt_orphans()
+        self._before = children()
         identity = uuid.uuid4().hex
         self._marker = f"{MARK}={identity}"
         job = _job(command, grace, identity)
@@ -112,6 +122,7 @@ class _Session:
                 pass_fds=(control, report),
                 start_new_session=True,
             )
+            SHIMS.add(self._shim.pid)
             self._open = ours.enter_context(selectors.DefaultSelector())
             self._register(ours)
             self._ours = ours.pop_all()
@@ -122,7 +133,7 @@ class _Session:
     def follow(self, spool: Spool, watch: "_Watch", seen: Callable[[str], None] | None) -> Ending | None:
         """Read until the shim has reported the end, or a limit has passed; return that limit."""
         next_look, shown = 0.0, 0
-        while self._report in self._open.get_map():
+        while self._report in self._open.get_map() and self._answers():
             self._talk.speak()
             if self._read(spool, self._talk.patience(watch.timeout(time.monotonic()))):
                 watch.last_output = time.monotonic()
@@ -140,17 +151,16 @@ class _Session:
         with self._ours:
             self._ask_to_stop()
             deadline = time.monotonic() + SHIM_PATIENCE
-            while self._report in self._open.get_map() and time.monotonic() < deadline:
+            while self._report in self._open.get_map() and self._answers() and time.monotonic() < deadline:
                 self._read(spool, POLL)
-            if self._report in self._open.get_map():
-                self._shim.kill()
-            code = self._shim.wait()
+            code = self._buried(kill=self._report in self._open.get_map())
             report = _parse(self._said) or {
                 "asked": True,
                 "signal": -code if code < 0 else signal.SIGKILL,
                 "left": True,
             }
             if report.get("left"):
+                end_orphans(self._before)
                 end_leftovers(self._marker)
             deadline = time.monotonic() + DRAIN
             while self._open.get_map() and time.monotonic() < deadline:
@@ -176,13 +186,31 @@ class _Session:
         """End what stayed."""
         with self._ours:
             self._ask_to_stop()
-            try:
-                self._shim.wait(SHIM_PATIENCE)
-            except subprocess.TimeoutExpired:
-                self._shim.kill()
-                self._shim.wait()
+            deadline = time.monotonic() + SHIM_PATIENCE
+            while self._shim.poll() is None and self._answers() and time.monotonic() < deadline:
+                time.sleep(TICK)
+            self._buried(kill=self._shim.poll() is None)
             end_leftovers(self._marker)
             self._reader.join(DRAIN)
+
+    def _answers(self) -> bool:
+        """Wake a shim that somebody stopped; False for one that is stopped again and again."""
+        now = time.monotonic()
+        if now >= self._next_look:
+            self._next_look = now + POLL
+            if stat(self._shim.pid)[0] in ("T", "t"):
+                self._stops += 1
+                self._shim.send_signal(signal.SIGCONT)
+        return self._stops <= MOST_STOPS
+
+    def _buried(self, *, kill: bool) -> int:
+        """Wait for the shim's end; where it does not come, end all that is below it, and then the shim, from outside."""
+        if kill:
+            end_below(self._shim.pid)
+            self._shim.kill()
+        code = self._shim.wait()
+        SHIMS.discard(self._shim.pid)
+        return code
 
     def _forget(self) -> None:
         while self._open.get_map():
