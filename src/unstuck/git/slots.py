@@ -221,7 +221,7 @@ class Slot:
         return shown(done.stderr.strip()) if done.returncode != 0 else None
 
     def _folders(self, tree: str) -> tuple[list[str], dict[str, str]]:
-        known = self.lender.folders
+        known, tree = self.lender.folders, self.lender.trees.get(tree, tree)
         known[tree] = known.get(tree) or submodules.folders(self.git, tree)
         return known[tree]
 
@@ -234,10 +234,10 @@ class Slot:
 
         Runs when the folders are those of the tree again; a link left by an agent could lead to the user's own `.git`.
         """
-        top = self.path.resolve()
-        for inner in (top / folder / ".git" for folder in folders):
-            if os.path.lexists(inner) and inner.parent.resolve() == inner.parent:
-                remove(inner)
+        top = str(self.path.resolve())
+        for folder in (f"{top}/{name}" for name in folders):  # text: there may be thousands
+            if os.path.lexists(f"{folder}/.git") and os.path.realpath(folder) == folder:
+                remove(Path(folder, ".git"))
 
     def _forget(self, before: Sequence[str], placed: Sequence[str]) -> None:
         """Remove what is placed no longer: its original is gone, and the copy would land as the agent's work."""
