@@ -227,7 +227,9 @@ class Slot:
 
     def _show_index(self) -> None:
         """Give the folder's own git our index: an agent, or a check, starts with a plain one."""
-        shutil.copy2(self.index, self.path / ".git" / "index")  # with its time stamp: git compares files against it
+        shown_index = self.path / ".git" / "index"
+        shown_index.unlink(missing_ok=True)
+        shutil.copy2(self.index, shown_index)  # with its time stamp: git compares files against it
 
     def _remove_inner_repositories(self, folders: Sequence[str]) -> None:
         """Undo a `git init` in a folder that the tree has: `git clean` does not look for it there.
