@@ -75,7 +75,11 @@ def held(world: "World") -> Iterator[Callable[..., "subprocess.Popen[str]"]]:
 
 @pytest.mark.parametrize(
     ("number", "code"),
-    [pytest.param(signal.SIGTERM, 143, id="SIGTERM"), pytest.param(signal.SIGINT, 130, id="Ctrl-C")],
+    [
+        pytest.param(signal.SIGTERM, 143, id="SIGTERM"),
+        pytest.param(signal.SIGINT, 130, id="Ctrl-C"),
+        pytest.param(signal.SIGHUP, 129, id="a closed terminal"),
+    ],
 )
 def test_a_signal_ends_the_session_after_the_drain_time_and_keeps_its_work(
     world: "World", held: Callable[..., "subprocess.Popen[str]"], number: signal.Signals, code: int

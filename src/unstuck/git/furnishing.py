@@ -1,9 +1,10 @@
 """Edge: Furnish a slot with a git folder of its own: it borrows the user's objects, and shares nothing that can be written."""
 
+import os
 import re
-import shutil
+import stat
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,6 +49,7 @@ REFS = ("refs/heads", "refs/remotes", "refs/tags")
 LISTED = "--format=%(objectname) %(objecttype) %(*objecttype) %(refname)"
 PEELED = "--format=%(if)%(*objectname)%(then)%(*objectname)%(else)%(objectname)%(end)"
 SHA256 = 64
+REPLACED = ("HEAD", "index")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +73,8 @@ class Lender:
         self._borrowed: Borrowed | None = None
         self.folders: dict[str, tuple[list[str], dict[str, str]]] = {}
         """What `submodules.folders` said of trees: tasks begin where others ended."""
+        self.trees: dict[str, str] = {}
+        """The trees of commits."""
         self.held: dict[str, str] = {}
         """What slots hold at the moment, by the names of their refs."""
 
@@ -135,18 +139,43 @@ class Lender:
 
 def furnish(git_dir: Path, source: Path, head: str, borrowed: Borrowed) -> None:
     """Put a new git folder in the place of whatever is there; `source` is the git folder whose local files count."""
-    remove(git_dir)
-    for folder in ("objects/info", "objects/pack", "refs/heads", "refs/tags", "info", "hooks"):
-        (git_dir / folder).mkdir(parents=True)
-    (git_dir / "objects/info/alternates").write_text(alternates(borrowed), errors="surrogateescape")
     form = "\tobjectFormat = sha256\n" if len(head) == SHA256 else ""
     version = f"[core]\n\trepositoryformatversion = {1 if form else 0}\n[extensions]\n{form}"
-    (git_dir / "config").write_text(version + borrowed.config, errors="surrogateescape")
-    (git_dir / "packed-refs").write_text(borrowed.refs, errors="surrogateescape")
-    for name in COPIED:
-        if (source / name).is_file():
-            shutil.copyfile(source / name, git_dir / name)
+    texts = {
+        "objects/info/alternates": alternates(borrowed),
+        "config": version + borrowed.config,
+        "packed-refs": borrowed.refs,
+    }
+    files = {name: text.encode("utf-8", "surrogateescape") for name, text in texts.items()}
+    files |= {name: (source / name).read_bytes() for name in COPIED if (source / name).is_file()}
+    if not _holds(git_dir, files):
+        remove(git_dir)
+        for folder in ("objects/info", "refs/heads", "info", "hooks"):
+            (git_dir / folder).mkdir(parents=True)
+        for name, content in files.items():
+            (git_dir / name).write_bytes(content)
+    (git_dir / "HEAD").unlink(missing_ok=True)  # it could be another name of a file of the user's
     (git_dir / "HEAD").write_text(f"{head}\n")
+
+
+def _holds(git_dir: Path, files: Mapping[str, bytes]) -> bool:
+    """Tell whether a git folder is as we made it, but for HEAD and index, which are put anew anyway."""
+    found = 0
+    for folder, folders, names in os.walk(git_dir):
+        here = Path(folder)
+        if here.is_symlink() or any((here / name).is_symlink() or name in REPLACED for name in folders):
+            return False
+        for path in (here / name for name in names):
+            name = str(path.relative_to(git_dir))
+            if name not in REPLACED and (name not in files or not _is(path, files[name])):
+                return False
+            found += name in files
+    return found == len(files)
+
+
+def _is(path: Path, content: bytes) -> bool:
+    facts = path.lstat()
+    return stat.S_ISREG(facts.st_mode) and facts.st_size == len(content) and path.read_bytes() == content
 
 
 def alternates(borrowed: Borrowed) -> str:

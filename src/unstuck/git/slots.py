@@ -221,23 +221,25 @@ class Slot:
         return shown(done.stderr.strip()) if done.returncode != 0 else None
 
     def _folders(self, tree: str) -> tuple[list[str], dict[str, str]]:
-        known = self.lender.folders
+        known, tree = self.lender.folders, self.lender.trees.get(tree, tree)
         known[tree] = known.get(tree) or submodules.folders(self.git, tree)
         return known[tree]
 
     def _show_index(self) -> None:
         """Give the folder's own git our index: an agent, or a check, starts with a plain one."""
-        shutil.copy2(self.index, self.path / ".git" / "index")  # with its time stamp: git compares files against it
+        shown_index = self.path / ".git" / "index"
+        shown_index.unlink(missing_ok=True)
+        shutil.copy2(self.index, shown_index)  # with its time stamp: git compares files against it
 
     def _remove_inner_repositories(self, folders: Sequence[str]) -> None:
         """Undo a `git init` in a folder that the tree has: `git clean` does not look for it there.
 
         Runs when the folders are those of the tree again; a link left by an agent could lead to the user's own `.git`.
         """
-        top = self.path.resolve()
-        for inner in (top / folder / ".git" for folder in folders):
-            if os.path.lexists(inner) and inner.parent.resolve() == inner.parent:
-                remove(inner)
+        top = str(self.path.resolve())
+        for folder in (f"{top}/{name}" for name in folders):  # text: there may be thousands
+            if os.path.lexists(f"{folder}/.git") and os.path.realpath(folder) == folder:
+                remove(Path(folder, ".git"))
 
     def _forget(self, before: Sequence[str], placed: Sequence[str]) -> None:
         """Remove what is placed no longer: its original is gone, and the copy would land as the agent's work."""

@@ -13,6 +13,7 @@ from unstuck.git.command import Git, shown
 from unstuck.git.furnishing import Lender
 from unstuck.git.meanwhile import Meanwhile
 from unstuck.git.repository import Identity, Repository
+from unstuck.git.returning import COMMIT
 from unstuck.git.slots import DURABLE, Place, Slot
 from unstuck.journal import Changes
 from unstuck.ports import Conflict, Landing, Snapshot, Tree
@@ -130,9 +131,12 @@ class GitWorkspace:
         return differences.touches(self._git, base, tree, files)
 
     def tree_of(self, commit: str) -> str:
-        tree = self._resolve(commit + "^{tree}")
+        known = self.lender.trees
+        tree = known.get(commit) or self._resolve(commit + "^{tree}")
         if tree is None:
             raise CheckpointGone(f"The commit {commit} no longer exists.", hint="See what is left with `unstuck log`.")
+        if commit != tree and COMMIT.fullmatch(commit):  # a name may stand for another one later
+            known[commit] = tree
         return tree
 
     def files(self, tree: str) -> tuple[str, ...]:
@@ -142,15 +146,14 @@ class GitWorkspace:
         return merge_trees(self._git, tip, self._commit(landing, sign=False))
 
     def land(self, landing: Landing) -> str | None:
-        base_tree, tip = snapshots.resolve(self._git, landing.base + "^{tree}", self.branch)
-        if landing.tree == base_tree:
+        if landing.tree == self.tree_of(landing.base):
             return landing.base
+        tip = self._resolve(self.branch) if self.sign else landing.base  # nobody signs what cannot land
         if tip == landing.base:
             commit = self._commit(landing, sign=self.sign)
             failed = self._set_ref(self.branch, commit, landing.base)
             if failed is None:
-                if (folders := self.lender.folders.get(landing.tree)) is not None:
-                    self.lender.folders[commit] = folders  # the next task begins here
+                self.lender.trees[commit] = landing.tree
                 return commit
             tip = self._resolve(self.branch)
             if tip == landing.base:
