@@ -56,6 +56,8 @@ class WorkspaceConfig:
     link: tuple[str, ...] = ()
     setup: tuple[str, ...] = ()
     setup_timeout: float = 1800.0
+    slots: str = ""
+    """The folder that slots are made in; empty for one in the user's state folder."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

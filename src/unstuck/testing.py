@@ -130,6 +130,9 @@ class Stage:
     def end_leftovers(self, marker: str) -> int:
         return 0
 
+    def strangers(self, folder: Path, since: float) -> tuple[str, ...]:
+        return ()
+
 
 @dataclass(slots=True)
 class World:
@@ -173,7 +176,7 @@ class World:
             experience=Experience(),
             guidance={},
             gates=(),
-            layout=Layout(Path("/nonexistent")),
+            layout=Layout(Path("/nonexistent"), Path("/nonexistent")),
             desk=Paper(),
             redactor=redactor({}),
             stop=stopper,
@@ -298,10 +301,10 @@ class World:
     def move_branch(self, commit: str, *, expected: str) -> None:
         del self.branch[int(commit) + 1 :]
 
-    def watch(self) -> "World":
-        return self
+    def look(self) -> None:
+        return None
 
-    def restore(self) -> tuple[str, ...]:
+    def changed_meanwhile(self) -> tuple[str, ...]:
         return ()
 
     # --- files ---------------------------------------------------------------------------------------

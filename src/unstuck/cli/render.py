@@ -57,6 +57,7 @@ def summary(result: Summary) -> str:
                 "",
                 f"Run {result.run}: {_counts(result)}",
                 *([result.home] if result.home else []),
+                *_meanwhile(result),
                 *_ways_on(result),
             ]
         )
@@ -68,8 +69,16 @@ def summary(result: Summary) -> str:
     lines += ["", _counts(result)]
     if result.home:
         lines.append(result.home)
-    lines += _ways_on(result)
+    lines += (*_meanwhile(result), *_ways_on(result))
     return "\n".join(lines)
+
+
+def _meanwhile(result: Summary) -> list[str]:
+    """Tell what changed in the user's repository while agents were at work; nobody guesses who did it."""
+    if not result.meanwhile:
+        return []
+    more = [f"  … and {len(result.meanwhile) - MANY} more: unstuck log"] if len(result.meanwhile) > MANY else []
+    return ["", "While agents were at work:", *(f"  {plain(note)}" for note in result.meanwhile[:MANY]), *more]
 
 
 def story(task: TaskState, status: str, entries: list[Entry], lineage: str = "") -> str:

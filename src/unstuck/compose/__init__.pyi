@@ -7,6 +7,7 @@ from unstuck.compose.looking import commit_of_run as commit_of_run
 from unstuck.compose.looking import entry_json as entry_json
 from unstuck.compose.looking import look as look
 from unstuck.compose.looking import prune as prune
+from unstuck.compose.looking import waiting_work as waiting_work
 from unstuck.compose.opening import gates as gates
 from unstuck.compose.opening import open_run as open_run
 from unstuck.compose.opening import plan_problems as plan_problems

@@ -348,8 +348,8 @@ def keep_lesson(cwd: Path, chain: str, strategy: str, context: str, *, worked: b
 def _kept(path: Path, change: Callable[[Lessons], Lessons], notes: list[str], seen: Seen | None = None) -> None:
     """Keep a lesson where that is possible: a full disk must not stop the remedy for it."""
     try:
-        if path.parent.name == ".unstuck" and not path.parent.exists():
-            hide_ours(path.parent.parent)
+        if path.parents[1].name == ".git" and not path.parent.exists():
+            hide_ours(path.parents[2])
         change_lessons(path, change, seen)
     except CannotWrite as error:
         notes.append(f"What was learned could not be kept: {error.message}")

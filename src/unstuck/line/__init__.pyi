@@ -1,6 +1,7 @@
 from unstuck.line.execute import run_session as run_session
 from unstuck.line.execute import set_up as set_up
 from unstuck.line.operate import Operations as Operations
+from unstuck.line.operate import nobodys_word as nobodys_word
 from unstuck.line.parts import Bench as Bench
 from unstuck.line.parts import Interrupted as Interrupted
 from unstuck.line.parts import Layout as Layout

@@ -60,8 +60,8 @@ class Recorder:
             case _:
                 return {event.task}
 
-    def note(self, text: str, task: str | None = None) -> None:
-        self(Noted(text=text, task=task))
+    def note(self, text: str, task: str | None = None, *, meanwhile: bool = False) -> None:
+        self(Noted(text=text, task=task, meanwhile=meanwhile))
 
     def task(self, name: str) -> TaskState:
         with self._lock:

@@ -43,11 +43,10 @@ def put(path: Path, text: str) -> None:
         raise _cannot_write(path, error) from error
 
 
-def sweep(home: Path) -> None:
+def sweep(*homes: Path) -> None:
     """Remove what supervisors that died while they put a file left half written; for whoever holds the claim."""
-    for folder in (home, *(home / name for name in ("phases", "reports", "briefs", "worktrees", "checks", "cache"))):
-        for part in folder.glob(".*.part"):
-            part.unlink(missing_ok=True)
+    for part in (part for home in homes for pattern in (".*.part", "*/.*.part") for part in home.glob(pattern)):
+        part.unlink(missing_ok=True)
 
 
 def _cannot_write(path: Path, error: OSError) -> CannotWrite:

@@ -1,4 +1,4 @@
-"""Worktrees: made, reset, repaired after a crash, and never able to touch what is the user's."""
+"""Slots: made, reset, repaired after a crash, and never able to touch what is the user's."""
 
 import contextlib
 import os
@@ -8,39 +8,16 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from tests.git.opening import workspace
 
 from unstuck.errors import CheckpointGone
 from unstuck.git import locks as git_locks
 from unstuck.git.command import Git
-from unstuck.git.repository import find
-from unstuck.git.workspace import GitWorkspace
-from unstuck.git.worktrees import Place
 
-SOURCE = Path(__file__).parents[2] / "src"
-
-
-class NoWatch:
-    def restore(self) -> tuple[str, ...]:
-        return ()
-
-
-def workspace(root: Path, place: Place | None = None, left_out: tuple[str, ...] = ()) -> GitWorkspace:
-    repository = find(root)
-    repository.exclude_ours()
-    made = GitWorkspace(
-        repository=repository,
-        run="r1",
-        identity=repository.identity(),
-        watching=NoWatch,
-        left_out=left_out,
-        place=place or (lambda _worktree, _fresh: ()),
-    )
-    made.open_branch(repository.head)
-    return made
+ROOT = Path(__file__).parents[2]
 
 
 def files(folder: Path) -> dict[str, bytes]:
@@ -48,49 +25,22 @@ def files(folder: Path) -> dict[str, bytes]:
     return {
         str(path.relative_to(folder)): path.read_bytes()
         for path in folder.rglob("*")
-        if path.is_file() and path.relative_to(folder).parts[0] not in {".git", ".unstuck"}
+        if path.is_file() and not {".git", ".unstuck"} & set(path.relative_to(folder).parts)
     }
 
 
-def test_a_record_that_a_killed_git_left_empty_stops_no_other_worktree(scratch: Path) -> None:
-    work = workspace(scratch)
-    work.prepare(1, work.tip())
-    record = scratch / ".git" / "worktrees" / "w1"
-    (record / "commondir").write_bytes(b"")
-    assert not Git(scratch).succeeds("worktree", "add", "--detach", str(scratch.parent / "other")), "git gives up on it"
-    assert files(work.prepare(0, work.tip())) == files(scratch)
-    assert files(work.prepare(1, work.tip())) == files(scratch)
-
-
-def test_a_worktree_holds_the_base_on_a_detached_head(scratch: Path) -> None:
+def test_a_slot_holds_the_base_on_a_detached_head(scratch: Path) -> None:
     work = workspace(scratch)
     path = work.prepare(0, work.tip())
-    assert path == work.path(0) == scratch / ".unstuck" / "worktrees" / "w0"
+    assert path == work.path(0)
+    assert not path.is_relative_to(scratch)
     assert files(path) == files(scratch)
     assert Git(path)("rev-parse", "HEAD") == work.tip()
     assert not Git(path).succeeds("symbolic-ref", "--quiet", "HEAD")
     assert Git(path)("status", "--porcelain") == ""
 
 
-def test_worktrees_are_made_one_after_another(scratch: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Git reads the records of all worktrees when it adds one, and gives up at one that is half written."""
-    work = workspace(scratch)
-    bin_folder, busy = tmp_path / "bin", tmp_path / "busy"
-    bin_folder.mkdir()
-    (bin_folder / "git").write_text(f"""#!/bin/sh
-case " $* " in *" worktree add "*) ;; *) exec {shutil.which("git")} "$@" ;; esac
-mkdir '{busy}' || {{ echo "two at once" >&2; exit 128; }}
-{shutil.which("git")} "$@"; code=$?
-rmdir '{busy}'; exit $code
-""")
-    (bin_folder / "git").chmod(0o755)
-    monkeypatch.setenv("PATH", f"{bin_folder}:{os.environ['PATH']}")
-    with ThreadPoolExecutor() as threads:
-        paths = list(threads.map(lambda slot: work.prepare(slot, work.tip()), range(4)))
-    assert [files(path) for path in paths] == [files(scratch)] * 4
-
-
-def test_a_worktree_is_reset_but_ignored_files_stay_warm(scratch: Path) -> None:
+def test_a_slot_is_reset_but_ignored_files_stay_warm(scratch: Path) -> None:
     work = workspace(scratch)
     path = work.prepare(0, work.tip())
     (path / "a.txt").write_text("changed")
@@ -110,8 +60,10 @@ def test_the_files_of_a_tree_are_put_on_top_of_the_base(scratch: Path) -> None:
     (path / "new.py").write_text("new")
     (path / "forced.log").write_text("ignored, but tracked now")
     git = Git(path)
-    git("add", "--force", "-A", ".")
-    tree = git("write-tree")
+    apart = {"GIT_DIR": scratch / ".git", "GIT_WORK_TREE": path, "GIT_INDEX_FILE": scratch.parent / "index"}
+    user = git.using(**{name: str(value) for name, value in apart.items()})
+    user("add", "--force", "-A", ".")
+    tree = user("write-tree")
     work.prepare(0, base)
     assert files(path) == files(scratch) | {"forced.log": b"ignored, but tracked now"}
     work.prepare(0, base, tree)
@@ -119,6 +71,11 @@ def test_the_files_of_a_tree_are_put_on_top_of_the_base(scratch: Path) -> None:
     assert git("rev-parse", "HEAD") == base
     assert work.tree(0, base).id == tree
     assert set(git("status", "--porcelain").splitlines()) == {" D a.txt", "?? new.py"}
+
+
+def ours(slot: Path) -> Path:
+    """Return where we keep our index of a slot: the objects that it borrows say whose it is."""
+    return Path((slot / ".git/objects/info/alternates").read_text().splitlines()[0]).parent / "unstuck" / "slots"
 
 
 def dirty(path: Path) -> None:
@@ -173,35 +130,31 @@ def break_the_index(path: Path) -> None:
 
 
 def break_our_index(path: Path) -> None:
-    path.with_name("w0.index").write_bytes(b"DIRC nonsense")
+    (ours(path) / "w0.index").write_bytes(b"DIRC nonsense")
     dirty(path)
 
 
 def lose_our_index(path: Path) -> None:
-    path.with_name("w0.index").unlink()
+    (ours(path) / "w0.index").unlink()
     dirty(path)
 
 
 def leave_locks(path: Path) -> None:
     record = Path(Git(path)("rev-parse", "--absolute-git-dir"))
-    for lock in (record / "index.lock", record / "HEAD.lock", path.with_name("w0.index.lock")):
+    for lock in (record / "index.lock", record / "HEAD.lock", (ours(path) / "w0.index.lock")):
         lock.write_bytes(b"")
     dirty(path)
 
 
 def remove_the_git_file(path: Path) -> None:
-    (path / ".git").unlink()
+    shutil.rmtree(path / ".git")
     dirty(path)
 
 
 def make_it_another_repository(path: Path) -> None:
-    (path / ".git").unlink()
+    shutil.rmtree(path / ".git")
     Git(path)("init", "--quiet")
     Git(path)("commit", "--quiet", "--allow-empty", "-m", "mine")
-
-
-def remove_git_record(path: Path) -> None:
-    shutil.rmtree(Git(path)("rev-parse", "--absolute-git-dir"))
 
 
 def remove_the_folder(path: Path) -> None:
@@ -210,7 +163,7 @@ def remove_the_folder(path: Path) -> None:
 
 def replace_a_folder_by_a_link(path: Path) -> None:
     shutil.rmtree(path / "src")
-    (path / "src").symlink_to(path.parents[2])
+    (path / "src").symlink_to(ours(path).parents[2])
 
 
 MISCHIEF: dict[str, Callable[[Path], None]] = {
@@ -225,7 +178,6 @@ MISCHIEF: dict[str, Callable[[Path], None]] = {
     "locks": leave_locks,
     "no .git": remove_the_git_file,
     "another repository": make_it_another_repository,
-    "no record": remove_git_record,
     "no folder": remove_the_folder,
     "link out of the folder": replace_a_folder_by_a_link,
 }
@@ -246,7 +198,6 @@ def test_whatever_an_agent_or_a_crash_left_the_next_task_starts_clean(
     assert Git(path)("rev-parse", "HEAD") == base
     assert "rebase" not in Git(path)("status")
     assert Git(path)("status", "--porcelain", "--ignored") == ""
-    assert len(Git(scratch)("worktree", "list", "--porcelain").split("\n\n")) == 2
     (path / "new").write_text("agent")
     Git(path)("add", "new")
     assert work.changed(base, work.tree(0, base).id) == ("new",)
@@ -255,7 +206,7 @@ def test_whatever_an_agent_or_a_crash_left_the_next_task_starts_clean(
 def test_a_lock_is_left_alone_while_git_works_in_the_folder(scratch: Path) -> None:
     work = workspace(scratch)
     path = work.prepare(0, work.tip())
-    lock = path.with_name("w0.index.lock")
+    lock = ours(path) / "w0.index.lock"
     lock.write_bytes(b"")
     with subprocess.Popen(
         ["git", "cat-file", "--batch"], cwd=path, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL
@@ -275,27 +226,17 @@ def test_a_missing_base_is_named(scratch: Path) -> None:
         work.prepare(0, "1234567890" * 4)
 
 
-def test_the_worktree_of_another_with_the_same_name_is_left_alone(scratch: Path, tmp_path: Path) -> None:
-    Git(scratch)("worktree", "add", "--quiet", "--detach", str(tmp_path / "w0"))
-    shutil.rmtree(tmp_path / "w0")  # as on a drive that is not mounted: `git worktree prune` would forget it
-    work = workspace(scratch)
-    for _ in range(2):
-        shutil.rmtree(work.prepare(0, work.tip()))
-    assert (scratch / ".git" / "worktrees" / "w0" / "gitdir").read_text() == f"{tmp_path}/w0/.git\n"
-
-
-def test_a_users_linked_worktree_is_served_like_a_checkout(scratch: Path, tmp_path: Path) -> None:
+def test_a_users_linked_slot_is_served_like_a_checkout(scratch: Path, tmp_path: Path) -> None:
     linked = tmp_path / "linked"
     Git(scratch)("worktree", "add", "--quiet", str(linked))
     work = workspace(linked)
     path = work.prepare(0, work.tip())
-    assert path == linked / ".unstuck" / "worktrees" / "w0"
     (path / "new").write_text("x")
     assert work.changed(work.tip(), work.tree(0, work.tip()).id) == ("new",)
     assert Git(linked)("status", "--porcelain") == ""
 
 
-def test_a_moved_repository_gets_new_worktrees(scratch: Path, tmp_path: Path) -> None:
+def test_a_moved_repository_gets_new_slots(scratch: Path, tmp_path: Path) -> None:
     workspace(scratch).prepare(0, "HEAD")
     moved = scratch.rename(tmp_path / "moved")
     work = workspace(moved)
@@ -382,12 +323,12 @@ def test_submodules_are_filled_from_the_local_clone(
     (path / "vendor/library/code.c").write_text("sly")
     (path / "vendor/library/new").write_text("sly")
     work.prepare(0, base)
-    assert files(path / "vendor/library").keys() == {".gitmodules", "code.c", "leaf/code.c", "leaf/.git"}
+    assert files(path / "vendor/library").keys() == {".gitmodules", "code.c", "leaf/code.c"}
     assert (path / "vendor/library/code.c").read_text() == "library"
     assert fingerprint(with_submodule) == before
 
 
-def test_a_submodule_commit_that_only_the_worktree_has_does_not_land(with_submodule: Path) -> None:
+def test_a_submodule_commit_that_only_the_slot_has_does_not_land(with_submodule: Path) -> None:
     work = workspace(with_submodule)
     base = work.tip()
     path = work.prepare(0, base)
@@ -425,15 +366,13 @@ def test_a_sparse_checkout_stays_sparse_and_loses_nothing(scratch: Path) -> None
 CHILD = """
 import sys
 from pathlib import Path
-from unstuck.git.repository import find
-from unstuck.git.workspace import GitWorkspace
-repository = find(Path(sys.argv[1]))
-work = GitWorkspace(repository=repository, run="r1", identity=repository.identity(), watching=None)
+from tests.git.opening import workspace
+work = workspace(Path(sys.argv[1]))
 for verb in sys.argv[2:]:
     if verb == "prepare":
-        work.prepare(0, repository.head)
+        work.prepare(0, work.repository.head)
     elif verb == "tree":
-        work.tree(0, repository.head)
+        work.tree(0, work.repository.head)
     elif verb == "snapshot":
         work.snapshot(0, "killed")
 """
@@ -449,7 +388,7 @@ def kill_when(root: Path, verb: str, seen: Callable[[], bool], *, group: bool = 
     """Run a step in a process of its own and kill it, with or without its git, as soon as something is seen."""
     child = subprocess.Popen(
         [sys.executable, "-c", CHILD, str(root), verb],
-        env=os.environ | {"PYTHONPATH": str(SOURCE)},
+        env=os.environ | {"PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"},
         start_new_session=True,
     )
     wait_for(lambda: seen() or child.poll() is not None)
@@ -460,24 +399,22 @@ def kill_when(root: Path, verb: str, seen: Callable[[], bool], *, group: bool = 
 
 LARGE = {f"d{number % 50}/f{number}.txt": f"{number} ".encode() * 20 for number in range(2000)}
 
-MAKING: dict[str, Callable[[Path], bool]] = {
-    "git's record begins": lambda root: (root / ".git/worktrees/w0").exists(),
-    "git's record is locked": lambda root: (root / ".git/worktrees/w0/locked").exists(),
-    "the folder is linked": lambda root: (root / ".unstuck/worktrees/w0/.git").exists(),
-    "the index is locked": lambda root: (root / ".unstuck/worktrees/w0.index.lock").exists(),
-    "the first file": lambda root: (root / ".unstuck/worktrees/w0/d0").exists(),
-    "git goes on": lambda root: (root / ".unstuck/worktrees/w0/d1").exists(),
-    "the middle": lambda root: (root / ".unstuck/worktrees/w0/d30").exists(),
+MAKING: dict[str, Callable[[Path, Path], bool]] = {
+    "the folder": lambda slot, _: slot.exists(),
+    "the index is locked": lambda _, index: Path(f"{index}.lock").exists(),
+    "the first file": lambda slot, _: (slot / "d0").exists(),
+    "git goes on": lambda slot, _: (slot / "d1").exists(),
+    "the middle": lambda slot, _: (slot / "d30").exists(),
+    "its git folder": lambda slot, _: (slot / ".git").exists(),
 }
 
 
 @pytest.mark.parametrize("point", MAKING)
-def test_a_kill_while_a_worktree_is_made_is_repaired(large_scratch: Path, point: str) -> None:
+def test_a_kill_while_a_slot_is_made_is_repaired(large_scratch: Path, point: str) -> None:
     work = workspace(large_scratch)
     later = list(MAKING.values())[list(MAKING).index(point) :]  # a short moment may be missed
-    kill_when(
-        large_scratch, "prepare", lambda: any(seen(large_scratch) for seen in later), group=point != "git goes on"
-    )
+    slot, index = work.path(0), large_scratch / ".git/unstuck/slots/w0.index"
+    kill_when(large_scratch, "prepare", lambda: any(seen(slot, index) for seen in later), group=point != "git goes on")
     assert work.snapshot(0, "resume") is None
     path = work.prepare(0, work.tip())
     assert files(path) == LARGE
@@ -496,7 +433,7 @@ def test_a_kill_while_files_are_added_loses_nothing(large_scratch: Path, verb: s
     for name in sorted(files(path))[:600]:
         (path / name).write_text(f"{name} by the agent\n")
     changed = files(path)
-    kill_when(large_scratch, verb, path.with_name("w0.index.lock").exists, group=group)
+    kill_when(large_scratch, verb, (ours(path) / "w0.index.lock").exists, group=group)
     snapshot = work.snapshot(0, "resume")
     assert snapshot is not None
     tree = work.tree(0, base).id
