@@ -9,7 +9,7 @@ from pathlib import Path
 
 from unstuck.errors import GitFailed
 from unstuck.git import submodules
-from unstuck.git.command import shown
+from unstuck.git.command import Git, shown
 from unstuck.git.repository import OURS
 from unstuck.git.returning import head_of
 from unstuck.git.slots import Prepared, Slot
