@@ -194,7 +194,7 @@ def test_log_follow_prints_as_things_happen_and_ends_with_the_run(project: "Proj
     gate = project.root.parent / "go"
     project.script(_1_1=[[{"run": f"sh -c 'until test -f {gate}; do sleep 0.05; done'"}, MAKE_A]])
     with project.start("run", "tasks.md", "--agent", project.agent) as running:
-        wait_for(project.home / "briefs")
+        wait_for(project.home / "briefs" / "1.1-1-1.md")
         with project.start("log", "-f") as follower:
             assert follower.stdout is not None
             first = follower.stdout.readline()
@@ -218,7 +218,7 @@ def test_a_signal_lets_the_session_finish_and_names_the_way_on(project: "Project
         _1_1=[[{"run": f"sh -c 'until test -f {gate}; do sleep 0.05; done'"}, MAKE_A]], _1_2=[[{"write": "c.txt"}]]
     )
     with project.start("run", "tasks.md", "--agent", project.agent) as running:
-        wait_for(project.home / "briefs")
+        wait_for(project.home / "briefs" / "1.1-1-1.md")
         running.send_signal(number)
         assert running.stderr is not None
         while "Stopping: nothing new starts" not in (line := running.stderr.readline()):

@@ -227,7 +227,7 @@ def test_stop_lets_the_session_finish_and_resume_goes_on(project: "Project") -> 
     wait = {"run": f"sh -c 'until test -f {gate}; do sleep 0.05; done'"}
     project.script(_1_1=[[{"print": "begun"}, wait, MAKE_A]], _1_2=[[MAKE_B]])
     with project.start("run", "tasks.md", "--agent", project.agent) as running:
-        wait_until((project.home / "briefs").exists)
+        wait_until((project.home / "briefs" / "1.1-1-1.md").exists)
         told = project.ask("stop")
         assert told.code == 0, told
         assert "running supervisor" in told.out
@@ -698,7 +698,7 @@ def test_two_runs_at_once_are_refused_by_name(project: "Project") -> None:
     project.plan(A)
     project.script(_1_1=[[{"print": "begun"}, {"hang": True}]])
     with project.start("run", "tasks.md", "--agent", project.agent) as running:
-        wait_until((project.home / "briefs").exists)
+        wait_until((project.home / "briefs" / "1.1-1-1.md").exists)
         told = project.run()
         assert told.code == 69, told
         assert str(running.pid) in told.err

@@ -522,16 +522,13 @@ def test_a_task_costs_few_git_commands(scratch: Path, tmp_path: Path, monkeypatc
         events = [json.loads(line) for line in trace.read_text().splitlines()]
         return len([event for event in events if event["event"] == "start" and "/" not in event["sid"]])
 
-    assert cost(lambda: work.prepare(0, base)) == 3
-    assert cost(lambda: work.snapshot(0, "none")) == 4
+    costs = [cost(lambda: work.prepare(0, base)), cost(lambda: work.snapshot(0, "none"))]
     (path / "new").write_text("x")
-    assert cost(lambda: work.tree(0, base)) == 4
-    assert cost(lambda: work.snapshot(0, "some")) == 8
+    costs += [cost(lambda: work.tree(0, base)), cost(lambda: work.snapshot(0, "some"))]
     what = landing(work.tree(0, base).id, base)
-    assert cost(lambda: work.land(what)) == 3
-    assert cost(lambda: work.land(what)) == 3
-    assert cost(lambda: work.prepare(0, base, what.tree)) == 4
-    assert cost(lambda: work.prepare(1, base)) == 4
+    costs += [cost(lambda: work.land(what)), cost(lambda: work.land(what))]
+    costs += [cost(lambda: work.prepare(0, base, what.tree)), cost(lambda: work.prepare(1, base))]
+    assert costs == [2, 4, 4, 7, 3, 5, 5, 1]
 
 
 def test_a_git_hook_that_starts_us_does_not_lead_us_astray(scratch: Path, tmp_path: Path) -> None:

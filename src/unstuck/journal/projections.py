@@ -40,10 +40,10 @@ class Projections:
 
     def write(self, state: RunState, changed: Sequence[str]) -> None:
         """Bring everything up to date; the config, which names the last event covered, comes last."""
-        removed = not (self.home / "config.json").exists()
-        if not changed and not removed:
+        gone = [name for name, task in state.tasks.items() if task.last_seq and not self._phase(name).exists()]
+        if not changed and not gone and (self.home / "config.json").exists():
             return
-        ticks, changed = changed, tuple(state.tasks) if removed else changed
+        ticks, changed = changed, tuple(dict.fromkeys((*changed, *gone)))  # somebody may remove our folder at any time
         show_store(self.home, self.store)
         waiting = blocked(state)
         for name in changed:
