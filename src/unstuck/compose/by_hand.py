@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from unstuck.compose.gate_list import gates_of
 from unstuck.compose.looking import look
-from unstuck.compose.opening import gates_of
 from unstuck.compose.runs import refuse_inside_an_agent
 from unstuck.config import Config
 from unstuck.config_file import read_config

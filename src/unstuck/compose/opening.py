@@ -1,16 +1,15 @@
 """Edge: Open runs, and say what one here would go by: the plan, the profiles, the checks."""
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from pathlib import Path
 
 from unstuck.agents import agents_on_path
+from unstuck.compose.gate_list import gates_of
 from unstuck.compose.looking import look
 from unstuck.compose.runs import Run, Watcher
-from unstuck.config import GATE_TIMEOUTS, Config
-from unstuck.config_file import has_config, read_config
+from unstuck.config_file import read_config
 from unstuck.decide import Policy, resolved
 from unstuck.decide import profiles as all_profiles
 from unstuck.errors import Unavailable, UnstuckError
@@ -18,7 +17,7 @@ from unstuck.git import find
 from unstuck.journal import RECOVERY, Options, SqliteJournal, asked_by, open_to_write
 from unstuck.plans import Check, Plan, Problem, check, open_plan, reviewed
 from unstuck.ports import Clock
-from unstuck.tools import FirstConfig, detect, is_present
+from unstuck.tools import FirstConfig
 from unstuck.tools import write_config as write_first_config
 
 
@@ -101,23 +100,3 @@ def gates(cwd: Path) -> tuple[Check, ...]:
 def write_config(cwd: Path, *, force: bool = False) -> FirstConfig:
     """Write a first `unstuck.toml` into the root of the repository."""
     return write_first_config(find(cwd).root, agents=agents_on_path(), force=force)
-
-
-def gates_of(config: Config, root: Path, wanted: Sequence[Check] = ()) -> tuple[Check, ...]:
-    """Return the repository's gates, and the plan's where it has none of a kind, each with its own time limit."""
-    asked = tuple(Check(command=line, kind=kind) for kind, line in config.checks.items())
-    asked += tuple(check for check in wanted if check.kind not in config.checks)
-    if not asked and config.verify.detect and not has_config(root):
-        asked = _found_checks(root)
-    return tuple(replace(check, timeout=GATE_TIMEOUTS.get(check.kind, config.verify.timeout)) for check in asked)
-
-
-def note_found(checks: Sequence[Check]) -> Iterator[str]:
-    """Say which gates nobody asked for."""
-    if found := [check.command for check in checks if check.found]:
-        yield f"There is no configuration, so the checks are those that fit the project: {'; '.join(found)}."
-
-
-@lru_cache(maxsize=8)
-def _found_checks(root: Path) -> tuple[Check, ...]:
-    return tuple(replace(check, found=True) for check in detect(root).checks if is_present(check, root))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
 from unstuck.agents import first_found, gather
-from unstuck.compose.opening import gates_of, note_found
+from unstuck.compose.gate_list import gates_of, note_found
 from unstuck.compose.remedying import Relief
 from unstuck.config import Config
 from unstuck.decide import Policy, policy_of
