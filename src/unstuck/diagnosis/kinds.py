@@ -268,10 +268,17 @@ class Failure:
     """Who changed which lines, where two tasks cannot be merged."""
     together: str = ""
     """The task with which this one is red, although it is green alone."""
+    error: str = ""
+    """The error itself, with whose it is: what an assertion, a compiler or a dying agent said; empty where nothing was."""
 
     @property
     def blame(self) -> Blame:
         return KINDS[self.kind].blame
+
+    @property
+    def says(self) -> str:
+        """What went wrong in the words of whoever met it: for histories, hints and everybody who goes on from here."""
+        return self.error or self.summary
 
     @property
     def charged(self) -> bool:

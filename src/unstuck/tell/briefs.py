@@ -72,7 +72,7 @@ def continued(state: TaskState) -> str:
 def go_on(state: TaskState, checks: Sequence[Check]) -> str:
     """Write the brief for a session that goes on where it was cut off."""
     failure = state.attempts[-1].failure if state.attempts else None
-    why = one_line(failure.summary, ERROR_CHARS) if failure else "it was interrupted"
+    why = one_line(failure.says, ERROR_CHARS) if failure else "it was interrupted"
     parts = [
         f"Your session on task {state.task.id} was cut off ({why}). That is over: go on where you stopped.",
         _section("What will be checked when you stop", _checks(checks)),
@@ -199,7 +199,7 @@ def _attempt(attempt: AttemptState, earlier: int) -> list[str]:
     failure = attempt.failure
     lines = [f"Attempt {earlier + attempt.number}: {_approach(approach)} - FAILED"]
     if failure is not None:
-        lines.append(f"  Error: {one_line(failure.summary, ERROR_CHARS)}")
+        lines.append(f"  Error: {one_line(failure.says, ERROR_CHARS)}")
     if attempt.snapshot:
         lines.append(f"  Its work is kept: git show {attempt.snapshot}")
     return lines

@@ -88,7 +88,7 @@ def _attempts(task: TaskState) -> list[str]:
     lines = []
     for number, attempt in enumerate(task.attempts, 1):
         approach = attempt.outcome.approach if attempt.outcome else ""
-        result = attempt.failure.summary if attempt.failure else "no result"
+        result = attempt.failure.says if attempt.failure else "no result"
         told = f"{one_line(approach, 200) or 'no approach given'} - {one_line(result, LINE_CHARS)}"
         lines.append(f"{number}. Attempt {number}: {told}")
     return lines or ["None."]

@@ -210,7 +210,7 @@ def _old_attempt(attempt: AttemptState, task: TaskState) -> dict[str, Any]:
         "timestamp": iso(attempt.ended or attempt.started),
         "approach": attempt.outcome.approach if attempt.outcome else "",
         "success": landed,
-        "error": attempt.failure.summary if attempt.failure else None,
+        "error": attempt.failure.says if attempt.failure else None,
     }
 
 
