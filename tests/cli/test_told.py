@@ -1,10 +1,16 @@
 """What people and agents are told, read as they would read it: the sentence that must be there, and the one that must not."""
 
 import json
+import os
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+import pytest
+from tests.project import SOURCE, make_project
+
 if TYPE_CHECKING:
-    from tests.project import Project
+    from tests.nursery import Nursery
+    from tests.project import Project, Told
 
 UNITTEST = "python3 -m unittest -q test_answer"
 TESTS = """import unittest
@@ -56,3 +62,85 @@ def test_an_agent_that_dies_or_gives_up_is_told_by_its_own_error_line(project: "
     history = json.loads((project.home / "attempt_history.json").read_text())["subtasks"]
     assert history["1.1"]["attempts"][0]["error"] == "Error: cannot open config.yml"
     assert history["1.2"]["attempts"][0]["error"] == "the schema has no column b"
+
+
+# --- after a run with something stuck --------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def stuck(tmp_path_factory: pytest.TempPathFactory, nursery: "Nursery") -> Iterator[tuple["Project", "Told"]]:
+    """Run a plan of which one task lands with a file that its plan does not name, and one gets stuck. Look, do not touch."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
+        patch.setenv("PYTHONPATH", str(SOURCE))
+        made = make_project(tmp_path_factory.mktemp("stuck") / "project", nursery)
+        made.file(
+            "tasks.md",
+            "# A plan\n\n- [ ] 1.1 Write the parser of all the formats that we know\n  - **Files**: a.txt\n"
+            "  - **Verify**: `test -f a.txt`\n- [ ] 1.2 Make b\n  - **Verify**: `grep -q right b.txt`\n",
+        )
+        landing = [{"write": "a.txt", "text": "a\na\n"}, {"write": "odd.txt", "text": "x\n"}, {"cost": 0.25}]
+        made.script(_1_1=[landing], _1_2=[[{"write": "b.txt", "text": "wrong\n"}, {"cost": 0.5}]])
+        told = made.run("--max-attempts", "1", COLUMNS="80")
+        assert told.code == 3, told
+        yield made, told
+
+
+def test_after_a_stuck_task_the_summary_says_where_the_rest_is_and_the_command_that_takes_it(
+    stuck: tuple["Project", "Told"],
+) -> None:
+    project, told = stuck
+    branch = project.git("for-each-ref", "--format=%(refname:short)", "refs/heads/unstuck")
+    assert f"1 landed task is on branch {branch}, not on main yet:" in told.out, told
+    assert f"take it as it is: git merge --ff-only {branch}" in told.out
+    assert "unstuck skip 1.2 && unstuck resume" in told.out
+    assert "scripted" in told.out
+    assert "2 files +3 -0" in told.out
+    assert "$0.25" in told.out
+    assert "Worth a look:" in told.out
+    assert "odd.txt" in told.out
+
+
+def test_no_line_of_a_summary_is_wider_than_the_terminal_and_titles_stay_readable(
+    stuck: tuple["Project", "Told"],
+) -> None:
+    _, told = stuck
+    rows = told.out.split("What needs you")[0].splitlines()
+    assert any("Write the parser of all the formats that we know" in row for row in rows), told
+    assert [row for row in rows[:8] if len(row) > 80] == []
+
+
+def test_the_work_of_an_attempt_is_shown_by_one_command_whether_it_landed_or_not(
+    stuck: tuple["Project", "Told"],
+) -> None:
+    project, _ = stuck
+    assert "+wrong" in project.ask("diff", "1.2").out
+    assert "odd.txt | 1 +" in project.ask("diff", "1.1", "--stat").out
+    refused = project.ask("diff", "1.2", "7")
+    assert (refused.code, "has no attempt 7" in refused.err) == (64, True)
+
+
+def test_work_that_the_agent_committed_is_shown_by_the_command_that_the_next_brief_names(project: "Project") -> None:
+    project.plan(("1.1", "Make a", "grep -q right a.txt"))
+    own = [{"write": "a.txt", "text": "wrong\n"}, {"run": "git add -A"}, {"run": "git commit -qm mine"}]
+    project.script(_1_1=[own, [{"write": "a.txt", "text": "right\n"}]])
+    assert project.run().code == 0
+    brief = (project.home / "briefs" / "1.1-2-1.md").read_text()
+    command = next(line.partition("kept: ")[2] for line in brief.splitlines() if "Its work is kept: " in line)
+    assert command.startswith("git diff ")
+    assert "+wrong" in project.git(*command.split()[1:])
+
+
+def test_costs_and_time_are_those_of_the_whole_run_and_a_budget_holds_over_resumes(project: "Project") -> None:
+    project.plan(("1.1", "Make a", "grep -q right a.txt"), ("1.2", "Make b", "test -f b.txt"))
+    project.script(
+        _1_1=[[{"write": "a.txt", "text": "wrong\n"}, {"cost": 2.0}]], _1_2=[[{"write": "b.txt"}, {"cost": 0.5}]]
+    )
+    first = project.run("--budget-usd", "1.50", "--max-attempts", "1")
+    assert "for $2.00" in first.out, first
+    again = project.unstuck("resume")
+    assert "The budget of $1.50 is used up: $2.00 so far. Raise it with: unstuck resume --budget-usd N" in again.out, (
+        again
+    )
+    more = project.unstuck("resume", "--budget-usd", "9")
+    assert "for $4.50" in more.out, more

@@ -74,6 +74,7 @@ class CodingAgent:
             message=found.message,
             failed=tuple(_short(call) for call in found.tools if call.ok is False)[-FAILED_CALLS:],
             lost=found.lost,
+            denied=found.denied,
         )
 
     @property

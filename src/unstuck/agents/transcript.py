@@ -60,5 +60,7 @@ class Transcript:
     usage: Usage | None = None
     resets_at: float | None = None
     tools: tuple[ToolCall, ...] = ()
+    denied: tuple[str, ...] = ()
+    """What it wanted to do and was not allowed to."""
     lost: bool = False
     """The session that was to be resumed does not exist any more."""

@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from unstuck import compose
+from unstuck.cli.look import run_option
 from unstuck.decide import Retold, retell, rungs_of, stopping_point
 from unstuck.errors import BadUsage
 from unstuck.tell import causes, deed, escalation, lineage_text, question
@@ -87,9 +88,10 @@ def policy(name: str | None) -> None:
 
 @click.command()
 @click.argument("task", required=False)
-def report(task: str | None) -> None:
+@run_option
+def report(task: str | None, *, run_id: str | None) -> None:
     """Print what waits for a person: the report of TASK, or of every stuck task; one cause is told once."""
-    view = compose.look(Path.cwd())
+    view = compose.look(Path.cwd(), run_id)
     stuck = {name: state for name, state in view.state.tasks.items() if state.status == "stuck"}
     task = view.named(task) if task is not None else None
     if task is not None and task not in stuck:

@@ -1,6 +1,7 @@
 """Edge: `plan`, `status`, `show` and `log`: look at a plan or a run, change nothing."""
 
 import json
+import sys
 import time
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -17,6 +18,9 @@ from unstuck.plans import Plan, execution
 from unstuck.tell import lineage_text, problems
 
 FOLLOW_SECONDS = 0.5
+
+
+run_option = click.option("--run", "run_id", metavar="RUN", help="The run; the latest one, if left out.")
 
 
 def as_json(command: Any) -> Any:
@@ -44,10 +48,11 @@ def plan(path: Path, *, plan_format: str | None, as_json: bool) -> None:
 
 
 @click.command()
+@run_option
 @as_json
-def status(*, as_json: bool) -> None:
+def status(*, run_id: str | None, as_json: bool) -> None:
     """Say where every task of the latest run stands, and who works on it."""
-    view = compose.look(Path.cwd())
+    view = compose.look(Path.cwd(), run_id)
     owner = view.owner
     if as_json:
         rows = {row.id: {key: value for key, value in asdict(row).items() if key != "id"} for row in view.summary.rows}
@@ -67,10 +72,11 @@ def status(*, as_json: bool) -> None:
 
 @click.command()
 @click.argument("task")
+@run_option
 @as_json
-def show(task: str, *, as_json: bool) -> None:
+def show(task: str, *, run_id: str | None, as_json: bool) -> None:
     """Tell the story of TASK: every attempt, what was seen, what was decided and why."""
-    view = compose.look(Path.cwd())
+    view = compose.look(Path.cwd(), run_id)
     task = view.named(task)
     if as_json:
         click.echo(json.dumps({"schema": 1, **phase(view.state, task)}))
@@ -81,18 +87,33 @@ def show(task: str, *, as_json: bool) -> None:
 
 
 @click.command()
+@click.argument("task")
+@click.argument("attempt", type=click.IntRange(1), required=False)
+@click.option("--stat", is_flag=True, help="Only list the files and how much of them changed.")
+@run_option
+def diff(task: str, attempt: int | None, *, stat: bool, run_id: str | None) -> None:
+    """Show the work of TASK as a patch: what landed, or what the last attempt, or the ATTEMPT named, left."""
+    view = compose.look(Path.cwd(), run_id)
+    patch = compose.changed(Path.cwd(), view, view.named(task), attempt, stat=stat)
+    if sys.stdout.isatty():  # what an agent wrote must not steer the terminal; a file gets it as it is
+        patch = "\n".join(render.patch_line(line) for line in patch.splitlines())
+    click.echo(patch.removesuffix("\n"))
+
+
+@click.command()
 @click.option("-f", "--follow", is_flag=True, help="Go on printing as things happen; ends with the run.")
+@run_option
 @as_json
-def log(*, follow: bool, as_json: bool) -> None:
+def log(*, follow: bool, run_id: str | None, as_json: bool) -> None:
     """Print the journal of the latest run, one event per line."""
-    for entry in _entries(follow=follow):
+    for entry in _entries(run_id, follow=follow):
         click.echo(compose.entry_json(entry) if as_json else render.entry_line(entry))
 
 
-def _entries(*, follow: bool) -> Iterator[Entry]:
+def _entries(run_id: str | None, *, follow: bool) -> Iterator[Entry]:
     seen = 0
     while True:
-        view = compose.look(Path.cwd())
+        view = compose.look(Path.cwd(), run_id)
         new = [entry for entry in view.entries if entry.seq > seen]
         yield from new
         seen = new[-1].seq if new else seen

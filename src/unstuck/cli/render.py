@@ -1,8 +1,10 @@
 """Edge: Text for people: summaries, plans and stories. Colours are left to click, which drops them where nobody sees them."""
 
+import os
 import re
 import shutil
 import sys
+import textwrap
 from collections.abc import Sequence
 from datetime import datetime
 
@@ -40,6 +42,9 @@ MANY = 60
 TITLE_CHARS = 56
 SHORTEST_TITLE = 12
 ASKED = 5
+SHOWN_CAUTIONS = 10
+WHY_CHARS = 120
+AGENT_CHARS = 24
 DETAIL_LINES, DETAIL_CHARS = 20, 300
 TERMINAL_CODES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
 
@@ -56,7 +61,7 @@ def summary(result: Summary) -> str:
                 box,
                 "",
                 f"Run {result.run}: {_counts(result)}",
-                *([result.home] if result.home else []),
+                *_whereabouts(result),
                 *_ways_on(result),
             ]
         )
@@ -65,11 +70,20 @@ def summary(result: Summary) -> str:
     lines = [f"Run {result.run}", "", *_rows(shown)]
     if len(shown) < len(result.rows):
         lines.append(f"  … and {len(result.rows) - len(shown)} more")
-    lines += ["", _counts(result)]
-    if result.home:
-        lines.append(result.home)
-    lines += _ways_on(result)
+    lines += ["", _counts(result), *_whereabouts(result), *_ways_on(result)]
     return "\n".join(lines)
+
+
+def _whereabouts(result: Summary) -> list[str]:
+    """Say where the work is, how it is taken, and what is worth knowing about it."""
+    lines = [result.home] if result.home else []
+    if result.landed:
+        lines += ["", result.landed, *(f"  {what}: {command}" for what, command in result.commands)]
+    if result.cautions:
+        lines += ["", "Worth a look:", *(f"  {plain(one)}" for one in result.cautions[:SHOWN_CAUTIONS])]
+        more = len(result.cautions) - SHOWN_CAUTIONS
+        lines += [f"  and {more} more: see `unstuck status --json`"] if more > 0 else []
+    return lines
 
 
 def story(task: TaskState, status: str, entries: list[Entry], lineage: str = "") -> str:
@@ -153,32 +167,58 @@ def plain(line: str) -> str:
 
 
 def _rows(rows: Sequence[Row]) -> list[str]:
-    """Lay tasks out in columns; titles give way where the terminal is narrow."""
+    """Lay tasks out in columns; where the terminal is narrow, what is known of a task goes below its title."""
     told = [_facts(row) for row in rows]
     names = max((columns(row.id) for row in rows), default=0)
-    facts = max((columns(text) for text in told), default=0)
-    room = max(_width() - len("  ✔ ") - names - facts - 2 * len("  "), SHORTEST_TITLE)
-    titles = [cut(row.title, min(room, TITLE_CHARS)) for row in rows]
+    indent = len("  ✔ ") + names + len("  ")
+    titles = [cut(row.title, min(max(width() - indent, SHORTEST_TITLE), TITLE_CHARS)) for row in rows]
     longest = max((columns(title) for title in titles), default=0)
+    beside = all(indent + longest + len("  ") + columns(text) <= width() for text in told)
     lines: list[str] = []
     for row, title, text in zip(rows, titles, told, strict=True):
         mark, colour = MARKS.get(row.status, ("?", "white"))
-        gap = " " * (longest - columns(title))
-        lines.append(f"  {click.style(mark, fg=colour)} {row.id.ljust(names)}  {title}{gap}  {text}")
+        head = f"  {click.style(mark, fg=colour)} {row.id.ljust(names)}  {title}"
+        if beside:
+            lines.append(f"{head}{' ' * (longest - columns(title))}  {text}")
+        else:
+            lines += [head, *wrapped(text, indent)]
     return lines
+
+
+def wrapped(text: str, indent: int) -> list[str]:
+    """Break a text between its words so that it fits below something, and never inside one."""
+    margin = " " * indent
+    room = max(width(), indent + SHORTEST_TITLE)
+    return textwrap.wrap(
+        text, room, initial_indent=margin, subsequent_indent=margin, break_long_words=False, break_on_hyphens=False
+    )
 
 
 def _facts(row: Row) -> str:
     tries = counted(row.attempts, "attempt") if row.attempts else ""
-    why = "" if row.status == "stuck" else cut(row.why)  # a question has its own place below
+    why = "" if row.status == "stuck" else cut(row.why, WHY_CHARS)  # a question has its own place below
     fixes = f"fixes {row.fixes}" if row.fixes else ""
-    parts = (WORDS.get(row.status, row.status), tries, (row.commit or "")[:10], fixes, why)
+    price = "" if row.cost_usd is None else f"${row.cost_usd:.2f}"
+    took = span(row.seconds) if row.seconds else ""
+    parts = (WORDS.get(row.status, row.status), tries, (row.commit or "")[:10], row.changes, cut(row.agent, AGENT_CHARS), price, took, fixes, why)  # fmt: skip
     return ", ".join(part for part in parts if part)
 
 
-def _width() -> int:
-    """Return the terminal's width; a file may be as wide as it likes."""
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else 200
+def width() -> int:
+    """Return the width to keep to; a file may be as wide as it likes, unless somebody says otherwise."""
+    known = sys.stdout.isatty() or "COLUMNS" in os.environ
+    return shutil.get_terminal_size().columns if known else 200
+
+
+def patch_line(line: str) -> str:
+    """Return a line of a patch for a terminal."""
+    colour = next((colour for sign, colour in PATCH.items() if line.startswith(sign)), None)
+    return click.style(
+        "".join(char for char in TERMINAL_CODES.sub("", line).expandtabs() if char.isprintable()), fg=colour
+    )
+
+
+PATCH = {"+++": None, "---": None, "+": "green", "-": "red", "@@": "cyan"}
 
 
 def _counts(result: Summary) -> str:

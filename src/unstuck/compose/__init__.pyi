@@ -3,6 +3,7 @@ from unstuck.compose.by_hand import verify as verify
 from unstuck.compose.by_hand import write_findings as write_findings
 from unstuck.compose.doctor import examine as examine
 from unstuck.compose.looking import before_landing as before_landing
+from unstuck.compose.looking import changed as changed
 from unstuck.compose.looking import commit_of_run as commit_of_run
 from unstuck.compose.looking import entry_json as entry_json
 from unstuck.compose.looking import look as look

@@ -65,6 +65,31 @@ def entry_json(entry: Entry) -> str:
     return f'{{"schema": 1, "seq": {entry.seq}, "at": {entry.at:.6f}, "event": {encode(entry.event)}}}'
 
 
+def changed(cwd: Path, view: View, task: str, number: int | None, *, stat: bool) -> str:
+    """Return the work of a task as a patch: that of the attempt named, else what landed, else the last attempt's."""
+    state = view.state.tasks[task]
+    attempts = {attempt.number: attempt for attempt in state.attempts}
+    if number is not None and number not in attempts:
+        raise BadUsage(
+            f"Task {task} has no attempt {number}.", hint=f"It has {', '.join(map(str, attempts)) or 'none yet'}."
+        )
+    chosen = attempts[number] if number is not None else state.attempts[-1] if state.attempts else None
+    if chosen is None:
+        raise BadUsage(f"Nobody has worked on task {task} yet.", hint="See `unstuck status`.")
+    landed = state.commit if chosen is state.attempts[-1] else None
+    base, work = (f"{landed}^", landed) if landed else (chosen.base, chosen.work)
+    if work is None:
+        raise BadUsage(f"Attempt {chosen.number} of task {task} left no work.", hint=f"See `unstuck show {task}`.")
+    options = ("--stat",) if stat else ("--patch", "--binary")
+    found = find(cwd).git.attempt("diff", "--no-ext-diff", "--no-textconv", "--no-color", *options, base, work, "--")
+    if found.returncode != 0:
+        raise BadUsage(
+            f"The work of attempt {chosen.number} is not in the repository any more.",
+            hint="`unstuck prune` removed it.",
+        )
+    return found.stdout
+
+
 def before_landing(cwd: Path, task: str) -> str:
     """Return the commit that the run's branch stood at before the task landed."""
     view = look(cwd)

@@ -172,7 +172,9 @@ class Run:
                 continue
             if not self._run and not again and not unfinished(entries):
                 return None
-            self._options = replace(started.options, agents=self._options.agents or started.options.agents)
+            asked, stored = self._options, started.options
+            budget = stored.budget_usd if asked.budget_usd is None else asked.budget_usd  # it may be raised on the way
+            self._options = replace(stored, agents=asked.agents or stored.agents, budget_usd=budget)
             return run
         return None
 

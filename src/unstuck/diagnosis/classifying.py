@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from unstuck.agents import NO_MARKER, Result, Unreadable, failure_report, read_result
+from unstuck.diagnosis.cleaning import shown
 from unstuck.diagnosis.evidence import Evidence
 from unstuck.diagnosis.judging import BY_END, Diagnosis
-from unstuck.diagnosis.cleaning import shown
 from unstuck.diagnosis.kinds import KINDS, Failure, Kind, Touch
 from unstuck.diagnosis.readings.telling import error_of
 from unstuck.diagnosis.readings.tool_marks import read
@@ -260,9 +260,7 @@ def _red(verdict: Verdict) -> CheckResult | None:
     return next((result for result in verdict.results if result.status == "fail"), None)
 
 
-def _failure(
-    kind: Kind, detail: str, *, because: str = "", error: str = "", found: Diagnosis | None = None
-) -> Failure:
+def _failure(kind: Kind, detail: str, *, because: str = "", error: str = "", found: Diagnosis | None = None) -> Failure:
     means = KINDS[kind].means
     summary = ": ".join(part for part in (means, because, error) if part)
     return Failure(

@@ -72,6 +72,16 @@ class AttemptState:
     worked: float = 0.0
     """Seconds of its sessions, waiting and checks aside."""
 
+    @property
+    def work(self) -> str | None:
+        """What it left, as git names it: the snapshot that keeps it, else the tree that was verified."""
+        return self.snapshot or (self.verdict.tree if self.verdict else None)
+
+    @property
+    def shown_by(self) -> str:
+        """The command that shows its work: a snapshot may be a merge, of which `git show` shows nothing."""
+        return f"git diff {self.base[:12]} {self.snapshot}" if self.snapshot else ""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskState:
@@ -141,6 +151,11 @@ class TaskState:
     def cost_usd(self) -> float | None:
         """What all attempts cost together, as far as the agents said; None if none did."""
         return _sum(attempt.cost_usd for attempt in self.attempts)
+
+    @property
+    def worked(self) -> float:
+        """How long the agents worked on it in all epochs."""
+        return sum(attempt.worked for attempt in self.attempts)
 
     @property
     def seconds(self) -> float:

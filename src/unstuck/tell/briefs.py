@@ -200,6 +200,6 @@ def _attempt(attempt: AttemptState, earlier: int) -> list[str]:
     lines = [f"Attempt {earlier + attempt.number}: {_approach(approach)} - FAILED"]
     if failure is not None:
         lines.append(f"  Error: {one_line(failure.says, ERROR_CHARS)}")
-    if attempt.snapshot:
-        lines.append(f"  Its work is kept: git show {attempt.snapshot}")
+    if attempt.shown_by:
+        lines.append(f"  Its work is kept: {attempt.shown_by}")
     return lines

@@ -108,11 +108,14 @@ def _files(task: TaskState) -> list[str]:
 
 def _places(task: TaskState) -> list[str]:
     name = task.task.id
-    kept = [(number, attempt.snapshot) for number, attempt in enumerate(task.attempts, 1) if attempt.snapshot]
+    kept = [(number, attempt.shown_by) for number, attempt in enumerate(task.attempts, 1) if attempt.shown_by]
     return [
         f"- the whole story: `unstuck show {name}`, and why: `unstuck explain {name}`",
         f"- what was printed: `.unstuck/logs/task-{name}.log`",
-        *(f"- the work of attempt {number}: `git show {ref}`" for number, ref in kept[-3:]),
+        *(
+            f"- the work of attempt {number}: `unstuck diff {name} {number}`, or `{command}`"
+            for number, command in kept[-3:]
+        ),
     ]
 
 

@@ -3,10 +3,11 @@
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from unstuck.journal import AttemptState, Ending, PastAttempt, RunState, TaskState, iso
+from unstuck.journal import AttemptState, Changes, Ending, PastAttempt, RunState, TaskState, iso
 from unstuck.line import blocked
 from unstuck.plans import Plan, check
 from unstuck.tell import notices
+from unstuck.tell.cautions import cautions
 from unstuck.tell.halt import Halted, halted
 
 ENDED_BUT_RIGHT: dict[Ending, str] = {
@@ -37,6 +38,12 @@ class Row:
     """The task that it repairs."""
     fix_tasks: tuple[str, ...] = ()
     """The tasks that repair it."""
+    agent: str = ""
+    """Who worked on it last."""
+    seconds: float = 0.0
+    """How long agents worked on it, in all epochs."""
+    changes: str = ""
+    """What its commit changes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +60,11 @@ class Summary:
     halted: Halted | None = None
     """What a person finds after a halt, where that is told in its own way."""
     cost_usd: float | None = None
+    landed: str = ""
+    """Where the work is, while it is not on the user's branch."""
+    commands: tuple[tuple[str, str], ...] = ()
+    """What one can do about that now, and what to type for it."""
+    cautions: tuple[str, ...] = ()
 
     def count(self, *statuses: str) -> int:
         return sum(row.status in statuses for row in self.rows)
@@ -68,10 +80,35 @@ def summary(state: RunState, now: float, *, live: bool) -> Summary:
         home=state.home.text if state.home else "",
         rows=tuple(_row(task, waiting.get(name, ()), state, live=live) for name, task in state.tasks.items()),
         notes=tuple(state.notes),
-        seconds=now - state.began if state.began else 0.0,
+        seconds=state.seconds(now),
         halted=halted(state) if not live else None,
         cost_usd=state.cost_usd or None,
+        cautions=cautions(state),
+        **_on_its_branch(state),
     )
+
+
+TAKING = {"single": "git merge --squash {branch} && git commit"}
+TAKE = "git merge --ff-only {branch}"
+MOST_SKIPPED = 3
+
+
+def _on_its_branch(state: RunState) -> dict[str, Any]:
+    """Say where the work of an unfinished run is, how it is taken as it is, and how the rest of it comes home."""
+    started, landed = state.started, sum(task.commit is not None for task in state.tasks.values())
+    if started is None or state.ended is None or state.home is not None or not landed:
+        return {}
+    branch, home = f"unstuck/{started.run}", (started.branch or "").removeprefix("refs/heads/")
+    command = TAKING.get(started.options.commit, TAKE).format(branch=branch)
+    found = [("take it as it is", command)]
+    stuck = [name for name, task in state.tasks.items() if task.status == "stuck"]
+    if stuck:
+        skipping = " && ".join(f"unstuck skip {name}" for name in stuck[:MOST_SKIPPED])
+        more = "" if len(stuck) <= MOST_SKIPPED else f" (and the other {len(stuck) - MOST_SKIPPED})"
+        found.append(("bring the rest home without what is stuck", f"{skipping}{more} && unstuck resume"))
+    verb = "is" if landed == 1 else "are"
+    told = f"{landed} landed task{'s'[: landed != 1]} {verb} on branch {branch}, not on {home or 'your branch'} yet:"
+    return {"landed": told, "commands": tuple(found)}
 
 
 def problems(plan: Plan) -> str:
@@ -174,7 +211,16 @@ def _row(task: TaskState, causes: tuple[str, ...], state: RunState, *, live: boo
         why=why,
         fixes=task.task.fixes,
         fix_tasks=task.fixes,
+        agent=task.attempts[-1].agent if task.attempts else "",
+        seconds=round(task.worked, 1),
+        changes=_changed(task.changes),
     )
+
+
+def _changed(changes: Changes | None) -> str:
+    if changes is None or not changes.files:
+        return ""
+    return f"{len(changes.files)} file{'s'[: len(changes.files) != 1]} +{changes.plus} -{changes.minus}"
 
 
 def _how_it_landed(task: TaskState) -> str:
@@ -216,4 +262,4 @@ def _old_attempt(attempt: AttemptState, task: TaskState) -> dict[str, Any]:
 
 def _metadata(state: RunState) -> dict[str, Any]:
     times = [task.last_at for task in state.tasks.values()]
-    return {"created_at": iso(state.began), "last_updated": iso(max(times, default=0.0) or state.began)}
+    return {"created_at": iso(state.created), "last_updated": iso(max(times, default=0.0) or state.created)}

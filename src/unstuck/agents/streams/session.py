@@ -16,6 +16,7 @@ SAID_CHARS = 64_000
 MESSAGE_CHARS = 4_000
 INPUT_CHARS = 1_000
 MOST_TOOLS = 10_000
+MOST_DENIED, DENIED_CHARS = 10, 120
 BY_SIGNAL = {124, 130, 137, 143}
 """Exit codes of programs that were ended by a signal, or by `timeout`."""
 
@@ -30,7 +31,8 @@ class Reading:
     message: str = ""
     said: str = ""
     tools: dict[str, ToolCall] = field(default_factory=dict)
-    denied: int = 0
+    denied: dict[str, str] = field(default_factory=dict)
+    """What it was not allowed to do, by the call."""
     refused: bool = False
     fault: Fault | None = None
     retrying: bool = False
@@ -69,6 +71,12 @@ class Reading:
         if call is not None:
             well = exit_code == 0 if exit_code is not None and ok is not False else bool(ok)
             self.tools[key] = ToolCall(name=call.name, input=call.input, exit_code=exit_code, ok=well)
+
+    def deny(self, key: str, name: str = "", given: str = "") -> None:
+        """Take in that a tool call was not allowed."""
+        call = self.tools.get(key)
+        words = f"{call.name} {call.input}" if call is not None else f"{name} {given}"
+        self.denied[key] = one_line(words, DENIED_CHARS) or "a tool"
 
     def fail(self, found: Fault | None) -> None:
         """Take in an error; it is over as soon as the agent goes on."""
@@ -126,6 +134,7 @@ def conclude(
         usage=reading.usage,
         resets_at=resets,
         tools=tuple(reading.tools.values()),
+        denied=tuple(dict.fromkeys(reading.denied.values()))[:MOST_DENIED],
         lost=end == "bad_request" and told is not None and _lost(told.message),
     )
 
