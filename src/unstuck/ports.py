@@ -437,6 +437,10 @@ class Remedies(Protocol):
         """Say what the agent itself may do about it."""
         ...
 
+    def question(self, failure: Failure, command: str, cwd: Path) -> str:
+        """Return what to ask a person about it."""
+        ...
+
 
 class NoRemedies:
     """Leaves everything as it is."""
@@ -446,3 +450,6 @@ class NoRemedies:
 
     def advise(self, failure: Failure, command: str, cwd: Path) -> tuple[str, ...]:  # noqa: ARG002  # as above
         return ()
+
+    def question(self, failure: Failure, command: str, cwd: Path) -> str:  # noqa: ARG002  # as above
+        return ""

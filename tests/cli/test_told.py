@@ -6,7 +6,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.cli.phases import run, superplan, write
 from tests.project import SOURCE, make_project
+
+from unstuck.agents import asks
 
 if TYPE_CHECKING:
     from tests.nursery import Nursery
@@ -144,3 +147,73 @@ def test_costs_and_time_are_those_of_the_whole_run_and_a_budget_holds_over_resum
     )
     more = project.unstuck("resume", "--budget-usd", "9")
     assert "for $4.50" in more.out, more
+
+
+# --- one precise question per cause ----------------------------------------------------------------------
+
+GENERIC = ("Can you put this machine in order?", "What should the next attempt do differently?")
+
+
+def test_many_tasks_that_miss_commands_ask_once_for_all_of_them(project: "Project") -> None:
+    project.plan(*((f"1.{n}", f"Make {n}", f"nosuchtool{n} --version") for n in (1, 2, 3)))
+    project.script(**{f"_1_{n}": [[{"write": f"{n}.txt"}]] for n in (1, 2, 3)})
+    told = project.run("--max-attempts", "1")
+    assert told.code == 3, told
+    asked = "Please install nosuchtool1, nosuchtool2 and nosuchtool3, or say what to use instead."
+    assert told.out.count(asked) == 1, told
+    report = project.ask("report").out
+    assert asked in report
+    assert report.count("## Stuck Subtask") == 1
+    assert not [words for words in GENERIC if words in told.out + report]
+
+
+def test_a_failing_assertion_is_the_question_and_the_report_names_what_was_touched_and_what_is_blocked(
+    project: "Project",
+) -> None:
+    project.file("test_answer.py", TESTS)
+    project.plan(("1.1", "Answer", UNITTEST))
+    project.script(_1_1=[[says(7)]])
+    told = project.run("--max-attempts", "1")
+    assert "One attempt ended with: AssertionError: 7 != 42 (" in told.out, told
+    report = project.ask("report", "1.1").out
+    assert "- answer.py (changed by the agent)" in report, report
+    assert "### What It Blocks\n- nothing: all other tasks can go on" in report
+    assert "None was made: " in report
+    assert "::" not in report.split("### Files Involved")[1].split("###")[0], "a test is no file"
+    assert not [words for words in GENERIC if words in told.out + report]
+
+
+def test_the_report_of_a_stuck_phase_names_the_phases_that_wait_for_it(project: "Project") -> None:
+    superplan(project, (("1", "-", "-", "sh tests.sh 1"), ("2", "1", "-", "sh tests.sh 2")))
+    project.script(_1=[[write("1", "wrong\n")]])
+    assert run(project).code == 3
+    assert "### What It Blocks\n- 2\n" in project.ask("report", "1").out
+
+
+def test_an_agent_that_asks_is_not_tried_again_and_the_answer_reaches_the_same_session(project: "Project") -> None:
+    project.plan(("1.1", "Make a", "grep -q right a.txt"))
+    question = "Should the table be dropped or kept?"
+    asking = [
+        {"write": "a.txt", "text": "half\n"},
+        {"cost": 0.1, "session": "s1"},
+        {"print": f"I looked around.\n{question}"},
+    ]
+    project.script(_1_1=[asking, [{"append": "a.txt", "text": "right\n"}]])
+    told = project.run()
+    assert told.code == 3, told
+    assert f"asks: {question}" in told.out, told
+    assert "1 attempt," in told.out
+    answered = project.ask("answer", "1.1", "keep it")
+    assert answered.code == 0, answered
+    assert project.unstuck("resume").code == 0
+    brief = (project.home / "briefs" / "1.1-2-1.md").read_text()
+    assert brief.startswith("You stopped on task 1.1 to ask. Here is the answer"), brief
+    assert "A person answers your question: keep it" in brief
+    assert project.git("show", "main:a.txt") == "half\nright", "its work was kept"
+
+
+def test_a_polite_offer_at_the_end_is_no_question() -> None:
+    offers = ("All done. Would you like me to continue with the docs?", "Is there anything else?", "Shall I proceed?")
+    needs = ("May I delete the old table?", "Which of the two ports should I use?", "Do you want A or B?")
+    assert [text for text in offers if asks(text)] == []
+    assert [text for text in needs if not asks(f"I looked at it.\n{text}")] == []

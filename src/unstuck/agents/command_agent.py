@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from unstuck.agents import player
-from unstuck.agents.claims import approach, claim
+from unstuck.agents.claims import approach, asks, claim
 from unstuck.errors import BadUsage
 from unstuck.journal import Ended, Outcome
 from unstuck.ports import Assignment, Command
@@ -42,7 +42,9 @@ class CommandAgent:
         )
 
     def outcome(self, ended: Ended, assignment: Assignment) -> Outcome:  # noqa: ARG002  # the port's signature
-        return Outcome(ended=ended, claim=claim(ended), approach=approach(ended.tail))
+        question = asks(ended.tail) if ended.ok else ""
+        outcome = Outcome(ended=ended, claim=claim(ended), approach=approach(ended.tail))
+        return replace(outcome, end="asks", message=ended.tail) if question else outcome
 
 
 def split(name: str, line: str) -> CommandAgent:

@@ -100,7 +100,7 @@ def story(task: TaskState, status: str, entries: list[Entry], lineage: str = "")
                 *(f"  | {plain(line)}" for line in attempt.failure.detail.splitlines()[-DETAIL_LINES:]),
             ]
     if task.question:
-        lines += ["", f"It waits for a person: {_indented(task.question)}", *_for_stuck(task.task.id), GO_ON]
+        lines += ["", f"It waits for a person: {_indented(task.question)}", *ways_on(task.task.id, story=False), GO_ON]
     return "\n".join(lines)
 
 
@@ -230,12 +230,15 @@ def _counts(result: Summary) -> str:
 
 
 def _ways_on(result: Summary) -> list[str]:
-    stuck = [row for row in result.rows if row.status == "stuck"]
+    stuck = {row.id: row for row in result.rows if row.status == "stuck"}
     lines = ["", "What needs you:"] if stuck else []
-    for row in stuck[:ASKED]:
-        lines += [f"  {row.id}: {_indented(row.why)}", *_for_stuck(row.id)]
-    if len(stuck) > ASKED:
-        lines.append(f"  and {len(stuck) - ASKED} more: {cut(', '.join(row.id for row in stuck[ASKED:]))}")
+    for cause in result.questions[:ASKED]:
+        first = stuck[cause.tasks[0]]
+        lines += [f"  {cut(', '.join(cause.tasks))}: {plain(cause.question)}", f"    {_indented(first.why)}"]
+        lines += ways_on(first.id)
+    if len(result.questions) > ASKED:
+        left = [name for cause in result.questions[ASKED:] for name in cause.tasks]
+        lines.append(f"  and {len(left)} more: {cut(', '.join(left))}")
     left = result.exit_code == 0 and result.count("complete", "skipped") < len(result.rows)
     if result.exit_code or left:
         lines += ["", GO_ON if stuck else "Go on with: unstuck resume"]
@@ -250,9 +253,12 @@ def _indented(text: str) -> str:
 GO_ON = "Then go on with: unstuck resume"
 
 
-def _for_stuck(name: str) -> list[str]:
+def ways_on(name: str, *, story: bool = True) -> list[str]:
+    """Return what a person can type about a stuck task; in its story nobody needs to be sent there."""
+    told = [f"    read its story    unstuck show {name}"] if story else []
     return [
-        f"    read its story    unstuck show {name}",
+        *told,
+        f"    answer            unstuck answer {name} 'TEXT'",
         f"    try again         unstuck retry {name} --hint 'TEXT'",
         f"    take it as it is  unstuck accept {name} --because 'TEXT'",
         f"    go on without it  unstuck skip {name}",

@@ -101,6 +101,8 @@ class Escalate:
     """Mark the task stuck and ask a person; independent tasks go on."""
 
     question: str
+    asks: str = ""
+    """What the remedies would ask a person about the surroundings, where that is what stands in the way."""
     type: Literal["escalate"] = "escalate"
 
 
@@ -109,6 +111,8 @@ class Halt:
     """Ask a person, and start nothing new in this run."""
 
     question: str
+    asks: str = ""
+    """As for `Escalate`."""
     type: Literal["halt"] = "halt"
 
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from unstuck.agents import NO_MARKER, Result, Unreadable, failure_report, read_result
+from unstuck.agents import NO_MARKER, Result, Unreadable, asks, failure_report, read_result
 from unstuck.diagnosis.cleaning import shown
 from unstuck.diagnosis.evidence import Evidence
 from unstuck.diagnosis.judging import BY_END, Diagnosis
@@ -137,7 +137,8 @@ def _typed(outcome: Outcome) -> Failure:
     kind = Kind.INTERRUPTED if outcome.lost else BY_END[outcome.end]
     if outcome.end in CUT_OFF:
         kind = BY_ENDING.get(outcome.ended.ending, kind)
-    said = one_line(outcome.message, MESSAGE_CHARS) if outcome.end in FAULTS or outcome.lost else _last_words(outcome)
+    whole = outcome.end in FAULTS or outcome.lost
+    said = one_line(outcome.message, MESSAGE_CHARS) if whole else asks(outcome.message) or _last_words(outcome)
     detail = outcome.message or outcome.ended.tail
     return replace(_failure(kind, detail, error=said), resets_at=outcome.resets_at)
 

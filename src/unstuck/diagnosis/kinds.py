@@ -62,6 +62,7 @@ class Kind(StrEnum):
     AGENT_CRASHED = "agent_crashed"
     AGENT_FAILED = "agent_failed"
     AGENT_MISSING = "agent_missing"
+    QUESTION = "question"
     RESULT_UNREADABLE = "result_unreadable"
     TASK_INCOMPLETE = "task_incomplete"
     NO_CLAIM = "no_claim"
@@ -193,6 +194,15 @@ KINDS: Mapping[Kind, Facts] = {
     ),
     Kind.AGENT_MISSING: Facts(
         _OTHER, "command_not_found", "dependency_missing", "environment", _FINAL, "the agent could not be started"
+    ),
+    Kind.QUESTION: Facts(
+        _OTHER,
+        "unknown",
+        "task_incomplete",
+        "plan",
+        _FINAL,
+        "the agent asks something and waits for the answer",
+        _PERSON,
     ),
     Kind.RESULT_UNREADABLE: Facts(
         _OTHER, "unknown", "parse_error", "agent", _AGAIN, "the agent's result cannot be read"

@@ -162,3 +162,5 @@ class Verdict:
     """A check of the task that is red on the base is green now: proof of work without any claim."""
     reason: str = ""
     """Why the verdict is inconclusive."""
+    files: tuple[str, ...] = ()
+    """The files in which the tree differs from its base, the first few."""

@@ -109,6 +109,10 @@ class TaskState:
     accepted: str = ""
     """Why a person vouches for the work as it is; it holds for that work, and not for what a session makes of it."""
     question: str = ""
+    session: str = ""
+    """The agent's session that the next attempt continues: it asked, and a person has answered."""
+    asks: str = ""
+    """What the remedies would ask a person about it."""
     commit: str | None = None
     changes: Changes | None = None
     """The files that the landed commit changes."""
@@ -188,7 +192,7 @@ def advanced(state: TaskState, event: LineEvent, at: float, metered: float = 0.0
             cost = state.current.cost_usd if bill is None else (state.current.cost_usd or 0.0) + bill
             worked = state.current.worked + event.outcome.ended.seconds
             changed = _current(state, outcome=event.outcome, ended=at, cost_usd=cost, worked=worked)
-            return replace(changed, status="verifying")
+            return replace(changed, status="verifying", session="")
         case Rebased():
             alone = state.current.alone or state.current.verdict
             return replace(_current(state, base=event.base, tree=event.tree, alone=alone), status="verifying")
@@ -214,8 +218,8 @@ def _acted(state: TaskState, event: Acted) -> TaskState:
             return replace(state, status="complete", commit=event.commit, changes=event.changes, question="", hint="")
         case Skip():
             return replace(state, status="skipped")
-        case Escalate(question=question) | Halt(question=question):
-            return replace(state, status="stuck", question=question)
+        case Escalate(question=question, asks=asks) | Halt(question=question, asks=asks):
+            return replace(state, status="stuck", question=question, asks=asks)
         case Wait(until=until):
             return replace(state, status="waiting", wait_until=until)
         case Retry(hint=hint):
@@ -258,7 +262,8 @@ def _acted(state: TaskState, event: Acted) -> TaskState:
 
 def operated(state: TaskState, event: Operated) -> TaskState:
     if state.task.id in event.reopened:
-        return reopened(state, hint=_hint(event.request))
+        again = reopened(state, hint=_hint(event.request))
+        return _continued(state, again) if event.request.verb == "answer" else again
     match event.request.verb:
         case "skip":
             return replace(state, status="skipped", question="", notes=(*state.notes, f"Skipped: {event.request.text}"))
@@ -268,6 +273,15 @@ def operated(state: TaskState, event: Operated) -> TaskState:
             return replace(state, status="running", last=ready, accepted=event.request.text, question="")
         case _:
             return state
+
+
+def _continued(state: TaskState, again: TaskState) -> TaskState:
+    """Let an agent that stopped to ask go on with its work, and in the session that asked."""
+    last = state.attempts[-1] if state.attempts else None
+    if last is None or last.failure is None or last.failure.kind is not Kind.QUESTION:
+        return again
+    tree, session = last.verdict.tree if last.verdict else None, last.outcome.session if last.outcome else ""
+    return replace(again, agent=last.agent, session=session, seed=tree, base=last.base if tree else None)
 
 
 def _hint(request: Request) -> str:

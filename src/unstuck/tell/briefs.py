@@ -64,6 +64,8 @@ def brief(
 def continued(state: TaskState) -> str:
     """Return the agent's name of the session to continue: it still knows everything, unless it knows too much."""
     attempt = state.attempts[-1] if state.attempts else None
+    if state.session and attempt is not None and attempt.outcome is None:
+        return state.session
     if attempt is None or attempt.outcome is None or attempt.failure is None:
         return ""
     return "" if attempt.failure.kind is Kind.CONTEXT_EXHAUSTED else attempt.outcome.session
@@ -73,8 +75,11 @@ def go_on(state: TaskState, checks: Sequence[Check]) -> str:
     """Write the brief for a session that goes on where it was cut off."""
     failure = state.attempts[-1].failure if state.attempts else None
     why = one_line(failure.says, ERROR_CHARS) if failure else "it was interrupted"
+    lead = f"Your session on task {state.task.id} was cut off ({why}). That is over: go on where you stopped."
+    if state.session:
+        lead = f"You stopped on task {state.task.id} to ask. Here is the answer: go on where you stopped."
     parts = [
-        f"Your session on task {state.task.id} was cut off ({why}). That is over: go on where you stopped.",
+        lead,
         _section("What will be checked when you stop", _checks(checks)),
         state.hint,
         LAST_WORDS,

@@ -7,6 +7,7 @@ from unstuck.journal import AttemptState, Changes, Ending, PastAttempt, RunState
 from unstuck.line import blocked
 from unstuck.plans import Plan, check
 from unstuck.tell import notices
+from unstuck.tell.asking import Cause, causes
 from unstuck.tell.cautions import cautions
 from unstuck.tell.halt import Halted, halted
 
@@ -65,6 +66,8 @@ class Summary:
     commands: tuple[tuple[str, str], ...] = ()
     """What one can do about that now, and what to type for it."""
     cautions: tuple[str, ...] = ()
+    questions: tuple[Cause, ...] = ()
+    """What waits for a person, each cause once."""
 
     def count(self, *statuses: str) -> int:
         return sum(row.status in statuses for row in self.rows)
@@ -84,6 +87,7 @@ def summary(state: RunState, now: float, *, live: bool) -> Summary:
         halted=halted(state) if not live else None,
         cost_usd=state.cost_usd or None,
         cautions=cautions(state),
+        questions=causes(task for task in state.tasks.values() if task.status == "stuck"),
         **_on_its_branch(state),
     )
 

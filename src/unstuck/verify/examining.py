@@ -48,6 +48,7 @@ def examine(site: Site, subject: Subject) -> Verdict:
         remarks=tuple(sorted(remarks, key=lambda one: GRAVITY.index(one.severity))[:MOST_REMARKS]),
         turned_green=status == "pass" and not claimed and _turned_green(probe, results),
         reason=why,
+        files=tuple(change.path for change in changes)[:MOST_REMARKS],
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from unstuck.agents.claims import statement
+from unstuck.agents.claims import asks, statement
 from unstuck.agents.faults import later
 from unstuck.agents.transcript import Claim, End, Fault, ToolCall, Transcript, Usage
 from unstuck.tell import one_line
@@ -120,6 +120,8 @@ def conclude(
         end = "failed_claimed" if end in ("done_claimed", "no_work") else end
     elif end == "done_claimed" or (end == "permission_denied" and reading.finished == "ok"):
         claim = "none" if said.denied else "done"
+    if end in ("done_claimed", "permission_denied") and (asks(reading.message) or _asked_by_tool(reading)):
+        end = "asks"
     told = next((one for one in (reading.fault, aside) if one is not None and one.end == end), None)
     resets = max(
         (one.resets_at for one in (reading.fault, aside) if one and one.end == end and one.resets_at), default=None
@@ -168,6 +170,14 @@ def _well(reading: Reading) -> End:
     if reading.refused:
         return "refused"
     return "done_claimed" if reading.message or reading.tools else "no_work"
+
+
+ASKING = frozenset({"AskUserQuestion", "ask_user", "ask_followup_question", "ask_question", "request_user_input"})
+"""Tools by which an agent asks a person."""
+
+
+def _asked_by_tool(reading: Reading) -> bool:
+    return bool(reading.tools) and next(reversed(reading.tools.values())).name in ASKING
 
 
 def _lost(message: str) -> bool:
