@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -217,3 +218,112 @@ def test_a_polite_offer_at_the_end_is_no_question() -> None:
     needs = ("May I delete the old table?", "Which of the two ports should I use?", "Do you want A or B?")
     assert [text for text in offers if asks(text)] == []
     assert [text for text in needs if not asks(f"I looked at it.\n{text}")] == []
+
+
+# --- one task's story -----------------------------------------------------------------------------------
+
+
+def test_a_story_has_what_each_attempt_said_and_changed_and_a_person_s_own_words(project: "Project") -> None:
+    project.plan(("1.1", "Make a", "grep -q right a.txt"))
+    wrong = [{"write": "a.txt", "text": "wrong\n"}, {"print": "I have written a.txt.\nIt should do."}]
+    project.script(_1_1=[wrong, wrong, [{"write": "a.txt", "text": "right\n"}]])
+    project.run("--max-attempts", "1")
+    story = project.ask("show", "1.1").out
+    assert "Attempt 1, scripted" in story, story
+    assert "changed: a.txt" in story
+    assert "I have written a.txt." in story
+    assert "unstuck show 1.1" not in story, "one reads it already"
+    assert "unstuck answer 1.1 'TEXT'" in story
+    project.ask("retry", "1.1", "--hint", "write the word right")
+    assert "asked to retry 1.1 write the word right: done" in project.ask("show", "1.1").out
+    assert "+wrong" in project.ask("show", "1.1", "--diff").out
+    assert "# Task 1.1: Make a" in project.ask("show", "1.1", "--brief").out
+
+
+def test_all_runs_are_listed_and_each_can_be_looked_at(project: "Project") -> None:
+    project.script(_1_1=[[{"write": "a.txt", "text": "a\n"}]], _2_1=[[{"write": "b.txt"}]])
+    project.plan(("1.1", "Make a", "test -f a.txt"))
+    project.plan(("2.1", "Make b", "test -f b.txt"), name="more.md")
+    assert project.run().code == 0
+    assert project.run(plan="more.md").code == 0
+    listed = project.ask("runs", "--json").json["runs"]
+    assert [(one["plan"], one["landed"], one["exit"]) for one in listed] == [("tasks.md", 1, 0), ("more.md", 1, 0)]
+    assert "tasks.md: 1 landed of 1 task" in project.ask("runs").out
+    first = listed[0]["run"]
+    assert "Make a" in project.ask("status", "--run", first).out
+    assert "Make b" not in project.ask("status", "--run", first).out
+    assert "1.1" in project.ask("log", "--run", first).out
+    assert "+++ b/a.txt" in project.ask("diff", "1.1", "--run", first).out
+    assert project.ask("report", "--run", first).out == "Nothing waits for a person.\n"
+
+
+# --- what agents are told ---------------------------------------------------------------------------------
+
+
+def test_a_brief_forbids_no_word_of_the_task_and_says_what_the_agent_may_do(project: "Project") -> None:
+    project.plan(("1.1", "Write the parser", "printf '\\033[31mred\\033[0m\\n'; false"))
+    project.script(
+        _1_1=[[{"write": f"{n}.txt"}, {"print": "APPROACH: write the parser with a regex table"}] for n in "ab"]
+    )
+    project.run("--max-attempts", "3")
+    brief = (project.home / "briefs" / "1.1-3-1.md").read_text()
+    avoided = (
+        next(line for line in brief.splitlines() if "do without them: " in line).partition("them: ")[2].split(", ")
+    )
+    assert {"regex", "table"} == set(avoided), brief
+    assert "You may edit files and run commands without asking. Nobody can answer while you work" in brief
+    assert "\x1b" not in brief
+    assert "checks below" not in brief
+
+
+def test_a_session_that_goes_on_is_in_progress_and_no_failed_attempt(project: "Project") -> None:
+    project.plan(("1.1", "Make a", "grep -q right a.txt"))
+    spent = [{"error": "API Error: prompt is too long: 210000 tokens > 200000 maximum"}, {"exit": 1}]
+    looks = {"run": f"cp {project.home}/attempt_history.json {project.root.parent}/seen.json"}
+    going_on = [looks, {"write": "a.txt", "text": "right\n"}]
+    project.script(_1_1=[{"sessions": [spent, going_on]}])
+    assert project.run().code == 0
+    brief = (project.home / "briefs" / "1.1-1-2.md").read_text()
+    assert "session 2 of attempt 1, which is still in progress" in brief
+    assert "FAILED" not in brief.split("## Hand-over")[0].split("## What will be checked")[1]
+    history = json.loads((project.home / "attempt_history.json").read_text())["subtasks"]["1.1"]
+    assert [(one["session"], one["success"]) for one in history["attempts"]] == [(2, True)]
+
+
+# --- waiting, counting, limits ------------------------------------------------------------------------------
+
+
+def test_waiting_says_for_whom_and_until_when_in_the_log_and_in_the_status(project: "Project") -> None:
+    project.plan(("1.1", "Make a", "test -f a.txt"))
+    project.script(_1_1=[[{"error": "API Error: 429 rate limit exceeded, try again in 5 hours"}, {"exit": 1}]])
+    told = project.run("--quota", "exit")
+    assert told.code == 75, told
+    line = r"waits for scripted\S* until \d\d:\d\d"
+    assert re.search(line + ", then goes on in the same session", project.ask("log").out), project.ask("log")
+    assert re.search(line + r" \(in 5 h\), then goes on in the same session", project.ask("status").out), told
+    row = project.ask("status", "--json").json["tasks"]["1.1"]
+    assert row["waits_on"].startswith("scripted")
+    assert row["wait_until"]
+
+
+def test_checks_that_are_excused_or_say_nothing_are_not_counted_as_passing(project: "Project") -> None:
+    project.settings('[checks]\nlint = "sh lint.sh"\n')
+    project.file("lint.sh", "echo 'a.py:1:1: E501 Line too long'; exit 1\n")
+    project.plan(("1.1", "Make a", "test -f a.txt"))
+    project.script(_1_1=[[{"write": "a.txt"}]])
+    told = project.run()
+    assert told.code == 0, told
+    assert "1 of 2 checks pass, 1 is red and excused" in told.err
+    assert "2 of 2 checks pass" not in told.err
+    assert "Worth a look:\n  1.1: `sh lint.sh` is red, and excused: " in told.out
+
+
+def test_the_user_s_wall_clock_and_gate_times_hold_in_every_profile(project: "Project") -> None:
+    project.settings(
+        '[limits]\nwall_clock = 1\n[verify.timeouts]\ntest = 0.5\n[checks]\ntest = "test ! -f b.txt || sleep 60"\n'
+    )
+    project.plan(("1.1", "Make a", "test -f a.txt"), ("1.2", "Make b", "test -f b.txt"))
+    project.script(_1_1=[[{"print": "hm"}, {"hang": True}]], _1_2=[[{"write": "b.txt"}]])
+    told = project.run("--profile", "single-retry", "--max-attempts", "1", "--on-stuck", "skip")
+    assert "took too long and was ended" in told.err, told
+    assert "A check did not end within its time limit: `test ! -f b.txt || sleep 60`" in told.out, told

@@ -41,7 +41,7 @@ def manifest(name: str, own: Mapping[str, AgentConfig]) -> AgentConfig | None:
 def permission(agent: AgentConfig) -> tuple[str, ...]:
     """Return the arguments that let the agent work without asking; some refuse the usual ones as root."""
     as_root = hasattr(os, "geteuid") and os.geteuid() == ROOT_USER
-    return agent.permission_as_root if as_root and agent.permission_as_root else agent.permission
+    return agent.permission_as_root if as_root and agent.permission_as_root else agent.permission or ()
 
 
 def logged_in(agent: AgentConfig, environment: Mapping[str, str], home: Path) -> bool | None:

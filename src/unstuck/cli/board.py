@@ -13,7 +13,7 @@ from unstuck.cli.render import MARKS, WORDS, cut, entry_line, span
 from unstuck.compose import Watcher
 from unstuck.journal import AttemptStarted, Classified, Entry, RunState, SessionStarted, TaskState
 from unstuck.line import blocked
-from unstuck.tell import told
+from unstuck.tell import told, waits
 
 QUIET_EVENTS = (SessionStarted,)
 LAST_EVENTS = 3
@@ -149,6 +149,8 @@ class Board(AbstractContextManager["Board"]):
         active = task.status in ("running", "verifying", "waiting")
         elapsed = span(time.time() - current.started) if current and active else ""
         did = self._did.get(task.task.id, "") if active else cut(task.question, LINE_CHARS)
+        if task.status == "waiting" and task.wait_until:
+            did = cut(waits(task.waits_on, task.wait_until, time.time()), LINE_CHARS)
         return (
             Text(mark, style=colour),
             Text(task.task.id),

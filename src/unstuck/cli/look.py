@@ -13,7 +13,7 @@ import click
 from unstuck import compose
 from unstuck.cli import render
 from unstuck.errors import InvalidPlan
-from unstuck.journal import Entry, phase
+from unstuck.journal import Entry, iso, phase
 from unstuck.plans import Plan, execution
 from unstuck.tell import lineage_text, problems
 
@@ -72,18 +72,27 @@ def status(*, run_id: str | None, as_json: bool) -> None:
 
 @click.command()
 @click.argument("task")
+@click.option("--brief", is_flag=True, help="Print what its last session was told.")
+@click.option("--diff", "patch", is_flag=True, help="Print what its last attempt changed, or what landed.")
 @run_option
 @as_json
-def show(task: str, *, run_id: str | None, as_json: bool) -> None:
+def show(task: str, *, brief: bool, patch: bool, run_id: str | None, as_json: bool) -> None:
     """Tell the story of TASK: every attempt, what was seen, what was decided and why."""
     view = compose.look(Path.cwd(), run_id)
     task = view.named(task)
+    if brief:
+        click.echo("\n".join(render.plain(line) for line in compose.brief_of(Path.cwd(), view, task).splitlines()))
+        return
+    if patch:
+        _show_patch(compose.changed(Path.cwd(), view, task, None, stat=False))
+        return
     if as_json:
         click.echo(json.dumps({"schema": 1, **phase(view.state, task)}))
         return
     entries = [entry for entry in view.entries if _about(entry) == task]
     status = next(row.status for row in view.summary.rows if row.id == task)
-    click.echo(render.story(view.state.tasks[task], status, entries, lineage_text(view.state, task)))
+    told = compose.tales(Path.cwd(), view, task)
+    click.echo(render.story(view.state.tasks[task], status, entries, told, lineage_text(view.state, task)))
 
 
 @click.command()
@@ -94,10 +103,41 @@ def show(task: str, *, run_id: str | None, as_json: bool) -> None:
 def diff(task: str, attempt: int | None, *, stat: bool, run_id: str | None) -> None:
     """Show the work of TASK as a patch: what landed, or what the last attempt, or the ATTEMPT named, left."""
     view = compose.look(Path.cwd(), run_id)
-    patch = compose.changed(Path.cwd(), view, view.named(task), attempt, stat=stat)
-    if sys.stdout.isatty():  # what an agent wrote must not steer the terminal; a file gets it as it is
-        patch = "\n".join(render.patch_line(line) for line in patch.splitlines())
-    click.echo(patch.removesuffix("\n"))
+    _show_patch(compose.changed(Path.cwd(), view, view.named(task), attempt, stat=stat))
+
+
+def _show_patch(patch: str) -> None:
+    """Print a patch: what an agent wrote must not steer a terminal; a file gets it as it is."""
+    lines = [render.patch_line(line) for line in patch.splitlines()] if sys.stdout.isatty() else [patch]
+    click.echo("\n".join(lines).removesuffix("\n"))
+
+
+@click.command()
+@as_json
+def runs(*, as_json: bool) -> None:
+    """List all runs of this repository: plan, how far each came, what it cost, and whether anybody works on it."""
+    views = compose.all_runs(Path.cwd())
+    if as_json:
+        click.echo(json.dumps({"schema": 1, "runs": [_run_object(view) for view in views]}))
+        return
+    for view in views:
+        click.echo(render.run_line(view.summary, view.state, live=view.owner is not None))
+
+
+def _run_object(view: compose.View) -> dict[str, Any]:
+    started, result = view.state.started, view.summary
+    return {
+        "run": view.run,
+        "plan": started.plan if started else None,
+        "started_at": iso(view.state.created),
+        "live": view.owner is not None,
+        "exit": result.exit_code,
+        "tasks": len(result.rows),
+        "landed": result.count("complete"),
+        "stuck": result.count("stuck"),
+        "cost_usd": result.cost_usd,
+        "seconds": round(result.seconds, 1),
+    }
 
 
 @click.command()

@@ -5,6 +5,7 @@ import re
 import shutil
 import sys
 import textwrap
+from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
 
@@ -12,7 +13,8 @@ import click
 
 from unstuck.cli.columns import columns, cut_columns
 from unstuck.cli.halt_box import halt_summary
-from unstuck.journal import Entry, TaskState
+from unstuck.compose import Tale
+from unstuck.journal import Entry, RunState, TaskState
 from unstuck.plans import Plan, Problem, Task, execution
 from unstuck.tell import Row, Summary, counted, one_line, sentence
 
@@ -43,6 +45,8 @@ TITLE_CHARS = 56
 SHORTEST_TITLE = 12
 ASKED = 5
 SHOWN_CAUTIONS = 10
+FACT_INDENT = len("  changed: ")
+SAID_LINES, MOST_TOOLS, LAST_CALLS, MOST_FILES = 6, 8, 3, 12
 WHY_CHARS = 120
 AGENT_CHARS = 24
 DETAIL_LINES, DETAIL_CHARS = 20, 300
@@ -86,12 +90,25 @@ def _whereabouts(result: Summary) -> list[str]:
     return lines
 
 
-def story(task: TaskState, status: str, entries: list[Entry], lineage: str = "") -> str:
+def run_line(result: Summary, state: RunState, *, live: bool) -> str:
+    """Tell of a run in a line."""
+    plan = state.started.plan if state.started else ""
+    how = "running now" if live else "finished" if result.exit_code == 0 else "to be resumed"
+    return f"{result.run}  {day(state.created)}  {cut(plan)}: {_counts(result)} ({how})"
+
+
+def day(at: float) -> str:
+    return datetime.fromtimestamp(at).astimezone().strftime("%Y-%m-%d %H:%M")
+
+
+def story(task: TaskState, status: str, entries: list[Entry], told: Sequence[Tale], lineage: str = "") -> str:
     """Tell everything that happened to one task, in order."""
     mark, colour = MARKS[status]
     head = f"{click.style(mark, fg=colour)} Task {task.task.id}: {task.task.title} ({status})"
     lines = [head, *([lineage] if lineage else []), ""]
     lines += [f"  {clock(entry.at)}  {entry.seq:>5}  {_after_id(entry)}" for entry in entries]
+    for tale in told:
+        lines += ["", *_tale(tale)]
     for attempt in task.attempts[-1:]:
         if attempt.failure is not None and attempt.failure.detail:
             lines += [
@@ -102,6 +119,36 @@ def story(task: TaskState, status: str, entries: list[Entry], lineage: str = "")
     if task.question:
         lines += ["", f"It waits for a person: {_indented(task.question)}", *ways_on(task.task.id, story=False), GO_ON]
     return "\n".join(lines)
+
+
+def _tale(tale: Tale) -> list[str]:
+    """Tell what one attempt did: who worked, on which files, with which tools, and what was said last."""
+    attempt, outcome = tale.attempt, tale.attempt.outcome
+    price = "" if attempt.cost_usd is None else f"${attempt.cost_usd:.2f}"
+    head = ", ".join(part for part in (f"Attempt {attempt.number}", attempt.agent, span(attempt.worked), price) if part)
+    files = attempt.verdict.files if attempt.verdict else ()
+    calls = Counter(call.name for call in tale.tools)
+    used = ", ".join(f"{name} {count} times" if count > 1 else name for name, count in calls.most_common(MOST_TOOLS))
+    facts = [
+        ("changed", ", ".join(files[:MOST_FILES]) + (f" and {len(files) - MOST_FILES} more" if len(files) > MOST_FILES else "")),
+        ("tools", used),
+        ("last", " · ".join(f"{call.name} {cut(call.input)}".strip() for call in tale.tools[-LAST_CALLS:])),
+        ("denied", "; ".join(outcome.denied) if outcome else ""),
+        ("error", attempt.failure.says if attempt.failure else ""),
+        ("said", _last_words(outcome.words) if outcome else ""),
+    ]  # fmt: skip
+    return [plain(head), *(line for name, text in facts if text for line in _fact(name, text))]
+
+
+def _fact(name: str, text: str) -> list[str]:
+    first, *rest = [line for one in text.splitlines() for line in wrapped(plain(one), FACT_INDENT)] or [""]
+    return [f"  {name + ':':<9}{first.lstrip()}", *rest]
+
+
+def _last_words(words: str) -> str:
+    """Return the end of what an agent said."""
+    lines = [plain(line) for line in words.splitlines() if line.strip() and not line.startswith("COST: ")]
+    return "\n".join(lines[-SAID_LINES:])
 
 
 def plan(document: Plan, checks: int) -> str:
@@ -239,8 +286,8 @@ def _ways_on(result: Summary) -> list[str]:
     if len(result.questions) > ASKED:
         left = [name for cause in result.questions[ASKED:] for name in cause.tasks]
         lines.append(f"  and {len(left)} more: {cut(', '.join(left))}")
-    left = result.exit_code == 0 and result.count("complete", "skipped") < len(result.rows)
-    if result.exit_code or left:
+    unfinished = result.exit_code == 0 and result.count("complete", "skipped") < len(result.rows)
+    if result.exit_code or unfinished:
         lines += ["", GO_ON if stuck else "Go on with: unstuck resume"]
     return lines
 
@@ -266,4 +313,4 @@ def ways_on(name: str, *, story: bool = True) -> list[str]:
 
 
 def _after_id(entry: Entry) -> str:
-    return sentence(entry.event).partition(": ")[2] or sentence(entry.event)
+    return sentence(entry.event).removeprefix(f"{getattr(entry.event, 'task', None)}: ")

@@ -195,7 +195,7 @@ def _checks(repository: Repository, config: Config) -> Iterator[Finding]:
             about="check",
             grade="note",
             says="No checks of the repository are configured; only a task's own Verify lines count.",
-            remedy=f"Found here: {'; '.join(proposals)}. Write them down with `unstuck init`."
+            remedy=f"Write them down with `unstuck init`. Found here: {'; '.join(f'`{one}`' for one in proposals)}"
             if proposals
             else "Name them under [checks].",
         )

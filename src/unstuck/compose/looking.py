@@ -1,14 +1,18 @@
 """Edge: Look at runs from outside, by their journal; find the commits that one can be taken back to; remove what runs left behind."""
 
 import time
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from unstuck.agents import ToolCall, manifest, read_files
+from unstuck.config import AgentConfig
+from unstuck.config_file import read_config
 from unstuck.errors import BadUsage
 from unstuck.git import find
 from unstuck.git import prune as prune_repository
-from unstuck.journal import Entry, RunState, SqliteJournal, encode, fold
-from unstuck.line import unfinished
+from unstuck.journal import AttemptState, Entry, RunState, SqliteJournal, encode, fold
+from unstuck.line import Layout, unfinished
 from unstuck.plans import named
 from unstuck.process import Owner
 from unstuck.tell import Summary, summary
@@ -60,9 +64,57 @@ def look(cwd: Path, run: str | None = None) -> View:
     return View(run=chosen, entries=entries, state=fold(entries), owner=alive)
 
 
+def all_runs(cwd: Path) -> tuple[View, ...]:
+    """Return all runs of the repository, the oldest first."""
+    look(cwd)  # refuses where there is none
+    journal = SqliteJournal(find(cwd).ours / "journal.db")
+    try:
+        names = tuple(journal.runs())
+    finally:
+        journal.close()
+    return tuple(look(cwd, name) for name in names)
+
+
 def entry_json(entry: Entry) -> str:
     """Return one event as one line of JSON."""
     return f'{{"schema": 1, "seq": {entry.seq}, "at": {entry.at:.6f}, "event": {encode(entry.event)}}}'
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tale:
+    """What one attempt did, for people."""
+
+    attempt: AttemptState
+    tools: tuple[ToolCall, ...]
+    """What its agent called, in all of its sessions, as far as its output is read."""
+
+
+def tales(cwd: Path, view: View, task: str) -> tuple[Tale, ...]:
+    """Tell of every attempt of a task, from the journal and from what its sessions printed."""
+    root = find(cwd).root
+    return tuple(
+        Tale(attempt=one, tools=tuple(_tools(Layout(root), read_config(root).agents, task, one)))
+        for one in view.state.tasks[task].attempts
+    )
+
+
+def _tools(layout: Layout, own: Mapping[str, AgentConfig], task: str, attempt: AttemptState) -> Iterator[ToolCall]:
+    known = manifest(attempt.agent, own)
+    for session in range(1, attempt.sessions + 1) if known is not None and known.program else ():
+        printed = layout.transcript(task, attempt.number, session)
+        if known is not None and printed.exists():
+            yield from read_files(known.output, printed, None, code=0, meanings=known.exit_codes).tools
+
+
+def brief_of(cwd: Path, view: View, task: str) -> str:
+    """Return what the task's last session was told."""
+    attempts = view.state.tasks[task].attempts
+    last = attempts[-1] if attempts else None
+    path = Layout(find(cwd).root).brief(task, last.number, max(last.sessions, 1)) if last else None
+    try:
+        return path.read_text(encoding="utf-8", errors="replace") if path else ""
+    except OSError:
+        return ""
 
 
 def changed(cwd: Path, view: View, task: str, number: int | None, *, stat: bool) -> str:

@@ -32,6 +32,7 @@ from unstuck.decide.fixes import harmless as harmless
 from unstuck.decide.fixes import history_line as history_line
 from unstuck.decide.fixes import next_id as next_id
 from unstuck.decide.fixes import summary as summary
+from unstuck.decide.loops import FILLERS as FILLERS
 from unstuck.decide.loops import meaningful as meaningful
 from unstuck.decide.loops import words as words
 from unstuck.decide.past import commit_of as commit_of

@@ -85,6 +85,8 @@ class Wait:
     """Do nothing until a time, then open a new session in the same attempt. Charges nothing."""
 
     until: float
+    what: str = ""
+    """What it waits for: an agent whose provider is at its limit, or the end of what stands in the way."""
     type: Literal["wait"] = "wait"
 
 

@@ -142,7 +142,8 @@ def _action(
         case "wait":
             elsewhere = policy.quota == "switch" and failure.kind in LIMITED
             other = _switch(rung.hint, failure, history, experience) if elsewhere else None
-            return other or Wait(until=_until(failure, history, policy, taken))
+            what = history.agent if KINDS[failure.kind].blame == "provider" else f"the end of this: {failure.summary}"
+            return other or Wait(until=_until(failure, history, policy, taken), what=what)
 
 
 def _switch(hint: str, failure: Failure, history: History, experience: Experience) -> Switch | None:

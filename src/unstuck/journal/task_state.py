@@ -8,6 +8,7 @@ from unstuck.decide import (
     Accept,
     Amend,
     Append,
+    Continue,
     Decision,
     Escalate,
     Fix,
@@ -73,6 +74,11 @@ class AttemptState:
     """Seconds of its sessions, waiting and checks aside."""
 
     @property
+    def goes_on(self) -> bool:
+        """Whether it is to go on in a new session: it has not failed, it is in progress."""
+        return self.decision is not None and isinstance(self.decision.action, Continue | Wait)
+
+    @property
     def work(self) -> str | None:
         """What it left, as git names it: the snapshot that keeps it, else the tree that was verified."""
         return self.snapshot or (self.verdict.tree if self.verdict else None)
@@ -131,6 +137,8 @@ class TaskState:
     inserted: bool = False
     """We wrote it into the plan."""
     wait_until: float | None = None
+    waits_on: str = ""
+    """What it waits for until then."""
     notes: tuple[str, ...] = ()
 
     @property
@@ -220,8 +228,8 @@ def _acted(state: TaskState, event: Acted) -> TaskState:
             return replace(state, status="skipped")
         case Escalate(question=question, asks=asks) | Halt(question=question, asks=asks):
             return replace(state, status="stuck", question=question, asks=asks)
-        case Wait(until=until):
-            return replace(state, status="waiting", wait_until=until)
+        case Wait(until=until, what=what):
+            return replace(state, status="waiting", wait_until=until, waits_on=what)
         case Retry(hint=hint):
             verdict = state.current.verdict
             seed = verdict.tree if verdict else state.current.tree

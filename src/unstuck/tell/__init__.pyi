@@ -20,3 +20,4 @@ from unstuck.tell.report import problems as problems
 from unstuck.tell.report import run_object as run_object
 from unstuck.tell.report import summary as summary
 from unstuck.tell.text import one_line as one_line
+from unstuck.tell.text import waits as waits

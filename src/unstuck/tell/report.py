@@ -1,8 +1,10 @@
 """State to what people read: the files under `.unstuck/`, the summary of a run, the story of a stuck task. Values, not text."""
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from unstuck.decide import Rollback, Switch
 from unstuck.journal import AttemptState, Changes, Ending, PastAttempt, RunState, TaskState, iso
 from unstuck.line import blocked
 from unstuck.plans import Plan, check
@@ -10,6 +12,7 @@ from unstuck.tell import notices
 from unstuck.tell.asking import Cause, causes
 from unstuck.tell.cautions import cautions
 from unstuck.tell.halt import Halted, halted
+from unstuck.tell.text import waits
 
 ENDED_BUT_RIGHT: dict[Ending, str] = {
     "first_output": "the session hung, its work was right",
@@ -21,7 +24,10 @@ ENDED_BUT_RIGHT: dict[Ending, str] = {
 }
 
 HISTORY_STATUS = {"complete": "completed", "pending": "pending", "stuck": "stuck", "skipped": "stuck"}
-"""Our statuses as seed 000's files know them; whatever is under way is `failed` or `pending` there."""
+"""Our statuses as seed 000's files know them; what is under way is `in_progress` there, or `failed` between two attempts."""
+
+
+UNDER_WAY = ("running", "verifying", "waiting")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +51,9 @@ class Row:
     """How long agents worked on it, in all epochs."""
     changes: str = ""
     """What its commit changes."""
+    waits_on: str = ""
+    wait_until: str | None = None
+    """What it waits for, and until when."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +90,7 @@ def summary(state: RunState, now: float, *, live: bool) -> Summary:
         exit_code=state.ended.exit_code if state.ended else None,
         reason=state.ended.reason if state.ended else "",
         home=state.home.text if state.home else "",
-        rows=tuple(_row(task, waiting.get(name, ()), state, live=live) for name, task in state.tasks.items()),
+        rows=tuple(_row(task, waiting.get(name, ()), state, now, live=live) for name, task in state.tasks.items()),
         notes=tuple(state.notes),
         seconds=state.seconds(now),
         halted=halted(state) if not live else None,
@@ -193,7 +202,7 @@ def build_commits(state: RunState) -> dict[str, Any]:
     }
 
 
-def _row(task: TaskState, causes: tuple[str, ...], state: RunState, *, live: bool) -> Row:
+def _row(task: TaskState, causes: tuple[str, ...], state: RunState, now: float, *, live: bool) -> Row:
     status: str = task.status
     why = task.question
     new = [name for name in state.blocked_by(task) if name in task.waits_for] if status == "pending" else []
@@ -202,9 +211,9 @@ def _row(task: TaskState, causes: tuple[str, ...], state: RunState, *, live: boo
     elif not live and status in ("running", "verifying"):
         status = "interrupted"
     elif status == "waiting" and task.wait_until:
-        why = f"until {iso(task.wait_until)}"
+        why = waits(task.waits_on, task.wait_until, now)
     elif status == "complete":
-        why = _how_it_landed(task)
+        why = _how_it_landed(task, [fix for fix in task.fixes if fix in state.tasks and state.tasks[fix].commit])
     return Row(
         id=task.task.id,
         title=task.task.title,
@@ -218,6 +227,8 @@ def _row(task: TaskState, causes: tuple[str, ...], state: RunState, *, live: boo
         agent=task.attempts[-1].agent if task.attempts else "",
         seconds=round(task.worked, 1),
         changes=_changed(task.changes),
+        waits_on=task.waits_on if status == "waiting" else "",
+        wait_until=iso(task.wait_until) if status == "waiting" and task.wait_until else None,
     )
 
 
@@ -227,25 +238,29 @@ def _changed(changes: Changes | None) -> str:
     return f"{len(changes.files)} file{'s'[: len(changes.files) != 1]} +{changes.plus} -{changes.minus}"
 
 
-def _how_it_landed(task: TaskState) -> str:
-    """Say what a landed task was recovered from, if anything."""
+def _how_it_landed(task: TaskState, fixes: Sequence[str]) -> str:
+    """Say what a landed task was recovered from, if anything, and by which fixes that landed themselves."""
     if not task.attempts:
         return "done before the run"
     failed = dict.fromkeys(attempt.failure.kind.value for attempt in task.attempts if attempt.failure is not None)
     ending = task.current.outcome.ended.ending if task.current.outcome else "exited"
-    by = f" by {', '.join(task.fixes)}" if task.fixes else ""
+    by = f" by {', '.join(fixes)}" if fixes else ""
     parts = [f"recovered from {', '.join(failed)}{by}" if failed else "", ENDED_BUT_RIGHT.get(ending, "")]
     return "; ".join(part for part in parts if part)
 
 
 def _history(task: TaskState) -> dict[str, Any]:
-    failed = bool(task.attempts) and task.attempts[-1].failure is not None
+    last = task.attempts[-1] if task.attempts else None
+    failed = last is not None and last.failure is not None and not last.goes_on
+    ended = [attempt for attempt in task.attempts if attempt.ended is not None]
+    if task.status in UNDER_WAY and ended and ended[-1] is last and not failed:
+        ended.pop()  # it goes on, or is being checked: nobody knows yet how it ends
     return {
         "attempts": [
             *(_inherited(past) for past in task.inherited),
-            *(_old_attempt(attempt, task) for attempt in task.attempts if attempt.ended is not None),
+            *(_old_attempt(attempt, task) for attempt in ended),
         ],
-        "status": HISTORY_STATUS.get(task.status, "failed" if failed else "pending"),
+        "status": HISTORY_STATUS.get(task.status, "failed" if failed else "in_progress"),
     }
 
 
@@ -255,12 +270,16 @@ def _inherited(past: PastAttempt) -> dict[str, Any]:
 
 def _old_attempt(attempt: AttemptState, task: TaskState) -> dict[str, Any]:
     landed = task.status == "complete" and attempt is task.attempts[-1]
+    place = task.attempts.index(attempt)
+    epoch = task.attempts[task.epoch_from if place >= task.epoch_from else 0 : place + 1]
+    rolled = attempt.decision is not None and isinstance(attempt.decision.action, Rollback | Switch)
     return {
-        "session": attempt.sessions,
+        "session": sum(one.sessions for one in epoch),
         "timestamp": iso(attempt.ended or attempt.started),
         "approach": attempt.outcome.approach if attempt.outcome else "",
         "success": landed,
         "error": attempt.failure.says if attempt.failure else None,
+        **({"rolled_back_to": attempt.base} if rolled else {}),
     }
 
 
