@@ -45,6 +45,8 @@ class AgentConfig:
     login_variables: tuple[str, ...] = ()
     login_files: tuple[str, ...] = ()
     """Signs of a login: variables, and files below the home directory. They are only looked for, never read."""
+    login: str = ""
+    """How a person logs it in."""
     capabilities: tuple[Capability, ...] = ()
 
 

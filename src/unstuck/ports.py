@@ -188,6 +188,11 @@ class Agent(Protocol):
         """Whether its outcomes say what a session cost."""
         ...
 
+    @property
+    def login(self) -> str:
+        """How a person logs it in; empty where we do not know."""
+        ...
+
     def command(self, assignment: Assignment) -> Command:
         """Return the process that does the work."""
         ...

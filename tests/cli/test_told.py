@@ -3,14 +3,20 @@
 import json
 import os
 import re
+import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.cli.phases import run, superplan, write
 from tests.project import SOURCE, make_project
 
-from unstuck.agents import asks
+from unstuck.agents import asks, manifest
+from unstuck.agents.manifests import permission
+from unstuck.agents.streams.stream import gist
+from unstuck.config import AgentConfig
+from unstuck.config_file import read_config
 
 if TYPE_CHECKING:
     from tests.nursery import Nursery
@@ -327,3 +333,78 @@ def test_the_user_s_wall_clock_and_gate_times_hold_in_every_profile(project: "Pr
     told = project.run("--profile", "single-retry", "--max-attempts", "1", "--on-stuck", "skip")
     assert "took too long and was ended" in told.err, told
     assert "A check did not end within its time limit: `test ! -f b.txt || sleep 60`" in told.out, told
+
+
+# --- logins, tools and boards -----------------------------------------------------------------------------
+
+PLAYER = Path(__file__).with_name("playing_agent.py")
+
+
+def plays(project: "Project", *lines: dict[str, Any], code: int = 0) -> None:
+    """Configure an agent `mine` that prints these events of Claude Code in every session."""
+    play = project.root.parent / "mine.json"
+    play.write_text(
+        json.dumps([{"lines": [{"type": "system", "subtype": "init", "session_id": "s"}, *lines], "exit": code}])
+    )
+    arguments = json.dumps([str(PLAYER), str(play), "--json"])
+    project.settings(
+        f'[agents.mine]\nprogram = {json.dumps(sys.executable)}\narguments = {arguments}\noutput = "claude"\n'
+        'login = "mine login"\nlogin_variables = ["NO_SUCH_KEY_OF_MINE"]\n'
+    )
+
+
+def test_a_missing_login_is_told_before_the_start_and_after_it_in_a_few_lines(project: "Project") -> None:
+    refused = {
+        "type": "result",
+        "is_error": True,
+        "api_error_status": 401,
+        "result": "Invalid API key · Please run /login",
+    }
+    plays(project, refused, code=1)
+    project.plan(("1.1", "Make a", "test -f a.txt"), ("1.2", "Make b", "test -f b.txt"))
+    told = project.unstuck("run", "tasks.md", "--agent", "mine")
+    how = "mine login, or set NO_SUCH_KEY_OF_MINE"
+    assert f"mine shows no sign of a login. To log in: {how}" in told.err, told
+    needs = told.out.partition("What needs you:\n")[2].splitlines()
+    assert needs == [
+        "  1.1, 1.2: mine is not logged in. It said: Invalid API key · Please run /login",
+        f"    To log in: {how}",
+        "",
+        "Then go on with: unstuck resume",
+    ], told
+
+
+def test_what_an_agent_was_not_allowed_is_named_and_its_tools_stand_in_its_story(project: "Project") -> None:
+    call = {"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": "rm -rf build"}}
+    done = {
+        "type": "result",
+        "subtype": "success",
+        "is_error": False,
+        "result": "I could not clean up.",
+        "session_id": "s",
+    }
+    denied = [{"tool_name": "Bash", "tool_use_id": "t1", "tool_input": {"command": "rm -rf build"}}]
+    plays(project, {"type": "assistant", "message": {"content": [call]}}, {**done, "permission_denials": denied})
+    project.plan(("1.1", "Make a", "test -f a.txt"))
+    told = project.unstuck("run", "tasks.md", "--agent", "mine", "--max-attempts", "1", "--profile", "standard")
+    assert "The agent was not allowed Bash rm -rf build. May it, or how should it do without?" in told.out, told
+    story = project.ask("show", "1.1").out
+    assert "tools:   Bash" in story, story
+    assert "denied:  Bash rm -rf build" in story
+    assert "I could not clean up." in story
+
+
+def test_no_permission_at_all_can_be_configured(project: "Project") -> None:
+    own = read_config(project.root).agents
+    assert permission(manifest("codex", own) or AgentConfig())
+    project.settings("[agents.codex]\npermission = []\n")
+    assert permission(manifest("codex", read_config(project.root).agents) or AgentConfig()) == ()
+
+
+def test_a_line_of_an_agent_is_told_by_its_tool_and_never_by_what_we_said_to_it() -> None:
+    tool = {"type": "tool_use", "name": "Bash", "input": {"command": "pytest -k roman", "description": "Run tests"}}
+    edit = {"type": "tool_use", "name": "Edit", "input": {"file_path": "number.py", "old_string": "a"}}
+    assert gist(json.dumps({"type": "assistant", "message": {"content": [tool]}})) == "Bash pytest -k roman"
+    assert gist(json.dumps({"type": "assistant", "message": {"content": [edit]}})) == "Edit number.py"
+    ours = {"type": "user", "message": {"role": "user", "content": [{"type": "text", "text": "# Task 1.1: Make a"}]}}
+    assert gist(json.dumps(ours)) == ""

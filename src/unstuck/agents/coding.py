@@ -5,7 +5,7 @@ import os
 from dataclasses import dataclass, replace
 
 from unstuck.agents.command_agent import filled
-from unstuck.agents.manifests import permission
+from unstuck.agents.manifests import how_to_log_in, permission
 from unstuck.agents.readers import read_files
 from unstuck.agents.streams.stream import gist
 from unstuck.agents.transcript import ToolCall
@@ -32,6 +32,10 @@ class CodingAgent:
     @property
     def reports_cost(self) -> bool:
         return "cost" in self.manifest.capabilities
+
+    @property
+    def login(self) -> str:
+        return how_to_log_in(self.manifest)
 
     def command(self, assignment: Assignment) -> Command:
         """Call it with the brief, in the session to continue if there is one."""

@@ -21,6 +21,7 @@ class CommandAgent:
     name: str
     argv: tuple[str, ...]
     reports_cost: bool = False
+    login: str = ""
     named_from: Path | None = None
     """The folder from which its program was named by a path."""
 

@@ -44,6 +44,12 @@ def permission(agent: AgentConfig) -> tuple[str, ...]:
     return agent.permission_as_root if as_root and agent.permission_as_root else agent.permission or ()
 
 
+def how_to_log_in(agent: AgentConfig) -> str:
+    """Say how a person logs the agent in; empty where we do not know."""
+    variable = f"set {agent.login_variables[0]}" if agent.login_variables else ""
+    return ", or ".join(part for part in (agent.login, variable) if part)
+
+
 def logged_in(agent: AgentConfig, environment: Mapping[str, str], home: Path) -> bool | None:
     """Say whether there are signs of a login: a variable, or a file; None where we know of no sign."""
     if not agent.login_variables and not agent.login_files:

@@ -161,7 +161,8 @@ def plan(document: Plan, checks: int) -> str:
         "",
     ]
     for number, batch in enumerate(execution(document), 1):
-        lines.append(f"Batch {number}{', side by side' if batch.parallel and document.phased else ''}")
+        together = f"Batch {number}, side by side" if batch.parallel and document.phased else f"Step {number}"
+        lines.append(f"{together}{', one after the other' if len(batch.tasks) > 1 and not batch.parallel else ''}")
         for task in (tasks[name] for name in batch.tasks):
             beside = "  side by side" if task.group else f"  fixes {task.fixes}" if task.fixes else ""
             points = f"  {task.estimate} points" if task.estimate.isdigit() else ""
@@ -191,6 +192,11 @@ def entry_line(entry: Entry) -> str:
 
 def clock(at: float) -> str:
     return datetime.fromtimestamp(at).astimezone().strftime("%H:%M:%S")
+
+
+def price(cost_usd: float | None) -> str:
+    """Return what something cost, behind a blank; nothing where nobody says."""
+    return "" if cost_usd is None else f" ${cost_usd:.2f}"
 
 
 def span(seconds: float) -> str:
@@ -281,8 +287,8 @@ def _ways_on(result: Summary) -> list[str]:
     lines = ["", "What needs you:"] if stuck else []
     for cause in result.questions[:ASKED]:
         first = stuck[cause.tasks[0]]
-        lines += [f"  {cut(', '.join(cause.tasks))}: {plain(cause.question)}", f"    {_indented(first.why)}"]
-        lines += ways_on(first.id)
+        lines.append(f"  {cut(', '.join(cause.tasks))}: {_indented(cause.question)}")
+        lines += [] if cause.outside else [f"    {_indented(first.why)}", *ways_on(first.id)]
     if len(result.questions) > ASKED:
         left = [name for cause in result.questions[ASKED:] for name in cause.tasks]
         lines.append(f"  and {len(left)} more: {cut(', '.join(left))}")

@@ -163,7 +163,7 @@ def demo(keep: Path | None) -> int:
     """See the whole story: a scratch repository, a real plan, and a scripted agent that fails as real ones do."""
     with story.scratch(keep) as place:
         click.echo(story.opening(place), err=True)
-        with _progress(quiet=False) as progress:
+        with Lines() as progress:  # a story stays on the screen
             opened = compose.open_run(place.plan, cwd=place.root, watcher=progress.watcher)
             with _signals(opened, progress):
                 result = opened.go()

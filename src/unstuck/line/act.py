@@ -69,6 +69,11 @@ def act(bench: Bench, task: TaskState, slot: int) -> LineEvent:
 def _asked(bench: Bench, task: TaskState, slot: int) -> str:
     """Return what the remedies would ask a person, where the surroundings are to blame and not what the agent may do."""
     failure, outcome = task.current.failure, task.current.outcome
+    if failure is not None and failure.kind is Kind.AUTH_FAILED:
+        agent = bench.agents.get(task.current.agent)
+        how = agent.login if agent is not None else ""
+        said = f"{task.current.agent} is not logged in. It said: {one_line(failure.says, 200)}"
+        return f"{said}\nTo log in: {how}" if how else said
     if failure is None or failure.blame != "environment" or failure.kind in NOT_SURROUNDINGS:
         return ""
     if (outcome is not None and outcome.denied) or not bench.workspace.present(slot):

@@ -47,6 +47,8 @@ class Cause:
 
     tasks: tuple[str, ...]
     question: str
+    outside: bool = False
+    """Nothing about the tasks is to be decided: once it is seen to, the run goes on."""
 
 
 def question(task: TaskState) -> str:
@@ -77,9 +79,21 @@ def causes(stuck: Iterable[TaskState]) -> tuple[Cause, ...]:
     for task in stuck:
         found.setdefault(_cause(task), []).append(task)
     return tuple(
-        Cause(tasks=tuple(task.task.id for task in tasks), question=_together(dict.fromkeys(map(question, tasks))))
+        Cause(
+            tasks=tuple(task.task.id for task in tasks),
+            question=_together(dict.fromkeys(map(question, tasks))),
+            outside=all(_kind(task) in OUTSIDE for task in tasks),
+        )
         for tasks in found.values()
     )
+
+
+OUTSIDE = frozenset({Kind.AUTH_FAILED, Kind.BILLING, Kind.AGENT_MISSING})
+
+
+def _kind(task: TaskState) -> Kind | None:
+    failure = task.attempts[-1].failure if task.attempts else None
+    return failure.kind if failure else None
 
 
 def _cause(task: TaskState) -> str:
