@@ -16,7 +16,7 @@ from unstuck.cli.halt_box import halt_summary
 from unstuck.compose import Tale
 from unstuck.journal import Entry, RunState, TaskState
 from unstuck.plans import Plan, Problem, Task, execution
-from unstuck.tell import Row, Summary, counted, one_line, sentence
+from unstuck.tell import Row, Summary, counted, one_line, question, sentence
 
 MARKS = {
     "complete": ("✔", "green"),
@@ -50,6 +50,7 @@ SAID_LINES, MOST_TOOLS, LAST_CALLS, MOST_FILES = 6, 8, 3, 12
 WHY_CHARS = 120
 AGENT_CHARS = 24
 DETAIL_LINES, DETAIL_CHARS = 20, 300
+QUESTION_CHARS = 600
 TERMINAL_CODES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
 
 
@@ -117,7 +118,8 @@ def story(task: TaskState, status: str, entries: list[Entry], told: Sequence[Tal
                 *(f"  | {plain(line)}" for line in attempt.failure.detail.splitlines()[-DETAIL_LINES:]),
             ]
     if task.question:
-        lines += ["", f"It waits for a person: {_indented(task.question)}", *ways_on(task.task.id, story=False), GO_ON]
+        asked = f"{question(task)}\n{task.question}"
+        lines += ["", f"It waits for a person: {_indented(asked)}", *ways_on(task.task.id, story=False), GO_ON]
     return "\n".join(lines)
 
 
@@ -213,10 +215,10 @@ def cut(text: str, limit: int = TITLE_CHARS) -> str:
     return cut_columns(one_line(TERMINAL_CODES.sub("", text), limit), limit)
 
 
-def plain(line: str) -> str:
+def plain(line: str, limit: int = DETAIL_CHARS) -> str:
     """Return a line of a program's output without what would steer a terminal; its indentation stays."""
     clean = TERMINAL_CODES.sub("", line).expandtabs()
-    return "".join(char for char in clean if char.isprintable())[:DETAIL_CHARS]
+    return "".join(char for char in clean if char.isprintable())[:limit]
 
 
 def _rows(rows: Sequence[Row]) -> list[str]:
@@ -300,7 +302,7 @@ def _ways_on(result: Summary) -> list[str]:
 
 def _indented(text: str) -> str:
     """Put the further lines of a question under its first."""
-    return "\n    ".join(plain(line) for line in text.splitlines())
+    return "\n    ".join(plain(line, QUESTION_CHARS) for line in text.splitlines())
 
 
 GO_ON = "Then go on with: unstuck resume"

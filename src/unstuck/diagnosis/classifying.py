@@ -78,6 +78,8 @@ OF_CHECKS = frozenset({
 """What a red check's output may make of it. Other words in it are the project's own."""
 
 
+OUR_FOLDER = re.compile(r"(?:/[^\s'\"():,]+)?/\.unstuck/worktrees/w\d+/")
+"""Where the check was run: to the reader the files are the project's own."""
 AT_HOME = re.compile(r"(?i)\blocalhost\b|\b127\.\d+\.\d+\.\d+|\b0\.0\.0\.0\b|\[?::1\]?|\brefused\b|ECONNREFUSED")
 
 
@@ -199,7 +201,8 @@ def conflict(files: tuple[str, ...], touches: tuple[Touch, ...] = ()) -> Failure
 def red_together(failure: Failure, other: str) -> Failure:
     """Say that the work is green alone and red with another task's, and whose that is."""
     how = f"Green alone, red together with {other}: {_clause(failure)}"
-    return replace(failure, summary=how, together=other)
+    error = f"red together with {other}: {failure.error}" if failure.error else ""
+    return replace(failure, summary=how, together=other, error=error)
 
 
 def _touched(touch: Touch) -> str:
@@ -219,7 +222,8 @@ def red(result: CheckResult, found: Diagnosis | None = None) -> Failure:
     kind = (
         found.kind if found is not None and found.kind in OF_CHECKS and not _at_home(found) else BY_CHECK[result.kind]
     )
-    said = one_line(error_of(read(text, formatter=result.kind == "format"), text), MESSAGE_CHARS)
+    said = error_of(read(text, formatter=result.kind == "format"), text)
+    said = one_line(OUR_FOLDER.sub("", said), MESSAGE_CHARS)
     how = f"{command} (exit code {result.ended.exit_code})"
     failure = _failure(kind, text, because=f"{said}, from {how}" if said else how, found=found)
     return replace(failure, error=f"{said}, from {command}" if said else "")

@@ -196,13 +196,7 @@ KINDS: Mapping[Kind, Facts] = {
         _OTHER, "command_not_found", "dependency_missing", "environment", _FINAL, "the agent could not be started"
     ),
     Kind.QUESTION: Facts(
-        _OTHER,
-        "unknown",
-        "task_incomplete",
-        "plan",
-        _FINAL,
-        "the agent asks something and waits for the answer",
-        _PERSON,
+        _OTHER, "unknown", None, "plan", _FINAL, "the agent asks something and waits for the answer", _PERSON
     ),
     Kind.RESULT_UNREADABLE: Facts(
         _OTHER, "unknown", "parse_error", "agent", _AGAIN, "the agent's result cannot be read"

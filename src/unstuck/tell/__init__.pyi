@@ -1,5 +1,6 @@
 from unstuck.tell.asking import Cause as Cause
 from unstuck.tell.asking import causes as causes
+from unstuck.tell.asking import question as question
 from unstuck.tell.briefs import brief as brief
 from unstuck.tell.briefs import continued as continued
 from unstuck.tell.briefs import go_on as go_on

@@ -9,7 +9,7 @@ from unstuck.diagnosis import KINDS, Blame, Failure, Kind, capture
 from unstuck.journal import TaskState
 from unstuck.tell.text import one_line
 
-SAID_CHARS = 300
+SAID_CHARS = 200
 ASKED_OF_KIND: Mapping[Kind, str] = {
     Kind.QUESTION: "{agent} asks: {error}",
     Kind.UNVERIFIED: "Nothing could check the work: is it right as it is?",
@@ -30,7 +30,7 @@ ASKED_OF_KIND: Mapping[Kind, str] = {
 }
 """By kind; where a blank stays empty, by blame."""
 ASKED_OF_BLAME: Mapping[Blame, str] = {
-    "agent": "{attempts} ended with: {error}. Is that what should be, or what is missing for it to hold?",
+    "agent": "{attempts} ended with: {error}. Is the check right? If it is, what has the agent missed?",
     "plan": "The task cannot be done as the plan has it ({error}). How should it read?",
     "check": "Is the check right? It says: {error}",
     "environment": "This machine stands in the way: {error}. Please see to that, or say what to use instead.",
