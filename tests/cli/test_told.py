@@ -20,7 +20,7 @@ from unstuck.config_file import read_config
 
 if TYPE_CHECKING:
     from tests.nursery import Nursery
-    from tests.project import Project, Told
+    from tests.project import Project, Step, Told
 
 UNITTEST = "python3 -m unittest -q test_answer"
 TESTS = """import unittest
@@ -89,7 +89,11 @@ def stuck(tmp_path_factory: pytest.TempPathFactory, nursery: "Nursery") -> Itera
             "# A plan\n\n- [ ] 1.1 Write the parser of all the formats that we know\n  - **Files**: a.txt\n"
             "  - **Verify**: `test -f a.txt`\n- [ ] 1.2 Make b\n  - **Verify**: `grep -q right b.txt`\n",
         )
-        landing = [{"write": "a.txt", "text": "a\na\n"}, {"write": "odd.txt", "text": "x\n"}, {"cost": 0.25}]
+        landing: list[Step] = [
+            {"write": "a.txt", "text": "a\na\n"},
+            {"write": "odd.txt", "text": "x\n"},
+            {"cost": 0.25},
+        ]
         made.script(_1_1=[landing], _1_2=[[{"write": "b.txt", "text": "wrong\n"}, {"cost": 0.5}]])
         told = made.run("--max-attempts", "1", COLUMNS="80")
         assert told.code == 3, told
@@ -200,7 +204,7 @@ def test_the_report_of_a_stuck_phase_names_the_phases_that_wait_for_it(project: 
 def test_an_agent_that_asks_is_not_tried_again_and_the_answer_reaches_the_same_session(project: "Project") -> None:
     project.plan(("1.1", "Make a", "grep -q right a.txt"))
     question = "Should the table be dropped or kept?"
-    asking = [
+    asking: list[Step] = [
         {"write": "a.txt", "text": "half\n"},
         {"cost": 0.1, "session": "s1"},
         {"print": f"I looked around.\n{question}"},
@@ -284,9 +288,9 @@ def test_a_brief_forbids_no_word_of_the_task_and_says_what_the_agent_may_do(proj
 
 def test_a_session_that_goes_on_is_in_progress_and_no_failed_attempt(project: "Project") -> None:
     project.plan(("1.1", "Make a", "grep -q right a.txt"))
-    spent = [{"error": "API Error: prompt is too long: 210000 tokens > 200000 maximum"}, {"exit": 1}]
+    spent: list[Step] = [{"error": "API Error: prompt is too long: 210000 tokens > 200000 maximum"}, {"exit": 1}]
     looks = {"run": f"cp {project.home}/attempt_history.json {project.root.parent}/seen.json"}
-    going_on = [looks, {"write": "a.txt", "text": "right\n"}]
+    going_on: list[Step] = [looks, {"write": "a.txt", "text": "right\n"}]
     project.script(_1_1=[{"sessions": [spent, going_on]}])
     assert project.run().code == 0
     brief = (project.home / "briefs" / "1.1-1-2.md").read_text()
@@ -408,3 +412,48 @@ def test_a_line_of_an_agent_is_told_by_its_tool_and_never_by_what_we_said_to_it(
     assert gist(json.dumps({"type": "assistant", "message": {"content": [edit]}})) == "Edit number.py"
     ours = {"type": "user", "message": {"role": "user", "content": [{"type": "text", "text": "# Task 1.1: Make a"}]}}
     assert gist(json.dumps(ours)) == ""
+
+
+# --- what is not so is not said ----------------------------------------------------------------------------
+
+
+def test_the_configuration_is_used_and_not_said_to_be_left_out(project: "Project") -> None:
+    project.plan(("1.1", "Make a", "test -f a.txt"))
+    project.script(_1_1=[[{"write": "a.txt"}]])
+    project.file("unstuck.toml", "[limits]\nsilence = 20\n", commit=False)
+    project.file("notes.txt", "mine\n", commit=False)
+    told = project.run()
+    assert "Uncommitted and not used by the run, which starts from HEAD: notes.txt" in told.err, told
+    assert "unstuck.toml" not in told.err
+
+
+def test_no_full_stop_becomes_a_part_of_a_command_that_doctor_names(project: "Project") -> None:
+    project.file("pyproject.toml", '[project]\nname = "x"\nversion = "1"\n[tool.ruff]\n[tool.pytest.ini_options]\n')
+    (project.root / "unstuck.toml").unlink()
+    remedies = [one["remedy"] for one in project.ask("doctor", "--json").json["findings"] if one["about"] == "check"]
+    assert any(re.search(r"Found here: `[^`]+`", one) for one in remedies), remedies
+    assert not any(one.endswith(".") for one in remedies if "Found here" in one)
+
+
+def test_a_task_that_is_opened_again_in_its_phase_file_is_not_called_ticked_by_hand(project: "Project") -> None:
+    project.plan(("1.1", "Make a", "test -f a.txt"), ("1.2", "Make b", "grep -q right b.txt"))
+    project.script(_1_1=[[{"write": "a.txt", "text": "a\n"}]], _1_2=[[{"write": "b.txt"}]])
+    assert project.run("--max-attempts", "1").code == 3
+    file = project.home / "phases" / "phase-1.1.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), "status": "pending"}))
+    told = project.unstuck("resume")
+    assert "its status was set to pending by hand" in told.err, told
+    assert "Ticked in the plan by hand" not in told.err
+
+
+def test_a_fix_that_was_skipped_is_not_said_to_have_recovered_anything(project: "Project") -> None:
+    project.plan(("1.1", "Make a", "grep -q right a.txt"))
+    wrong, right = [{"write": "a.txt", "text": "wrong\n"}], [{"write": "a.txt", "text": "right\n"}]
+    project.script(_1_1=[wrong, right], _1_1_1=[wrong])
+    assert project.run("--recovery-mode", "--max-attempts", "2").code == 3
+    for task in ("1.1.1.1.1", "1.1.1.1", "1.1.1"):
+        project.ask("skip", task)
+    told = project.unstuck("resume")
+    row = next(line for line in told.out.splitlines() if "✔ 1.1 " in line)
+    assert "recovered from" in row, told
+    assert " by 1.1.1" not in row

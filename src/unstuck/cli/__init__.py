@@ -47,6 +47,15 @@ COMMANDS = {
     "bench": ("bench", "Run the benchmarks."),
 }
 
+SECTIONS = {
+    "Start": ("demo", "init", "doctor", "agents", "plan"),
+    "Run": ("run", "resume", "stop"),
+    "Look": ("status", "show", "diff", "log", "runs", "report", "explain"),
+    "Take part": ("answer", "retry", "skip", "accept", "reset", "rollback", "undo", "prune"),
+    "By hand": ("verify", "diagnose", "remedy", "experience"),
+}
+"""The commands as people look for them; those that are not named here come last."""
+
 PLAIN = {
     "✔": "+",
     "✘": "x",
@@ -116,8 +125,12 @@ class Commands(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002  # click's signature
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+        sorted_in = {name for names in SECTIONS.values() for name in names}
+        others = tuple(name for name in COMMANDS if name not in sorted_in)
+        for section, names in (*SECTIONS.items(), ("More", others)):
+            if names:
+                with formatter.section(section):
+                    formatter.write_dl([(name, COMMANDS[name][1]) for name in names])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
