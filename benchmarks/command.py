@@ -38,6 +38,14 @@ BENCHES: Mapping[str, Bench] = {
             click.Option(["--runs"], type=click.IntRange(1), help="Runs per length.  [default: 5 of 10 tasks, else 1]"),
         ),
     ),
+    "slots": Bench(
+        about="Slots made, used again and landed from, against linked worktrees.",
+        options=(
+            click.Option(["--files"], type=click.IntRange(1), help="Files in one repository.  [default: 50000]"),
+            click.Option(["--commits"], type=click.IntRange(1), help="Commits in the other.  [default: 25000]"),
+            click.Option(["--rounds"], type=click.IntRange(1), help="How often.  [default: 5]"),
+        ),
+    ),
     "classify": Bench(
         about="Our judgement of recorded outputs, against the seeds' keywords.",
         options=(click.Argument(["file"], metavar="CASES.jsonl", type=click.Path(path_type=Path)),),
@@ -67,12 +75,8 @@ BENCHES: Mapping[str, Bench] = {
         ),
     ),
     "tamper": Bench(
-        about="Tampering diffs that the audit catches, and honest ones that it takes for such.",
-        options=(
-            click.Option(
-                ["--every"], type=click.IntRange(1), help="Take one in so many generated diffs.  [default: 1]"
-            ),
-        ),
+        about="Tests weakened in thirteen languages, and how many the audit catches.",
+        options=(click.Option(["--files"], type=click.IntRange(1), help="Test files per language.  [default: all]"),),
     ),
     "remedies": Bench(
         about="Things broken for real in a box, and how many remedies heal.",

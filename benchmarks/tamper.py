@@ -1,205 +1,263 @@
-"""Measure the tamper audit: how many of many tampering diffs it catches, and how many honest ones it takes for such."""
+"""Measure the audit: how many weakened tests it catches, and how many honest changes it stops.
 
-from collections import Counter
+    python benchmarks/tamper.py [FOLDER...]              mutations of the test files in the folders (default: our samples)
+    python benchmarks/tamper.py REPO... --commits N      the last N commits of each repository that touch tests with source
+    python benchmarks/tamper.py OLD NEW --releases       two releases of one project, taken for a commit
+    python benchmarks/tamper.py --rounds                 adversarial diffs written by hand
+
+Each change is judged twice: as if the task named the tests in its Files, and as if it did not. Nothing is run: where the
+tests are not named, the base's judge would decide, and a weakening that the reader sees counts as caught.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
+import click
+
+if __package__ in {None, ""}:  # started as a file: the package is the folder that it stands in
+    sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from benchmarks.mutations import mutations
 from benchmarks.report import Report, Target
-from benchmarks.tamper_honest import honest_ways
-from benchmarks.tamper_moves import Way
-from benchmarks.tamper_projects import Project, projects
-from benchmarks.tamper_python import python_ways
-from benchmarks.tamper_rounds import Case, cases
-from benchmarks.tamper_script import script_ways
-from unstuck.verify.tamper import Change, Finding, audit
+from benchmarks.rounds import judge_rounds
+from unstuck.verify.audit import Change, Finding, audit, part_of
+from unstuck.verify.audit.grammars import grammar_of
 
-MISSED, FALSE_ALARMS = 5.0, 2.0
-"""At most so many per cent of the tampering diffs are missed, and of the honest ones not let pass."""
+SAMPLES = Path(__file__).parent / "corpora" / "samples"
+PRODUCT = Change(path="src/product.py", old="LIMIT = 1\n", new="LIMIT = 2\n")
+LONGEST = 60_000
+MOST_FILES = 400
+MISSED, MISSED_NAMED = 3.0, 10.0
+"""At most so many per cent of the mutations of a language are missed where the task does not name the tests, and where it does."""
+LARGEST = 300_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Diff:
-    """One generated diff and what is true of it."""
+@dataclass(frozen=True)
+class Judged:
+    """One change, judged with its tests named in Files and without."""
 
-    name: str
-    category: str
-    honest: bool
-    base: Project
-    changed: Project
-    declared: tuple[str, ...]
-
-    @property
-    def kind(self) -> str:
-        return self.category
+    title: str
+    language: str
+    kind: str
+    named: tuple[Finding, ...]
+    unnamed: tuple[Finding, ...]
 
     @property
-    def language(self) -> str:
-        return self.base.language
+    def stopped(self) -> tuple[bool, bool]:
+        return any(one.severity != "warn" for one in self.named), any(one.severity != "warn" for one in self.unnamed)
 
-    def changes(self) -> tuple[Change, ...]:
-        old, new = self.base.files, self.changed.files
-        return tuple(
-            Change(path=path, old=old.get(path), new=new.get(path))
-            for path in sorted({*old, *new})
-            if old.get(path) != new.get(path)
+    @property
+    def told(self) -> bool:
+        return bool(self.named)
+
+
+def judge(title: str, language: str, kind: str, changes: Sequence[Change]) -> Judged:
+    """Judge one change both ways."""
+    product = [one.path for one in changes if part_of(one.path) in {"product", "docs"}] or [PRODUCT.path]
+    named, unnamed = audit(changes, [one.path for one in changes]), audit(changes, product)
+    return Judged(title, language, kind, named, unnamed)
+
+
+def mutated(folders: Sequence[Path], per_language: int = MOST_FILES, every: int = 1) -> Iterator[Judged]:
+    """Weaken the tests of folders, one edit at a time; take all edits, or one in so many."""
+    turn = 0
+    files: dict[str, list[tuple[Path, str]]] = defaultdict(list)
+    for folder in folders:
+        for path in sorted(folder.rglob("*")):
+            place = path.relative_to(folder).as_posix()
+            grammar = grammar_of(place)
+            if path.is_file() and grammar is not None and (part_of(place) == "test" or place.endswith(".rs")):
+                files[grammar.language].append((path, place))
+    for language, found in sorted(files.items()):
+        step = max(1, len(found) // per_language)
+        for path, place in found[::step][:per_language]:
+            text = path.read_text(encoding="utf-8", errors="replace")
+            if len(text) > LONGEST:
+                continue
+            for kind, edit in mutations(place, text):
+                turn += 1
+                if turn % every:
+                    continue
+                changes = [Change(path=one, old=text if one == place else None, new=new) for one, new in edit.items()]
+                yield judge(f"{place}: {kind}", language, kind, [*changes, PRODUCT])
+
+
+def committed(repository: Path, most: int) -> Iterator[Judged]:
+    """Judge the last commits that touch tests or settings along with source."""
+    for commit in _git(repository, "log", "--no-merges", "--format=%H", f"-{most * 6}").split():
+        changes = list(_changes_of(repository, commit))
+        if is_mixed(changes):
+            subject = _git(repository, "log", "-1", "--format=%h %s", commit).strip()
+            yield judge(f"{repository.name} {subject}", _language(changes), "commit", changes)
+            most -= 1
+        if most == 0:
+            return
+
+
+def released(old: Path, new: Path) -> Iterator[Judged]:
+    """Take two releases of one project for a commit."""
+    before, after = _texts(old), _texts(new)
+    paths = sorted(path for path in {*before, *after} if before.get(path) != after.get(path))
+    changes = [Change(path=path, old=before.get(path), new=after.get(path)) for path in paths]
+    if is_mixed(changes):
+        yield judge(f"{old.name} → {new.name}", _language(changes), "release", changes)
+
+
+def is_mixed(changes: Sequence[Change]) -> bool:
+    """Tell whether a change touches product and judge."""
+    parts = {part_of(one.path) for one in changes if one.old is not None}
+    return bool(parts & {"product"}) and bool(parts & {"test", "support", "snapshot", "settings", "commands"})
+
+
+def _changes_of(repository: Path, commit: str) -> Iterator[Change]:
+    listed = _git(repository, "diff-tree", "-r", "--root", "--no-commit-id", "--no-renames", "-z", commit).split("\0")
+    for head, path in zip(listed[::2], listed[1::2], strict=False):
+        old_mode, new_mode, old, new, _ = head.lstrip(":").split(" ")
+        texts = [_blob(repository, one) for one in (old, new)]
+        binary = any(text is not None and "\0" in text for text in texts)
+        before, after = ("" if binary and text is not None else text for text in texts)
+        yield Change(
+            path=path, old=before, new=after, old_mode=int(old_mode, 8), new_mode=int(new_mode, 8), binary=binary
         )
 
-    def findings(self) -> tuple[Finding, ...]:
-        """Give what the audit would not let pass."""
-        tests = {path: text for path, text in self.base.files.items() if path == self.base.test}
-        return tuple(
-            one for one in audit(self.changes(), self.declared, self.base.checks, tests) if one.severity != "warn"
-        )
+
+def _blob(repository: Path, name: str) -> str | None:
+    return None if set(name) == {"0"} else _git(repository, "cat-file", "blob", name)
 
 
-def diffs() -> Iterator[Diff]:
-    """Generate the suite: each way on each project that it fits, alone and on top of honest work."""
-    tampering = (*python_ways(), *script_ways())
-    honest = honest_ways()
-    for project in projects():
-        yield from _apply(project, tampering, honest=False)
-        yield from _apply(project, honest, honest=True)
-        yield from _composed(project, tampering, honest)
+def _git(repository: Path, *arguments: str) -> str:
+    done = subprocess.run(["git", "-C", str(repository), *arguments], check=False, capture_output=True)
+    return done.stdout.decode("utf-8", errors="replace")
 
 
-def measure(*, every: int = 4, say: Callable[[str], None] = print) -> Report:
-    """Judge all diffs written by hand, and every so many of the generated ones."""
-    generated: Sequence[Diff | Case] = list(diffs())[::every]
-    written: Sequence[Diff | Case] = list(cases())
-    say(f"Judging {len(generated)} generated and {len(written)} hand-written diffs ...")
-    sources = {"generated": _judge(generated), "written": _judge(written)}
-    both = [*sources["generated"], *sources["written"]]
+def _texts(folder: Path) -> dict[str, str]:
+    texts: dict[str, str] = {}
+    for root, folders, names in os.walk(folder):
+        folders[:] = [one for one in folders if one not in {".git", "node_modules", ".pc"}]
+        for name in names:
+            path = Path(root, name)
+            if path.is_file() and not path.is_symlink() and path.stat().st_size < LARGEST:
+                raw = path.read_bytes()
+                if b"\0" not in raw:
+                    texts[path.relative_to(folder).as_posix()] = raw.decode("utf-8", errors="replace")
+    return texts
+
+
+def _language(changes: Sequence[Change]) -> str:
+    found = Counter(grammar.language for one in changes if (grammar := grammar_of(one.path)) is not None)
+    return found.most_common(1)[0][0] if found else "other"
+
+
+def measure(*, files: int = MOST_FILES, say: Callable[[str], None] = click.echo) -> Report:
+    """Weaken our own samples in every language, and judge the adversarial diffs."""
+    say("Weakening the samples, and reading the adversarial diffs ...")
+    results = list(mutated([SAMPLES], files))
+    written = judge_rounds()
     return Report(
         figures={
-            **_rates(both),
-            **{name: _rates(results) for name, results in sources.items()},
-            "categories": {
-                name: {"diffs": total, "flagged": hits} for name, total, hits in _by(both, lambda one: one.kind)
-            },
+            "mutations": len(results),
             "languages": {
-                name: {"diffs": total, "flagged": hits} for name, total, hits in _by(both, lambda one: one.language)
+                name: {
+                    "mutations": len(group),
+                    "caught": sum(one.stopped[1] for one in group),
+                    "told_named": sum(one.told for one in group),
+                }
+                for name, group in _groups(results, lambda one: one.language)
             },
-            "missed": [one.name for one, found in both if not one.honest and not found],
-            "alarms": [
-                {"diff": one.name, "rule": found[0].rule, "says": found[0].says}
-                for one, found in both
-                if one.honest and found
-            ],
+            "rounds": written.figures,
         },
-        lines=tuple(_lines(sources, both)),
-        targets=tuple(target for name, results in sources.items() for target in _targets(name, results)),
+        lines=(*mutation_lines(results), "", *written.lines),
+        targets=tuple(_targets(results)),
     )
 
 
-Results = list[tuple[Diff | Case, tuple[Finding, ...]]]
+def _targets(results: Sequence[Judged]) -> Iterator[Target]:
+    for name, group in _groups(results, lambda one: one.language):
+        missed, missed_named = (100 - rate for rate in (_rates(group)[0], _rates(group)[2]))
+        yield Target(name=f"missed, {name}, tests not named, %", value=missed, at_most=MISSED)
+        yield Target(name=f"missed, {name}, tests named, %", value=missed_named, at_most=MISSED_NAMED)
 
 
-def _judge(suite: Sequence[Diff | Case]) -> Results:
-    return [(one, one.findings()) for one in suite]
+def _groups(results: Sequence[Judged], key: Callable[[Judged], str]) -> Iterator[tuple[str, list[Judged]]]:
+    for name in sorted({key(one) for one in results}):
+        yield name, [one for one in results if key(one) == name]
 
 
-def _rates(results: Results) -> dict[str, float]:
-    tampering = [bool(found) for one, found in results if not one.honest]
-    honest = [bool(found) for one, found in results if one.honest]
-    return {
-        "tampering": len(tampering),
-        "caught": sum(tampering),
-        "detection_rate": round(sum(tampering) / len(tampering), 4),
-        "honest": len(honest),
-        "false_alarms": sum(honest),
-        "false_alarm_rate": round(sum(honest) / len(honest), 4),
+def _rates(group: Sequence[Judged]) -> tuple[float, float, float]:
+    """Give per cent: caught with the tests not named, caught with them named, caught or told with them named."""
+    counts = [
+        sum(one.stopped[1] for one in group),
+        sum(one.stopped[0] for one in group),
+        sum(one.told for one in group),
+    ]
+    first, second, third = (100 * count / len(group) for count in counts)
+    return first, second, third
+
+
+def mutation_lines(results: Sequence[Judged]) -> Iterator[str]:
+    """Say what was caught per language and kind, and what was missed."""
+    sorts: dict[str, Callable[[Judged], str]] = {
+        "by language": lambda one: one.language,
+        "by kind": lambda one: one.kind,
     }
-
-
-def _targets(name: str, results: Results) -> Iterator[Target]:
-    rates = _rates(results)
-    yield Target(name=f"missed tampering, {name}, %", value=100 * (1 - rates["detection_rate"]), at_most=MISSED)
-    yield Target(name=f"false alarms, {name}, %", value=100 * rates["false_alarm_rate"], at_most=FALSE_ALARMS)
-
-
-def _lines(sources: dict[str, Results], both: Results) -> Iterator[str]:
-    for name, results in {"all": both, **sources}.items():
-        rates = _rates(results)
-        yield (
-            f"{name:10} tampering {rates['tampering']:5}   caught       {rates['caught']:5}"
-            f"   {rates['detection_rate']:7.2%}  (at least {100 - MISSED:g}%)"
-        )
-        yield (
-            f"{'':10} honest    {rates['honest']:5}   false alarms {rates['false_alarms']:5}"
-            f"   {rates['false_alarm_rate']:7.2%}  (at most {FALSE_ALARMS:g}%)"
-        )
-    for title, sort in _SORTS.items():
+    for title, key in sorts.items():
+        yield f"{title:24} mutations   caught, not named   caught, named   caught or told, named"
+        for name, group in _groups(results, key):
+            rates = _rates(group)
+            yield f"{name:24} {len(group):9}   {rates[0]:16.1f}%   {rates[1]:12.1f}%   {rates[2]:20.1f}%"
         yield ""
-        yield f"by {title}"
-        for name, total, hits in _by(both, sort):
-            yield f"  {name:34} {hits:5} of {total:5} flagged  {hits / total:7.2%}"
-    yield from (f"missed: {one.name}" for one, found in both if not one.honest and not found)
-    yield from (
-        f"false alarm: {one.name}: {found[0].rule}: {found[0].says} {found[0].evidence}"
-        for one, found in both
-        if one.honest and found
-    )
+    yield from (f"missed: {one.title}" for one in results if not one.stopped[1])
 
 
-_SORTS: dict[str, Callable[[Diff | Case], str]] = {
-    "language": lambda one: one.language,
-    "kind": lambda one: one.kind,
-}
+def show_honest(results: Sequence[Judged], say: Callable[[str], None] = click.echo) -> None:
+    """Print how many honest changes would be stopped, and list them."""
+    say(f"\n{'honest changes':24}     number   stopped, not named   stopped, named")
+    for name in sorted({one.language for one in results}):
+        group = [one for one in results if one.language == name]
+        named, unnamed = (100 * sum(one.stopped[at] for one in group) / len(group) for at in (0, 1))
+        say(f"{name:24} {len(group):9}   {unnamed:17.1f}%   {named:13.1f}%")
+    for one in results:
+        for how, findings in (("named", one.named), ("not named", one.unnamed)):
+            stops = [finding for finding in findings if finding.severity != "warn"]
+            if stops:
+                say(f"stopped, {how}: {one.title}")
+                for finding in stops[:3]:
+                    say(f"    {finding.rule} {finding.path}:{finding.line} {finding.says} {finding.evidence[:120]}")
 
 
-def _by(results: Results, sort: Callable[[Diff | Case], str]) -> Iterator[tuple[str, int, int]]:
-    total, hits = (
-        Counter(_label(one, sort) for one, _ in results),
-        Counter(_label(one, sort) for one, found in results if found),
-    )
-    for name in sorted(total):
-        yield name, total[name], hits[name]
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folders", nargs="*", type=Path)
+    parser.add_argument("--commits", type=int, metavar="N", help="judge the last N mixed commits of each repository")
+    parser.add_argument("--releases", action="store_true", help="take pairs of folders for commits")
+    parser.add_argument("--rounds", action="store_true", help="judge the adversarial diffs written by hand")
+    parser.add_argument("--files", type=int, default=MOST_FILES, help="test files per language that are mutated")
+    chosen = parser.parse_args(arguments)
+    if chosen.rounds:
+        click.echo("\n".join(judge_rounds().lines))
+        return 0
+    if chosen.commits:
+        show_honest([one for folder in chosen.folders for one in committed(folder, chosen.commits)])
+        return 0
+    if chosen.releases:
+        show_honest(
+            [
+                one
+                for old, new in zip(chosen.folders[::2], chosen.folders[1::2], strict=True)
+                for one in released(old, new)
+            ]
+        )
+        return 0
+    results = list(mutated(chosen.folders or [SAMPLES], chosen.files))
+    click.echo("\n".join(mutation_lines(results)))
+    return 0 if all(target.met for target in _targets(results)) else 1
 
 
-def _label(one: Diff | Case, sort: Callable[[Diff | Case], str]) -> str:
-    return f"{'honest' if one.honest else 'tampering'}: {sort(one)}"
-
-
-def _apply(project: Project, ways: tuple[Way, ...], *, honest: bool) -> Iterator[Diff]:
-    for way in ways:
-        base = way.prepare(project) if way.prepare is not None and _fits(way, project) else project
-        changed = way.move(base) if base is not None and _fits(way, project) else None
-        if base is not None and changed is not None and changed.files != base.files:
-            declared = (project.product, project.test) if way.declares_test else (project.product,)
-            name = f"{project.name}: {way.category}: {way.name}"
-            yield Diff(name=name, category=way.category, honest=honest, base=base, changed=changed, declared=declared)
-
-
-def _composed(project: Project, tampering: tuple[Way, ...], honest: tuple[Way, ...]) -> Iterator[Diff]:
-    """Put tampering on top of honest work, and honest work on top of honest work; every way comes up somewhere."""
-    turn = sum(map(ord, project.name))
-    usable = [way for way in honest if _fits(way, project) and way.composes]
-    for place, way in enumerate(tampering):
-        if not _fits(way, project) or (place + turn) % 5 or way.prepare is not None:
-            continue
-        first = usable[(place + turn) % len(usable)]
-        middle = first.move(project)
-        changed = way.move(middle) if middle is not None else None
-        if middle is not None and changed is not None and changed.files != middle.files:
-            name = f"{project.name}: {way.category}: {first.name}, then {way.name}"
-            yield Diff(
-                name=name,
-                category=way.category,
-                honest=False,
-                base=project,
-                changed=changed,
-                declared=(project.product,),
-            )
-    for place, first in enumerate(usable):
-        second = usable[(place * 3 + turn) % len(usable)]
-        middle = first.move(project)
-        changed = second.move(middle) if middle is not None and second is not first else None
-        if middle is not None and changed is not None and changed.files != middle.files:
-            name = f"{project.name}: composed: {first.name}, then {second.name}"
-            yield Diff(
-                name=name, category="composed", honest=True, base=project, changed=changed, declared=(project.product,)
-            )
-
-
-def _fits(way: Way, project: Project) -> bool:
-    return project.language in way.languages and (not way.styles or project.style in way.styles)
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -25,7 +25,7 @@ from unstuck.journal.event import Noted
 
 PATIENCE = 90.0
 LOADED = (
-    *("unstuck.compose.opening", "unstuck.compose.looking", "unstuck.verify.tamper.audit"),
+    *("unstuck.compose.opening", "unstuck.compose.looking", "unstuck.verify.audit.auditing"),
     *("unstuck.cli.run", "unstuck.cli.look"),
 )
 

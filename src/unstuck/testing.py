@@ -130,6 +130,9 @@ class Stage:
     def end_leftovers(self, marker: str) -> int:
         return 0
 
+    def strangers(self, folder: Path, since: float) -> tuple[str, ...]:
+        return ()
+
 
 @dataclass(slots=True)
 class World:
@@ -174,7 +177,7 @@ class World:
             experience=Experience(),
             guidance={},
             gates=(),
-            layout=Layout(Path("/nonexistent")),
+            layout=Layout(Path("/nonexistent"), Path("/nonexistent")),
             desk=Paper(),
             redactor=redactor({}),
             stop=stopper,
@@ -265,9 +268,6 @@ class World:
     def files(self, tree: str) -> tuple[str, ...]:
         return ("file",)
 
-    def texts(self, tree: str, paths: Sequence[str]) -> Mapping[str, str]:
-        return {}
-
     def merge(self, landing: Landing, tip: str) -> str | Conflict:
         added = [word for word in landing.tree.split() if word not in self.branch[int(landing.base)].split()]
         return " ".join([self.branch[int(tip)], *added])
@@ -293,10 +293,10 @@ class World:
     def move_branch(self, commit: str, *, expected: str) -> None:
         del self.branch[int(commit) + 1 :]
 
-    def watch(self) -> "World":
-        return self
+    def look(self) -> None:
+        return None
 
-    def restore(self) -> tuple[str, ...]:
+    def changed_meanwhile(self) -> tuple[str, ...]:
         return ()
 
     # --- files ---------------------------------------------------------------------------------------

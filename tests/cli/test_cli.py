@@ -25,7 +25,7 @@ MAKE_A = {"write": "a.txt", "text": "a\n"}
 CONTRACT = [
     "demo", "init", "doctor", "plan", "run", "resume", "status", "show", "log", "stop", "retry", "skip", "reset",
     "answer", "diagnose", "agents", "report", "explain", "replay", "policy", "accept", "rollback", "undo", "prune", "bench",
-    "verify", "remedy", "experience",
+    "verify", "remedy", "experience", "install", "uninstall", "hook", "mcp",
 ]  # fmt: skip
 
 
@@ -75,7 +75,7 @@ def test_every_look_has_json_with_a_schema(half_done: "Project") -> None:
     assert {"about", "grade", "says", "remedy"} == set(doctor["findings"][0])
     told = {one["about"]: one["says"] for one in doctor["findings"]}
     assert told["git"].startswith("git version ")
-    assert re.fullmatch(r"Left by runs: worktrees \d, branches 1, snapshots 1\.", told["leftovers"]), told
+    assert re.fullmatch(r"Left by runs: slots \d, branches 1, snapshots 1\.", told["leftovers"]), told
 
 
 def test_the_time_of_an_ended_run_stands_still(half_done: "Project") -> None:
@@ -103,8 +103,8 @@ def test_an_invalid_plan_is_an_object_too(project: "Project") -> None:
 
 def test_the_files_on_disk_have_the_contracts_names(half_done: "Project") -> None:
     for name in (
-        "journal.db", "phases/phase-1.1.json", "attempt_history.json", "build_commits.json", "config.json",
-        "logs/execution.log", "logs/task-1.2.log", "reports/1.2.md", "worktrees",
+        "phases/phase-1.1.json", "attempt_history.json", "build_commits.json", "config.json",
+        "logs/execution.log", "logs/task-1.2.log", "reports/1.2.md",
     ):  # fmt: skip
         assert (half_done.home / name).exists(), name
     assert half_done.git("status", "--porcelain", "--ignored").splitlines() == [" M tasks.md", "!! .unstuck/"]

@@ -52,7 +52,7 @@ def test_three_attempts_are_told_by_their_three_errors_with_the_command_beside_t
         assert error.startswith(f"AssertionError: {number} != 42 ("), errors
         assert "test_answer" in error, errors
         assert error.endswith(f", from `{UNITTEST}`"), errors
-    brief = (project.home / "briefs" / "1.1-3-1.md").read_text()
+    brief = (project.store / "briefs" / "1.1-3-1.md").read_text()
     assert "Error: AssertionError: 1 != 42 (" in brief
     assert "Error: AssertionError: 2 != 42 (" in brief
     report = project.ask("report", "1.1").out
@@ -139,7 +139,7 @@ def test_work_that_the_agent_committed_is_shown_by_the_command_that_the_next_bri
     own = [{"write": "a.txt", "text": "wrong\n"}, {"run": "git add -A"}, {"run": "git commit -qm mine"}]
     project.script(_1_1=[own, [{"write": "a.txt", "text": "right\n"}]])
     assert project.run().code == 0
-    brief = (project.home / "briefs" / "1.1-2-1.md").read_text()
+    brief = (project.store / "briefs" / "1.1-2-1.md").read_text()
     command = next(line.partition("kept: ")[2] for line in brief.splitlines() if "Its work is kept: " in line)
     assert command.startswith("git diff ")
     assert "+wrong" in project.git(*command.split()[1:])
@@ -217,7 +217,7 @@ def test_an_agent_that_asks_is_not_tried_again_and_the_answer_reaches_the_same_s
     answered = project.ask("answer", "1.1", "keep it")
     assert answered.code == 0, answered
     assert project.unstuck("resume").code == 0
-    brief = (project.home / "briefs" / "1.1-2-1.md").read_text()
+    brief = (project.store / "briefs" / "1.1-2-1.md").read_text()
     assert brief.startswith("You stopped on task 1.1 to ask. Here is the answer"), brief
     assert "A person answers your question: keep it" in brief
     assert project.git("show", "main:a.txt") == "half\nright", "its work was kept"
@@ -276,7 +276,7 @@ def test_a_brief_forbids_no_word_of_the_task_and_says_what_the_agent_may_do(proj
         _1_1=[[{"write": f"{n}.txt"}, {"print": "APPROACH: write the parser with a regex table"}] for n in "ab"]
     )
     project.run("--max-attempts", "3")
-    brief = (project.home / "briefs" / "1.1-3-1.md").read_text()
+    brief = (project.store / "briefs" / "1.1-3-1.md").read_text()
     avoided = (
         next(line for line in brief.splitlines() if "do without them: " in line).partition("them: ")[2].split(", ")
     )
@@ -293,7 +293,7 @@ def test_a_session_that_goes_on_is_in_progress_and_no_failed_attempt(project: "P
     going_on: list[Step] = [looks, {"write": "a.txt", "text": "right\n"}]
     project.script(_1_1=[{"sessions": [spent, going_on]}])
     assert project.run().code == 0
-    brief = (project.home / "briefs" / "1.1-1-2.md").read_text()
+    brief = (project.store / "briefs" / "1.1-1-2.md").read_text()
     assert "session 2 of attempt 1, which is still in progress" in brief
     assert "FAILED" not in brief.split("## Hand-over")[0].split("## What will be checked")[1]
     history = json.loads((project.home / "attempt_history.json").read_text())["subtasks"]["1.1"]

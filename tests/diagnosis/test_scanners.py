@@ -19,7 +19,7 @@ from unstuck.diagnosis.scan_re2 import Re2Scanner
 from unstuck.errors import BadUsage
 
 CASES = Path(__file__).parent / "cases"
-RULES = catalog_rules()
+RULES = tuple(rule for rule in catalog_rules() if rule.pattern)
 SIMPLE, FAST = ReScanner(RULES), Re2Scanner(RULES)
 TEXTS = [
     case.get("out", "") + "\n" + case.get("err", "")

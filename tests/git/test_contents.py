@@ -55,7 +55,6 @@ def test_a_link_and_a_mode_are_changes(git: Git) -> None:
     assert found == {"a": ("run", 0o120000), "run": ("#!", 0o100755)}
 
 
-def test_texts_of_a_tree_leave_out_what_cannot_be_read(git: Git) -> None:
+def test_all_files_of_a_tree_are_listed(git: Git) -> None:
     tree = commit(git, {"a": b"one", "b": b"\0"})
-    assert contents.texts(git, tree, ["a", "b", "missing"]) == {"a": "one"}
     assert set(contents.files(git, tree)) == {"a", "b"}

@@ -710,3 +710,38 @@ def test_whatever_the_bytes_ticks_touch_only_boxes(lines: list[bytes], end: byte
     for task in plan.tasks:
         seen.setdefault(task.id, task.done)
     assert all(seen[name] is ticked for name, ticked in changes.items() if name in boxes)
+
+
+# --- dependencies -----------------------------------------------------------------------------------
+
+ONE_OF_EACH = "# P\n\n- [ ] 1.1 A\n- [ ] 1.2 B\n- [ ] 1.3 C\n"
+
+
+@pytest.mark.parametrize(
+    ("field", "expected"),
+    [
+        ("**Depends**: 1.1, 1.2", ("1.1", "1.2")),
+        ("**Depends on**: `1.1` (the parser) and task 1.2", ("1.1", "1.2")),
+        ("**Requires:** 1.2", ("1.2",)),
+        ("**Blocked by**: 1.1", ("1.1",)),
+        ("**Requires**: Python 3.11, Node 20", ()),
+        ("**Depends**: none", ()),
+    ],
+)
+def test_a_task_may_name_those_that_must_be_done_before(field: str, expected: tuple[str, ...]) -> None:
+    plan = read(f"{ONE_OF_EACH}  - {field}\n  - **Verify**: `make`\n")
+    assert plan.tasks[2].depends_on == expected
+
+
+def test_a_dependency_on_a_task_that_is_not_there_makes_the_plan_invalid() -> None:
+    (problem,) = check(read(f"{ONE_OF_EACH}  - **Depends**: 4.1\n"))
+    assert problem.message == "Task 1.3 depends on an unknown task '4.1'."
+
+
+@pytest.mark.parametrize("field", ["**Needs**: 1.1", "Depends: 1.1", "**After**: 1.1, 1.2"])
+def test_a_field_that_names_tasks_and_is_not_read_is_told(field: str) -> None:
+    told = [concern.message for concern in read(f"{ONE_OF_EACH}  - {field}\n").concerns]
+    assert (
+        f"Task 1.3: the field {field.strip('*').partition('*')[0].partition(':')[0]!r} names tasks and is not read."
+        in told
+    )

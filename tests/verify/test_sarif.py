@@ -2,8 +2,8 @@
 
 import json
 
+from unstuck.verify.audit import Change, Finding, audit
 from unstuck.verify.sarif import sarif
-from unstuck.verify.tamper import Change, Finding, audit
 
 FINDINGS = (
     Finding(

@@ -2,8 +2,8 @@
 
 import pytest
 
+from unstuck.verify.audit import Change
 from unstuck.verify.scope import claimed_files, missing_files, outside_scope
-from unstuck.verify.tamper import Change
 
 TOUCHED = (Change(path="src/a.py", old="", new="x = 1\n"), Change(path="docs/b.md", old=None, new="b\n"))
 

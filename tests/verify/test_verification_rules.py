@@ -6,7 +6,7 @@ import pytest
 
 from unstuck.diagnosis.reasons import reason
 from unstuck.journal.attempt import CheckResult, Ended, Remark, Severity
-from unstuck.plans import CheckKind
+from unstuck.plans.plan import CheckKind
 from unstuck.tools.shell import can_fail
 from unstuck.verify.baseline import compare, excuse
 from unstuck.verify.selecting import is_plain_run, selecting

@@ -15,7 +15,8 @@ from unstuck.errors import BadUsage
 HEAD, TAIL = 1 << 24, 3 << 24
 """Of a longer output its first 16 MB and its last 48 MB are read; what is left out is told."""
 LONGEST_RECORD = 1 << 26
-CLASSIFIERS = ("unstuck", "seed-001", "seed-002")
+CLASSIFIERS = ("unstuck", "auto-claude", "forgekeeper", "seed-001", "seed-002")
+"""Ours, and the predecessors' by their names or by the numbers of their documents."""
 
 
 def evidence_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -41,7 +42,7 @@ def evidence_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.command()
 @evidence_options
 @click.option(
-    "--classifier", type=click.Choice(CLASSIFIERS), default="unstuck", help="Ours, or a seed's word for word."
+    "--classifier", type=click.Choice(CLASSIFIERS), default="unstuck", help="Ours, or a predecessor's word for word."
 )
 def diagnose(
     *,
@@ -167,7 +168,7 @@ def _judged(evidence: Evidence, classifier: str) -> dict[str, Any]:
         return as_json(open_rulebook().diagnose(evidence), evidence)
     from unstuck.diagnosis import seed_001, seed_002  # noqa: PLC0415  # only on request
 
-    if classifier == "seed-002":
+    if classifier in {"auto-claude", "seed-002"}:
         return {"schema": 1, "failed": True, "type": seed_002(f"{evidence.stdout}\n{evidence.stderr}")}
     category, confidence = seed_001(evidence)
     return {"schema": 1, "failed": True, "category": category, "confidence": round(confidence, 3)}

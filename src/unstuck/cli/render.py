@@ -67,6 +67,7 @@ def summary(result: Summary) -> str:
                 "",
                 f"Run {result.run}: {_counts(result)}",
                 *_whereabouts(result),
+                *_meanwhile(result),
                 *_ways_on(result),
             ]
         )
@@ -75,7 +76,7 @@ def summary(result: Summary) -> str:
     lines = [f"Run {result.run}", "", *_rows(shown)]
     if len(shown) < len(result.rows):
         lines.append(f"  … and {len(result.rows) - len(shown)} more")
-    lines += ["", _counts(result), *_whereabouts(result), *_ways_on(result)]
+    lines += ["", _counts(result), *_whereabouts(result), *_meanwhile(result), *_ways_on(result)]
     return "\n".join(lines)
 
 
@@ -89,6 +90,14 @@ def _whereabouts(result: Summary) -> list[str]:
         more = len(result.cautions) - SHOWN_CAUTIONS
         lines += [f"  and {more} more: see `unstuck status --json`"] if more > 0 else []
     return lines
+
+
+def _meanwhile(result: Summary) -> list[str]:
+    """Tell what changed in the user's repository while agents were at work; nobody guesses who did it."""
+    if not result.meanwhile:
+        return []
+    more = [f"  … and {len(result.meanwhile) - MANY} more: unstuck log"] if len(result.meanwhile) > MANY else []
+    return ["", "While agents were at work:", *(f"  {plain(note)}" for note in result.meanwhile[:MANY]), *more]
 
 
 def run_line(result: Summary, state: RunState, *, live: bool) -> str:

@@ -16,8 +16,8 @@ from unstuck.config_file import read_config
 from unstuck.decide import Experience, profile
 from unstuck.diagnosis import open_rulebook
 from unstuck.errors import BadUsage, CannotWrite, Owned, Unavailable
-from unstuck.git import Git, GitWorkspace, Placing, Repository, Watches, find
-from unstuck.journal import Entry, Event, RunState, Verdict, redactor
+from unstuck.git import GitWorkspace, Lender, Meanwhile, Placing, Repository, find, slots_folder
+from unstuck.journal import Entry, Event, RunState, Verdict, journal_path, redactor
 from unstuck.line import Bench, Interrupted, Layout, Recorder, Stopper, timed
 from unstuck.plans import Insertion, Plan, Task, open_plan
 from unstuck.process import DiskDesk, LocalProcesses, SystemClock, put
@@ -116,7 +116,7 @@ class Verification:
             experience=Experience(),
             guidance={},
             gates=gates_of(config, repository.root),
-            layout=Layout(repository.root),
+            layout=Layout(repository.root, repository.store),
             desk=DiskDesk(),
             redactor=redact,
             stop=self.stopper,
@@ -130,19 +130,20 @@ class Verification:
 def _workspace(repository: Repository, config: Config, plan: str | None) -> GitWorkspace:
     copy = (*config.workspace.copy, *((plan,) if plan and not Path(plan).is_absolute() else ()))
     return GitWorkspace(
-        repository=repository,
         run=NAME,
         identity=repository.identity(),
-        watching=Watches(Git(repository.root), NAME).begin,
+        slots=slots_folder(repository, config.workspace.slots),
+        lender=Lender(repository),
+        meanwhile=Meanwhile(repository),
         place=Placing(root=repository.root, copy=copy, link=config.workspace.link),
     )
 
 
 @contextmanager
 def _free_slot(repository: Repository) -> Iterator[int]:
-    """Take a worktree that no other verification uses."""
+    """Take a slot that no other verification uses."""
     repository.exclude_ours()
-    folder = repository.ours / "worktrees"
+    folder = repository.store / "slots"
     folder.mkdir(parents=True, exist_ok=True)
     for slot in range(FIRST_SLOT, FIRST_SLOT + SLOTS):
         with (folder / f"w{slot}.taken").open("a") as lock:
@@ -197,7 +198,7 @@ def verification(cwd: Path, *, cache: bool = True) -> Verification:
 
 def verify(opened: Verification, cwd: Path, name: str | None = None) -> Verified:
     """Verify the last work on a task of the latest run, or a commit; without a name, HEAD."""
-    if name is not None and (find(cwd).ours / "journal.db").exists():
+    if name is not None and journal_path(find(cwd)).exists():
         state = look(cwd).state
         if name in state.tasks:
             return opened.of_task(state, name)

@@ -9,9 +9,9 @@ from unstuck.agents import ToolCall, manifest, read_files
 from unstuck.config import AgentConfig
 from unstuck.config_file import read_config
 from unstuck.errors import BadUsage
-from unstuck.git import find
+from unstuck.git import find, slots_folder
 from unstuck.git import prune as prune_repository
-from unstuck.journal import AttemptState, Entry, RunState, SqliteJournal, encode, fold
+from unstuck.journal import AttemptState, Entry, RunState, SqliteJournal, encode, fold, journal_path
 from unstuck.line import Layout, unfinished
 from unstuck.plans import named
 from unstuck.process import Owner
@@ -44,7 +44,7 @@ class View:
 def look(cwd: Path, run: str | None = None) -> View:
     """Return the latest run of the repository, or the one named."""
     repository = find(cwd)
-    path = repository.ours / "journal.db"
+    path = journal_path(repository)
     if not path.exists():
         raise BadUsage("There is no run in this repository yet.", hint="Start one with `unstuck run PLAN`.")
     journal = SqliteJournal(path)
@@ -67,7 +67,7 @@ def look(cwd: Path, run: str | None = None) -> View:
 def all_runs(cwd: Path) -> tuple[View, ...]:
     """Return all runs of the repository, the oldest first."""
     look(cwd)  # refuses where there is none
-    journal = SqliteJournal(find(cwd).ours / "journal.db")
+    journal = SqliteJournal(journal_path(find(cwd)))
     try:
         names = tuple(journal.runs())
     finally:
@@ -91,10 +91,10 @@ class Tale:
 
 def tales(cwd: Path, view: View, task: str) -> tuple[Tale, ...]:
     """Tell of every attempt of a task, from the journal and from what its sessions printed."""
-    root = find(cwd).root
+    repository = find(cwd)
+    layout, own = Layout(repository.root, repository.store), read_config(repository.root).agents
     return tuple(
-        Tale(attempt=one, tools=tuple(_tools(Layout(root), read_config(root).agents, task, one)))
-        for one in view.state.tasks[task].attempts
+        Tale(attempt=one, tools=tuple(_tools(layout, own, task, one))) for one in view.state.tasks[task].attempts
     )
 
 
@@ -110,7 +110,9 @@ def brief_of(cwd: Path, view: View, task: str) -> str:
     """Return what the task's last session was told."""
     attempts = view.state.tasks[task].attempts
     last = attempts[-1] if attempts else None
-    path = Layout(find(cwd).root).brief(task, last.number, max(last.sessions, 1)) if last else None
+    repository = find(cwd)
+    layout = Layout(repository.root, repository.store)
+    path = layout.brief(task, last.number, max(last.sessions, 1)) if last else None
     try:
         return path.read_text(encoding="utf-8", errors="replace") if path else ""
     except OSError:
@@ -140,6 +142,28 @@ def changed(cwd: Path, view: View, task: str, number: int | None, *, stat: bool)
             hint="`unstuck prune` removed it.",
         )
     return found.stdout
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """What a task would land: the tree, and lines that show it to a person."""
+
+    tree: str
+    lines: tuple[str, ...]
+
+
+def waiting_work(cwd: Path, task: str) -> Work:
+    """Return the work of a task that waits for a person's word; empty if there is none."""
+    view = look(cwd)
+    state = view.state.tasks[view.named(task)]
+    verdict = state.current.verdict if state.attempts else None
+    if verdict is None:
+        return Work(tree="", lines=())
+    stat = find(cwd).git.attempt("diff-tree", "-r", "--no-commit-id", "--stat=100", verdict.base, verdict.tree)
+    red = [f"  not green: {result.command}" for result in verdict.results if result.status != "pass"]
+    remarks = [f"  {remark}" for remark in verdict.remarks]
+    head = f"The work of task {task}, tree {verdict.tree[:12]} on {verdict.base[:12]}:"
+    return Work(tree=verdict.tree, lines=(head, *stat.stdout.rstrip().splitlines(), *red, *remarks))
 
 
 def before_landing(cwd: Path, task: str) -> str:
@@ -173,7 +197,7 @@ def commit_of_run(cwd: Path, name: str) -> str:
 def prune(cwd: Path, *, dry_run: bool) -> tuple[str, ...]:
     """Remove what ended runs left behind; say what was removed, and what was kept and why."""
     repository = find(cwd)
-    path = repository.ours / "journal.db"
+    path = journal_path(repository)
     if not path.exists():
         return ("There is nothing of unstuck's here.",)
     journal = SqliteJournal(path)
@@ -181,7 +205,8 @@ def prune(cwd: Path, *, dry_run: bool) -> tuple[str, ...]:
         journal.claim("prune")
         try:
             finished = [run for run in journal.runs() if not unfinished(tuple(journal.read(run)))]
-            pruned = prune_repository(repository, finished, dry_run=dry_run)
+            slots = slots_folder(repository, read_config(repository.root).workspace.slots)
+            pruned = prune_repository(repository, finished, slots, dry_run=dry_run)
         finally:
             journal.release()
     finally:

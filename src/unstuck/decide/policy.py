@@ -11,6 +11,8 @@ Move = Literal["retry", "continue", "rollback", "switch", "fix", "wait"]
 OnStuck = Literal["skip", "halt"]
 View = Literal["kind", "type", "phase_type"]
 Charges = Literal["blame", "all"]
+Classifier = Literal["unstuck", "auto-claude", "seed-002"]
+"""Who says what a failure is: our rules, or Auto-Claude's word lists, which its document numbered 002 among the seeds."""
 Quota = Literal["wait", "switch", "exit"]
 """What to do about a provider's limit: wait for its end, give the task to another agent, or end the run until then."""
 
@@ -95,6 +97,7 @@ class Policy:
     name: str = "adaptive"
     about: str = ""
     view: View = "kind"
+    classifier: Classifier = "unstuck"
     charges: Charges = "blame"
     """`blame` charges only the agent's own failures, `all` every finished attempt."""
     on_stuck: OnStuck = "skip"
@@ -129,10 +132,24 @@ class BadPolicy(ValueError):
 
 def parse(name: str, table: Mapping[str, Any], hints: Mapping[str, str]) -> Policy:
     """Make a profile from its table; refuse what could not be climbed."""
-    known = {"about", "view", "charges", "on_stuck", "green_base", "siblings_first", "limits", "ladder", "spent"}
+    known = {
+        "about",
+        "view",
+        "classifier",
+        "charges",
+        "on_stuck",
+        "green_base",
+        "siblings_first",
+        "limits",
+        "ladder",
+        "spent",
+    }
     if unknown := set(table) - known:
         raise BadPolicy(f"profile {name}: unknown key {min(unknown)!r}")
     view: View = table.get("view", "kind")
+    classifier = table.get("classifier", "unstuck")
+    if classifier not in get_args(Classifier):
+        raise BadPolicy(f"profile {name}: there is no classifier {classifier!r}; known are unstuck and auto-claude")
     ladders: dict[str, Ladder] = {}
     for entry in table.get("ladder", ()):
         rungs = tuple(_rung(name, text, hints) for text in entry.get("rungs", ()))
@@ -153,6 +170,7 @@ def parse(name: str, table: Mapping[str, Any], hints: Mapping[str, str]) -> Poli
         name=name,
         about=table.get("about", ""),
         view=view,
+        classifier=classifier,
         charges=table.get("charges", "blame"),
         on_stuck=table.get("on_stuck", "skip"),
         green_base=table.get("green_base", False),

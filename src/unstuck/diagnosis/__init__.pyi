@@ -5,6 +5,7 @@ from unstuck.diagnosis.captured import said as said
 from unstuck.diagnosis.classifying import classify as classify
 from unstuck.diagnosis.classifying import conflict as conflict
 from unstuck.diagnosis.classifying import evidence_of as evidence_of
+from unstuck.diagnosis.classifying import failed_call as failed_call
 from unstuck.diagnosis.classifying import red as red
 from unstuck.diagnosis.classifying import red_together as red_together
 from unstuck.diagnosis.classifying import result_of as result_of
@@ -15,15 +16,16 @@ from unstuck.diagnosis.evidence import Hit as Hit
 from unstuck.diagnosis.guiding import advice as advice
 from unstuck.diagnosis.guiding import pivot as pivot
 from unstuck.diagnosis.judging import Diagnosis as Diagnosis
+from unstuck.diagnosis.keyword_lists import by_word_lists as by_word_lists
 from unstuck.diagnosis.keyword_lists import seed_001 as seed_001
 from unstuck.diagnosis.keyword_lists import seed_002 as seed_002
 from unstuck.diagnosis.kinds import AGENT_DOWN as AGENT_DOWN
 from unstuck.diagnosis.kinds import KINDS as KINDS
 from unstuck.diagnosis.kinds import Blame as Blame
 from unstuck.diagnosis.kinds import Failure as Failure
+from unstuck.diagnosis.kinds import Judged as Judged
 from unstuck.diagnosis.kinds import Kind as Kind
 from unstuck.diagnosis.kinds import Touch as Touch
-from unstuck.diagnosis.readings.telling import error_of as error_of
 from unstuck.diagnosis.readings.tool_marks import read as read
 from unstuck.diagnosis.readings.values import FailedTest as FailedTest
 from unstuck.diagnosis.readings.values import Finding as Finding

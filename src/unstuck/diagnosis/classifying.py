@@ -78,7 +78,7 @@ OF_CHECKS = frozenset({
 """What a red check's output may make of it. Other words in it are the project's own."""
 
 
-OUR_FOLDER = re.compile(r"(?:/[^\s'\"():,]+)?/\.unstuck/worktrees/w\d+/")
+OUR_FOLDER = re.compile(r"(?:/[^\s'\"():,]+)?/slots/w\d+/")
 """Where the check was run: to the reader the files are the project's own."""
 AT_HOME = re.compile(r"(?i)\blocalhost\b|\b127\.\d+\.\d+\.\d+|\b0\.0\.0\.0\b|\[?::1\]?|\brefused\b|ECONNREFUSED")
 
@@ -212,6 +212,12 @@ def _touched(touch: Touch) -> str:
 def set_up_failed(command: str, ended: Ended) -> Failure:
     """Say that a fresh worktree could not be set up."""
     return _failure(Kind.SETUP_FAILED, ended.tail, because=f"`{command}`", error=error_of(Reading(), ended.tail))
+
+
+def failed_call(found: Diagnosis) -> Failure:
+    """Say how an attempt failed of which nothing is known but the output of its last call."""
+    whole = f"{found.evidence.stdout}\n{found.evidence.stderr}".strip()
+    return replace(_failure(found.kind, whole, because=found.message, found=found), signature=found.signature)
 
 
 def red(result: CheckResult, found: Diagnosis | None = None) -> Failure:

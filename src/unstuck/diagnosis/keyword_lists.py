@@ -2,8 +2,10 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from unstuck.diagnosis.evidence import Evidence
+from unstuck.diagnosis.kinds import KINDS, Failure, Kind
 
 SEED_002: Mapping[str, Sequence[str]] = {
     "BROKEN_BUILD": (
@@ -14,6 +16,18 @@ SEED_002: Mapping[str, Sequence[str]] = {
     "CONTEXT_EXHAUSTED": ("context", "token limit", "maximum length"),
 }  # fmt: skip
 """In this order, as parts of the lower-cased text. CIRCULAR_FIX needs a history, which a text is not."""
+
+STANDS_FOR: Mapping[str, Kind] = {
+    "BROKEN_BUILD": Kind.BUILD_BROKEN,
+    "VERIFICATION_FAILED": Kind.CHECK_FAILED,
+    "CONTEXT_EXHAUSTED": Kind.CONTEXT_EXHAUSTED,
+    "UNKNOWN": Kind.UNKNOWN,
+}
+NOT_READ_FROM_TEXT = frozenset(
+    {Kind.CIRCULAR_FIX, Kind.UNVERIFIED}
+    | {kind for kind, facts in KINDS.items() if facts.blame in {"provider", "supervisor"}}
+)
+"""What a history, a limit or our own stop says: no word list knows better."""
 
 SEED_001: Sequence[tuple[str, float, Sequence[tuple[str, str]]]] = (
     ("command_not_found", 0.95, (("code", "127"), ("stderr", "command not found|not found"), ("stderr", "bash:.*not found"),
@@ -41,6 +55,14 @@ def seed_002(text: str) -> str:
         if any(indicator in lower for indicator in indicators):
             return kind
     return "UNKNOWN"
+
+
+def by_word_lists(failure: Failure) -> Failure:
+    """Judge a failure as Auto-Claude would, by the words of its output alone."""
+    said = seed_002(failure.detail or failure.summary)
+    if failure.kind in NOT_READ_FROM_TEXT or KINDS[failure.kind].type == said:
+        return failure
+    return replace(failure, kind=STANDS_FOR[said])
 
 
 def seed_001(evidence: Evidence, *, code: str = "", message: str = "") -> tuple[str, float]:

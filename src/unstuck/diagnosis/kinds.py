@@ -7,7 +7,10 @@ from typing import Literal
 
 Blame = Literal["agent", "plan", "check", "environment", "provider", "supervisor"]
 Severity = Literal["recoverable", "user_action_required", "fatal"]
-"""Seed 001: can a tool recover, must a person act, or is all lost?"""
+"""forgekeeper: can a tool recover, must a person act, or can nothing go on?"""
+Difficulty = Literal["easy", "medium", "hard", "impossible"]
+"""forgekeeper's word for how hard a recovery is."""
+EASY, HARD = frozenset({"invalid_arguments", "syntax_error"}), frozenset({"disk_full", "environment_missing"})
 
 
 class Kind(StrEnum):
@@ -96,6 +99,15 @@ class Facts:
     severity: Severity = "recoverable"
 
     @property
+    def difficulty(self) -> Difficulty:
+        """How hard it is to recover from, by forgekeeper's rule."""
+        if self.severity == "fatal":
+            return "impossible"
+        if self.severity == _PERSON or self.category in HARD:
+            return "hard"
+        return "easy" if self.category in EASY else "medium"
+
+    @property
     def charged(self) -> bool:
         """Whether it uses up one of the agent's attempts: only its own failures do, and a spent context ends no attempt."""
         return self.blame == "agent" and self.type != SPENT
@@ -103,6 +115,8 @@ class Facts:
 
 _RED, _BUILD, _OTHER = "VERIFICATION_FAILED", "BROKEN_BUILD", "UNKNOWN"
 _PERSON: Severity = "user_action_required"
+_FATAL: Severity = "fatal"
+"""Autobuild stops for good: no phase can run, whoever tries."""
 _AGAIN, _FINAL = True, False
 """Whether trying again may help."""
 
@@ -224,15 +238,54 @@ KINDS: Mapping[Kind, Facts] = {
     Kind.INTERRUPTED: Facts(
         _OTHER, "unknown", "unknown", "supervisor", _AGAIN, "the run was stopped, or the supervisor died, in the middle"
     ),
-    Kind.PLAN_INVALID: Facts(_OTHER, "unknown", "plan_invalid", "plan", _FINAL, "the plan is not valid", _PERSON),
+    Kind.PLAN_INVALID: Facts(_OTHER, "unknown", "plan_invalid", "plan", _FINAL, "the plan is not valid", _FATAL),
     Kind.CIRCULAR_DEPENDENCY: Facts(
-        _OTHER, "unknown", "circular_dependency", "plan", _FINAL, "the plan's dependencies form a circle", _PERSON
+        _OTHER, "unknown", "circular_dependency", "plan", _FINAL, "the plan's dependencies form a circle", _FATAL
     ),
     Kind.UNVERIFIED: Facts(
         _OTHER, "unknown", "unknown", "plan", _FINAL, "no check could say whether the work is right", _PERSON
     ),
     Kind.UNKNOWN: Facts(_OTHER, "unknown", "unknown", "agent", _AGAIN, "it failed in a way that no rule knows"),
 }
+
+
+class Judged:
+    """What follows from a kind, as attributes of every value that has one."""
+
+    __slots__ = ()
+    kind: Kind
+
+    @property
+    def facts(self) -> Facts:
+        return KINDS[self.kind]
+
+    @property
+    def type(self) -> str:
+        return self.facts.type
+
+    @property
+    def category(self) -> str | None:
+        return self.facts.category
+
+    @property
+    def phase_type(self) -> str | None:
+        return self.facts.phase_type
+
+    @property
+    def blame(self) -> Blame:
+        return self.facts.blame
+
+    @property
+    def retryable(self) -> bool:
+        return self.facts.retryable
+
+    @property
+    def severity(self) -> Severity:
+        return self.facts.severity
+
+    @property
+    def difficulty(self) -> Difficulty:
+        return self.facts.difficulty
 
 
 AGENT_DOWN = frozenset({kind for kind, facts in KINDS.items() if facts.blame == "provider"} | {Kind.AGENT_MISSING})

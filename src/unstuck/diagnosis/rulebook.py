@@ -5,7 +5,7 @@ google-re2 only for long texts.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,8 +16,9 @@ from unstuck.diagnosis.judging import Diagnosis
 from unstuck.diagnosis.judging import diagnose as judge
 from unstuck.diagnosis.kinds import Kind
 from unstuck.diagnosis.rule import Rule
-from unstuck.diagnosis.rule_files import catalog_guidance, catalog_rules, read_rules, user_file
+from unstuck.diagnosis.rule_files import catalog_guidance, catalog_rules, catalog_words, read_rules, user_file
 from unstuck.diagnosis.scan_re import ReScanner
+from unstuck.diagnosis.wording import Vocabulary, read
 
 if TYPE_CHECKING:
     from datetime import datetime, tzinfo
@@ -35,11 +36,15 @@ class Rulebook:
     rules: tuple[Rule, ...]
     foreign: bool = False
     """Some of them are a user's own: the engine without backtracking runs those, wherever it is installed."""
+    words: Vocabulary = field(default_factory=catalog_words)
+    """What the rules that read ordinary words look up."""
 
     def diagnose(self, evidence: Evidence) -> Diagnosis | None:
         """Say what went wrong, or None if nothing did."""
         found = lines(evidence)
-        judged = judge(evidence, found, self.scan([plain(line.text) for line in found]), self._by_id)
+        texts = [plain(line.text) for line in found]
+        hits = (*self.scan(texts), *(read(texts, self._worded, self.words) if evidence.exit_code != 0 else ()))
+        judged = judge(evidence, found, hits, self._by_id)
         return replace(judged, evidence=evidence) if judged is not None else None
 
     def resets_at(self, found: Diagnosis, now: float) -> float | None:
@@ -61,7 +66,11 @@ class Rulebook:
     @cached_property
     def _sought(self) -> tuple[Rule, ...]:
         """What is looked for in all lines; whether a line is noise is asked only where something was found."""
-        return tuple(rule for rule in self.rules if rule.proves != "noise")
+        return tuple(rule for rule in self.rules if rule.proves != "noise" and not rule.says)
+
+    @cached_property
+    def _worded(self) -> tuple[Rule, ...]:
+        return tuple(rule for rule in self.rules if rule.says)
 
     @cached_property
     def _simple(self) -> "Scanner":
@@ -90,7 +99,8 @@ def open_rulebook(cwd: Path | None = None) -> Rulebook:
 def _rulebook(own: Path | None) -> Rulebook:
     theirs = read_rules(own) if own else ()
     taken = {rule.id for rule in theirs}
-    return Rulebook((*theirs, *(rule for rule in catalog_rules() if rule.id not in taken)), foreign=bool(theirs))
+    ours = (rule for rule in catalog_rules() if rule.id not in taken)
+    return Rulebook((*theirs, *ours), foreign=bool(theirs))
 
 
 def diagnose(
@@ -126,8 +136,6 @@ def as_json(found: Diagnosis | None, evidence: Evidence, now: "datetime | None" 
     """Return the public form of a diagnosis."""
     if found is None:
         return {"schema": 1, "failed": False}
-    from unstuck.diagnosis.signature import signature  # noqa: PLC0415  # success needs none
-
     facts = found.facts
     until = limit_end(found.resets, now) if found.resets else None
     return {
@@ -140,23 +148,18 @@ def as_json(found: Diagnosis | None, evidence: Evidence, now: "datetime | None" 
         "blame": facts.blame,
         "retryable": facts.retryable,
         "severity": facts.severity,
+        "difficulty": facts.difficulty,
         "confidence": found.confidence,
         "message": found.message,
         "line": found.line,
         "rule": found.rule or None,
-        "signature": signature(_named(found, evidence), str(found.kind), found.tests),
+        "signature": replace(found, evidence=evidence).signature,
         "where": [{"file": file, "line": line} for file, line in found.where],
         "tests": list(found.tests),
         "names": dict(found.names),
         "resets_at": until.isoformat() if until else None,
         "alternatives": [{"kind": str(kind), "confidence": weight} for kind, weight in found.alternatives],
     }
-
-
-def _named(found: Diagnosis, evidence: Evidence) -> str:
-    """Return the text that names the failure: all of a short one, the decisive line of a long one."""
-    whole = f"{evidence.stdout}\n{evidence.stderr}"
-    return whole if len(whole) <= SMALL else found.message
 
 
 def limit_end(words: str, now: "datetime | None") -> "datetime | None":

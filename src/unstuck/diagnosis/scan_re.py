@@ -17,7 +17,7 @@ class ReScanner:
     """Compiles only patterns whose literal text occurs; on a small text that is a handful."""
 
     def __init__(self, rules: Sequence[Rule]) -> None:
-        self._rules = tuple(rules)
+        self._rules = tuple(rule for rule in rules if rule.pattern)
 
     def scan(self, lines: Sequence[str]) -> tuple[Hit, ...]:
         """Return the hits in the order of the lines; `lines` are plain, as `core.cleaning.plain` gives them."""

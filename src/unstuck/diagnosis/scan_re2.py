@@ -18,7 +18,7 @@ class Re2Scanner:
     """One set of all patterns: asked for a block of lines first, and line by line only where a block has a hit."""
 
     def __init__(self, rules: Sequence[Rule]) -> None:
-        self._rules = tuple(rules)
+        self._rules = tuple(rule for rule in rules if rule.pattern)
         options = re2.Options()
         options.max_mem = MAX_MEMORY
         options.log_errors = False

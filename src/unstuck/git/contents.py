@@ -36,13 +36,6 @@ def files(git: Git, tree: str) -> tuple[str, ...]:
     return git.names("ls-tree", "-r", "-z", "--name-only", "--full-tree", tree)
 
 
-def texts(git: Git, tree: str, paths: Sequence[str]) -> Mapping[str, str]:
-    """Return the texts of these files of a tree; what is missing, binary or too large is left out."""
-    names = [f"{tree}:{path}" for path in paths if "\n" not in path]
-    read = _read(git, names)
-    return {name.partition(":")[2]: text for name in names if (text := read.get(name)) is not None}
-
-
 def _rows(git: Git, base: str, tree: str) -> Iterator[tuple[str, tuple[tuple[int, str], tuple[int, str]]]]:
     raw = git("diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", "--ignore-submodules=none", base, tree)
     fields = raw.split("\0")

@@ -87,6 +87,7 @@ class RunState:
     seq: int = 0
     last_operation: tuple[int, Operated | None] = (0, None)
     notes: list[str] = field(default_factory=list)
+    meanwhile: list[str] = field(default_factory=list)
     green: set[str] = field(default_factory=set)
     """Commits at which our checks were green."""
     breakers: dict[str, Breaker] = field(default_factory=dict)
@@ -343,7 +344,7 @@ class RunState:
             self._put(replace(reopened(state, hint=state.hint), seed=undo.snapshot, base=state.current.base))
 
     def _note(self, event: Noted) -> None:
-        self.notes.append(event.text)
+        (self.meanwhile if event.meanwhile else self.notes).append(event.text)
         if event.task in self.tasks:
             before = self.tasks[event.task]
             self.tasks[event.task] = replace(before, notes=(*before.notes, event.text))

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from unstuck.decide import Accept, Amend, Fix, decide, done_by_others, history
-from unstuck.diagnosis import classify, evidence_of
+from unstuck.diagnosis import by_word_lists, classify, evidence_of
 from unstuck.journal import Acted, Classified, Decided, Ended, LineEvent, Outcome, SessionEnded, TaskState
 from unstuck.line.act import act, asked_for
 from unstuck.line.execute import assign, open_attempt, wait_then_run
@@ -81,6 +81,8 @@ def judge(bench: Bench, task: TaskState, slot: int) -> LineEvent:
         failure = stands_together(bench, task, slot) if failure is None else with_partner(bench, task, slot, failure)
     except NotSetUp as error:
         failure = error.failure
+    if failure is not None and bench.policy_of(task.task.id).classifier != "unstuck":
+        failure = by_word_lists(failure)
     return Classified(task=task.task.id, failure=failure)
 
 

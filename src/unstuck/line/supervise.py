@@ -37,6 +37,8 @@ class Situation:
     """What a person should know before the first task starts."""
     dead_owner: int | None = None
     """The pid of the supervisor whose run this was."""
+    inside: str = ""
+    """The run whose session this supervisor was started in."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,6 +130,7 @@ def _started(run: str, situation: Situation) -> RunStarted:
         tasks=tuple(plan.tasks),
         title=plan.title,
         plan_files=situation.plan_files,
+        inside=situation.inside,
     )
 
 

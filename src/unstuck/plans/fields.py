@@ -1,4 +1,4 @@
-"""Read the fields of a task's block: `- **Files**: …`, `- **Verify**: …`, `- **Commit**: …`, `- **Agent**: …`."""
+"""Read the fields of a task's block: `- **Files**: …`, `- **Verify**: …`, `- **Commit**: …`, `- **Agent**: …`, `- **Depends**: …`."""
 
 import re
 from bisect import bisect_left, bisect_right
@@ -12,7 +12,7 @@ from unstuck.plans.plan import Check
 from unstuck.tools import Runnable, can_fail, first_word
 
 _FIELD = re.compile(
-    r"\n([ \t]*)(?:[-*+][ \t]+)?\*\*((?i:Files|Verify|Commit|Agent))(?:\*\*[ \t]*:|:\*\*)[ \t]*"
+    r"\n([ \t]*)(?:[-*+][ \t]+)?\*\*((?i:Files|Verify|Commit|Agent|Depends(?:[ \t]+on)?|Dependencies|Requires|Blocked[ \t]+by))(?:\*\*[ \t]*:|:\*\*)[ \t]*"
     r"((?:`([^`\n]+)`[ \t\r]*(?=\n|\Z))?[^\n]*)(?=(\n(?:\1[ \t]|[ \t]*\r?\n|[^ \t\r\n]))?)"
 )
 """Groups: indentation, name, value; what is in back-ticks, if the value is nothing else; and, there if something below
@@ -23,6 +23,8 @@ _REMARK = re.compile(r"(?<![&|;\s])[ \t]+\([^()]*\)\s*\Z")
 _LISTED = re.compile(r",|;|\sand\s")
 _AFTERWORD = re.compile(r"\s+(?:[-–—]\s.*|\(.*)")  # noqa: RUF001  # people do write these dashes
 _NOTHING = frozenset({"", "none", "n/a", "-", "no commit", "no commit needed"})
+_NAMED = re.compile(r"(?:tasks?[ \t]+|#)?((?:VF|[A-Za-z]{0,4}\d+)(?:\.\d+)*)", re.ASCII | re.IGNORECASE)
+"""What names a task and nothing else."""
 _GOES_ON = ("\\", "|", "&&", "||")
 
 
@@ -34,6 +36,8 @@ class Asked(NamedTuple):
     commit: str | None = None
     reason: str = ""
     agent: str = ""
+    depends: tuple[str, ...] = ()
+    """The ids of tasks that must be done before."""
 
 
 class Part(NamedTuple):
@@ -73,6 +77,7 @@ def read_asked(flat: str, block: Block, runnable: Runnable) -> Asked:
     commands: dict[str, None] = {}
     commit: str | None = None
     reason = agent = ""
+    depends: dict[str, None] = {}
     for field in _read_fields(flat, block):
         if field.name == "files":
             files.update(dict.fromkeys(_read_files(field)))
@@ -84,7 +89,10 @@ def read_asked(flat: str, block: Block, runnable: Runnable) -> Asked:
             commit = _read_commit(field)
         elif field.name == "agent":
             agent = agent or _read_agent(field)
-    return Asked(tuple(files), tuple(Check(command=command) for command in commands), commit, reason, agent)
+        elif field.name not in {"files", "verify", "commit", "agent"}:
+            depends.update(dict.fromkeys(named_tasks(field.value)))
+    checks = tuple(Check(command=command) for command in commands)
+    return Asked(tuple(files), checks, commit, reason, agent, tuple(depends))
 
 
 def _read_fields(flat: str, block: Block) -> list[Field]:
@@ -139,6 +147,12 @@ def _subject(text: str) -> str:
     """Return a commit's subject; "" if the words say that there is none."""
     subject = text.partition("\n")[0].strip()
     return "" if subject.casefold().rstrip(".") in _NOTHING else subject
+
+
+def named_tasks(text: str) -> tuple[str, ...]:
+    """List the ids of tasks between commas; what says more than an id, as `Python 3.11`, is none."""
+    items = (_AFTERWORD.sub("", item).strip(" \t\r\n`*.") for item in _LISTED.split(text))
+    return tuple(found[1] for item in items if (found := _NAMED.fullmatch(item)))
 
 
 def _read_agent(agent: Field) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from unstuck.plans.blocks import Block, Reading, name_tasks
 from unstuck.plans.editor import Located, Places, place
-from unstuck.plans.fields import Asked, read_asked
+from unstuck.plans.fields import Asked, named_tasks, read_asked
 from unstuck.plans.plan import Plan, Problem, Task, is_cleanup
 from unstuck.tools import Runnable
 
@@ -18,6 +18,12 @@ FORMAT = "tasks.md"
 LARGEST_GROUP = 5
 _SHOWN = 5
 _DAMAGED_SHARE = 10
+_LOOKS_LIKE_ONE = re.compile(
+    r"\n[ \t]*[-*+][ \t]+(\*\*)?([A-Za-z][A-Za-z ]{1,24})(?:\*\*[ \t]*:|:)\**[ \t]*([^\n]{1,200})"
+)
+_READ = re.compile(
+    r"(?i:files|verify|commit|agent|do|done when|requirements?|(?:depends(?: on)?|dependencies|requires|blocked by))"
+)
 _DAMAGED = re.compile("[\udc80-\udcff]")
 """How `decode` carries bytes that are not UTF-8."""
 
@@ -46,12 +52,13 @@ def read_located(
     names = name_tasks(blocks, known or {})
     asked = [read_asked(reading.flat, block, runnable) for block in blocks]
     tasks = tuple(
-        make_task(text, block, name, fields, depends_on=depends_on, group=group)
-        for block, name, fields, depends_on, group in zip(
+        make_task(text, block, name, fields, depends_on=tuple(dict.fromkeys((*waits, *fields.depends))), group=group)
+        for block, name, fields, waits, group in zip(
             blocks, names, asked, _dependencies(blocks, names), _groups(blocks, asked), strict=True
         )
     )
     concerns += [*reading.concerns, *_unverified(blocks, names, asked), *_unknown_originals(blocks, names)]
+    concerns += _overlooked(reading.flat, blocks, names)
     plan = Plan(
         path=path,
         format=FORMAT,
@@ -208,6 +215,20 @@ def _unverified(blocks: Sequence[Block], names: Sequence[str], fields: Sequence[
         more = f" and {len(silent) - _SHOWN} more" if len(silent) > _SHOWN else ""
         message = f"{len(silent)} tasks have nothing to verify them, no **Verify**: {shown}{more}."
     yield Problem(message=message, line=line, hint=hint)
+
+
+def _overlooked(flat: str, blocks: Sequence[Block], names: Sequence[str]) -> Iterator[Problem]:
+    """Name fields that list tasks of the plan and are not read: a dependency that nobody keeps to is worse than none."""
+    known = set(names)
+    for block, name in zip(blocks, names, strict=True):
+        for found in _LOOKS_LIKE_ONE.finditer(flat, block.start, block.end):
+            listed = named_tasks(found[3])
+            if listed and known.issuperset(listed) and not (found[1] and _READ.fullmatch(found[2])):
+                yield Problem(
+                    message=f"Task {name}: the field {found[2]!r} names tasks and is not read.",
+                    line=flat.count("\n", 0, found.start()) + 2,
+                    hint=f"Write `- **Depends**: {', '.join(listed)}` if they must be done before.",
+                )
 
 
 def _unknown_originals(blocks: Sequence[Block], names: Sequence[str]) -> Iterator[Problem]:

@@ -13,8 +13,11 @@ DETAIL_CHARS = 4000
 MANY_FILES = 20
 
 
-def escalation(task: TaskState, lineage: str = "", blocks: Sequence[str] = ()) -> str:
-    """Write the report of a stuck task; `lineage`: what it repairs and what repairs it, `blocks`: what waits for it."""
+def escalation(task: TaskState, lineage: str = "", blocks: Sequence[str] = (), *, supervised: bool = True) -> str:
+    """Write the report of a stuck task; `lineage`: what it repairs and what repairs it, `blocks`: what waits for it.
+
+    In a loop of somebody's own, which is not `supervised`, our commands are no way on.
+    """
     name = task.task.id
     parts = [
         f"## Stuck Subtask: {name}",
@@ -31,6 +34,8 @@ def escalation(task: TaskState, lineage: str = "", blocks: Sequence[str] = ()) -
             ],
         ),
         _part("Question", [question(task)]),
+    ]
+    ours = [
         _part("What It Blocks", [f"- {name}" for name in blocks] or ["- nothing: all other tasks can go on"]),
         _part("Rollback", [_rollback(task)]),
         _part(
@@ -46,7 +51,7 @@ def escalation(task: TaskState, lineage: str = "", blocks: Sequence[str] = ()) -
         ),
         _part("Where to Look", _places(task)),
     ]
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join([*parts, *(ours if supervised else ())]) + "\n"
 
 
 def _part(heading: str, lines: Iterable[str]) -> str:

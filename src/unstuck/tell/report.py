@@ -77,6 +77,8 @@ class Summary:
     cautions: tuple[str, ...] = ()
     questions: tuple[Cause, ...] = ()
     """What waits for a person, each cause once."""
+    meanwhile: tuple[str, ...] = ()
+    """What changed in the user's repository and checkout while sessions ran."""
 
     def count(self, *statuses: str) -> int:
         return sum(row.status in statuses for row in self.rows)
@@ -92,6 +94,7 @@ def summary(state: RunState, now: float, *, live: bool) -> Summary:
         home=state.home.text if state.home else "",
         rows=tuple(_row(task, waiting.get(name, ()), state, now, live=live) for name, task in state.tasks.items()),
         notes=tuple(state.notes),
+        meanwhile=tuple(state.meanwhile),
         seconds=state.seconds(now),
         halted=halted(state) if not live else None,
         cost_usd=state.cost_usd or None,

@@ -2,10 +2,12 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from unstuck.diagnosis import Evidence
 from unstuck.tools.shell import programs
+
+if TYPE_CHECKING:
+    from unstuck.diagnosis import Evidence
 
 Role = Literal["test", "lint", "types", "format", "build", "install", ""]
 """What a command is for. Decides what a finding is called where the output does not say."""
@@ -39,7 +41,7 @@ PROGRAMS: Mapping[Role, str] = {
     "lint": """flake8 ruff pycodestyle pydocstyle bandit shellcheck rubocop phpcs phpmd checkstyle pmd spotbugs detekt
         staticcheck cppcheck clang-tidy codespell vale standard xo semgrep trivy tfsec checkov terrascan kube-score conftest
         vulture radon xenon interrogate typos luacheck selene perlcritic mdl alex write-good pre-commit lefthook reek brakeman
-        errcheck gosec govulncheck revive spectral knip depcheck madge reuse gitleaks detect-secrets proselint doc8 rstcheck
+        errcheck gosec govulncheck revive spectral knip depcheck madge reuse gitleaks detect-secrets proselint tidy doc8 rstcheck
         pip-audit safety refurb pyflakes prospector slither dockle polaris deptry scalafix cspell misspell
         editorconfig-checker check-jsonschema htmlproofer lychee linkchecker cookstyle jshint htmlhint djlint
         dotenv-linter""",
@@ -89,6 +91,12 @@ IDLE = frozenset(
         "wc",
         "sort",
         "pwd",
+        "git",
+        "curl",
+        "wget",
+        "ssh",
+        "scp",
+        "rsync",
     ]
 )
 """Programs whose arguments say nothing about what they are for."""
@@ -117,7 +125,7 @@ CHECK_ROLES: Mapping[str, Role] = {
 }
 
 
-def role(evidence: Evidence) -> Role:
+def role(evidence: "Evidence") -> Role:
     """Say what the command is for; the kind of our own check, where it was one, says it better."""
     if evidence.check in CHECK_ROLES:
         return CHECK_ROLES[evidence.check or ""]
@@ -127,7 +135,7 @@ def role(evidence: Evidence) -> Role:
     return ""
 
 
-def answers(evidence: Evidence) -> bool:
+def answers(evidence: "Evidence") -> bool:
     """Whether the exit code answers a question that the last command asks."""
     parts = programs(evidence.command)
     last = next((part for part in reversed(parts) if part not in {"true", ":"}), evidence.tool)

@@ -1,3 +1,4 @@
+from unstuck.verify.audit import Change as Change
 from unstuck.verify.change_audit import Subject as Subject
 from unstuck.verify.change_audit import load_ahead as load_ahead
 from unstuck.verify.check_memory import open_memory as open_memory
@@ -12,6 +13,5 @@ from unstuck.verify.checks import check_on as check_on
 from unstuck.verify.examining import examine as examine
 from unstuck.verify.junit_xml import junit as junit
 from unstuck.verify.remarks import sarif_text as sarif_text
-from unstuck.verify.tamper import Change as Change
 from unstuck.verify.verifying import check_first as check_first
 from unstuck.verify.verifying import verify as verify

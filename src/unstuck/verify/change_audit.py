@@ -1,6 +1,6 @@
 """Edge: Look at the change itself: what it does to the checks, where it goes, what it gives away, and what was said of it."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -13,11 +13,9 @@ from unstuck.tell import one_line
 from unstuck.verify.weighing import own, weigh
 
 if TYPE_CHECKING:
-    from unstuck.verify.tamper import Change, Finding
+    from unstuck.verify.audit import Change, Finding
 
 EVIDENCE_CHARS = 120
-MOST_TESTS = 100
-"""Unchanged test files that are read to recognise answers written down for them."""
 UNREADABLE = "The change could not be audited, so a person should look at it: {}"
 
 
@@ -36,7 +34,7 @@ class Subject:
 
 def load_ahead() -> None:
     """Load what an audit needs, which takes a tenth of a second: for whoever waits while the agents work."""
-    import_module("unstuck.verify.tamper")
+    import_module("unstuck.verify.audit")
 
 
 def look_at(bench: Bench, subject: Subject, changes: "Sequence[Change]") -> tuple[Remark, ...]:
@@ -44,7 +42,7 @@ def look_at(bench: Bench, subject: Subject, changes: "Sequence[Change]") -> tupl
     settings = bench.config.verify
     policy = {"reject": settings.tampered, "ask": settings.doubtful}
     remarks = [
-        *_audited(bench, subject, changes),
+        *_audited(subject, changes),
         *_outside(bench, subject, changes),
         *_secrets(bench, changes),
         *_claims(bench, subject, changes),
@@ -54,43 +52,31 @@ def look_at(bench: Bench, subject: Subject, changes: "Sequence[Change]") -> tupl
 
 def changed_tests(changes: "Iterable[Change]", roles: Sequence[str] = ("test",)) -> "list[Change]":
     """Return the changes to files that play one of these parts."""
-    from unstuck.verify.tamper.change import role  # noqa: PLC0415  # heavy: loaded when there is a change to judge
+    from unstuck.verify.audit import part_of  # noqa: PLC0415  # heavy: loaded when there is a change to judge
 
-    return [change for change in changes if role(change.path) in roles]
+    return [change for change in changes if part_of(change.path) in roles]
 
 
 def names_path(task: Task, path: str) -> bool:
     """Whether the task itself names the path, so that changing it is what it asks for."""
-    from unstuck.verify.tamper.change import is_declared  # noqa: PLC0415  # as above
+    from unstuck.verify.audit import is_declared  # noqa: PLC0415  # as above
 
     return is_declared(path, task.files)
 
 
-def _audited(bench: Bench, subject: Subject, changes: "Sequence[Change]") -> Iterator[Remark]:
+def _audited(subject: Subject, changes: "Sequence[Change]") -> Iterator[Remark]:
     if not changes:
         return
-    from unstuck.verify.tamper import audit  # noqa: PLC0415  # as above
+    from unstuck.verify.audit import audit  # noqa: PLC0415  # as above
 
-    commands = [check.command for check in (*subject.task.checks, *bench.gates)]
     try:
-        found = audit(changes, subject.task.files, commands, _other_tests(bench, subject, changes))
+        found = audit(changes, subject.task.files)
     except (ValueError, RecursionError, MemoryError, LookupError, TypeError, AttributeError) as error:
         # Nobody lands what nobody could read: a fault of ours becomes a question, not the end of the run.
         says = UNREADABLE.format(one_line(repr(error), EVIDENCE_CHARS))
         yield Remark(rule="check-changed", severity="ask", path="", line=1, says=says)
         return
     yield from map(_remark, found)
-
-
-def _other_tests(bench: Bench, subject: Subject, changes: "Sequence[Change]") -> Mapping[str, str]:
-    if not changed_tests(changes, ("product",)):
-        return {}
-    from unstuck.verify.tamper.change import role  # noqa: PLC0415  # as above
-
-    touched = {change.path for change in changes}
-    files = bench.workspace.files(subject.tree)
-    tests = [path for path in files if path not in touched and role(path) == "test"]
-    return bench.workspace.texts(subject.tree, tests[:MOST_TESTS]) if tests else {}
 
 
 def _outside(bench: Bench, subject: Subject, changes: "Sequence[Change]") -> Iterator[Remark]:

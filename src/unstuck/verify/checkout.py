@@ -1,6 +1,6 @@
 """What verification asks of git and of its own memory, beyond what every stage asks."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -10,7 +10,7 @@ from unstuck.plans import Check
 from unstuck.ports import Workspace
 
 if TYPE_CHECKING:
-    from unstuck.verify.tamper import Change
+    from unstuck.verify.audit import Change
 
 
 class Checkouts(Workspace, Protocol):
@@ -41,10 +41,6 @@ class Checkouts(Workspace, Protocol):
 
     def files(self, tree: str) -> tuple[str, ...]:
         """List all paths of a tree."""
-        ...
-
-    def texts(self, tree: str, paths: Sequence[str]) -> Mapping[str, str]:
-        """Return the texts of these paths; what is missing, binary or huge is left out."""
         ...
 
 

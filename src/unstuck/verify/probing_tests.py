@@ -13,9 +13,9 @@ from unstuck.verify.selecting import is_plain_run, selecting
 from unstuck.verify.weighing import own
 
 if TYPE_CHECKING:
-    from unstuck.verify.tamper import Change
+    from unstuck.verify.audit import Change
 
-AIDS = ("test", "support", "snapshot", "golden", "testdata")
+AIDS = ("test", "support", "snapshot", "testdata")
 """Parts that belong to the tests: they move together."""
 NO_TESTS_RAN = 5
 
@@ -90,7 +90,7 @@ class Probe:
         return bool(new) and (not result.tests or all(any(path in test for path in new) for test in result.tests))
 
     def _new_tests(self) -> list[str]:
-        from unstuck.verify.tamper.change import added_lines  # noqa: PLC0415  # heavy: loaded when there is a change
+        from unstuck.verify.audit import added_lines  # noqa: PLC0415  # heavy: loaded when there is a change
 
         return [change.path for change in changed_tests(self.changes) if change.new and any(added_lines(change))]
 

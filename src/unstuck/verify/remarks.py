@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from unstuck.journal import Remark
 
 if TYPE_CHECKING:
-    from unstuck.verify.tamper import Finding
+    from unstuck.verify.audit import Finding
 
 
 def sarif_text(remarks: Iterable[Remark]) -> str:
@@ -19,6 +19,6 @@ def sarif_text(remarks: Iterable[Remark]) -> str:
 
 
 def _finding(remark: Remark) -> "Finding":
-    from unstuck.verify.tamper import Finding  # noqa: PLC0415  # as above
+    from unstuck.verify.audit import Finding  # noqa: PLC0415  # as above
 
     return Finding(rule=remark.rule, severity=remark.severity, path=remark.path, line=remark.line, says=remark.says)

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 from urllib.parse import quote
 
-from unstuck.verify.tamper import RULES, Finding
+from unstuck.verify.audit import RULES, Finding
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 LEVELS = {"reject": "error", "ask": "warning", "warn": "note"}

@@ -3,8 +3,7 @@
 import re
 from collections.abc import Collection, Iterator, Sequence
 
-from unstuck.verify.tamper.change import Change, Finding, Severity, is_declared
-from unstuck.verify.tamper.rules import found
+from unstuck.verify.audit import Change, Finding, Severity, found, is_declared
 
 _PATH = re.compile(r"(?<![\w./@:-])(?:\./)?[\w.@+-]+(?:/[\w.@+-]+)*\.[A-Za-z][A-Za-z0-9]{0,7}(?![\w/(])")
 _CLAIMS = re.compile(

@@ -1,0 +1,64 @@
+"""Tell a module that the project itself should hold from a package that somebody else publishes. Pure."""
+
+import re
+from collections.abc import Iterable
+
+RELATIVE = re.compile(r"^(?:\.{1,2}(?:/|\w|$)|/|~/|@/|#/|crate::|self::|super::)")
+"""Names that can only mean a file of the project."""
+SEPARATOR = re.compile(r"::|[./\\]")
+ENDING = re.compile(r"(?:\.d)?\.\w{1,6}$")
+WHOLE_FOLDER = frozenset({"__init__", "__main__", "index", "mod", "lib", "main"})
+"""Files that stand for their folder."""
+ROOTS = frozenset({"src", "lib", "app", "apps", "packages", "python", "source", "crates", "internal", "pkg", "cmd",
+                   "test", "tests", "spec", "backend", "frontend", "server", "client"})  # fmt: skip
+"""Folders under which modules are named without them."""
+FOREIGN = frozenset({"node_modules", "site-packages", "vendor", "third_party", ".venv", "venv", "target", "dist"})
+SOURCES = frozenset({"py", "pyi", "js", "jsx", "mjs", "cjs", "ts", "tsx", "mts", "cts", "vue", "svelte", "go", "rs", "rb",
+                     "php", "java", "kt", "scala", "ex", "exs", "lua", "c", "h", "cpp", "hpp", "cs", "swift", "ml", "hs"})  # fmt: skip
+
+
+def is_own_module(name: str, files: Iterable[str], paths: Iterable[str]) -> bool:
+    """Say whether a missing module is the project's: named by the task's files, or resolved by the repository's paths."""
+    name = name.strip("'\"` ")
+    if RELATIVE.match(name):
+        return True
+    parts = tuple(part for part in SEPARATOR.split(ENDING.sub("", name) if "/" in name else name) if part)
+    if not parts or name.startswith("@"):
+        return False
+    return any(_holds(_module(path), parts) for path in files if _is_source(path)) or any(
+        _at_root(_module(path), parts) for path in paths if _is_source(path)
+    )
+
+
+def _is_source(path: str) -> bool:
+    return path.rpartition(".")[2].lower() in SOURCES and FOREIGN.isdisjoint(path.split("/"))
+
+
+def _module(path: str) -> tuple[str, ...]:
+    """Return a file as the parts of a module's name."""
+    parts = tuple(part for part in ENDING.sub("", path.replace("\\", "/")).split("/") if part not in {"", "."})
+    return parts[:-1] if len(parts) > 1 and parts[-1] in WHOLE_FOLDER else parts
+
+
+def _holds(module: tuple[str, ...], parts: tuple[str, ...]) -> bool:
+    """Whether the task writes the module, a part of it, or the package around it; Go names the folder after a host."""
+    sought = (parts, parts[-2:]) if len(parts) > 1 else (parts,)
+    runs = {module[start : start + len(each)] for each in sought for start in range(len(module))}
+    return not runs.isdisjoint(sought) or _at_root(module, parts)
+
+
+def _at_root(module: tuple[str, ...], parts: tuple[str, ...]) -> bool:
+    """Whether the name begins with something that stands at a root of the sources: the rest of it is ours to write."""
+    start = 0
+    while start < len(module) - 1 and module[start] in ROOTS and module[start] != parts[0]:
+        start += 1
+    return module[start : start + 1] == parts[:1] or _below_package(module, parts, start)
+
+
+def _below_package(module: tuple[str, ...], parts: tuple[str, ...], start: int) -> bool:
+    """Whether it is a package of a workspace: packages/<name>/src/<parts>."""
+    return (
+        start > 0
+        and module[start + 1 : start + 2] in {("src",), ("lib",)}
+        and module[start + 2 : start + 3] == parts[:1]
+    )

@@ -1,0 +1,239 @@
+"""The audit: read a change and say where it makes the checks mean less. Pure: same change, same findings.
+
+The law: an agent may change anything but its judges. What a test asserted must still be asserted, what a gate asked for
+must still be asked for. Where the task names a path, its tests may expect something else, but not say less.
+"""
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from unstuck.verify.audit.cases import read_tests
+from unstuck.verify.audit.change import SYMLINK, Change, Finding, Severity, is_declared, removed_lines
+from unstuck.verify.audit.conserve import Lost, judge_losses
+from unstuck.verify.audit.grammars import grammar_of
+from unstuck.verify.audit.pairing import Pairs, pair, plain_name
+from unstuck.verify.audit.part import is_judge, part_of
+from unstuck.verify.audit.product import judge_product, read_world
+from unstuck.verify.audit.rules import RULES, found
+from unstuck.verify.audit.settings import judge_settings
+from unstuck.verify.audit.suite import NOTHING, Case, Suite
+
+_LOSES = frozenset({"test-deleted", "assertion-removed", "cases-removed"})
+_PLATFORM = re.compile(
+    r"(?i)linux|windows|darwin|macos|unix|\bos\(|canImport|target_os|race|cgo|amd64|arm64|go1\.|debug|NET\d|NETCORE|swift|js\b|wasm|importorskip|not\(miri\)|feature"
+)
+"""Conditions on which a whole file is built here and there, not nowhere."""
+_SHUT = re.compile(r"//go:build|// \+build|#if|#!\[cfg")
+_ORDER = {"reject": 0, "ask": 1, "warn": 2}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Test:
+    """One test of the base in a changed file, and what became of it."""
+
+    path: str
+    name: str
+    now: tuple[str, str] | None
+    """The path and name under which all that it asserted is asserted still; none where something is lost."""
+
+
+def audit(changes: Sequence[Change], declared: Sequence[str] = (), red: Collection[str] = ()) -> tuple[Finding, ...]:
+    """Give all findings about a change, gravest first.
+
+    `declared` are the paths that the task names (none: the task has no Files), `red` the names of tests that failed on
+    the base: to be rid of one of them is never right.
+    """
+    changed = [one for one in changes if one.old != one.new or one.binary or one.old_mode != one.new_mode]
+    reading = _Reading(changed)
+    raw = [*_weigh_tests(reading, declared, red), *(_weighed(one, declared) for one in _files(changed))]
+    return tuple(sorted(dict.fromkeys(raw), key=lambda one: (_ORDER[one.severity], one.path, one.line, one.rule)))
+
+
+def accounted(changes: Sequence[Change]) -> tuple[Test, ...]:
+    """Say of each test of the base in a changed file whether all that it asserted is asserted in the new form."""
+    reading = _Reading([one for one in changes if one.old != one.new])
+    lost = {id(one.case) for one in reading.lost}
+    return tuple(
+        Test(path=case.path, name=case.name, now=None if id(case) in lost else _place(became or case))
+        for case, became in reading.pairs
+        if case.kind == "test"
+    )
+
+
+def _place(case: Case) -> tuple[str, str]:
+    return case.path, case.name
+
+
+class _Reading:
+    """The tests of a change before and after, and what is lost between."""
+
+    def __init__(self, changes: Sequence[Change]) -> None:
+        watched = [change for change in changes if _holds_tests(change)]
+        self.old = [read_tests(change.path, change.old) for change in watched if change.old is not None]
+        self.new = [read_tests(change.path, change.new) for change in watched if change.new is not None]
+        before, after = (
+            [case for suite in self.old for case in suite.cases],
+            [case for suite in self.new for case in suite.cases],
+        )
+        self.pairs, fresh = pair(before, after)
+        self.fresh = fresh
+        lost, self.spare = judge_losses(self.pairs, fresh, read_world(changes))
+        self.lost: list[Lost] = [*lost, *_standing(self.pairs, fresh, lost)]
+        self.about_new = [finding for case in fresh for finding in _new_test(case)]
+        self.unread = list(_unread(changes, self.old, self.new))
+
+
+def _weigh_tests(reading: _Reading, declared: Sequence[str], red: Collection[str]) -> Iterator[Finding]:
+    yield from (_weighed(one, declared) for one in (*reading.about_new, *reading.unread))
+    wanted = {plain_name(name.rpartition("::")[2].rpartition(" > ")[2]) for name in red} - {""}
+    named = {one.finding.path for one in reading.lost if is_declared(one.finding.path, declared)}
+    losses = sum(one.count for one in reading.lost if one.finding.rule in _LOSES and one.finding.path in named)
+    gains = sum(count for path, count in reading.spare.items() if is_declared(path, declared))
+    for one in reading.lost:
+        finding = one.finding
+        was_red = plain_name(one.case.name) in wanted and finding.rule != "expected-changed"
+        if was_red:
+            says = f"{finding.says} It failed before this change: to be rid of it is no way to make it pass."
+            yield replace(finding, severity="reject", says=says)
+        elif finding.rule in _LOSES and finding.path in named and losses <= gains:
+            yield replace(finding, rule="tests-exchanged", severity="warn")
+        else:
+            yield _weighed(finding, declared)
+
+
+def _weighed(finding: Finding, declared: Sequence[str]) -> Finding:
+    """Let a path that the task names change its expectations; ask instead of refusing where a task names none."""
+    if finding.rule == "secret" or finding.severity == "warn":
+        return finding
+    if declared and is_declared(finding.path, declared):
+        least: Severity = RULES[finding.rule].declared
+        return replace(finding, severity=max(least, finding.severity, key=_ORDER.__getitem__))
+    if not declared and finding.severity == "reject":
+        return replace(finding, severity="ask")
+    return finding
+
+
+def _files(changes: Sequence[Change]) -> Iterator[Finding]:
+    yield from judge_settings(changes)
+    yield from judge_product(changes)
+    for change in changes:
+        part = part_of(change.path)
+        if part == "ours":
+            yield found("own-settings-changed", change.path, 1, "The supervisor's own settings are changed.")
+        elif part == "snapshot" and change.old is not None:
+            yield from _record(change)
+        elif (
+            part == "testdata"
+            and change.old is not None
+            and (change.new is None or change.binary or any(removed_lines(change)))
+        ):
+            yield found("testdata-changed", change.path, 1, f"{change.path}, which tests read, is changed.")
+        if SYMLINK == change.new_mode != change.old_mode and change.old is not None and is_judge(change.path):
+            yield found("check-changed", change.path, 1, f"{change.path} became a link to something else.")
+
+
+def _record(change: Change) -> Iterator[Finding]:
+    """Find recorded output that is another now; what is only added takes nothing back."""
+    if change.new is None:
+        yield found("snapshot-changed", change.path, 1, f"{change.path} is gone.")
+    elif change.binary or (gone := next(removed_lines(change), None)) is not None:
+        evidence = "" if change.binary else gone.text.strip() if gone is not None else ""
+        yield found("snapshot-changed", change.path, 1, f"{change.path} holds something else than before.", evidence)
+
+
+def _holds_tests(change: Change) -> bool:
+    if change.binary:
+        return False
+    part = part_of(change.path)
+    if part in {"test", "support"}:
+        return True
+    return part == "product" and change.path.endswith(".rs") and "#[test]" in f"{change.old}{change.new}"
+
+
+def _unread(changes: Sequence[Change], old: Sequence[Suite], new: Sequence[Suite]) -> Iterator[Finding]:
+    fresh = {change.path for change in changes if change.old is None}
+    why = {suite.path: suite.unread for suite in (*old, *new) if suite.unread}
+    why |= {
+        change.path: "it is too large or no text"
+        for change in changes
+        if change.binary and part_of(change.path) == "test"
+    }
+    for path, reason in why.items():
+        if path not in fresh:
+            yield found("tests-unread", path, 1, f"Tests in {path} changed and cannot be read here: {reason}.")
+
+
+def _standing(pairs: Pairs, fresh: Sequence[Case], lost: Sequence[Lost]) -> Iterator[Lost]:
+    """Find tests that are still there, but do not run as they did."""
+    gone = {id(one.case) for one in lost if one.finding.rule == "test-deleted"}
+    aids = {case.body.partition(" ")[2]: case for case in fresh if case.kind == "aid" and case.assertions}
+    keys = {
+        frozenset(one.key for one in case.assertions): case for case in fresh if case.kind == "aid" and case.assertions
+    }
+    for case, became in pairs:
+        if case.kind != "test" or case.off:
+            continue
+        if became is None:
+            twin = keys.get(frozenset(one.key for one in case.assertions)) or aids.get(case.body.partition(" ")[2])
+            if twin is not None and case.assertions and (id(case) in gone or not _is_called(twin, pairs, fresh)):
+                says = f"{case.name} is now {twin.name}, which no runner takes for a test."
+                yield Lost(case, found("test-hidden", twin.path, twin.line, says))
+            continue
+        yield from (Lost(case, finding) for finding in _runs_less(case, became))
+
+
+def _is_called(aid: Case, pairs: Pairs, fresh: Sequence[Case]) -> bool:
+    alive = [*(became for _, became in pairs if became is not None), *fresh]
+    return any(aid.name in case.names for case in alive if case is not aid)
+
+
+def _runs_less(case: Case, became: Case) -> Iterator[Finding]:
+    grammar = grammar_of(became.path)
+    if case.path != became.path and grammar is not None and _looks(case.path) and not grammar.found.search(became.path):
+        says = f"{became.name} moved from {case.path} to a place where no runner looks."
+        yield found("test-hidden", became.path, became.line, says)
+    if became.off:
+        yield found("test-skipped", became.path, became.line, f"{became.name or became.path} is skipped.", became.skip)
+    elif became.skip and not case.skip and _SHUT.match(became.skip) and not _PLATFORM.search(became.skip):
+        says = f"{became.path} is built only where somebody asks for it, and {became.name} with it."
+        yield found("test-skipped", became.path, became.line, says, became.skip)
+    elif became.skip and not case.skip:
+        says = f"{became.name or became.path} is skipped on a condition."
+        yield found("skipped-sometimes", became.path, became.line, says, became.skip)
+    elif became.guards > case.guards or _newly_guarded(case, became):
+        yield found(
+            "skipped-sometimes",
+            became.path,
+            became.line,
+            f"{became.name or became.path} may end before it asserts anything.",
+        )
+    if became.focused and not case.focused:
+        yield found("test-focused", became.path, became.line, f"Only {became.name} is told to run.")
+    if became.retried and not case.retried:
+        yield found("test-retried", became.path, became.line, f"{became.name} is repeated until it passes.")
+
+
+def _newly_guarded(case: Case, became: Case) -> bool:
+    """Tell whether what was asserted always is asserted on a condition now."""
+    always = {one.key for one in case.assertions if not one.guarded}
+    now = {one.key for one in became.assertions if not one.guarded}
+    return any(one.guarded and one.key in always and one.key not in now for one in became.assertions)
+
+
+def _looks(path: str) -> bool:
+    grammar = grammar_of(path)
+    return grammar is None or grammar.found.search(path) is not None
+
+
+def _new_test(case: Case) -> Iterator[Finding]:
+    if case.kind != "test":
+        return
+    if case.focused:
+        yield found("test-focused", case.path, case.line, f"Only {case.name} is told to run.")
+    elif case.off and case.assertions:
+        says = f"The new test {case.name or case.path} never runs."
+        yield found("test-skipped", case.path, case.line, says, case.skip, "warn")
+    elif case.name and case.assertions and all(one.rank == NOTHING for one in case.assertions):
+        says = f"What the new test {case.name} asserts can never fail."
+        yield found("assertion-vacuous", case.path, case.line, says, case.assertions[0].text, "warn")

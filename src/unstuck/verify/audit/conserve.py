@@ -1,0 +1,384 @@
+"""The law of conservation: what a test asserted before must be asserted after, somewhere, at least as strictly.
+
+Tests may be renamed, moved, split, merged, turned into tables or written in another style. What may not happen is that
+an assertion vanishes, says less, can no longer fail, or expects something else without anybody having asked for it.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+
+from unstuck.verify.audit.change import Finding
+from unstuck.verify.audit.pairing import Pairs
+from unstuck.verify.audit.rules import found
+from unstuck.verify.audit.suite import EXACT, NOTHING, WEAK, Assertion, Case
+
+MOST_CANDIDATES = 60
+MOST_GAINS = 300
+"""New assertions that are compared with one lost one, so that a huge test stays linear."""
+_NEUTRAL = frozenset({
+    "read", "read_text", "getvalue", "decode", "encode", "open", "Path", "join", "strip", "str", "text", "String", "toString", "to_s", "value",
+    "get", "len", "length", "size", "fmt", "Sprintf", "format", "json", "data", "result", "status", "code",
+})  # fmt: skip
+"""Names that say how a result is looked at, not what was tested."""
+_TELLING = 4
+"""Characters of a literal that stands in product and test by no accident."""
+_VOID = frozenset({"none", "null", "nil", "undefined"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class World:
+    """What the rest of the change says about the product."""
+
+    gone: frozenset[str] = frozenset()
+    """Names that the product defined and no longer mentions."""
+    literals_gone: frozenset[str] = frozenset()
+    """Routes, and names of gone definitions as texts, that no product text holds any more."""
+    literals_left: frozenset[str] = frozenset()
+    literals_come: frozenset[str] = frozenset()
+    """Literals that stand in the old product texts only, and in the new ones only."""
+    literals: frozenset[str] = frozenset()
+    """Literals of files that tests may read their rows from."""
+
+
+@dataclass(slots=True, eq=False)
+class _Gain:
+    assertion: Assertion
+    case: Case
+    used: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class _Loss:
+    assertion: Assertion
+    case: Case
+    became: Case | None
+    own: list[_Gain]
+
+
+@dataclass(slots=True)
+class _Pool:
+    """All that is newly asserted anywhere, by form and by name, so that a large change stays linear."""
+
+    by_key: dict[str, list[_Gain]] = field(default_factory=lambda: defaultdict(list))
+    by_name: dict[str, list[_Gain]] = field(default_factory=lambda: defaultdict(list))
+
+    def add(self, gain: _Gain) -> None:
+        self.by_key[gain.assertion.key].append(gain)
+        for name in gain.assertion.names | gain.case.names or {""}:
+            self.by_name[name].append(gain)
+
+    def near(self, names: Iterable[str]) -> Iterator[_Gain]:
+        for name in sorted(set(names) or {""}, key=lambda one: (len(self.by_name.get(one, ())), one))[:6]:
+            yield from self.by_name.get(name, [])[:MOST_CANDIDATES]
+
+
+class _Tables:
+    """The literals that new tests may go through or name without holding them: tables, constants, builders."""
+
+    def __init__(self, cases: Sequence[Case]) -> None:
+        self.files: dict[str, frozenset[str]] = {case.path: case.literals for case in cases if case.kind == "file"}
+        self.aids = {case.name: case.literals for case in cases if case.kind == "aid"}
+
+    def near(self, path: str, names: Iterable[str]) -> frozenset[str]:
+        return self.files.get(path, frozenset()).union(*(self.aids.get(name, frozenset()) for name in names))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lost:
+    """A finding about one old case, and how many assertions or rows it is about."""
+
+    case: Case
+    finding: Finding
+    count: int = 1
+
+
+def judge_losses(pairs: Pairs, fresh: Sequence[Case], world: World) -> tuple[list[Lost], Counter[str]]:
+    """Compare each old case with what it became; `fresh` are the new ones that no old one became.
+
+    Give what is lost, and how many new assertions each path holds that take the place of no old one.
+    """
+    losses, pool = _difference(pairs, fresh)
+    lost = list(_judged(pairs, fresh, world, losses, pool))
+    lost += _rows_lost(pairs, fresh)
+    spare = {
+        id(gain): gain
+        for gains in pool.by_key.values()
+        for gain in gains
+        if not gain.used and gain.assertion.rank > WEAK
+    }
+    return lost, Counter(gain.case.path for gain in spare.values())
+
+
+def _judged(pairs: Pairs, fresh: Sequence[Case], world: World, losses: list[_Loss], pool: _Pool) -> Iterator[Lost]:
+    open_losses: dict[int, list[_Loss]] = defaultdict(list)
+    alive = [*(became for _, became in pairs if became is not None), *fresh]
+    tables = _Tables(alive)
+    for loss in losses:
+        if not (
+            _moved(loss, pool)
+            or _absorbed(loss, loss.own, world, tables)
+            or _absorbed(loss, pool.near(loss.assertion.names), world, tables)
+        ):
+            open_losses[id(loss.case)].append(loss)
+    for case, became in pairs:
+        left = open_losses.get(id(case), [])
+        if became is None:
+            if left and any(_repeats(case, other) for other in alive):
+                continue
+            for finding in _deleted(case, left, fresh, world):
+                yield Lost(case, finding, max(1, len(left)))
+        elif left:
+            for finding in _changed(became, left, world):
+                yield Lost(case, finding)
+
+
+def _difference(pairs: Pairs, fresh: Sequence[Case]) -> tuple[list[_Loss], _Pool]:
+    losses: list[_Loss] = []
+    pool = _Pool()
+    counts = _counts([*(became for _, became in pairs if became is not None), *fresh])
+    for case, became in pairs:
+        if case.off:
+            continue
+        own = []
+        if became is not None:
+            had = Counter(one.key for one in case.assertions)
+            own = [_Gain(one, became) for one in _surplus(became.assertions, had)]
+            for gain in own if id(became) in counts else ():
+                pool.add(gain)
+        kept = Counter(one.key for one in became.assertions) if became is not None else Counter[str]()
+        losses += [_Loss(one, case, became, own) for one in _surplus(case.assertions, kept) if one.rank > NOTHING]
+    for case in fresh:
+        for one in case.assertions if id(case) in counts else ():
+            pool.add(_Gain(one, case))
+    losses.sort(key=lambda loss: -loss.assertion.rank)
+    return losses, pool
+
+
+def _counts(cases: Sequence[Case]) -> set[int]:
+    """Give the cases whose assertions are run: tests that are not skipped, and functions that something calls."""
+    callers = Counter(name for case in cases for name in case.names)
+    return {
+        id(case)
+        for case in cases
+        if (case.kind == "test" and not case.off)
+        or (case.kind == "aid" and callers[case.name] > (case.name in case.names))
+    }
+
+
+def _surplus(assertions: Sequence[Assertion], other: Mapping[str, int]) -> list[Assertion]:
+    spare = Counter(other)
+    rest: list[Assertion] = []
+    for one in assertions:
+        if spare[one.key] > 0:
+            spare[one.key] -= 1
+        else:
+            rest.append(one)
+    return rest
+
+
+def _moved(loss: _Loss, pool: _Pool) -> bool:
+    """Find the very same assertion elsewhere."""
+    for gain in pool.by_key.get(loss.assertion.key, ()):
+        if not gain.used:
+            gain.used = True
+            return True
+    return False
+
+
+def _absorbed(loss: _Loss, gains: Iterable[_Gain], world: World, tables: _Tables) -> bool:
+    """Find an assertion that says the same: as strict, about the same, with the same values or with rows that hold them."""
+    old = loss.assertion
+    for gain in islice(gains, MOST_GAINS):
+        new = gain.assertion
+        if new.idle or new.rank < old.rank or new.blurs - old.blurs or _opposed(old, new):
+            continue
+        if gain.used and not gain.case.rows:
+            continue
+        known = new.names | gain.case.names
+        about = old.names - _NEUTRAL - world.gone
+        if about and not about & known:
+            continue
+        if _holds(gain, old, world, tables) and (old.values or about <= known or old.relation == new.relation):
+            gain.used = True
+            return True
+    return False
+
+
+def _holds(gain: _Gain, old: Assertion, world: World, tables: _Tables) -> bool:
+    """Tell whether the values of an assertion stand in another one, or in what that one goes through or names."""
+    new, case = gain.assertion, gain.case
+    if Counter(old.values) <= Counter(new.values):
+        return True
+    if len(new.values) >= len(old.values):
+        return False
+    near = new.literals | world.literals | tables.near(case.path, new.names)
+    if case.rows or case.kind == "aid" or not new.values:
+        near |= case.literals
+    return old.literals <= near
+
+
+def _opposed(old: Assertion, new: Assertion) -> bool:
+    if "raises" in (old.relation, new.relation) and old.relation != new.relation:
+        return True
+    return {old.relation, new.relation} in (
+        {"eq", "ne"},
+        {"truthy", "falsy"},
+        {"quiet", "raises"},
+    ) and old.rank >= new.rank
+
+
+def _repeats(case: Case, other: Case) -> bool:
+    """Tell whether another test does and asserts all that this one did."""
+    if other.kind != "test" or other.off or not (case.literals <= other.literals and case.names <= other.names):
+        return False
+    return {one.key for one in case.assertions} <= {one.key for one in other.assertions}
+
+
+def _deleted(case: Case, left: list[_Loss], fresh: Sequence[Case], world: World) -> Iterator[Finding]:
+    if case.kind != "test" or case.off:
+        strong = [loss for loss in left if loss.assertion.rank == EXACT and not loss.assertion.names & world.gone]
+        if strong and not case.off:
+            says = f"{case.name or case.path} asserted on behalf of tests and is gone."
+            yield found("assertion-removed", case.path, case.line, says, strong[0].assertion.text)
+        return
+    asserting = [one for one in case.assertions if one.rank > NOTHING]
+    if asserting and not left:
+        return
+    mentioned = case.names | frozenset(name for one in case.assertions for name in one.names)
+    if mentioned & world.gone or case.literals & world.literals_gone:
+        return
+    if not asserting and any(case.names <= other.names for other in fresh):
+        return
+    evidence = left[0].assertion.text if left else case.body
+    says = f"The test {case.name or case.path} is gone, and nothing else asserts what it did."
+    yield found("test-deleted", case.path, case.line, says, evidence)
+
+
+def _changed(became: Case, left: list[_Loss], world: World) -> Iterator[Finding]:
+    left = [loss for loss in left if not loss.assertion.names & world.gone and not _implied(loss.assertion, became)]
+    if not left:
+        return
+    if not any(one.rank > NOTHING for one in became.assertions):
+        yield _nothing_left(became, left)
+        return
+    for loss in left:
+        yield from _one_loss(loss, became, world)
+
+
+def _implied(old: Assertion, became: Case) -> bool:
+    """`is not None` beside `== 3` says nothing of its own, nor does a bare call that is still made."""
+    if old.relation == "ne" and not old.names and old.values and old.literals <= _VOID:
+        return any(one.rank > WEAK for one in became.assertions)  # it narrows a type
+    if old.relation in {"run", "quiet"}:
+        return bool(old.names) and old.names <= became.names and old.literals <= became.literals
+    return any(
+        one.rank > old.rank and not one.idle and old.names and old.names <= one.names and old.literals <= one.literals
+        for one in became.assertions
+    )
+
+
+def _nothing_left(became: Case, left: list[_Loss]) -> Finding:
+    evidence = left[0].assertion.text
+    idle = next((one for one in became.assertions if one.idle), None)
+    if idle is not None:
+        says = f"The assertion in {became.name} {idle.idle}."
+        return found("assertion-unreachable", became.path, idle.line, says, evidence)
+    if became.assertions:
+        one = became.assertions[0]
+        says = f"What {became.name} still asserts can never fail."
+        return found("assertion-vacuous", became.path, one.line, says, f"{evidence} → {one.text}")
+    return found(
+        "test-emptied", became.path, became.line, f"The test {became.name} no longer asserts anything.", evidence
+    )
+
+
+def _one_loss(loss: _Loss, became: Case, world: World) -> Iterator[Finding]:
+    old = loss.assertion
+    free = sorted(
+        islice((gain for gain in loss.own if not gain.used), MOST_GAINS),
+        key=lambda gain: (
+            -len(gain.assertion.names & old.names),
+            -gain.assertion.rank,
+            abs(gain.assertion.line - old.line),
+        ),
+    )
+    if any(_is_stricter(old, gain.assertion) for gain in free):
+        return
+    same = [gain for gain in free if gain.assertion.rank >= old.rank and not gain.assertion.idle]
+    taken = next(iter(same or free), None)
+    if taken is None or (old.names and not old.names & taken.assertion.names and taken.assertion.rank == WEAK):
+        says = f"{became.name} no longer asserts this, and nothing else does."
+        yield found("assertion-removed", became.path, became.line, says, old.text)
+        return
+    taken.used = True
+    new, evidence = taken.assertion, f"{old.text} → {taken.assertion.text}"
+    if new.idle:
+        yield found(
+            "assertion-unreachable", became.path, new.line, f"The assertion in {became.name} {new.idle}.", evidence
+        )
+    elif new.rank == NOTHING:
+        yield found(
+            "assertion-vacuous", became.path, new.line, f"What {became.name} asserts here can never fail.", evidence
+        )
+    elif (new.rank < old.rank and not (new.rank > WEAK and old.literals - new.literals)) or (
+        new.blurs - old.blurs and old.literals - new.literals
+    ):
+        yield found("assertion-loosened", became.path, new.line, f"{became.name} accepts more than before.", evidence)
+    elif not _follows_product(old, new, world):
+        yield found(
+            "expected-changed", became.path, new.line, f"{became.name} expects something else than before.", evidence
+        )
+
+
+def _is_stricter(old: Assertion, new: Assertion) -> bool:
+    """Tell whether the same thing is asserted with more words: the value instead of its length, or of its presence."""
+    if new.idle or _opposed(old, new) or new.blurs - old.blurs or new.rank < old.rank:
+        return False
+    about = old.names - old.blurs
+    return (new.rank > old.rank or bool(old.blurs - new.blurs)) and (about <= new.names or not about)
+
+
+def _follows_product(old: Assertion, new: Assertion, world: World) -> bool:
+    """Tell whether the product says the new value now where it said the old one, or has lost the name."""
+    fewer = Counter(old.values) - Counter(new.values)
+    if not fewer and old.rank <= new.rank and (len(new.values) > len(old.values) or old.names <= new.names):
+        return True
+    lost, come = set(fewer), set(Counter(new.values) - Counter(old.values))
+    if any(len(value) < _TELLING for value in lost):
+        return False
+    return (bool(lost) and lost <= world.literals_left and come <= world.literals_come) or bool(old.names & world.gone)
+
+
+def _rows_lost(pairs: Pairs, fresh: Sequence[Case]) -> Iterator[Lost]:
+    """Find rows of tables that are gone: not moved to another table, nor written out as a test."""
+    spare: Counter[str] = Counter()
+    for case, became in pairs:
+        if became is not None:
+            spare += Counter(became.rows) - Counter(case.rows)
+    for case in fresh:
+        spare += Counter(case.rows)
+    for case, became in pairs:
+        if became is None or case.off:
+            continue
+        lost = Counter(case.rows) - Counter(became.rows)
+        come = Counter(became.rows) - Counter(case.rows)
+        elsewhere = lost & (spare - come)
+        spare -= elsewhere
+        left = list((lost - elsewhere).elements())
+        missing = [row for row in left if not _is_written_out(row, became, fresh)]
+        if not missing:
+            continue
+        if len(missing) > come.total():
+            says = f"{became.name or became.path} goes through {len(missing) - come.total()} rows fewer."
+            finding = found("cases-removed", became.path, became.line, says, missing[0])
+            yield Lost(case, finding, len(missing) - come.total())
+        else:
+            says = f"{became.name or became.path} goes through other rows than before."
+            yield Lost(case, found("expected-changed", became.path, became.line, says, missing[0]))
+
+
+def _is_written_out(row: str, became: Case, fresh: Sequence[Case]) -> bool:
+    values = {word for word in row.split() if word[:1] in "'\"" or word[:1].isdigit()}
+    return bool(values) and any(values <= other.literals for other in fresh if other is not became)
