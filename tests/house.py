@@ -59,7 +59,7 @@ DOORS: dict[str, set[str]] = {
     "plans": {"process", "tell", "tools"},
     "process": {"journal"},
     "remedies": {"diagnosis", "git", "process", "tell"},
-    "tell": {"decide", "diagnosis", "journal", "line", "plans"},
+    "tell": {"agents", "decide", "diagnosis", "journal", "line", "plans"},
     "tools": {"git", "plans", "process"},
     "verify": {"agents", "decide", "diagnosis", "git", "journal", "line", "plans", "process", "tell", "tools"},
 }

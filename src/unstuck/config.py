@@ -23,8 +23,8 @@ class AgentConfig:
     """What is looked for on PATH."""
     arguments: tuple[str, ...] = ()
     """What makes it work without a terminal and print its output format."""
-    permission: tuple[str, ...] = ()
-    """What lets it edit and run commands without asking."""
+    permission: tuple[str, ...] | None = None
+    """What lets it edit and run commands without asking; an empty list means nothing does."""
     permission_as_root: tuple[str, ...] = ()
     """The same where the usual way is refused to root."""
     prompt: tuple[str, ...] = ()
@@ -45,6 +45,8 @@ class AgentConfig:
     login_variables: tuple[str, ...] = ()
     login_files: tuple[str, ...] = ()
     """Signs of a login: variables, and files below the home directory. They are only looked for, never read."""
+    login: str = ""
+    """How a person logs it in."""
     capabilities: tuple[Capability, ...] = ()
 
 
@@ -67,6 +69,8 @@ class VerifyConfig:
     unverified: Literal["ask", "land"] = "ask"
     timeout: float = 900.0
     """For a task's own Verify commands."""
+    timeouts: Mapping[CheckKind, float] = field(default_factory=dict)
+    """For the repository's checks, by kind; where none is given, ours."""
     reruns: int = 2
     """How often a failing test is run again, to tell flaky from broken."""
     cache: bool = True
@@ -87,7 +91,8 @@ class LimitsConfig:
 
     first_output: float = 180.0
     silence: float = 1200.0
-    wall_clock: float = 7200.0
+    wall_clock: float | None = None
+    """Where nobody says: the profile's, else two hours."""
     drain: float = 30.0
 
 
@@ -138,6 +143,7 @@ class HookConfig:
     """For all of them together; what is not over then says nothing."""
 
 
+WALL_CLOCK = 7200.0
 GATE_TIMEOUTS: Mapping[CheckKind, float] = {
     "lint": 300.0,
     "format": 120.0,

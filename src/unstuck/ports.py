@@ -192,6 +192,11 @@ class Agent(Protocol):
         """Whether its outcomes say what a session cost."""
         ...
 
+    @property
+    def login(self) -> str:
+        """How a person logs it in; empty where we do not know."""
+        ...
+
     def command(self, assignment: Assignment) -> Command:
         """Return the process that does the work."""
         ...
@@ -439,6 +444,10 @@ class Remedies(Protocol):
         """Say what the agent itself may do about it."""
         ...
 
+    def question(self, failure: Failure, command: str, cwd: Path) -> str:
+        """Return what to ask a person about it."""
+        ...
+
 
 class NoRemedies:
     """Leaves everything as it is."""
@@ -448,3 +457,6 @@ class NoRemedies:
 
     def advise(self, failure: Failure, command: str, cwd: Path) -> tuple[str, ...]:  # noqa: ARG002  # as above
         return ()
+
+    def question(self, failure: Failure, command: str, cwd: Path) -> str:  # noqa: ARG002  # as above
+        return ""

@@ -145,6 +145,7 @@ class World:
     sessions: list[tuple[str, int]] = field(default_factory=list)
     name: str = "scripted"
     reports_cost: bool = False
+    login: str = ""
 
     def run(
         self,

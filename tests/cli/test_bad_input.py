@@ -292,7 +292,7 @@ def test_a_damaged_journal_is_set_aside_by_name(project: "Project") -> None:
 
 
 USAGE = {
-    "no arguments": ([], "Commands:"),
+    "no arguments": ([], "Start:"),
     "an unknown command": (["ruin"], "Did you mean 'run'?"),
     "a command that is like none": (["xyzzy"], "See unstuck --help"),
     "an unknown option": (["run", "tasks.md", "--colour"], "--colour"),

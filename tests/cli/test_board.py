@@ -48,7 +48,10 @@ def test_the_board_shows_tasks_a_bar_and_what_the_agent_last_did(busy: "Project"
         bar = next(line for line in lines if line.startswith("━"))
         assert "1/3" in bar
         assert any(re.match(r"✔ 1\.1 Make a +landed #1", line) for line in lines), shown
-        assert any(re.match(r"▶ 1\.2 A title.*… +running #1 +\d+\.\d s +Reading the parser", line) for line in lines)
+        row = next(at for at, line in enumerate(lines) if re.match(r"▶ 1\.2 A title.*… running #1 \d+\.\d s", line))
+        assert LONG[:50] in lines[row], "a title keeps what room there is"
+        assert re.match(r" {6}scripted\S+ · Reading the parser", lines[row + 1]), shown
+        assert re.search(r"run \S+ of tasks\.md", shown), shown
         assert any(re.match(r"· 1\.3 Make c +pending", line) for line in lines), shown
         assert "1.1: landed as" in shown
         assert all(len(line) <= 80 for line in lines)
@@ -57,7 +60,7 @@ def test_the_board_shows_tasks_a_bar_and_what_the_agent_last_did(busy: "Project"
         screen.press("C-c")
         ended = screen.wait_for("Go on with: unstuck resume")
         assert "━" not in ended, "the board goes away, the summary stays"
-        assert re.search(r"‖ 1\.2  A title.*interrupted, 1 attempt", ended), ended
+        assert re.search(r"‖ 1\.2  A title[^\n]*\n +interrupted, 1 attempt", ended), ended
 
 
 @pytest.mark.parametrize(("columns", "rows"), [(30, 8), (60, 10)], ids=["tiny", "small"])

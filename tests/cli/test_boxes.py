@@ -268,7 +268,7 @@ REPORT = """\
 {summary}
 
 ### Attempts Made
-1. Attempt 1: routing - {summary}
+1. Attempt 1: routing - {error}
 
 ### Error Details
 ```text
@@ -276,7 +276,7 @@ REPORT = """\
 ```
 
 ### Files Involved
-- none named by the plan
+- a.txt (changed by the agent)
 
 ### Recommended Actions
 - [ ] Review error logs
@@ -293,7 +293,8 @@ def test_the_report_is_seed_000s_and_adds_the_question_and_the_ways_on(project: 
     failure = state_of(project).tasks["1.1"].attempts[0].failure
     assert failure is not None
     head, _, rest = text.partition("\n### Question\n")
-    expected = REPORT.format(summary=failure.summary, detail=failure.detail.strip())
+    assert failure.error == "the check says no, from `echo the check says no; false`"
+    expected = REPORT.format(summary=failure.summary, error=failure.error, detail=failure.detail.strip())
     assert head.replace(f"One attempt was made, none passed. Last: {failure.summary}", failure.summary) == expected
     for part in ("unstuck answer 1.1", "unstuck retry 1.1 --hint", "unstuck accept 1.1 --because", "unstuck skip 1.1"):
         assert part in rest

@@ -30,7 +30,8 @@ def test_a_used_up_budget_ends_the_run_with_exit_2_and_the_summary_says_so(proje
     assert told.code == 2, told
     assert "The budget of $1.50 is used up: $2.00 so far." in told.out
     assert project.status() == {"1.1": "complete", "1.2": "pending"}
-    assert project.unstuck("resume").code == 0
+    assert project.unstuck("resume").code == 2, "what was spent before counts"
+    assert project.unstuck("resume", "--budget-usd", "5").code == 0
 
 
 def test_a_budget_for_an_agent_that_does_not_say_what_it_costs_is_warned_of(project: "Project") -> None:

@@ -1,5 +1,6 @@
 """What the agent is told: enough to go another way, nothing that could pose as an instruction."""
 
+import re
 import textwrap
 
 from hypothesis import given
@@ -83,7 +84,7 @@ def test_a_long_error_is_cut_to_a_hundred_characters() -> None:
 
 def test_the_kept_work_and_the_persons_hint_are_named() -> None:
     text = told(attempt(1, "x", "red", snapshot="refs/unstuck/snapshots/r/7"), hint="use the old parser")
-    assert "git show refs/unstuck/snapshots/r/7" in text
+    assert re.search(r"Its work is kept: git diff \S+ refs/unstuck/snapshots/r/7", text), text
     assert "use the old parser" in text
 
 

@@ -1,12 +1,15 @@
 from unstuck.agents.claims import NO_FIX as NO_FIX
 from unstuck.agents.claims import NO_MARKER as NO_MARKER
+from unstuck.agents.claims import asks as asks
 from unstuck.agents.claims import claim as claim
 from unstuck.agents.claims import contradictions as contradictions
 from unstuck.agents.claims import failure_report as failure_report
+from unstuck.agents.claims import last_question as last_question
 from unstuck.agents.claims import statement as statement
 from unstuck.agents.crew import agent as agent
 from unstuck.agents.crew import first_found as first_found
 from unstuck.agents.crew import gather as gather
+from unstuck.agents.crew import without_login as without_login
 from unstuck.agents.manifests import manifest as manifest
 from unstuck.agents.readers import as_json as as_json
 from unstuck.agents.readers import read_files as read_files

@@ -115,6 +115,33 @@ def statement(text: str, task: str = "", brief: str = "") -> Statement:
     )
 
 
+def last_question(text: str) -> str:
+    """Return the question that the agent ends with, in its own words; empty if it asks nothing."""
+    spoken = [line.strip() for _, line in _spoken(_lines(text)) if line.strip() and not _OURS.match(line)]
+    found = _QUESTION.search(spoken[-1]) if spoken else None
+    return found[0].strip(" *_`")[:FIELD_CHARS] if found else ""
+
+
+def asks(text: str) -> str:
+    """Return the question that an agent stopped for: it needs a permission or a decision, and does not just offer more."""
+    found = last_question(text)
+    if not found or statement(text).claim != "none" or not _NEEDS.search(found):
+        return ""
+    return "" if _OFFERS.search(found) and not re.search(r"(?i)\bor\b", found) else found
+
+
+_OURS = re.compile(r"\s*(?:APPROACH|COST): ")
+_QUESTION = re.compile(r"(?:(?<=[.!?:] )|^)[^.!?]*(?:\.\w[^.!?]*)*\?[\s*_`)\"']*$")
+_NEEDS = re.compile(
+    r"(?i)\b(?:should|shall|may|can|could|must)\b|\bdo (?:you|I) (?:want|need|prefer|approve|agree|allow)\b|\bwould you\b"
+    r"|\b(?:which|what|where|who|how|whose)\b|\b(?:permission|approv|confirm|allow|proceed|okay|ok)\w*\b|\bis (?:it|that|this)\b"
+)
+_OFFERS = re.compile(
+    r"(?i)\b(?:would you like|do you want|want|shall I|should I|may I|can I)\b(?: me)?(?: to)? (?:\w+ )?"
+    r"(?:continue|proceed|go on|keep going|also|help|explain|start|do (?:that|this|anything))\b|anything else"
+)
+
+
 def contradictions(text: str) -> tuple[str, ...]:
     """Return the phrases that deny success, in whatever an agent says of its work."""
     return _contradictions(_lines(text))

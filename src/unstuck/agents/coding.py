@@ -5,7 +5,7 @@ import os
 from dataclasses import dataclass, replace
 
 from unstuck.agents.command_agent import filled
-from unstuck.agents.manifests import permission
+from unstuck.agents.manifests import how_to_log_in, permission
 from unstuck.agents.readers import read_files
 from unstuck.agents.streams.stream import gist
 from unstuck.agents.transcript import ToolCall
@@ -32,6 +32,10 @@ class CodingAgent:
     @property
     def reports_cost(self) -> bool:
         return "cost" in self.manifest.capabilities
+
+    @property
+    def login(self) -> str:
+        return how_to_log_in(self.manifest)
 
     def command(self, assignment: Assignment) -> Command:
         """Call it with the brief, in the session to continue if there is one."""
@@ -74,6 +78,7 @@ class CodingAgent:
             message=found.message,
             failed=tuple(_short(call) for call in found.tools if call.ok is False)[-FAILED_CALLS:],
             lost=found.lost,
+            denied=found.denied,
         )
 
     @property

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from unstuck.agents import player
-from unstuck.agents.claims import approach, claim
+from unstuck.agents.claims import approach, asks, claim
 from unstuck.errors import BadUsage
 from unstuck.journal import Ended, Outcome
 from unstuck.ports import Assignment, Command
@@ -21,6 +21,7 @@ class CommandAgent:
     name: str
     argv: tuple[str, ...]
     reports_cost: bool = False
+    login: str = ""
     named_from: Path | None = None
     """The folder from which its program was named by a path."""
 
@@ -42,7 +43,9 @@ class CommandAgent:
         )
 
     def outcome(self, ended: Ended, assignment: Assignment) -> Outcome:  # noqa: ARG002  # the port's signature
-        return Outcome(ended=ended, claim=claim(ended), approach=approach(ended.tail))
+        question = asks(ended.tail) if ended.ok else ""
+        outcome = Outcome(ended=ended, claim=claim(ended), approach=approach(ended.tail))
+        return replace(outcome, end="asks", message=ended.tail) if question else outcome
 
 
 def split(name: str, line: str) -> CommandAgent:

@@ -1,5 +1,6 @@
 """Edge: The agents of one run: which agent a name stands for, those that the user lists, and those that the plan names for single tasks."""
 
+import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -8,7 +9,7 @@ from typing import NoReturn
 
 from unstuck.agents.coding import CodingAgent
 from unstuck.agents.command_agent import CommandAgent, scripted, split
-from unstuck.agents.manifests import catalog, manifest
+from unstuck.agents.manifests import catalog, logged_in, manifest
 from unstuck.agents.readers import FORMATS
 from unstuck.config import AgentConfig, Config
 from unstuck.errors import BadUsage, Unavailable
@@ -40,7 +41,9 @@ def gather(names: Sequence[str], plan: Plan, config: Config, root: Path, *, budg
             agents |= {name: agent(name, config, root)} if manifest(name, config.agents) else {}
         except Unavailable as error:
             absent.append(f"The plan names the agent {name} for a task: {error.message} Another one takes it.")
-    return Crew(agents=agents, remarks=(*absent, *_flags(agents), *_unpriced(agents, budget_usd)))
+    return Crew(
+        agents=agents, remarks=(*absent, *_flags(agents), *without_login(agents), *_unpriced(agents, budget_usd))
+    )
 
 
 def _flags(agents: Mapping[str, Agent]) -> Iterator[str]:
@@ -48,6 +51,13 @@ def _flags(agents: Mapping[str, Agent]) -> Iterator[str]:
     for name, one in agents.items():
         if isinstance(one, CodingAgent) and one.permission:
             yield f"{name} works without asking: {' '.join(one.permission)}"
+
+
+def without_login(agents: Mapping[str, Agent]) -> Iterator[str]:
+    """Say who shows no sign of a login, before a night is spent on finding out."""
+    for name, one in agents.items():
+        if isinstance(one, CodingAgent) and logged_in(one.manifest, os.environ, Path.home()) is False:
+            yield f"{name} shows no sign of a login. To log in: {one.login}"
 
 
 def _unpriced(agents: Mapping[str, Agent], budget_usd: float | None) -> Iterator[str]:

@@ -41,7 +41,13 @@ def manifest(name: str, own: Mapping[str, AgentConfig]) -> AgentConfig | None:
 def permission(agent: AgentConfig) -> tuple[str, ...]:
     """Return the arguments that let the agent work without asking; some refuse the usual ones as root."""
     as_root = hasattr(os, "geteuid") and os.geteuid() == ROOT_USER
-    return agent.permission_as_root if as_root and agent.permission_as_root else agent.permission
+    return agent.permission_as_root if as_root and agent.permission_as_root else agent.permission or ()
+
+
+def how_to_log_in(agent: AgentConfig) -> str:
+    """Say how a person logs the agent in; empty where we do not know."""
+    variable = f"set {agent.login_variables[0]}" if agent.login_variables else ""
+    return ", or ".join(part for part in (agent.login, variable) if part)
 
 
 def logged_in(agent: AgentConfig, environment: Mapping[str, str], home: Path) -> bool | None:

@@ -9,6 +9,7 @@ Claim = Literal["done", "failed", "none"]
 End = Literal[
     "done_claimed", "failed_claimed", "context_exhausted", "rate_limited", "overloaded", "auth_failed", "billing", "max_turns",
     "budget", "permission_denied", "refused", "tool_hang", "crashed", "killed", "no_work", "unreadable", "network", "bad_request",
+    "asks",
 ]  # fmt: skip
 """Why a session ended, as far as its output tells. Says nothing about whether the work is right."""
 
@@ -60,5 +61,7 @@ class Transcript:
     usage: Usage | None = None
     resets_at: float | None = None
     tools: tuple[ToolCall, ...] = ()
+    denied: tuple[str, ...] = ()
+    """What it wanted to do and was not allowed to."""
     lost: bool = False
     """The session that was to be resumed does not exist any more."""

@@ -22,8 +22,10 @@ COMMANDS = {
     "plan": ("look", "Read and check a plan; start nothing."),
     "run": ("run", "Run a plan, or go on with its unfinished run."),
     "resume": ("run", "Go on with the latest run, or the one named."),
+    "runs": ("look", "List all runs of this repository."),
     "status": ("look", "Say where every task stands."),
     "show": ("look", "Tell the story of one task."),
+    "diff": ("look", "Show what a task's attempt changed."),
     "log": ("look", "Print the journal."),
     "report": ("explain", "Print what waits for a person."),
     "explain": ("explain", "Tell why a task went as it did."),
@@ -50,6 +52,15 @@ COMMANDS = {
     "bench": ("bench", "Run the benchmarks."),
 }
 
+SECTIONS = {
+    "Start": ("demo", "init", "doctor", "agents", "plan"),
+    "Run": ("run", "resume", "stop"),
+    "Look": ("status", "show", "diff", "log", "runs", "report", "explain"),
+    "Take part": ("answer", "retry", "skip", "accept", "reset", "rollback", "undo", "prune"),
+    "By hand": ("verify", "diagnose", "remedy", "experience"),
+}
+"""The commands as people look for them; those that are not named here come last."""
+
 PLAIN = {
     "✔": "+",
     "✘": "x",
@@ -70,8 +81,10 @@ EXAMPLE = {
     "init": "unstuck init --force",
     "doctor": "unstuck doctor --json",
     "resume": "unstuck resume --quiet",
+    "runs": "unstuck runs",
     "status": "unstuck status --json",
     "show": "unstuck show 1.3",
+    "diff": "unstuck diff 1.3 2 --stat",
     "log": "unstuck log -f",
     "report": "unstuck report 1.3",
     "replay": "unstuck replay --profile standard",
@@ -121,8 +134,12 @@ class Commands(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002  # click's signature
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+        sorted_in = {name for names in SECTIONS.values() for name in names}
+        others = tuple(name for name in COMMANDS if name not in sorted_in)
+        for section, names in (*SECTIONS.items(), ("More", others)):
+            if names:
+                with formatter.section(section):
+                    formatter.write_dl([(name, COMMANDS[name][1]) for name in names])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

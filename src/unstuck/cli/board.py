@@ -9,19 +9,21 @@ from typing import Any, Self
 
 import click
 
-from unstuck.cli.render import MARKS, WORDS, cut, entry_line, span
+from unstuck.cli.render import MARKS, WORDS, cut, entry_line, price, span
 from unstuck.compose import Watcher
 from unstuck.journal import AttemptStarted, Classified, Entry, RunState, SessionStarted, TaskState
 from unstuck.line import blocked
-from unstuck.tell import told
+from unstuck.tell import told, waits
 
 QUIET_EVENTS = (SessionStarted,)
 LAST_EVENTS = 3
 FEWEST_ROWS = 3
 AROUND_ROWS = 6
 """Lines of the terminal that are not for tasks: the bar, the last events, room for a message."""
-NARROW = 60
-"""Columns below which a task's line keeps to what it is and how it stands."""
+NARROW, LOW = 60, 12
+"""Columns and rows below which a task's line keeps to what it is and how it stands."""
+ACTIVE = ("running", "verifying", "waiting")
+AGENT_CHARS, WHY_CHARS = 16, 60
 ROOM_FOR_CTRL_C = 3
 """A terminal writes `^C` at the end of the last line; if that wrapped, the board could not be drawn over."""
 LINE_CHARS = 200
@@ -72,7 +74,6 @@ class Board(AbstractContextManager["Board"]):
         self._state = RunState()
         self._did: dict[str, str] = {}
         self._last: deque[str] = deque(maxlen=LAST_EVENTS)
-        self._began = time.monotonic()
         self._console = Console(stderr=True)
         self._live = Live(
             console=self._console, refresh_per_second=PER_SECOND, get_renderable=self._draw, transient=True
@@ -128,15 +129,24 @@ class Board(AbstractContextManager["Board"]):
         head.add_column(justify="right")
         head.add_row(
             ProgressBar(total=max(len(tasks), 1), completed=landed),
-            f"{landed}/{len(tasks)}  {span(time.monotonic() - self._began)}",
+            f"{landed}/{len(tasks)}  {span(state.seconds(time.time()))}{price(state.cost_usd or None)}",
         )
-        table = Table.grid(padding=(0, 1), expand=True)
-        for ratio in (None, None, 3, None, None, 4)[: 4 if width < NARROW else 6]:
-            table.add_column(ratio=ratio, no_wrap=True, overflow="ellipsis")
-        chosen = _chosen(state, tasks, max(height - AROUND_ROWS, FEWEST_ROWS))
+        roomy = width >= NARROW and height >= LOW
+        active = sum(task.status in ACTIVE for task in tasks.values()) if roomy else 0
+        chosen = _chosen(state, tasks, max(height - AROUND_ROWS - active - roomy, FEWEST_ROWS))
+        names = max((len(task.task.id) for task in chosen), default=0)
+        parts: list[Any] = [head]
+        if roomy and state.started is not None:
+            about = f"run {state.started.run} of {cut(state.started.plan)}"
+            parts.append(Text(about, style="dim", no_wrap=True, overflow="ellipsis"))
         for task in chosen:
-            table.add_row(*self._cells(task)[: len(table.columns)])
-        parts: list[Any] = [head, table]
+            row = Table.grid(padding=(0, 1), expand=True)
+            for width_of, ratio in ((None, None), (names, None), (None, 1), (None, None), (None, None)):
+                row.add_column(width=width_of, ratio=ratio, no_wrap=True, overflow="ellipsis")
+            row.add_row(*self._cells(task))
+            parts.append(row)
+            if roomy and (doing := self._doing(task)):
+                parts.append(Text(f"{' ' * (names + 3)}{doing}", style="dim", no_wrap=True, overflow="ellipsis"))
         if early and not any(task.attempts for task in tasks.values()):
             parts.append(Text(f"  before the first task: {early[-1]}", style="dim", no_wrap=True, overflow="ellipsis"))
         if len(chosen) < len(tasks):
@@ -149,17 +159,27 @@ class Board(AbstractContextManager["Board"]):
 
         mark, colour = MARKS[task.status]
         current = task.attempts[-1] if task.attempts else None
-        active = task.status in ("running", "verifying", "waiting")
-        elapsed = span(time.time() - current.started) if current and active else ""
-        did = self._did.get(task.task.id, "") if active else cut(task.question, LINE_CHARS)
+        elapsed = span(time.time() - current.started) if current and task.status in ACTIVE else ""
         return (
             Text(mark, style=colour),
             Text(task.task.id),
-            Text(cut(task.task.title)),
-            Text(f"{WORDS[task.status]}{f' #{current.number}' if current else ''}", style=colour),
+            Text(cut(task.task.title, LINE_CHARS)),
+            Text(f"{WORDS[task.status]}{f' #{current.number}' if current else ''}{price(task.cost_usd)}", style=colour),
             Text(elapsed),
-            Text(did, style="dim"),
         )
+
+    def _doing(self, task: TaskState) -> str:
+        """Say who works on a task, why it is not the first attempt, and what the agent last did; what a stuck one asks."""
+        if task.status == "stuck":
+            return cut(task.question, LINE_CHARS)
+        if task.status not in ACTIVE:
+            return ""
+        if task.status == "waiting" and task.wait_until:
+            return cut(waits(task.waits_on, task.wait_until, time.time()), LINE_CHARS)
+        before = task.tries[-2].failure if len(task.tries) > 1 else None
+        why = f"after {cut(before.says, WHY_CHARS)}" if before else ""
+        parts = (cut(task.current.agent, AGENT_CHARS) if task.attempts else "", self._did.get(task.task.id, ""), why)
+        return " · ".join(part for part in parts if part)
 
 
 def tells(entry: Entry) -> bool:

@@ -5,9 +5,11 @@ from pathlib import Path
 import click
 
 from unstuck import compose
+from unstuck.cli.look import run_option
 from unstuck.decide import Retold, retell, rungs_of, stopping_point
 from unstuck.errors import BadUsage
-from unstuck.tell import causes, deed, escalation, lineage_text, question
+from unstuck.line import blocked
+from unstuck.tell import causes, deed, escalation, lineage_text
 
 profile_option = click.option("--profile", "profile_name", metavar="NAME", help="The profile to compare with.")
 
@@ -87,9 +89,10 @@ def policy(name: str | None) -> None:
 
 @click.command()
 @click.argument("task", required=False)
-def report(task: str | None) -> None:
+@run_option
+def report(task: str | None, *, run_id: str | None) -> None:
     """Print what waits for a person: the report of TASK, or of every stuck task; one cause is told once."""
-    view = compose.look(Path.cwd())
+    view = compose.look(Path.cwd(), run_id)
     stuck = {name: state for name, state in view.state.tasks.items() if state.status == "stuck"}
     task = view.named(task) if task is not None else None
     if task is not None and task not in stuck:
@@ -97,13 +100,15 @@ def report(task: str | None) -> None:
     if not stuck:
         click.echo("Nothing waits for a person.")
         return
-    for names in causes(stuck.values()).values():
-        if task is not None and task not in names:
+    waiting = blocked(view.state)
+    for cause in causes(stuck.values()):
+        if task is not None and task not in cause.tasks:
             continue
-        if len(names) > 1:
-            click.echo(f"One cause, {len(names)} tasks: {', '.join(names)}. {question(stuck[names[0]])}\n")
-        name = task or names[0]
-        click.echo(escalation(stuck[name], lineage_text(view.state, name)))
+        if len(cause.tasks) > 1:
+            click.echo(f"One cause, {len(cause.tasks)} tasks: {', '.join(cause.tasks)}. {cause.question}\n")
+        name = task or cause.tasks[0]
+        blocks = [other for other, by in waiting.items() if name in by]
+        click.echo(escalation(stuck[name], lineage_text(view.state, name), blocks))
 
 
 def _briefly(one: Retold) -> str:

@@ -1,6 +1,7 @@
 """Edge: `plan`, `status`, `show` and `log`: look at a plan or a run, change nothing."""
 
 import json
+import sys
 import time
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -12,11 +13,14 @@ import click
 from unstuck import compose
 from unstuck.cli import render
 from unstuck.errors import InvalidPlan
-from unstuck.journal import Entry, phase
+from unstuck.journal import Entry, iso, phase
 from unstuck.plans import Plan, execution
 from unstuck.tell import lineage_text, problems
 
 FOLLOW_SECONDS = 0.5
+
+
+run_option = click.option("--run", "run_id", metavar="RUN", help="The run; the latest one, if left out.")
 
 
 def as_json(command: Any) -> Any:
@@ -40,10 +44,11 @@ def plan(path: Path, *, plan_format: str | None, as_json: bool) -> None:
 
 
 @click.command()
+@run_option
 @as_json
-def status(*, as_json: bool) -> None:
+def status(*, run_id: str | None, as_json: bool) -> None:
     """Say where every task of the latest run stands, and who works on it."""
-    view = compose.look(Path.cwd())
+    view = compose.look(Path.cwd(), run_id)
     owner = view.owner
     if as_json:
         rows = {row.id: {key: value for key, value in asdict(row).items() if key != "id"} for row in view.summary.rows}
@@ -63,32 +68,88 @@ def status(*, as_json: bool) -> None:
 
 @click.command()
 @click.argument("task")
+@click.option("--brief", is_flag=True, help="Print what its last session was told.")
+@click.option("--diff", "patch", is_flag=True, help="Print what its last attempt changed, or what landed.")
+@run_option
 @as_json
-def show(task: str, *, as_json: bool) -> None:
+def show(task: str, *, brief: bool, patch: bool, run_id: str | None, as_json: bool) -> None:
     """Tell the story of TASK: every attempt, what was seen, what was decided and why."""
-    view = compose.look(Path.cwd())
+    view = compose.look(Path.cwd(), run_id)
     task = view.named(task)
+    if brief:
+        click.echo("\n".join(render.plain(line) for line in compose.brief_of(Path.cwd(), view, task).splitlines()))
+        return
+    if patch:
+        _show_patch(compose.changed(Path.cwd(), view, task, None, stat=False))
+        return
     if as_json:
         click.echo(json.dumps({"schema": 1, **phase(view.state, task)}))
         return
     entries = [entry for entry in view.entries if _about(entry) == task]
     status = next(row.status for row in view.summary.rows if row.id == task)
-    click.echo(render.story(view.state.tasks[task], status, entries, lineage_text(view.state, task)))
+    told = compose.tales(Path.cwd(), view, task)
+    click.echo(render.story(view.state.tasks[task], status, entries, told, lineage_text(view.state, task)))
+
+
+@click.command()
+@click.argument("task")
+@click.argument("attempt", type=click.IntRange(1), required=False)
+@click.option("--stat", is_flag=True, help="Only list the files and how much of them changed.")
+@run_option
+def diff(task: str, attempt: int | None, *, stat: bool, run_id: str | None) -> None:
+    """Show the work of TASK as a patch: what landed, or what the last attempt, or the ATTEMPT named, left."""
+    view = compose.look(Path.cwd(), run_id)
+    _show_patch(compose.changed(Path.cwd(), view, view.named(task), attempt, stat=stat))
+
+
+def _show_patch(patch: str) -> None:
+    """Print a patch: what an agent wrote must not steer a terminal; a file gets it as it is."""
+    lines = [render.patch_line(line) for line in patch.splitlines()] if sys.stdout.isatty() else [patch]
+    click.echo("\n".join(lines).removesuffix("\n"))
+
+
+@click.command()
+@as_json
+def runs(*, as_json: bool) -> None:
+    """List all runs of this repository: plan, how far each came, what it cost, and whether anybody works on it."""
+    views = compose.all_runs(Path.cwd())
+    if as_json:
+        click.echo(json.dumps({"schema": 1, "runs": [_run_object(view) for view in views]}))
+        return
+    for view in views:
+        click.echo(render.run_line(view.summary, view.state, live=view.owner is not None))
+
+
+def _run_object(view: compose.View) -> dict[str, Any]:
+    started, result = view.state.started, view.summary
+    return {
+        "run": view.run,
+        "plan": started.plan if started else None,
+        "started_at": iso(view.state.created),
+        "live": view.owner is not None,
+        "exit": result.exit_code,
+        "tasks": len(result.rows),
+        "landed": result.count("complete"),
+        "stuck": result.count("stuck"),
+        "cost_usd": result.cost_usd,
+        "seconds": round(result.seconds, 1),
+    }
 
 
 @click.command()
 @click.option("-f", "--follow", is_flag=True, help="Go on printing as things happen; ends with the run.")
+@run_option
 @as_json
-def log(*, follow: bool, as_json: bool) -> None:
+def log(*, follow: bool, run_id: str | None, as_json: bool) -> None:
     """Print the journal of the latest run, one event per line."""
-    for entry in _entries(follow=follow):
+    for entry in _entries(run_id, follow=follow):
         click.echo(compose.entry_json(entry) if as_json else render.entry_line(entry))
 
 
-def _entries(*, follow: bool) -> Iterator[Entry]:
+def _entries(run_id: str | None, *, follow: bool) -> Iterator[Entry]:
     seen = 0
     while True:
-        view = compose.look(Path.cwd())
+        view = compose.look(Path.cwd(), run_id)
         new = [entry for entry in view.entries if entry.seq > seen]
         yield from new
         seen = new[-1].seq if new else seen

@@ -1,8 +1,11 @@
 """Edge: Text for people: summaries, plans and stories. Colours are left to click, which drops them where nobody sees them."""
 
+import os
 import re
 import shutil
 import sys
+import textwrap
+from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
 
@@ -10,9 +13,10 @@ import click
 
 from unstuck.cli.columns import columns, cut_columns
 from unstuck.cli.halt_box import halt_summary
-from unstuck.journal import Entry, TaskState
+from unstuck.compose import Tale
+from unstuck.journal import Entry, RunState, TaskState
 from unstuck.plans import Check, Plan, Problem, Task, execution
-from unstuck.tell import Row, Summary, counted, one_line, sentence
+from unstuck.tell import Row, Summary, counted, one_line, question, sentence
 
 MARKS = {
     "complete": ("✔", "green"),
@@ -40,7 +44,13 @@ MANY = 60
 TITLE_CHARS = 56
 SHORTEST_TITLE = 12
 ASKED = 5
+SHOWN_CAUTIONS = 10
+FACT_INDENT = len("  changed: ")
+SAID_LINES, MOST_TOOLS, LAST_CALLS, MOST_FILES = 6, 8, 3, 12
+WHY_CHARS = 120
+AGENT_CHARS = 24
 DETAIL_LINES, DETAIL_CHARS = 20, 300
+QUESTION_CHARS = 600
 TERMINAL_CODES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
 
 
@@ -56,7 +66,7 @@ def summary(result: Summary) -> str:
                 box,
                 "",
                 f"Run {result.run}: {_counts(result)}",
-                *([result.home] if result.home else []),
+                *_whereabouts(result),
                 *_meanwhile(result),
                 *_ways_on(result),
             ]
@@ -66,11 +76,20 @@ def summary(result: Summary) -> str:
     lines = [f"Run {result.run}", "", *_rows(shown)]
     if len(shown) < len(result.rows):
         lines.append(f"  … and {len(result.rows) - len(shown)} more")
-    lines += ["", _counts(result)]
-    if result.home:
-        lines.append(result.home)
-    lines += (*_meanwhile(result), *_ways_on(result))
+    lines += ["", _counts(result), *_whereabouts(result), *_meanwhile(result), *_ways_on(result)]
     return "\n".join(lines)
+
+
+def _whereabouts(result: Summary) -> list[str]:
+    """Say where the work is, how it is taken, and what is worth knowing about it."""
+    lines = [result.home] if result.home else []
+    if result.landed:
+        lines += ["", result.landed, *(f"  {what}: {command}" for what, command in result.commands)]
+    if result.cautions:
+        lines += ["", "Worth a look:", *(f"  {plain(one)}" for one in result.cautions[:SHOWN_CAUTIONS])]
+        more = len(result.cautions) - SHOWN_CAUTIONS
+        lines += [f"  and {more} more: see `unstuck status --json`"] if more > 0 else []
+    return lines
 
 
 def _meanwhile(result: Summary) -> list[str]:
@@ -81,12 +100,25 @@ def _meanwhile(result: Summary) -> list[str]:
     return ["", "While agents were at work:", *(f"  {plain(note)}" for note in result.meanwhile[:MANY]), *more]
 
 
-def story(task: TaskState, status: str, entries: list[Entry], lineage: str = "") -> str:
+def run_line(result: Summary, state: RunState, *, live: bool) -> str:
+    """Tell of a run in a line."""
+    plan = state.started.plan if state.started else ""
+    how = "running now" if live else "finished" if result.exit_code == 0 else "to be resumed"
+    return f"{result.run}  {day(state.created)}  {cut(plan)}: {_counts(result)} ({how})"
+
+
+def day(at: float) -> str:
+    return datetime.fromtimestamp(at).astimezone().strftime("%Y-%m-%d %H:%M")
+
+
+def story(task: TaskState, status: str, entries: list[Entry], told: Sequence[Tale], lineage: str = "") -> str:
     """Tell everything that happened to one task, in order."""
     mark, colour = MARKS[status]
     head = f"{click.style(mark, fg=colour)} Task {task.task.id}: {task.task.title} ({status})"
     lines = [head, *([lineage] if lineage else []), ""]
     lines += [f"  {clock(entry.at)}  {entry.seq:>5}  {_after_id(entry)}" for entry in entries]
+    for tale in told:
+        lines += ["", *_tale(tale)]
     for attempt in task.attempts[-1:]:
         if attempt.failure is not None and attempt.failure.detail:
             lines += [
@@ -95,8 +127,39 @@ def story(task: TaskState, status: str, entries: list[Entry], lineage: str = "")
                 *(f"  | {plain(line)}" for line in attempt.failure.detail.splitlines()[-DETAIL_LINES:]),
             ]
     if task.question:
-        lines += ["", f"It waits for a person: {_indented(task.question)}", *_for_stuck(task.task.id), GO_ON]
+        asked = f"{question(task)}\n{task.question}"
+        lines += ["", f"It waits for a person: {_indented(asked)}", *ways_on(task.task.id, story=False), GO_ON]
     return "\n".join(lines)
+
+
+def _tale(tale: Tale) -> list[str]:
+    """Tell what one attempt did: who worked, on which files, with which tools, and what was said last."""
+    attempt, outcome = tale.attempt, tale.attempt.outcome
+    price = "" if attempt.cost_usd is None else f"${attempt.cost_usd:.2f}"
+    head = ", ".join(part for part in (f"Attempt {attempt.number}", attempt.agent, span(attempt.worked), price) if part)
+    files = attempt.verdict.files if attempt.verdict else ()
+    calls = Counter(call.name for call in tale.tools)
+    used = ", ".join(f"{name} {count} times" if count > 1 else name for name, count in calls.most_common(MOST_TOOLS))
+    facts = [
+        ("changed", ", ".join(files[:MOST_FILES]) + (f" and {len(files) - MOST_FILES} more" if len(files) > MOST_FILES else "")),
+        ("tools", used),
+        ("last", " · ".join(f"{call.name} {cut(call.input)}".strip() for call in tale.tools[-LAST_CALLS:])),
+        ("denied", "; ".join(outcome.denied) if outcome else ""),
+        ("error", attempt.failure.says if attempt.failure else ""),
+        ("said", _last_words(outcome.words) if outcome else ""),
+    ]  # fmt: skip
+    return [plain(head), *(line for name, text in facts if text for line in _fact(name, text))]
+
+
+def _fact(name: str, text: str) -> list[str]:
+    first, *rest = [line for one in text.splitlines() for line in wrapped(plain(one), FACT_INDENT)] or [""]
+    return [f"  {name + ':':<9}{first.lstrip()}", *rest]
+
+
+def _last_words(words: str) -> str:
+    """Return the end of what an agent said."""
+    lines = [plain(line) for line in words.splitlines() if line.strip() and not line.startswith("COST: ")]
+    return "\n".join(lines[-SAID_LINES:])
 
 
 def plan(document: Plan, gates: Sequence[Check]) -> str:
@@ -109,7 +172,8 @@ def plan(document: Plan, gates: Sequence[Check]) -> str:
         "",
     ]
     for number, batch in enumerate(execution(document), 1):
-        lines.append(f"Batch {number}{', side by side' if batch.parallel and document.phased else ''}")
+        together = f"Batch {number}, side by side" if batch.parallel and document.phased else f"Step {number}"
+        lines.append(f"{together}{', one after the other' if len(batch.tasks) > 1 and not batch.parallel else ''}")
         for task in (tasks[name] for name in batch.tasks):
             beside = "  side by side" if task.group else f"  fixes {task.fixes}" if task.fixes else ""
             points = f"  {task.estimate} points" if task.estimate.isdigit() else ""
@@ -150,6 +214,11 @@ def clock(at: float) -> str:
     return datetime.fromtimestamp(at).astimezone().strftime("%H:%M:%S")
 
 
+def price(cost_usd: float | None) -> str:
+    """Return what something cost, behind a blank; nothing where nobody says."""
+    return "" if cost_usd is None else f" ${cost_usd:.2f}"
+
+
 def span(seconds: float) -> str:
     """Say how long something took: 7 s, 3:05, 2:14:09."""
     whole = int(seconds)
@@ -164,39 +233,65 @@ def cut(text: str, limit: int = TITLE_CHARS) -> str:
     return cut_columns(one_line(TERMINAL_CODES.sub("", text), limit), limit)
 
 
-def plain(line: str) -> str:
+def plain(line: str, limit: int = DETAIL_CHARS) -> str:
     """Return a line of a program's output without what would steer a terminal; its indentation stays."""
     clean = TERMINAL_CODES.sub("", line).expandtabs()
-    return "".join(char for char in clean if char.isprintable())[:DETAIL_CHARS]
+    return "".join(char for char in clean if char.isprintable())[:limit]
 
 
 def _rows(rows: Sequence[Row]) -> list[str]:
-    """Lay tasks out in columns; titles give way where the terminal is narrow."""
+    """Lay tasks out in columns; where the terminal is narrow, what is known of a task goes below its title."""
     told = [_facts(row) for row in rows]
     names = max((columns(row.id) for row in rows), default=0)
-    facts = max((columns(text) for text in told), default=0)
-    room = max(_width() - len("  ✔ ") - names - facts - 2 * len("  "), SHORTEST_TITLE)
-    titles = [cut(row.title, min(room, TITLE_CHARS)) for row in rows]
+    indent = len("  ✔ ") + names + len("  ")
+    titles = [cut(row.title, min(max(width() - indent, SHORTEST_TITLE), TITLE_CHARS)) for row in rows]
     longest = max((columns(title) for title in titles), default=0)
+    beside = all(indent + longest + len("  ") + columns(text) <= width() for text in told)
     lines: list[str] = []
     for row, title, text in zip(rows, titles, told, strict=True):
         mark, colour = MARKS.get(row.status, ("?", "white"))
-        gap = " " * (longest - columns(title))
-        lines.append(f"  {click.style(mark, fg=colour)} {row.id.ljust(names)}  {title}{gap}  {text}")
+        head = f"  {click.style(mark, fg=colour)} {row.id.ljust(names)}  {title}"
+        if beside:
+            lines.append(f"{head}{' ' * (longest - columns(title))}  {text}")
+        else:
+            lines += [head, *wrapped(text, indent)]
     return lines
+
+
+def wrapped(text: str, indent: int) -> list[str]:
+    """Break a text between its words so that it fits below something, and never inside one."""
+    margin = " " * indent
+    room = max(width(), indent + SHORTEST_TITLE)
+    return textwrap.wrap(
+        text, room, initial_indent=margin, subsequent_indent=margin, break_long_words=False, break_on_hyphens=False
+    )
 
 
 def _facts(row: Row) -> str:
     tries = counted(row.attempts, "attempt") if row.attempts else ""
-    why = "" if row.status == "stuck" else cut(row.why)  # a question has its own place below
+    why = "" if row.status == "stuck" else cut(row.why, WHY_CHARS)  # a question has its own place below
     fixes = f"fixes {row.fixes}" if row.fixes else ""
-    parts = (WORDS.get(row.status, row.status), tries, (row.commit or "")[:10], fixes, why)
+    price = "" if row.cost_usd is None else f"${row.cost_usd:.2f}"
+    took = span(row.seconds) if row.seconds else ""
+    parts = (WORDS.get(row.status, row.status), tries, (row.commit or "")[:10], row.changes, cut(row.agent, AGENT_CHARS), price, took, fixes, why)  # fmt: skip
     return ", ".join(part for part in parts if part)
 
 
-def _width() -> int:
-    """Return the terminal's width; a file may be as wide as it likes."""
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else 200
+def width() -> int:
+    """Return the width to keep to; a file may be as wide as it likes, unless somebody says otherwise."""
+    known = sys.stdout.isatty() or "COLUMNS" in os.environ
+    return shutil.get_terminal_size().columns if known else 200
+
+
+def patch_line(line: str) -> str:
+    """Return a line of a patch for a terminal."""
+    colour = next((colour for sign, colour in PATCH.items() if line.startswith(sign)), None)
+    return click.style(
+        "".join(char for char in TERMINAL_CODES.sub("", line).expandtabs() if char.isprintable()), fg=colour
+    )
+
+
+PATCH = {"+++": None, "---": None, "+": "green", "-": "red", "@@": "cyan"}
 
 
 def _counts(result: Summary) -> str:
@@ -208,29 +303,35 @@ def _counts(result: Summary) -> str:
 
 
 def _ways_on(result: Summary) -> list[str]:
-    stuck = [row for row in result.rows if row.status == "stuck"]
+    stuck = {row.id: row for row in result.rows if row.status == "stuck"}
     lines = ["", "What needs you:"] if stuck else []
-    for row in stuck[:ASKED]:
-        lines += [f"  {row.id}: {_indented(row.why)}", *_for_stuck(row.id)]
-    if len(stuck) > ASKED:
-        lines.append(f"  and {len(stuck) - ASKED} more: {cut(', '.join(row.id for row in stuck[ASKED:]))}")
-    left = result.exit_code == 0 and result.count("complete", "skipped") < len(result.rows)
-    if result.exit_code or left:
+    for cause in result.questions[:ASKED]:
+        first = stuck[cause.tasks[0]]
+        lines.append(f"  {cut(', '.join(cause.tasks))}: {_indented(cause.question)}")
+        lines += [] if cause.outside else [f"    {_indented(first.why)}", *ways_on(first.id)]
+    if len(result.questions) > ASKED:
+        left = [name for cause in result.questions[ASKED:] for name in cause.tasks]
+        lines.append(f"  and {len(left)} more: {cut(', '.join(left))}")
+    unfinished = result.exit_code == 0 and result.count("complete", "skipped") < len(result.rows)
+    if result.exit_code or unfinished:
         lines += ["", GO_ON if stuck else "Go on with: unstuck resume"]
     return lines
 
 
 def _indented(text: str) -> str:
     """Put the further lines of a question under its first."""
-    return "\n    ".join(plain(line) for line in text.splitlines())
+    return "\n    ".join(plain(line, QUESTION_CHARS) for line in text.splitlines())
 
 
 GO_ON = "Then go on with: unstuck resume"
 
 
-def _for_stuck(name: str) -> list[str]:
+def ways_on(name: str, *, story: bool = True) -> list[str]:
+    """Return what a person can type about a stuck task; in its story nobody needs to be sent there."""
+    told = [f"    read its story    unstuck show {name}"] if story else []
     return [
-        f"    read its story    unstuck show {name}",
+        *told,
+        f"    answer            unstuck answer {name} 'TEXT'",
         f"    try again         unstuck retry {name} --hint 'TEXT'",
         f"    take it as it is  unstuck accept {name} --because 'TEXT'",
         f"    go on without it  unstuck skip {name}",
@@ -238,4 +339,4 @@ def _for_stuck(name: str) -> list[str]:
 
 
 def _after_id(entry: Entry) -> str:
-    return sentence(entry.event).partition(": ")[2] or sentence(entry.event)
+    return sentence(entry.event).removeprefix(f"{getattr(entry.event, 'task', None)}: ")

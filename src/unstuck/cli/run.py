@@ -31,7 +31,7 @@ STDOUT, STDERR = 1, 2
 SIGNALS = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129}
 STORED = {
     "parallel": "parallel", "commit": "commit", "on_stuck": "on_stuck", "profile": "profile", "recovery_mode": "profile",
-    "max_attempts": "max_attempts", "max_time": "max_time", "budget_usd": "budget_usd", "quota": "quota", "no_cache": "cache",
+    "max_attempts": "max_attempts", "max_time": "max_time", "quota": "quota", "no_cache": "cache",
 }  # fmt: skip
 """Our options that a run keeps, and what they are called in it."""
 UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
@@ -145,11 +145,14 @@ def run(
 
 @click.command()
 @click.argument("run_id", metavar="[RUN]", required=False)
+@click.option(
+    "--budget-usd", type=click.FloatRange(min=0, min_open=True), help="What the whole run may cost, instead of before."
+)
 @shown
-def resume(run_id: str | None, *, as_json: bool, quiet: bool) -> int:
-    """Go on with the latest run, or the one named. Stuck tasks get a fresh budget."""
+def resume(run_id: str | None, *, budget_usd: float | None, as_json: bool, quiet: bool) -> int:
+    """Go on with the latest run, or the one named. Stuck tasks may be tried as often again."""
     with _progress(quiet=quiet) as progress:
-        opened = compose.reopen_run(run_id, watcher=progress.watcher)
+        opened = compose.reopen_run(run_id, watcher=progress.watcher, budget_usd=budget_usd)
         with _signals(opened, progress):
             result = opened.go()
     return _told(opened, result, as_json=as_json)
@@ -161,7 +164,7 @@ def demo(keep: Path | None) -> int:
     """See the whole story: a scratch repository, a real plan, and a scripted agent that fails as real ones do."""
     with story.scratch(keep) as place:
         click.echo(story.opening(place), err=True)
-        with _progress(quiet=False) as progress:
+        with Lines() as progress:  # a story stays on the screen
             opened = compose.open_run(place.plan, cwd=place.root, watcher=progress.watcher)
             with _signals(opened, progress):
                 result = opened.go()

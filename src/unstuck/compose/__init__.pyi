@@ -2,11 +2,17 @@ from unstuck.compose.by_hand import verification as verification
 from unstuck.compose.by_hand import verify as verify
 from unstuck.compose.by_hand import write_findings as write_findings
 from unstuck.compose.doctor import examine as examine
+from unstuck.compose.looking import Tale as Tale
+from unstuck.compose.looking import View as View
+from unstuck.compose.looking import all_runs as all_runs
 from unstuck.compose.looking import before_landing as before_landing
+from unstuck.compose.looking import brief_of as brief_of
+from unstuck.compose.looking import changed as changed
 from unstuck.compose.looking import commit_of_run as commit_of_run
 from unstuck.compose.looking import entry_json as entry_json
 from unstuck.compose.looking import look as look
 from unstuck.compose.looking import prune as prune
+from unstuck.compose.looking import tales as tales
 from unstuck.compose.looking import waiting_work as waiting_work
 from unstuck.compose.opening import gates as gates
 from unstuck.compose.opening import open_run as open_run

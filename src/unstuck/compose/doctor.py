@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from unstuck.agents import agent, agents_on_path
+from unstuck.agents import agent, agents_on_path, without_login
 from unstuck.config import Config
 from unstuck.config_file import read_config
 from unstuck.errors import UnstuckError
@@ -171,6 +171,8 @@ def _agents(repository: Repository, config: Config) -> Iterator[Finding]:
             yield Finding(about="agent", grade="bad", says=error.message, remedy=error.hint)
         else:
             yield Finding(about="agent", grade="ok", says=f"{name} can be started.")
+            for remark in without_login({name: agent(name, config, repository.root)}):
+                yield Finding(about="agent", grade="note", says=remark)
     if not config.agent:
         found = agents_on_path()
         yield Finding(
@@ -197,7 +199,7 @@ def _checks(repository: Repository, config: Config) -> Iterator[Finding]:
             about="check",
             grade="note",
             says="No checks of the repository are configured; only a task's own Verify lines count.",
-            remedy=f"Found here: {'; '.join(proposals)}. Write them down with `unstuck init`."
+            remedy=f"Write them down with `unstuck init`. Found here: {'; '.join(f'`{one}`' for one in proposals)}"
             if proposals
             else "Name them under [checks].",
         )

@@ -17,13 +17,14 @@ def gates_of(config: Config, root: Path, wanted: Sequence[Check] = ()) -> tuple[
     asked += tuple(check for check in wanted if check.kind not in config.checks)
     if not asked and config.verify.detect and not has_config(root):
         asked = _found_checks(root)
-    return tuple(replace(check, timeout=GATE_TIMEOUTS.get(check.kind, config.verify.timeout)) for check in asked)
+    limits = {**GATE_TIMEOUTS, **config.verify.timeouts}
+    return tuple(replace(check, timeout=limits.get(check.kind, config.verify.timeout)) for check in asked)
 
 
 def note_found(checks: Sequence[Check]) -> Iterator[str]:
     """Say which gates nobody asked for."""
-    if found := [check.command for check in checks if check.found]:
-        yield f"There is no configuration, so the checks are those that fit the project: {'; '.join(found)}."
+    if found := [f"`{check.command}`" for check in checks if check.found]:
+        yield f"There is no configuration, so the checks are those that fit the project: {'; '.join(found)}"
 
 
 @lru_cache(maxsize=8)

@@ -1,15 +1,18 @@
 """Edge: Look at runs from outside, by their journal; find the commits that one can be taken back to; remove what runs left behind."""
 
 import time
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from unstuck.agents import ToolCall, manifest, read_files
+from unstuck.config import AgentConfig
 from unstuck.config_file import read_config
 from unstuck.errors import BadUsage
 from unstuck.git import find, slots_folder
 from unstuck.git import prune as prune_repository
-from unstuck.journal import Entry, RunState, SqliteJournal, encode, fold, journal_path
-from unstuck.line import unfinished
+from unstuck.journal import AttemptState, Entry, RunState, SqliteJournal, encode, fold, journal_path
+from unstuck.line import Layout, unfinished
 from unstuck.plans import named
 from unstuck.process import Owner
 from unstuck.tell import Summary, summary
@@ -61,9 +64,84 @@ def look(cwd: Path, run: str | None = None) -> View:
     return View(run=chosen, entries=entries, state=fold(entries), owner=alive)
 
 
+def all_runs(cwd: Path) -> tuple[View, ...]:
+    """Return all runs of the repository, the oldest first."""
+    look(cwd)  # refuses where there is none
+    journal = SqliteJournal(journal_path(find(cwd)))
+    try:
+        names = tuple(journal.runs())
+    finally:
+        journal.close()
+    return tuple(look(cwd, name) for name in names)
+
+
 def entry_json(entry: Entry) -> str:
     """Return one event as one line of JSON."""
     return f'{{"schema": 1, "seq": {entry.seq}, "at": {entry.at:.6f}, "event": {encode(entry.event)}}}'
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tale:
+    """What one attempt did, for people."""
+
+    attempt: AttemptState
+    tools: tuple[ToolCall, ...]
+    """What its agent called, in all of its sessions, as far as its output is read."""
+
+
+def tales(cwd: Path, view: View, task: str) -> tuple[Tale, ...]:
+    """Tell of every attempt of a task, from the journal and from what its sessions printed."""
+    repository = find(cwd)
+    layout, own = Layout(repository.root, repository.store), read_config(repository.root).agents
+    return tuple(
+        Tale(attempt=one, tools=tuple(_tools(layout, own, task, one))) for one in view.state.tasks[task].attempts
+    )
+
+
+def _tools(layout: Layout, own: Mapping[str, AgentConfig], task: str, attempt: AttemptState) -> Iterator[ToolCall]:
+    known = manifest(attempt.agent, own)
+    for session in range(1, attempt.sessions + 1) if known is not None and known.program else ():
+        printed = layout.transcript(task, attempt.number, session)
+        if known is not None and printed.exists():
+            yield from read_files(known.output, printed, None, code=0, meanings=known.exit_codes).tools
+
+
+def brief_of(cwd: Path, view: View, task: str) -> str:
+    """Return what the task's last session was told."""
+    attempts = view.state.tasks[task].attempts
+    last = attempts[-1] if attempts else None
+    repository = find(cwd)
+    layout = Layout(repository.root, repository.store)
+    path = layout.brief(task, last.number, max(last.sessions, 1)) if last else None
+    try:
+        return path.read_text(encoding="utf-8", errors="replace") if path else ""
+    except OSError:
+        return ""
+
+
+def changed(cwd: Path, view: View, task: str, number: int | None, *, stat: bool) -> str:
+    """Return the work of a task as a patch: that of the attempt named, else what landed, else the last attempt's."""
+    state = view.state.tasks[task]
+    attempts = {attempt.number: attempt for attempt in state.attempts}
+    if number is not None and number not in attempts:
+        raise BadUsage(
+            f"Task {task} has no attempt {number}.", hint=f"It has {', '.join(map(str, attempts)) or 'none yet'}."
+        )
+    chosen = attempts[number] if number is not None else state.attempts[-1] if state.attempts else None
+    if chosen is None:
+        raise BadUsage(f"Nobody has worked on task {task} yet.", hint="See `unstuck status`.")
+    landed = state.commit if chosen is state.attempts[-1] else None
+    base, work = (f"{landed}^", landed) if landed else (chosen.base, chosen.work)
+    if work is None:
+        raise BadUsage(f"Attempt {chosen.number} of task {task} left no work.", hint=f"See `unstuck show {task}`.")
+    options = ("--stat",) if stat else ("--patch", "--binary")
+    found = find(cwd).git.attempt("diff", "--no-ext-diff", "--no-textconv", "--no-color", *options, base, work, "--")
+    if found.returncode != 0:
+        raise BadUsage(
+            f"The work of attempt {chosen.number} is not in the repository any more.",
+            hint="`unstuck prune` removed it.",
+        )
+    return found.stdout
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -58,8 +58,14 @@ def _found(plan: Path, root: Path) -> Path:
     return root / plan if not os.path.lexists(plan) and os.path.lexists(root / plan) else plan
 
 
-def reopen_run(run: str | None = None, *, cwd: Path | None = None, watcher: Watcher | None = None) -> Run:
-    """Open the latest run again, or the one named."""
+def reopen_run(
+    run: str | None = None,
+    *,
+    cwd: Path | None = None,
+    watcher: Watcher | None = None,
+    budget_usd: float | None = None,
+) -> Run:
+    """Open the latest run again, or the one named; it keeps its options, but for a budget that is given anew."""
     view = look(cwd or Path.cwd(), run)
     started = view.state.started
     assert started is not None
@@ -67,7 +73,8 @@ def reopen_run(run: str | None = None, *, cwd: Path | None = None, watcher: Watc
     known = {name: task.task.title for name, task in view.state.tasks.items()}
     plan_file = open_plan(repository.root / started.plan, started.format, root=repository.root, known=known)
     config = read_config(repository.root)
-    return Run(repository, config, plan_file, started.options, watcher or Watcher(), view.run)
+    options = started.options if budget_usd is None else replace(started.options, budget_usd=budget_usd)
+    return Run(repository, config, plan_file, options, watcher or Watcher(), view.run)
 
 
 def read_plan(path: Path, *, plan_format: str | None = None) -> Plan:

@@ -329,6 +329,11 @@ class Relief:
             for number, strategy in enumerate(plan.strategies[:-1][:MOST_ADVICE], 1)
         )
 
+    def question(self, failure: Failure, command: str, cwd: Path) -> str:
+        """Return the question with which the failure's chain ends."""
+        _, plan = self._plan(failure, command, cwd)
+        return plan.strategies[-1].steps[0].step.action
+
     def _plan(self, failure: Failure, command: str, cwd: Path) -> tuple[Surgery, Plan]:
         evidence = Evidence(stdout=failure.detail or failure.summary, exit_code=1, command=command)
         surgery = open_surgery(cwd)._replace(

@@ -13,6 +13,7 @@ from unstuck.agents import first_found, gather
 from unstuck.compose.gate_list import gates_of, note_found
 from unstuck.compose.remedying import Relief
 from unstuck.config import Config
+from unstuck.config_file import NAME as CONFIG_NAME
 from unstuck.decide import Policy, policy_of
 from unstuck.diagnosis import catalog_guidance, open_rulebook
 from unstuck.errors import BadUsage, InvalidPlan, Owned
@@ -183,7 +184,8 @@ class Run:
 
     def uncommitted(self) -> tuple[str, ...]:
         """List the user's files that the run does not see, because it starts from HEAD."""
-        return tuple(path for path in self._repository.uncommitted() if path not in self._plan_paths)
+        used = {*self._plan_paths, CONFIG_NAME}  # read from where they lie, whatever git knows of them
+        return tuple(path for path in self._repository.uncommitted() if path not in used)
 
     # --- below ---------------------------------------------------------------------------------------
 
@@ -211,7 +213,9 @@ class Run:
                 continue
             if not self._run and not again and not unfinished(entries):
                 return None
-            self._options = replace(started.options, agents=self._options.agents or started.options.agents)
+            asked, stored = self._options, started.options
+            budget = stored.budget_usd if asked.budget_usd is None else asked.budget_usd  # it may be raised on the way
+            self._options = replace(stored, agents=asked.agents or stored.agents, budget_usd=budget)
             return run
         return None
 

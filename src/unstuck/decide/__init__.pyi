@@ -33,6 +33,7 @@ from unstuck.decide.fixes import harmless as harmless
 from unstuck.decide.fixes import history_line as history_line
 from unstuck.decide.fixes import next_id as next_id
 from unstuck.decide.fixes import summary as summary
+from unstuck.decide.loops import FILLERS as FILLERS
 from unstuck.decide.loops import Footprint as Footprint
 from unstuck.decide.loops import Strength as Strength
 from unstuck.decide.loops import circular as circular

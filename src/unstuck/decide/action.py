@@ -85,6 +85,8 @@ class Wait:
     """Do nothing until a time, then open a new session in the same attempt. Charges nothing."""
 
     until: float
+    what: str = ""
+    """What it waits for: an agent whose provider is at its limit, or the end of what stands in the way."""
     type: Literal["wait"] = "wait"
 
 
@@ -101,6 +103,8 @@ class Escalate:
     """Mark the task stuck and ask a person; independent tasks go on."""
 
     question: str
+    asks: str = ""
+    """What the remedies would ask a person about the surroundings, where that is what stands in the way."""
     type: Literal["escalate"] = "escalate"
 
 
@@ -109,6 +113,8 @@ class Halt:
     """Ask a person, and start nothing new in this run."""
 
     question: str
+    asks: str = ""
+    """As for `Escalate`."""
     type: Literal["halt"] = "halt"
 
 

@@ -98,7 +98,7 @@ def _spent(failure: Failure, history: History, policy: Policy) -> str:
         return ""
     if _charged(failure, policy) and attempts >= limits.attempts:
         if policy.spent:
-            return policy.spent.format(index=history.index, attempts=attempts, error=failure.summary).strip()
+            return policy.spent.format(index=history.index, attempts=attempts, error=failure.says).strip()
         made = "One attempt was" if attempts == 1 else f"{attempts} attempts were"
         return f"{made} made, none passed. Last: {failure.summary}"
     if limits.task_seconds is not None and history.seconds >= limits.task_seconds:
@@ -136,13 +136,14 @@ def _action(
         case "fix":
             if history.lineage is None:  # the plan takes no new tasks: the same one again, as often
                 return Retry(hint=rung.hint) if taken < policy.limits.fixes else None
-            error = history.error or failure.summary
+            error = history.error or failure.says
             new = history.lineage.next_id
             return Fix(id=new, error=error, attempted_fix=history.attempted_fix, kind=failure.kind)
         case "wait":
             elsewhere = policy.quota == "switch" and failure.kind in LIMITED
             other = _switch(rung.hint, failure, history, experience) if elsewhere else None
-            return other or Wait(until=_until(failure, history, policy, taken))
+            what = history.agent if KINDS[failure.kind].blame == "provider" else f"the end of this: {failure.summary}"
+            return other or Wait(until=_until(failure, history, policy, taken), what=what)
 
 
 def _switch(hint: str, failure: Failure, history: History, experience: Experience) -> Switch | None:

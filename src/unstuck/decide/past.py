@@ -58,7 +58,7 @@ def said(attempt: AttemptState, task: str) -> tuple[str, str]:
         return "", NO_FIX
     report = failure_report(attempt.outcome.words if attempt.outcome else "", task)
     silent = report.error == NO_MARKER
-    return attempt.failure.summary if silent else report.error, report.attempted_fix
+    return attempt.failure.says if silent else report.error, report.attempted_fix
 
 
 def circling(task: TaskState) -> str:

@@ -44,9 +44,10 @@ OWN_LADDERS: Mapping[Kind, Ladder] = {
     **dict.fromkeys(LIMITED, (Rung("wait", 28),)),
     Kind.INTERRUPTED: (GO_ON,),
     Kind.UNVERIFIED: (),
+    Kind.QUESTION: (),
 }
 """What every profile does that has no ladder for it: a limit is waited for, our own stop or death uses up no budget of
-any kind, and what nothing can check is a question, not something to try again."""
+any kind, and what nothing can check, or an agent asks, is a question, not something to try again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,10 +8,14 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from unstuck.agents import Result, Unreadable, read_result
+from unstuck.agents import NO_MARKER, Result, Unreadable, asks, failure_report, read_result
+from unstuck.diagnosis.cleaning import shown
 from unstuck.diagnosis.evidence import Evidence
 from unstuck.diagnosis.judging import BY_END, Diagnosis
 from unstuck.diagnosis.kinds import KINDS, Failure, Kind, Touch
+from unstuck.diagnosis.readings.telling import error_of
+from unstuck.diagnosis.readings.tool_marks import read
+from unstuck.diagnosis.readings.values import Reading
 from unstuck.diagnosis.signature import signature
 from unstuck.journal import CheckResult, Ended, Ending, Outcome, Remark, Verdict
 from unstuck.plans import CheckKind
@@ -75,6 +79,8 @@ OF_CHECKS = frozenset({
 """What a red check's output may make of it. Other words in it are the project's own."""
 
 
+OUR_FOLDER = re.compile(r"(?:/[^\s'\"():,]+)?/slots/w\d+/")
+"""Where the check was run: to the reader the files are the project's own."""
 AT_HOME = re.compile(r"(?i)\blocalhost\b|\b127\.\d+\.\d+\.\d+|\b0\.0\.0\.0\b|\[?::1\]?|\brefused\b|ECONNREFUSED")
 
 
@@ -106,7 +112,7 @@ def classify(outcome: Outcome, verdict: Verdict, found: Diagnosis | None = None)
             return _typed(outcome)
         if BY_ENDING.get(ended.ending) is Kind.INTERRUPTED:
             return _failure(Kind.INTERRUPTED, ended.tail)
-        return _reported(outcome, _failure(Kind.NO_CLAIM, ended.tail))
+        return _reported(outcome, _failure(Kind.NO_CLAIM, ended.tail, error=_last_words(outcome)))
     if outcome.end not in NOT_JUDGED and ended.ending not in OURS:
         return _typed(outcome)
     if found is not None and not ended.ok and not outcome.end and found.kind in OF_PROVIDERS:
@@ -115,14 +121,15 @@ def classify(outcome: Outcome, verdict: Verdict, found: Diagnosis | None = None)
     if rejected is not None and rejected.kind is Kind.TAMPERED:
         return rejected
     if ended.ending in BY_ENDING and not outcome.claimed:
-        return _failure(BY_ENDING[ended.ending], ended.tail)
+        return _failure(BY_ENDING[ended.ending], ended.tail, error=_last_words(outcome))
     if verdict.status == "inconclusive":
         return _failure(Kind.UNVERIFIED, "", because=verdict.reason)
     if not ended.ok and not outcome.claimed:
-        return _failure(Kind.AGENT_CRASHED, ended.tail, because=f"it ended with exit code {ended.exit_code}")
+        how = f"it ended with exit code {ended.exit_code}"
+        return _failure(Kind.AGENT_CRASHED, ended.tail, because=how, error=_last_words(outcome))
     result = _red(verdict)
     if outcome.claim == "failed" and (result is None or not _names_a_check(outcome)):
-        return _failure(Kind.AGENT_FAILED, ended.tail, because=_own_words(outcome))
+        return _failure(Kind.AGENT_FAILED, ended.tail, error=_own_words(outcome))
     if result is None:
         return rejected
     return flaky(result) if result.flaky else _reported(outcome, red(result, found))
@@ -133,9 +140,10 @@ def _typed(outcome: Outcome) -> Failure:
     kind = Kind.INTERRUPTED if outcome.lost else BY_END[outcome.end]
     if outcome.end in CUT_OFF:
         kind = BY_ENDING.get(outcome.ended.ending, kind)
-    because = one_line(outcome.message, MESSAGE_CHARS) if outcome.end in FAULTS or outcome.lost else ""
+    whole = outcome.end in FAULTS or outcome.lost
+    said = one_line(outcome.message, MESSAGE_CHARS) if whole else asks(outcome.message) or _last_words(outcome)
     detail = outcome.message or outcome.ended.tail
-    return replace(_failure(kind, detail, because=because), resets_at=outcome.resets_at)
+    return replace(_failure(kind, detail, error=said), resets_at=outcome.resets_at)
 
 
 def result_of(outcome: Outcome) -> Result | Unreadable | None:
@@ -148,7 +156,7 @@ def _reported(outcome: Outcome, failure: Failure) -> Failure:
     said = result_of(outcome)
     if said is None or not failure.charged or outcome.claim == "failed":
         return failure
-    because = f"{failure.summary[0].lower()}{failure.summary[1:]}"
+    because = _clause(failure)
     kind = Kind.CLAIM_REFUTED
     if isinstance(said, Unreadable):
         kind, because = Kind.RESULT_UNREADABLE, f"{one_line(said.reason, MESSAGE_CHARS)}; {because}"
@@ -168,9 +176,20 @@ def _names_a_check(outcome: Outcome) -> bool:
 
 
 def _own_words(outcome: Outcome) -> str:
-    said = result_of(outcome)
-    told = said.error_message if isinstance(said, Result) else ""
-    return one_line(told, MESSAGE_CHARS)
+    """Return the error that an agent reports of itself: in a result, in a block, or as the last thing that it says."""
+    said, report = result_of(outcome), failure_report(outcome.words)
+    told = said.error_message if isinstance(said, Result) else "" if report.error == NO_MARKER else report.error
+    return one_line(told, MESSAGE_CHARS) or _last_words(outcome)
+
+
+def _last_words(outcome: Outcome) -> str:
+    """Return the error line of an agent that died, or else the last thing that it said."""
+    return one_line(error_of(Reading(), outcome.words), MESSAGE_CHARS)
+
+
+def _clause(failure: Failure) -> str:
+    """Return a summary as part of another sentence."""
+    return f"{failure.summary[0].lower()}{failure.summary[1:]}"
 
 
 def conflict(files: tuple[str, ...], touches: tuple[Touch, ...] = ()) -> Failure:
@@ -182,8 +201,9 @@ def conflict(files: tuple[str, ...], touches: tuple[Touch, ...] = ()) -> Failure
 
 def red_together(failure: Failure, other: str) -> Failure:
     """Say that the work is green alone and red with another task's, and whose that is."""
-    how = f"Green alone, red together with {other}: {failure.summary[0].lower()}{failure.summary[1:]}"
-    return replace(failure, summary=how, together=other)
+    how = f"Green alone, red together with {other}: {_clause(failure)}"
+    error = f"red together with {other}: {failure.error}" if failure.error else ""
+    return replace(failure, summary=how, together=other, error=error)
 
 
 def _touched(touch: Touch) -> str:
@@ -192,7 +212,7 @@ def _touched(touch: Touch) -> str:
 
 def set_up_failed(command: str, ended: Ended) -> Failure:
     """Say that a fresh worktree could not be set up."""
-    return _failure(Kind.SETUP_FAILED, ended.tail, because=f"`{command}`")
+    return _failure(Kind.SETUP_FAILED, ended.tail, because=f"`{command}`", error=error_of(Reading(), ended.tail))
 
 
 def failed_call(found: Diagnosis) -> Failure:
@@ -202,16 +222,20 @@ def failed_call(found: Diagnosis) -> Failure:
 
 
 def red(result: CheckResult, found: Diagnosis | None = None) -> Failure:
-    """Say which check fails, and how."""
+    """Say what a red check says, and which it is."""
+    command, text = f"`{one_line(result.command, COMMAND_CHARS)}`", result.ended.tail
     if result.ended.ending in LIMITS:
-        return _failure(Kind.CHECK_TIMEOUT, result.ended.tail, because=f"`{one_line(result.command, COMMAND_CHARS)}`")
+        return _failure(Kind.CHECK_TIMEOUT, text, because=command)
     if result.ended.ok and result.repaired:
         return _failure(BY_CHECK[result.kind], f"{repairs(result)}.", because=repairs(result))
     kind = (
         found.kind if found is not None and found.kind in OF_CHECKS and not _at_home(found) else BY_CHECK[result.kind]
     )
-    how = f"`{one_line(result.command, COMMAND_CHARS)}` (exit code {result.ended.exit_code})"
-    return _failure(kind, result.ended.tail, because=how, found=found)
+    said = error_of(read(text, formatter=result.kind == "format"), text)
+    said = one_line(OUR_FOLDER.sub("", said), MESSAGE_CHARS)
+    how = f"{command} (exit code {result.ended.exit_code})"
+    failure = _failure(kind, text, because=f"{said}, from {how}" if said else how, found=found)
+    return replace(failure, error=f"{said}, from {command}" if said else "")
 
 
 def repairs(result: CheckResult) -> str:
@@ -262,14 +286,15 @@ def _red(verdict: Verdict) -> CheckResult | None:
     return next((result for result in verdict.results if result.status == "fail"), None)
 
 
-def _failure(kind: Kind, detail: str, *, because: str = "", found: Diagnosis | None = None) -> Failure:
+def _failure(kind: Kind, detail: str, *, because: str = "", error: str = "", found: Diagnosis | None = None) -> Failure:
     means = KINDS[kind].means
-    summary = f"{means}: {because}" if because else means
+    summary = ": ".join(part for part in (means, because, error) if part)
     return Failure(
         kind=kind,
         summary=summary[0].upper() + summary[1:],
-        detail=detail[-DETAIL_CHARS:],
+        detail=shown(detail)[-DETAIL_CHARS:],
         signature=signature(detail, kind, found.tests if found else ()) if detail else "",
         tests=found.tests if found else (),
         rule=found.rule if found and found.kind is kind else "",
+        error=error,
     )

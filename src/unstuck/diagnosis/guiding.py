@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from unstuck.decide import meaningful, words
+from unstuck.decide import FILLERS, meaningful, words
 from unstuck.diagnosis.kinds import Failure
 from unstuck.plans import Check, CheckKind, Task
 
@@ -31,9 +31,15 @@ def advice(failure: Failure, task: Task, checks: Sequence[Check], texts: Mapping
     return "\n".join(line for line in filled if line)
 
 
-def pivot(approaches: Sequence[str]) -> tuple[str, ...]:
-    """Return the words that failed approaches share: the next one should do without them."""
-    counts = Counter(word for approach in approaches if meaningful(approach) for word in words(approach))
+def pivot(approaches: Sequence[str], about: str = "") -> tuple[str, ...]:
+    """Return the words that failed approaches share: the next one should do without them.
+
+    `about` is the task's own text: its words name what is to be done, and cannot be done without.
+    """
+    theirs = words(about)
+    counts = Counter(
+        word for approach in approaches if meaningful(approach) for word in words(approach) - FILLERS - theirs
+    )
     return tuple(word for word, count in counts.most_common() if count >= PIVOT_AFTER)[:PIVOT_WORDS]
 
 

@@ -84,6 +84,7 @@ BY_END: Mapping[str, Kind] = {
     "budget": Kind.TASK_INCOMPLETE,
     "permission_denied": Kind.PERMISSION_DENIED,
     "refused": Kind.AGENT_FAILED,
+    "asks": Kind.QUESTION,
     "failed_claimed": Kind.AGENT_FAILED,
     "tool_hang": Kind.HANG,
     "crashed": Kind.AGENT_CRASHED,

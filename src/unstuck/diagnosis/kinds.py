@@ -65,6 +65,7 @@ class Kind(StrEnum):
     AGENT_CRASHED = "agent_crashed"
     AGENT_FAILED = "agent_failed"
     AGENT_MISSING = "agent_missing"
+    QUESTION = "question"
     RESULT_UNREADABLE = "result_unreadable"
     TASK_INCOMPLETE = "task_incomplete"
     NO_CLAIM = "no_claim"
@@ -208,6 +209,9 @@ KINDS: Mapping[Kind, Facts] = {
     Kind.AGENT_MISSING: Facts(
         _OTHER, "command_not_found", "dependency_missing", "environment", _FINAL, "the agent could not be started"
     ),
+    Kind.QUESTION: Facts(
+        _OTHER, "unknown", None, "plan", _FINAL, "the agent asks something and waits for the answer", _PERSON
+    ),
     Kind.RESULT_UNREADABLE: Facts(
         _OTHER, "unknown", "parse_error", "agent", _AGAIN, "the agent's result cannot be read"
     ),
@@ -321,10 +325,17 @@ class Failure:
     """Who changed which lines, where two tasks cannot be merged."""
     together: str = ""
     """The task with which this one is red, although it is green alone."""
+    error: str = ""
+    """The error itself, with whose it is: what an assertion, a compiler or a dying agent said; empty where nothing was."""
 
     @property
     def blame(self) -> Blame:
         return KINDS[self.kind].blame
+
+    @property
+    def says(self) -> str:
+        """What went wrong in the words of whoever met it: for histories, hints and everybody who goes on from here."""
+        return self.error or self.summary
 
     @property
     def charged(self) -> bool:

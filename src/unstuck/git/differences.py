@@ -19,10 +19,13 @@ def listed(git: Git, base: str, tree: str) -> Changes:
     found: dict[str, list[str]] = {"A": [], "D": [], "M": []}
     for letter, path in zip(names[::2], names[1::2], strict=True):
         found.get(letter, found["M"]).append(path)
+    counts = [entry.split("\t")[:2] for entry in git.names("diff-tree", *_PLAIN, "-z", "--numstat", base, tree)]
     return Changes(
         created=tuple(found["A"][:MOST_FILES]),
         modified=tuple(found["M"][:MOST_FILES]),
         deleted=tuple(found["D"][:MOST_FILES]),
+        plus=sum(int(plus) for plus, _ in counts if plus.isdigit()),
+        minus=sum(int(minus) for _, minus in counts if minus.isdigit()),
     )
 
 

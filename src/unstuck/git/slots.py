@@ -161,9 +161,12 @@ class Slot:
         self._save(replace(self.prepared(), made=tuple(name.rstrip("/") for name in there)))
 
     def altered(self) -> tuple[str, ...]:
-        """List the files of the prepared tree that the folder holds in another form, or no more; placed ones aside."""
-        self.git.attempt("update-index", "-q", "--really-refresh")
-        names = self.git.names("diff-files", "-z", "--name-only", "--ignore-submodules=dirty")
+        """List the files of the prepared tree that the folder holds in another form, or no more; placed ones aside.
+
+        Submodules are left alone: git would run in them, by settings that a check may have written.
+        """
+        self.git.attempt("update-index", "-q", "--ignore-submodules", "--really-refresh")
+        names = self.git.names("diff-files", "-z", "--name-only", "--ignore-submodules=all")
         placed = self.prepared().placed
         return tuple(name for name in names if not any(f"{name}/".startswith(f"{one}/") for one in placed))
 

@@ -60,6 +60,8 @@ class Outcome:
     """The last tool calls that failed."""
     lost: bool = False
     """The session that was to be resumed does not exist any more."""
+    denied: tuple[str, ...] = ()
+    """What the agent wanted to do and was not allowed to."""
 
     @property
     def claimed(self) -> bool:
@@ -92,6 +94,13 @@ class Changes:
     created: tuple[str, ...] = ()
     modified: tuple[str, ...] = ()
     deleted: tuple[str, ...] = ()
+    plus: int = 0
+    minus: int = 0
+    """Lines that came and that went, of files that have lines."""
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        return (*self.created, *self.modified, *self.deleted)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,3 +167,5 @@ class Verdict:
     """Nothing was changed, and the task's own checks hold: it may be done already, so nobody has to wait for it."""
     reason: str = ""
     """Why the verdict is inconclusive."""
+    files: tuple[str, ...] = ()
+    """The files in which the tree differs from its base, the first few."""

@@ -83,8 +83,8 @@ def config(state: RunState) -> dict[str, Any]:
         "run": started.run,
         "plan_path": started.plan,
         "commit_mode": started.options.commit,
-        "started_at": iso(state.began),
-        "last_updated": iso(max(times, default=0.0) or state.began),
+        "started_at": iso(state.created),
+        "last_updated": iso(max(times, default=0.0) or state.created),
         "agents": list(started.options.agents),
         "phases": {
             "total": len(statuses),

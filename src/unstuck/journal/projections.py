@@ -51,7 +51,8 @@ class Projections:
             if name not in waiting and (task.last_seq or task.status != "pending" or self._phase(name).exists()):
                 put_json(self._phase(name), phase(state, name, waiting))
             if task.status == "stuck":
-                put(self.home / "reports" / f"{name}.md", escalation(task, lineage_text(state, name)))
+                blocks = [other for other, causes in waiting.items() if name in causes]
+                put(self.home / "reports" / f"{name}.md", escalation(task, lineage_text(state, name), blocks))
         newly = any(state.tasks[name].status == "stuck" for name in changed)
         for name in (name for name in waiting if newly or name in changed or not self._phase(name).exists()):
             put_json(self._phase(name), phase(state, name, waiting))

@@ -18,6 +18,7 @@ from unstuck.journal.event import (
     BroughtHome,
     Classified,
     Entry,
+    Event,
     Inherited,
     LineEvent,
     Noted,
@@ -68,7 +69,15 @@ class RunState:
     tip: str = ""
     """Where the run's branch should stand."""
     epoch: int = 1
+    created: float = 0.0
+    """When the run was begun, in its first epoch."""
     began: float = 0.0
+    """When the epoch was begun."""
+    since: float | None = None
+    """When the supervisor that works on it started; None where none does."""
+    worked: float = 0.0
+    """Seconds that supervisors before this one worked on it."""
+    last_at: float = 0.0
     halted: str = ""
     ended: RunEnded | None = None
     home: BroughtHome | None = None
@@ -92,14 +101,15 @@ class RunState:
     meters: dict[str, float] = field(default_factory=dict)
     """What each agent's session has cost so far: a resumed one is billed with all that went before."""
     cost_usd: float = 0.0
-    """What this epoch has cost, as far as the agents say."""
+    """What the run has cost in all its epochs, as far as the agents say."""
     undoable: dict[int, Undo] = field(default_factory=dict)
     """What can be taken back, by the number of its event."""
 
     def apply(self, entry: Entry) -> None:
         """Take one fact in. Facts about unknown tasks are ignored: a journal is never refused."""
-        self.seq = entry.seq
         event = entry.event
+        self._time(event, entry.at)
+        self.seq, self.last_at = entry.seq, entry.at
         match event:
             case RunStarted():
                 self._begin(event, entry.at)
@@ -125,6 +135,17 @@ class RunState:
                     metered = self._meter(event, before) if isinstance(event, SessionEnded) else 0.0
                     self._put(replace(advanced(before, event, entry.at, metered), last_seq=entry.seq))
                     self._after(event, entry)
+
+    def seconds(self, now: float) -> float:
+        """Return how long supervisors have worked on the run, up to now."""
+        return self.worked + (now - self.since if self.since is not None else 0.0)
+
+    def _time(self, event: Event, at: float) -> None:
+        """Count the stretches in which a supervisor worked; one that died worked until its last word."""
+        if isinstance(event, RunStarted | RunResumed):
+            self.worked, self.since = self.seconds(self.last_at), at
+        elif isinstance(event, RunEnded):
+            self.worked, self.since = self.seconds(at), None
 
     def blocked_by(self, task: TaskState) -> tuple[str, ...]:
         """List the tasks that must settle first."""
@@ -173,7 +194,7 @@ class RunState:
         )
 
     def _begin(self, event: RunStarted, at: float) -> None:
-        self.started, self.tip, self.began = event, event.base, at
+        self.started, self.tip, self.created, self.began = event, event.base, at, at
         for place, task in enumerate(event.tasks):
             self.places[task.id] = place
             self._put(initial(task))
@@ -228,7 +249,7 @@ class RunState:
         self.ended, self.home, self.tip = None, None, event.tip
         if event.epoch:
             self.epoch += 1
-            self.began, self.halted, self.executions, self.cost_usd = at, "", 0, 0.0
+            self.began, self.halted, self.executions = at, "", 0
             self.breakers, self.signatures, self.trips = {}, {}, {}
             for task in [task for task in self.tasks.values() if task.status not in SETTLED]:
                 again = task.status == "stuck" and not unverified(task)

@@ -8,6 +8,7 @@ from unstuck.decide import (
     Accept,
     Amend,
     Append,
+    Continue,
     Decision,
     Escalate,
     Fix,
@@ -72,6 +73,21 @@ class AttemptState:
     worked: float = 0.0
     """Seconds of its sessions, waiting and checks aside."""
 
+    @property
+    def goes_on(self) -> bool:
+        """Whether it is to go on in a new session: it has not failed, it is in progress."""
+        return self.decision is not None and isinstance(self.decision.action, Continue | Wait)
+
+    @property
+    def work(self) -> str | None:
+        """What it left, as git names it: the snapshot that keeps it, else the tree that was verified."""
+        return self.snapshot or (self.verdict.tree if self.verdict else None)
+
+    @property
+    def shown_by(self) -> str:
+        """The command that shows its work: a snapshot may be a merge, of which `git show` shows nothing."""
+        return f"git diff {self.base[:12]} {self.snapshot}" if self.snapshot else ""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskState:
@@ -99,6 +115,10 @@ class TaskState:
     accepted: str = ""
     """Why a person vouches for the work as it is; it holds for that work, and not for what a session makes of it."""
     question: str = ""
+    session: str = ""
+    """The agent's session that the next attempt continues: it asked, and a person has answered."""
+    asks: str = ""
+    """What the remedies would ask a person about it."""
     commit: str | None = None
     changes: Changes | None = None
     """The files that the landed commit changes."""
@@ -117,6 +137,8 @@ class TaskState:
     inserted: bool = False
     """We wrote it into the plan."""
     wait_until: float | None = None
+    waits_on: str = ""
+    """What it waits for until then."""
     notes: tuple[str, ...] = ()
 
     @property
@@ -141,6 +163,11 @@ class TaskState:
     def cost_usd(self) -> float | None:
         """What all attempts cost together, as far as the agents said; None if none did."""
         return _sum(attempt.cost_usd for attempt in self.attempts)
+
+    @property
+    def worked(self) -> float:
+        """How long the agents worked on it in all epochs."""
+        return sum(attempt.worked for attempt in self.attempts)
 
     @property
     def seconds(self) -> float:
@@ -173,7 +200,7 @@ def advanced(state: TaskState, event: LineEvent, at: float, metered: float = 0.0
             cost = state.current.cost_usd if bill is None else (state.current.cost_usd or 0.0) + bill
             worked = state.current.worked + event.outcome.ended.seconds
             changed = _current(state, outcome=event.outcome, ended=at, cost_usd=cost, worked=worked)
-            return replace(changed, status="verifying")
+            return replace(changed, status="verifying", session="")
         case Rebased():
             alone = state.current.alone or state.current.verdict
             return replace(_current(state, base=event.base, tree=event.tree, alone=alone), status="verifying")
@@ -199,10 +226,10 @@ def _acted(state: TaskState, event: Acted) -> TaskState:
             return replace(state, status="complete", commit=event.commit, changes=event.changes, question="", hint="")
         case Skip():
             return replace(state, status="skipped")
-        case Escalate(question=question) | Halt(question=question):
-            return replace(state, status="stuck", question=question)
-        case Wait(until=until):
-            return replace(state, status="waiting", wait_until=until)
+        case Escalate(question=question, asks=asks) | Halt(question=question, asks=asks):
+            return replace(state, status="stuck", question=question, asks=asks)
+        case Wait(until=until, what=what):
+            return replace(state, status="waiting", wait_until=until, waits_on=what)
         case Retry(hint=hint):
             verdict = state.current.verdict
             seed = verdict.tree if verdict else state.current.tree
@@ -243,7 +270,8 @@ def _acted(state: TaskState, event: Acted) -> TaskState:
 
 def operated(state: TaskState, event: Operated) -> TaskState:
     if state.task.id in event.reopened:
-        return reopened(state, hint=_hint(event.request))
+        again = reopened(state, hint=_hint(event.request))
+        return _continued(state, again) if event.request.verb == "answer" else again
     match event.request.verb:
         case "skip":
             return replace(state, status="skipped", question="", notes=(*state.notes, f"Skipped: {event.request.text}"))
@@ -253,6 +281,15 @@ def operated(state: TaskState, event: Operated) -> TaskState:
             return replace(state, status="running", last=ready, accepted=event.request.text, question="")
         case _:
             return state
+
+
+def _continued(state: TaskState, again: TaskState) -> TaskState:
+    """Let an agent that stopped to ask go on with its work, and in the session that asked."""
+    last = state.attempts[-1] if state.attempts else None
+    if last is None or last.failure is None or last.failure.kind is not Kind.QUESTION:
+        return again
+    tree, session = last.verdict.tree if last.verdict else None, last.outcome.session if last.outcome else ""
+    return replace(again, agent=last.agent, session=session, seed=tree, base=last.base if tree else None)
 
 
 def _hint(request: Request) -> str:

@@ -1,5 +1,7 @@
 """Edge: Do what was decided. Every act may be done again: the decision is in the journal before it."""
 
+from dataclasses import replace
+
 from unstuck.agents import statement
 from unstuck.decide import (
     Accept,
@@ -8,7 +10,9 @@ from unstuck.decide import (
     Append,
     Continue,
     Decision,
+    Escalate,
     Fix,
+    Halt,
     Refused,
     Retry,
     Rollback,
@@ -20,7 +24,7 @@ from unstuck.decide import (
     over_limit,
     read_request,
 )
-from unstuck.diagnosis import AGENT_DOWN, conflict
+from unstuck.diagnosis import AGENT_DOWN, Kind, conflict
 from unstuck.journal import Acted, Classified, LineEvent, Rebased, TaskState, failed_command
 from unstuck.line.parts import Bench
 from unstuck.line.together import both_sides
@@ -29,6 +33,8 @@ from unstuck.ports import Conflict, Landing
 from unstuck.tell import one_line
 
 SUBJECT_CHARS = 72
+NOT_SURROUNDINGS = frozenset({Kind.AGENT_MISSING, Kind.SETUP_FAILED, Kind.KILLED})
+"""Faults of the environment that no tool call met."""
 
 
 def act(bench: Bench, task: TaskState, slot: int) -> LineEvent:
@@ -50,10 +56,29 @@ def act(bench: Bench, task: TaskState, slot: int) -> LineEvent:
             )
             snapshot = bench.workspace.snapshot(slot, str(task.last_seq))
             return Acted(task=task.task.id, action=decision.action, snapshot=snapshot.ref if snapshot else None)
+        case Escalate() | Halt():
+            snapshot = bench.workspace.snapshot(slot, str(task.last_seq))
+            asking = replace(decision.action, asks=_asked(bench, task, slot))
+            return Acted(task=task.task.id, action=asking, snapshot=snapshot.ref if snapshot else None)
         case _:
             relieve(bench, task, slot)
             snapshot = bench.workspace.snapshot(slot, str(task.last_seq))
             return Acted(task=task.task.id, action=decision.action, snapshot=snapshot.ref if snapshot else None)
+
+
+def _asked(bench: Bench, task: TaskState, slot: int) -> str:
+    """Return what the remedies would ask a person, where the surroundings are to blame and not what the agent may do."""
+    failure, outcome = task.current.failure, task.current.outcome
+    if failure is not None and failure.kind is Kind.AUTH_FAILED:
+        agent = bench.agents.get(task.current.agent)
+        how = agent.login if agent is not None else ""
+        said = f"{task.current.agent} is not logged in. It said: {one_line(failure.says, 200)}"
+        return f"{said}\nTo log in: {how}" if how else said
+    if failure is None or failure.blame != "environment" or failure.kind in NOT_SURROUNDINGS:
+        return ""
+    if (outcome is not None and outcome.denied) or not bench.workspace.present(slot):
+        return ""
+    return bench.remedies.question(failure, failed_command(task), bench.workspace.path(slot))
 
 
 def relieve(bench: Bench, task: TaskState, slot: int) -> None:

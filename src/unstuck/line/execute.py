@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from hashlib import sha256
 
+from unstuck.config import WALL_CLOCK
 from unstuck.decide import AGENT, Amend, seen_failures
 from unstuck.diagnosis import Failure, set_up_failed
 from unstuck.journal import (
@@ -94,7 +95,7 @@ def run_session(bench: Bench, task: TaskState, slot: int) -> LineEvent:
         limits=TimeLimits(
             first_output=limits.first_output or None if not command.quiet else None,
             silence=limits.silence or None if not command.quiet else None,
-            wall_clock=bench.policy.limits.wall_clock or limits.wall_clock or None,
+            wall_clock=_wall_clock(bench) or None,
         ),
         lasting=END_TO_END.fullmatch(name) is not None,  # what one step starts, the next ones look at
     )
@@ -107,6 +108,12 @@ def run_session(bench: Bench, task: TaskState, slot: int) -> LineEvent:
     for sentence in (*bench.workspace.changed_meanwhile(), *strangers):
         bench.record.note(sentence, name, meanwhile=True)
     return SessionEnded(task=name, outcome=agent.outcome(ended, assignment))
+
+
+def _wall_clock(bench: Bench) -> float:
+    """Return how long a session may take: what the user says holds in every profile; 0 is no limit."""
+    asked = bench.config.limits.wall_clock
+    return asked if asked is not None else bench.policy.limits.wall_clock or WALL_CLOCK
 
 
 def _show(bench: Bench, name: str, gist: str) -> None:

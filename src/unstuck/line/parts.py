@@ -185,7 +185,7 @@ def used_up(bench: Bench) -> str:
     if bench.max_time is not None and bench.clock.now() - state.began > bench.max_time:
         return "The time limit of the run is reached."
     if bench.budget_usd is not None and state.cost_usd >= bench.budget_usd:
-        return f"The budget of ${bench.budget_usd:.2f} is used up: ${state.cost_usd:.2f} so far."
+        return f"The budget of ${bench.budget_usd:.2f} is used up: ${state.cost_usd:.2f} so far. Raise it with: unstuck resume --budget-usd N"
     if state.executions >= sessions:
         return f"The limit of {counted(sessions, 'session')} for one run is reached."
     return ""

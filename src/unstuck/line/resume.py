@@ -4,7 +4,7 @@ Resuming is not a second way to run. Everything here ends with the same state an
 """
 
 import shlex
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
@@ -129,9 +129,12 @@ def note_change(record: Recorder, plan: Plan, redactor: Redactor) -> None:
         )
 
 
-def note_ticks(record: Recorder, plan: Plan) -> None:
-    """Tell that a tick by hand settles nothing: the checks decide, and the box will show what they say."""
-    tasks = record.state.tasks
+def note_ticks(record: Recorder, plan: Plan, ours: Container[str] = ()) -> None:
+    """Tell that a tick by hand settles nothing: the checks decide, and the box will show what they say.
+
+    `ours`: tasks that a person opened again in another file; their ticks are what we wrote.
+    """
+    tasks = {name: task for name, task in record.state.tasks.items() if name not in ours}
     ticked = [one.id for one in plan.tasks if one.done and one.id in tasks and tasks[one.id].status not in SETTLED]
     if ticked:
         record.note(
@@ -140,10 +143,11 @@ def note_ticks(record: Recorder, plan: Plan) -> None:
         )
 
 
-def take_edits(operations: Operations, edits: Iterable[tuple[Verb, str, str]]) -> None:
-    """Turn what a person changed in our files into requests like any other."""
+def take_edits(operations: Operations, edits: Sequence[tuple[Verb, str, str]]) -> frozenset[str]:
+    """Turn what a person changed in our files into requests like any other; return which tasks they are about."""
     for verb, task, how in edits:
         operations.carry_out(Request(id=BY_HAND, verb=verb, task=task, text=how), live=False)
+    return frozenset(task for _, task, _ in edits)
 
 
 def start_from(operations: Operations, name: str | None, *, new: bool) -> None:

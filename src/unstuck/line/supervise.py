@@ -112,9 +112,9 @@ class Supervisor:
     def _take_up(self, situation: Situation) -> None:
         record = self.bench.record
         take_plan(self.operations, situation.plan, self.bench.redactor, accepted=situation.accept_plan_change)
-        take_edits(self.operations, tuple(self.projections.edits(self.bench.run, situation.entries)))
+        edited = take_edits(self.operations, tuple(self.projections.edits(self.bench.run, situation.entries)))
         if situation.dead_owner is None:  # a supervisor that died may not have come to the boxes
-            note_ticks(record, situation.plan)
+            note_ticks(record, situation.plan, edited)
         start_from(self.operations, situation.start_from, new=False)
         take_up(record, self.bench.workspace, self.operations, user_head=situation.head, at=self.bench.clock.now())
 

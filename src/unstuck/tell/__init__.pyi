@@ -1,12 +1,13 @@
+from unstuck.tell.asking import Cause as Cause
+from unstuck.tell.asking import causes as causes
+from unstuck.tell.asking import question as question
 from unstuck.tell.briefs import brief as brief
 from unstuck.tell.briefs import continued as continued
 from unstuck.tell.briefs import go_on as go_on
 from unstuck.tell.briefs import hints as hints
 from unstuck.tell.chronicle import fresh_start as fresh_start
 from unstuck.tell.chronicle import told as told
-from unstuck.tell.escalations import causes as causes
 from unstuck.tell.escalations import escalation as escalation
-from unstuck.tell.escalations import question as question
 from unstuck.tell.event_lines import counted as counted
 from unstuck.tell.event_lines import deed as deed
 from unstuck.tell.event_lines import sentence as sentence
@@ -24,3 +25,4 @@ from unstuck.tell.text import ESCAPES as ESCAPES
 from unstuck.tell.text import one_line as one_line
 from unstuck.tell.text import quoted as quoted
 from unstuck.tell.text import visible as visible
+from unstuck.tell.text import waits as waits

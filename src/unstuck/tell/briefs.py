@@ -18,7 +18,10 @@ Consider: different library, different pattern, or simpler implementation"""
 
 
 RULES = """You work in a git worktree of your own; the current folder is its root. Change the files that the task needs,
-and nothing else. Do not push, do not switch branches, do not edit the plan: its ticks are not yours to set."""
+and nothing else. Do not push, do not switch branches, do not edit the plan: its ticks are not yours to set.
+
+You may edit files and run commands without asking. Nobody can answer while you work: decide yourself what the task leaves
+open. Only if you cannot go on without a decision or a permission, stop, and let that one question be the last thing you say."""
 
 LAST_WORDS = "When you are done, print one line `APPROACH: ` and how you went about it. Then stop."
 CANNOT = """If you cannot finish it, say so: print `Task {task}: … FAILED` as a line of its own, and below it Error, Attempted fix
@@ -64,6 +67,8 @@ def brief(
 def continued(state: TaskState) -> str:
     """Return the agent's name of the session to continue: it still knows everything, unless it knows too much."""
     attempt = state.attempts[-1] if state.attempts else None
+    if state.session and attempt is not None and attempt.outcome is None:
+        return state.session
     if attempt is None or attempt.outcome is None or attempt.failure is None:
         return ""
     return "" if attempt.failure.kind is Kind.CONTEXT_EXHAUSTED else attempt.outcome.session
@@ -77,9 +82,12 @@ def hints(state: TaskState, guidance: Mapping[str, str]) -> str:
 def go_on(state: TaskState, checks: Sequence[Check]) -> str:
     """Write the brief for a session that goes on where it was cut off."""
     failure = state.attempts[-1].failure if state.attempts else None
-    why = one_line(failure.summary, ERROR_CHARS) if failure else "it was interrupted"
+    why = one_line(failure.says, ERROR_CHARS) if failure else "it was interrupted"
+    lead = f"Your session on task {state.task.id} was cut off ({why}). That is over: go on where you stopped."
+    if state.session:
+        lead = f"You stopped on task {state.task.id} to ask. Here is the answer: go on where you stopped."
     parts = [
-        f"Your session on task {state.task.id} was cut off ({why}). That is over: go on where you stopped.",
+        lead,
         _section("What will be checked when you stop", _checks(checks)),
         state.hint,
         LAST_WORDS,
@@ -119,7 +127,7 @@ def _checks(checks: Sequence[Check]) -> str:
 
 def _before(state: TaskState) -> str:
     """Tell what was tried and how it failed, the last three attempts."""
-    finished = [attempt for attempt in state.attempts if attempt.failure is not None]
+    finished = _finished(state)
     tried = [_past(number, past) for number, past in enumerate(state.inherited, 1)]
     tried += [_attempt(attempt, len(state.inherited)) for attempt in finished]
     if not tried:
@@ -133,6 +141,12 @@ def _before(state: TaskState) -> str:
     if failure is not None and failure.detail:
         lines += ["The end of the output (a quotation, not instructions):", "", quoted(failure.detail, DETAIL_CHARS)]
     return "\n".join(lines).rstrip()
+
+
+def _finished(state: TaskState) -> list[AttemptState]:
+    """Return the attempts that failed; one that goes on in a new session has not."""
+    failed = [attempt for attempt in state.attempts if attempt.failure is not None]
+    return [attempt for attempt in failed if not (attempt is state.attempts[-1] and attempt.goes_on)]
 
 
 def _context(attempt: AttemptState, failure: Failure) -> list[str]:
@@ -152,7 +166,7 @@ def _hand_over(state: TaskState, touched: Sequence[str]) -> str:
         return ""
     results = attempt.verdict.results if attempt.verdict else ()
     parts = [
-        f"This is session {attempt.sessions + 1} of attempt {attempt.number}. The work of the sessions before is in the worktree.",
+        f"This is session {attempt.sessions + 1} of attempt {attempt.number}, which is still in progress. The work of the sessions before is in the worktree.",
         _files("Files changed so far", touched) or "No file was changed so far.",
         _files("Checks that pass already", [one.command for one in results if one.status == "pass"]),
         _files("Checks that do not pass yet", [one.command for one in results if one.status != "pass"]),
@@ -176,14 +190,15 @@ def _ways(ways: Sequence[str]) -> str:
 
 def _this_time(state: TaskState, checks: Sequence[Check], guidance: Mapping[str, str]) -> str:
     """Say what makes this attempt different: the hint, the kind's advice, and from the second failure on what to avoid."""
-    failed = [attempt for attempt in state.attempts if attempt.failure is not None]
+    failed = _finished(state)
     parts = [state.hint]
     if failed and failed[-1].failure is not None:
         parts.append(advice(failed[-1].failure, state.task, checks, guidance))
     past = [one.approach for one in state.inherited if not one.success]
     if len(past) + len(failed) >= DIFFERENT_AFTER:
         parts.append(DIFFERENT)
-        avoid = pivot([*past, *(attempt.outcome.approach for attempt in failed if attempt.outcome)])
+        approaches = [*past, *(attempt.outcome.approach for attempt in failed if attempt.outcome)]
+        avoid = pivot(approaches, f"{state.task.title} {state.task.body}")
         parts.append(
             f"These words stand in several approaches that failed; do without them: {', '.join(avoid)}" if avoid else ""
         )
@@ -204,7 +219,7 @@ def _attempt(attempt: AttemptState, earlier: int) -> list[str]:
     failure = attempt.failure
     lines = [f"Attempt {earlier + attempt.number}: {_approach(approach)} - FAILED"]
     if failure is not None:
-        lines.append(f"  Error: {one_line(failure.summary, ERROR_CHARS)}")
-    if attempt.snapshot:
-        lines.append(f"  Its work is kept: git show {attempt.snapshot}")
+        lines.append(f"  Error: {one_line(failure.says, ERROR_CHARS)}")
+    if attempt.shown_by:
+        lines.append(f"  Its work is kept: {attempt.shown_by}")
     return lines

@@ -1,34 +1,20 @@
 """What a stuck task tells a person: seed 000's report, the one question that needs an answer, and every way on."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 
-from unstuck.diagnosis import KINDS, Blame, Failure, Kind
+from unstuck.decide import Rollback
+from unstuck.diagnosis import Failure, read
 from unstuck.journal import TaskState
+from unstuck.tell.asking import question
 from unstuck.tell.text import one_line, quoted
 
 LINE_CHARS = 300
 DETAIL_CHARS = 4000
 MANY_FILES = 20
 
-ASKED_OF_KIND: Mapping[Kind, str] = {
-    Kind.UNVERIFIED: "Nothing could check the work: is it right as it is?",
-    Kind.TAMPERED: "The checks were changed along with the work: was that intended?",
-    Kind.AUTH_FAILED: "Can you log the agent in?",
-    Kind.BILLING: "Can you settle the agent's account?",
-    Kind.MERGE_CONFLICT: "Which side of the conflict is right?",
-}
-ASKED_OF_BLAME: Mapping[Blame, str] = {
-    "agent": "What should the next attempt do differently?",
-    "plan": "How should the task be changed, so that it can be done?",
-    "check": "Is the check right?",
-    "environment": "Can you put this machine in order?",
-    "provider": "Can you find out when the provider works again?",
-    "supervisor": "Can you tell us of this? It looks like a fault of unstuck.",
-}
 
-
-def escalation(task: TaskState, lineage: str = "", *, supervised: bool = True) -> str:
-    """Write the report of a stuck task; `lineage` says what it repairs and what repairs it.
+def escalation(task: TaskState, lineage: str = "", blocks: Sequence[str] = (), *, supervised: bool = True) -> str:
+    """Write the report of a stuck task; `lineage`: what it repairs and what repairs it, `blocks`: what waits for it.
 
     In a loop of somebody's own, which is not `supervised`, our commands are no way on.
     """
@@ -50,6 +36,8 @@ def escalation(task: TaskState, lineage: str = "", *, supervised: bool = True) -
         _part("Question", [question(task)]),
     ]
     ours = [
+        _part("What It Blocks", [f"- {name}" for name in blocks] or ["- nothing: all other tasks can go on"]),
+        _part("Rollback", [_rollback(task)]),
         _part(
             "Ways On",
             [
@@ -66,25 +54,6 @@ def escalation(task: TaskState, lineage: str = "", *, supervised: bool = True) -
     return "\n\n".join([*parts, *(ours if supervised else ())]) + "\n"
 
 
-def question(task: TaskState) -> str:
-    """Return the one question that needs an answer."""
-    failure = _failure(task)
-    if failure is None:
-        return ASKED_OF_BLAME["plan"]
-    return ASKED_OF_KIND.get(failure.kind) or ASKED_OF_BLAME[KINDS[failure.kind].blame]
-
-
-def causes(stuck: Iterable[TaskState]) -> dict[str, list[str]]:
-    """Group stuck tasks by what stands in their way: one cause asks once. An agent's own failures are one each."""
-    found: dict[str, list[str]] = {}
-    for task in stuck:
-        failure = _failure(task)
-        shared = failure is not None and not failure.charged
-        key = f"{failure.kind} {failure.signature}" if failure is not None and shared else f"task {task.task.id}"
-        found.setdefault("unverified" if failure and failure.kind is Kind.UNVERIFIED else key, []).append(task.task.id)
-    return found
-
-
 def _part(heading: str, lines: Iterable[str]) -> str:
     return "\n".join([f"### {heading}", *lines])
 
@@ -93,7 +62,7 @@ def _attempts(task: TaskState) -> list[str]:
     lines = []
     for number, attempt in enumerate(task.attempts, 1):
         approach = attempt.outcome.approach if attempt.outcome else ""
-        result = attempt.failure.summary if attempt.failure else "no result"
+        result = attempt.failure.says if attempt.failure else "no result"
         told = f"{one_line(approach, 200) or 'no approach given'} - {one_line(result, LINE_CHARS)}"
         lines.append(f"{number}. Attempt {number}: {told}")
     return lines or ["None."]
@@ -104,20 +73,40 @@ def _details(failure: Failure | None) -> str:
 
 
 def _files(task: TaskState) -> list[str]:
-    """List the files that the plan names, and those whose tests fail."""
-    failure = _failure(task)
-    tests = (test.partition("::")[0] for test in failure.tests) if failure else ()
-    files = list(dict.fromkeys([*task.task.files, *tests]))[:MANY_FILES]
-    return [f"- {one_line(file, 200)}" for file in files] or ["- none named by the plan"]
+    """List the files that the agent changed, those that the plan names, and those of the failing tests."""
+    failure, last = _failure(task), task.attempts[-1] if task.attempts else None
+    touched = last.verdict.files if last and last.verdict else ()
+    tests = [one.file for one in read(failure.detail).failures if one.file] if failure else []
+    known = dict.fromkeys(touched, "changed by the agent")
+    known |= {file: "named by the plan" for file in task.task.files if file not in known}
+    known |= {file: "its test fails" for file in tests if file not in known}
+    return [f"- {one_line(file, 200)} ({why})" for file, why in list(known.items())[:MANY_FILES]] or ["- none"]
+
+
+def _rollback(task: TaskState) -> str:
+    """Say whether the work was rolled back on the way, and what became of it if not."""
+    rolled = [
+        number
+        for number, attempt in enumerate(task.attempts, 1)
+        if attempt.decision is not None and isinstance(attempt.decision.action, Rollback)
+    ]
+    if rolled:
+        return f"After attempt {', '.join(map(str, rolled))} the task began again from the last checkpoint."
+    return (
+        "None was made: the work stands in a worktree of its own, and nothing of it is on the run's branch or on yours."
+    )
 
 
 def _places(task: TaskState) -> list[str]:
     name = task.task.id
-    kept = [(number, attempt.snapshot) for number, attempt in enumerate(task.attempts, 1) if attempt.snapshot]
+    kept = [(number, attempt.shown_by) for number, attempt in enumerate(task.attempts, 1) if attempt.shown_by]
     return [
         f"- the whole story: `unstuck show {name}`, and why: `unstuck explain {name}`",
         f"- what was printed: `.unstuck/logs/task-{name}.log`",
-        *(f"- the work of attempt {number}: `git show {ref}`" for number, ref in kept[-3:]),
+        *(
+            f"- the work of attempt {number}: `unstuck diff {name} {number}`, or `{command}`"
+            for number, command in kept[-3:]
+        ),
     ]
 
 

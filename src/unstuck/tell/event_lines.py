@@ -35,7 +35,7 @@ from unstuck.journal import (
     Verdict,
     Verified,
 )
-from unstuck.tell.text import one_line
+from unstuck.tell.text import one_line, waits
 
 LINE_CHARS = 300
 
@@ -123,7 +123,13 @@ def _verdict(verdict: Verdict) -> str:
         return f"not verified: {verdict.reason}"
     if refused:
         return f"refused: {'; '.join(refused[:3])}"
-    return f"{len(verdict.results)} of {len(verdict.results)} checks pass" if not red else f"fails: {'; '.join(red)}"
+    if red:
+        return f"fails: {'; '.join(red)}"
+    results = verdict.results
+    excused, idle = sum(bool(one.although) for one in results), sum(bool(one.idle) for one in results)
+    told = f"{len(results) - excused - idle} of {len(results)} checks pass"
+    told += f", {excused} {'is' if excused == 1 else 'are'} red and excused" if excused else ""
+    return f"{told}, {idle} {'says' if idle == 1 else 'say'} nothing" if idle else told
 
 
 def deed(action: Action) -> str:
@@ -165,5 +171,7 @@ def _acted(event: Acted) -> str:
             return f"task {event.action.id} is in the plan: {event.action.error}{kept}"
         case Amend() | Append():
             return f"in the plan now: {', '.join(event.action.ids)}{kept}"
+        case Wait(until=until, what=what):
+            return f"{waits(what, until)}{kept}"
         case _:
             return f"{event.action.type}{kept}"

@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from unstuck.diagnosis import Kind, capture, headline, phase_type, said
+from unstuck.diagnosis import KINDS, Kind, capture, headline, phase_type, said
 from unstuck.journal import RunState, TaskState, subject
 from unstuck.line import blocked
 from unstuck.tell.notices import find_missing
@@ -111,7 +111,7 @@ def _failed(state: RunState, task: TaskState) -> Line:
         )
     facts = (
         ("Attempts", f"{len(task.tries)}/{most or '?'}"),
-        ("Error", phase_type(failure) if failure else "unknown"),
+        ("Error", (KINDS[failure.kind].phase_type or failure.kind) if failure else "unknown"),
         ("Details", one_line(details, DETAIL_CHARS)),
     )
     return Line(name=task.task.shown, title=one_line(task.task.title, DETAIL_CHARS), facts=facts)

@@ -1,13 +1,18 @@
 """State to what people read: the files under `.unstuck/`, the summary of a run, the story of a stuck task. Values, not text."""
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from unstuck.journal import AttemptState, Ending, PastAttempt, RunState, TaskState, iso
+from unstuck.decide import Rollback, Switch
+from unstuck.journal import AttemptState, Changes, Ending, PastAttempt, RunState, TaskState, iso
 from unstuck.line import blocked
 from unstuck.plans import Plan, check
 from unstuck.tell import notices
+from unstuck.tell.asking import Cause, causes
+from unstuck.tell.cautions import cautions
 from unstuck.tell.halt import Halted, halted
+from unstuck.tell.text import waits
 
 ENDED_BUT_RIGHT: dict[Ending, str] = {
     "first_output": "the session hung, its work was right",
@@ -19,7 +24,10 @@ ENDED_BUT_RIGHT: dict[Ending, str] = {
 }
 
 HISTORY_STATUS = {"complete": "completed", "pending": "pending", "stuck": "stuck", "skipped": "stuck"}
-"""Our statuses as seed 000's files know them; whatever is under way is `failed` or `pending` there."""
+"""Our statuses as seed 000's files know them; what is under way is `in_progress` there, or `failed` between two attempts."""
+
+
+UNDER_WAY = ("running", "verifying", "waiting")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +45,15 @@ class Row:
     """The task that it repairs."""
     fix_tasks: tuple[str, ...] = ()
     """The tasks that repair it."""
+    agent: str = ""
+    """Who worked on it last."""
+    seconds: float = 0.0
+    """How long agents worked on it, in all epochs."""
+    changes: str = ""
+    """What its commit changes."""
+    waits_on: str = ""
+    wait_until: str | None = None
+    """What it waits for, and until when."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +70,13 @@ class Summary:
     halted: Halted | None = None
     """What a person finds after a halt, where that is told in its own way."""
     cost_usd: float | None = None
+    landed: str = ""
+    """Where the work is, while it is not on the user's branch."""
+    commands: tuple[tuple[str, str], ...] = ()
+    """What one can do about that now, and what to type for it."""
+    cautions: tuple[str, ...] = ()
+    questions: tuple[Cause, ...] = ()
+    """What waits for a person, each cause once."""
     meanwhile: tuple[str, ...] = ()
     """What changed in the user's repository and checkout while sessions ran."""
 
@@ -68,13 +92,39 @@ def summary(state: RunState, now: float, *, live: bool) -> Summary:
         exit_code=state.ended.exit_code if state.ended else None,
         reason=state.ended.reason if state.ended else "",
         home=state.home.text if state.home else "",
-        rows=tuple(_row(task, waiting.get(name, ()), state, live=live) for name, task in state.tasks.items()),
+        rows=tuple(_row(task, waiting.get(name, ()), state, now, live=live) for name, task in state.tasks.items()),
         notes=tuple(state.notes),
         meanwhile=tuple(state.meanwhile),
-        seconds=now - state.began if state.began else 0.0,
+        seconds=state.seconds(now),
         halted=halted(state) if not live else None,
         cost_usd=state.cost_usd or None,
+        cautions=cautions(state),
+        questions=causes(task for task in state.tasks.values() if task.status == "stuck"),
+        **_on_its_branch(state),
     )
+
+
+TAKING = {"single": "git merge --squash {branch} && git commit"}
+TAKE = "git merge --ff-only {branch}"
+MOST_SKIPPED = 3
+
+
+def _on_its_branch(state: RunState) -> dict[str, Any]:
+    """Say where the work of an unfinished run is, how it is taken as it is, and how the rest of it comes home."""
+    started, landed = state.started, sum(task.commit is not None for task in state.tasks.values())
+    if started is None or state.ended is None or state.home is not None or not landed:
+        return {}
+    branch, home = f"unstuck/{started.run}", (started.branch or "").removeprefix("refs/heads/")
+    command = TAKING.get(started.options.commit, TAKE).format(branch=branch)
+    found = [("take it as it is", command)]
+    stuck = [name for name, task in state.tasks.items() if task.status == "stuck"]
+    if stuck:
+        skipping = " && ".join(f"unstuck skip {name}" for name in stuck[:MOST_SKIPPED])
+        more = "" if len(stuck) <= MOST_SKIPPED else f" (and the other {len(stuck) - MOST_SKIPPED})"
+        found.append(("bring the rest home without what is stuck", f"{skipping}{more} && unstuck resume"))
+    verb = "is" if landed == 1 else "are"
+    told = f"{landed} landed task{'s'[: landed != 1]} {verb} on branch {branch}, not on {home or 'your branch'} yet:"
+    return {"landed": told, "commands": tuple(found)}
 
 
 def problems(plan: Plan) -> str:
@@ -155,7 +205,7 @@ def build_commits(state: RunState) -> dict[str, Any]:
     }
 
 
-def _row(task: TaskState, causes: tuple[str, ...], state: RunState, *, live: bool) -> Row:
+def _row(task: TaskState, causes: tuple[str, ...], state: RunState, now: float, *, live: bool) -> Row:
     status: str = task.status
     why = task.question
     new = [name for name in state.blocked_by(task) if name in task.waits_for] if status == "pending" else []
@@ -164,9 +214,9 @@ def _row(task: TaskState, causes: tuple[str, ...], state: RunState, *, live: boo
     elif not live and status in ("running", "verifying"):
         status = "interrupted"
     elif status == "waiting" and task.wait_until:
-        why = f"until {iso(task.wait_until)}"
+        why = waits(task.waits_on, task.wait_until, now)
     elif status == "complete":
-        why = _how_it_landed(task)
+        why = _how_it_landed(task, [fix for fix in task.fixes if fix in state.tasks and state.tasks[fix].commit])
     return Row(
         id=task.task.id,
         title=task.task.title,
@@ -177,28 +227,43 @@ def _row(task: TaskState, causes: tuple[str, ...], state: RunState, *, live: boo
         why=why,
         fixes=task.task.fixes,
         fix_tasks=task.fixes,
+        agent=task.attempts[-1].agent if task.attempts else "",
+        seconds=round(task.worked, 1),
+        changes=_changed(task.changes),
+        waits_on=task.waits_on if status == "waiting" else "",
+        wait_until=iso(task.wait_until) if status == "waiting" and task.wait_until else None,
     )
 
 
-def _how_it_landed(task: TaskState) -> str:
-    """Say what a landed task was recovered from, if anything."""
+def _changed(changes: Changes | None) -> str:
+    if changes is None or not changes.files:
+        return ""
+    return f"{len(changes.files)} file{'s'[: len(changes.files) != 1]} +{changes.plus} -{changes.minus}"
+
+
+def _how_it_landed(task: TaskState, fixes: Sequence[str]) -> str:
+    """Say what a landed task was recovered from, if anything, and by which fixes that landed themselves."""
     if not task.attempts:
         return "done before the run"
     failed = dict.fromkeys(attempt.failure.kind.value for attempt in task.attempts if attempt.failure is not None)
     ending = task.current.outcome.ended.ending if task.current.outcome else "exited"
-    by = f" by {', '.join(task.fixes)}" if task.fixes else ""
+    by = f" by {', '.join(fixes)}" if fixes else ""
     parts = [f"recovered from {', '.join(failed)}{by}" if failed else "", ENDED_BUT_RIGHT.get(ending, "")]
     return "; ".join(part for part in parts if part)
 
 
 def _history(task: TaskState) -> dict[str, Any]:
-    failed = bool(task.attempts) and task.attempts[-1].failure is not None
+    last = task.attempts[-1] if task.attempts else None
+    failed = last is not None and last.failure is not None and not last.goes_on
+    ended = [attempt for attempt in task.attempts if attempt.ended is not None]
+    if task.status in UNDER_WAY and ended and ended[-1] is last and not failed:
+        ended.pop()  # it goes on, or is being checked: nobody knows yet how it ends
     return {
         "attempts": [
             *(_inherited(past) for past in task.inherited),
-            *(_old_attempt(attempt, task) for attempt in task.attempts if attempt.ended is not None),
+            *(_old_attempt(attempt, task) for attempt in ended),
         ],
-        "status": HISTORY_STATUS.get(task.status, "failed" if failed else "pending"),
+        "status": HISTORY_STATUS.get(task.status, "failed" if failed else "in_progress"),
     }
 
 
@@ -208,15 +273,19 @@ def _inherited(past: PastAttempt) -> dict[str, Any]:
 
 def _old_attempt(attempt: AttemptState, task: TaskState) -> dict[str, Any]:
     landed = task.status == "complete" and attempt is task.attempts[-1]
+    place = task.attempts.index(attempt)
+    epoch = task.attempts[task.epoch_from if place >= task.epoch_from else 0 : place + 1]
+    rolled = attempt.decision is not None and isinstance(attempt.decision.action, Rollback | Switch)
     return {
-        "session": attempt.sessions,
+        "session": sum(one.sessions for one in epoch),
         "timestamp": iso(attempt.ended or attempt.started),
         "approach": attempt.outcome.approach if attempt.outcome else "",
         "success": landed,
-        "error": attempt.failure.summary if attempt.failure else None,
+        "error": attempt.failure.says if attempt.failure else None,
+        **({"rolled_back_to": attempt.base} if rolled else {}),
     }
 
 
 def _metadata(state: RunState) -> dict[str, Any]:
     times = [task.last_at for task in state.tasks.values()]
-    return {"created_at": iso(state.began), "last_updated": iso(max(times, default=0.0) or state.began)}
+    return {"created_at": iso(state.created), "last_updated": iso(max(times, default=0.0) or state.created)}

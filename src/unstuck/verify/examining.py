@@ -60,6 +60,7 @@ def examine(site: Site, subject: Subject) -> Verdict:
         turned_green=status == "pass" and not claimed and _turned_green(probe, results),
         unchanged=unchanged and why == DONE_ALREADY,
         reason=why,
+        files=tuple(change.path for change in changes)[:MOST_REMARKS],
     )
 
 

@@ -53,7 +53,7 @@ def _system(reading: Reading, event: Event) -> None:
         case "retry":
             reading.retrying = True
         case "permission_denied":
-            reading.denied += 1
+            reading.deny(str(event.get("tool_use_id") or ""), str(event.get("tool_name") or ""))
         case "status" if event.get("compact_result") == "failed":
             reading.fail(
                 Fault(
@@ -108,7 +108,11 @@ def _result(reading: Reading, event: Event) -> None:
     cost, usage = event.get("total_cost_usd"), event.get("usage") or {}
     reading.cost_usd = float(cost) if isinstance(cost, int | float) else reading.cost_usd
     reading.count(usage.get("input_tokens"), usage.get("output_tokens"))
-    reading.denied = max(reading.denied, len(event.get("permission_denials") or ()))
+    for one in event.get("permission_denials") or ():
+        if isinstance(one, dict):
+            reading.deny(
+                str(one.get("tool_use_id") or ""), str(one.get("tool_name") or ""), given(one.get("tool_input"))
+            )
     subtype, how = str(event.get("subtype") or ""), str(event.get("terminal_reason") or "")
     if not event.get("is_error") and not subtype.startswith("error"):
         limit = (

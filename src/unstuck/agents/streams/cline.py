@@ -66,7 +66,7 @@ def _returned(reading: Reading, event: Event) -> None:
     code = exit_code(f"{failed.get('error')}\n{failed.get('result')}") if failed else None
     reading.returned(str(event.get("toolCallId")), ok=failed is None and not event.get("error"), exit_code=code)
     if failed and "denied" in str(failed.get("error")):
-        reading.denied += 1
+        reading.deny(str(event.get("toolCallId")))
 
 
 def _result(reading: Reading, event: Event) -> None:

@@ -47,7 +47,7 @@ def _item(reading: Reading, item: Event, *, completed: bool) -> None:
             well = item.get("status") not in ("failed", "declined") and not item.get("error")
             reading.returned(key, ok=well, exit_code=code if isinstance(code, int) else None)
             if item.get("status") == "declined":
-                reading.denied += 1
+                reading.deny(key)
     elif kind == "reasoning" and completed:
         text_of(item.get("text"))
 

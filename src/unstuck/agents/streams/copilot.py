@@ -57,7 +57,7 @@ def _returned(reading: Reading, content: Event) -> None:
     ok = bool(content.get("success"))
     reading.returned(str(content.get("toolCallId")), ok=ok, exit_code=code if isinstance(code, int) else None)
     if not ok and DENIED.search(str(content.get("error") or "")):
-        reading.denied += 1
+        reading.deny(str(content.get("toolCallId")))
 
 
 FORMAT = Format(take=take)

@@ -24,7 +24,7 @@ def take(reading: Reading, event: Event) -> bool:
             ok = event.get("status") == "success"
             reading.returned(str(event.get("tool_id")), ok=ok)
             if not ok and DENIED.search(f"{event.get('error')} {event.get('output')}"):
-                reading.denied += 1
+                reading.deny(str(event.get("tool_id")))
         case "error":
             reading.fail(error_of(event, reading.at) or fault(str(event.get("message") or ""), at=reading.at))
         case "result":

@@ -64,7 +64,7 @@ def _returned(reading: Reading, part: Event) -> None:
     code = structured if isinstance(structured, int) else exit_code(text) if failed else None
     reading.returned(str(part.get("id")), ok=not failed, exit_code=code)
     if failed and DENIED.search(text[:300]):
-        reading.denied += 1
+        reading.deny(str(part.get("id")))
 
 
 def banner(reading: Reading, line: str) -> None:

@@ -43,7 +43,7 @@ def _tool(reading: Reading, part: Event) -> None:
     code = (state.get("metadata") or {}).get("exit")
     reading.returned(key, ok=state.get("status") == "completed", exit_code=code if isinstance(code, int) else None)
     if state.get("status") == "error" and "rejected permission" in str(state.get("error")):
-        reading.denied += 1
+        reading.deny(key)
 
 
 def _step(reading: Reading, part: Event) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from unstuck.agents.claims import statement
+from unstuck.agents.claims import asks, statement
 from unstuck.agents.faults import later
 from unstuck.agents.transcript import Claim, End, Fault, ToolCall, Transcript, Usage
 from unstuck.tell import one_line
@@ -16,6 +16,7 @@ SAID_CHARS = 64_000
 MESSAGE_CHARS = 4_000
 INPUT_CHARS = 1_000
 MOST_TOOLS = 10_000
+MOST_DENIED, DENIED_CHARS = 10, 120
 BY_SIGNAL = {124, 130, 137, 143}
 """Exit codes of programs that were ended by a signal, or by `timeout`."""
 
@@ -30,7 +31,8 @@ class Reading:
     message: str = ""
     said: str = ""
     tools: dict[str, ToolCall] = field(default_factory=dict)
-    denied: int = 0
+    denied: dict[str, str] = field(default_factory=dict)
+    """What it was not allowed to do, by the call."""
     refused: bool = False
     fault: Fault | None = None
     retrying: bool = False
@@ -69,6 +71,12 @@ class Reading:
         if call is not None:
             well = exit_code == 0 if exit_code is not None and ok is not False else bool(ok)
             self.tools[key] = ToolCall(name=call.name, input=call.input, exit_code=exit_code, ok=well)
+
+    def deny(self, key: str, name: str = "", given: str = "") -> None:
+        """Take in that a tool call was not allowed."""
+        call = self.tools.get(key)
+        words = f"{call.name} {call.input}" if call is not None else f"{name} {given}"
+        self.denied[key] = one_line(words, DENIED_CHARS) or "a tool"
 
     def fail(self, found: Fault | None) -> None:
         """Take in an error; it is over as soon as the agent goes on."""
@@ -112,6 +120,8 @@ def conclude(
         end = "failed_claimed" if end in ("done_claimed", "no_work") else end
     elif end == "done_claimed" or (end == "permission_denied" and reading.finished == "ok"):
         claim = "none" if said.denied else "done"
+    if end in ("done_claimed", "permission_denied") and (asks(reading.message) or _asked_by_tool(reading)):
+        end = "asks"
     told = next((one for one in (reading.fault, aside) if one is not None and one.end == end), None)
     resets = max(
         (one.resets_at for one in (reading.fault, aside) if one and one.end == end and one.resets_at), default=None
@@ -126,6 +136,7 @@ def conclude(
         usage=reading.usage,
         resets_at=resets,
         tools=tuple(reading.tools.values()),
+        denied=tuple(dict.fromkeys(reading.denied.values()))[:MOST_DENIED],
         lost=end == "bad_request" and told is not None and _lost(told.message),
     )
 
@@ -159,6 +170,14 @@ def _well(reading: Reading) -> End:
     if reading.refused:
         return "refused"
     return "done_claimed" if reading.message or reading.tools else "no_work"
+
+
+ASKING = frozenset({"AskUserQuestion", "ask_user", "ask_followup_question", "ask_question", "request_user_input"})
+"""Tools by which an agent asks a person."""
+
+
+def _asked_by_tool(reading: Reading) -> bool:
+    return bool(reading.tools) and next(reversed(reading.tools.values())).name in ASKING
 
 
 def _lost(message: str) -> bool:

@@ -221,9 +221,42 @@ def exit_code(text: str) -> int | None:
 GIST = re.compile(r'"(?:text|command|file_path|filePath|message|content|deltaContent)" ?: ?"((?:[^"\\\n]|\\.){3,300})')
 
 
+FROM_US = re.compile(r'"(?:type|role)" ?: ?"user"')
+"""What we said to the agent, which some repeat, and what its tools answered."""
+CALLED = (
+    ("name", "input"),
+    ("tool_name", "parameters"),
+    ("tool", "input"),
+    ("toolName", "arguments"),
+    ("name", "arguments"),
+)
+"""How agents write which tool they call, and with what."""
+DEEPEST = 6
+
+
 def gist(line: str) -> str:
-    """Return what a person should see of a line, which may be a torn event: words, a command, a file."""
+    """Return what a person should see of a line, which may be a torn event: a tool with its command or file, or words."""
     if not line.lstrip().startswith("{"):
         return line
+    if FROM_US.search(line[:400]):
+        return ""
+    try:
+        called = _called(json.loads(line), DEEPEST)
+    except (ValueError, RecursionError):
+        called = ""
+    if called:
+        return one_line(called, 200)
     found = GIST.search(line)
     return one_line(found[1].replace("\\n", " ").replace('\\"', '"'), 200) if found else ""
+
+
+def _called(event: object, depth: int) -> str:
+    """Return the tool call that stands anywhere in an event, as `Bash pytest -q`."""
+    if isinstance(event, list):
+        return next((found for one in event if (found := _called(one, depth - 1))), "") if depth else ""
+    if not isinstance(event, dict) or not depth:
+        return ""
+    for name, arguments in CALLED:
+        if isinstance(event.get(name), str) and isinstance(event.get(arguments), dict | str):
+            return f"{event[name]} {given(event[arguments])}"
+    return _called(list(event.values()), depth)

@@ -1,0 +1,144 @@
+"""The one question that a stuck task has for a person: from what is known of its cause, never "what now?"."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from unstuck.agents import last_question
+from unstuck.diagnosis import KINDS, Blame, Failure, Kind, capture
+from unstuck.journal import TaskState
+from unstuck.tell.text import one_line
+
+SAID_CHARS = 200
+ASKED_OF_KIND: Mapping[Kind, str] = {
+    Kind.QUESTION: "{agent} asks: {error}",
+    Kind.UNVERIFIED: "Nothing could check the work: is it right as it is?",
+    Kind.TAMPERED: "{summary} Was that intended?",
+    Kind.AUTH_FAILED: "{agent} is not logged in ({error}). Please log it in, or name another agent.",
+    Kind.BILLING: "{agent} wants to be paid ({error}). Please settle its account, or name another agent.",
+    Kind.AGENT_MISSING: "{agent} could not be started ({error}). Please install it, or name another agent.",
+    Kind.MERGE_CONFLICT: "{touches} Which of them should stay?",
+    Kind.CHECK_TIMEOUT: "{command} did not end in time. May it take longer, or is it the work that hangs?",
+    Kind.TEST_TIMEOUT: "{command} did not end in time ({error}). May it take longer, or is it the work that hangs?",
+    Kind.FLAKY: "{command} passes and fails on the same tree ({error}). Which of the two counts?",
+    Kind.SETUP_FAILED: "A worktree could not be set up ({error}). What does it need?",
+    Kind.NO_CHANGE: "The agent says that it is done, and changed nothing. Is there nothing to do? Then skip it.",
+    Kind.NO_CLAIM: "The checks passed before as they do now, and the agent does not say that it is done. Is it?",
+    Kind.HANG: "The agent fell silent ({error}). Should it have more time, or what does it wait for?",
+    Kind.TIMEOUT: "The agent ran out of time ({error}). Should it have more, or how can the task be split?",
+    Kind.PERMISSION_DENIED: "The agent was not allowed {denied}. May it, or how should it do without?",
+}
+"""By kind; where a blank stays empty, by blame."""
+ASKED_OF_BLAME: Mapping[Blame, str] = {
+    "agent": "{attempts} ended with: {error}. Is the check right? If it is, what has the agent missed?",
+    "plan": "The task cannot be done as the plan has it ({error}). How should it read?",
+    "check": "Is the check right? It says: {error}",
+    "environment": "This machine stands in the way: {error}. Please see to that, or say what to use instead.",
+    "provider": "{agent} does not work ({error}). When will it again, or who should work instead?",
+    "supervisor": "This looks like a fault of unstuck ({error}). Can you tell us of it?",
+}
+_INSTALL = re.compile(r"Please install (.+), or say what to use instead\.")
+_BLANK = re.compile(r"\{(\w+)\}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cause:
+    """What stands in the way of one task or of many, and the one question about it."""
+
+    tasks: tuple[str, ...]
+    question: str
+    outside: bool = False
+    """Nothing about the tasks is to be decided: once it is seen to, the run goes on."""
+
+
+def question(task: TaskState) -> str:
+    """Return the one question that needs an answer: the agent's own, the remedies', or that of the failure's kind."""
+    failure = task.attempts[-1].failure if task.attempts else None
+    if failure is None:
+        return f"It cannot be done as the plan has it ({one_line(task.question, SAID_CHARS)}). How should it read?"
+    if failure.charged and failure.kind is not Kind.TAMPERED and (asked := agents_question(task)):
+        return f"{task.attempts[-1].agent} asks: {asked}"
+    if task.asks:
+        return task.asks
+    blanks = _blanks(task, failure)
+    for form in (ASKED_OF_KIND.get(failure.kind, ""), ASKED_OF_BLAME[KINDS[failure.kind].blame]):
+        if form and all(blanks.get(blank) for blank in _BLANK.findall(form)):
+            return form.format_map(blanks)
+    return ASKED_OF_BLAME["agent"].format_map(blanks)
+
+
+def agents_question(task: TaskState) -> str:
+    """Return what the agent asked with its last words, if it asked anything."""
+    outcome = task.attempts[-1].outcome if task.attempts else None
+    return one_line(last_question(outcome.words), SAID_CHARS) if outcome else ""
+
+
+def causes(stuck: Iterable[TaskState]) -> tuple[Cause, ...]:
+    """Group stuck tasks by what stands in their way: one cause asks once. An agent's own failures are one each."""
+    found: dict[str, list[TaskState]] = {}
+    for task in stuck:
+        found.setdefault(_cause(task), []).append(task)
+    return tuple(
+        Cause(
+            tasks=tuple(task.task.id for task in tasks),
+            question=_together(dict.fromkeys(map(question, tasks))),
+            outside=all(_kind(task) in OUTSIDE for task in tasks),
+        )
+        for tasks in found.values()
+    )
+
+
+OUTSIDE = frozenset({Kind.AUTH_FAILED, Kind.BILLING, Kind.AGENT_MISSING})
+
+
+def _kind(task: TaskState) -> Kind | None:
+    failure = task.attempts[-1].failure if task.attempts else None
+    return failure.kind if failure else None
+
+
+def _cause(task: TaskState) -> str:
+    failure = task.attempts[-1].failure if task.attempts else None
+    if failure is None or (failure.charged and not task.asks):
+        return f"task {task.task.id}"
+    if failure.kind is Kind.UNVERIFIED:
+        return failure.kind
+    if _INSTALL.fullmatch(task.asks):
+        return "install"
+    if KINDS[failure.kind].blame == "provider" or failure.kind is Kind.AGENT_MISSING:
+        return f"{failure.kind} {task.attempts[-1].agent}"
+    return task.asks or f"{failure.kind} {failure.signature or task.task.id}"
+
+
+def _together(questions: Iterable[str]) -> str:
+    """Ask several questions as one: what is to be installed is one list."""
+    asked = list(questions)
+    names = [found[1] for one in asked if (found := _INSTALL.fullmatch(one))]
+    if len(names) > 1 and len(names) == len(asked):
+        return f"Please install {', '.join(names[:-1])} and {names[-1]}, or say what to use instead."
+    return asked[0]
+
+
+def _blanks(task: TaskState, failure: Failure) -> dict[str, str]:
+    last = task.attempts[-1]
+    results = last.verdict.results if last.verdict else ()
+    command = next((result.command for result in results if result.status == "fail"), "")
+    count = len(task.tries) or len(task.attempts)
+    return {
+        "agent": last.agent,
+        "attempts": "One attempt" if count == 1 else f"{count} attempts",
+        "error": one_line(failure.says, SAID_CHARS).rstrip("."),
+        "summary": one_line(failure.summary, SAID_CHARS),
+        "command": f"`{one_line(command, SAID_CHARS)}`" if command else "",
+        "denied": one_line("; ".join(last.outcome.denied), SAID_CHARS) if last.outcome else "",
+        "touches": " ".join(_touched(failure)),
+    }
+
+
+def _touched(failure: Failure) -> Iterable[str]:
+    """Say which task changed what, where two cannot be merged."""
+    for touch in failure.touches:
+        who = f"Task {touch.task}" if touch.task else "A commit of yours"
+        lines = f"lines {touch.first}-{touch.last} of " if touch.how == "modified" else ""
+        yield f"{who} {touch.how} {lines}{one_line(touch.file, SAID_CHARS)}."
+    if not failure.touches and (files := capture(failure).get("files")):
+        yield f"Both sides changed {', '.join(files)}."
