@@ -46,6 +46,8 @@ class AgentConfig:
     login_files: tuple[str, ...] = ()
     """Signs of a login: variables, and files below the home directory. They are only looked for, never read."""
     capabilities: tuple[Capability, ...] = ()
+    writes: tuple[str, ...] = ()
+    """What it writes outside of its slot: paths below the home directory, a folder with a slash at its end, or `$VARIABLE`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +91,22 @@ class LimitsConfig:
     silence: float = 1200.0
     wall_clock: float = 7200.0
     drain: float = 30.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SandboxConfig:
+    """What sessions, checks and set-up commands can reach, where bubblewrap is there."""
+
+    mode: Literal["auto", "bwrap", "none"] = "auto"
+    """`auto`: sessions of agents that say what they write, where there is a sandbox; `bwrap`: all, or no run; `none`: none."""
+    checks: Literal["auto", "bwrap", "none"] = "auto"
+    """The same for checks and set-up commands; `auto` puts them into a sandbox where `mode` is `bwrap`."""
+    check_network: bool = True
+    """Whether checks in a sandbox have the network; set-up commands always have."""
+    write: tuple[str, ...] = ()
+    """What may be written besides: paths, absolute or below the home directory."""
+    read: tuple[str, ...] = ()
+    """What is there to read although it lies in the checkout, a temporary folder or among credentials."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,6 +166,7 @@ class Config:
     workspace: WorkspaceConfig = WorkspaceConfig()
     verify: VerifyConfig = VerifyConfig()
     limits: LimitsConfig = LimitsConfig()
+    sandbox: SandboxConfig = SandboxConfig()
     git: GitConfig = GitConfig()
     remedies: RemediesConfig = RemediesConfig()
     fixes: FixesConfig = FixesConfig()
