@@ -1,4 +1,4 @@
-"""Say what sandbox a run has: what the configuration asks for, on this machine."""
+"""Edge: Say what sandbox a run has: what the configuration asks for, on this machine."""
 
 from collections.abc import Iterable
 from pathlib import Path
