@@ -48,6 +48,8 @@ class AgentConfig:
     login: str = ""
     """How a person logs it in."""
     capabilities: tuple[Capability, ...] = ()
+    writes: tuple[str, ...] = ()
+    """What it writes outside of its slot: paths below the home directory, a folder with a slash at its end, or `$VARIABLE`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +96,22 @@ class LimitsConfig:
     wall_clock: float | None = None
     """Where nobody says: the profile's, else two hours."""
     drain: float = 30.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SandboxConfig:
+    """What sessions, checks and set-up commands can reach, where bubblewrap is there."""
+
+    mode: Literal["auto", "bwrap", "none"] = "auto"
+    """`auto`: sessions of agents that say what they write, where there is a sandbox; `bwrap`: all, or no run; `none`: none."""
+    checks: Literal["auto", "bwrap", "none"] = "auto"
+    """The same for checks and set-up commands; `auto` puts them into a sandbox where `mode` is `bwrap`."""
+    check_network: bool = True
+    """Whether checks in a sandbox have the network; set-up commands always have."""
+    write: tuple[str, ...] = ()
+    """What may be written besides: paths, absolute or below the home directory."""
+    read: tuple[str, ...] = ()
+    """What is there to read although it lies in the checkout, a temporary folder or among credentials."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,6 +188,7 @@ class Config:
     workspace: WorkspaceConfig = WorkspaceConfig()
     verify: VerifyConfig = VerifyConfig()
     limits: LimitsConfig = LimitsConfig()
+    sandbox: SandboxConfig = SandboxConfig()
     git: GitConfig = GitConfig()
     remedies: RemediesConfig = RemediesConfig()
     fixes: FixesConfig = FixesConfig()

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Literal, Protocol
 
 from unstuck.diagnosis import Diagnosis, Evidence, Failure, Hit, Touch
 from unstuck.journal import Changes, Ended, Entry, Event, Outcome, Request, RunState, Verb
@@ -70,6 +70,24 @@ class Command:
     """Where stdout is kept apart as well; stderr goes beside it, to the same name with `.err`. Redacted, bounded."""
     lasting: bool = False
     """What it leaves running stays until `Processes.end_lasting`, or until the supervisor dies."""
+    writes: tuple[str, ...] = ()
+    """What it must be able to write in a sandbox, besides its folder: below the home directory, or `$VARIABLE`."""
+
+
+Purpose = Literal["session", "check", "setup"]
+
+
+class Fence(Protocol):
+    """Keeps what a command can reach small, as far as this machine can."""
+
+    def around(self, command: Command, purpose: Purpose) -> Command:
+        """Return the command as it is to be run."""
+        ...
+
+
+class NoFence:
+    def around(self, command: Command, _purpose: Purpose) -> Command:
+        return command
 
 
 class Processes(Protocol):

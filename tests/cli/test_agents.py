@@ -335,5 +335,5 @@ def test_an_agent_is_checked_with_one_small_task_in_a_scratch_repository(cast: C
     assert not cast.project.home.exists(), "nothing of it is left here"
     idle = cast.project.ask("agents", "check", "idle")
     assert idle.code == 1
-    assert "idle does not work: auth_failed" in idle.out
+    assert "idle does not work without a sandbox: auth_failed" in idle.out
     assert "Invalid API key" in idle.out

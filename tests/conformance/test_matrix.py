@@ -16,11 +16,13 @@ from tests.conformance.agents import AGENTS
 from tests.conformance.clis import pinned
 from tests.conformance.conftest import PROC, Site
 from tests.conformance.island import alone
-from tests.conformance.scenarios import DRAFT, LANDED, SCENARIOS, WORK, Scenario
+from tests.conformance.scenarios import DONE, DRAFT, LANDED, SCENARIOS, WORK, Scenario
 from tests.conformance.server import ModelServer
 from tests.conformance.turns import Run, Stall
 
+from unstuck.agents.manifests import catalog
 from unstuck.diagnosis.kinds import KINDS, Kind
+from unstuck.process.sandbox import trouble
 
 pytestmark = [pytest.mark.conformance, pytest.mark.timeout(500)]
 SECONDS = 60
@@ -95,6 +97,21 @@ def test_a_stopped_run_leaves_nothing_running_and_goes_on(site: MakeSite, agent:
         assert told.code == 0, f"{told}\n{here.story()}"
         assert charged(failed(here)) == 0
         assert landed(here)
+
+
+@pytest.mark.skipif(bool(trouble()), reason=trouble() or "there is a sandbox")
+@pytest.mark.parametrize("agent", [name for name in AGENTS if catalog()[name].writes])
+def test_an_agent_that_says_what_it_writes_works_in_a_sandbox(site: MakeSite, agent: str) -> None:
+    """It does the work only where the repository that it borrows objects from is not to be seen."""
+    users = '"$(dirname "$(cat .git/objects/info/alternates)")"'
+    with ModelServer(
+        [Run(f"test -d {users}/objects && test ! -e {users}/HEAD && echo hello > greeting.txt"), DONE]
+    ) as model:
+        here = site(agent, model)
+        told = here.run()
+        assert told.code == 0, f"{told}\n{here.story()}"
+        assert landed(here)
+        assert here.leftovers() == []
 
 
 def test_the_tests_themselves_are_cut_off_from_the_network() -> None:

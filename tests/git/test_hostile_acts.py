@@ -13,6 +13,8 @@ from tests.git.opening import workspace
 
 from unstuck.git.command import Git
 from unstuck.git.workspace import GitWorkspace
+from unstuck.ports import Command, Fence, NoFence
+from unstuck.process.sandbox import Bubblewrap, trouble
 
 OWN: dict[str, str] = {
     # refs, stash, history
@@ -156,10 +158,12 @@ def user(tmp_path: Path) -> Path:
     return root
 
 
-def act(work: GitWorkspace, script: str) -> None:
+def act(work: GitWorkspace, script: str, fence: Fence | None = None) -> None:
     root = work.repository.root
     env = os.environ | {"U": str(root), "R": str(root.parent / "remote.git")}
-    subprocess.run(["bash", "-c", script], cwd=work.path(0), env=env, capture_output=True, check=False, timeout=60)
+    command = Command(argv=("bash", "-c", script), cwd=work.path(0), log=root.parent / "log")
+    argv = (fence or NoFence()).around(command, "session").argv
+    subprocess.run(argv, cwd=work.path(0), env=env, capture_output=True, check=False, timeout=60)
 
 
 def holdings(root: Path) -> dict[str, bytes]:
@@ -222,6 +226,36 @@ def test_what_an_agent_does_outside_of_its_slot_is_told(user: Path) -> None:
         if not any(word in sentence for sentence in told):
             untold.append((name, told))
     assert not untold
+    assert work.changed_meanwhile() == ()
+
+
+@pytest.mark.skipif(bool(trouble()), reason=trouble() or "there is a sandbox")
+def test_with_bubblewrap_nothing_of_the_users_changes_at_all(user: Path) -> None:
+    work = workspace(user)
+    base = work.tip()
+    fence = Bubblewrap(
+        purposes=frozenset({"session"}),
+        only_named=False,
+        offline=frozenset(),
+        root=user,
+        common_dir=user / ".git",
+        slots=work.slots,
+        linked=(),
+        write=(),
+    )
+    work.prepare(0, base)
+    act(work, "git log -1 && git commit -qam own --allow-empty && echo works > ran", fence)
+    assert (work.path(0) / "ran").read_text() == "works\n"
+    work.look()
+    before, offenders = holdings(user), []
+    reaching = {name: script for name, script in OWN.items() if "$U" in script or "$R" in script}
+    for name, script in {**reaching, **{f"outside: {name}": script for name, (script, _) in OUT.items()}}.items():
+        work.prepare(0, base)
+        act(work, script, fence)
+        now = holdings(user)
+        if changed := [path for path, content in before.items() if now.get(path) != content] + [*(now.keys() - before)]:
+            offenders.append((name, changed))
+    assert not offenders
     assert work.changed_meanwhile() == ()
 
 

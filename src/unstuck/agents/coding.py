@@ -51,6 +51,7 @@ class CodingAgent:
             cwd=assignment.worktree,
             log=assignment.log,
             env={key: value for key, value in manifest.environment.items() if key not in os.environ},
+            writes=manifest.writes,
             stdin=phrase(brief) if manifest.steer else b"" if manifest.prompt else brief.encode(errors="replace"),
             dialogue=Dialogue(last_word=RESULT, phrase=phrase) if manifest.steer else None,
             quiet=manifest.quiet,

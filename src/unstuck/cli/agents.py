@@ -66,6 +66,9 @@ def check(name: str, *, as_json: bool) -> int:
     else:
         told = found.end or f"exit code {found.exit_code}"
         cost = "" if found.cost_usd is None else f", ${found.cost_usd:.2f}"
-        click.echo(f"{name} {'works' if found.landed else 'does not work'}: {told} after {found.seconds:.1f} s{cost}")
+        where = "in a sandbox" if found.sandbox else "without a sandbox"
+        click.echo(
+            f"{name} {'works' if found.landed else 'does not work'} {where}: {told} after {found.seconds:.1f} s{cost}"
+        )
         click.echo(one_line(found.message, 300))
     return 0 if found.landed else 1

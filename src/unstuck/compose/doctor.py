@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import Literal
 
 from unstuck.agents import agent, agents_on_path, without_login
+from unstuck.compose.fencing import fenced
 from unstuck.config import Config
 from unstuck.config_file import read_config
 from unstuck.errors import UnstuckError
 from unstuck.git import BRANCHES, SNAPSHOTS, Repository, find, git_processes, slots_folder, traps
 from unstuck.journal import SqliteJournal, journal_path
+from unstuck.process import trouble
 from unstuck.tell import counted
 from unstuck.tools import detect
 
@@ -49,7 +51,7 @@ def examine(cwd: Path) -> tuple[Finding, ...]:
         config = read_config(repository.root)
     except UnstuckError as error:
         return (*findings, Finding(about="configuration", grade="bad", says=error.message, remedy=error.hint))
-    for part in (_leftovers, _agents, _checks, _workspace):
+    for part in (_leftovers, _agents, _checks, _workspace, _sandbox):
         findings += part(repository, config)
     return tuple(findings)
 
@@ -209,6 +211,28 @@ def _workspace(repository: Repository, config: Config) -> Iterator[Finding]:
     for linked, names in ((False, config.workspace.copy), (True, config.workspace.link)):
         for trap in traps(repository.root, names, linked=linked):
             yield Finding(about="workspace", grade="note", says=trap.message, remedy=trap.suggestion)
+
+
+def _sandbox(_repository: Repository, config: Config) -> Iterator[Finding]:
+    wanted, missing = config.sandbox, trouble()
+    if wanted.mode == "none" and wanted.checks != "bwrap":
+        says, remedy = "None is wanted: a session can write whatever you can. What changes is told.", ""
+        yield Finding(about="sandbox", grade="note", says=says, remedy=remedy)
+    elif missing:
+        yield Finding(
+            about="sandbox",
+            grade="bad" if "bwrap" in (wanted.mode, wanted.checks) else "note",
+            says=f"There is none: {missing}. A session has a clone of its own; what it does elsewhere is told, not prevented.",
+            remedy="Install bubblewrap (Debian: apt install bubblewrap), and allow user namespaces.",
+        )
+    else:
+        who = "All sessions" if wanted.mode == "bwrap" else "Sessions of agents that say what they write"
+        checks = "checks as well" if "check" in fenced(config) else "checks not"
+        yield Finding(
+            about="sandbox",
+            grade="ok",
+            says=f"{who} see the machine read-only, and nothing of your checkout, journal and credentials; {checks}.",
+        )
 
 
 def _some(names: tuple[str, ...]) -> str:

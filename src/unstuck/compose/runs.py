@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
 from unstuck.agents import first_found, gather
+from unstuck.compose.fencing import fence_of, without_fence
 from unstuck.compose.gate_list import gates_of, note_found
 from unstuck.compose.remedying import Relief
 from unstuck.config import Config
@@ -144,7 +145,12 @@ class Run:
                     start_from=first,
                     inherited=inherited(self._plan_file.path, *(() if journal.runs() else (self._repository.ours,)))
                     or found.inherited,
-                    warnings=(*found.notes, *self._warnings(), *crew.remarks),
+                    warnings=(
+                        *found.notes,
+                        *self._warnings(),
+                        *crew.remarks,
+                        *without_fence(self._config, crew.agents),
+                    ),
                     dead_owner=before.pid if before else None,
                     inside=session.run if (session := inside()) else "",
                 )
@@ -249,6 +255,7 @@ class Run:
             clock=self._clock,
             judge=open_rulebook(self._repository.root),
             remedies=Relief(repository.root),
+            fence=fence_of(config, repository),
             spare=options.parallel,
             beside=room_beside(options.parallel),
             memory=open_memory(repository, config) if config.verify.cache and options.cache else NoMemory(),

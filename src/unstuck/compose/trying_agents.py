@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from unstuck.agents import Found, as_json, manifest, read_files, survey
+from unstuck.compose.fencing import works_inside
 from unstuck.compose.runs import Run, Watcher
 from unstuck.config import Config
 from unstuck.config_file import read_config
@@ -46,12 +47,14 @@ class Trial:
     session: str
     cost_usd: float | None
     seconds: float
+    sandbox: bool
+    """Whether it worked in a sandbox."""
 
 
 def check_agent(cwd: Path, name: str, watcher: Watcher | None = None) -> Trial:
     """Let the agent do one small task in a scratch repository, with one attempt."""
     config = _config(cwd)
-    config = Config(agents=config.agents, limits=config.limits)
+    config = Config(agents=config.agents, limits=config.limits, sandbox=config.sandbox)
     with trial_ground() as plan:
         repository = find(plan.parent)
         plan_file = open_plan(plan, None, root=repository.root)
@@ -70,6 +73,7 @@ def check_agent(cwd: Path, name: str, watcher: Watcher | None = None) -> Trial:
             session=outcome.session if outcome else "",
             cost_usd=task.cost_usd,
             seconds=task.seconds,
+            sandbox=works_inside(config, name),
         )
 
 

@@ -1,4 +1,4 @@
-"""The git side of one run: slots, what would land, snapshots, and the run's branch moved by compare-and-swap."""
+"""Edge: The git side of one run: slots, what would land, snapshots, and the run's branch moved by compare-and-swap."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

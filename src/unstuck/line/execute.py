@@ -99,6 +99,7 @@ def run_session(bench: Bench, task: TaskState, slot: int) -> LineEvent:
         ),
         lasting=END_TO_END.fullmatch(name) is not None,  # what one step starts, the next ones look at
     )
+    command = bench.fence.around(command, "session")
     bench.desk.append(assignment.log, f"\n=== attempt {attempt.number}, session {session}: {agent.name}\n")
     bench.workspace.look()
     began = bench.clock.now()
@@ -166,7 +167,8 @@ def set_up(bench: Bench, name: str, slot: int, *, needs: str | None = None) -> F
     for line in commands:
         bench.seen(name, f"set-up: {line}")
         ended = bench.processes.run(
-            bench.command(name, line, slot, timeout=bench.config.workspace.setup_timeout), stop=bench.stop
+            bench.command(name, line, slot, timeout=bench.config.workspace.setup_timeout, purpose="setup"),
+            stop=bench.stop,
         )
         if ended.ending == "stopped":
             raise Interrupted

@@ -15,11 +15,14 @@ from unstuck.ports import (
     Clock,
     Command,
     Desk,
+    Fence,
     Judge,
+    NoFence,
     NoJudge,
     NoRemedies,
     PlanFile,
     Processes,
+    Purpose,
     Remedies,
     Stop,
     TimeLimits,
@@ -132,6 +135,7 @@ class Bench:
     """How far behind a verification's slot its second one is; None where the machine has no room for checks side by side."""
     turn: Turn = field(default_factory=Turn)
     """Whose turn it is to land."""
+    fence: Fence = field(default_factory=NoFence)
     memory: Memory = field(default_factory=NoMemory)
     """How checks went before, for trees that did not change since."""
     baselines: Memory = field(default_factory=ShortMemory)
@@ -157,15 +161,16 @@ class Bench:
         for task in tasks:
             self.tasks[task.id] = timed(task, timeout)
 
-    def command(self, name: str, line: str, slot: int, *, timeout: float | None) -> Command:
-        """Return a line of the user's own code as a process: run as written, in the worktree's root."""
-        return Command(
+    def command(self, name: str, line: str, slot: int, *, timeout: float | None, purpose: Purpose = "check") -> Command:
+        """Return a line of the user's own code as a process: run as written, in the slot's root."""
+        command = Command(
             argv=("bash", "-c", line),
             cwd=self.workspace.path(slot),
             log=self.layout.log(name),
             env=self.environment(name, slot),
             limits=TimeLimits(wall_clock=timeout or None),
         )
+        return self.fence.around(command, purpose)
 
     def environment(self, name: str, slot: int) -> dict[str, str]:
         """Return what tells our processes from all others."""

@@ -13,3 +13,5 @@ from unstuck.process.rewriting import LARGEST as LARGEST
 from unstuck.process.rewriting import load as load
 from unstuck.process.rewriting import require_writable as require_writable
 from unstuck.process.rewriting import rewrite as rewrite
+from unstuck.process.sandbox import Bubblewrap as Bubblewrap
+from unstuck.process.sandbox import trouble as trouble
