@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from unstuck import compose
+from unstuck.cli.saying import say
 from unstuck.tell import one_line
 
 SIGNS = {True: "logged in", False: "no sign of a login", None: "login unknown"}
@@ -24,14 +25,14 @@ def agents(ctx: click.Context, *, as_json: bool) -> None:
         return
     found = compose.known_agents(Path.cwd())
     if as_json:
-        click.echo(json.dumps({"schema": 1, "agents": [one.as_json() for one in found]}))
+        say(json.dumps({"schema": 1, "agents": [one.as_json() for one in found]}))
         return
     for one in found:
         if one.path is None:
-            click.echo(f"{one.name:10} not found ({one.program})")
+            say(f"{one.name:10} not found ({one.program})")
         else:
             flags = f"; works with {' '.join(one.permission)}" if one.permission else ""
-            click.echo(f"{one.name:10} {one.version or 'version unknown'}, {SIGNS[one.logged_in]}, {one.path}{flags}")
+            say(f"{one.name:10} {one.version or 'version unknown'}, {SIGNS[one.logged_in]}, {one.path}{flags}")
 
 
 @agents.command()
@@ -44,15 +45,15 @@ def read(name: str, file: Path, *, stderr: Path | None, exit_code: int | None, a
     """Say how a recorded session of agent NAME ended: FILE is what it printed on stdout."""
     told = compose.read_session(Path.cwd(), name, file, stderr, exit_code)
     if as_json:
-        click.echo(json.dumps(told, ensure_ascii=False))
+        say(json.dumps(told, ensure_ascii=False))
         return
-    click.echo(f"end: {told['end']}, claim: {told['claim']}")
+    say(f"end: {told['end']}, claim: {told['claim']}")
     for key in ("resets_at", "session_id", "cost_usd", "usage", "message"):
         if told[key] is not None:
-            click.echo(f"{key}: {told[key]}")
+            say(f"{key}: {told[key]}")
     for tool in told["tools"]:
         code = "" if tool["exit_code"] is None else f" (exit code {tool['exit_code']})"
-        click.echo(f"tool {'ok' if tool['ok'] else 'failed'}{code}: {tool['name']} {tool['input']}")
+        say(f"tool {'ok' if tool['ok'] else 'failed'}{code}: {tool['name']} {tool['input']}")
 
 
 @agents.command()
@@ -62,13 +63,11 @@ def check(name: str, *, as_json: bool) -> int:
     """Let agent NAME do one small task in a scratch repository; exit code 1 if it did not. It costs what the agent costs."""
     found = compose.check_agent(Path.cwd(), name)
     if as_json:
-        click.echo(json.dumps({"schema": 1, **asdict(found)}))
+        say(json.dumps({"schema": 1, **asdict(found)}))
     else:
         told = found.end or f"exit code {found.exit_code}"
         cost = "" if found.cost_usd is None else f", ${found.cost_usd:.2f}"
         where = "in a sandbox" if found.sandbox else "without a sandbox"
-        click.echo(
-            f"{name} {'works' if found.landed else 'does not work'} {where}: {told} after {found.seconds:.1f} s{cost}"
-        )
-        click.echo(one_line(found.message, 300))
+        say(f"{name} {'works' if found.landed else 'does not work'} {where}: {told} after {found.seconds:.1f} s{cost}")
+        say(one_line(found.message, 300))
     return 0 if found.landed else 1

@@ -7,9 +7,8 @@ from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any, Self
 
-import click
-
 from unstuck.cli.render import MARKS, WORDS, cut, entry_line, price, span
+from unstuck.cli.saying import say
 from unstuck.compose import Watcher
 from unstuck.journal import AttemptStarted, Classified, Entry, RunState, SessionStarted, TaskState
 from unstuck.line import blocked
@@ -35,7 +34,7 @@ class Lines(AbstractContextManager["Lines"]):
 
     def say(self, text: str) -> None:
         """Print a message beside the progress."""
-        click.echo(text, err=True)
+        say(text, err=True)
 
     def __exit__(self, *_: object) -> None:
         return None
@@ -46,9 +45,9 @@ class Lines(AbstractContextManager["Lines"]):
 
     def _entry(self, entry: Entry, state: RunState) -> None:
         if tells(entry):
-            click.echo(entry_line(entry), err=True)
+            say(entry_line(entry), err=True)
         if block := told(entry, state):
-            click.echo(f"\n{block}\n", err=True)
+            say(f"\n{block}\n", err=True)
 
 
 class Silence(AbstractContextManager["Silence"]):

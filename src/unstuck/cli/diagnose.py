@@ -9,6 +9,7 @@ from typing import Any, BinaryIO
 
 import click
 
+from unstuck.cli.saying import say
 from unstuck.diagnosis import KINDS, Evidence, Kind, as_json, guidance, open_rulebook
 from unstuck.errors import BadUsage
 
@@ -60,7 +61,7 @@ def diagnose(
     with opened(file) as stream:
         if jsonl:
             for answer in answers(stream, lambda record: _judged(read_evidence(record), classifier)):
-                click.echo(json.dumps(answer, ensure_ascii=False))
+                say(json.dumps(answer, ensure_ascii=False))
             return
         evidence = Evidence(
             stdout=read_output(stream).decode(errors="replace"),
@@ -71,7 +72,7 @@ def diagnose(
             timed_out=timed_out,
         )
     answer = _judged(evidence, classifier)
-    click.echo(json.dumps(answer, ensure_ascii=False) if as_object else "\n".join(_told(answer, classifier)))
+    say(json.dumps(answer, ensure_ascii=False) if as_object else "\n".join(_told(answer, classifier)))
 
 
 # --- reading ------------------------------------------------------------------------------------------------
@@ -82,7 +83,7 @@ def opened(file: str) -> BinaryIO:
         raise BadUsage("Standard input is closed.", hint="Name a file, or pipe the output in.")
     if file == "-":
         if sys.stdin.isatty():
-            click.echo("Reading the output from this terminal; end it with Ctrl-D.", err=True)
+            say("Reading the output from this terminal; end it with Ctrl-D.", err=True)
         return os.fdopen(os.dup(sys.stdin.fileno()), "rb")
     try:
         return Path(file).open("rb")
@@ -107,7 +108,7 @@ def read_output(stream: BinaryIO) -> bytes:
         left_out += len(tail) - TAIL
         del tail[:-TAIL]
     if left_out:
-        click.echo(f"unstuck: {left_out} bytes in the middle were left out.", err=True)
+        say(f"unstuck: {left_out} bytes in the middle were left out.", err=True)
     return head + b"\n" + bytes(tail) if left_out else head + bytes(tail)
 
 

@@ -6,6 +6,7 @@ import click
 
 from unstuck import compose
 from unstuck.cli.look import run_option
+from unstuck.cli.saying import say
 from unstuck.decide import Retold, retell, rungs_of, stopping_point
 from unstuck.errors import BadUsage
 from unstuck.line import blocked
@@ -28,19 +29,19 @@ def explain(task: str, *, profile_name: str | None) -> None:
     names = [profile_name] if profile_name else [name for name in profiles if name != ours]
     others = {name: [one for one in retell(view.entries, profiles[name]) if one.task == task] for name in names}
     state = view.state.tasks[task]
-    click.echo(f"Task {task}: {state.task.title} ({state.status}); decided by profile {ours}")
+    say(f"Task {task}: {state.task.title} ({state.status}); decided by profile {ours}")
     if lineage := lineage_text(view.state, task):
-        click.echo(lineage)
+        say(lineage)
     for place, one in enumerate(next(iter(others.values()), [])):
-        click.echo(f"\nAttempt {one.attempt}, event {one.seq}")
-        click.echo(f"  seen:     {f'{one.failure.kind}: {one.failure.summary}' if one.failure else 'all checks pass'}")
+        say(f"\nAttempt {one.attempt}, event {one.seq}")
+        say(f"  seen:     {f'{one.failure.kind}: {one.failure.summary}' if one.failure else 'all checks pass'}")
         if one.failure and one.failure.rule:
-            click.echo(f"  rule:     {one.failure.rule}")
-        click.echo(f"  decided:  {deed(one.action)}")
-        click.echo(f"  because:  {one.reason} [{one.rung}]")
+            say(f"  rule:     {one.failure.rule}")
+        say(f"  decided:  {deed(one.action)}")
+        say(f"  because:  {one.reason} [{one.rung}]")
         for name, told in others.items():
             if not told[place].same:
-                click.echo(f"  {name} would {deed(told[place].other_action)} [{told[place].other_rung}]")
+                say(f"  {name} would {deed(told[place].other_action)} [{told[place].other_rung}]")
 
 
 @click.command()
@@ -54,12 +55,12 @@ def replay(run_id: str | None, *, profile_name: str) -> None:
     view = compose.look(Path.cwd(), run_id)
     told = retell(view.entries, profiles[profile_name])
     different = [one for one in told if not one.same]
-    click.echo(f"Run {view.run} under {profile_name}: {len(told)} decisions, {len(different)} of them different.")
+    say(f"Run {view.run} under {profile_name}: {len(told)} decisions, {len(different)} of them different.")
     for one in different:
-        click.echo(f"  {one.task} attempt {one.attempt}: {_briefly(one)}")
+        say(f"  {one.task} attempt {one.attempt}: {_briefly(one)}")
     for task, one in stopping_point(told).items():
         landed = " It landed after all." if view.state.tasks[task].status == "complete" else ""
-        click.echo(f"Task {task} would have waited for a person after attempt {one.attempt}.{landed}")
+        say(f"Task {task} would have waited for a person after attempt {one.attempt}.{landed}")
 
 
 @click.command()
@@ -69,22 +70,22 @@ def policy(name: str | None) -> None:
     profiles = compose.profiles(Path.cwd())
     if name is None:
         for profile in profiles.values():
-            click.echo(f"{profile.name}: {profile.about}")
-        click.echo("\nSee one: unstuck policy NAME")
+            say(f"{profile.name}: {profile.about}")
+        say("\nSee one: unstuck policy NAME")
         return
     if name not in profiles:
         raise BadUsage(f"There is no profile {name!r}.", hint=f"Profiles: {', '.join(profiles)}.")
     profile = profiles[name]
-    click.echo(f"{profile.name}: {profile.about}\n")
+    say(f"{profile.name}: {profile.about}\n")
     charges = "the agent's own failures" if profile.charges == "blame" else "every finished attempt"
-    click.echo(f"decides by {profile.view}; charges {charges}; a stuck task means: {profile.on_stuck}")
+    say(f"decides by {profile.view}; charges {charges}; a stuck task means: {profile.on_stuck}")
     limits = profile.limits
-    click.echo(
+    say(
         f"at most {limits.attempts} charged attempts, {limits.sessions} sessions an attempt, {limits.rollbacks} rollbacks\n"
     )
     width = max(len(value) for value in profile.ladders)
     for value, ladder in profile.ladders.items():
-        click.echo(f"  {value.ljust(width)}  {rungs_of(ladder)}")
+        say(f"  {value.ljust(width)}  {rungs_of(ladder)}")
 
 
 @click.command()
@@ -98,17 +99,17 @@ def report(task: str | None, *, run_id: str | None) -> None:
     if task is not None and task not in stuck:
         raise BadUsage(f"Task {task} does not wait for a person.", hint="See `unstuck status`.")
     if not stuck:
-        click.echo("Nothing waits for a person.")
+        say("Nothing waits for a person.")
         return
     waiting = blocked(view.state)
     for cause in causes(stuck.values()):
         if task is not None and task not in cause.tasks:
             continue
         if len(cause.tasks) > 1:
-            click.echo(f"One cause, {len(cause.tasks)} tasks: {', '.join(cause.tasks)}. {cause.question}\n")
+            say(f"One cause, {len(cause.tasks)} tasks: {', '.join(cause.tasks)}. {cause.question}\n")
         name = task or cause.tasks[0]
         blocks = [other for other, by in waiting.items() if name in by]
-        click.echo(escalation(stuck[name], lineage_text(view.state, name), blocks))
+        say(escalation(stuck[name], lineage_text(view.state, name), blocks))
 
 
 def _briefly(one: Retold) -> str:

@@ -6,6 +6,7 @@ from typing import Literal
 
 import click
 
+from unstuck.cli.saying import say
 from unstuck.hook import AGENTS, WIRINGS, Edit, answer_event, carry_out, edits_to_install, edits_to_uninstall
 
 Scope = Literal["user", "project"]
@@ -38,7 +39,7 @@ def install(*, agent: str, scope: Scope, dry_run: bool, no_guard: bool, mcp: boo
     edits = edits_to_install(agent, scope, Path.cwd(), guard=not no_guard, mcp=mcp)
     _carry_out(edits, dry_run=dry_run, done="Installed in", nothing="It is installed already")
     if agent in WIRINGS and WIRINGS[agent].note:
-        click.echo(WIRINGS[agent].note)
+        say(WIRINGS[agent].note)
 
 
 @_scoped
@@ -53,10 +54,10 @@ def uninstall(*, agent: str, scope: Scope, dry_run: bool) -> None:
 def _carry_out(edits: tuple[Edit, ...], *, dry_run: bool, done: str, nothing: str) -> None:
     needed = [edit for edit in edits if edit.needed]
     if not needed:
-        click.echo(f"{nothing}: {', '.join(str(edit.path) for edit in edits) or 'there are no settings'}.")
+        say(f"{nothing}: {', '.join(str(edit.path) for edit in edits) or 'there are no settings'}.")
     for edit in needed:
         if dry_run:
             sys.stdout.write(edit.shown)
             continue
         backup = carry_out(edit)
-        click.echo(f"{done} {edit.path}." + (f" What it was before: {backup}" if backup else ""))
+        say(f"{done} {edit.path}." + (f" What it was before: {backup}" if backup else ""))

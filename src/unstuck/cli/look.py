@@ -12,6 +12,7 @@ import click
 
 from unstuck import compose
 from unstuck.cli import render
+from unstuck.cli.saying import say
 from unstuck.errors import InvalidPlan
 from unstuck.journal import Entry, iso, phase
 from unstuck.plans import Plan, execution
@@ -36,11 +37,11 @@ def plan(path: Path, *, plan_format: str | None, as_json: bool) -> None:
     document = compose.read_plan(path, plan_format=plan_format)
     message = problems(document)
     if as_json:
-        click.echo(json.dumps(_plan_object(document, valid=not message)))
+        say(json.dumps(_plan_object(document, valid=not message)))
     if message:
         raise InvalidPlan(message, hint="Correct these lines. Nothing was started.")
     if not as_json:
-        click.echo(render.plan(document, compose.gates(Path.cwd(), document.gates)))
+        say(render.plan(document, compose.gates(Path.cwd(), document.gates)))
 
 
 @click.command()
@@ -53,17 +54,15 @@ def status(*, run_id: str | None, as_json: bool) -> None:
     if as_json:
         rows = {row.id: {key: value for key, value in asdict(row).items() if key != "id"} for row in view.summary.rows}
         who = {"pid": owner.pid, "host": owner.host.partition("/")[0], "since": owner.since} if owner else None
-        click.echo(
-            json.dumps({"schema": 1, "run": view.run, "owner": who, "exit": view.summary.exit_code, "tasks": rows})
-        )
+        say(json.dumps({"schema": 1, "run": view.run, "owner": who, "exit": view.summary.exit_code, "tasks": rows}))
         return
-    click.echo(render.summary(view.summary))
+    say(render.summary(view.summary))
     if owner is not None:
-        click.echo(
+        say(
             f"Supervisor: pid {owner.pid} on {owner.host.partition('/')[0]}, for {render.span(time.time() - owner.since)}."
         )
     elif view.summary.exit_code is None:
-        click.echo("No supervisor works on it. Go on with: unstuck resume")
+        say("No supervisor works on it. Go on with: unstuck resume")
 
 
 @click.command()
@@ -77,18 +76,18 @@ def show(task: str, *, brief: bool, patch: bool, run_id: str | None, as_json: bo
     view = compose.look(Path.cwd(), run_id)
     task = view.named(task)
     if brief:
-        click.echo("\n".join(render.plain(line) for line in compose.brief_of(Path.cwd(), view, task).splitlines()))
+        say("\n".join(render.plain(line) for line in compose.brief_of(Path.cwd(), view, task).splitlines()))
         return
     if patch:
         _show_patch(compose.changed(Path.cwd(), view, task, None, stat=False))
         return
     if as_json:
-        click.echo(json.dumps({"schema": 1, **phase(view.state, task)}))
+        say(json.dumps({"schema": 1, **phase(view.state, task)}))
         return
     entries = [entry for entry in view.entries if _about(entry) == task]
     status = next(row.status for row in view.summary.rows if row.id == task)
     told = compose.tales(Path.cwd(), view, task)
-    click.echo(render.story(view.state.tasks[task], status, entries, told, lineage_text(view.state, task)))
+    say(render.story(view.state.tasks[task], status, entries, told, lineage_text(view.state, task)))
 
 
 @click.command()
@@ -105,7 +104,7 @@ def diff(task: str, attempt: int | None, *, stat: bool, run_id: str | None) -> N
 def _show_patch(patch: str) -> None:
     """Print a patch: what an agent wrote must not steer a terminal; a file gets it as it is."""
     lines = [render.patch_line(line) for line in patch.splitlines()] if sys.stdout.isatty() else [patch]
-    click.echo("\n".join(lines).removesuffix("\n"))
+    say("\n".join(lines).removesuffix("\n"))
 
 
 @click.command()
@@ -114,10 +113,10 @@ def runs(*, as_json: bool) -> None:
     """List all runs of this repository: plan, how far each came, what it cost, and whether anybody works on it."""
     views = compose.all_runs(Path.cwd())
     if as_json:
-        click.echo(json.dumps({"schema": 1, "runs": [_run_object(view) for view in views]}))
+        say(json.dumps({"schema": 1, "runs": [_run_object(view) for view in views]}))
         return
     for view in views:
-        click.echo(render.run_line(view.summary, view.state, live=view.owner is not None))
+        say(render.run_line(view.summary, view.state, live=view.owner is not None))
 
 
 def _run_object(view: compose.View) -> dict[str, Any]:
@@ -143,7 +142,7 @@ def _run_object(view: compose.View) -> dict[str, Any]:
 def log(*, follow: bool, run_id: str | None, as_json: bool) -> None:
     """Print the journal of the latest run, one event per line."""
     for entry in _entries(run_id, follow=follow):
-        click.echo(compose.entry_json(entry) if as_json else render.entry_line(entry))
+        say(compose.entry_json(entry) if as_json else render.entry_line(entry))
 
 
 def _entries(run_id: str | None, *, follow: bool) -> Iterator[Entry]:

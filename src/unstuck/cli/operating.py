@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from unstuck import compose
+from unstuck.cli.saying import say
 from unstuck.errors import BadUsage
 from unstuck.journal import Acted, Entry, Operated, Verb
 from unstuck.tell import one_line, sentence
@@ -26,7 +27,7 @@ def stop() -> None:
     """Ask the running supervisor to stop: nothing new starts, running sessions get time to finish."""
     view = compose.look(Path.cwd())
     if view.owner is None:
-        click.echo("No supervisor is running here.")
+        say("No supervisor is running here.")
         return
     _ask("stop", done="")
 
@@ -69,7 +70,7 @@ def accept(task: str, *, because: str) -> None:
     """Vouch for the work of TASK as it is shown; it lands when the run goes on."""
     work = compose.waiting_work(Path.cwd(), task)
     for line in work.lines:
-        click.echo(one_line(line, LONGEST))
+        say(one_line(line, LONGEST))
     _ask("accept", task, because, work.tree, done=f"The work of task {task} will land; go on with: unstuck resume")
 
 
@@ -105,7 +106,7 @@ def undo(event: int | None) -> None:
 def prune(*, dry_run: bool) -> None:
     """Remove worktrees, branches and snapshots of ended runs, but only what is clean, merged and unused."""
     for line in compose.prune(Path.cwd(), dry_run=dry_run):
-        click.echo(line)
+        say(line)
 
 
 def _taken_back(answer: Operated, entries: Sequence[Entry]) -> str:
@@ -129,10 +130,10 @@ def _ask(
     task = view.named(task) if task is not None else None
     answer = compose.reopen_run(view.run).operate(verb, task=task, text=text, shown=shown)
     if answer is None:
-        click.echo(
+        say(
             f"Left for the running supervisor (pid {view.owner.pid if view.owner else '?'}); watch with: unstuck log -f"
         )
     elif answer.refused:
         raise BadUsage(answer.refused, hint="Nothing was changed.")
     else:
-        click.echo(done if isinstance(done, str) else done(answer, view.entries))
+        say(done if isinstance(done, str) else done(answer, view.entries))

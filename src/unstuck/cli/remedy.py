@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from unstuck.cli.diagnose import answers, evidence_options, opened, read_evidence, read_output, signal_name
+from unstuck.cli.saying import say
 from unstuck.compose import Surgery, make_call, open_surgery, pattern_here
 from unstuck.diagnosis import Diagnosis, Evidence, open_rulebook
 from unstuck.errors import BadUsage
@@ -76,7 +77,7 @@ def remedy(
             if run_it:
                 raise BadUsage("--run takes one failure at a time.", hint="Leave out --jsonl.")
             for answer in answers(stream, lambda record: _answer(surgery, record, names)):
-                click.echo(json.dumps(answer, ensure_ascii=False))
+                say(json.dumps(answer, ensure_ascii=False))
             return 0
         evidence = Evidence(
             stdout=read_output(stream).decode(errors="replace"),
@@ -89,13 +90,13 @@ def remedy(
     call = make_call(evidence, tools=names, args=_arguments(arguments), schema=_schema(schema_text))
     found = open_rulebook().diagnose(_with_command(evidence, call))
     if found is None:
-        click.echo(json.dumps(NOTHING_FAILED) if as_object else "Nothing failed, so there is nothing to remedy.")
+        say(json.dumps(NOTHING_FAILED) if as_object else "Nothing failed, so there is nothing to remedy.")
         return 0
     plan = surgery.plan(found, call, names)
     if run_it:
         return _run(surgery, plan, found, allow, as_object=as_object)
     answer = {**plan_json(plan), "pattern": pattern_here(surgery.cwd)}
-    click.echo(json.dumps(answer, ensure_ascii=False) if as_object else "\n".join(_told(answer)))
+    say(json.dumps(answer, ensure_ascii=False) if as_object else "\n".join(_told(answer)))
     return 0
 
 
@@ -163,13 +164,11 @@ def _run(surgery: Surgery, plan: Plan, found: Diagnosis, allow: Risk | None, *, 
             }
             for one in walked.tried
         ]
-        click.echo(
-            json.dumps({**plan_json(plan), "recovered": walked.recovered_by, "tried": tried}, ensure_ascii=False)
-        )
+        say(json.dumps({**plan_json(plan), "recovered": walked.recovered_by, "tried": tried}, ensure_ascii=False))
     else:
         for one in walked.tried:
             mark = {"worked": "✔", "failed": "✘", "not_run": "·"}[one.result]
-            click.echo(
+            say(
                 f"{mark} {one.strategy}"
                 + (
                     f": {one.because}"
@@ -177,9 +176,9 @@ def _run(surgery: Surgery, plan: Plan, found: Diagnosis, allow: Risk | None, *, 
                     else f" ({one.steps} step{'s'[: one.steps != 1]}, {one.seconds:.1f} s)"
                 )
             )
-        click.echo(f"Recovered by {walked.recovered_by}." if walked.recovered_by else f"Not recovered. {question}")
+        say(f"Recovered by {walked.recovered_by}." if walked.recovered_by else f"Not recovered. {question}")
     for sentence in noted:
-        click.echo(f"unstuck: {sentence}", err=True)
+        say(f"unstuck: {sentence}", err=True)
     return 0 if walked.recovered_by else 3
 
 
@@ -223,12 +222,12 @@ def experience(*, as_object: bool, export_to: str | None, import_from: str | Non
         raise BadUsage("--export, --import and --reset exclude one another.", hint="Give one of them.")
     cwd = Path.cwd()
     if export_to:
-        export_experience(cwd, export_to, click.echo)
+        export_experience(cwd, export_to, say)
     elif import_from:
         with opened(import_from) as stream:
-            click.echo(import_experience(cwd, read_output(stream).decode(errors="replace"), import_from))
+            say(import_experience(cwd, read_output(stream).decode(errors="replace"), import_from))
     elif reset:
-        click.echo(forget_experience(cwd))
+        say(forget_experience(cwd))
     else:
         table = experience_table(cwd)
-        click.echo(json.dumps(table, ensure_ascii=False) if as_object else "\n".join(experience_lines(table)))
+        say(json.dumps(table, ensure_ascii=False) if as_object else "\n".join(experience_lines(table)))

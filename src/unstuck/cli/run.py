@@ -20,6 +20,7 @@ from unstuck import compose
 from unstuck.cli import demo as story
 from unstuck.cli.board import Board, Lines, Silence
 from unstuck.cli.render import concern, summary
+from unstuck.cli.saying import say
 from unstuck.decide import OnStuck, Quota
 from unstuck.journal import RECOVERY, CommitMode, Entry, Options, RunResumed, RunState
 from unstuck.tell import Summary, fresh_start, run_object
@@ -163,13 +164,13 @@ def resume(run_id: str | None, *, budget_usd: float | None, as_json: bool, quiet
 def demo(keep: Path | None) -> int:
     """See the whole story: a scratch repository, a real plan, and a scripted agent that fails as real ones do."""
     with story.scratch(keep) as place:
-        click.echo(story.opening(place), err=True)
+        say(story.opening(place), err=True)
         with Lines() as progress:  # a story stays on the screen
             opened = compose.open_run(place.plan, cwd=place.root, watcher=progress.watcher)
             with _signals(opened, progress):
                 result = opened.go()
-        click.echo(summary(result))
-        click.echo(story.closing(place, kept=keep is not None))
+        say(summary(result))
+        say(story.closing(place, kept=keep is not None))
         return result.exit_code or 0
 
 
@@ -250,5 +251,5 @@ def _tell_what_to_know(opened: compose.Run, progress: Progress) -> None:
 
 def _told(opened: compose.Run, result: Summary, *, as_json: bool) -> int:
     code = result.exit_code or 0
-    click.echo(json.dumps(run_object(opened.state, code)) if as_json else summary(result))
+    say(json.dumps(run_object(opened.state, code)) if as_json else summary(result))
     return code

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from unstuck import compose
+from unstuck.cli.saying import say
 
 MARKS = {"ok": ("✔", "green"), "note": ("!", "yellow"), "bad": ("✘", "red")}
 MISSING = 69
@@ -17,10 +18,10 @@ MISSING = 69
 def init(*, force: bool) -> None:
     """Write unstuck.toml: the agents found on PATH, the checks and set-up that fit this repository."""
     written = compose.write_config(Path.cwd(), force=force)
-    click.echo(written.text)
+    say(written.text)
     for note in written.notes:
-        click.echo(f"Note: {note}", err=True)
-    click.echo(f"Wrote {written.path}. Read it through, commit it, then: unstuck doctor", err=True)
+        say(f"Note: {note}", err=True)
+    say(f"Wrote {written.path}. Read it through, commit it, then: unstuck doctor", err=True)
 
 
 @click.command()
@@ -29,11 +30,11 @@ def doctor(*, as_json: bool) -> int:
     """Say what a run would miss here, what an earlier one left over, and what to do about each."""
     findings = compose.examine(Path.cwd())
     if as_json:
-        click.echo(json.dumps({"schema": 1, "findings": [asdict(finding) for finding in findings]}))
+        say(json.dumps({"schema": 1, "findings": [asdict(finding) for finding in findings]}))
     else:
         for finding in findings:
             mark, colour = MARKS[finding.grade]
-            click.echo(f"{click.style(mark, fg=colour)} {finding.about}: {finding.says}")
+            say(f"{click.style(mark, fg=colour)} {finding.about}: {finding.says}")
             if finding.remedy:
-                click.echo(f"    {finding.remedy}")
+                say(f"    {finding.remedy}")
     return MISSING if any(finding.grade == "bad" for finding in findings) else 0

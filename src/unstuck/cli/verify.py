@@ -11,6 +11,7 @@ import click
 from unstuck import compose
 from unstuck.cli.look import as_json
 from unstuck.cli.render import plain, span
+from unstuck.cli.saying import say
 from unstuck.journal import CheckResult, Verdict, check_object, remark_object
 
 EXITS = {"pass": 0, "fail": 1, "inconclusive": 3}
@@ -38,9 +39,9 @@ def verify(name: str | None, *, no_cache: bool, sarif: Path | None, junit: Path 
     done = compose.verify(verification, Path.cwd(), name)
     verdict = done.verdict
     if as_json:
-        click.echo(json.dumps({"schema": 1, "what": done.what, **_object(verdict), "seconds": round(done.seconds, 3)}))
+        say(json.dumps({"schema": 1, "what": done.what, **_object(verdict), "seconds": round(done.seconds, 3)}))
     else:
-        click.echo(_told(done.what, verdict, done.seconds))
+        say(_told(done.what, verdict, done.seconds))
     compose.write_findings(verdict, done.what, sarif=sarif, junit=junit)
     return EXITS[verdict.status]
 
@@ -54,7 +55,7 @@ def _end_on_interrupt(verification: Any) -> None:
 
 def _show(_task: str, line: str) -> None:
     """Show each set-up command and check as it starts and ends; beside the result, which others may read."""
-    click.echo(click.style(f"  … {plain(line)}", dim=True), err=True)
+    say(click.style(f"  … {plain(line)}", dim=True), err=True)
 
 
 def _object(verdict: Verdict) -> dict[str, Any]:
