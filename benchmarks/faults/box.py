@@ -51,6 +51,8 @@ class Fault:
     env: Mapping[str, str] = field(default_factory=dict)
     limit: float = 20.0
     """Seconds for the call that fails."""
+    once: bool = False
+    """A second success is impossible because the first one had its effect, so `healed` alone confirms it."""
     needs_person: bool = False
     """Nobody but a person can help; to recover by ourselves would be a mistake."""
     mirrors: Mapping[str, str] = field(default_factory=dict)

@@ -158,10 +158,11 @@ def full_but_packable(box: Box) -> Fault:
     box.write("zeros.bin", "0" * 300_000)
     (disk / "filler").write_bytes(b"y" * 450_000)
     return Fault(
-        name="a disk is nearly full",
+        name="a disk is nearly full, and only another file would fit",
         category="disk_full",
         command="cp zeros.bin disk/zeros.bin",
-        healed=(disk / "zeros.bin.gz").exists,
+        healed=lambda: False,
+        needs_person=True,
     )
 
 
@@ -220,6 +221,7 @@ def half_a_merge(box: Box) -> Fault:
         name="a merge is half done",
         category="git_refused",
         command="git merge third",
+        once=True,
         env=_author(box),
         healed=lambda: not (box.work / ".git/MERGE_HEAD").exists(),
     )
@@ -259,6 +261,7 @@ def nobody_commits(box: Box) -> Fault:
         name="git does not know who commits",
         category="environment_missing",
         command="git commit -qm second",
+        once=True,
         env=nobody,
         healed=lambda: "second" in box.git("log", "--format=%s"),
     )

@@ -421,8 +421,8 @@ class Toolbox(Protocol):
         """Do one step, and see whether what it promises holds."""
         ...
 
-    def settle(self, *, keep: bool) -> None:
-        """Keep what the steps since the last call wrote and started, or take it back."""
+    def settle(self, *, keep: bool) -> tuple[str, ...]:
+        """Keep what the steps since the last call wrote and started, and name the files, or take it back."""
         ...
 
 

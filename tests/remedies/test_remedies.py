@@ -318,7 +318,7 @@ def test_half_a_merge_is_kept_before_it_is_aborted() -> None:
     answer = planned("merge_conflict", "error: you have unmerged files", "git commit -m x", around=around)
     steps = scripts(way(answer, "abort_half_done"))
     assert "refs/unstuck/remedies" in steps[0]
-    assert steps[1] == "git merge --abort"
+    assert "git merge --abort" in steps
 
 
 @pytest.mark.parametrize(

@@ -31,8 +31,9 @@ class Played:
         end = ends.pop(0) if len(ends) > 1 else ends[0]
         return Done(ok=end == "ok", exit_code=0 if end == "ok" else 1, output=end)
 
-    def settle(self, *, keep: bool) -> None:
+    def settle(self, *, keep: bool) -> tuple[str, ...]:
         self.settled.append(keep)
+        return ("made.txt",) if keep else ()
 
     def diagnose(self, evidence: Evidence) -> Diagnosis | None:
         kinds = {"ok": None, "network": Kind.NETWORK_ERROR, "broken": Kind.UNKNOWN}

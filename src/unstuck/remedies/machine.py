@@ -301,13 +301,17 @@ def place_of(named: str, cwd: Path, root: Path) -> Place:
         parent = parent.parent
     written = shown(parent, cwd)
     exists = os.path.lexists(path)
+    subject = path if exists else parent
+    status = subject.lstat()
     head = _head(path) if path.is_file() else b""
     return Place(
         path=named,
         exists=exists,
         is_folder=path.is_dir(),
         inside=is_inside(path, root),
-        mine=exists and path.lstat().st_uid == os.geteuid(),
+        mine=status.st_uid == os.geteuid() and (exists or not os.access(parent, os.W_OK)),
+        mode=f"{status.st_mode & 0o7777:04o}",
+        read_only=bool(os.statvfs(subject if not subject.is_symlink() else parent).f_flag & os.ST_RDONLY),
         executable=os.access(path, os.X_OK),
         interpreter=tuple(head[2:].decode(errors="replace").split()) if head.startswith(b"#!") else (),
         crlf=head.endswith(b"\r"),

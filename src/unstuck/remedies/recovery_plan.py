@@ -84,6 +84,11 @@ class Strategy(NamedTuple):
     def risk(self) -> Risk:
         return worst([told.step.risk for told in self.steps])
 
+    @property
+    def proves(self) -> bool:
+        """Whether the call is among its steps, so that running it shows whether it works."""
+        return any(told.step.again for told in self.steps)
+
 
 class Plan(NamedTuple):
     """All ways out of one failure, the first to be tried first; the last one asks a person."""
@@ -148,7 +153,7 @@ def _filled(situation: Situation, way: Way, chain: Chain, context: str, lessons:
     counts = lessons.of(chain.name, way.name, context)
     return Strategy(
         strategy=way.name,
-        confidence=round(counts.blended(way.confidence), 3),
+        confidence=round(counts.blended(way.confidence) * recipe.likelihood, 3),
         iterations=way.iterations,
         steps=tuple(told),
         requires=recipe.requires,

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from unstuck.diagnosis import Kind
-from unstuck.remedies.call_words import plain_words
+from unstuck.remedies.call_words import download_target, loud, plain_words
 from unstuck.remedies.chain import NOTHING_GIVEN, Catalog, Risk, TaskType
 from unstuck.remedies.step import Deed, Expects, Script, Shell, Step, Tools, Use
 
@@ -19,6 +19,10 @@ class Place(NamedTuple):
     """Inside the workspace, links followed."""
     mine: bool = False
     """We own it, so its mode is ours to change."""
+    mode: str = ""
+    """What `chmod` is told to set it back, the nearest folder's if it does not exist."""
+    read_only: bool = False
+    """No mode of it would help: its file system is read-only."""
     executable: bool = False
     interpreter: tuple[str, ...] = ()
     """From its first line."""
@@ -198,6 +202,9 @@ class Situation(NamedTuple):
             return Step(action=action, deed=deed, expected=expected, again=True, expects=expects)
         words = words or (self.call.words if script is None else None)
         if words is not None:
+            words = loud(words)
+            if target := download_target(words):
+                expects = expects._replace(exists=(*expects.exists, target), sound=(*expects.sound, target))
             deed = Shell(argv=words, timeout=timeout, env=env or {})
             risk: Risk = "safe" if self.repeatable(words) else "caution"
         else:
@@ -214,7 +221,7 @@ class Situation(NamedTuple):
         """Return the call as arguments: its own words, or a shell that reads it; None if it is no command."""
         if not self.is_command:
             return None
-        return self.call.words or ("bash", "-c", self.call.line)
+        return loud(self.call.words) if self.call.words else ("bash", "-c", self.call.line)
 
     def repeatable(self, words: tuple[str, ...]) -> bool:
         """Whether these words may be run again without asking: they only read, or were made to be repeated."""

@@ -72,6 +72,8 @@ class Expects(NamedTuple):
     gone: tuple[str, ...] = ()
     prints: bool = False
     """It prints something."""
+    sound: tuple[str, ...] = ()
+    """Files that must hold what their names say, rather than a server's page about an error."""
 
 
 class Step(NamedTuple):
@@ -81,7 +83,9 @@ class Step(NamedTuple):
     risk: Risk = "safe"
     expects: Expects = Expects()
     again: bool = False
-    """The failing call once more, changed, or after what stood in its way is gone."""
+    """The failing call once more, or its repaired form with the same effect: its success is what recovery means."""
+    back: "Deed | None" = None
+    """What takes it back if the way does not work, where the step is no file that was written."""
 
 
 class Recipe(NamedTuple):
@@ -92,6 +96,8 @@ class Recipe(NamedTuple):
     """Programs it needs."""
     hosts: tuple[str, ...] = ()
     """Hosts it talks to."""
+    likelihood: float = 1.0
+    """How likely it is that the repair is what was meant, where it is a guess."""
 
 
 # --- how a caller's tools are told to do it -----------------------------------------------------------------------
