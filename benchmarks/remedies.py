@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.faults import calls, places, scripts, servers
+from benchmarks.faults import calls, places, proofs, scripts, servers
 from benchmarks.faults.box import Box, CannotBreak, Fault, fingerprint, open_box
 from benchmarks.report import BenchBroken, Report, Target
 from unstuck.compose.remedying import Surgery, make_call
@@ -24,7 +24,13 @@ from unstuck.remedies.machine import workspace_root
 from unstuck.remedies.situation import Preferences
 from unstuck.remedies.walking import Tried
 
-FAULTS: tuple[Callable[[Box], Fault], ...] = (*calls.FAULTS, *scripts.FAULTS, *servers.FAULTS, *places.FAULTS)
+FAULTS: tuple[Callable[[Box], Fault], ...] = (
+    *calls.FAULTS,
+    *scripts.FAULTS,
+    *servers.FAULTS,
+    *places.FAULTS,
+    *proofs.FAULTS,
+)
 LEAST_FAULTS, LEAST_SHARE, RATIO = 80, 60 / 63, 10.0
 STEP_SECONDS = 8.0
 REPEATS = 5
@@ -45,7 +51,7 @@ class Healed:
     safe: bool
     """The way that worked consists of safe steps alone."""
     unharmed: bool
-    """Nothing outside of the workspace changed."""
+    """Nothing changed outside of the workspace, nor inside what must stay."""
     seconds: float
     tried: tuple[str, ...] = ()
 
@@ -71,8 +77,7 @@ def heal(make: Callable[[Box], Fault], base: Path) -> Healed:
         evidence = _fails(box, fault)
         before = fingerprint(base)
         cwd = _folder(box, fault)
-        names = (*fault.lent, *BASIC_TOOLS) if fault.lent else None
-        tools = [name for name in names if name != fault.tool or fault.category != "tool_not_found"] if names else None
+        tools = _tools(fault)
         surgery = Surgery(
             cwd=cwd, root=workspace_root(cwd), catalog=read_catalog(), lessons=Lessons(), env=fault.env or None,
             preferences=Preferences(
@@ -92,16 +97,28 @@ def heal(make: Callable[[Box], Fault], base: Path) -> Healed:
             category=fault.category,
             chain=plan.chain,
             strategy=worked.strategy if worked else None,
-            healed=worked is not None and fault.prints in worked.output and fault.healed() and confirmed(box, fault, worked),
+            healed=worked is not None
+            and fault.prints in worked.output
+            and fault.healed()
+            and confirmed(box, fault, worked),
             needs_person=fault.needs_person,
             safe=way is not None and way.risk == "safe",
-            unharmed=fingerprint(base) == before,
+            unharmed=fingerprint(base) == before and fault.intact(),
             seconds=time.monotonic() - began,
             tried=tuple(
                 f"{one.strategy} {one.result}" + (f": {one.because}" if one.because else "") for one in walked.tried
             )
             + tuple(f"{name} skipped: {because}" for name, because in plan.skipped),
         )
+
+
+def _tools(fault: Fault) -> dict[str, Any] | None:
+    """Return the caller's tools with what is known of their schemas; None where nobody says."""
+    if not fault.lent:
+        return None
+    names = (*fault.lent, *(() if fault.alone else BASIC_TOOLS))
+    missing = fault.tool if fault.category == "tool_not_found" else ""
+    return {name: fault.schema if name == fault.tool else None for name in names if name != missing}
 
 
 def confirmed(box: Box, fault: Fault, worked: Tried) -> bool:

@@ -144,7 +144,7 @@ def full_of_caches(box: Box) -> Fault:
     (disk / ".git").mkdir()
     (disk / ".pytest_cache").mkdir()
     (disk / "source.bin").write_bytes(b"x" * SOURCE_BYTES)
-    _fill(disk / ".pytest_cache" / "blob")
+    fill(disk / ".pytest_cache" / "blob")
     return Fault(
         name="a disk is full of caches",
         category="disk_full",
@@ -214,7 +214,7 @@ def stale_lock(box: Box) -> Fault:
 
 
 def half_a_merge(box: Box) -> Fault:
-    _two_branches(box)
+    two_branches(box)
     box.git("merge", "--no-commit", "--no-ff", "other")
     box.git("branch", "third", "HEAD")
     return Fault(
@@ -222,27 +222,27 @@ def half_a_merge(box: Box) -> Fault:
         category="git_refused",
         command="git merge third",
         once=True,
-        env=_author(box),
+        env=author(box),
         healed=lambda: not (box.work / ".git/MERGE_HEAD").exists(),
     )
 
 
 def half_a_conflict(box: Box) -> Fault:
-    _two_branches(box, conflicting=True)
+    two_branches(box, conflicting=True)
     box.git("merge", "other")
     return Fault(
         name="a conflict stands in the way",
         category="merge_conflict",
         command="git checkout other",
-        env=_author(box),
+        env=author(box),
         healed=lambda: "other" in box.git("branch", "--show-current"),
     )
 
 
 def changes_in_the_way(box: Box) -> Fault:
-    _two_branches(box, conflicting=True)
+    two_branches(box, conflicting=True)
     box.write("a.txt", "unsaved work\n")
-    return Fault(name="unsaved changes stand in the way", category="git_refused", command="git checkout other", env=_author(box),
+    return Fault(name="unsaved changes stand in the way", category="git_refused", command="git checkout other", env=author(box),
                  healed=lambda: "unsaved work" in box.git("stash", "show", "-p") and "other" in box.git("branch", "--show-current"))  # fmt: skip
 
 
@@ -289,7 +289,7 @@ def unset_variable(box: Box) -> Fault:
     )
 
 
-def _two_branches(box: Box, *, conflicting: bool = False) -> None:
+def two_branches(box: Box, *, conflicting: bool = False) -> None:
     box.repository()
     box.git("checkout", "-qb", "other")
     box.write("a.txt" if conflicting else "b.txt", "theirs\n")
@@ -301,7 +301,7 @@ def _two_branches(box: Box, *, conflicting: bool = False) -> None:
     box.git("commit", "-qm", "Ours")
 
 
-def _author(box: Box) -> dict[str, str]:
+def author(box: Box) -> dict[str, str]:
     return {
         "HOME": str(box.base / "home"),
         "GIT_AUTHOR_NAME": "Box",
@@ -311,7 +311,7 @@ def _author(box: Box) -> dict[str, str]:
     }
 
 
-def _fill(path: Any) -> None:
+def fill(path: Any) -> None:
     try:
         with path.open("wb", buffering=0) as file:
             while file.write(b"x" * 4096):

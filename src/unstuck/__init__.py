@@ -3,11 +3,11 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from unstuck.compose import open_run, read_plan, remedy, reopen_run
+    from unstuck.compose import open_run, read_plan, remedy, reopen_run, report
     from unstuck.diagnosis import diagnose
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "diagnose", "open_run", "read_plan", "remedy", "reopen_run"]
+__all__ = ["__version__", "diagnose", "open_run", "read_plan", "remedy", "reopen_run", "report"]
 
 
 def __getattr__(name: str) -> Any:

@@ -437,6 +437,10 @@ class Remedies(Protocol):
         """Say what the agent itself may do about it."""
         ...
 
+    def passed(self, cwd: Path) -> None:
+        """Hear that what was attempted in this place did what it should."""
+        ...
+
 
 class NoRemedies:
     """Leaves everything as it is."""
@@ -446,3 +450,6 @@ class NoRemedies:
 
     def advise(self, failure: Failure, command: str, cwd: Path) -> tuple[str, ...]:  # noqa: ARG002  # as above
         return ()
+
+    def passed(self, cwd: Path) -> None:  # noqa: ARG002  # as above
+        return

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from unstuck.compose.remedying import Relief
+from unstuck.compose.remedy_runs import Relief
 from unstuck.diagnosis.kinds import Failure, Kind
 from unstuck.remedies.performing import LocalToolbox
 from unstuck.remedies.step import Expects, MakeFolder, Remove, Shell, Step, WriteFile

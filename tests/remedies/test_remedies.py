@@ -14,7 +14,7 @@ from unstuck.diagnosis.kinds import KINDS, Kind
 from unstuck.remedies.call_words import parts, plain_words
 from unstuck.remedies.chain import ASK, MOST_AUTOMATED, compile_chains, read_catalog
 from unstuck.remedies.learning import Lessons
-from unstuck.remedies.recovery_plan import Plan, fill, plan, plan_json
+from unstuck.remedies.recovery_plan import Plan, fill, plan_json, recovery
 from unstuck.remedies.shell_repair import mended_json, posix, repairs
 from unstuck.remedies.situation import Call, GitState, Lock, Place, Preferences, Situation, Surroundings
 from unstuck.remedies.step import Tools
@@ -50,7 +50,7 @@ def situation(kind: str, text: str = "", command: str = "", **more: Any) -> Situ
 
 
 def planned(kind: str, text: str = "", command: str = "", **more: Any) -> dict[str, Any]:
-    return plan_json(plan(situation(kind, text, command, **more), Lessons()))
+    return plan_json(recovery(situation(kind, text, command, **more), Lessons()))
 
 
 def strategies(answer: dict[str, Any]) -> list[str]:
@@ -91,7 +91,7 @@ def test_every_kind_has_a_chain_of_at_most_four_ways_that_never_repeats(kind: Ki
 
 @pytest.mark.parametrize("kind", list(Kind))
 def test_every_plan_ends_in_one_question_to_a_person_even_when_nothing_is_known(kind: Kind) -> None:
-    answer = plan_json(plan(situation(str(kind)), Lessons()))
+    answer = plan_json(recovery(situation(str(kind)), Lessons()))
     last = answer["plans"][-1]
     assert last["strategy"] == ASK
     assert strategies(answer).count(ASK) == 1
@@ -355,7 +355,7 @@ FAILURES = [
     ids=lambda value: value if isinstance(value, str) and value in SEED else "",
 )
 def test_the_failing_call_is_never_simply_repeated(kind: str, text: str, command: str, more: dict[str, Any]) -> None:
-    made = plan(situation(kind, text, command, **more), Lessons())
+    made = recovery(situation(kind, text, command, **more), Lessons())
     for strategy in made.strategies[:-1]:
         first = strategy.steps[0].call.args
         assert first != {"script": command}, strategy.strategy
@@ -409,12 +409,12 @@ def test_hostile_names_never_become_code(evil: str) -> None:
     """Whatever a path, address, branch or package is called, bash reads our steps as exactly the words we meant."""
     quoted = shlex.quote(evil)
     made = [
-        plan(situation("command_not_found", "git: command not found", f"git clone -b {quoted} https://github.com/a/{quoted} {quoted}", names={"command": "git"}), Lessons()),
-        plan(situation("file_not_found", "", "", tool="read_file", args={"file": evil}), Lessons()),
-        plan(situation("permission_denied", "", "", tool="write_file", args={"file": evil, "content": evil}, around=ROOT), Lessons()),
-        plan(situation("dependency_missing", "", "python3 x.py", names={"package": evil}, around=ROOT._replace(local_packages=(f"vendor/{evil}.whl",))), Lessons()),
-        plan(situation("timeout", "", f"black {quoted}/x.py {quoted}/y.py"), Lessons()),
-        plan(situation("resource_busy", "", "git add .", around=ROOT._replace(lock=Lock(path=evil, inside=True, held=False, age=60))), Lessons()),
+        recovery(situation("command_not_found", "git: command not found", f"git clone -b {quoted} https://github.com/a/{quoted} {quoted}", names={"command": "git"}), Lessons()),
+        recovery(situation("file_not_found", "", "", tool="read_file", args={"file": evil}), Lessons()),
+        recovery(situation("permission_denied", "", "", tool="write_file", args={"file": evil, "content": evil}, around=ROOT), Lessons()),
+        recovery(situation("dependency_missing", "", "python3 x.py", names={"package": evil}, around=ROOT._replace(local_packages=(f"vendor/{evil}.whl",))), Lessons()),
+        recovery(situation("timeout", "", f"black {quoted}/x.py {quoted}/y.py"), Lessons()),
+        recovery(situation("resource_busy", "", "git add .", around=ROOT._replace(lock=Lock(path=evil, inside=True, held=False, age=60))), Lessons()),
     ]  # fmt: skip
     for script, deed in [one for each in made for one in steps_of(each)]:
         argv = list(getattr(deed, "argv", ())) or shlex.split(script)
@@ -425,7 +425,7 @@ def test_hostile_names_never_become_code(evil: str) -> None:
 def test_nothing_of_a_failure_stands_in_the_text_of_a_fixed_script() -> None:
     """`bash -c` of ours gets constants; what varies comes in as arguments behind it."""
     evil = "MARKER$(x)"
-    made = plan(situation("network_error", evil, f"curl {shlex.quote('http://h/' + evil)}"), Lessons())
+    made = recovery(situation("network_error", evil, f"curl {shlex.quote('http://h/' + evil)}"), Lessons())
     for _, deed in steps_of(made):
         if getattr(deed, "argv", ())[:2] == ("bash", "-c"):
             assert "MARKER" not in deed.argv[2]

@@ -10,7 +10,7 @@ from pathlib import Path, PurePath
 
 from unstuck.agents import first_found, gather
 from unstuck.compose.gate_list import gates_of, note_found
-from unstuck.compose.remedying import Relief
+from unstuck.compose.remedy_runs import Relief
 from unstuck.config import Config
 from unstuck.decide import Policy, policy_of
 from unstuck.diagnosis import catalog_guidance, open_rulebook

@@ -101,7 +101,7 @@ def create_missing_file(s: Situation) -> Recipe | str:
         expects=made,
         risk="caution",
     )
-    return Recipe(steps=(write, again))
+    return Recipe(steps=(write, again._replace(again=False)))  # an empty file is not the one that the call was about
 
 
 def _makes(s: Situation) -> bool:
