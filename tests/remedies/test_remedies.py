@@ -18,6 +18,7 @@ from unstuck.remedies.recovery_plan import Plan, fill, plan_json, recovery
 from unstuck.remedies.shell_repair import mended_json, posix, repairs
 from unstuck.remedies.situation import Call, GitState, Lock, Place, Preferences, Situation, Surroundings
 from unstuck.remedies.step import Tools
+from unstuck.remedies.subject import alike
 from unstuck.shipped import shipped
 
 CATALOG = read_catalog()
@@ -269,6 +270,68 @@ def test_scope_is_reduced_by_the_real_argument_list() -> None:
     parts = [shlex.split(script)[1:] for script in scripts(way(answer, "reduce_scope"))]
     assert [name for part in parts for name in part] == list(files)
     assert max(map(len, parts)) <= 10
+
+
+def test_nothing_is_divided_whose_parts_do_not_add_up() -> None:
+    files = ("a.py", "b.py", "c.py", "d.py")
+    whole = (
+        "tar czf x.tgz",
+        "zip x.zip",
+        "gcc -o app",
+        "cp -t out",
+        "./convert.sh",
+        "sort",
+        "cat",
+        "pytest --cov",
+        "ruff check --output-file=all.txt",
+        "make",
+    )
+    divided = ("pytest", "ruff check", "python3 -m pytest -q", "eslint", "shellcheck")
+    around = ROOT._replace(files=frozenset(files))
+    found = {
+        call: "reduce_scope" in strategies(planned("timeout", "", f"{call} {' '.join(files)}", around=around))
+        for call in (*whole, *divided)
+    }
+    assert found == dict.fromkeys(whole, False) | dict.fromkeys(divided, True)
+
+
+def test_only_a_misspelled_word_is_taken_for_another() -> None:
+    same = (
+        ("setings.json", "settings.json"),
+        ("pyhton3", "python3"),
+        ("gti", "git"),
+        ("my_confg.toml", "my_config.toml"),
+    )
+    other = (("ab.py", "a.py"), ("jqq", "jq"), ("report2.txt", "report1.txt"), ("test_a.py", "test_b.py"), ("v1.json", "v2.json"), ("ls", "ps"), ("main.py", "maid_service.py"))  # fmt: skip
+    assert [pair for pair in same if not alike(*pair)] == []
+    assert [pair for pair in other if alike(*pair)] == []
+
+
+def test_a_shell_is_known_by_any_of_its_names() -> None:
+    shells = ("sh", "execute_shell", "shell_exec", "container.exec", "mcp__box__run_command", "runCommand", "bash", "functions.shell", "execute_bash", "local_shell", "run_in_terminal")  # fmt: skip
+    others = (
+        "execute_sql",
+        "read_file",
+        "run_tests",
+        "exec_query",
+        "search",
+        "command_history",
+        "mcp__shell__read_file",
+    )
+    known = Tools(None, CATALOG.tables["tools"])
+    assert [name for name in shells if not known.is_shell(name)] == []
+    assert [name for name in others if known.is_shell(name)] == []
+
+
+def test_a_question_about_space_names_a_place() -> None:
+    answer = planned("disk_full", "tee: write error: No space left on device", "make", around=ROOT)
+    assert answer["plans"][-1]["steps"][0]["action"] == "Please free some space in /srv, or give more."
+
+
+@pytest.mark.parametrize("option", ["--dry-run", "--check", "-n", "--no-clobber"])
+def test_an_option_that_holds_a_call_back_is_never_left_out(option: str) -> None:
+    answer = planned("invalid_arguments", f"cp: unrecognized option '{option}'", f"cp {option} a b")
+    assert strategies(answer) == [ASK]
 
 
 def test_a_tools_own_limit_is_doubled_and_nothing_else_changes() -> None:
