@@ -216,8 +216,7 @@ class Situation(NamedTuple):
         words = words or (self.call.words if script is None else None)
         if words is not None:
             words = loud(words)
-            if target := download_target(words):
-                expects = expects._replace(exists=(*expects.exists, target), sound=(*expects.sound, target))
+            expects = promised(words, expects)
             deed = Shell(argv=words, timeout=timeout, env=env or {})
             risk: Risk = "safe" if self.repeatable(words) else "caution"
         else:
@@ -246,6 +245,12 @@ class Situation(NamedTuple):
             return False
         starts = (" ".join((program, *words[1:2])), " ".join((program, *words[1:3])))
         return program in table.get("programs", ()) or any(start in table.get("calls", ()) for start in starts)
+
+
+def promised(words: tuple[str, ...], expects: Expects = Expects()) -> Expects:  # noqa: B008  # a frozen value
+    """Return what must hold after a call: the file that a download writes is there, and is what its name says."""
+    target = download_target(words)
+    return expects._replace(exists=(*expects.exists, target), sound=(*expects.sound, target)) if target else expects
 
 
 def _line(value: Any) -> str:

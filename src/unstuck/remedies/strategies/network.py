@@ -1,8 +1,8 @@
 """Ways out of trouble with a server: later, less often, elsewhere, or with what is here already."""
 
 from unstuck.remedies import subject as reading
-from unstuck.remedies.call_words import Address, address, download_target, ssh_address
-from unstuck.remedies.situation import Situation
+from unstuck.remedies.call_words import TO_FILE, Address, address, download_target, ssh_address
+from unstuck.remedies.situation import Situation, promised
 from unstuck.remedies.step import REMEDY, Expects, ReadFile, Recipe, Shell, Step
 
 BACKOFF = 'for pause in 1 2 4 8; do sleep "$pause.$((RANDOM % 10))"; "$@" && exit 0; done; exit 1'
@@ -51,6 +51,7 @@ def retry_with_backoff(s: Situation) -> Recipe | str:
         action="Try again after 1, 2, 4 and 8 seconds",
         deed=Shell(argv=("bash", "-c", BACKOFF, REMEDY, *words), timeout=s.preferences.timeout + BACKOFF_SECONDS),
         expected="One of the tries succeeds",
+        expects=promised(words),
         risk=risk,
         again=True,
     )
@@ -82,7 +83,7 @@ def reduce_request_frequency(s: Situation) -> Recipe | str:
     if words is None:
         return "only a shell can tell what the call consists of"
     addresses = [word for word in words if address(word)]
-    if len(addresses) > 1:
+    if len(addresses) > 1 and not set(TO_FILE).intersection(words):
         head = tuple(word for word in words if word not in addresses)
         steps = [
             step

@@ -5,7 +5,7 @@ import re
 import shlex
 
 from unstuck.remedies import subject as reading
-from unstuck.remedies.situation import Situation
+from unstuck.remedies.situation import Situation, promised
 from unstuck.remedies.step import REMEDY, Expects, Recipe, Remove, Shell, Step, WriteFile
 from unstuck.remedies.strategies.network import BACKOFF, BACKOFF_SECONDS, one_at_a_time
 
@@ -192,6 +192,7 @@ def _patiently(s: Situation, action: str) -> Recipe | str:
         action=action,
         deed=Shell(argv=("bash", "-c", BACKOFF, REMEDY, *words), timeout=s.preferences.timeout + BACKOFF_SECONDS),
         expected="One of the tries succeeds",
+        expects=promised(words),
         risk=s.again("").risk,
         again=True,
     )
