@@ -126,6 +126,7 @@ def confirmed(box: Box, fault: Fault, worked: Tried) -> bool:
     if fault.once:
         return True
     for call in worked.calls:
+        time.sleep(fault.pause)
         lent = fault.lent.get(call.tool or "")
         if lent is not None:
             if not lent(call.args)[0]:

@@ -55,6 +55,8 @@ class Fault:
     """Seconds for the call that fails."""
     intact: Callable[[], bool] = lambda: True
     """Whether what must not be touched inside the workspace is as it was."""
+    pause: float = 0.0
+    """Seconds that the world wants between two calls, whoever makes them."""
     once: bool = False
     """A second success is impossible because the first one had its effect, so `healed` alone confirms it."""
     needs_person: bool = False

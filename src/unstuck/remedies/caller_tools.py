@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from unstuck.remedies.chain import NOTHING_GIVEN
-from unstuck.remedies.schema import ALIASES
 
 SHELL = frozenset({"sh", "bash", "zsh", "shell", "exec", "command", "commands", "cmd", "terminal", "console"})
 """A name that has one of these words is a shell's ..."""
@@ -13,6 +12,15 @@ AROUND = frozenset(
     {"run", "execute", "exec", "in", "tool", "local", "line", "call", "invoke", "do", "the", "a", "interactive"}
 )
 """... if its other words are among these: `execute_sql` is none."""
+ALIASES = (
+    frozenset({"file", "path", "filename", "file_path", "filepath", "file_name"}),
+    frozenset({"dir", "directory", "folder", "path", "dir_path"}),
+    frozenset({"script", "command", "cmd", "code"}),
+    frozenset({"content", "text", "body", "contents", "data"}),
+    frozenset({"url", "uri", "address", "link"}),
+    frozenset({"query", "q", "pattern", "search"}),
+)
+"""Names that tools have for the same argument."""
 SCHEMA_KEYS = ("input_schema", "inputSchema", "parameters", "schema")
 
 

@@ -5,6 +5,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from unstuck.remedies.caller_tools import ALIASES
+
 TYPES = ("string", "number", "integer", "boolean", "array", "object", "null")
 TRUE, FALSE = frozenset({"true", "yes", "1", "on"}), frozenset({"false", "no", "0", "off"})
 SAID = re.compile(
@@ -12,14 +14,6 @@ SAID = re.compile(
     re.IGNORECASE,
 )
 SPOKEN = {"str": "string", "int": "integer", "float": "number", "bool": "boolean", "list": "array", "dict": "object"}
-ALIASES = (
-    frozenset({"file", "path", "filename", "file_path", "filepath", "file_name"}),
-    frozenset({"dir", "directory", "folder", "path", "dir_path"}),
-    frozenset({"script", "command", "cmd", "code"}),
-    frozenset({"content", "text", "body", "contents", "data"}),
-    frozenset({"url", "uri", "address", "link"}),
-    frozenset({"query", "q", "pattern", "search"}),
-)
 MOST_DEPTH = 20
 
 
