@@ -12,6 +12,7 @@ from unstuck.compose.looking import commit_of_run as commit_of_run
 from unstuck.compose.looking import entry_json as entry_json
 from unstuck.compose.looking import look as look
 from unstuck.compose.looking import prune as prune
+from unstuck.compose.looking import waiting_work as waiting_work
 from unstuck.compose.opening import gates as gates
 from unstuck.compose.opening import open_run as open_run
 from unstuck.compose.opening import plan_problems as plan_problems
@@ -19,9 +20,12 @@ from unstuck.compose.opening import profiles as profiles
 from unstuck.compose.opening import read_plan as read_plan
 from unstuck.compose.opening import reopen_run as reopen_run
 from unstuck.compose.opening import write_config as write_config
+from unstuck.compose.remedy_runs import hide_ours as hide_ours
+from unstuck.compose.remedy_runs import keep_lesson as keep_lesson
 from unstuck.compose.remedy_runs import practise as practise
 from unstuck.compose.remedy_runs import report as report
 from unstuck.compose.remedy_runs import result_json as result_json
+from unstuck.compose.remedying import Remedy as Remedy
 from unstuck.compose.remedying import Surgery as Surgery
 from unstuck.compose.remedying import make_call as make_call
 from unstuck.compose.remedying import open_surgery as open_surgery

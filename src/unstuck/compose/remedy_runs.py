@@ -124,6 +124,11 @@ def report(  # one outcome, with all that it teaches
     _keep(lessons_path(surgery.cwd), lesson.taught)
 
 
+def keep_lesson(cwd: Path, chain: str, strategy: str, context: str, *, worked: bool) -> None:
+    """Keep what came of one way out that somebody else tried, where that is possible."""
+    _kept(lessons_path(cwd), Lesson(chain=chain, strategy=strategy, context=context, worked=worked).taught, [])
+
+
 # --- inside a run ---------------------------------------------------------------------------------------------------
 
 
@@ -202,12 +207,12 @@ def _kept(path: Path, change: Callable[[Lessons], Lessons], notes: list[str], se
 
 
 def _keep(path: Path, change: Callable[[Lessons], Lessons], seen: Seen | None = None) -> None:
-    if path.parent.name == ".unstuck" and not path.parent.exists():
-        _hide_ours(path.parent.parent)
+    if path.parents[1].name == ".git" and not path.parent.exists():
+        hide_ours(path.parents[2])
     change_lessons(path, change, seen)
 
 
-def _hide_ours(root: Path) -> None:
+def hide_ours(root: Path) -> None:
     """Keep `.unstuck/` out of the user's `git status`."""
     try:
         find(root).exclude_ours()

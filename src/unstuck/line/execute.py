@@ -99,11 +99,13 @@ def run_session(bench: Bench, task: TaskState, slot: int) -> LineEvent:
         lasting=END_TO_END.fullmatch(name) is not None,  # what one step starts, the next ones look at
     )
     bench.desk.append(assignment.log, f"\n=== attempt {attempt.number}, session {session}: {agent.name}\n")
-    watch = bench.workspace.watch()
+    bench.workspace.look()
+    began = bench.clock.now()
     with _listening(bench.stop, command) as command:
         ended = bench.processes.run(command, stop=bench.stop, seen=lambda line: _show(bench, name, command.gist(line)))
-    for sentence in watch.restore():
-        bench.record.note(sentence, name)
+    strangers = bench.processes.strangers(bench.workspace.path(slot), began)
+    for sentence in (*bench.workspace.changed_meanwhile(), *strangers):
+        bench.record.note(sentence, name, meanwhile=True)
     return SessionEnded(task=name, outcome=agent.outcome(ended, assignment))
 
 

@@ -1,4 +1,6 @@
+from unstuck.remedies.call_words import parts as parts
 from unstuck.remedies.caller_tools import read_tools as read_tools
+from unstuck.remedies.chain import ASK as ASK
 from unstuck.remedies.chain import RISKS as RISKS
 from unstuck.remedies.chain import Catalog as Catalog
 from unstuck.remedies.chain import Risk as Risk
