@@ -124,6 +124,11 @@ def report(  # one outcome, with all that it teaches
     _keep(lessons_path(surgery.cwd), lesson.taught)
 
 
+def keep_lesson(cwd: Path, chain: str, strategy: str, context: str, *, worked: bool) -> None:
+    """Keep what came of one way out that somebody else tried, where that is possible."""
+    _kept(lessons_path(cwd), Lesson(chain=chain, strategy=strategy, context=context, worked=worked).taught, [])
+
+
 # --- inside a run ---------------------------------------------------------------------------------------------------
 
 
@@ -196,12 +201,6 @@ class Relief:
         if found is None or not surgery.catalog.chain(found.kind).ways:  # the output says no more than the check does
             found = Diagnosis(kind=failure.kind, confidence=1.0, message=failure.summary, evidence=evidence)
         return surgery, surgery.plan(found, make_call(evidence))
-
-
-def keep_lesson(cwd: Path, chain: str, strategy: str, context: str, *, worked: bool) -> None:
-    """Keep, where that is possible, what came of one way out that somebody else was seen to try."""
-    lesson = Lesson(chain=chain, strategy=strategy, context=context, worked=worked)
-    _kept(lessons_path(cwd), lesson.taught, [])
 
 
 def _kept(path: Path, change: Callable[[Lessons], Lessons], notes: list[str], seen: Seen | None = None) -> None:
