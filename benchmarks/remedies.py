@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.faults import calls, places, scripts, servers
+from benchmarks.faults import calls, places, proofs, scripts, servers
 from benchmarks.faults.box import Box, CannotBreak, Fault, fingerprint, open_box
 from benchmarks.report import BenchBroken, Report, Target
 from unstuck.compose.remedying import Surgery, make_call
@@ -22,9 +22,16 @@ from unstuck.remedies.chain import ASK, read_catalog
 from unstuck.remedies.learning import Lessons
 from unstuck.remedies.machine import workspace_root
 from unstuck.remedies.situation import Preferences
+from unstuck.remedies.walking import Tried
 
-FAULTS: tuple[Callable[[Box], Fault], ...] = (*calls.FAULTS, *scripts.FAULTS, *servers.FAULTS, *places.FAULTS)
-LEAST_FAULTS, LEAST_SHARE, RATIO = 40, 0.85, 10.0
+FAULTS: tuple[Callable[[Box], Fault], ...] = (
+    *calls.FAULTS,
+    *scripts.FAULTS,
+    *servers.FAULTS,
+    *places.FAULTS,
+    *proofs.FAULTS,
+)
+LEAST_FAULTS, LEAST_SHARE, RATIO = 80, 60 / 63, 10.0
 STEP_SECONDS = 8.0
 REPEATS = 5
 BASIC_TOOLS = ("run_bash", "read_dir", "read_file", "write_file")
@@ -39,11 +46,12 @@ class Healed:
     chain: str
     strategy: str | None
     healed: bool
+    """The thing is whole, and the call that recovered it was green once more outside of the remedy."""
     needs_person: bool
     safe: bool
     """The way that worked consists of safe steps alone."""
     unharmed: bool
-    """Nothing outside of the workspace changed."""
+    """Nothing changed outside of the workspace, nor inside what must stay."""
     seconds: float
     tried: tuple[str, ...] = ()
 
@@ -68,9 +76,8 @@ def heal(make: Callable[[Box], Fault], base: Path) -> Healed:
         began = time.monotonic()
         evidence = _fails(box, fault)
         before = fingerprint(base)
-        cwd = box.work / "disk" if fault.command.startswith("cd disk && ") else box.work
-        names = (*fault.lent, *BASIC_TOOLS) if fault.lent else None
-        tools = [name for name in names if name != fault.tool or fault.category != "tool_not_found"] if names else None
+        cwd = _folder(box, fault)
+        tools = _tools(fault)
         surgery = Surgery(
             cwd=cwd, root=workspace_root(cwd), catalog=read_catalog(), lessons=Lessons(), env=fault.env or None,
             preferences=Preferences(
@@ -83,23 +90,69 @@ def heal(make: Callable[[Box], Fault], base: Path) -> Healed:
         call = make_call(evidence, tools=tools, args=fault.args, schema=fault.schema)
         plan = surgery.plan(diagnosis, call, tools)
         walked = surgery.run(plan, lent={name: _lend(tool) for name, tool in fault.lent.items()})
-        worked = next((one for one in walked.tried if one.result == "worked"), None)
+        worked = walked.recovery
         way = next((one for one in plan.strategies if worked and one.strategy == worked.strategy), None)
         return Healed(
             fault=fault.name,
             category=fault.category,
             chain=plan.chain,
             strategy=worked.strategy if worked else None,
-            healed=bool(worked and fault.prints in worked.output and fault.healed()),
+            healed=worked is not None
+            and fault.prints in worked.output
+            and fault.healed()
+            and confirmed(box, fault, worked),
             needs_person=fault.needs_person,
             safe=way is not None and way.risk == "safe",
-            unharmed=fingerprint(base) == before,
+            unharmed=fingerprint(base) == before and fault.intact(),
             seconds=time.monotonic() - began,
             tried=tuple(
                 f"{one.strategy} {one.result}" + (f": {one.because}" if one.because else "") for one in walked.tried
             )
             + tuple(f"{name} skipped: {because}" for name, because in plan.skipped),
         )
+
+
+def _tools(fault: Fault) -> dict[str, Any] | None:
+    """Return the caller's tools with what is known of their schemas; None where nobody says."""
+    if not fault.lent:
+        return None
+    names = (*fault.lent, *(() if fault.alone else BASIC_TOOLS))
+    missing = fault.tool if fault.category == "tool_not_found" else ""
+    return {name: fault.schema if name == fault.tool else None for name in names if name != missing}
+
+
+def confirmed(box: Box, fault: Fault, worked: Tried) -> bool:
+    """Make the recovered calls again, outside of the remedy and as an agent would, from what was handed over alone."""
+    if fault.once:
+        return True
+    for call in worked.calls:
+        time.sleep(fault.pause)
+        lent = fault.lent.get(call.tool or "")
+        if lent is not None:
+            if not lent(call.args)[0]:
+                return False
+            continue
+        match call.tool:
+            case "run_bash":
+                done = subprocess.run(
+                    ["bash", "-c", call.args["script"]], cwd=_folder(box, fault), env={**_bare_environment(), **fault.env},
+                    stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=False,
+                )  # fmt: skip
+                if done.returncode != 0:
+                    return False
+            case "read_file" | "read_dir":
+                if not (_folder(box, fault) / next(iter(call.args.values()))).exists():
+                    return False
+            case "write_file":
+                if not box.has(call.args["file"], call.args["content"]):
+                    return False
+            case _:
+                return False
+    return bool(worked.calls)
+
+
+def _folder(box: Box, fault: Fault) -> Path:
+    return box.work / "disk" if fault.command.startswith("cd disk && ") else box.work
 
 
 def _fails(box: Box, fault: Fault) -> Evidence:
@@ -150,9 +203,9 @@ def summed_up(found: Sequence[Healed], skipped: Sequence[tuple[str, str]], ratio
     """Put the table together."""
     curable = [one for one in found if not one.needs_person]
     healed = [one for one in curable if one.healed]
-    wrong = [one for one in found if one.needs_person and one.strategy is not None]
+    false = [one for one in found if one.strategy is not None and (one.needs_person or not one.healed)]
     harmed = [one for one in found if not one.unharmed]
-    share = len(healed) / len(found) if found else 0.0
+    share = len(healed) / len(curable) if curable else 0.0
     lines = [f"{'fault':44} {'chain':20} {'recovered by':28} seconds"]
     for one in found:
         mark = "✔" if one.healed else "·" if one.needs_person and one.strategy is None else "✘"
@@ -161,21 +214,23 @@ def summed_up(found: Sequence[Healed], skipped: Sequence[tuple[str, str]], ratio
     safe = sum(one.safe for one in healed)
     lines += [
         "",
-        f"{len(healed)} of {len(found)} recovered without a person ({share:.0%}), {safe} of them by safe steps alone.",
+        f"{len(healed)} of {len(found)} recovered without a person ({share:.0%} of those that anybody but a person can cure), {safe} of them by safe steps alone.",
+        f"Each recovered call was green once more outside of the remedy; {len(false)} were falsely called recovered.",
         f"{len(found) - len(curable)} need a person, {len(harmed)} changed something outside, {len(skipped)} could not be broken here.",
     ]
     return Report(
         figures={
-            "recovered": len(healed), "faults": len(found), "share": share, "safe": safe, "made_worse": len(harmed),
+            "recovered": len(healed), "faults": len(found), "share": share, "safe": safe, "made_worse": len(harmed), "falsely_recovered": len(false),
             "skipped": [{"fault": name, "because": why} for name, why in skipped], "start_ratio": ratio,
             "rows": [{"fault": one.fault, "chain": one.chain, "recovered_by": one.strategy, "healed": one.healed, "needs_person": one.needs_person,
                       "safe": one.safe, "unharmed": one.unharmed, "seconds": round(one.seconds, 3), "tried": list(one.tried)} for one in found],
         },
         lines=tuple(lines),
         targets=(
-            Target(name="share not recovered", value=1 - share, at_most=1 - LEAST_SHARE),
-            Target(name="faults made worse", value=len(harmed) + len(wrong), at_most=0),
-            Target(name="faults short of 40", value=max(0, LEAST_FAULTS - len(found)), at_most=0),
+            Target(name="share of the curable not recovered", value=1 - share, at_most=1 - LEAST_SHARE),
+            Target(name="faults made worse", value=len(harmed), at_most=0),
+            Target(name="faults falsely recovered", value=len(false), at_most=0),
+            Target(name="faults short of 80", value=max(0, LEAST_FAULTS - len(found)), at_most=0),
             Target(name="unstuck remedy, in bare interpreters", value=ratio, at_most=RATIO),
         ),
     )  # fmt: skip

@@ -48,9 +48,17 @@ class Fault:
     schema: Mapping[str, Any] | None = None
     lent: Mapping[str, Callable[[Mapping[str, Any]], tuple[bool, str]]] = field(default_factory=dict)
     """Tools: arguments → whether it went well, and what it says."""
+    alone: bool = False
+    """The caller has no other tools than those."""
     env: Mapping[str, str] = field(default_factory=dict)
     limit: float = 20.0
     """Seconds for the call that fails."""
+    intact: Callable[[], bool] = lambda: True
+    """Whether what must not be touched inside the workspace is as it was."""
+    pause: float = 0.0
+    """Seconds that the world wants between two calls, whoever makes them."""
+    once: bool = False
+    """A second success is impossible because the first one had its effect, so `healed` alone confirms it."""
     needs_person: bool = False
     """Nobody but a person can help; to recover by ourselves would be a mistake."""
     mirrors: Mapping[str, str] = field(default_factory=dict)

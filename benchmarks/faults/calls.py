@@ -144,7 +144,7 @@ def misspelled_tool(box: Box) -> Fault:
                  lent={"readFile": lambda _: (False, "Unknown tool: readFile"), "read_file": read_file}, healed=lambda: seen == ["hello"])  # fmt: skip
 
 
-def _strict(seen: list[Mapping[str, Any]]) -> Any:
+def strict_tool(seen: list[Mapping[str, Any]]) -> Any:
     def count_lines(args: Mapping[str, Any]) -> tuple[bool, str]:
         """Refuse what the schema refuses, as a real tool does."""
         for name in ("file", "count"):
@@ -168,7 +168,7 @@ def _strict(seen: list[Mapping[str, Any]]) -> Any:
 def _tool_fault(name: str, args: Mapping[str, Any], *, schema: bool = True) -> Fault:
     seen: list[Mapping[str, Any]] = []
     return Fault(name=name, category="invalid_arguments", tool="count_lines", args=args, schema=SCHEMA if schema else None,
-                 lent={"count_lines": _strict(seen)}, healed=lambda: len(seen) == 1)  # fmt: skip
+                 lent={"count_lines": strict_tool(seen)}, healed=lambda: len(seen) == 1)  # fmt: skip
 
 
 def wrong_types(_box: Box) -> Fault:

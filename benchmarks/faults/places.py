@@ -144,7 +144,7 @@ def full_of_caches(box: Box) -> Fault:
     (disk / ".git").mkdir()
     (disk / ".pytest_cache").mkdir()
     (disk / "source.bin").write_bytes(b"x" * SOURCE_BYTES)
-    _fill(disk / ".pytest_cache" / "blob")
+    fill(disk / ".pytest_cache" / "blob")
     return Fault(
         name="a disk is full of caches",
         category="disk_full",
@@ -158,10 +158,11 @@ def full_but_packable(box: Box) -> Fault:
     box.write("zeros.bin", "0" * 300_000)
     (disk / "filler").write_bytes(b"y" * 450_000)
     return Fault(
-        name="a disk is nearly full",
+        name="a disk is nearly full, and only another file would fit",
         category="disk_full",
         command="cp zeros.bin disk/zeros.bin",
-        healed=(disk / "zeros.bin.gz").exists,
+        healed=lambda: False,
+        needs_person=True,
     )
 
 
@@ -213,34 +214,35 @@ def stale_lock(box: Box) -> Fault:
 
 
 def half_a_merge(box: Box) -> Fault:
-    _two_branches(box)
+    two_branches(box)
     box.git("merge", "--no-commit", "--no-ff", "other")
     box.git("branch", "third", "HEAD")
     return Fault(
         name="a merge is half done",
         category="git_refused",
         command="git merge third",
-        env=_author(box),
+        once=True,
+        env=author(box),
         healed=lambda: not (box.work / ".git/MERGE_HEAD").exists(),
     )
 
 
 def half_a_conflict(box: Box) -> Fault:
-    _two_branches(box, conflicting=True)
+    two_branches(box, conflicting=True)
     box.git("merge", "other")
     return Fault(
         name="a conflict stands in the way",
         category="merge_conflict",
         command="git checkout other",
-        env=_author(box),
+        env=author(box),
         healed=lambda: "other" in box.git("branch", "--show-current"),
     )
 
 
 def changes_in_the_way(box: Box) -> Fault:
-    _two_branches(box, conflicting=True)
+    two_branches(box, conflicting=True)
     box.write("a.txt", "unsaved work\n")
-    return Fault(name="unsaved changes stand in the way", category="git_refused", command="git checkout other", env=_author(box),
+    return Fault(name="unsaved changes stand in the way", category="git_refused", command="git checkout other", env=author(box),
                  healed=lambda: "unsaved work" in box.git("stash", "show", "-p") and "other" in box.git("branch", "--show-current"))  # fmt: skip
 
 
@@ -259,6 +261,7 @@ def nobody_commits(box: Box) -> Fault:
         name="git does not know who commits",
         category="environment_missing",
         command="git commit -qm second",
+        once=True,
         env=nobody,
         healed=lambda: "second" in box.git("log", "--format=%s"),
     )
@@ -286,7 +289,7 @@ def unset_variable(box: Box) -> Fault:
     )
 
 
-def _two_branches(box: Box, *, conflicting: bool = False) -> None:
+def two_branches(box: Box, *, conflicting: bool = False) -> None:
     box.repository()
     box.git("checkout", "-qb", "other")
     box.write("a.txt" if conflicting else "b.txt", "theirs\n")
@@ -298,7 +301,7 @@ def _two_branches(box: Box, *, conflicting: bool = False) -> None:
     box.git("commit", "-qm", "Ours")
 
 
-def _author(box: Box) -> dict[str, str]:
+def author(box: Box) -> dict[str, str]:
     return {
         "HOME": str(box.base / "home"),
         "GIT_AUTHOR_NAME": "Box",
@@ -308,7 +311,7 @@ def _author(box: Box) -> dict[str, str]:
     }
 
 
-def _fill(path: Any) -> None:
+def fill(path: Any) -> None:
     try:
         with path.open("wb", buffering=0) as file:
             while file.write(b"x" * 4096):

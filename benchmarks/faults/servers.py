@@ -45,7 +45,7 @@ def dead_with_mirror(box: Box) -> Fault:
 
 
 def dead_with_copy(box: Box) -> Fault:
-    box.write("downloads/d.json", "data")
+    box.write("downloads/d.json", '{"data": 1}')
     dead = box.serve(lambda _path, _count: None)
     return Fault(
         name="a server is dead and there is a copy",
@@ -93,6 +93,7 @@ def limited_side_by_side(box: Box) -> Fault:
         name="a server refuses several requests at once",
         category="rate_limited",
         command=f"curl -sSi --fail {urls}",
+        pause=1.5,
         prints="data",
     )
 

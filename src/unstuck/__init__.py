@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from unstuck.compose import open_run, read_plan, remedy, reopen_run
+    from unstuck.compose import open_run, read_plan, remedy, reopen_run, report
     from unstuck.diagnosis import diagnose
     from unstuck.library import Advice, Attempt, Recovery
 
@@ -19,6 +19,7 @@ __all__ = [
     "read_plan",
     "remedy",
     "reopen_run",
+    "report",
 ]
 
 HOME = {
@@ -30,6 +31,7 @@ HOME = {
     "read_plan": "unstuck.compose",
     "remedy": "unstuck.compose",
     "reopen_run": "unstuck.compose",
+    "report": "unstuck.compose",
 }
 """Name → the module that it is loaded from on first use: importing the package does no work."""
 

@@ -446,8 +446,8 @@ class Toolbox(Protocol):
         """Do one step, and see whether what it promises holds."""
         ...
 
-    def settle(self, *, keep: bool) -> None:
-        """Keep what the steps since the last call wrote and started, or take it back."""
+    def settle(self, *, keep: bool) -> tuple[str, ...]:
+        """Keep what the steps since the last call wrote and started, and name the files, or take it back."""
         ...
 
 
@@ -466,6 +466,10 @@ class Remedies(Protocol):
         """Return what to ask a person about it."""
         ...
 
+    def passed(self, cwd: Path) -> None:
+        """Hear that what was attempted in this place did what it should."""
+        ...
+
 
 class NoRemedies:
     """Leaves everything as it is."""
@@ -478,3 +482,6 @@ class NoRemedies:
 
     def question(self, failure: Failure, command: str, cwd: Path) -> str:  # noqa: ARG002  # as above
         return ""
+
+    def passed(self, cwd: Path) -> None:  # noqa: ARG002  # as above
+        return

@@ -193,6 +193,73 @@ def test_the_first_way_that_works_ends_the_walk(tmp_path: Path) -> None:
     assert [one["result"] for one in answer["tried"]] == ["worked"]
 
 
+def test_what_a_recovered_call_left_is_handed_over_without_secrets(tmp_path: Path) -> None:
+    token = "ghp_" + "a1B2" * 9
+    (tmp_path / "config.yaml").write_text(f"right\n{token}\n")
+    call = ("--exit-code", "1", "--command", "tee copy.txt < Config.YAML", "--run", "--allow", "caution")
+    text = "bash: line 1: Config.YAML: No such file or directory\n"
+    result = remedy(tmp_path, text, *call)["result"]
+    assert result["exitCode"] == 0
+    assert result["calls"] == [{"tool": "run_bash", "args": {"script": "tee copy.txt < config.yaml"}}]
+    assert result["output"].splitlines()[0] == "right"
+    assert "copy.txt" in result["files"]
+    told = ask(tmp_path, text, "remedy", *call).stdout
+    assert token not in json.dumps(result) + told
+    for line in ("Recovered by verify_path.", "Call: tee copy.txt < config.yaml", "Exit code: 0", "  right"):
+        assert line in told
+
+
+def test_a_program_that_still_fails_is_not_recovered_by_looking_around(tmp_path: Path) -> None:
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "conf" / "app.json").write_text("{}")
+    text = "FileNotFoundError: [Errno 2] No such file or directory: 'app.json'\n"
+    call = ("--exit-code", "1", "--command", "python3 app.py", "--run", "--allow", "caution")
+    answer = remedy(tmp_path, text, *call)
+    assert answer["recovered"] is None
+    assert answer["result"] is None
+    assert not (tmp_path / "app.json").exists()
+
+
+def test_the_chain_of_causes_goes_as_far_as_the_evidence(repository: Path) -> None:
+    (repository / "data.csv").write_text("1")
+    git = ("git", "-c", "user.name=a", "-c", "user.email=a@b")
+    for arguments in (
+        ("add", "."),
+        ("commit", "-qm", "Add data"),
+        ("rm", "-q", "data.csv"),
+        ("commit", "-qm", "Tidy up"),
+    ):
+        subprocess.run([*git, *arguments], cwd=repository, check=True)
+    call = ("--exit-code", "1", "--command", "cat data.csv", "--why")
+    text = "cat: data.csv: No such file or directory\n"
+    told = ask(repository, text, "remedy", *call).stdout
+    for part in (
+        "cat data.csv failed with exit code 1",
+        "the file data.csv is missing",
+        "deleted in",
+        "Tidy up",
+        "the evidence ends",
+    ):
+        assert part in told
+    answer = remedy(repository, "it went wrong\n", "--exit-code", "1", "--command", "./x", "--why")
+    assert len(answer["whys"]) <= 2, "nothing is made up"
+    assert answer["ends"]
+
+
+def test_tools_are_called_as_their_schemas_say(tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").write_text("right")
+    tools = json.dumps([
+        {"name": "sh", "input_schema": {"type": "object", "properties": {"argv": {"type": "array"}}, "required": ["argv"]}},
+        {"type": "function", "function": {"name": "list_dir", "parameters": {"type": "object", "properties": {"directory": {"type": "string"}}}}},
+    ])  # fmt: skip
+    text, call = "cat: Config.YAML: No such file or directory\n", ("--exit-code", "1", "--command", "cat Config.YAML")
+    steps = remedy(tmp_path, text, *call, "--tools", tools)["plans"][0]["steps"]
+    assert [(step["tool"], step["args"]) for step in steps] == [
+        ("list_dir", {"directory": "."}),
+        ("sh", {"argv": ["bash", "-lc", "cat config.yaml"]}),
+    ]
+
+
 def test_nothing_that_needs_care_is_run_unasked(tmp_path: Path) -> None:
     text, call = "cat: app.cfg: No such file or directory\n", ("--exit-code", "1", "--command", "cat app.cfg")
     (tmp_path / "app.cfg.example").write_text("a = 1")
@@ -291,6 +358,17 @@ def test_an_import_that_is_none_is_refused(tmp_path: Path, text: str) -> None:
     assert "--export" in done.stderr
 
 
+def test_a_step_that_somebody_else_ran_teaches_as_well(repository: Path) -> None:
+    done = ask(repository, "", "experience", "--report", "reduce_scope", "--category", "timeout", "--worked", "--tool", "ruff", "--seconds", "2.5", "--cost", "0.02")  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    unstuck.report("timeout", "reduce_scope", worked=False, tool="ruff", cwd=repository)
+    (row,) = json.loads(ask(repository, "", "experience", "--json").stdout)["rows"]
+    assert (row["tool"], row["tries"], row["successes"], row["seconds"], row["cost"]) == ("ruff", 2, 1, 2.5, 0.02)
+    with pytest.raises(BadUsage, match="no way out"):
+        unstuck.report("timeout", "wishful_thinking", worked=True, cwd=repository)
+    assert ask(repository, "", "experience", "--report", "reduce_scope", "--category", "timeout").returncode == 64
+
+
 def test_a_file_that_does_not_parse_is_set_aside_and_the_remedy_still_runs(repository: Path) -> None:
     (repository / ".git" / "unstuck").mkdir()
     (repository / ".git" / "unstuck" / "remedies.json").write_text("{half")
@@ -386,7 +464,7 @@ def test_the_library_takes_tools_with_their_schemas() -> None:
 def test_a_plan_loads_nothing_heavy(tmp_path: Path) -> None:
     code = (
         "import sys; from unstuck.cli import run_cli; run_cli(['remedy', '--tool', 'repo_browser', '--json']);"
-        "print([name for name in ('pydantic', 'rich', 'subprocess', 'sqlite3', 'tomllib', 're2', 'socket') if name in sys.modules], file=sys.stderr)"
+        "print([name for name in ('pydantic', 'rich', 'subprocess', 'sqlite3', 'tomllib', 're2', 'socket', 'unstuck.git', 'unstuck.journal', 'unstuck.line', 'unstuck.process') if name in sys.modules], file=sys.stderr)"
     )
     done = subprocess.run(
         [sys.executable, "-P", "-c", code],

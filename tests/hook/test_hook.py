@@ -242,7 +242,7 @@ def test_it_learns_from_the_next_call_which_way_worked(say: Say, scratch: Path) 
 
 def _tries(root: Path) -> dict[str, tuple[int, int]]:
     counts = open_surgery(root).lessons.counts
-    return {strategy: (one.tries, one.successes) for (_, strategy, _), one in counts.items()}
+    return {strategy: (one.tries, one.successes) for (_, strategy, _, _), one in counts.items()}
 
 
 def test_sessions_do_not_see_each_other_and_stay_small(say: Say) -> None:

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from unstuck.compose.remedying import Relief
+from unstuck.compose.remedy_runs import Relief
 from unstuck.diagnosis.kinds import Failure, Kind
+from unstuck.remedies.lessons_file import read_lessons
+from unstuck.remedies.machine import lessons_path
 from unstuck.remedies.performing import LocalToolbox
 from unstuck.remedies.step import Expects, MakeFolder, Remove, Shell, Step, WriteFile
 
@@ -77,6 +79,32 @@ def test_what_a_check_would_see_is_advice_and_never_done(scratch: Path, worktree
     assert Relief(scratch).relieve(failure, "cp a.txt out/b.txt", worktree) == ()
     assert not (worktree / "out").exists()
     assert any("mkdir -p -- out" in line for line in Relief(scratch).advise(failure, "cp a.txt out/b.txt", worktree))
+
+
+def test_a_brief_holds_nothing_that_nobody_allowed(scratch: Path, worktree: Path) -> None:
+    failure = Failure(kind=Kind.COMMAND_NOT_FOUND, summary="jq is missing", detail="bash: zzjq: command not found\n")
+    (worktree / "x").write_text("x")
+    offenders = [
+        line
+        for line in Relief(scratch).advise(failure, "zzjq . x", worktree)
+        if "(privileged)" in line or "apt-get" in line
+    ]
+    assert offenders == []
+
+
+def test_a_run_learns_from_the_attempt_after_a_remedy(scratch: Path, worktree: Path) -> None:
+    lock = scratch / ".git" / "worktrees" / "w0" / "index.lock"
+    failure = Failure(
+        kind=Kind.RESOURCE_BUSY, summary="a lock", detail=f"fatal: Unable to create '{lock}': File exists.\n"
+    )
+    relief = Relief(scratch)
+    for _ in range(2):
+        lock.touch()
+        os.utime(lock, (time.time() - 600,) * 2)
+        assert relief.relieve(failure, "git add -A", worktree)
+    relief.passed(worktree)
+    (counts,) = read_lessons(lessons_path(scratch)).counts.values()
+    assert (counts.tries, counts.successes) == (2, 1), "the lock came back once, and once it did not"
 
 
 def test_failing_tests_have_no_ways_out_of_this_kind(scratch: Path, worktree: Path) -> None:

@@ -14,10 +14,11 @@ from unstuck.diagnosis.kinds import KINDS, Kind
 from unstuck.remedies.call_words import parts, plain_words
 from unstuck.remedies.chain import ASK, MOST_AUTOMATED, compile_chains, read_catalog
 from unstuck.remedies.learning import Lessons
-from unstuck.remedies.recovery_plan import Plan, fill, plan, plan_json
+from unstuck.remedies.recovery_plan import Plan, fill, plan_json, recovery
 from unstuck.remedies.shell_repair import mended_json, posix, repairs
 from unstuck.remedies.situation import Call, GitState, Lock, Place, Preferences, Situation, Surroundings
 from unstuck.remedies.step import Tools
+from unstuck.remedies.subject import alike
 from unstuck.shipped import shipped
 
 CATALOG = read_catalog()
@@ -50,7 +51,7 @@ def situation(kind: str, text: str = "", command: str = "", **more: Any) -> Situ
 
 
 def planned(kind: str, text: str = "", command: str = "", **more: Any) -> dict[str, Any]:
-    return plan_json(plan(situation(kind, text, command, **more), Lessons()))
+    return plan_json(recovery(situation(kind, text, command, **more), Lessons()))
 
 
 def strategies(answer: dict[str, Any]) -> list[str]:
@@ -91,7 +92,7 @@ def test_every_kind_has_a_chain_of_at_most_four_ways_that_never_repeats(kind: Ki
 
 @pytest.mark.parametrize("kind", list(Kind))
 def test_every_plan_ends_in_one_question_to_a_person_even_when_nothing_is_known(kind: Kind) -> None:
-    answer = plan_json(plan(situation(str(kind)), Lessons()))
+    answer = plan_json(recovery(situation(str(kind)), Lessons()))
     last = answer["plans"][-1]
     assert last["strategy"] == ASK
     assert strategies(answer).count(ASK) == 1
@@ -271,6 +272,68 @@ def test_scope_is_reduced_by_the_real_argument_list() -> None:
     assert max(map(len, parts)) <= 10
 
 
+def test_nothing_is_divided_whose_parts_do_not_add_up() -> None:
+    files = ("a.py", "b.py", "c.py", "d.py")
+    whole = (
+        "tar czf x.tgz",
+        "zip x.zip",
+        "gcc -o app",
+        "cp -t out",
+        "./convert.sh",
+        "sort",
+        "cat",
+        "pytest --cov",
+        "ruff check --output-file=all.txt",
+        "make",
+    )
+    divided = ("pytest", "ruff check", "python3 -m pytest -q", "eslint", "shellcheck")
+    around = ROOT._replace(files=frozenset(files))
+    found = {
+        call: "reduce_scope" in strategies(planned("timeout", "", f"{call} {' '.join(files)}", around=around))
+        for call in (*whole, *divided)
+    }
+    assert found == dict.fromkeys(whole, False) | dict.fromkeys(divided, True)
+
+
+def test_only_a_misspelled_word_is_taken_for_another() -> None:
+    same = (
+        ("setings.json", "settings.json"),
+        ("pyhton3", "python3"),
+        ("gti", "git"),
+        ("my_confg.toml", "my_config.toml"),
+    )
+    other = (("ab.py", "a.py"), ("jqq", "jq"), ("report2.txt", "report1.txt"), ("test_a.py", "test_b.py"), ("v1.json", "v2.json"), ("ls", "ps"), ("main.py", "maid_service.py"))  # fmt: skip
+    assert [pair for pair in same if not alike(*pair)] == []
+    assert [pair for pair in other if alike(*pair)] == []
+
+
+def test_a_shell_is_known_by_any_of_its_names() -> None:
+    shells = ("sh", "execute_shell", "shell_exec", "container.exec", "mcp__box__run_command", "runCommand", "bash", "functions.shell", "execute_bash", "local_shell", "run_in_terminal")  # fmt: skip
+    others = (
+        "execute_sql",
+        "read_file",
+        "run_tests",
+        "exec_query",
+        "search",
+        "command_history",
+        "mcp__shell__read_file",
+    )
+    known = Tools(None, CATALOG.tables["tools"])
+    assert [name for name in shells if not known.is_shell(name)] == []
+    assert [name for name in others if known.is_shell(name)] == []
+
+
+def test_a_question_about_space_names_a_place() -> None:
+    answer = planned("disk_full", "tee: write error: No space left on device", "make", around=ROOT)
+    assert answer["plans"][-1]["steps"][0]["action"] == "Please free some space in /srv, or give more."
+
+
+@pytest.mark.parametrize("option", ["--dry-run", "--check", "-n", "--no-clobber"])
+def test_an_option_that_holds_a_call_back_is_never_left_out(option: str) -> None:
+    answer = planned("invalid_arguments", f"cp: unrecognized option '{option}'", f"cp {option} a b")
+    assert strategies(answer) == [ASK]
+
+
 def test_a_tools_own_limit_is_doubled_and_nothing_else_changes() -> None:
     answer = planned(
         "timeout", "timed out", tool="fetch", args={"url": "http://x/", "timeout_ms": 15000}, tools=["fetch"]
@@ -318,7 +381,7 @@ def test_half_a_merge_is_kept_before_it_is_aborted() -> None:
     answer = planned("merge_conflict", "error: you have unmerged files", "git commit -m x", around=around)
     steps = scripts(way(answer, "abort_half_done"))
     assert "refs/unstuck/remedies" in steps[0]
-    assert steps[1] == "git merge --abort"
+    assert "git merge --abort" in steps
 
 
 @pytest.mark.parametrize(
@@ -355,7 +418,7 @@ FAILURES = [
     ids=lambda value: value if isinstance(value, str) and value in SEED else "",
 )
 def test_the_failing_call_is_never_simply_repeated(kind: str, text: str, command: str, more: dict[str, Any]) -> None:
-    made = plan(situation(kind, text, command, **more), Lessons())
+    made = recovery(situation(kind, text, command, **more), Lessons())
     for strategy in made.strategies[:-1]:
         first = strategy.steps[0].call.args
         assert first != {"script": command}, strategy.strategy
@@ -409,12 +472,12 @@ def test_hostile_names_never_become_code(evil: str) -> None:
     """Whatever a path, address, branch or package is called, bash reads our steps as exactly the words we meant."""
     quoted = shlex.quote(evil)
     made = [
-        plan(situation("command_not_found", "git: command not found", f"git clone -b {quoted} https://github.com/a/{quoted} {quoted}", names={"command": "git"}), Lessons()),
-        plan(situation("file_not_found", "", "", tool="read_file", args={"file": evil}), Lessons()),
-        plan(situation("permission_denied", "", "", tool="write_file", args={"file": evil, "content": evil}, around=ROOT), Lessons()),
-        plan(situation("dependency_missing", "", "python3 x.py", names={"package": evil}, around=ROOT._replace(local_packages=(f"vendor/{evil}.whl",))), Lessons()),
-        plan(situation("timeout", "", f"black {quoted}/x.py {quoted}/y.py"), Lessons()),
-        plan(situation("resource_busy", "", "git add .", around=ROOT._replace(lock=Lock(path=evil, inside=True, held=False, age=60))), Lessons()),
+        recovery(situation("command_not_found", "git: command not found", f"git clone -b {quoted} https://github.com/a/{quoted} {quoted}", names={"command": "git"}), Lessons()),
+        recovery(situation("file_not_found", "", "", tool="read_file", args={"file": evil}), Lessons()),
+        recovery(situation("permission_denied", "", "", tool="write_file", args={"file": evil, "content": evil}, around=ROOT), Lessons()),
+        recovery(situation("dependency_missing", "", "python3 x.py", names={"package": evil}, around=ROOT._replace(local_packages=(f"vendor/{evil}.whl",))), Lessons()),
+        recovery(situation("timeout", "", f"black {quoted}/x.py {quoted}/y.py"), Lessons()),
+        recovery(situation("resource_busy", "", "git add .", around=ROOT._replace(lock=Lock(path=evil, inside=True, held=False, age=60))), Lessons()),
     ]  # fmt: skip
     for script, deed in [one for each in made for one in steps_of(each)]:
         argv = list(getattr(deed, "argv", ())) or shlex.split(script)
@@ -425,7 +488,7 @@ def test_hostile_names_never_become_code(evil: str) -> None:
 def test_nothing_of_a_failure_stands_in_the_text_of_a_fixed_script() -> None:
     """`bash -c` of ours gets constants; what varies comes in as arguments behind it."""
     evil = "MARKER$(x)"
-    made = plan(situation("network_error", evil, f"curl {shlex.quote('http://h/' + evil)}"), Lessons())
+    made = recovery(situation("network_error", evil, f"curl {shlex.quote('http://h/' + evil)}"), Lessons())
     for _, deed in steps_of(made):
         if getattr(deed, "argv", ())[:2] == ("bash", "-c"):
             assert "MARKER" not in deed.argv[2]

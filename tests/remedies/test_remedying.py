@@ -31,8 +31,9 @@ class Played:
         end = ends.pop(0) if len(ends) > 1 else ends[0]
         return Done(ok=end == "ok", exit_code=0 if end == "ok" else 1, output=end)
 
-    def settle(self, *, keep: bool) -> None:
+    def settle(self, *, keep: bool) -> tuple[str, ...]:
         self.settled.append(keep)
+        return ("made.txt",) if keep else ()
 
     def diagnose(self, evidence: Evidence) -> Diagnosis | None:
         kinds = {"ok": None, "network": Kind.NETWORK_ERROR, "broken": Kind.UNKNOWN}
@@ -98,6 +99,26 @@ def test_what_is_not_allowed_or_cannot_work_is_told_and_not_run() -> None:
     ]
     assert "privileged" in walked.tried[0].because
     assert walked.tried[1].because == "curl is not installed"
+
+
+def test_a_way_without_the_call_is_advice_and_never_a_recovery() -> None:
+    world = Played({"one": ["ok"], "two": ["ok"]})
+    plan = made("one", "two")
+    looking = plan.strategies[0].steps[0]
+    looking = looking._replace(step=looking.step._replace(again=False))
+    plan = plan._replace(strategies=(plan.strategies[0]._replace(steps=(looking,)), *plan.strategies[1:]))
+    walked = walk(plan, world, world, "safe")
+    assert world.used == ["two"]
+    assert walked.tried[0].result == "not_run"
+    assert "advice" in walked.tried[0].because
+
+
+def test_a_recovery_hands_over_the_call_its_output_its_code_and_its_files() -> None:
+    world = Played({"one": ["ok"]})
+    done = walk(made("one"), world, world, "safe").recovery
+    assert done is not None
+    assert (done.output, done.exit_code, done.files) == ("ok", 0, ("made.txt",))
+    assert done.calls == (Rendered("run_bash", {}),)
 
 
 def test_a_person_is_never_asked_by_the_walk_itself() -> None:

@@ -6,7 +6,7 @@ Loads no more than it needs: an agent may call it after every failing command.
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,6 +16,10 @@ from unstuck.compose import Surgery, make_call, open_surgery, pattern_here
 from unstuck.diagnosis import Diagnosis, Evidence, open_rulebook
 from unstuck.errors import BadUsage
 from unstuck.remedies import RISKS, Call, Plan, Risk, TaskType, plan_json
+from unstuck.tell import one_line
+
+if TYPE_CHECKING:
+    from unstuck.remedies import Walked
 
 NOTHING_FAILED: dict[str, Any] = {
     "schema": 1,
@@ -36,7 +40,11 @@ EPILOG = """Examples:
 
 @click.command(epilog=EPILOG)
 @evidence_options
-@click.option("--tools", metavar="A,B,C", help="The tools that the agent has; ways that need others are left out.")
+@click.option(
+    "--tools",
+    metavar="A,B,C|FILE|JSON",
+    help="The tools that the agent has, as names or with their schemas; ways that need others are left out.",
+)
 @click.option(
     "--arg",
     "arguments",
@@ -48,6 +56,7 @@ EPILOG = """Examples:
 @click.option(
     "--task-type", type=click.Choice(["exploratory", "implementation"]), default=None, help="What the agent was about."
 )
+@click.option("--why", "why", is_flag=True, help="Say what led to it, cause by cause, as far as the evidence goes.")
 @click.option("--run", "run_it", is_flag=True, help="Try the ways one after the other until one works.")
 @click.option(
     "--allow", type=click.Choice(RISKS[1:]), help="With --run: how much risk may be taken.  [default: safe steps only]"
@@ -66,11 +75,12 @@ def remedy(
     arguments: tuple[str, ...],
     schema_text: str | None,
     task_type: TaskType | None,
+    why: bool,
     run_it: bool,
     allow: Risk | None,
 ) -> int:
     """Say what to do about a failed call, from its output in FILE or on standard input."""
-    names = [name.strip() for name in tools.split(",") if name.strip()] if tools is not None else None
+    names = _tools(tools)
     surgery = open_surgery(task_type=task_type or "")
     with opened(file) as stream:
         if jsonl:
@@ -92,6 +102,8 @@ def remedy(
     if found is None:
         say(json.dumps(NOTHING_FAILED) if as_object else "Nothing failed, so there is nothing to remedy.")
         return 0
+    if why:
+        return _whys(surgery, found, call, as_object=as_object)
     plan = surgery.plan(found, call, names)
     if run_it:
         return _run(surgery, plan, found, allow, as_object=as_object)
@@ -103,13 +115,13 @@ def remedy(
 # --- reading ------------------------------------------------------------------------------------------------------
 
 
-def _answer(surgery: Surgery, record: Mapping[str, Any], tools: list[str] | None) -> dict[str, Any]:
+def _answer(surgery: Surgery, record: Mapping[str, Any], tools: Any) -> dict[str, Any]:
     evidence = read_evidence(record)
     args, names = record.get("args") or {}, record.get("tools", tools)
     if not isinstance(args, dict):
         raise TypeError("args is not an object")
-    if names is not None and not isinstance(names, list):
-        raise TypeError("tools is not a list")
+    if names is not None and not isinstance(names, list | dict):
+        raise TypeError("tools is not a list and not an object")
     call = make_call(evidence, tools=names, args=args, schema=record.get("schema"))
     found = open_rulebook().diagnose(_with_command(evidence, call))
     return plan_json(surgery.plan(found, call, names)) if found is not None else NOTHING_FAILED
@@ -135,6 +147,19 @@ def _arguments(pairs: tuple[str, ...]) -> dict[str, Any]:
     return found
 
 
+def _tools(text: str | None) -> Any:
+    """Read the agent's tools: names between commas, or JSON with their schemas, in a file or as it is."""
+    if text is None:
+        return None
+    if text.lstrip().startswith(("{", "[")) or text.endswith(".json"):
+        given = _schema(text)
+        given = given.get("tools", given) if isinstance(given, dict) else given
+        if not isinstance(given, dict | list):
+            raise BadUsage("The tools are no list and no object.", hint="Give names, name → schema, or definitions.")
+        return given
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
 def _schema(text: str | None) -> Any:
     if text is None:
         return None
@@ -149,7 +174,7 @@ def _schema(text: str | None) -> Any:
 
 
 def _run(surgery: Surgery, plan: Plan, found: Diagnosis, allow: Risk | None, *, as_object: bool) -> int:
-    from unstuck.compose import practise  # noqa: PLC0415  # only to run
+    from unstuck.compose import practise, result_json  # noqa: PLC0415  # only to run
 
     walked, noted = practise(surgery, plan, found, allow)
     question = plan.strategies[-1].steps[0].step.action
@@ -164,7 +189,17 @@ def _run(surgery: Surgery, plan: Plan, found: Diagnosis, allow: Risk | None, *, 
             }
             for one in walked.tried
         ]
-        say(json.dumps({**plan_json(plan), "recovered": walked.recovered_by, "tried": tried}, ensure_ascii=False))
+        say(
+            json.dumps(
+                {
+                    **plan_json(plan),
+                    "recovered": walked.recovered_by,
+                    "result": result_json(walked),
+                    "tried": tried,
+                },
+                ensure_ascii=False,
+            )
+        )
     else:
         for one in walked.tried:
             mark = {"worked": "✔", "failed": "✘", "not_run": "·"}[one.result]
@@ -176,10 +211,49 @@ def _run(surgery: Surgery, plan: Plan, found: Diagnosis, allow: Risk | None, *, 
                     else f" ({one.steps} step{'s'[: one.steps != 1]}, {one.seconds:.1f} s)"
                 )
             )
-        say(f"Recovered by {walked.recovered_by}." if walked.recovered_by else f"Not recovered. {question}")
+        say("\n".join(_handed_over(walked)) if walked.recovery else f"Not recovered. {question}")
     for sentence in noted:
         say(f"unstuck: {sentence}", err=True)
     return 0 if walked.recovered_by else 3
+
+
+def _handed_over(walked: "Walked") -> Iterator[str]:
+    """Tell what the recovered call left, so that nobody has to make it again."""
+    done = walked.recovery
+    assert done is not None
+    yield f"Recovered by {done.strategy}."
+    for call in done.calls:
+        said = next((str(value) for value in call.args.values()), "")
+        yield (
+            f"Call: {one_line(said, 300)}"
+            if call.tool == "run_bash"
+            else f"Call: {call.tool} {json.dumps(call.args, ensure_ascii=False)[:300]}"
+        )
+    yield f"Exit code: {done.exit_code}" if done.exit_code is not None else "Exit code: none"
+    if done.files:
+        yield f"Files: {', '.join(one_line(name, 200) for name in done.files)}"
+    if done.output.strip():
+        yield "Output:"
+        yield from (f"  {one_line(line, 500)}" for line in done.output.strip().splitlines())
+
+
+def _whys(surgery: Surgery, found: Diagnosis, call: Call, *, as_object: bool) -> int:
+    from unstuck.compose import whys  # noqa: PLC0415  # only when asked
+
+    causes, end = whys(surgery, found, call)
+    if as_object:
+        rows = [{"cause": cause.says, "evidence": cause.evidence} for cause in causes]
+        say(
+            json.dumps(
+                {"schema": 1, "failed": True, "kind": str(found.kind), "whys": rows, "ends": end}, ensure_ascii=False
+            )
+        )
+        return 0
+    for number, cause in enumerate(causes, 1):
+        say(f"{number}. {cause.says}")
+        say(f"   seen in: {cause.evidence}")
+    say(f"Here the evidence ends: {end}")
+    return 0
 
 
 def _told(answer: Mapping[str, Any]) -> Iterator[str]:
@@ -208,20 +282,44 @@ def _told(answer: Mapping[str, Any]) -> Iterator[str]:
     "--import", "import_from", metavar="FILE|-", help="Take over what was learned elsewhere, in place of what is here."
 )
 @click.option("--reset", is_flag=True, help="Forget everything; a copy is kept beside it.")
-def experience(*, as_object: bool, export_to: str | None, import_from: str | None, reset: bool) -> None:
+@click.option("--report", "strategy", metavar="STRATEGY", help="Tell how a way went that you ran yourself.")
+@click.option("--category", metavar="CATEGORY", default="", help="With --report: the category of the plan it is from.")
+@click.option("--worked/--failed", "worked", default=None, help="With --report: whether the call succeeded then.")
+@click.option("--tool", metavar="NAME", default="", help="With --report: the program or tool that was called.")
+@click.option("--seconds", type=float, default=0.0, help="With --report: how long it took.")
+@click.option("--cost", type=float, default=0.0, help="With --report: what it cost, in dollars.")
+def experience(  # the options of one command
+    *,
+    as_object: bool,
+    export_to: str | None,
+    import_from: str | None,
+    reset: bool,
+    strategy: str | None,
+    category: str,
+    worked: bool | None,
+    tool: str,
+    seconds: float,
+    cost: float,
+) -> None:
     """Show what remedies and agents taught in this repository: tries, successes, and what follows from them."""
     from unstuck.compose import (  # noqa: PLC0415  # only here
         experience_lines,
-        experience_table,
+        experience_rows,
         export_experience,
         forget_experience,
         import_experience,
+        report,
     )
 
-    if sum(map(bool, (export_to, import_from, reset))) > 1:
-        raise BadUsage("--export, --import and --reset exclude one another.", hint="Give one of them.")
+    if sum(map(bool, (export_to, import_from, reset, strategy))) > 1:
+        raise BadUsage("--export, --import, --reset and --report exclude one another.", hint="Give one of them.")
     cwd = Path.cwd()
-    if export_to:
+    if strategy:
+        if worked is None:
+            raise BadUsage("Nobody said how it went.", hint="Add --worked or --failed.")
+        report(category, strategy, worked=worked, tool=tool, seconds=seconds, cost=cost, cwd=cwd)
+        say(f"Kept: {strategy} {'worked' if worked else 'failed'}.")
+    elif export_to:
         export_experience(cwd, export_to, say)
     elif import_from:
         with opened(import_from) as stream:
@@ -229,5 +327,5 @@ def experience(*, as_object: bool, export_to: str | None, import_from: str | Non
     elif reset:
         say(forget_experience(cwd))
     else:
-        table = experience_table(cwd)
+        table = experience_rows(cwd)
         say(json.dumps(table, ensure_ascii=False) if as_object else "\n".join(experience_lines(table)))

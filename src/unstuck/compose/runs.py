@@ -12,7 +12,7 @@ from pathlib import Path, PurePath
 from unstuck.agents import first_found, gather
 from unstuck.compose.fencing import fence_of, without_fence
 from unstuck.compose.gate_list import gates_of, note_found
-from unstuck.compose.remedying import Relief
+from unstuck.compose.remedy_runs import Relief
 from unstuck.config import Config
 from unstuck.config_file import NAME as CONFIG_NAME
 from unstuck.decide import Policy, policy_of

@@ -43,6 +43,7 @@ def act(bench: Bench, task: TaskState, slot: int) -> LineEvent:
     assert decision is not None
     match decision.action:
         case Accept():
+            bench.remedies.passed(bench.workspace.path(slot))
             return land(bench, task)
         case Fix():
             return repair(bench, task, decision.action, slot)

@@ -1,4 +1,5 @@
 from unstuck.remedies.call_words import parts as parts
+from unstuck.remedies.caller_tools import read_tools as read_tools
 from unstuck.remedies.chain import ASK as ASK
 from unstuck.remedies.chain import RISKS as RISKS
 from unstuck.remedies.chain import Catalog as Catalog
@@ -6,6 +7,7 @@ from unstuck.remedies.chain import Risk as Risk
 from unstuck.remedies.chain import TaskType as TaskType
 from unstuck.remedies.chain import read_catalog as read_catalog
 from unstuck.remedies.learning import ENOUGH as ENOUGH
+from unstuck.remedies.learning import Lesson as Lesson
 from unstuck.remedies.learning import Lessons as Lessons
 from unstuck.remedies.learning import Pattern as Pattern
 from unstuck.remedies.learning import Seen as Seen
@@ -26,15 +28,19 @@ from unstuck.remedies.performing import Tool as Tool
 from unstuck.remedies.recovery_plan import Plan as Plan
 from unstuck.remedies.recovery_plan import Strategy as Strategy
 from unstuck.remedies.recovery_plan import plan_json as plan_json
+from unstuck.remedies.recovery_plan import recovery as recovery
 from unstuck.remedies.schema import problem as problem
 from unstuck.remedies.situation import Call as Call
 from unstuck.remedies.situation import Preferences as Preferences
 from unstuck.remedies.situation import Situation as Situation
 from unstuck.remedies.step import ListFolder as ListFolder
 from unstuck.remedies.step import ReadFile as ReadFile
+from unstuck.remedies.step import Rendered as Rendered
 from unstuck.remedies.step import Step as Step
 from unstuck.remedies.step import Tools as Tools
 from unstuck.remedies.step import script as script
 from unstuck.remedies.walking import Tried as Tried
 from unstuck.remedies.walking import Walked as Walked
 from unstuck.remedies.walking import walk as walk
+from unstuck.remedies.whys import Cause as Cause
+from unstuck.remedies.whys import causes as causes

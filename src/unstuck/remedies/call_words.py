@@ -11,6 +11,14 @@ URL = r"(?P<scheme>https?|git|ftp)://(?:[^/@\s]*@)?(?P<host>\[[0-9a-fA-F:.]+\]|[
 SSH_URL = r"(?:ssh://)?(?:[\w.-]+@)(?P<host>[\w.-]+)(?::\d+)?[:/](?P<path>[^\s:][^\s]*)"
 CONTROL = r"[\x00-\x1f\x7f]"
 MAX_CHARS = 100_000
+LOUD = frozenset({"-f", "--fail", "--fail-with-body", "--fail-early"})
+TO_FILE, TO_OWN_NAME = ("-o", "--output", "--output-document"), ("-O", "--remote-name")
+DESTROYERS = frozenset(
+    {"rm", "rmdir", "unlink", "shred", "truncate", "mv", "dd", "mkfs", "kill", "pkill", "killall", "dropdb"}
+)
+"""Whose operands are never guessed."""
+RESTRAINTS = r"dry|check|preview|simulat|no-?op|what-?if|plan|confirm|interactive|safe|backup|only|exclude|filter|limit|keep|preserve|^no-"
+"""Options that hold a call back: without them it does more than was asked for."""
 
 
 class Address(NamedTuple):
@@ -110,3 +118,35 @@ def ssh_address(text: str) -> Address | None:
     """Read `git@host:path` and `ssh://git@host/path`."""
     found = re.fullmatch(SSH_URL, text)
     return Address("https", found["host"], "", "/" + found["path"].lstrip("/")) if found else None
+
+
+def program(words: tuple[str, ...] | None) -> str:
+    """Return the name of the program that the words run, without its folder."""
+    return words[0].rsplit("/", 1)[-1] if words else ""
+
+
+def download_target(words: tuple[str, ...] | None) -> str:
+    """Return the file that a download writes; empty if it writes none, or nobody can say which."""
+    if words is None or program(words) not in {"curl", "wget"}:
+        return ""
+    named = TO_FILE if program(words) == "curl" else (*TO_FILE[2:], "-O")
+    for place, word in enumerate(words[:-1]):
+        if word in named:
+            return words[place + 1] if words[place + 1] not in {"-", "/dev/null", "/dev/stdout"} else ""
+    source = next((word for word in words if address(word)), "")
+    if program(words) == "wget" or set(TO_OWN_NAME).intersection(words):
+        return source.rstrip("/").rsplit("/", 1)[-1].partition("?")[0]
+    return ""
+
+
+def loud(words: tuple[str, ...]) -> tuple[str, ...]:
+    """Let curl fail where the server refuses: without that a page about an error is a success."""
+    bundled = any(re.fullmatch(r"-[A-Za-z]*f[A-Za-z]*", word) for word in words)
+    if program(words) != "curl" or bundled or LOUD.intersection(words):
+        return words
+    return (words[0], "--fail", *words[1:])
+
+
+def restrains(name: str) -> bool:
+    """Whether an option or argument holds a call back, so that leaving it out is no repair."""
+    return bool(re.search(RESTRAINTS, name.lstrip("-").lower().replace("_", "-"))) or name in {"-n", "-i"}

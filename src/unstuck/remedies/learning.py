@@ -9,13 +9,13 @@ from unstuck.diagnosis import Kind
 from unstuck.remedies.chain import NOTHING_GIVEN, Way
 
 PATIENCE = 5.0
-"""k: with this many tries the evidence weighs as much as the seed's confidence."""
+"""The chain's confidence counts as this many tries: with as many of its own, the evidence weighs as much."""
 FADING = 0.9
 ENOUGH = 3
 HOPELESS = 5
 ASKED_OFTEN = 3
-Key = tuple[str, str, str]
-"""Chain, strategy, context."""
+Key = tuple[str, str, str, str]
+"""Chain, strategy, context, and the program or tool that was called."""
 
 
 class Counts(NamedTuple):
@@ -27,8 +27,9 @@ class Counts(NamedTuple):
     successes: int = 0
     steps: int = 0
     seconds: float = 0.0
+    cost: float = 0.0
 
-    def after(self, *, worked: bool, steps: int, seconds: float) -> "Counts":
+    def after(self, *, worked: bool, steps: int, seconds: float, cost: float = 0.0) -> "Counts":
         """Return the counts with one more outcome."""
         return Counts(
             tried=self.tried * FADING + 1,
@@ -37,6 +38,7 @@ class Counts(NamedTuple):
             successes=self.successes + worked,
             steps=self.steps + steps,
             seconds=self.seconds + seconds,
+            cost=self.cost + cost,
         )
 
     def plus(self, other: "Counts") -> "Counts":
@@ -47,16 +49,12 @@ class Counts(NamedTuple):
             successes=self.successes + other.successes,
             steps=self.steps + other.steps,
             seconds=self.seconds + other.seconds,
+            cost=self.cost + other.cost,
         )
 
-    @property
-    def rate(self) -> float:
-        return (self.worked + 1) / (self.tried + 2)
-
     def blended(self, confidence: float) -> float:
-        """Return the chain's confidence, moved towards what was seen."""
-        weight = self.tried / (self.tried + PATIENCE)
-        return (1 - weight) * confidence + weight * self.rate
+        """Return the chain's confidence, moved towards what was seen: a success never lowers it, a failure never raises it."""
+        return (PATIENCE * confidence + self.worked) / (PATIENCE + self.tried)
 
 
 NOTHING = Counts()
@@ -69,34 +67,71 @@ class Lessons(NamedTuple):
     counts: Mapping[Key, Counts] = NOTHING_KNOWN
     consents: Mapping[str, int] = NOTHING_GIVEN
 
-    def of(self, chain: str, way: str, context: str) -> Counts:
-        """Return what is known about a way: in this context if that is enough, else in all of them."""
-        here = self.counts.get((chain, way, context), NOTHING)
+    def of(self, chain: str, way: str, context: str, tool: str = "") -> Counts:
+        """Return what is known about a way: of this tool in this context if that is enough, else of this context, else of all."""
+        here = self.counts.get((chain, way, context, tool), NOTHING)
         if here.tries >= ENOUGH:
             return here
-        total = NOTHING
-        for (its_chain, its_way, _), counts in self.counts.items():
+        near, total = NOTHING, NOTHING
+        for (its_chain, its_way, its_context, _), counts in self.counts.items():
             if (its_chain, its_way) == (chain, way):
                 total = total.plus(counts)
-        return total
+                near = near.plus(counts) if its_context == context else near
+        return near if near.tries >= ENOUGH else total
 
-    def after(
-        self, chain: str, way: str, context: str, *, worked: bool, steps: int = 1, seconds: float = 0.0
+    def after(  # one outcome, with all that it teaches
+        self,
+        chain: str,
+        way: str,
+        context: str,
+        *,
+        worked: bool,
+        tool: str = "",
+        steps: int = 1,
+        seconds: float = 0.0,
+        cost: float = 0.0,
     ) -> "Lessons":
-        key = (chain, way, context)
-        counts = self.counts.get(key, NOTHING).after(worked=worked, steps=steps, seconds=seconds)
+        key = (chain, way, context, tool)
+        counts = self.counts.get(key, NOTHING).after(worked=worked, steps=steps, seconds=seconds, cost=cost)
         return self._replace(counts={**self.counts, key: counts})
 
     def with_consent(self, risk: str) -> "Lessons":
         return self._replace(consents={**self.consents, risk: self.consents.get(risk, 0) + 1})
 
 
-def order(ways: Sequence[Way], chain: str, context: str, lessons: Lessons) -> tuple[Way, ...]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lesson:
+    """How one way went, whoever went it."""
+
+    chain: str
+    strategy: str
+    context: str
+    worked: bool
+    tool: str = ""
+    steps: int = 1
+    seconds: float = 0.0
+    cost: float = 0.0
+
+    def taught(self, lessons: Lessons) -> Lessons:
+        """Return the lessons with this one."""
+        return lessons.after(
+            self.chain,
+            self.strategy,
+            self.context,
+            worked=self.worked,
+            tool=self.tool,
+            steps=self.steps,
+            seconds=self.seconds,
+            cost=self.cost,
+        )
+
+
+def order(ways: Sequence[Way], chain: str, context: str, lessons: Lessons, tool: str = "") -> tuple[Way, ...]:
     """Return the ways as they should be tried: the listed order, adjacent ones swapped where the evidence says so."""
     listed, least = [], 1.0
     for way in ways:
         least = min(least, way.confidence)  # the listed order stands until it is refuted, whatever the confidences say
-        counts = lessons.of(chain, way.name, context)
+        counts = lessons.of(chain, way.name, context, tool)
         listed.append((way, counts, counts.blended(least)))
     for _ in listed:
         for place in range(len(listed) - 1):
@@ -110,7 +145,7 @@ def order(ways: Sequence[Way], chain: str, context: str, lessons: Lessons) -> tu
 def proposals(lessons: Lessons) -> tuple[str, ...]:
     """Say which preferences the user might want to set; none is ever assumed."""
     totals: dict[str, Counts] = {}
-    for (_, way, _), counts in lessons.counts.items():
+    for (_, way, _, _), counts in lessons.counts.items():
         totals[way] = totals.get(way, NOTHING).plus(counts)
     hopeless = [way for way, counts in sorted(totals.items()) if counts.tries >= HOPELESS and counts.successes == 0]
     found = [

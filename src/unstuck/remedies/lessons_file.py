@@ -66,9 +66,11 @@ def _lessons(content: dict[str, Any], *, strict: bool = False) -> Lessons:
     for row in content.get("rows", []):
         try:
             values = {name: row[name] for name in ("tried", "worked", "tries", "successes", "steps", "seconds")}
+            values["cost"] = row.get("cost", 0.0)
             if not all(isinstance(value, int | float) and 0 <= value < float("inf") for value in values.values()):
                 raise ValueError("a count is no number")  # noqa: TRY301  # told as one below
-            counts[str(row["chain"]), str(row["strategy"]), str(row["context"])] = Counts(**values)
+            key = (str(row["chain"]), str(row["strategy"]), str(row["context"]), str(row.get("tool", "")))
+            counts[key] = Counts(**values)
         except (KeyError, TypeError, ValueError):
             if strict:
                 raise
@@ -81,8 +83,8 @@ def _lessons(content: dict[str, Any], *, strict: bool = False) -> Lessons:
 
 def _object(lessons: Lessons, recent: list[Seen]) -> dict[str, Any]:
     rows = [
-        {"chain": chain, "strategy": way, "context": context, **counts._asdict()}
-        for (chain, way, context), counts in sorted(lessons.counts.items())
+        {"chain": chain, "strategy": way, "context": context, "tool": tool, **counts._asdict()}
+        for (chain, way, context, tool), counts in sorted(lessons.counts.items())
     ]
     seen = [{"kind": str(one.kind), "name": one.name, "at": one.at} for one in recent]
     return {"schema": 1, "rows": rows, "consents": dict(lessons.consents), "recent": seen}

@@ -154,7 +154,7 @@ def _space(around: Surroundings, _situation: Situation, cwd: Path, root: Path) -
         return around
     found = list(removable(root))
     tracked = (
-        _said(["git", "ls-files", "-z", "--", *(f":(literal){path}" for path in found[:1000])], root).split("\0")
+        said(["git", "ls-files", "-z", "--", *(f":(literal){path}" for path in found[:1000])], root).split("\0")
         if found
         else []
     )
@@ -207,12 +207,12 @@ def _lock(around: Surroundings, situation: Situation, cwd: Path, root: Path) -> 
 
 
 def _git(around: Surroundings, _situation: Situation, cwd: Path, _root: Path) -> Surroundings:
-    folder = _said(["git", "rev-parse", "--absolute-git-dir"], cwd)
+    folder = said(["git", "rev-parse", "--absolute-git-dir"], cwd)
     if not folder:
         return around
     operation = next((name for file, name in OPERATIONS.items() if (Path(folder) / file).exists()), "")
-    unmerged = tuple(filter(None, _said(["git", "diff", "--name-only", "--diff-filter=U", "-z"], cwd).split("\0")))
-    changed = bool(_said(["git", "status", "--porcelain", "--untracked-files=no"], cwd))
+    unmerged = tuple(filter(None, said(["git", "diff", "--name-only", "--diff-filter=U", "-z"], cwd).split("\0")))
+    changed = bool(said(["git", "status", "--porcelain", "--untracked-files=no"], cwd))
     return around._replace(git=GitState(operation=operation, unmerged=unmerged, changed=changed))
 
 
@@ -254,7 +254,7 @@ def _parses(shell: str, text: str) -> bool:
     return done.returncode == 0 and not done.stderr
 
 
-def _said(argv: list[str], cwd: Path) -> str:
+def said(argv: list[str], cwd: Path) -> str:
     import subprocess  # noqa: PLC0415  # as above
 
     try:
@@ -302,13 +302,17 @@ def place_of(named: str, cwd: Path, root: Path) -> Place:
         parent = parent.parent
     written = shown(parent, cwd)
     exists = os.path.lexists(path)
+    subject = path if exists else parent
+    status = subject.lstat()
     head = _head(path) if path.is_file() else b""
     return Place(
         path=named,
         exists=exists,
         is_folder=path.is_dir(),
         inside=is_inside(path, root),
-        mine=exists and path.lstat().st_uid == os.geteuid(),
+        mine=status.st_uid == os.geteuid() and (exists or not os.access(parent, os.W_OK)),
+        mode=f"{status.st_mode & 0o7777:04o}",
+        read_only=bool(os.statvfs(subject if not subject.is_symlink() else parent).f_flag & os.ST_RDONLY),
         executable=os.access(path, os.X_OK),
         interpreter=tuple(head[2:].decode(errors="replace").split()) if head.startswith(b"#!") else (),
         crlf=head.endswith(b"\r"),

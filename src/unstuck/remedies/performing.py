@@ -15,6 +15,7 @@ from typing import Any
 from unstuck.ports import Command, Done, TimeLimits
 from unstuck.process import LocalProcesses
 from unstuck.remedies.machine import git_folder
+from unstuck.remedies.promised import MOST_LOOKED_AT, unsound
 from unstuck.remedies.recovery_plan import Strategy
 from unstuck.remedies.step import (
     Ask,
@@ -29,10 +30,12 @@ from unstuck.remedies.step import (
     Use,
     WriteFile,
 )
+from unstuck.remedies.trace import Stamp, changed, stamps
 
 CONNECT_SECONDS = 3.0
 LAUNCH_SECONDS = 10.0
 SHOWN_CHARS = 4_000
+MOST_KEPT = 10_000_000
 Tool = Callable[[Mapping[str, Any]], Done]
 
 
@@ -53,6 +56,8 @@ class LocalToolbox:
     lent: Mapping[str, Tool] = field(default_factory=dict)
     env: Mapping[str, str] = field(default_factory=dict)
     _undo: list[Callable[[], None]] = field(default_factory=list)
+    _before: Mapping[str, Stamp] | None = None
+    """What the workspace held before the first step of the way."""
 
     def obstacle(self, strategy: Strategy) -> str:
         """Say why a way cannot work right now."""
@@ -67,12 +72,19 @@ class LocalToolbox:
 
     def use(self, step: Step) -> Done:
         """Do one step and verify what it promises."""
+        if self._before is None:
+            self._before = stamps(self.root)
         try:
+            for path in step.expects.exists:
+                self._remember(self.cwd / path)
             done = self._do(step.deed)
         except (OSError, ValueError) as error:
             return Done(ok=False, because=str(error))
         if not done.ok:
             return done
+        if step.back is not None:
+            back = step.back
+            self._undo.append(lambda: self._take_back(back))
         for path in step.expects.exists:
             if not os.path.lexists(self.cwd / path):
                 return Done(
@@ -81,16 +93,23 @@ class LocalToolbox:
         for path in step.expects.gone:
             if os.path.lexists(self.cwd / path):
                 return Done(ok=False, output=done.output, because=f"{path} is still there")
+        for path in step.expects.sound:
+            if why := unsound(path, _content(self.cwd / path)):
+                return Done(ok=False, output=done.output, exit_code=done.exit_code, because=f"{path} {why}")
         if step.expects.prints and not done.output.strip():
             return Done(ok=False, exit_code=done.exit_code, because="it printed nothing")
         return done
 
-    def settle(self, *, keep: bool) -> None:
-        """Keep what was written, or put everything back as it was."""
+    def settle(self, *, keep: bool) -> tuple[str, ...]:
+        """Keep what was written and name it, or put everything back as it was."""
         undo, self._undo = self._undo, []
-        for back in reversed(undo if not keep else []):
+        before, self._before = self._before, None
+        if keep:
+            return changed(before, stamps(self.root)) if before is not None else ()
+        for back in reversed(undo):
             with suppress(OSError):
                 back()
+        return ()
 
     # --- below ----------------------------------------------------------------------------------------------------
 
@@ -191,6 +210,20 @@ class LocalToolbox:
         self._undo.append(lambda: path.unlink(missing_ok=True) if before is None else _put(path, before))
         return Done(ok=True, exit_code=0)
 
+    def _remember(self, path: Path) -> None:
+        """Keep what a file that the step will write holds; what is too large to keep stays as the step leaves it."""
+        if path.is_symlink() or path.is_dir() or not self._ours(str(path)):
+            return
+        if not path.exists():
+            self._undo.append(lambda: path.unlink(missing_ok=True) if path.is_file() else None)
+        elif path.stat().st_size <= MOST_KEPT:
+            before = path.read_bytes()
+            self._undo.append(lambda: _put(path, before))
+
+    def _take_back(self, deed: Deed) -> None:
+        with suppress(ValueError):
+            self._do(deed)
+
     def _make(self, path: Path) -> Done:
         missing = [folder for folder in (path, *path.parents) if not folder.exists()]
         path.mkdir(parents=True, exist_ok=True)
@@ -217,6 +250,11 @@ class LocalToolbox:
         lock = git is not None and path.suffix == ".lock" and real.is_relative_to(git.resolve())
         inside = real != root and real.is_relative_to(root) and real != root / ".git"
         return path.name not in {"", ".", ".."} and (inside or lock)
+
+
+def _content(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(MOST_LOOKED_AT)
 
 
 def _put(path: Path, content: bytes) -> None:

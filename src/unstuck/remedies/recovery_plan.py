@@ -84,6 +84,11 @@ class Strategy(NamedTuple):
     def risk(self) -> Risk:
         return worst([told.step.risk for told in self.steps])
 
+    @property
+    def proves(self) -> bool:
+        """Whether the call is among its steps, so that running it shows whether it works."""
+        return any(told.step.again for told in self.steps)
+
 
 class Plan(NamedTuple):
     """All ways out of one failure, the first to be tried first; the last one asks a person."""
@@ -93,13 +98,15 @@ class Plan(NamedTuple):
     context: str
     strategies: tuple[Strategy, ...]
     skipped: tuple[tuple[str, str], ...] = ()
+    tool: str = ""
+    """The program or tool that was called, for which experience counts."""
 
     @property
     def category(self) -> str | None:
         return KINDS[self.kind].category
 
 
-def plan(situation: Situation, lessons: Lessons, context: str = "") -> Plan:
+def recovery(situation: Situation, lessons: Lessons, context: str = "") -> Plan:
     """Return the recovery plan for one failed call."""
     chain = situation.catalog.chain(situation.kind)
     filled: list[Strategy] = []
@@ -111,11 +118,18 @@ def plan(situation: Situation, lessons: Lessons, context: str = "") -> Plan:
         else:
             filled.append(found)
     strategies = (*filled, _asking(situation, chain))
-    return Plan(kind=situation.kind, chain=chain.name, context=context, strategies=strategies, skipped=tuple(skipped))
+    return Plan(
+        kind=situation.kind,
+        chain=chain.name,
+        context=context,
+        strategies=strategies,
+        skipped=tuple(skipped),
+        tool=situation.call.program,
+    )
 
 
 def _ordered(situation: Situation, chain: Chain, context: str, lessons: Lessons) -> tuple[Way, ...]:
-    ways = order(chain.ways, chain.name, context, lessons)
+    ways = order(chain.ways, chain.name, context, lessons, situation.call.program)
     if situation.preferences.prefer_mirrors:
         return tuple(sorted(ways, key=lambda way: way.name not in MIRRORS))
     return ways
@@ -145,10 +159,10 @@ def _filled(situation: Situation, way: Way, chain: Chain, context: str, lessons:
             return f"it needs the tool {call}, which is not among the tools"
         plain = step._replace(action=one_line(step.action, ACTION_CHARS))
         told.append(Told(step=_weighed(situation, plain), call=call))
-    counts = lessons.of(chain.name, way.name, context)
+    counts = lessons.of(chain.name, way.name, context, situation.call.program)
     return Strategy(
         strategy=way.name,
-        confidence=round(counts.blended(way.confidence), 3),
+        confidence=round(counts.blended(way.confidence) * recipe.likelihood, 3),
         iterations=way.iterations,
         steps=tuple(told),
         requires=recipe.requires,

@@ -3,8 +3,9 @@
 import json
 import re
 from collections.abc import Mapping
-from difflib import get_close_matches
 from typing import Any
+
+from unstuck.remedies.caller_tools import ALIASES
 
 TYPES = ("string", "number", "integer", "boolean", "array", "object", "null")
 TRUE, FALSE = frozenset({"true", "yes", "1", "on"}), frozenset({"false", "no", "0", "off"})
@@ -13,14 +14,6 @@ SAID = re.compile(
     re.IGNORECASE,
 )
 SPOKEN = {"str": "string", "int": "integer", "float": "number", "bool": "boolean", "list": "array", "dict": "object"}
-ALIASES = (
-    frozenset({"file", "path", "filename", "file_path", "filepath", "file_name"}),
-    frozenset({"dir", "directory", "folder", "path", "dir_path"}),
-    frozenset({"script", "command", "cmd", "code"}),
-    frozenset({"content", "text", "body", "contents", "data"}),
-    frozenset({"url", "uri", "address", "link"}),
-    frozenset({"query", "q", "pattern", "search"}),
-)
 MOST_DEPTH = 20
 
 
@@ -112,6 +105,8 @@ def converted(value: Any, schema: Any) -> Any:
                 break
     choices = schema.get("enum")
     if isinstance(choices, list) and value not in choices and isinstance(value, str):
+        from difflib import get_close_matches  # noqa: PLC0415  # takes longer to load than the rest of this
+
         names = {str(choice).casefold(): choice for choice in choices}
         near = get_close_matches(value.casefold(), list(names), 1, 0.75)
         value = names[near[0]] if near else value
@@ -204,5 +199,7 @@ def _meant(key: str, names: list[str]) -> str:
         shared = [name for name in names if name in group]
         if key in group and len(shared) == 1:
             return shared[0]
+    from difflib import get_close_matches  # noqa: PLC0415  # as above
+
     near = get_close_matches(own, list(flat), 1, 0.75)
     return flat[near[0]] if near else ""

@@ -1,10 +1,13 @@
 """One failed call with all that a strategy may know: the failure, the call, the tools, the machine, the wishes of the user."""
 
+import re
+import shlex
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from unstuck.diagnosis import Kind
-from unstuck.remedies.call_words import plain_words
+from unstuck.remedies.call_words import download_target, loud, plain_words, program
+from unstuck.remedies.caller_tools import shell_like
 from unstuck.remedies.chain import NOTHING_GIVEN, Catalog, Risk, TaskType
 from unstuck.remedies.step import Deed, Expects, Script, Shell, Step, Tools, Use
 
@@ -19,6 +22,10 @@ class Place(NamedTuple):
     """Inside the workspace, links followed."""
     mine: bool = False
     """We own it, so its mode is ours to change."""
+    mode: str = ""
+    """What `chmod` is told to set it back, the nearest folder's if it does not exist."""
+    read_only: bool = False
+    """No mode of it would help: its file system is read-only."""
     executable: bool = False
     interpreter: tuple[str, ...] = ()
     """From its first line."""
@@ -92,7 +99,7 @@ class Surroundings(NamedTuple):
 
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]", "::1"})
-SCRIPT_ARGUMENTS = ("script", "command", "cmd")
+SCRIPT_ARGUMENTS = ("script", "command", "cmd", "commandLine", "command_line", "CommandLine", "shell_command", "input")
 PATH_KEYS = (
     "file",
     "path",
@@ -146,12 +153,22 @@ class Call(NamedTuple):
     @property
     def line(self) -> str:
         """The command line, where the call is one."""
-        found = (self.args.get(name) for name in SCRIPT_ARGUMENTS)
-        return self.command or next((text for text in found if isinstance(text, str)), "")
+        if self.command:
+            return self.command
+        given = [self.args[name] for name in SCRIPT_ARGUMENTS if name in self.args]
+        own = list((self.schema or {}).get("properties", {}))
+        given += [self.args[own[0]]] if shell_like(self.tool) and len(own) == 1 and own[0] in self.args else []
+        return next(filter(None, map(_line, given)), "")
 
     @property
     def words(self) -> tuple[str, ...] | None:
         return plain_words(self.line) if self.line else None
+
+    @property
+    def program(self) -> str:
+        """What was called, by a name that may be kept: the program of a command, else the tool."""
+        name = program(self.words) if self.line else self.tool
+        return name if re.fullmatch(r"[\w.+:-]{1,60}", name) else ""
 
 
 class Situation(NamedTuple):
@@ -198,6 +215,8 @@ class Situation(NamedTuple):
             return Step(action=action, deed=deed, expected=expected, again=True, expects=expects)
         words = words or (self.call.words if script is None else None)
         if words is not None:
+            words = loud(words)
+            expects = promised(words, expects)
             deed = Shell(argv=words, timeout=timeout, env=env or {})
             risk: Risk = "safe" if self.repeatable(words) else "caution"
         else:
@@ -214,7 +233,7 @@ class Situation(NamedTuple):
         """Return the call as arguments: its own words, or a shell that reads it; None if it is no command."""
         if not self.is_command:
             return None
-        return self.call.words or ("bash", "-c", self.call.line)
+        return loud(self.call.words) if self.call.words else ("bash", "-c", self.call.line)
 
     def repeatable(self, words: tuple[str, ...]) -> bool:
         """Whether these words may be run again without asking: they only read, or were made to be repeated."""
@@ -226,6 +245,22 @@ class Situation(NamedTuple):
             return False
         starts = (" ".join((program, *words[1:2])), " ".join((program, *words[1:3])))
         return program in table.get("programs", ()) or any(start in table.get("calls", ()) for start in starts)
+
+
+def promised(words: tuple[str, ...], expects: Expects = Expects()) -> Expects:  # noqa: B008  # a frozen value
+    """Return what must hold after a call: the file that a download writes is there, and is what its name says."""
+    target = download_target(words)
+    return expects._replace(exists=(*expects.exists, target), sound=(*expects.sound, target)) if target else expects
+
+
+def _line(value: Any) -> str:
+    """Return a command line that is given as one, or as a list of words."""
+    if isinstance(value, str):
+        return value
+    if not isinstance(value, list | tuple) or not value or not all(isinstance(word, str) for word in value):
+        return ""
+    wrapped = len(value) == 3 and program(tuple(value)) in {"sh", "bash", "zsh"} and value[1] in {"-c", "-lc"}  # noqa: PLR2004
+    return str(value[2]) if wrapped else shlex.join(value)
 
 
 def _bundled(word: str, options: tuple[str, ...]) -> bool:

@@ -4,6 +4,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from unstuck.remedies.caller_tools import bare_name, parameter, shell_like
 from unstuck.remedies.chain import NOTHING_GIVEN, Risk
 
 REMEDY = "remedy"
@@ -72,6 +73,8 @@ class Expects(NamedTuple):
     gone: tuple[str, ...] = ()
     prints: bool = False
     """It prints something."""
+    sound: tuple[str, ...] = ()
+    """Files that must hold what their names say, rather than a server's page about an error."""
 
 
 class Step(NamedTuple):
@@ -81,7 +84,9 @@ class Step(NamedTuple):
     risk: Risk = "safe"
     expects: Expects = Expects()
     again: bool = False
-    """The failing call once more, changed, or after what stood in its way is gone."""
+    """The failing call once more, or its repaired form with the same effect: its success is what recovery means."""
+    back: "Deed | None" = None
+    """What takes it back if the way does not work, where the step is no file that was written."""
 
 
 class Recipe(NamedTuple):
@@ -92,6 +97,8 @@ class Recipe(NamedTuple):
     """Programs it needs."""
     hosts: tuple[str, ...] = ()
     """Hosts it talks to."""
+    likelihood: float = 1.0
+    """How likely it is that the repair is what was meant, where it is a guess."""
 
 
 # --- how a caller's tools are told to do it -----------------------------------------------------------------------
@@ -103,22 +110,40 @@ class Rendered(NamedTuple):
 
 
 class Tools(NamedTuple):
-    """The caller's tools: which of the basic ones they have, under which names."""
+    """The caller's tools: which of the basic ones they have, under which names and with which arguments."""
 
     names: frozenset[str] | None
     """None: nobody said, so everything is there."""
     known: Mapping[str, Sequence[Sequence[str]]]
     """Basic tool → its names elsewhere, each with the names of its arguments."""
+    schemas: Mapping[str, Any] = NOTHING_GIVEN
+    """The schemas of their arguments, where the caller gave them."""
 
     def has(self, tool: str) -> bool:
         return self.names is None or tool in self.names
 
     def is_shell(self, tool: str) -> bool:
-        return any(tool == row[0] for row in self.known["run_bash"])
+        return any(tool == row[0] for row in self.known["run_bash"]) or shell_like(tool)
 
     def basic(self, role: str) -> Sequence[str] | None:
         """Return what the caller calls a basic tool, with the names of its arguments; None if they have none."""
-        return next((row for row in self.known[role] if self.has(row[0])), None)
+        row = next((row for row in self.known[role] if self.has(row[0])), None)
+        if row is None and self.names is not None:
+            like = (
+                shell_like
+                if role == "run_bash"
+                else lambda name: bare_name(name) in {row[0] for row in self.known[role]}
+            )
+            name = next((name for name in sorted(self.names) if like(name)), "")
+            rows = {row[0]: row for row in self.known[role]}
+            usual = rows.get(bare_name(name)) or self.known[role][1]
+            row = (name, *usual[1:]) if name else None
+        if row is None:
+            return None
+        schema = self.schemas.get(row[0])
+        return (
+            row if schema is None else (row[0], *(parameter(schema, name, place) for place, name in enumerate(row[1:])))
+        )
 
     def render(self, deed: Deed) -> Rendered | str:
         """Return the call of the caller's tool, or the name of the tool that is missing."""
@@ -140,7 +165,9 @@ class Tools(NamedTuple):
                     return "run_bash"
                 timeout = getattr(deed, "timeout", None)
                 limit = {"timeout_ms": round(timeout * 1000)} if timeout and row[1] == "script" else {}
-                return Rendered(row[0], {row[1]: script(deed), **limit})
+                wants = (self.schemas.get(row[0]) or {}).get("properties", {}).get(row[1], {})
+                line: Any = ["bash", "-lc", script(deed)] if wants.get("type") == "array" else script(deed)
+                return Rendered(row[0], {row[1]: line, **limit})
 
     def _call(self, role: str, *values: str) -> Rendered | None:
         row = self.basic(role)

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from difflib import SequenceMatcher
 
 from unstuck.remedies.call_words import Address, address, ssh_address
 from unstuck.remedies.situation import LOOPBACK, PATH_KEYS, Situation
@@ -20,6 +19,8 @@ PATHS = (
     rf"(?m)^([^\s:][^:\n]{{0,1000}}): {REASONS}",
 )
 """Strings, compiled on first use: most failures need none of them."""
+NO_PATH = r"(?i)-|stdin|stdout|stderr|standard (?:in|out)put|(?:f?write|read|i/o|input/output) ?(?:error|failed)?|error (?:reading|writing|closing)|error|failed"
+"""What stands where a path stands in messages without one."""
 PORT = r"(?i)(?:port[ =:]+|:::|[\w.\]*]:)(\d{2,5})\b|address already in use[^\n]{0,80}?[:,( ](\d{2,5})\b"
 NOT_FOUND = r"(?m)(?:^|: |env: )['\u2018]?([\w.+@/-]{1,100})['\u2019]?: (?:command not found|not found|No such file)"
 LOCK = r"['\"\u2018]?((?:/|\.{0,2}/|[\w.-]+/)[^'\"\u2019\n:]{0,1000}?(?:\.lock|lock-frontend|\.pid|/lock))['\"\u2019]?(?=[\s:.,]|$)"
@@ -36,7 +37,7 @@ def path(situation: Situation) -> str:
     for text in (situation.message, situation.text[-8_000:]):
         for pattern in PATHS:
             found = re.search(pattern, text)
-            if found and "\0" not in found[1] and not address(found[1]):
+            if found and "\0" not in found[1] and not address(found[1]) and not re.fullmatch(NO_PATH, found[1]):
                 return found[1]
     return next((file for file, _ in situation.where if file), "")
 
@@ -101,7 +102,7 @@ def blanks(situation: Situation) -> dict[str, str]:
         or situation.call.tool
         or "the command",
         "tool": situation.call.tool or (situation.call.words or ("the command",))[0],
-        "path": lock(situation) or path(situation) or "it",
+        "path": lock(situation) or path(situation) or ("it" if situation.around.cwd == "." else situation.around.cwd),
         "host": host(situation) or "the server",
         "port": str(taken or ""),
         "package": situation.names.get("package", "") or "the package",
@@ -110,7 +111,7 @@ def blanks(situation: Situation) -> dict[str, str]:
     }
 
 
-SIMILAR = 0.72
+SIMILAR, SURE, GUESSED = 0.72, 0.93, 0.7
 MOST = 5
 
 
@@ -151,8 +152,13 @@ def likely(path: str, parent: str, names: Iterable[str], twins: Sequence[str]) -
     return tuple(dict.fromkeys(found for _, found in best))[:MOST]
 
 
+def likeness(wanted: str, found: str) -> float:
+    """Return how sure it is that one path means the other: the same name, or a guess at it."""
+    return 1.0 if _likeness(name_of(wanted), name_of(found)) >= SURE else GUESSED
+
+
 def _likeness(wanted: str, name: str) -> float:
-    """Return 1 for the same name, a little less for another case or ending, and less for another spelling."""
+    """Return 1 for the same name, a little less for another case or ending, less for another spelling, 0 for another name."""
     if name == wanted:
         return 1.0
     if name.casefold() == wanted.casefold():
@@ -160,10 +166,44 @@ def _likeness(wanted: str, name: str) -> float:
     stem, _, ending = wanted.rpartition(".")
     if stem and name.rpartition(".")[0].casefold() == stem.casefold():
         same = {ending.casefold(), name.rpartition(".")[2].casefold()}
-        return 0.95 if same in ({"yml", "yaml"}, {"htm", "html"}, {"jpg", "jpeg"}, {"md", "markdown"}) else 0.78
+        return 0.95 if same in ({"yml", "yaml"}, {"htm", "html"}, {"jpg", "jpeg"}, {"md", "markdown"}) else 0.0
     if _squeezed(name) == _squeezed(wanted):
         return 0.93
-    return SequenceMatcher(None, wanted.casefold(), name.casefold()).ratio() * 0.95
+    return 0.85 if alike(wanted, name) else 0.0
+
+
+SHORTEST_MISSPELLED, SHORTEST_SWAPPED, LONG = 4, 3, 8
+"""In a shorter word one other letter makes another word."""
+
+
+def alike(wanted: str, name: str) -> bool:
+    """Whether a name is a misspelling of another: the same words and numbers, one of the longer words a letter off."""
+    one, other = (re.findall(r"[^\W\d_]+|\d+", text.casefold()) for text in (wanted, name))
+    if len(one) != len(other):
+        return False
+    off = [pair for pair in zip(one, other, strict=True) if pair[0] != pair[1]]
+    return len(off) <= 1 and all(_misspelled(*pair) for pair in off)
+
+
+def _misspelled(one: str, other: str) -> bool:
+    if one.isdigit() or other.isdigit():
+        return False
+    shortest = min(len(one), len(other))
+    if sorted(one) == sorted(other) and shortest >= SHORTEST_SWAPPED:
+        places = [place for place in range(shortest) if one[place] != other[place]]
+        return len(places) == 2 and places[1] - places[0] == 1  # noqa: PLR2004  # neighbours that changed places
+    most = 2 if shortest >= LONG else 1
+    return shortest >= SHORTEST_MISSPELLED and _distance(one, other) <= most
+
+
+def _distance(one: str, other: str) -> int:
+    """Return how many letters must be added, left out or changed."""
+    row = list(range(len(other) + 1))
+    for place, letter in enumerate(one, 1):
+        before, row[0] = row[0], place
+        for column, its in enumerate(other, 1):
+            before, row[column] = row[column], min(row[column] + 1, row[column - 1] + 1, before + (letter != its))
+    return row[-1]
 
 
 def _squeezed(name: str) -> str:

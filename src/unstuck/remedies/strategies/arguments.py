@@ -5,6 +5,7 @@ from difflib import get_close_matches
 
 from unstuck.remedies import schema
 from unstuck.remedies import subject as reading
+from unstuck.remedies.call_words import restrains
 from unstuck.remedies.situation import Situation
 from unstuck.remedies.step import Expects, ListFolder, ReadFile, Recipe, Shell, Step, Use, WriteFile
 
@@ -42,6 +43,9 @@ def check_schema(s: Situation) -> Recipe | str:
     args, missing = schema.completed(s.call.args, s.call.schema)
     if missing:
         return f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} required, and nobody knows the value"
+    lost = [name for name in s.call.args if name not in s.call.schema.get("properties", {}) and restrains(name)]
+    if lost and not any(value in args.values() for value in (s.call.args[name] for name in lost)):
+        return f"without {lost[0]} the call would do more than was asked for"
     if args == schema.typed(s.call.args, s.call.schema):
         return "the names and required fields fit the schema"
     return Recipe(steps=(s.again("Call it again with the names and fields of the schema", args=args),))
@@ -59,7 +63,8 @@ def simplify_arguments(s: Situation) -> Recipe | str:
         return f"{missing[0]} is required, and nobody knows its value"
     if fewer == dict(s.call.args):
         return "there is nothing that could be left out"
-    return Recipe(steps=(s.again("Call it again with the required arguments alone", args=fewer),))
+    step = s.again("Call it again with the required arguments alone", args=fewer)
+    return Recipe(steps=(step._replace(again=False),))  # what is left out had a meaning: it is another call
 
 
 def _same_types(one: dict[str, object], other: object) -> bool:
@@ -112,9 +117,14 @@ def _without_option(s: Situation) -> Recipe | str:
     if words is None or found is None:
         return "the message names no option that could be left out"
     name = found[1] if found[1].startswith("-") else f"-{found[1]}"
-    fewer = tuple(word for word in words if word.partition("=")[0] != name)
-    if fewer == words:
+    places = [place for place, word in enumerate(words) if word.partition("=")[0] == name]
+    if not places:
         return f"{name} stands nowhere in the call"
+    if restrains(name):
+        return f"without {name} the call would do more than was asked for"
+    if any(re.fullmatch(r"-?[\d.]+", word) for place in places for word in words[place + 1 : place + 2]):
+        return f"nobody knows whether what follows {name} belongs to it"
+    fewer = tuple(word for place, word in enumerate(words) if place not in places)
     step = s.again(f"Call it again without {name}", words=fewer)
     return Recipe(
         steps=(Step(action=step.action, deed=step.deed, expected=step.expected, risk="caution", again=True),),

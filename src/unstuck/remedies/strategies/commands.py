@@ -1,14 +1,14 @@
 """Ways out of a missing command: another one that does the same, or its package."""
 
 import re
-from difflib import get_close_matches
 from typing import NamedTuple
 
 from unstuck.remedies import subject as reading
-from unstuck.remedies.call_words import Address, address, parts, simple_call, ssh_address
+from unstuck.remedies.call_words import DESTROYERS, Address, address, download_target, parts, simple_call, ssh_address
 from unstuck.remedies.chain import Risk
 from unstuck.remedies.situation import Situation
 from unstuck.remedies.step import REMEDY, Expects, ListFolder, Recipe, Shell, Step
+from unstuck.remedies.subject import GUESSED, alike, name_of
 
 ARCHIVES = {
     "github.com": "{base}/archive/{ref}.tar.gz",
@@ -21,8 +21,8 @@ CLONE_VALUES = frozenset(
     {"-b", "--branch", "--depth", "-o", "--origin", "-c", "--config", "--reference", "-j", "--jobs", "--filter"}
 )
 STRIP_CR = 'tr -d "\\r" < "$1" | bash -s -- "${@:2}"'
+ON_PATH = 'PATH="$1:$PATH"; exec "${@:2}"'
 SUDO = ("sudo", "-n")
-CLOSE = 0.8
 
 
 def alternative_command(s: Situation) -> Recipe | str:
@@ -44,8 +44,10 @@ def alternative_command(s: Situation) -> Recipe | str:
         words = tuple(other.split())
         if s.around.has(words[0]):
             return _replaced(s, missing, words, f"Use {other} instead of {missing}")
-    if s.around.binaries is not None and (near := get_close_matches(missing, sorted(s.around.binaries), 1, CLOSE)):
-        return _replaced(s, missing, (near[0],), f"Use {near[0]}, which {missing} looks like", sure=False)
+    near = [name for name in sorted(s.around.binaries or ()) if name not in DESTROYERS and alike(missing, name)]
+    if near:
+        guess = _replaced(s, missing, (near[0],), f"Use {near[0]}, which {missing} looks like", sure=False)
+        return guess if isinstance(guess, str) else guess._replace(likelihood=GUESSED)
     return f"nothing that is known to do what {missing or 'it'} does is installed"
 
 
@@ -79,7 +81,13 @@ def clone_without_git(s: Situation, clone: tuple[str, ...]) -> Recipe | str:
             expected=f"{folder} exists",
             expects=Expects(exists=(folder,)),
         ),
-        Step(action="Extract the tarball into it", deed=Shell(argv=unpack), expected="The files are there"),
+        Step(
+            action="Extract the tarball into it: its files, without the history",
+            deed=Shell(argv=unpack),
+            expected="The files are there",
+            expects=Expects(exists=(folder,)),
+            again=True,
+        ),
         Step(
             action="Look at what was extracted",
             deed=ListFolder(path=folder),
@@ -200,7 +208,10 @@ def _replaced(s: Situation, missing: str, words: tuple[str, ...], action: str, *
     """Put other words in the place of the missing one."""
     if s.call.words is not None:
         first, *rest = s.call.words
-        is_script = first.rsplit("/", 1)[-1] != missing.rsplit("/", 1)[-1]  # `./x.py` whose interpreter is missing
+        place = s.around.place
+        is_script = place is not None and bool(place.interpreter) and name_of(place.interpreter[-1]) == missing
+        if not is_script and name_of(first) != name_of(missing):
+            return _found_inside(s, missing, words)
         step = s.again(action, words=(*words, first, *rest) if is_script else (*words, *rest))
     else:
         found = [part for part in parts(s.call.line) if part.split(maxsplit=1)[0] == missing]
@@ -213,25 +224,33 @@ def _replaced(s: Situation, missing: str, words: tuple[str, ...], action: str, *
     return Recipe(steps=(step,), requires=(words[0],))
 
 
+def _found_inside(s: Situation, missing: str, words: tuple[str, ...]) -> Recipe | str:
+    """Let a program that runs the missing command find it in the project's own folder."""
+    if words != (s.around.elsewhere.get(missing),):
+        return f"it is not the call itself that misses {missing}, but something that it runs"
+    folder = words[0].rpartition("/")[0]
+    call = s.call_words()
+    assert call is not None
+    step = s.again(f"Call it again with {folder} on PATH", words=("bash", "-c", ON_PATH, REMEDY, folder, *call))
+    return Recipe(steps=(step,), requires=("bash",))
+
+
 def _other_download(s: Situation, missing: str) -> Recipe | None:
     """Translate a plain download between curl, wget and Python."""
     words = simple_call(s.call.line, missing)
     source = next((word for word in words or () if address(word)), "")
     if words is None or not source or not s.repeatable(words):
         return None
-    target = ""
-    for place, word in enumerate(words):
-        if word in {"-o", "--output", "-O", "--output-document"} and place + 1 < len(words):
-            target = words[place + 1]
-    if not target or target == source or target.startswith("-"):
-        target = source.rstrip("/").rsplit("/", 1)[-1].partition("?")[0] or "index.html"
-        if missing == "curl" and not {"-O", "--remote-name"}.intersection(words):
+    target = download_target(words)
+    if not target:
+        if missing == "curl":
             return _printing(s, missing, source)
+        target = "index.html"
     step = Step(
         action=f"Download it without {missing}",
         deed=Shell(argv=fetching(s, source, target), timeout=300.0),
         expected=f"{target} exists",
-        expects=Expects(exists=(target,)),
+        expects=Expects(exists=(target,), sound=(target,)),
         again=True,
     )
     found = address(source)

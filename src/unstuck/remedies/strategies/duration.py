@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from unstuck.remedies.call_words import program
 from unstuck.remedies.situation import Situation
 from unstuck.remedies.step import REMEDY, Expects, ReadFile, Recipe, Shell, Step
 
@@ -28,6 +29,8 @@ def reduce_scope(s: Situation) -> Recipe | str:
     words = s.call.words
     if words is None:
         return "only a shell can tell what the call consists of, so nothing can be divided"
+    if why := indivisible(s, words):
+        return why
     before, operands, after = _divisible(s, words)
     if len(operands) < LEAST:
         return "nothing in the call can be divided"
@@ -38,6 +41,16 @@ def reduce_scope(s: Situation) -> Recipe | str:
         for number, chunk in enumerate(chunks, 1)
     )
     return Recipe(steps=steps, requires=(words[0],))
+
+
+def indivisible(s: Situation, words: tuple[str, ...]) -> str:
+    """Say why the parts of a call may not add up to the whole; empty for tools that take file by file and write no common result."""
+    table = s.table("additive")
+    starts = {program(words), " ".join((program(words), *words[1:2])), " ".join((program(words), *words[1:3]))}
+    if starts.isdisjoint(table.get("calls", ())):
+        return f"the parts of {program(words)} may not add up to the whole"
+    common = next((word for word in words if word.partition("=")[0] in table.get("unless", ())), "")
+    return f"{common} makes one result of all parts" if common else ""
 
 
 def increase_timeout(s: Situation) -> Recipe | str:
@@ -69,7 +82,7 @@ def stream_results(s: Situation) -> Recipe | str:
     words = s.call_words()
     if words is None:
         return "the call is not a command"
-    place = _folder(s, words) if s.call.words and words[0] != "find" else 0
+    place = _folder(s, words) if s.call.words and not indivisible(s, words) else 0
     if place:
         rest = (*words[:place], *words[place + 1 :])
         argv = ("bash", "-c", XARGS, REMEDY, words[place], *rest)
@@ -187,6 +200,10 @@ def _smaller_arguments(s: Situation) -> Recipe | str:
     lists = [
         (len(value), key) for key, value in args.items() if isinstance(value, Sequence) and not isinstance(value, str)
     ]
+    named = set(re.findall(r"[a-z]+", f"{s.call.tool} {' '.join(args)}".lower()))
+    whole = sorted(named.intersection(s.table("additive").get("whole", ())))
+    if lists and whole:
+        return f"the parts of {s.call.tool} may not add up to the whole ({whole[0]})"
     if lists and max(lists)[0] >= LEAST:
         length, key = max(lists)
         size = max(1, min(CHUNK, length // LEAST), -(-length // MOST_CHUNKS))
@@ -200,5 +217,6 @@ def _smaller_arguments(s: Situation) -> Recipe | str:
     for key in AMOUNT_KEYS:
         value = args.get(key)
         if isinstance(value, int) and not isinstance(value, bool) and value >= LEAST:
-            return Recipe(steps=(s.again(f"Ask for half of it: {key} {value // 2}", args={**args, key: value // 2}),))
+            half = s.again(f"Ask for half of it: {key} {value // 2}", args={**args, key: value // 2})
+            return Recipe(steps=(half._replace(again=False),))  # half an answer is not the call
     return "nothing in the call can be divided"

@@ -4,10 +4,10 @@ import re
 import shlex
 
 from unstuck.remedies import subject as reading
-from unstuck.remedies.call_words import parts, plain_words
-from unstuck.remedies.situation import PATH_KEYS, Situation
+from unstuck.remedies.call_words import DESTROYERS, parts, plain_words, program
+from unstuck.remedies.situation import PATH_KEYS, Place, Situation
 from unstuck.remedies.step import REMEDY, Expects, ListFolder, MakeFolder, Recipe, Shell, Step, WriteFile
-from unstuck.remedies.subject import likely, name_of, parent_of, sandboxed
+from unstuck.remedies.subject import likely, likeness, name_of, parent_of, sandboxed
 
 EXAMPLES = (".example", ".sample", ".dist", ".template", ".default", "-example", "-sample")
 EMPTY = {"json": "{}\n", "html": "<!doctype html>\n", "xml": '<?xml version="1.0"?>\n<root/>\n'}
@@ -35,28 +35,29 @@ def verify_path(s: Situation) -> Recipe | str:
     found = likely(wanted, parent, place.names, place.twins) if place else ()
     if place and place.missing_parents and _makes(s):
         found = ()
+    if found and DESTROYERS.intersection(program(plain_words(part)) for part in parts(s.call.line)):
+        return f"the call destroys what it is given, and {found[0]} is only like {wanted}"
     if found and (step := _with_path(s, wanted, found[0])) is not None:
         others = f" (others: {', '.join(found[1:3])})" if found[1:] else ""
         steps.append(step._replace(action=f"Call it again with {found[0]}{others}"))
-    elif found:
+        return Recipe(steps=tuple(steps), likelihood=likeness(wanted, found[0]))
+    if found:
         steps.append(
             Step(
-                action=f"Use {found[0]}, which is there",
+                action=f"Look at {found[0]}, which is there; the call itself has to name it",
                 deed=Shell(argv=("ls", "-ld", "--", found[0])),
                 expected="It is listed",
             )
         )
-    else:
-        pattern = name_of(wanted).translate(GLOB_CHARS)
-        steps.append(
-            Step(
-                action="Search for the name in the whole workspace",
-                deed=Shell(argv=("bash", "-c", SEARCH, REMEDY, pattern)),
-                expected="The path of the file",
-                expects=Expects(prints=True),
-            )
-        )
-    return Recipe(steps=tuple(steps))
+        return Recipe(steps=tuple(steps), likelihood=likeness(wanted, found[0]))
+    pattern = name_of(wanted).translate(GLOB_CHARS)
+    search = Step(
+        action="Search for the name in the whole workspace",
+        deed=Shell(argv=("bash", "-c", SEARCH, REMEDY, pattern)),
+        expected="The path of the file",
+        expects=Expects(prints=True),
+    )
+    return Recipe(steps=(*steps, search))
 
 
 def create_missing_file(s: Situation) -> Recipe | str:
@@ -100,7 +101,7 @@ def create_missing_file(s: Situation) -> Recipe | str:
         expects=made,
         risk="caution",
     )
-    return Recipe(steps=(write, again))
+    return Recipe(steps=(write, again._replace(again=False)))  # an empty file is not the one that the call was about
 
 
 def _makes(s: Situation) -> bool:
@@ -150,6 +151,8 @@ def try_sandbox_directory(s: Situation) -> Recipe | str:
         return "the failure names no path"
     if not _writes(s, denied):
         return f"reading {denied} cannot be moved elsewhere"
+    if _mode_is_ours(s):
+        return f"{denied} is inside the workspace and its mode is ours to change: in the sandbox it would never land"
     target = sandboxed(denied, s.around.root, s.preferences.sandbox)
     prepare = Step(
         action="Make its folder in the sandbox",
@@ -169,7 +172,7 @@ def try_sandbox_directory(s: Situation) -> Recipe | str:
 def check_permissions(s: Situation) -> Recipe | str:
     """Run a script without its mode, or set a mode that is ours to set; sudo only where it is allowed."""
     place = s.around.place
-    if place is None or not place.exists:
+    if place is None or not (place.exists or place.mine):
         return "there is no path whose permissions could be looked at"
     words = s.call.words
     script = bool(words) and not place.is_folder and not place.executable
@@ -179,24 +182,10 @@ def check_permissions(s: Situation) -> Recipe | str:
             f"Run {place.path} by its interpreter: it may not be executed itself", words=(*interpreter, *words)
         )
         return Recipe(steps=(step,), requires=(interpreter[0].rsplit("/", 1)[-1],))
-    if place.mine and place.inside:
-        mode = "u+rwx" if place.is_folder else "u+rw"
-        steps = (
-            Step(
-                action=f"Look at the mode of {place.path}",
-                deed=Shell(argv=("ls", "-ld", "--", place.path)),
-                expected="Its mode",
-                expects=Expects(prints=True),
-            ),
-            Step(
-                action=f"Give its owner access to {place.path}",
-                deed=Shell(argv=("chmod", mode, "--", place.path)),
-                expected="The mode is set",
-                risk="caution",
-            ),
-            s.again("Call it again, now that it is accessible"),
-        )
-        return Recipe(steps=steps, requires=("chmod",))
+    if _mode_is_ours(s):
+        return _accessible(s, place)
+    if place.read_only:
+        return f"{place.path} is on a read-only file system, where no mode helps"
     words = s.call_words()
     if words is None or s.around.superuser:
         return f"{place.path} is not ours to change"
@@ -212,6 +201,35 @@ def check_permissions(s: Situation) -> Recipe | str:
         again=True,
     )
     return Recipe(steps=(step,), requires=("sudo",))
+
+
+def _mode_is_ours(s: Situation) -> bool:
+    """Whether what denies access is a mode in the workspace that we may change."""
+    place = s.around.place
+    return place is not None and place.mine and place.inside and not place.read_only
+
+
+def _accessible(s: Situation, place: Place) -> Recipe:
+    """Give the owner access, and take it again if that was not it."""
+    subject = place.path if place.exists else place.parent
+    mode = "u+rwx" if place.is_folder or not place.exists else "u+rw"
+    steps = (
+        Step(
+            action=f"Look at the mode of {subject}",
+            deed=Shell(argv=("ls", "-ld", "--", subject)),
+            expected="Its mode",
+            expects=Expects(prints=True),
+        ),
+        Step(
+            action=f"Give its owner access to {subject}",
+            deed=Shell(argv=("chmod", mode, "--", subject)),
+            expected="The mode is set",
+            risk="caution",
+            back=Shell(argv=("chmod", place.mode, "--", subject)) if place.mode else None,
+        ),
+        s.again("Call it again, now that it is accessible"),
+    )
+    return Recipe(steps=steps, requires=("chmod",))
 
 
 def _writes(s: Situation, denied: str) -> bool:

@@ -1,8 +1,8 @@
 """Ways out of trouble with a server: later, less often, elsewhere, or with what is here already."""
 
 from unstuck.remedies import subject as reading
-from unstuck.remedies.call_words import Address, address, ssh_address
-from unstuck.remedies.situation import Situation
+from unstuck.remedies.call_words import TO_FILE, Address, address, download_target, ssh_address
+from unstuck.remedies.situation import Situation, promised
 from unstuck.remedies.step import REMEDY, Expects, ReadFile, Recipe, Shell, Step
 
 BACKOFF = 'for pause in 1 2 4 8; do sleep "$pause.$((RANDOM % 10))"; "$@" && exit 0; done; exit 1'
@@ -51,6 +51,7 @@ def retry_with_backoff(s: Situation) -> Recipe | str:
         action="Try again after 1, 2, 4 and 8 seconds",
         deed=Shell(argv=("bash", "-c", BACKOFF, REMEDY, *words), timeout=s.preferences.timeout + BACKOFF_SECONDS),
         expected="One of the tries succeeds",
+        expects=promised(words),
         risk=risk,
         again=True,
     )
@@ -82,7 +83,7 @@ def reduce_request_frequency(s: Situation) -> Recipe | str:
     if words is None:
         return "only a shell can tell what the call consists of"
     addresses = [word for word in words if address(word)]
-    if len(addresses) > 1:
+    if len(addresses) > 1 and not set(TO_FILE).intersection(words):
         head = tuple(word for word in words if word not in addresses)
         steps = [
             step
@@ -129,13 +130,13 @@ def use_cached_data(s: Situation) -> Recipe | str:
     if not s.around.cached:
         return "nothing of that name was downloaded before"
     copy = s.around.cached[0]
-    target = _target(words)
+    target = download_target(words)
     if target and target != copy:
         step = Step(
             action=f"Take {copy}, which was downloaded before",
-            deed=Shell(argv=("cp", "-n", "--", copy, target)),
+            deed=Shell(argv=("cp", "--", copy, target)),
             expected=f"{target} exists",
-            expects=Expects(exists=(target,)),
+            expects=Expects(exists=(target,), sound=(target,)),
             again=True,
         )
         return Recipe(steps=(step,), requires=("cp",))
@@ -145,6 +146,7 @@ def use_cached_data(s: Situation) -> Recipe | str:
                 action=f"Read {copy}, which was downloaded before",
                 deed=ReadFile(path=copy),
                 expected="The data",
+                expects=Expects(sound=(copy,)),
                 again=True,
             ),
         )
@@ -251,14 +253,3 @@ def _archived(s: Situation, found: Address) -> Recipe | None:
     return (
         Recipe(steps=(s.again(action, args=args),), hosts=(other.split("/")[2],)) if args != dict(s.call.args) else None
     )
-
-
-def _target(words: tuple[str, ...] | None) -> str:
-    """Return the file that a download writes."""
-    for place, word in enumerate(words or ()):
-        if word in {"-o", "--output", "--output-document"} and words is not None and place + 1 < len(words):
-            return words[place + 1]
-    if words and {"-O", "--remote-name"}.intersection(words):
-        source = next((word for word in words if address(word)), "")
-        return source.rstrip("/").rsplit("/", 1)[-1].partition("?")[0]
-    return ""

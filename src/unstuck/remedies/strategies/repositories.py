@@ -12,6 +12,17 @@ kept=$(git -c user.name=unstuck -c user.email=unstuck@localhost commit-tree "$tr
 git update-ref "refs/unstuck/remedies/$(date +%s)" "$kept"; code=$?; rm -f -- "$index"; exit "$code"
 """
 """Keeps all files, conflicts and untracked ones included, under a ref."""
+HALF_DONE = "MERGE_HEAD MERGE_MSG MERGE_MODE AUTO_MERGE CHERRY_PICK_HEAD REVERT_HEAD REBASE_HEAD sequencer rebase-merge rebase-apply"
+KEEP_STATE = f"""
+cd "$(git rev-parse --git-dir)" && rm -rf unstuck-kept && mkdir unstuck-kept || exit 1
+for one in {HALF_DONE} HEAD index; do test ! -e "$one" || cp -a -- "$one" unstuck-kept/ || exit 1; done
+"""
+RESTORE_STATE = """
+top=$(git rev-parse --show-toplevel) && kept=$(git for-each-ref --sort=-refname --count=1 --format='%(refname)' refs/unstuck/remedies) &&
+cd "$(git rev-parse --absolute-git-dir)" && cp -a -- unstuck-kept/. . && rm -rf unstuck-kept &&
+git -C "$top" restore --source="$kept" --worktree -- ':/'
+"""
+"""A half-done operation is its files in git's own folder, and the work tree."""
 WITH_ENV = 'set -a; . "./$1"; set +a; exec "${@:2}"'
 IDENTITY = {
     "GIT_AUTHOR_NAME": "unstuck",
@@ -65,14 +76,20 @@ def abort_half_done(s: Situation) -> Recipe | str:
     git = s.around.git
     if git is None or not git.operation:
         return "nothing is half done"
+    state = Step(
+        action=f"Keep the state of the {git.operation}",
+        deed=Shell(argv=("bash", "-c", KEEP_STATE)),
+        expected="It can be put back",
+    )
     abort = Step(
         action=f"Abort the {git.operation}",
         deed=Shell(argv=("git", git.operation, "--abort")),
         expected=f"No {git.operation} is half done",
         risk="caution",
+        back=Shell(argv=("bash", "-c", RESTORE_STATE)),
     )
     again = s.again(f"Call it again, now that no {git.operation} is half done")
-    return Recipe(steps=(_kept(), abort, again), requires=("git",))
+    return Recipe(steps=(_kept(), state, abort, again), requires=("git",))
 
 
 def put_changes_aside(s: Situation) -> Recipe | str:
@@ -85,6 +102,7 @@ def put_changes_aside(s: Situation) -> Recipe | str:
         deed=Shell(argv=("git", "stash", "push", "--include-untracked")),
         expected="The changes are in the stash",
         risk="caution",
+        back=Shell(argv=("git", "stash", "pop", "--index")),
     )
     return Recipe(steps=(stash, s.again("Call it again, now that nothing stands in the way")), requires=("git",))
 

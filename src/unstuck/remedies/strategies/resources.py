@@ -5,7 +5,7 @@ import re
 import shlex
 
 from unstuck.remedies import subject as reading
-from unstuck.remedies.situation import Situation
+from unstuck.remedies.situation import Situation, promised
 from unstuck.remedies.step import REMEDY, Expects, Recipe, Remove, Shell, Step, WriteFile
 from unstuck.remedies.strategies.network import BACKOFF, BACKOFF_SECONDS, one_at_a_time
 
@@ -36,14 +36,14 @@ def clean_up_temp_files(s: Situation) -> Recipe | str:
 
 
 def write_smaller_file(s: Situation) -> Recipe | str:
-    """Write less: the same content packed, or packed by gzip."""
+    """Write less: the same document packed. A file under another name is not what was called for, so gzip is advice."""
     content, path = s.call.args.get("content"), reading.path(s)
     if not s.is_command and isinstance(content, str) and path:
         smaller = _packed(content)
+        if smaller is None or len(smaller.encode()) >= len(content.encode()):
+            return "it cannot be packed without losing something"
         if s.around.free_bytes is not None and len(smaller.encode()) > s.around.free_bytes:
             return f"it does not fit into the {max(0, s.around.free_bytes)} bytes that are left, however it is packed"
-        if smaller == content:
-            return "it cannot be packed without losing something"
         return Recipe(
             steps=(
                 Step(
@@ -63,17 +63,14 @@ def write_smaller_file(s: Situation) -> Recipe | str:
             expected=f"{words[2]}.gz exists",
             risk="caution",
             expects=Expects(exists=(f"{words[2]}.gz",)),
-            again=True,
         )
         return Recipe(steps=(step,), requires=("gzip",))
     redirect = re.fullmatch(r"(?P<call>[^<>|&;`$]+?)>\s*(?P<file>[^\s<>|&;`$]+)", s.call.line.strip())
     if redirect and s.is_command:
         script = f"{redirect['call'].strip()} | gzip -9 > {redirect['file']}.gz"
         target = shlex.split(redirect["file"])[0]
-        return Recipe(
-            steps=(s.again("Write it packed", script=script, expects=Expects(exists=(f"{target}.gz",))),),
-            requires=("gzip",),
-        )
+        packed = s.again("Write it packed", script=script, expects=Expects(exists=(f"{target}.gz",)))
+        return Recipe(steps=(packed._replace(again=False),), requires=("gzip",))
     return "nobody knows how to make it smaller"
 
 
@@ -171,11 +168,7 @@ def show_the_ends(s: Situation) -> Recipe | str:
         limits = [
             key for key in ("limit", "max_results", "max_chars", "head_limit") if isinstance(s.call.args.get(key), int)
         ]
-        return (
-            Recipe(steps=(s.again("Ask for less", args={**s.call.args, limits[0]: s.call.args[limits[0]] // 2}),))
-            if limits
-            else "the call is not a command"
-        )
+        return Recipe(steps=(_less(s, limits[0]),)) if limits else "the call is not a command"
     step = Step(
         action="Show the first and the last 8000 bytes",
         deed=Shell(argv=("bash", "-c", ENDS, REMEDY, *words)),
@@ -186,6 +179,11 @@ def show_the_ends(s: Situation) -> Recipe | str:
     return Recipe(steps=(step,), requires=("bash",))
 
 
+def _less(s: Situation, key: str) -> Step:
+    """Ask for a part of it, which is not the call."""
+    return s.again("Ask for less", args={**s.call.args, key: s.call.args[key] // 2})._replace(again=False)
+
+
 def _patiently(s: Situation, action: str) -> Recipe | str:
     words = s.call_words()
     if words is None:
@@ -194,15 +192,16 @@ def _patiently(s: Situation, action: str) -> Recipe | str:
         action=action,
         deed=Shell(argv=("bash", "-c", BACKOFF, REMEDY, *words), timeout=s.preferences.timeout + BACKOFF_SECONDS),
         expected="One of the tries succeeds",
+        expects=promised(words),
         risk=s.again("").risk,
         again=True,
     )
     return Recipe(steps=(step,), requires=("bash",))
 
 
-def _packed(content: str) -> str:
+def _packed(content: str) -> str | None:
+    """Return a document without blanks that mean nothing; None where every blank may mean something."""
     try:
         return json.dumps(json.loads(content), separators=(",", ":"), ensure_ascii=False)
     except (ValueError, RecursionError):
-        lines = (line.rstrip() for line in content.splitlines())
-        return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip() + "\n"
+        return None

@@ -4,7 +4,7 @@ import re
 
 from unstuck.diagnosis import Kind
 from unstuck.remedies import subject as reading
-from unstuck.remedies.call_words import parts, plain_words
+from unstuck.remedies.call_words import ASSIGNMENT, parts, plain_words
 from unstuck.remedies.shell_repair import mended_json, posix, repairs
 from unstuck.remedies.situation import Situation
 from unstuck.remedies.step import ReadFile, Recipe, Script, Shell, Step, WriteFile
@@ -31,6 +31,10 @@ KEYWORDS = frozenset(
         "function",
     )
 )
+OF_ONE_SHELL = frozenset(
+    {"cd", "pushd", "popd", "export", "source", ".", "set", "unset", "alias", "umask", "exec", "eval", "trap"}
+)
+"""What changes the shell that the other parts run in."""
 UNCERTAIN = "no repair of ours can be parsed"
 
 
@@ -83,6 +87,8 @@ def use_simpler_command(s: Situation) -> Recipe | str:
     if re.search(r"(?<!\|)\|(?!\|)|&&|\|\|", s.call.line) and not re.search(r"&&", s.call.line):
         return "its parts depend on one another"
     found = [part for part in parts(s.call.line) if part.split(maxsplit=1)[0] not in KEYWORDS]
+    if any(part.split(maxsplit=1)[0] in OF_ONE_SHELL or re.match(ASSIGNMENT, part) for part in found):
+        return "its parts share what one shell knows"
     sound = [part for part in found if part in s.around.parses.get("bash", frozenset())]
     if len(sound) < 1 or len(found) < 2 or len(sound) != len(found):  # noqa: PLR2004  # one part is no division
         return "it does not consist of simpler commands that can be parsed"
