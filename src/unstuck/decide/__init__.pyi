@@ -20,6 +20,7 @@ from unstuck.decide.amendments import read_request as read_request
 from unstuck.decide.breaker import AGENT as AGENT
 from unstuck.decide.breaker import Breaker as Breaker
 from unstuck.decide.breaker import at_rest as at_rest
+from unstuck.decide.breaker import out_of_order as out_of_order
 from unstuck.decide.breaker import reach as reach
 from unstuck.decide.decision import decide as decide
 from unstuck.decide.experience import Experience as Experience
@@ -34,11 +35,13 @@ from unstuck.decide.fixes import next_id as next_id
 from unstuck.decide.fixes import summary as summary
 from unstuck.decide.loops import meaningful as meaningful
 from unstuck.decide.loops import words as words
+from unstuck.decide.own_doing import asks_for_it as asks_for_it
 from unstuck.decide.past import commit_of as commit_of
 from unstuck.decide.past import done_by_others as done_by_others
 from unstuck.decide.past import history as history
 from unstuck.decide.past import said as said
 from unstuck.decide.past import seen_failures as seen_failures
+from unstuck.decide.policy import FUTILE as FUTILE
 from unstuck.decide.policy import LIMITED as LIMITED
 from unstuck.decide.policy import Limits as Limits
 from unstuck.decide.policy import OnStuck as OnStuck

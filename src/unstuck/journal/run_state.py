@@ -8,7 +8,21 @@ a long run quadratic.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from unstuck.decide import AGENT, Amend, Breaker, Halt, Lineage, Switch, Wait, at_rest, next_id, reach
+from unstuck.decide import (
+    AGENT,
+    LIMITED,
+    Amend,
+    Breaker,
+    Escalate,
+    Halt,
+    Lineage,
+    Switch,
+    Wait,
+    at_rest,
+    next_id,
+    out_of_order,
+    reach,
+)
 from unstuck.diagnosis import AGENT_DOWN, Failure
 from unstuck.journal.attempt import ENDED_BY_US
 from unstuck.journal.event import (
@@ -250,6 +264,8 @@ class RunState:
                 self._break(event.action, task.current.failure, task, entry.at)
             elif task.stage is Stage.REST:
                 self._close(event.task)
+                if isinstance(event.action, Escalate | Halt):
+                    self._give_up(task)
         elif isinstance(event, AttemptStarted):
             breaker = self.breakers.get(f"{AGENT}{event.agent}")
             if breaker is not None and not breaker.task:
@@ -257,13 +273,19 @@ class RunState:
 
     def _break(self, action: Wait | Switch, failure: Failure, task: TaskState, at: float) -> None:
         """Take in how far a fault reaches: one task waits for its end, or the agent rests."""
-        scope = reach(failure.kind, task.current.agent)
+        scope = reach(failure.kind, task.current.agent, met_by_check=task.current.met_by_check)
         if scope is not None and isinstance(action, Wait):
             self.breakers[scope] = Breaker(kind=failure.kind, task=task.task.id, until=action.until)
         elif scope is not None and scope.startswith(AGENT):
             name = task.current.agent
             self.trips[name] = self.trips.get(name, 0) + 1
             self.breakers[scope] = at_rest(failure, self.trips[name], at)
+
+    def _give_up(self, task: TaskState) -> None:
+        """Hold the other tasks back from an agent that a person was asked about."""
+        failure = task.current.failure if task.attempts else None
+        if failure is not None and failure.kind in AGENT_DOWN - LIMITED:
+            self.breakers[f"{AGENT}{task.current.agent}"] = out_of_order(failure.kind, task.task.id)
 
     def _meter(self, event: SessionEnded, task: TaskState) -> float:
         """Read the meter of the agent's session; return where it stood before."""

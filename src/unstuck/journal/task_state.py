@@ -18,7 +18,7 @@ from unstuck.decide import (
     Switch,
     Wait,
 )
-from unstuck.diagnosis import Failure, Kind
+from unstuck.diagnosis import AGENT_DOWN, Failure, Kind
 from unstuck.journal.attempt import Changes, Outcome, Verdict
 from unstuck.journal.event import (
     Acted,
@@ -71,6 +71,14 @@ class AttemptState:
     """What its sessions cost together; None if no session said."""
     worked: float = 0.0
     """Seconds of its sessions, waiting and checks aside."""
+
+    @property
+    def met_by_check(self) -> bool:
+        """Whether it was a check that failed, and not the session: the agent's own end says nothing against it."""
+        red = self.verdict is not None and self.verdict.status == "fail"
+        if self.failure is None or self.failure.kind in AGENT_DOWN:
+            return False
+        return red and self.outcome is not None and self.outcome.end in ("", "done_claimed", "failed_claimed")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

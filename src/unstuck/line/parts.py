@@ -8,6 +8,7 @@ from pathlib import Path
 from unstuck.config import Config
 from unstuck.decide import Experience, Policy
 from unstuck.journal import Redactor
+from unstuck.line.agent_probe import Probes
 from unstuck.line.recorder import Recorder
 from unstuck.plans import Check, Task, recovers
 from unstuck.ports import (
@@ -127,6 +128,8 @@ class Bench:
     remedies: Remedies = field(default_factory=NoRemedies)
     spare: int
     """The first slot beyond those of the running tasks: its worktrees serve for verifying."""
+    probes: Probes = field(default_factory=Probes)
+    """Whether its agents work at all."""
     turn: Turn = field(default_factory=Turn)
     """Whose turn it is to land."""
     memory: Memory = field(default_factory=NoMemory)
