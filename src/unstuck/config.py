@@ -113,6 +113,14 @@ class RemediesConfig:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ApproveConfig:
+    """What a person wants to approve."""
+
+    before: tuple[Literal["plan", "land"], ...] = ()
+    """Before the plan is begun, and before work that passed all checks lands: `unstuck approve`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FixesConfig:
     """How fix tasks are written."""
 
@@ -149,3 +157,4 @@ class Config:
     git: GitConfig = GitConfig()
     remedies: RemediesConfig = RemediesConfig()
     fixes: FixesConfig = FixesConfig()
+    approve: ApproveConfig = ApproveConfig()

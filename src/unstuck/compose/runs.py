@@ -128,6 +128,7 @@ class Run:
                     or found.inherited,
                     warnings=(*found.notes, *self._warnings(), *crew.remarks),
                     dead_owner=before.pid if before else None,
+                    awaits_approval=asked_by(self._plan_file).awaits_approval,
                 )
                 self._supervisor(journal, run, fold(entries), plan, crew.agents).work(situation)
                 return summary(self.state, time.time(), live=False)

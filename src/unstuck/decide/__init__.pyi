@@ -22,6 +22,7 @@ from unstuck.decide.breaker import Breaker as Breaker
 from unstuck.decide.breaker import at_rest as at_rest
 from unstuck.decide.breaker import out_of_order as out_of_order
 from unstuck.decide.breaker import reach as reach
+from unstuck.decide.decision import APPROVAL as APPROVAL
 from unstuck.decide.decision import decide as decide
 from unstuck.decide.experience import Experience as Experience
 from unstuck.decide.experience import Record as Record

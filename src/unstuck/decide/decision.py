@@ -12,6 +12,8 @@ from unstuck.diagnosis import AGENT_DOWN, KINDS, Failure, Kind
 
 LAND_ANYWAY = 'not verified: the configuration says `unverified = "land"`'
 NO_EXPERIENCE = Experience()
+APPROVAL = "approval"
+"""The rung on which work that is right waits for a person's word."""
 CHECK_AGAIN = "check_again"
 """The name of the ladder on which a check is run again."""
 
@@ -59,6 +61,9 @@ class History:
     """It was a check that failed, and not the agent's session."""
     own_doing: bool = False
     """The work itself asks for what is missing: the agent can do without it."""
+    task: str = ""
+    wants_approval: bool = False
+    """A person wants to approve what lands."""
     part_of: str = ""
     """The task that asked for this one and whose checks will look at its work, where nothing else does."""
     everywhere: bool = False
@@ -74,12 +79,12 @@ def decide(
     """Accept what passed; else climb the failure's ladder to the first open rung; else ask a person."""
     if failure is None:
         because = history.accepted
-        return Decision(action=Accept(because=because), reason=because or "All checks pass.", rung="pass")
+        return _land(because, because or "All checks pass.", "pass", history)
     if failure.kind is Kind.UNVERIFIED and history.part_of:
         because = f"part of {history.part_of}, whose Verify is run when all parts have landed"
-        return Decision(action=Accept(because=because), reason=f"It is {because}.", rung="part")
+        return _land(because, f"It is {because}.", "part", history)
     if failure.kind is Kind.UNVERIFIED and policy.land_unverified:
-        return Decision(action=Accept(because=LAND_ANYWAY), reason=LAND_ANYWAY, rung="unverified")
+        return _land(LAND_ANYWAY, LAND_ANYWAY, "unverified", history)
     reason = history.looping or failure.summary
     name, ladder = _ladder(failure, history, policy)
     if history.systemic and policy.charges == "blame":
@@ -104,6 +109,14 @@ def decide(
     if failure.kind in FUTILE and history.everywhere and not history.own_doing:
         return Decision(action=Halt(question=reason), reason=reason, rung=f"{name}[end]")
     return _ask(reason, f"{name}[end]", policy)
+
+
+def _land(because: str, reason: str, rung: str, history: History) -> Decision:
+    """Land the work, or ask for a person's word first where that is wanted."""
+    if history.wants_approval and not history.accepted:
+        question = f"{reason} It lands when you approve it: unstuck approve {history.task}"
+        return Decision(action=Escalate(question=question), reason=question, rung=APPROVAL)
+    return Decision(action=Accept(because=because), reason=reason, rung=rung)
 
 
 def _ladder(failure: Failure, history: History, policy: Policy) -> tuple[str, Ladder]:

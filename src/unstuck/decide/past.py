@@ -31,6 +31,7 @@ def history(
     extensible: bool = True,
     healthy_base: bool = False,
     own_doing: bool = False,
+    wants_approval: bool = False,
     gates: Collection[str] = (),
 ) -> History:
     """Gather what is known about the task in this epoch. `extensible`: its plan can take new tasks."""
@@ -60,6 +61,8 @@ def history(
         accepted=task.accepted,
         met_by_check=current is not None and current.met_by_check,
         own_doing=own_doing,
+        task=name,
+        wants_approval=wants_approval,
         part_of=_part_of(state, task),
         everywhere=current is not None and _everywhere(state, name, current, gates, now),
         now=now,

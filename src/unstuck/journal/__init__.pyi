@@ -59,4 +59,5 @@ from unstuck.journal.sqlite import open_to_write as open_to_write
 from unstuck.journal.task_state import SETTLED as SETTLED
 from unstuck.journal.task_state import AttemptState as AttemptState
 from unstuck.journal.task_state import TaskState as TaskState
+from unstuck.journal.task_state import awaits_approval as awaits_approval
 from unstuck.journal.task_state import failed_command as failed_command

@@ -9,7 +9,9 @@ from unstuck.journal.attempt import Changes, Outcome, Verdict
 from unstuck.plans import Task
 
 CommitMode = Literal["auto", "single", "message-only"]
-Verb = Literal["stop", "retry", "answer", "skip", "reset", "accept", "rollback", "undo"]
+Verb = Literal["stop", "retry", "answer", "skip", "reset", "accept", "approve", "rollback", "undo"]
+Gate = Literal["plan", "land"]
+"""What a person may want to approve: that the plan is begun, and that work lands."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +32,8 @@ class Options:
     quota: Quota = "wait"
     cache: bool = True
     """Whether a check that passed on a tree before counts without running it again."""
+    approve: tuple[Gate, ...] = ()
+    """What a person wants to approve before it is done."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

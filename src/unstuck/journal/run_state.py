@@ -48,6 +48,7 @@ from unstuck.journal.task_state import (
     TaskState,
     added,
     advanced,
+    awaits_approval,
     billed,
     initial,
     operated,
@@ -84,6 +85,10 @@ class RunState:
     epoch: int = 1
     began: float = 0.0
     halted: str = ""
+    approved: bool = False
+    """A person has approved the plan."""
+    let_go: bool = False
+    """A person has let the run go on, and it has not yet."""
     ended: RunEnded | None = None
     home: BroughtHome | None = None
     inherited: Inherited | None = None
@@ -230,13 +235,13 @@ class RunState:
                 self._settle_fixes(fix)
 
     def _resume(self, event: RunResumed, at: float) -> None:
-        self.ended, self.home, self.tip = None, None, event.tip
+        self.ended, self.home, self.tip, self.let_go = None, None, event.tip, False
         if event.epoch:
             self.epoch += 1
             self.began, self.halted, self.executions, self.cost_usd = at, "", 0, 0.0
             self.breakers, self.signatures, self.trips = {}, {}, {}
             for task in [task for task in self.tasks.values() if task.status not in SETTLED]:
-                again = task.status == "stuck" and not unverified(task)
+                again = task.status == "stuck" and not unverified(task) and not awaits_approval(task)
                 self._put(reopened(task, hint=task.hint) if again else replace(task, fixes_before=len(task.fixes)))
 
     def _after(self, event: LineEvent, entry: Entry) -> None:
@@ -324,7 +329,11 @@ class RunState:
         if event.undoes is not None:
             self._undo(self.undoable.pop(event.undoes, Undo()))
             return
-        names = dict.fromkeys([*event.reopened, *([event.request.task] if event.request.task else [])])
+        asked = [event.request.task] if event.request.task else []
+        if event.request.verb == "approve" and not asked:
+            self.approved = self.let_go = True
+            asked = [name for name, task in self.tasks.items() if awaits_approval(task)]
+        names = dict.fromkeys([*event.reopened, *asked])
         before = tuple(self.tasks[name] for name in names if name in self.tasks)
         if event.request.verb != "stop":
             self.undoable[entry.seq] = Undo(

@@ -114,6 +114,7 @@ def choose(bench: Bench, task: TaskState, slot: int) -> LineEvent:
         and bench.policy_of(name).green_base
         and _healthy(bench, task, slot),
         own_doing=_own_doing(bench, task),
+        wants_approval=_wants_approval(bench, task),
         gates=[bench.redactor.text(gate.command) for gate in bench.gates],
     )
     decision = decide(task.current.failure, past, bench.policy_of(name), bench.experience)
@@ -144,6 +145,14 @@ def _own_doing(bench: Bench, task: TaskState) -> bool:
         return False
     changes = bench.workspace.changes(verdict.base, verdict.tree)
     return asks_for_it(failure, [(change.old, change.new) for change in changes])
+
+
+def _wants_approval(bench: Bench, task: TaskState) -> bool:
+    """Whether a person wants to approve what would land now; where nothing changed, nothing lands."""
+    started, verdict = bench.record.state.started, task.current.verdict
+    if started is None or verdict is None or "land" not in started.options.approve:
+        return False
+    return bool(bench.workspace.changed(verdict.base, verdict.tree))
 
 
 def go_on(bench: Bench, task: TaskState, slot: int) -> LineEvent:
