@@ -70,7 +70,8 @@ def lifeless(outcome: Outcome) -> bool:
     ended = outcome.ended
     failed = (ended.ending == "exited" and not ended.ok) or outcome.end == "no_work"
     reached = bool(outcome.cost_usd or outcome.failed or (outcome.usage and outcome.usage.output_tokens))
-    return failed and outcome.end in SILENT_ENDS and not reached and ended.seconds < AT_ONCE_SECONDS
+    silent = outcome.end in SILENT_ENDS and not outcome.lost and not reached
+    return failed and silent and ended.seconds < AT_ONCE_SECONDS
 
 
 def own_words(outcome: Outcome) -> str:
