@@ -12,7 +12,7 @@ from unstuck.agents import first_found, gather
 from unstuck.compose.gate_list import gates_of, note_found
 from unstuck.compose.remedying import Relief
 from unstuck.config import Config
-from unstuck.decide import Policy, policy_of
+from unstuck.decide import Experience, Policy, policy_of
 from unstuck.diagnosis import catalog_guidance, open_rulebook
 from unstuck.errors import BadUsage, InvalidPlan, Owned
 from unstuck.git import Git, GitWorkspace, Homecoming, Placing, Repository, Watches, traps
@@ -107,6 +107,8 @@ class Run:
                 return Summary(run="", exit_code=0, reason=NOTHING_LEFT, home="", rows=(), notes=(), seconds=0.0)
             if not self._options.agents:
                 self._options = replace(self._options, agents=self._config.agent or first_found(self._config))
+            if run is None:
+                self._options = _ordered(self._options, experience_of(journal))
             root, options = self._repository.root, self._options
             crew = gather(options.agents, plan, self._config, root, budget_usd=options.budget_usd)
             plan = crew.fitted(plan)
@@ -126,7 +128,7 @@ class Run:
                     start_from=first,
                     inherited=inherited(self._plan_file.path, *(() if journal.runs() else (self._repository.ours,)))
                     or found.inherited,
-                    warnings=(*found.notes, *self._warnings(), *crew.remarks),
+                    warnings=(*found.notes, *self._warnings(), *crew.remarks, *_who_begins(self._options)),
                     dead_owner=before.pid if before else None,
                     awaits_approval=asked_by(self._plan_file).awaits_approval,
                 )
@@ -337,3 +339,20 @@ def refuse_inside_an_agent() -> None:
             f"This is a session of run {os.environ[INSIDE]}; a run is not started inside another one's agent.",
             hint="Print what you need as your result; the supervisor around you goes on by itself.",
         )
+
+
+def _ordered(options: Options, experience: Experience) -> Options:
+    """Let experience say who begins, where that is asked for, or nobody said otherwise and there is evidence enough."""
+    wanted = options.order == "experience" or (options.order is None and experience.enough(options.agents))
+    if not wanted or len(options.agents) < 2:  # noqa: PLR2004  # one agent is in order by itself
+        return replace(options, order="given")
+    return replace(options, order="experience", records=experience.records(options.agents))
+
+
+def _who_begins(options: Options) -> tuple[str, ...]:
+    """Tell by which figures the agents are chosen."""
+    if not options.records:
+        return ()
+    rates = sorted(options.records, key=lambda one: -(one[1] + 1) / (one[1] + one[2] + 2))
+    told = ", ".join(f"{name} landed {landed} of {landed + failed}" for name, landed, failed in rates)
+    return (f"Who begins a task is drawn by experience ({told}); --order given keeps your order.",)

@@ -26,6 +26,7 @@ from unstuck.decide.decision import APPROVAL as APPROVAL
 from unstuck.decide.decision import decide as decide
 from unstuck.decide.experience import Experience as Experience
 from unstuck.decide.experience import Record as Record
+from unstuck.decide.experience import drawn as drawn
 from unstuck.decide.fixes import FINAL as FINAL
 from unstuck.decide.fixes import PASSED as PASSED
 from unstuck.decide.fixes import Lineage as Lineage

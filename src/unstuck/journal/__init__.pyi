@@ -26,6 +26,7 @@ from unstuck.journal.event import LineEvent as LineEvent
 from unstuck.journal.event import Noted as Noted
 from unstuck.journal.event import Operated as Operated
 from unstuck.journal.event import Options as Options
+from unstuck.journal.event import Order as Order
 from unstuck.journal.event import PastAttempt as PastAttempt
 from unstuck.journal.event import PlanChanged as PlanChanged
 from unstuck.journal.event import Rebased as Rebased

@@ -10,6 +10,7 @@ from unstuck.plans import Task
 
 CommitMode = Literal["auto", "single", "message-only"]
 Verb = Literal["stop", "retry", "answer", "skip", "reset", "accept", "approve", "rollback", "undo"]
+Order = Literal["given", "experience"]
 Gate = Literal["plan", "land"]
 """What a person may want to approve: that the plan is begun, and that work lands."""
 
@@ -32,6 +33,10 @@ class Options:
     quota: Quota = "wait"
     cache: bool = True
     """Whether a check that passed on a tree before counts without running it again."""
+    order: Order | None = None
+    """Who begins a task: the first agent named, or who did best; None: as named, until there is evidence enough."""
+    records: tuple[tuple[str, int, int], ...] = ()
+    """Where experience orders: what each agent landed and failed in earlier runs. Kept, so that a replay draws the same."""
     approve: tuple[Gate, ...] = ()
     """What a person wants to approve before it is done."""
 

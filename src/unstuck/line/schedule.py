@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 
-from unstuck.decide import AGENT, LIMITED, Breaker
+from unstuck.decide import AGENT, LIMITED, Breaker, drawn
 from unstuck.journal import SETTLED, RunState, TaskState
 from unstuck.line.stages import Stage
 from unstuck.plans import beside, cleans_up
@@ -42,7 +42,7 @@ def startable(state: RunState, running: Collection[str], room: int, now: float =
 
 def next_agent(state: RunState, task: TaskState, now: float = 0.0) -> str:
     """Return who will have the task next: as a switch chose, as before, as the plan says, or the first in order."""
-    agents = state.started.options.agents if state.started else ()
+    agents = ranked(state, task.task.id)
     if task.attempts and task.stage is not Stage.OPEN:
         return task.current.agent
     before = task.attempts[-1].agent if len(task.attempts) > task.epoch_from else None
@@ -58,6 +58,17 @@ def next_agent(state: RunState, task: TaskState, now: float = 0.0) -> str:
         if (found := state.breakers.get(f"{AGENT}{name}")) and found.task == "" and now < found.until
     }
     return next(iter([*(name for name in wanted if name not in resting), *awake, *wanted, *agents]), "")
+
+
+def ranked(state: RunState, name: str) -> tuple[str, ...]:
+    """Return the run's agents in the order in which this task tries them: as given, or as experience has it."""
+    if state.started is None:
+        return ()
+    options = state.started.options
+    if options.order != "experience":
+        return options.agents
+    order = drawn(options.records, f"{state.started.run}\0{name}")
+    return tuple(sorted(options.agents, key=lambda agent: order.index(agent) if agent in order else len(order)))
 
 
 def waits(task: TaskState, now: float) -> bool:
