@@ -9,7 +9,7 @@ WORKERS ?= auto
 CLIS ?= claude codex
 AT_ONCE ?= 4
 
-.PHONY: demo test lint types unit exhaustive format bench rules conformance matrix clean
+.PHONY: demo test lint types unit exhaustive fuzz format bench bench-quick bench-supervisor rules conformance matrix examples clean
 
 demo: $(READY)
 	$(BIN)/unstuck demo
@@ -32,6 +32,13 @@ unit: $(READY)
 exhaustive: $(READY)
 	$(BIN)/python -m pytest -n $(WORKERS) -m exhaustive
 
+# Bad bytes in everything that is read, for longer than `make test` has; ROUNDS for each kind of input, SEED to see one again.
+ROUNDS ?= 300
+SEED ?= $(shell date +%s)
+fuzz: $(READY)
+	@echo "seed $(SEED)"
+	UNSTUCK_FUZZ_ROUNDS=$(ROUNDS) UNSTUCK_FUZZ_SEED=$(SEED) $(BIN)/python -m pytest -n $(WORKERS) --timeout 3600 tests/fuzz
+
 # Real agents against a scripted model, on loopback and nowhere else. Needs Node 20; see docs/conformance.md.
 conformance: $(READY)
 	$(BIN)/python tests/conformance/clis.py $(CLIS)
@@ -41,16 +48,31 @@ conformance: $(READY)
 matrix: $(READY)
 	$(BIN)/python tests/conformance/island.py $(BIN)/python -m pytest -n $(AT_ONCE) -m conformance -rfEs tests/conformance
 
+# Our recovery in other people's loops, each with the real library and a scripted model. The libraries are large, so they
+# get a folder of their own.
+examples:
+	$(PYTHON) -m venv $(VENV)-examples
+	$(VENV)-examples/bin/python -m pip install --quiet --disable-pip-version-check -e ".[mcp,examples]" "hypothesis>=6.100" "pytest>=8" "pytest-timeout>=2.3" "pytest-xdist>=3.6"
+	$(VENV)-examples/bin/python -m pytest -n0 -m examples -rfEs tests/examples
+
 format: $(READY)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# The rules that a diagnosis loads are compiled from the TOML files of the catalogue.
+# The rules that a diagnosis loads, and what secrets look like, are compiled from the TOML files of the catalogue.
 rules: $(READY)
 	$(BIN)/python scripts/compile_catalog.py
 
 bench: $(READY)
 	$(BIN)/unstuck bench
+
+# Supervisors side by side on the same seeds, see docs/benchmark.md; OPTIONS="--pathology liar --policy standard --seeds 5".
+bench-supervisor: $(READY)
+	$(BIN)/python -m benchmarks.supervisor --html supervisors.html --json supervisors.json $(OPTIONS)
+
+# One seed, one project, no peers: under five minutes on two cores.
+bench-quick: $(READY)
+	$(BIN)/python -m benchmarks.supervisor --quick $(OPTIONS)
 
 # The stamp is newer than both files only after a complete install, so a broken one starts over.
 $(READY): pyproject.toml constraints.txt
@@ -60,4 +82,4 @@ $(READY): pyproject.toml constraints.txt
 	touch $(READY)
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist
+	rm -rf $(VENV) $(VENV)-examples .mypy_cache .ruff_cache .pytest_cache .hypothesis dist

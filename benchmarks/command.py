@@ -38,6 +38,14 @@ BENCHES: Mapping[str, Bench] = {
             click.Option(["--runs"], type=click.IntRange(1), help="Runs per length.  [default: 5 of 10 tasks, else 1]"),
         ),
     ),
+    "slots": Bench(
+        about="Slots made, used again and landed from, against linked worktrees.",
+        options=(
+            click.Option(["--files"], type=click.IntRange(1), help="Files in one repository.  [default: 50000]"),
+            click.Option(["--commits"], type=click.IntRange(1), help="Commits in the other.  [default: 25000]"),
+            click.Option(["--rounds"], type=click.IntRange(1), help="How often.  [default: 5]"),
+        ),
+    ),
     "classify": Bench(
         about="Our judgement of recorded outputs, against the seeds' keywords.",
         options=(click.Argument(["file"], metavar="CASES.jsonl", type=click.Path(path_type=Path)),),
@@ -65,6 +73,10 @@ BENCHES: Mapping[str, Bench] = {
             click.Option(["--tasks"], type=click.IntRange(1), help="Tasks in the plan.  [default: 5000]"),
             click.Option(["--repeats"], type=click.IntRange(1), help="How often.  [default: 7]"),
         ),
+    ),
+    "verification": Bench(
+        about="Verification of one attempt under a slow gate, against the gate by hand.",
+        options=(click.Option(["--seconds"], type=click.FloatRange(0.1), help="How slow it is.  [default: 10]"),),
     ),
     "tamper": Bench(
         about="Tests weakened in thirteen languages, and how many the audit catches.",

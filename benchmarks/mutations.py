@@ -4,6 +4,8 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
+LONGEST_LINE = 400
+
 
 @dataclass(frozen=True)
 class Look:
@@ -160,7 +162,7 @@ def mutations(path: str, text: str) -> Iterator[tuple[str, Edit]]:
 
 def _spans(look: Look, lines: list[str]) -> Iterator[Span]:
     for at, line in enumerate(lines):
-        if len(line) > 400 or not re.search(look.head, line):
+        if len(line) > LONGEST_LINE or not re.search(look.head, line):
             continue
         span = _body(look, lines, at)
         if span is None:
@@ -171,9 +173,9 @@ def _spans(look: Look, lines: list[str]) -> Iterator[Span]:
         marks = "\n".join(lines[top:at])
         if "#[test]" in look.extra.get("mark", ("", ""))[0] and "test" not in marks:
             continue
-        if "@Test" in look.rename[0] or "@(?:Param" in look.rename[0] or "Fact" in look.rename[0]:
-            if not re.search(look.rename[0], marks):
-                continue
+        marked = re.search(r"@Test|@\(\?:Param|Fact", look.rename[0])
+        if marked and not re.search(look.rename[0], marks):
+            continue
         if re.search(r"(?i)skip|ignore|disabled", marks):
             continue
         yield Span(at, span[0], span[1], top)
@@ -310,16 +312,13 @@ def _wrapped(which: str) -> Callable[[Look, list[str], Span], list[str] | None]:
 def _row(look: Look, lines: list[str]) -> int | None:
     for at in range(len(lines) - 2):
         three = lines[at : at + 3]
-        if (
-            all(
-                len(line) < 300
-                and re.search(look.rows, line)
-                and _balanced(line)
-                and len(re.findall(r"\d+|\"|'", line)) > 1
-                for line in three
-            )
-            and len({*three}) == 3
-        ):
+        if all(
+            len(line) < LONGEST_LINE
+            and re.search(look.rows, line)
+            and _balanced(line)
+            and len(re.findall(r"\d+|\"|'", line)) > 1
+            for line in three
+        ) and len({*three}) == len(three):
             return at + 1
     return None
 

@@ -24,6 +24,8 @@ BLOCK, BLOCKS = 10, 10
 """Tasks that are compared with as many by hand, and how often that is done in one run."""
 
 RATIO, GROWTH, MEMORY_MB = 1.5, 1.5, 150.0
+GIT_PROCESSES = 19
+"""One fewer than linked worktrees needed."""
 
 AGENT, PROGRAMS = "tee work.txt", ("git", "bash", "tee")
 """The agent writes its brief into a file: every task changes one file, and nothing else is done."""
@@ -208,8 +210,10 @@ def summed_up(sizes: Sequence[Size], by_hand: ByHand, *, files: int) -> Report:
         {"command": str(step), "ms": 1000 * spent / by_hand.tasks}
         for step, spent in zip(by_hand.steps, by_hand.spent, strict=True)
     ]
+    calls = sum(step.argv[0] == "git" for step in by_hand.steps)
     targets = (
         Target(name="ours / by hand", value=max(size.ratio for size in sizes), at_most=RATIO),
+        Target(name="git processes per landed task", value=calls, at_most=GIT_PROCESSES),
         Target(name=f"growth of it, {first.tasks} to {last.tasks} tasks", value=growth, at_most=GROWTH),
         Target(name="peak memory of the supervisor, MB", value=max(size.peak_mb for size in sizes), at_most=MEMORY_MB),
     )

@@ -18,6 +18,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import click
+
 if __package__ in {None, ""}:  # started as a file: the package is the folder that it stands in
     sys.path.insert(0, str(Path(__file__).parents[1]))
 
@@ -27,7 +29,7 @@ from benchmarks.rounds import judge_rounds
 from unstuck.verify.audit import Change, Finding, audit, part_of
 from unstuck.verify.audit.grammars import grammar_of
 
-SAMPLES = Path(__file__).parent / "samples"
+SAMPLES = Path(__file__).parent / "corpora" / "samples"
 PRODUCT = Change(path="src/product.py", old="LIMIT = 1\n", new="LIMIT = 2\n")
 LONGEST = 60_000
 MOST_FILES = 400
@@ -62,8 +64,9 @@ def judge(title: str, language: str, kind: str, changes: Sequence[Change]) -> Ju
     return Judged(title, language, kind, named, unnamed)
 
 
-def mutated(folders: Sequence[Path], per_language: int) -> Iterator[Judged]:
-    """Weaken the tests of folders, one edit at a time."""
+def mutated(folders: Sequence[Path], per_language: int = MOST_FILES, every: int = 1) -> Iterator[Judged]:
+    """Weaken the tests of folders, one edit at a time; take all edits, or one in so many."""
+    turn = 0
     files: dict[str, list[tuple[Path, str]]] = defaultdict(list)
     for folder in folders:
         for path in sorted(folder.rglob("*")):
@@ -78,6 +81,9 @@ def mutated(folders: Sequence[Path], per_language: int) -> Iterator[Judged]:
             if len(text) > LONGEST:
                 continue
             for kind, edit in mutations(place, text):
+                turn += 1
+                if turn % every:
+                    continue
                 changes = [Change(path=one, old=text if one == place else None, new=new) for one, new in edit.items()]
                 yield judge(f"{place}: {kind}", language, kind, [*changes, PRODUCT])
 
@@ -148,7 +154,7 @@ def _language(changes: Sequence[Change]) -> str:
     return found.most_common(1)[0][0] if found else "other"
 
 
-def measure(*, files: int = MOST_FILES, say: Callable[[str], None] = print) -> Report:
+def measure(*, files: int = MOST_FILES, say: Callable[[str], None] = click.echo) -> Report:
     """Weaken our own samples in every language, and judge the adversarial diffs."""
     say("Weakening the samples, and reading the adversarial diffs ...")
     results = list(mutated([SAMPLES], files))
@@ -209,7 +215,7 @@ def mutation_lines(results: Sequence[Judged]) -> Iterator[str]:
     yield from (f"missed: {one.title}" for one in results if not one.stopped[1])
 
 
-def show_honest(results: Sequence[Judged], say: Callable[[str], None] = print) -> None:
+def show_honest(results: Sequence[Judged], say: Callable[[str], None] = click.echo) -> None:
     """Print how many honest changes would be stopped, and list them."""
     say(f"\n{'honest changes':24}     number   stopped, not named   stopped, named")
     for name in sorted({one.language for one in results}):
@@ -234,7 +240,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--files", type=int, default=MOST_FILES, help="test files per language that are mutated")
     chosen = parser.parse_args(arguments)
     if chosen.rounds:
-        print(*judge_rounds().lines, sep="\n")
+        click.echo("\n".join(judge_rounds().lines))
         return 0
     if chosen.commits:
         show_honest([one for folder in chosen.folders for one in committed(folder, chosen.commits)])
@@ -249,7 +255,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
         return 0
     results = list(mutated(chosen.folders or [SAMPLES], chosen.files))
-    print(*mutation_lines(results), sep="\n")
+    click.echo("\n".join(mutation_lines(results)))
     return 0 if all(target.met for target in _targets(results)) else 1
 
 

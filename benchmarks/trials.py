@@ -12,7 +12,7 @@ from unstuck.decide.action import Continue, Retry, Rollback, Switch, Wait
 from unstuck.decide.decision import History, decide
 from unstuck.decide.experience import Experience, Record
 from unstuck.decide.policy import Policy
-from unstuck.diagnosis import Failure, Kind
+from unstuck.diagnosis.kinds import Failure, Kind
 
 Ended = Literal["done", "timeout", "error"]
 

@@ -31,6 +31,14 @@ def homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     return (folder / str(number) for number in count())
 
 
+@pytest.fixture(scope="session", autouse=True)
+def own_state_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Let slots be made among the tests' own files; whatever was made in a module is found by all of its tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        yield
+
+
 @pytest.fixture(autouse=True)
 def own_git_configuration(homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> Path:
     """Give git a home with a user called Ada and nothing else."""

@@ -33,7 +33,7 @@ GROUND = ("process", "git")
 
 DOORS: dict[str, set[str]] = {
     "agents": {"decide", "diagnosis", "journal", "plans", "tell"},
-    "cli": {"compose", "decide", "diagnosis", "journal", "line", "plans", "remedies", "tell"},
+    "cli": {"compose", "decide", "diagnosis", "hook", "journal", "line", "mcp", "plans", "remedies", "tell"},
     "compose": {
         "agents",
         "decide",
@@ -51,13 +51,16 @@ DOORS: dict[str, set[str]] = {
     "decide": {"agents", "diagnosis", "journal", "line", "plans", "remedies", "tell"},
     "diagnosis": {"agents", "decide", "journal", "plans", "tell", "tools"},
     "git": {"diagnosis", "journal", "verify"},
+    "hook": {"agents", "compose", "decide", "diagnosis", "journal", "remedies", "tell", "tools"},
     "journal": {"agents", "decide", "diagnosis", "git", "line", "plans", "process", "tell", "verify"},
+    "library": {"compose", "decide", "diagnosis", "journal", "line", "plans", "remedies", "tell"},
     "line": {"agents", "decide", "diagnosis", "journal", "plans", "remedies", "tell", "verify"},
+    "mcp": {"compose", "diagnosis", "library", "plans"},
     "plans": {"process", "tell", "tools"},
     "process": {"journal"},
     "remedies": {"diagnosis", "git", "process", "tell"},
     "tell": {"decide", "diagnosis", "journal", "line", "plans"},
-    "tools": {"diagnosis", "git", "plans", "process"},
+    "tools": {"git", "plans", "process"},
     "verify": {"agents", "decide", "diagnosis", "git", "journal", "line", "plans", "process", "tell", "tools"},
 }
 """Which room may knock at which doors. A new pair is a decision: say why in the commit."""

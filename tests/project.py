@@ -16,6 +16,7 @@ import pytest
 from tests.nursery import Nursery
 
 from unstuck.cli import run_cli
+from unstuck.git import find, slots_folder
 
 Step = Mapping[str, Any]
 SOURCE = Path(__file__).parents[1] / "src"
@@ -53,6 +54,14 @@ class Project:
     @property
     def home(self) -> Path:
         return self.root / ".unstuck"
+
+    @property
+    def store(self) -> Path:
+        return self.root / ".git" / "unstuck"
+
+    @property
+    def slots(self) -> list[Path]:
+        return sorted(path for path in slots_folder(find(self.root)).glob("w*") if path.is_dir())
 
     @property
     def agent(self) -> str:
@@ -132,9 +141,9 @@ class Project:
         return {name: task["status"] for name, task in self.ask("status", "--json").json["tasks"].items()}
 
     def stored_bytes(self) -> Iterator[tuple[Path, bytes]]:
-        """Yield every file of ours, worktrees aside."""
-        for path in self.home.rglob("*"):
-            if path.is_file() and "worktrees" not in path.relative_to(self.home).parts:
+        """Yield every file of ours, slots aside."""
+        for path in (path for folder in (self.home, self.store) for path in folder.rglob("*")):
+            if path.is_file() and not path.is_symlink():
                 yield path, path.read_bytes()
 
 

@@ -2,6 +2,8 @@
 
 import ast
 import re
+import subprocess
+import sys
 from collections import Counter
 
 from tests.house import (
@@ -22,7 +24,7 @@ from unstuck.decide.profile_files import profiles
 from unstuck.diagnosis.kinds import KINDS, Kind
 
 MOST_MODULES, MOST_LINES, LONGEST_FUNCTION = 20, 500, 60
-ROOTS = ("compose", "cli", "hook", "mcp", "web")
+ROOTS = ("compose", "cli", "hook", "library", "mcp", "web")
 """Where edges are put together: the composition root, and the faces on it."""
 LIBRARY = {"next_pending", "most_decisions_of_lineage", "compile_chains", "compile_catalog", "table"}
 """Called by the scripts that compile the catalogue and write the pages of the reference, or by a library's user."""
@@ -114,6 +116,28 @@ def test_a_module_does_no_work_at_import() -> None:
         if not isinstance(node, allowed) and not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
     ]
     assert offenders == []
+
+
+def test_every_module_can_be_the_first_that_is_loaded() -> None:
+    """Doors hide circles of imports from whoever comes in by another way."""
+    names = [name for name in MODULES if name not in {*SCRIPTS, "unstuck.__main__"}]
+    done = subprocess.run([sys.executable, "-c", ALONE, *names], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.returncode) == ("", 0), done.stderr
+
+
+ALONE = """
+import os, sys
+for name in sys.argv[1:]:
+    if (child := os.fork()) == 0:
+        try:
+            __import__(name)
+        except ImportError as error:
+            if error.name is None or error.name.startswith("unstuck"):
+                print(name, error, flush=True)
+        os._exit(0)
+    os.waitpid(child, 0)
+"""
+"""Loads each module in a process of its own; what a missing extra keeps from loading is no fault."""
 
 
 def test_every_kind_has_its_facts_and_its_ladder() -> None:

@@ -56,6 +56,8 @@ class WorkspaceConfig:
     link: tuple[str, ...] = ()
     setup: tuple[str, ...] = ()
     setup_timeout: float = 1800.0
+    slots: str = ""
+    """The folder that slots are made in; empty for one in the user's state folder."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,6 +130,22 @@ class FixesConfig:
     """The scope of their commits; empty takes that of the original's commit. Seed 003's example has `recovery`."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HookConfig:
+    """What a hook inside an agent does besides telling ways out."""
+
+    guard: bool = True
+    """Refuse calls that are known to destroy work."""
+    protected: tuple[str, ...] = ()
+    """Files that the agent may not change, as patterns from the top of the repository."""
+    stop: bool = True
+    """Hold what the agent says at its end against what is there."""
+    checks: tuple[str, ...] = ()
+    """Quick commands that must hold when it stops; without any, the gates in `[checks]`."""
+    seconds: float = 120.0
+    """For all of them together; what is not over then says nothing."""
+
+
 GATE_TIMEOUTS: Mapping[CheckKind, float] = {
     "lint": 300.0,
     "format": 120.0,
@@ -158,3 +176,4 @@ class Config:
     remedies: RemediesConfig = RemediesConfig()
     fixes: FixesConfig = FixesConfig()
     approve: ApproveConfig = ApproveConfig()
+    hook: HookConfig = HookConfig()

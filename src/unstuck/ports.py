@@ -87,6 +87,10 @@ class Processes(Protocol):
         """End every process whose environment holds `marker` (``NAME=value``); return how many there were."""
         ...
 
+    def strangers(self, folder: Path, since: float) -> tuple[str, ...]:
+        """Say which processes work in the folder since then that are none of ours, as sentences."""
+        ...
+
 
 class PlanFile(Protocol):
     """The user's plan on disk: read it, change ticks and write new tasks in place."""
@@ -272,9 +276,9 @@ class Workspace(Protocol):
         ...
 
     def prepare(self, slot: int, base: str, tree: str | None = None) -> Path:
-        """Make the slot's worktree hold `base`, with `tree`'s files on top when given; return its path.
+        """Make the slot's folder hold `base`, with `tree`'s files on top when given; return its path.
 
-        Repairs a worktree that a crash left half made. What the worktree held before is not asked for:
+        Repairs a slot that a crash left half made. What it held before is not asked for:
         whoever calls this has taken a snapshot.
         """
         ...
@@ -282,7 +286,7 @@ class Workspace(Protocol):
     def path(self, slot: int) -> Path: ...
 
     def present(self, slot: int) -> bool:
-        """Whether the slot's worktree is still there: a person may have removed it."""
+        """Whether the slot's folder is still there: a person may have removed it."""
         ...
 
     def tree(self, slot: int, base: str) -> Tree:
@@ -332,14 +336,12 @@ class Workspace(Protocol):
         """Keep a commit alive under a snapshot ref."""
         ...
 
-    def watch(self) -> "Watch":
-        """Remember what worktrees share with the user's repository: refs, stash, config, hooks."""
+    def look(self) -> None:
+        """Look at the user's repository before the first session, to tell later what changed there."""
         ...
 
-
-class Watch(Protocol):
-    def restore(self) -> tuple[str, ...]:
-        """Put back what was changed since, keeping a copy; return what was done as sentences."""
+    def changed_meanwhile(self) -> tuple[str, ...]:
+        """Say what changed in the user's repository and checkout since the last look, as sentences."""
         ...
 
 

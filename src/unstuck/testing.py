@@ -130,6 +130,9 @@ class Stage:
     def end_leftovers(self, marker: str) -> int:
         return 0
 
+    def strangers(self, folder: Path, since: float) -> tuple[str, ...]:
+        return ()
+
 
 @dataclass(slots=True)
 class World:
@@ -173,7 +176,7 @@ class World:
             experience=Experience(),
             guidance={},
             gates=(),
-            layout=Layout(Path("/nonexistent")),
+            layout=Layout(Path("/nonexistent"), Path("/nonexistent")),
             desk=Paper(),
             redactor=redactor({}),
             stop=stopper,
@@ -237,6 +240,12 @@ class World:
     def put(self, slot: int, tree: str, paths: Sequence[str]) -> None:
         return None
 
+    def altered(self, slot: int) -> tuple[str, ...]:
+        return ()
+
+    def mixed(self, base: str, tree: str, paths: Sequence[str]) -> str:
+        return tree if paths else self.branch[int(base)]
+
     def present(self, slot: int) -> bool:
         return slot in self.slots
 
@@ -259,6 +268,9 @@ class World:
     def changes(self, base: str, tree: str) -> tuple[Change, ...]:
         old = self.branch[int(base)]
         return () if old == tree else (Change(path="file", old=old, new=tree),)
+
+    def authors(self, path: str, commit: str, since: str) -> Sequence[tuple[str, str]]:
+        return ()
 
     def tree_of(self, commit: str) -> str:
         return self.branch[int(commit)]
@@ -291,10 +303,10 @@ class World:
     def move_branch(self, commit: str, *, expected: str) -> None:
         del self.branch[int(commit) + 1 :]
 
-    def watch(self) -> "World":
-        return self
+    def look(self) -> None:
+        return None
 
-    def restore(self) -> tuple[str, ...]:
+    def changed_meanwhile(self) -> tuple[str, ...]:
         return ()
 
     # --- files ---------------------------------------------------------------------------------------

@@ -31,7 +31,7 @@ def expect_told(told: "Told", code: int, *says: str) -> None:
 def expect_nothing_started(project: "Project") -> None:
     assert project.git("for-each-ref", "refs/heads/unstuck", "refs/unstuck") == ""
     assert project.git("worktree", "list", "--porcelain").count("worktree ") == 1
-    journal = project.home / "journal.db"
+    journal = project.store / "journal.db"
     if journal.exists():
         assert "There is no run" in project.ask("status").err
 
@@ -236,8 +236,7 @@ def test_our_own_worktree_is_no_place_to_start_in(project: "Project") -> None:
     project.plan(A)
     project.script(_1_1=[[MAKE_A]])
     assert project.run().code == 0
-    (worktree, *_) = (path for path in (project.home / "worktrees").iterdir() if path.is_dir())
-    expect_told(project.ask("status", cwd=worktree), 64, "unstuck's own worktrees", f"cd {project.root}")
+    expect_told(project.ask("status", cwd=project.slots[0]), 64, "unstuck's own slots", f"cd {project.root}")
 
 
 NAMES = [
@@ -279,12 +278,12 @@ def test_a_damaged_journal_is_set_aside_by_name(project: "Project") -> None:
     project.plan(A)
     project.script(_1_1=[[]])
     assert project.run("--max-attempts", "1").code == 3
-    (project.home / "journal.db").write_bytes(b"this is no database at all" * 200)
+    (project.store / "journal.db").write_bytes(b"this is no database at all" * 200)
     for extra in ("journal.db-wal", "journal.db-shm"):
         (project.home / extra).unlink(missing_ok=True)
     told = project.run()
     expect_told(told, 1, "journal.db", "Hint: ")
-    (copy,) = project.home.glob("journal.db.*")
+    (copy,) = project.store.glob("journal.db.*")
     assert copy.name in told.err
     assert copy.read_bytes().startswith(b"this is no database")
 

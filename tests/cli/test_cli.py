@@ -25,7 +25,7 @@ MAKE_A = {"write": "a.txt", "text": "a\n"}
 CONTRACT = [
     "demo", "init", "doctor", "plan", "run", "resume", "status", "show", "log", "stop", "retry", "skip", "reset",
     "answer", "diagnose", "agents", "report", "explain", "replay", "policy", "accept", "rollback", "undo", "prune", "bench",
-    "verify", "remedy", "experience",
+    "verify", "remedy", "experience", "install", "uninstall", "hook", "mcp",
 ]  # fmt: skip
 
 
@@ -75,7 +75,7 @@ def test_every_look_has_json_with_a_schema(half_done: "Project") -> None:
     assert {"about", "grade", "says", "remedy"} == set(doctor["findings"][0])
     told = {one["about"]: one["says"] for one in doctor["findings"]}
     assert told["git"].startswith("git version ")
-    assert re.fullmatch(r"Left by runs: worktrees \d, branches 1, snapshots 1\.", told["leftovers"]), told
+    assert re.fullmatch(r"Left by runs: slots \d, branches 1, snapshots 1\.", told["leftovers"]), told
 
 
 def test_the_time_of_an_ended_run_stands_still(half_done: "Project") -> None:
@@ -103,8 +103,8 @@ def test_an_invalid_plan_is_an_object_too(project: "Project") -> None:
 
 def test_the_files_on_disk_have_the_contracts_names(half_done: "Project") -> None:
     for name in (
-        "journal.db", "phases/phase-1.1.json", "attempt_history.json", "build_commits.json", "config.json",
-        "logs/execution.log", "logs/task-1.2.log", "reports/1.2.md", "worktrees",
+        "phases/phase-1.1.json", "attempt_history.json", "build_commits.json", "config.json",
+        "logs/execution.log", "logs/task-1.2.log", "reports/1.2.md",
     ):  # fmt: skip
         assert (half_done.home / name).exists(), name
     assert half_done.git("status", "--porcelain", "--ignored").splitlines() == [" M tasks.md", "!! .unstuck/"]
@@ -194,7 +194,7 @@ def test_log_follow_prints_as_things_happen_and_ends_with_the_run(project: "Proj
     gate = project.root.parent / "go"
     project.script(_1_1=[[{"run": f"sh -c 'until test -f {gate}; do sleep 0.05; done'"}, MAKE_A]])
     with project.start("run", "tasks.md", "--agent", project.agent) as running:
-        wait_for(project.home / "briefs")
+        wait_for(project.home / "briefs" / "1.1-1-1.md")
         with project.start("log", "-f") as follower:
             assert follower.stdout is not None
             first = follower.stdout.readline()
@@ -218,7 +218,7 @@ def test_a_signal_lets_the_session_finish_and_names_the_way_on(project: "Project
         _1_1=[[{"run": f"sh -c 'until test -f {gate}; do sleep 0.05; done'"}, MAKE_A]], _1_2=[[{"write": "c.txt"}]]
     )
     with project.start("run", "tasks.md", "--agent", project.agent) as running:
-        wait_for(project.home / "briefs")
+        wait_for(project.home / "briefs" / "1.1-1-1.md")
         running.send_signal(number)
         assert running.stderr is not None
         while "Stopping: nothing new starts" not in (line := running.stderr.readline()):

@@ -32,7 +32,9 @@ def rows() -> list[tuple[str, str, str, str]]:
 
 
 def waits_for(name: str) -> dict[str, str]:
-    return {"run": f"bash -c 'until grep -q \"acted {name}: landed\" ../../logs/execution.log; do sleep 0.05; done'"}
+    return {
+        "run": f"bash -c 'until grep -q \"acted {name}: landed\" ${{UNSTUCK_BRIEF%/*}}/../logs/execution.log; do sleep 0.05; done'"
+    }
 
 
 def test_a_diamond_of_twelve_survives_a_conflict_a_merge_only_failure_and_a_crash(project: "Project") -> None:

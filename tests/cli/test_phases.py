@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
 WRONG = write("2a", "wrong\n")
 UNTIL_2A_FAILED, UNTIL_2C_LANDED = (
-    {"run": f"bash -c 'until grep -q {shlex.quote(told)} ../../logs/execution.log; do sleep 0.05; done'"}
+    {
+        "run": f"bash -c 'until grep -q {shlex.quote(told)} ${{UNSTUCK_BRIEF%/*}}/../logs/execution.log; do sleep 0.05; done'"
+    }
     for told in ("PARTIAL", "acted.2c:.landed")
 )
 """Keep a phase busy until the supervisor has told what happened to another."""
@@ -296,7 +298,9 @@ def conflicting(project: "Project") -> None:
     rows = [("2A", "-", "2B", "grep -q A shared.txt"), ("2B", "-", "2A", "grep -q B shared.txt")]
     project.file("shared.txt", "".join(f"line {n}\n" for n in range(1, 41)))
     superplan(project, rows)
-    wait = {"run": "bash -c 'until grep -q \"acted 2a: landed\" ../../logs/execution.log; do sleep 0.05; done'"}
+    wait = {
+        "run": "bash -c 'until grep -q \"acted 2a: landed\" ${UNSTUCK_BRIEF%/*}/../logs/execution.log; do sleep 0.05; done'"
+    }
     change = "sed -i '{}s/$/ {}/' shared.txt"
     project.script(
         _2a=[[{"run": change.format("10,25", "A")}]],
@@ -336,7 +340,7 @@ def test_green_alone_and_red_together_is_found_and_both_are_named(project: "Proj
         "both.sh", 'if [ -f 2a.txt ] && grep -qs right 2c.txt; then echo "FAILED tests/x.py::both"; exit 1; fi\n'
     )
     first = {
-        "run": "bash -c 'until [ $(grep -c \"acted 2[ab]: landed\" ../../logs/execution.log) = 2 ]; do sleep 0.05; done'"
+        "run": "bash -c 'until [ $(grep -c \"acted 2[ab]: landed\" ${UNSTUCK_BRIEF%/*}/../logs/execution.log) = 2 ]; do sleep 0.05; done'"
     }
     project.script(_2a=[[write("2a")]], _2b=[[write("2b")]], _2c=[[first, write("2c")], [write("2c", "fitting\n")]])
     told = run(project)
@@ -349,7 +353,9 @@ def test_green_alone_and_red_together_is_found_and_both_are_named(project: "Proj
 def test_a_phase_that_breaks_an_earlier_ones_own_check_does_not_land(project: "Project") -> None:
     rows = [("2A", "-", "2B", "! grep -qs broken x.txt && test -f 2a.txt"), ("2B", "-", "2A", "test -f 2b.txt")]
     superplan(project, rows)
-    wait = {"run": "bash -c 'until grep -q \"acted 2a: landed\" ../../logs/execution.log; do sleep 0.05; done'"}
+    wait = {
+        "run": "bash -c 'until grep -q \"acted 2a: landed\" ${UNSTUCK_BRIEF%/*}/../logs/execution.log; do sleep 0.05; done'"
+    }
     project.script(_2a=[[write("2a")]], _2b=[[wait, write("2b"), write("x", "broken\n")], [{"delete": "x.txt"}]])
     told = run(project)
     assert told.code == 0, told
@@ -592,7 +598,7 @@ def test_a_circle_stops_everything_before_it_starts(project: "Project") -> None:
         "  Line 26: Phase 4 depends on an unknown phase '9'. Correct the id, or add the phase.\n\nUNSTUCK CANNOT PROCEED\n"
         in told.err
     )
-    assert not (project.home / "journal.db").exists()
+    assert not (project.store / "journal.db").exists()
 
 
 def test_a_slot_lets_parallel_phases_choose_ports(project: "Project") -> None:
@@ -610,5 +616,5 @@ def test_a_slot_lets_parallel_phases_choose_ports(project: "Project") -> None:
 
 
 UNTIL_THREE = {
-    "run": "bash -c 'until [ $(grep -c \"attempt_started 2\" ../../logs/execution.log) = 3 ]; do sleep 0.05; done'"
+    "run": "bash -c 'until [ $(grep -c \"attempt_started 2\" ${UNSTUCK_BRIEF%/*}/../logs/execution.log) = 3 ]; do sleep 0.05; done'"
 }

@@ -292,8 +292,8 @@ def test_an_import_that_is_none_is_refused(tmp_path: Path, text: str) -> None:
 
 
 def test_a_file_that_does_not_parse_is_set_aside_and_the_remedy_still_runs(repository: Path) -> None:
-    (repository / ".unstuck").mkdir()
-    (repository / ".unstuck" / "remedies.json").write_text("{half")
+    (repository / ".git" / "unstuck").mkdir()
+    (repository / ".git" / "unstuck" / "remedies.json").write_text("{half")
     (repository / "config.yaml").write_text("right")
     answer = remedy(
         repository,
@@ -305,7 +305,7 @@ def test_a_file_that_does_not_parse_is_set_aside_and_the_remedy_still_runs(repos
         "--run",
     )
     assert answer["recovered"] == "verify_path"
-    assert [path.read_text() for path in (repository / ".unstuck").glob("remedies.json.broken-*")] == ["{half"]
+    assert [path.read_text() for path in (repository / ".git" / "unstuck").glob("remedies.json.broken-*")] == ["{half"]
 
 
 def test_two_at_once_both_count(repository: Path) -> None:
@@ -342,7 +342,7 @@ def test_a_worktree_of_a_run_shares_the_repositorys_experience(repository: Path)
         "cat Config.yaml",
         "--run",
     )
-    assert (repository / ".unstuck" / "remedies.json").exists()
+    assert (repository / ".git" / "unstuck" / "remedies.json").exists()
     assert not (worktree / ".unstuck").exists()
 
 

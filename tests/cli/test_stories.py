@@ -5,6 +5,7 @@ import os
 import subprocess
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -226,7 +227,7 @@ def test_stop_lets_the_session_finish_and_resume_goes_on(project: "Project") -> 
     wait = {"run": f"sh -c 'until test -f {gate}; do sleep 0.05; done'"}
     project.script(_1_1=[[{"print": "begun"}, wait, MAKE_A]], _1_2=[[MAKE_B]])
     with project.start("run", "tasks.md", "--agent", project.agent) as running:
-        wait_until((project.home / "briefs").exists)
+        wait_until((project.home / "briefs" / "1.1-1-1.md").exists)
         told = project.ask("stop")
         assert told.code == 0, told
         assert "running supervisor" in told.out
@@ -488,34 +489,105 @@ def test_an_agents_own_commits_are_folded_in_and_ignored_files_left_out(project:
     assert project.git("log", "-1", "--format=%an", "--grep=Make a", "main") == "Ada"
 
 
-def test_what_an_agent_does_to_shared_refs_stash_and_config_is_put_back_and_told(project: "Project") -> None:
+def test_what_an_agent_does_to_refs_stash_and_settings_stays_in_its_slot(project: "Project") -> None:
     project.plan(A)
     project.git("branch", "keep-me")
+    project.git("tag", "v1")
     (project.root / "readme.txt").write_text("stashed\n")
     project.git("stash", "push", "--quiet", "-m", "my stash")
+    project.git("clone", "--quiet", "--bare", ".", "../remote.git")
+    project.git("remote", "add", "origin", "../remote.git")
     config = (project.root / ".git" / "config").read_bytes()
-    main = project.git("rev-parse", "main")
-    project.script(
-        _1_1=[
-            [
-                MAKE_A,
-                {"run": "git branch -D keep-me"},
-                {"run": "git stash drop"},
-                {"run": "git config core.hooksPath /tmp/evil"},
-                {"run": "git tag v9.9"},
-                {"run": "git update-ref refs/heads/main HEAD~1"},
-            ]
-        ]
-    )
-    told = project.run()
+    before = project.git("for-each-ref"), project.git("-C", "../remote.git", "for-each-ref")
+    clumsy = "git stash clear; git branch -D keep-me; git reflog expire --expire=now --all; git gc --prune=now"
+    commands = (clumsy, "git tag -d v1", "git push origin HEAD:main", "git config core.hooksPath /evil")
+    project.script(_1_1=[[MAKE_A, *({"run": f"bash -c '{command}'"} for command in commands)]])
+    told = project.run("--commit", "message-only")
     assert told.code == 0, told
-    assert project.git("rev-parse", "keep-me") == main
+    ours = ("refs/heads/unstuck/", "refs/unstuck/")
+    refs = [line for line in project.git("for-each-ref").splitlines() if not any(name in line for name in ours)]
+    assert ("\n".join(refs), project.git("-C", "../remote.git", "for-each-ref")) == before
     assert "my stash" in project.git("stash", "list")
     assert (project.root / ".git" / "config").read_bytes() == config
-    assert "Make a" in project.commits("main")
-    story = project.ask("show", "1.1").out
-    for what in ("keep-me", "stash", "config"):
-        assert what in story, story
+    assert "While agents were at work" not in told.out
+    assert "push-is-refused" in (project.home / "logs" / "task-1.1.log").read_text()
+
+
+def test_what_an_agent_does_to_the_users_own_checkout_is_told_in_the_summary(project: "Project") -> None:
+    project.plan(A)
+    project.git("branch", "side")
+    sly = (f"echo sly > {project.root}/readme.txt", f"git -C {project.root} branch -D side")
+    project.script(_1_1=[[MAKE_A, *({"run": f"bash -c '{command}'"} for command in sly)]])
+    told = project.run()
+    assert told.code == 0, told
+    assert "While agents were at work:" in told.out
+    assert "Changed in your checkout: readme.txt." in told.out
+    assert "To bring it back: git branch side " in told.out
+
+
+# --- the user works meanwhile --------------------------------------------------------------------------
+
+MEANWHILE = {
+    "commits": "echo mine > mine.txt; git add mine.txt; git commit -qm Mine",
+    "amends": "git commit -q --amend -m Amended",
+    "rebases": "git checkout -q -b topic HEAD; git commit -q --allow-empty -m Topic; git checkout -q main; git rebase -q topic",
+    "stashes": "echo x >> readme.txt; git stash -q; git stash pop -q; git checkout -q readme.txt",
+    "collects garbage": "git reflog expire --expire=now --all; git gc -q --prune=now",
+    "cleans": "git clean -fdxq",
+    "removes our folder": "rm -rf .unstuck",
+}
+
+
+@pytest.mark.parametrize("what", MEANWHILE)
+def test_the_user_is_free_to_work_meanwhile(project: "Project", what: str) -> None:
+    project.plan(A, B)
+    mine = f"bash -c 'cd {project.root}; {MEANWHILE[what]}'"
+    project.script(_1_1=[[MAKE_A, {"run": mine}]], _1_2=[[{"run": mine}, MAKE_B]])
+    told = project.run()
+    assert told.code == 0, told
+    assert project.status() == {"1.1": "complete", "1.2": "complete"}
+    assert (project.root / "a.txt").exists()
+    assert (project.root / "b.txt").exists()
+    assert (project.home / "config.json").exists()
+    assert (project.home / "phases" / "phase-1.1.json").exists()
+    assert "landed as" in project.ask("show", "1.1").out
+    assert (project.home / "logs" / "task-1.1.log").exists()
+    project.git("fsck", "--strict")
+
+
+def test_a_user_who_switches_branches_meanwhile_gets_the_work_by_hand(project: "Project") -> None:
+    project.plan(A)
+    project.script(_1_1=[[MAKE_A, {"run": f"git -C {project.root} switch -q -c elsewhere"}]])
+    told = project.run()
+    assert "your checkout is now on elsewhere" in told.out
+    assert "git switch main && git merge unstuck/" in told.out
+    assert not (project.root / "a.txt").exists()
+
+
+def test_a_checkout_that_is_moved_meanwhile_goes_on_in_its_new_place(project: "Project") -> None:
+    project.plan(A, B)
+    moved = project.root.with_name("moved")
+    project.script(_1_1=[[MAKE_A]], _1_2=[[MAKE_B, {"run": f"mv {project.root} {moved}"}], [MAKE_B]])
+    told = project.run()
+    assert told.code != 0, told
+    assert "is gone" in told.out + told.err
+    assert "resume" in told.out + told.err
+    there = replace(project, root=moved)
+    assert there.unstuck("resume", cwd=moved).code == 0
+    assert (moved / "a.txt").exists()
+    assert (moved / "b.txt").exists()
+
+
+def test_an_old_journal_is_taken_over(stuck: "Project") -> None:
+    for name in ("logs", "transcripts", "briefs", "old"):
+        (stuck.home / name).unlink()
+        (stuck.store / name).rename(stuck.home / name)
+    for path in stuck.store.glob("journal.db*"):
+        path.rename(stuck.home / path.name)
+    assert stuck.status()["1.2"] == "stuck"
+    assert not list(stuck.home.glob("journal.db*"))
+    assert "FAIL" not in stuck.ask("show", "1.2").err
+    assert (stuck.store / "logs" / "task-1.2.log").exists()
 
 
 # --- going on, again, and by hand ----------------------------------------------------------------------
@@ -626,7 +698,7 @@ def test_two_runs_at_once_are_refused_by_name(project: "Project") -> None:
     project.plan(A)
     project.script(_1_1=[[{"print": "begun"}, {"hang": True}]])
     with project.start("run", "tasks.md", "--agent", project.agent) as running:
-        wait_until((project.home / "briefs").exists)
+        wait_until((project.home / "briefs" / "1.1-1-1.md").exists)
         told = project.run()
         assert told.code == 69, told
         assert str(running.pid) in told.err

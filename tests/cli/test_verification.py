@@ -112,9 +112,29 @@ def test_a_secret_of_this_machine_does_not_land_and_is_never_shown(project: "Pro
 def test_an_empty_change_is_not_taken_for_work_because_the_checks_were_green_before(project: "Project") -> None:
     project.plan(("1.1", "Improve it", "test -f readme.txt"))
     project.script(_1_1=[[DONE]])
-    told = project.run("--max-attempts", "1")
-    assert told.code == 3, told
-    assert "no_change" in project.ask("log").out
+    told = project.run("--json")
+    assert (told.code, told.json["tasks"]["1.1"]["attempts"]) == (3, 1), told
+    assert "is it done already?" in project.ask("log").out
+
+
+def test_the_tasks_behind_one_that_may_be_done_already_go_on(project: "Project") -> None:
+    project.file(
+        "tasks.md",
+        "- [ ] 1.1 Improve it\n  - **Verify**: `test -f readme.txt`\n"
+        "- [ ] 1.2 Make b\n  - **Depends on**: 1.1\n  - **Verify**: `test -f b.txt`\n",
+    )
+    project.script(_1_1=[[DONE]], _1_2=[[{"write": "b.txt"}, DONE]])
+    told = project.run("--json")
+    assert {name: task["status"] for name, task in told.json["tasks"].items()} == {"1.1": "stuck", "1.2": "complete"}
+
+
+def test_what_a_person_did_meanwhile_is_done(project: "Project") -> None:
+    project.plan(("1.1", "Make a", "grep -q right a.txt"))
+    project.script(_1_1=[[{"write": "a.txt", "text": "wrong\n"}], [DONE]])
+    assert project.run("--max-attempts", "1").code == 3
+    project.file("a.txt", "right\n")
+    told = project.unstuck("resume", "--json")
+    assert (told.code, told.json["tasks"]["1.1"]["status"]) == (0, "complete"), told
 
 
 def test_work_that_an_earlier_task_did_as_well_needs_no_change(project: "Project") -> None:
@@ -179,6 +199,17 @@ def test_a_new_test_that_passes_on_the_old_code_is_worth_a_look(calc: "Project")
     calc.script(_1_1=[[{"write": "calc.py", "text": RIGHT_CALC}, {"write": "test_more.py", "text": idle}, DONE]])
     assert calc.run().code == 0
     assert "test_more.py:1: A new test passes on the old code as well" in calc.ask("log").out
+
+
+def test_a_module_that_the_task_has_to_write_is_no_package_to_install(project: "Project") -> None:
+    check = f"PYTHONPATH=. {sys.executable} -c 'import parser_core'"
+    project.file("tasks.md", f"- [ ] 1.1 Parse\n  - **Files**: `parser_core.py`\n  - **Verify**: `{check}`\n")
+    project.script(_1_1=[[{"write": "notes.md"}, DONE], [{"write": "parser_core.py", "text": "x = 1\n"}, DONE]])
+    told = project.run("--json")
+    assert (told.code, told.json["tasks"]["1.1"]["attempts"]) == (0, 2), told
+    assert "module_missing" in project.ask("log").out
+    brief = (project.home / "briefs" / "1.1-2-1.md").read_text()
+    assert "install" not in brief.lower()
 
 
 # --- what the agent leaves lying about ---------------------------------------------------------------------
@@ -246,7 +277,10 @@ def test_a_test_that_failed_before_burns_no_attempt(project: "Project") -> None:
     project.script(_1_1=[[{"write": "a.txt"}]])
     told = project.run("--json")
     assert (told.code, told.json["tasks"]["1.1"]["attempts"]) == (0, 1), told
-    assert "the same fail on the base: test_old.py::test_broken" in project.ask("log").out
+    assert (
+        "was red before any work (test_old.py::test_broken): what was red there guards nothing"
+        in told.err + project.ask("log").out
+    )
 
 
 def test_a_test_that_the_work_breaks_is_not_excused_by_one_that_was_broken(project: "Project") -> None:
@@ -277,9 +311,21 @@ def test_a_red_linter_is_excused_until_the_work_adds_a_complaint(project: "Proje
     assert {name: task["status"] for name, task in told.json["tasks"].items()} == {"1.1": "complete", "1.2": "stuck"}
 
 
-def test_a_flaky_check_burns_no_attempt_and_is_reported(project: "Project", tmp_path: Path) -> None:
+ONCE = "sh -c 'test -f {0} || {{ touch {0}; exit 1; }}'"
+
+
+def test_a_check_that_fails_in_every_fresh_clone_is_red_though_its_second_run_would_pass(project: "Project") -> None:
+    project.plan(("1.1", "Make a", "test -d out || { mkdir out; exit 1; }"))
+    project.script(_1_1=[[{"write": "a.txt"}]])
+    told = project.run("--max-attempts", "1", "--json")
+    assert (told.code, told.json["tasks"]["1.1"]["commit"]) == (3, None), told
+    assert "flaky" not in project.ask("log").out
+
+
+def test_a_gate_that_wavers_burns_no_attempt_and_is_reported(project: "Project", tmp_path: Path) -> None:
     mark = tmp_path / "failed-once"
-    project.settings(f"{LIMITS}[checks]\ntest = \"sh -c 'test -f {mark} || {{ touch {mark}; exit 1; }}'\"\n")
+    gate = f"test -f a.txt || exit 0; {ONCE.format(mark)}"
+    project.settings(f'{LIMITS}[checks]\ntest = "{gate}"\n')
     project.plan(("1.1", "Make a", "test -f a.txt"))
     project.script(_1_1=[[{"write": "a.txt"}]])
     told = project.run("--json")
@@ -287,12 +333,81 @@ def test_a_flaky_check_burns_no_attempt_and_is_reported(project: "Project", tmp_
     assert "is flaky: on one and the same tree it failed 1 of 2 times" in project.ask("log").out
 
 
-def test_a_broken_check_is_run_three_times_and_no_more(project: "Project", tmp_path: Path) -> None:
+def test_a_tasks_own_check_that_wavers_is_a_question_and_not_a_pass(project: "Project", tmp_path: Path) -> None:
+    project.plan(("1.1", "Make a", ONCE.format(tmp_path / "failed-once")))
+    project.script(_1_1=[[{"write": "a.txt"}]])
+    told = project.run("--json")
+    assert (told.code, told.json["tasks"]["1.1"]["attempts"]) == (3, 1), told
+    assert "failed and then passed on the same tree" in told.out + project.ask("log").out
+
+
+def test_a_broken_check_is_run_until_two_runs_say_the_same(project: "Project", tmp_path: Path) -> None:
     count = tmp_path / "count"
     project.plan(("1.1", "Make a", f"sh -c 'echo x >> {count}; exit 1'"))
     project.script(_1_1=[[{"write": "a.txt"}]])
     assert project.run("--max-attempts", "1").code == 3
-    assert count.read_text() == "x\n" * 3
+    assert count.read_text() == "x\n" * 2
+
+
+# --- what a gate can say of a base on which it is red -----------------------------------------------------------
+
+JEST = "FAIL src/a.test.js\nTests: {} failed, 4 passed\n"
+REDS = {
+    "one more test in the same file": ("cat out.txt; false", JEST.format(1), JEST.format(2), "stuck"),
+    "the same test": ("cat out.txt; false", JEST.format(1), JEST.format(1), "complete"),
+    "more violations": ("cat out.txt; false", "3 violations\n", "57 violations\n", "stuck"),
+    "less coverage": ("cat out.txt; false", "TOTAL 81%\nrequired 90%\n", "TOTAL 31%\nrequired 90%\n", "stuck"),
+    "nothing that could be compared": ("cat out.txt; false", "", "", "stuck"),
+    "something else every time": ("head -c 12 /dev/urandom | base64; cat out.txt; false", "x\n", "x\n", "complete"),
+}
+
+
+@pytest.mark.parametrize("case", REDS)
+def test_a_gate_that_was_red_excuses_what_can_be_compared_and_nothing_more(project: "Project", case: str) -> None:
+    gate, before, after, status = REDS[case]
+    project.file("out.txt", before)
+    project.settings(f'{LIMITS}[checks]\ntest = "{gate}"\n')
+    project.plan(("1.1", "Make a", "test -f a.txt"))
+    project.script(_1_1=[[{"write": "a.txt"}, {"write": "out.txt", "text": after}]])
+    told = project.run("--max-attempts", "1", "--json")
+    assert told.json["tasks"]["1.1"]["status"] == status, told
+    log = project.ask("log").out
+    assert log.index("was red before any work") < log.index("attempt 1"), "it is told before the first session"
+    assert log.count("was red before any work") == 1
+
+
+# --- checks that repair -------------------------------------------------------------------------------------------
+
+
+def test_a_check_that_repairs_the_tree_has_not_verified_what_would_land(project: "Project") -> None:
+    """As `[tool.ruff] fix = true`, formatters in write mode, snapshot updaters and writers of lock files do."""
+    project.file("fix.sh", "sed -i s/bad/good/ *.py; ! grep bad *.py\n")
+    project.file("old.py", "good = 0\n")
+    project.settings(f'{LIMITS}[checks]\nlint = "sh fix.sh"\n')
+    project.plan(("1.1", "Make a", "test -f a.py"))
+    kept = [{"write": "a.py", "text": "good = 1\n"}]
+    project.script(_1_1=[[{"write": "a.py", "text": "bad = 1\n"}], kept])
+    told = project.run("--json")
+    assert (told.code, told.json["tasks"]["1.1"]["attempts"]) == (0, 2), told
+    assert (project.root / "a.py").read_text() == "good = 1\n"
+    assert "passes only because it changes a.py" in project.ask("log").out
+    assert "Run it and keep what it writes" in (project.home / "briefs" / "1.1-2-1.md").read_text()
+
+
+def test_what_a_check_leaves_lying_about_is_no_repair(project: "Project") -> None:
+    project.plan(("1.1", "Make a", "touch report.xml cache.log && test -f a.txt"))
+    project.script(_1_1=[[{"write": "a.txt"}]])
+    assert project.run().code == 0
+
+
+def test_a_check_sees_the_tree_and_not_what_the_check_before_it_made_of_it(project: "Project") -> None:
+    project.settings(f'{LIMITS}[checks]\nformat = "sed -i s/bad/good/ a.py"\ntest = "grep -q good a.py"\n')
+    project.file("a.py", "good\n")
+    project.plan(("1.1", "Change a", "test -f a.py"))
+    project.script(_1_1=[[{"write": "a.py", "text": "bad\n"}]])
+    project.run("--max-attempts", "1")
+    checks = project.ask("show", "1.1", "--json").json["verification"]["checks"]
+    assert [check["status"] for check in checks] == ["pass", "fail", "fail"]
 
 
 # --- checks that are none ------------------------------------------------------------------------------------

@@ -35,7 +35,7 @@ def test_a_copied_venv_serves_the_checks_of_every_worktree(python_project: "Proj
     told = project.run()
     assert told.code == 0, told
     assert project.git("ls-tree", "-r", "--name-only", "main", ".venv") == ""
-    worktree, _ = worktrees(project)
+    worktree, _ = project.slots
     assert not (worktree / ".venv").is_symlink()
 
 
@@ -63,7 +63,7 @@ def test_setup_makes_an_editable_venv_once_per_worktree_and_checks_import_the_wo
         'cd .venv/lib/python*/site-packages && echo "$OLDPWD/src" > shop.pth\n'
     )
     project.settings(f'[workspace]\nsetup = ["bash {made}"]\n')
-    check = ".venv/bin/python -c 'import shop; assert shop.PRICE == {}; assert \".unstuck/worktrees\" in shop.__file__'"
+    check = ".venv/bin/python -c 'import shop; assert shop.PRICE >= {}; assert \"/slots/\" in shop.__file__'"
     project.plan(*((f"1.{number}", f"Price {number}", check.format(number)) for number in (2, 3, 4)))
     project.script(
         **{
@@ -78,6 +78,21 @@ def test_setup_makes_an_editable_venv_once_per_worktree_and_checks_import_the_wo
     )
     assert (project.root / "src/shop/__init__.py").read_text() == "PRICE = 4\n####\n"
     assert project.git("ls-tree", "-r", "--name-only", "main", ".venv") == ""
+
+
+@pytest.mark.parametrize("setting", ["core.autocrlf=true", "core.eol=crlf"])
+def test_the_line_ends_that_a_person_likes_make_no_right_work_red(project: "Project", setting: str) -> None:
+    project.file(".gitattributes", "*.txt text=auto\n*.bat text eol=crlf\n")
+    project.file("run.bat", "echo\n")
+    project.git("config", *setting.split("="))
+    (project.root / "run.bat").unlink()
+    project.git("checkout", "--", "run.bat")
+    project.plan(("1.1", "Make a", "test $(tr -d a-z < a.txt | wc -c) = 1 && grep -q $'\\r' run.bat"))
+    project.script(_1_1=[[{"write": "a.txt", "text": "right\n"}]])
+    told = project.run()
+    assert told.code == 0, told
+    assert project.git("cat-file", "blob", "main:a.txt") == "right"
+    assert project.git("status", "--porcelain") == ""
 
 
 def test_a_setup_that_fails_is_a_question_with_its_output(project: "Project") -> None:
@@ -131,7 +146,7 @@ def test_node_modules_serve_the_checks_and_do_not_land(node_project: "Project", 
     told = project.run()
     assert told.code == 0, told
     assert project.git("log", "-1", "--grep=Change the price", "--name-only", "--format=", "main") == "price.js"
-    worktree, _ = worktrees(project)
+    worktree, _ = project.slots
     assert (worktree / "node_modules").is_symlink() == (rule == "link")
     assert (project.root / "node_modules" / "left-pad" / "index.js").exists()
 
@@ -175,7 +190,3 @@ def made_venv(root: Path) -> None:
 
 def packages(root: Path) -> Path:
     return next((root / ".venv" / "lib").glob("python*/site-packages"))
-
-
-def worktrees(project: "Project") -> list[Path]:
-    return [path for path in (project.home / "worktrees").iterdir() if path.is_dir()]

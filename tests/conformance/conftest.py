@@ -16,7 +16,7 @@ from tests.conformance.clis import Cli, pinned
 from tests.conformance.scenarios import PATIENCE
 from tests.conformance.server import ModelServer
 
-from unstuck.process.processes import end_leftovers
+from unstuck.process.leftovers import end_leftovers
 
 SOURCE = Path(__file__).parents[2] / "src"
 PROC = Path("/proc")

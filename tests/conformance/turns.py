@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 Trouble = Literal["rate_limit", "quota", "overloaded", "server_error", "auth", "overflow"]
 
@@ -40,6 +40,18 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
+class Use:
+    """Call another tool of the agent's, by its name; `namespace` is where Codex files those of MCP servers.
+
+    Codex offers them only after a call of its own `tool_search`.
+    """
+
+    tool: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    namespace: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Refuse:
     """Stop as models do that will not do it."""
 
@@ -70,5 +82,5 @@ class Cut:
     """Begin to answer, then reset the connection."""
 
 
-Turn = Say | Run | Refuse | Fault | Stall | Cut
+Turn = Say | Run | Use | Refuse | Fault | Stall | Cut
 FOR_EVER = 10.0**6

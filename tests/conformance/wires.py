@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tests.conformance.turns import STATUS, Fault, Refuse, Run, Say, Trouble
+from tests.conformance.turns import STATUS, Fault, Refuse, Run, Say, Trouble, Use
 
 Json = Mapping[str, Any]
-Answer = Say | Run | Refuse
+Answer = Say | Run | Use | Refuse
 
 SHELLS: Mapping[str, str] = {
     "Bash": "command",
@@ -139,8 +139,8 @@ class Messages(Wire):
 
     def _block(self, answer: Answer, asked: Asked, number: int) -> tuple[dict[str, Any], str]:
         match answer:
-            case Run(command):
-                name, arguments = _call(asked, command)
+            case Run() | Use():
+                name, arguments = _call(asked, answer)
                 return {"type": "tool_use", "id": f"toolu_{number:04}", "name": name, "input": arguments}, "tool_use"
             case Refuse(text):
                 return {"type": "text", "text": text}, "refusal"
@@ -195,8 +195,17 @@ class Responses(Wire):
         yield _named("response.failed", response={"id": "resp_failed", "status": "failed", "error": error})
 
     def _item(self, answer: Answer, asked: Asked, number: int) -> dict[str, Any]:
-        if isinstance(answer, Run):
-            name, arguments = _call(asked, answer.command)
+        if isinstance(answer, Use) and answer.tool == "tool_search":
+            return {
+                "type": "tool_search_call",
+                "id": f"ts_{number:04}",
+                "call_id": f"call_{number:04}",
+                "execution": "client",
+                "arguments": dict(answer.arguments),
+                "status": "completed",
+            }
+        if isinstance(answer, Run | Use):
+            name, arguments = _call(asked, answer)
             return {
                 "type": "function_call",
                 "id": f"fc_{number:04}",
@@ -204,6 +213,7 @@ class Responses(Wire):
                 "name": name,
                 "arguments": json.dumps(arguments),
                 "status": "completed",
+                **({"namespace": answer.namespace} if isinstance(answer, Use) and answer.namespace else {}),
             }
         part = (
             {"type": "refusal", "refusal": answer.text}
@@ -258,8 +268,8 @@ class Chat(Wire):
 
     def _message(self, answer: Answer, asked: Asked, number: int) -> tuple[dict[str, Any], str]:
         match answer:
-            case Run(command):
-                name, arguments = _call(asked, command)
+            case Run() | Use():
+                name, arguments = _call(asked, answer)
                 function = {"name": name, "arguments": json.dumps(arguments)}
                 call = {"id": f"call_{number:04}", "type": "function", "function": function}
                 return {"role": "assistant", "content": None, "tool_calls": [call]}, "tool_calls"
@@ -294,8 +304,8 @@ class Gemini(Wire):
         )
 
     def whole(self, answer: Answer, asked: Asked, number: int) -> Json:
-        if isinstance(answer, Run):
-            name, arguments = _call(asked, answer.command)
+        if isinstance(answer, Run | Use):
+            name, arguments = _call(asked, answer)
             part: Json = {"functionCall": {"name": name, "args": arguments}}
         else:
             part = {"text": answer.text}
@@ -335,10 +345,12 @@ def _openai_error(fault: Fault) -> Json:
     return {"error": {"message": fault.message, "type": kind, "code": code, "param": None, **more}}
 
 
-def _call(asked: Asked, command: str) -> tuple[str, Json]:
-    """Make a call of the shell tool that this agent offers."""
+def _call(asked: Asked, answer: Run | Use) -> tuple[str, Json]:
+    """Make a call of the tool that is named, or of the shell tool that this agent offers."""
+    if isinstance(answer, Use):
+        return answer.tool, answer.arguments
     assert asked.shell is not None
-    return asked.shell, {SHELLS[asked.shell]: command, "description": "one step of the task"}
+    return asked.shell, {SHELLS[asked.shell]: answer.command, "description": "one step of the task"}
 
 
 def _named(name: str, **fields: Any) -> str:

@@ -146,6 +146,13 @@ def test_one_fault_in_many_tasks_is_one_problem() -> None:
     assert not history(state, last, ("a",), now=20.0 + 2 * WINDOW_SECONDS).systemic
 
 
+def test_a_fault_that_a_task_overcame_is_no_problem_of_all() -> None:
+    tries = [attempt(1, "", f"t{at}", task=f"1.{at}", kind=Kind.CONTEXT_EXHAUSTED, signature="s") for at in (1, 2, 3)]
+    overcome = Acted(task="1.1", action=Accept(), commit="c1")
+    state = run(*(fact for one in tries for fact in one), overcome)
+    assert not history(state, "1.3", ("a",), now=20.0).systemic
+
+
 def test_the_same_words_from_checks_of_many_tasks_are_many_problems() -> None:
     assert not history(in_many_tasks(Kind.TEST_FAILED), f"1.{MANY}", ("a",), now=20.0).systemic
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from benchmarks.classify import VIEWS, classifiers, judge, macro_f1, read_cases
 
-from unstuck.diagnosis import Evidence, open_rulebook
+from unstuck.diagnosis.evidence import Evidence
+from unstuck.diagnosis.rulebook import open_rulebook
 
 HERE = Path(__file__).parent
 SISTERS: Mapping[str, frozenset[str]] = {

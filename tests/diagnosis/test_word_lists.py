@@ -6,7 +6,10 @@ import pytest
 
 from unstuck.decide.policy import BadPolicy
 from unstuck.decide.profile_files import profiles
-from unstuck.diagnosis import KINDS, Evidence, Failure, Kind, by_word_lists, open_rulebook
+from unstuck.diagnosis.evidence import Evidence
+from unstuck.diagnosis.keyword_lists import by_word_lists
+from unstuck.diagnosis.kinds import KINDS, Failure, Kind
+from unstuck.diagnosis.rulebook import open_rulebook
 from unstuck.errors import BadUsage
 
 INDICATORS = {

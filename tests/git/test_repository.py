@@ -1,14 +1,16 @@
 """Finding the user's repository, and the sentences for where a run cannot work."""
 
+import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
+from tests.git.opening import workspace
 
 from unstuck.errors import BadUsage, Unavailable
 from unstuck.git import repository
 from unstuck.git.command import Git
-from unstuck.git.repository import Identity, find
+from unstuck.git.repository import Identity, find, slots_folder
 from unstuck.journal.setting_aside import begin_anew
 from unstuck.plans.plan_file import open_plan
 
@@ -57,19 +59,23 @@ def test_a_repository_without_commits_is_refused(tmp_path: Path) -> None:
         find(tmp_path / "empty")
 
 
-def test_our_own_worktrees_are_refused(scratch: Path) -> None:
-    Git(scratch)("worktree", "add", "--quiet", "--detach", ".unstuck/worktrees/w0")
-    with pytest.raises(BadUsage, match="own worktrees") as caught:
-        find(scratch / ".unstuck" / "worktrees" / "w0" / "src")
-    assert str(scratch) in caught.value.hint
+def test_our_own_slots_and_repositories_inside_of_them_are_refused(scratch: Path) -> None:
+    work = workspace(scratch)
+    slot = work.prepare(0, work.tip())
+    Git(slot)("init", "--quiet", "inner")
+    for folder in (slot / "src", slot / "inner"):
+        with pytest.raises(BadUsage, match="own slots") as caught:
+            find(folder)
+        assert str(scratch) in caught.value.hint
 
 
-def test_a_repository_inside_one_of_our_worktrees_is_refused(scratch: Path) -> None:
-    inner = scratch / ".unstuck" / "worktrees" / "w0" / "inner"
-    inner.mkdir(parents=True)
-    Git(inner)("init", "--quiet")
-    with pytest.raises(BadUsage, match="own worktrees"):
-        find(inner)
+def test_slots_stay_with_a_repository_that_is_moved_and_not_with_its_copy(scratch: Path, tmp_path: Path) -> None:
+    before = slots_folder(find(scratch))
+    copy = shutil.copytree(scratch, tmp_path / "copy", symlinks=True)
+    moved = scratch.rename(tmp_path / "moved")
+    assert slots_folder(find(moved)) == before
+    assert slots_folder(find(copy)) != before
+    assert slots_folder(find(moved), "~/elsewhere").is_relative_to(Path.home() / "elsewhere")
 
 
 @pytest.mark.parametrize("text", ["git version 2.37.9", "git version 1.9.1 (Apple Git-1)", "git"])
@@ -156,12 +162,12 @@ def test_looking_at_a_repository_changes_nothing_in_it(scratch: Path) -> None:
 
 def test_state_set_aside_again_within_a_second_is_kept_apart(scratch: Path) -> None:
     plan_file = open_plan(written(scratch / "tasks.md", "- [ ] 1.1 A\n"))
-    ours = find(scratch).ours
+    ours, store = find(scratch).ours, find(scratch).store
     ours.mkdir()
     for number in range(3):
         written(ours / "config.json", str(number))
         begin_anew(find(scratch), plan_file, plan_file.read(), "tasks.md")
-    assert sorted(path.read_text() for path in (ours / "old").glob("*/config.json")) == ["0", "1", "2"]
+    assert sorted(path.read_text() for path in (store / "old").glob("*/config.json")) == ["0", "1", "2"]
 
 
 def written(path: Path, text: str) -> Path:

@@ -10,21 +10,16 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
+from tests.git.opening import workspace
 
 from unstuck.git.command import Git
 from unstuck.git.pruning import prune
-from unstuck.git.repository import find
+from unstuck.git.repository import find, slots_folder
 from unstuck.git.way_home import Homecoming
-from unstuck.git.workspace import GitWorkspace
 from unstuck.ports import AlreadyHome, FastForward, Landing, Merge, NotPossible, WayHome
 
 SOURCE = Path(__file__).parents[2] / "src"
 MESSAGE = "Land 1.1\n\n# not a comment\n\nUnstuck-Task: 1.1\n"
-
-
-class NoWatch:
-    def restore(self) -> tuple[str, ...]:
-        return ()
 
 
 class Run:
@@ -32,11 +27,9 @@ class Run:
 
     def __init__(self, root: Path, mode: Literal["auto", "single"] = "auto") -> None:
         repository = find(root)
-        repository.exclude_ours()
         self.git = Git(root)
         self.root = root
-        self.work = GitWorkspace(repository=repository, run="r1", identity=repository.identity(), watching=NoWatch)
-        self.work.open_branch(repository.head)
+        self.work = workspace(root)
         self.home = Homecoming(repository=repository, run="r1", identity=repository.identity(), mode=mode)
 
     def land(self, files: Mapping[str, str | None]) -> str:
@@ -329,7 +322,7 @@ CHILD = """
 import sys
 from pathlib import Path
 from unstuck.git.way_home import Homecoming
-from unstuck.git.repository import find
+from unstuck.git.repository import find, slots_folder
 repository = find(Path(sys.argv[1]))
 Homecoming(repository=repository, run="r1", identity=repository.identity()).apply_merge(sys.argv[2])
 """
@@ -368,7 +361,7 @@ def test_a_kill_in_the_middle_of_the_merge_is_undone_and_repeated(scratch: Path,
 def test_an_edit_made_after_a_crash_is_kept(scratch: Path) -> None:
     run = Run(scratch)
     tip = run.land({"a.txt": "run", "new": "run"})
-    (scratch / ".unstuck" / "homecoming.json").write_text(
+    (scratch / ".git" / "unstuck" / "homecoming.json").write_text(
         f'{{"head": "{run.git("rev-parse", "HEAD")}", "target": "{tip}"}}'
     )
     (scratch / "a.txt").write_text("mine")
@@ -389,20 +382,19 @@ def test_prune_removes_what_is_clean_merged_and_unused(scratch: Path) -> None:
     run.work.snapshot(0, "7")
     tip = run.land({"new": "x"})
     run.home.apply_merge(tip)
-    would = prune(find(scratch), {"r1"}, dry_run=True)
+    would = prune(find(scratch), {"r1"}, slots_folder(find(scratch)), dry_run=True)
     assert [line.removeprefix("Would remove ") for line in would.removed] == [
-        "the worktree .unstuck/worktrees/w0.",
+        f"the slot {run.work.path(0)}.",
         "the branch unstuck/r1.",
         "the snapshot r1/7.",
     ]
     assert run.work.tip() == tip
-    done = prune(find(scratch), {"r1"})
+    done = prune(find(scratch), {"r1"}, slots_folder(find(scratch)))
     assert len(done.removed) == 3
     assert done.kept == ()
     assert run.git("for-each-ref", "refs/unstuck", "refs/heads/unstuck") == ""
-    assert len(run.git("worktree", "list").splitlines()) == 1
-    assert list((scratch / ".unstuck" / "worktrees").iterdir()) == []
-    assert prune(find(scratch), {"r1"}).removed == ()
+    assert not run.work.path(0).exists()
+    assert prune(find(scratch), {"r1"}, slots_folder(find(scratch))).removed == ()
 
 
 def test_prune_keeps_what_is_unmerged_unfinished_dirty_or_in_use_and_says_why(scratch: Path) -> None:
@@ -413,12 +405,12 @@ def test_prune_keeps_what_is_unmerged_unfinished_dirty_or_in_use_and_says_why(sc
     run.work.keep("1", run.work.tip())
     run.git("branch", "unstuck/r2")
     with subprocess.Popen(["cat"], cwd=busy, stdin=subprocess.PIPE) as process:
-        result = prune(find(scratch), {"r1"})
+        result = prune(find(scratch), {"r1"}, slots_folder(find(scratch)))
         process.kill()
     assert result.removed == ()
     reasons = dict(line.removeprefix("Kept the ").split(": ", 1) for line in result.kept)
-    assert "in no branch and no snapshot" in reasons["worktree .unstuck/worktrees/w0"]
-    assert str(process.pid) in reasons["worktree .unstuck/worktrees/w1"]
+    assert "in no branch and no snapshot" in reasons[f"slot {run.work.path(0)}"]
+    assert str(process.pid) in reasons[f"slot {run.work.path(1)}"]
     assert "git merge unstuck/r1" in reasons["branch unstuck/r1"]
     assert reasons["branch unstuck/r2"] == "its run is not finished."
     assert reasons["snapshot r1/1"] == "its run's branch is kept."
@@ -429,7 +421,7 @@ def test_prune_keeps_an_agents_own_commits(scratch: Path) -> None:
     run = Run(scratch)
     path = run.work.prepare(0, run.work.tip())
     Git(path)("commit", "--quiet", "--allow-empty", "-m", "mine")
-    assert prune(find(scratch), {"r1"}).removed == ("Removed the branch unstuck/r1.",)
+    assert prune(find(scratch), {"r1"}, slots_folder(find(scratch))).removed == ("Removed the branch unstuck/r1.",)
 
 
 def test_prune_knows_a_run_that_came_home_as_one_commit(scratch: Path) -> None:
@@ -440,4 +432,4 @@ def test_prune_knows_a_run_that_came_home_as_one_commit(scratch: Path) -> None:
     assert isinstance(plan, FastForward)
     run.home.apply_merge(plan.commit)
     run.user_commits("later", "x")
-    assert "Removed the branch unstuck/r1." in prune(find(scratch), {"r1"}).removed
+    assert "Removed the branch unstuck/r1." in prune(find(scratch), {"r1"}, slots_folder(find(scratch))).removed

@@ -117,7 +117,7 @@ for _ in $(seq 6000); do test -e "$MEETING/free" && exit; sleep 0.01; done
 echo "nobody let us go"; exit 1
 """,
     "landed": f"""\
-for _ in $(seq 3000); do {GIT} log --format=%s "unstuck/$UNSTUCK_RUN" | grep -qx "$1" && exit; sleep 0.01; done
+for _ in $(seq 3000); do {GIT} -C "$WORLD" log --format=%s "unstuck/$UNSTUCK_RUN" | grep -qx "$1" && exit; sleep 0.01; done
 echo "$1 never landed"; exit 1
 """,
 }
@@ -142,9 +142,8 @@ if [ "$PPID" = "$SUPERVISOR" ]; then
         kill -9 "$SUPERVISOR"
         case "$name" in
         update-ref) for word do case "$word" in refs/*) mkdir -p ".git/${{word%/*}}"; touch ".git/$word.lock"; break ;; esac; done ;;
-        checkout | add) touch "$GIT_INDEX_FILE.lock" ;;
+        read-tree | add) touch "$GIT_INDEX_FILE.lock" ;;
         merge | commit) touch .git/index.lock ;;
-        worktree) mkdir -p "$GIT_DIR/worktrees/w0"; echo initializing >"$GIT_DIR/worktrees/w0/locked" ;;
         esac
         exit 1 ;;
     "late git $name $number")
@@ -327,7 +326,7 @@ class World:
         )
 
     def _journal(self) -> "_Opened":
-        return _Opened(self.root / ".unstuck" / "journal.db")
+        return _Opened(self.root / ".git" / "unstuck" / "journal.db")
 
 
 @dataclass(slots=True)
@@ -449,6 +448,7 @@ def _environment_of(root: Path, commands: Path, *, counting: bool = False) -> di
     return {
         "PATH": f"{commands / ('counting' if counting else 'plain')}:{os.environ['PATH']}",
         "HOME": str(commands),
+        "XDG_STATE_HOME": str(root.parent / "state"),
         "GIT_CONFIG_GLOBAL": str(commands / "gitconfig"),
         "GIT_CONFIG_NOSYSTEM": "1",
         "PYTHONPATH": os.pathsep.join(sys.path),

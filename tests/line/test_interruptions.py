@@ -75,7 +75,11 @@ def held(world: "World") -> Iterator[Callable[..., "subprocess.Popen[str]"]]:
 
 @pytest.mark.parametrize(
     ("number", "code"),
-    [pytest.param(signal.SIGTERM, 143, id="SIGTERM"), pytest.param(signal.SIGINT, 130, id="Ctrl-C")],
+    [
+        pytest.param(signal.SIGTERM, 143, id="SIGTERM"),
+        pytest.param(signal.SIGINT, 130, id="Ctrl-C"),
+        pytest.param(signal.SIGHUP, 129, id="a closed terminal"),
+    ],
 )
 def test_a_signal_ends_the_session_after_the_drain_time_and_keeps_its_work(
     world: "World", held: Callable[..., "subprocess.Popen[str]"], number: signal.Signals, code: int
@@ -325,7 +329,7 @@ def test_a_damaged_journal_is_set_aside_by_name_and_never_silently_replaced(
     run = held(drain=0.3)
     run.send_signal(signal.SIGTERM)
     run.communicate()
-    journal = world.root / ".unstuck" / "journal.db"
+    journal = world.root / ".git" / "unstuck" / "journal.db"
     damaged = damage(journal.read_bytes())
     journal.write_bytes(damaged)
 
@@ -389,7 +393,7 @@ class Office:
 def office(tmp_path: Path) -> Office:
     plan, journal = BusyPlan(tmp_path), MemoryJournal()
     record = Recorder(journal, RunState(), redactor({}))
-    projections = Projections(home=tmp_path / ".unstuck", plan=plan, told=record.note)
+    projections = Projections(home=tmp_path / ".unstuck", store=tmp_path / "store", plan=plan, told=record.note)
     options, tasks = Options(agents=("actor",)), plan.read().tasks
     record(
         RunStarted(
@@ -480,7 +484,7 @@ def await_line(stream: IO[str] | None, part: str) -> None:
 
 
 def change_claim(world: "World", **columns: object) -> None:
-    with sqlite3.connect(world.root / ".unstuck" / "journal.db") as connection:
+    with sqlite3.connect(world.root / ".git" / "unstuck" / "journal.db") as connection:
         for name, value in columns.items():
             assert connection.execute(f"UPDATE claim SET {name} = ?", (value,)).rowcount == 1
     connection.close()

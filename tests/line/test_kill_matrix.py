@@ -31,28 +31,28 @@ APPENDS = [
 """Every append of an undisturbed run; a test below compares this with a real one."""
 
 GIT_COMMANDS = [
-    *("add", "cat-file", "checkout", "clean", "commit", "commit-tree", "config", "diff", "diff-index", "diff-tree"),
+    *("add", "cat-file", "clean", "commit", "commit-tree", "config", "diff", "diff-index", "diff-tree"),
     *("for-each-ref", "ls-files", "ls-tree", "merge", "merge-base", "merge-tree", "read-tree", "rev-list"),
-    *("rev-parse", "status", "symbolic-ref", "update-ref", "version", "worktree", "write-tree"),
+    *("rev-parse", "status", "update-ref", "version", "write-tree"),
 ]
 """Every git command of an undisturbed run; likewise."""
 
 EFFECTS = {
-    "checkout 2": "the rollback",
-    "checkout 4": "a worktree beside another one",
-    "worktree 2": "the second worktree",
-    "commit-tree 2": "the snapshot",
-    "update-ref 2": "the snapshot's ref",
-    "update-ref 3": "the first landing",
-    "update-ref 5": "the last landing",
+    "read-tree 4": "the rollback",
+    "read-tree 6": "a slot beside another one",
+    "update-ref 2": "what the first slot stands on",
+    "update-ref 3": "the first tree",
+    "update-ref 4": "the snapshot's ref",
+    "update-ref 6": "the first landing",
+    "update-ref 13": "the last landing",
 }
 """Later calls of commands that change something."""
 
-CUT_SHORT = ("worktree 1", "checkout 2", "add 1", "update-ref 2", "update-ref 3", "merge 1", "commit 1")
-LATE = ("checkout 2", "update-ref 2", "update-ref 3", "merge 1")
+CUT_SHORT = ("read-tree 1", "read-tree 4", "add 1", "update-ref 4", "update-ref 6", "merge 1", "commit 1")
+LATE = ("read-tree 4", "update-ref 4", "update-ref 6", "merge 1")
 
 IN_COMMANDS = {
-    "set-up": "while a worktree is set up",
+    "set-up": "while a slot is set up",
     "agent": "while an agent works, with a daemon of its own",
     "agent+shim": "together with the process that guards the agent",
     "second-attempt": "while the agent makes its second attempt",
@@ -70,7 +70,6 @@ FILES = (
     "config.json",
     "w0.json",
     "w0.ready",
-    "index",
 )
 
 TWICE = [

@@ -6,6 +6,7 @@ import pytest
 
 from unstuck.plans.plan import Plan, check, execution
 from unstuck.plans.plan_file import open_plan
+from unstuck.plans.review import reviewed
 from unstuck.plans.superplans.phase_words import normalise, read_phases, read_status
 from unstuck.plans.superplans.phases_file import PhasesFile
 
@@ -123,7 +124,6 @@ def test_a_section_gives_items_files_checks_and_a_commit(tmp_path: Path) -> None
     assert backend.items == ("Implement API endpoint(s)", "Add request validation", "Log what is refused")
     assert backend.files == ("src/api/auth.ts", "src/api/routes.ts", "src/api/index.ts", "tests/api/auth.test.ts")
     assert [(one.command, one.kind) for one in backend.checks] == [
-        ("npm test -- tests/api/auth.test.ts", "test"),
         ("bash check.sh api", "verify"),
     ]
     assert backend.commit == "feat(backend-api): implement API endpoint(s)"
@@ -150,6 +150,35 @@ def test_only_a_run_of_tests_is_called_tests(tmp_path: Path, command: str, kind:
     section = f"### Phase 1: A\n\n#### Definition of Done\n- [ ] `{command}` passes\n"
     (task,) = read(tmp_path, f"{HEAD}| 1 | A | - | - | 1 | ⬜ |\n\n{section}").tasks
     assert [(one.command, one.kind) for one in task.checks] == [(command, kind)]
+
+
+def test_prose_is_not_executed(tmp_path: Path) -> None:
+    """Only Verify lines, the table of tools, and bullets that say that a known checker passes are checks."""
+    lines = """\
+- Run: `rm -rf ../elsewhere`
+- Command: `npm test -- a`
+- Verify: `sh deploy.sh --dry-run`
+#### Definition of Done
+- [ ] The README explains `make deploy`
+- [ ] `make deploy` succeeds
+- [ ] `make check` is described in the docs
+- [ ] All tests pass: `make test`
+- [ ] `make lint` runs without errors
+- [ ] `./release.sh` passes
+- [ ] `cp -r dist ../site` succeeds
+- [ ] `git push` succeeds and `make lint` passes
+"""
+    section = f"### Phase 1: A\n\n{lines}"
+    plan = open_plan(_written(tmp_path, f"{HEAD}| 1 | A | - | - | 1 | ⬜ |\n\n{section}"), root=tmp_path).read()
+    commands = [one.command for one in plan.tasks[0].checks]
+    assert commands == ["sh deploy.sh --dry-run", "make test", "make lint"]
+    assert any("deploys: `sh deploy.sh --dry-run`" in one.message for one in reviewed(plan).concerns)
+
+
+def _written(folder: Path, text: str) -> Path:
+    path = folder / "plan.md"
+    path.write_text(text)
+    return path
 
 
 @pytest.mark.parametrize(

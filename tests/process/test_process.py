@@ -300,9 +300,54 @@ def test_run_returns_when_the_shim_is_killed(tmp_path: Path, clean: bool) -> Non
         f"{wipe}sh -c 'echo $$ > pid; exec sleep 8' & until test -s pid; do :; done; kill -9 $PPID; wait",
     )
     assert (ended.ending, ended.signal) == ("signalled", 9)
-    assert ended.seconds < 6
-    if not clean:
-        assert not alive(int((tmp_path / "pid").read_text()))
+    assert not alive(int((tmp_path / "pid").read_text()))
+
+
+STOPS = {
+    "once, then it ends": ("kill -STOP $PPID", "exited"),
+    "once, and a child stays": ("sh -c 'sleep 300' & kill -STOP $PPID", "exited"),
+    "again and again": ("while :; do kill -STOP $PPID; done", "signalled"),
+    "again and again, from elsewhere": (
+        "env -i setsid sh -c 'while :; do kill -STOP $0; done' $PPID & wait",
+        "signalled",
+    ),
+    "and then kills it": ("env -i setsid sleep 300 & kill -STOP $PPID; kill -9 $PPID; sleep 300", "signalled"),
+}
+
+
+@pytest.mark.parametrize("name", STOPS)
+def test_a_shim_that_is_stopped_holds_nobody_up(tmp_path: Path, name: str) -> None:
+    script, ending = STOPS[name]
+    ended = run(tmp_path, "sh", "-c", script, limits=TimeLimits())
+    assert ended.ending == ending
+    working = [place for place in Path("/proc").glob("[0-9]*") if works_in(place, tmp_path)]
+    assert working == []
+
+
+def works_in(place: Path, folder: Path) -> bool:
+    try:
+        return (place / "cwd").readlink() == folder and alive(int(place.name))
+    except OSError:
+        return False
+
+
+def test_what_a_foreign_daemon_was_asked_to_do_is_told(tmp_path: Path) -> None:
+    """The tests stand in for the daemon: what they start is below them, and not below the supervisor that looks."""
+    look = (
+        "import sys; from pathlib import Path; from unstuck.process.processes import LocalProcesses\n"
+        "print(*LocalProcesses().strangers(Path(sys.argv[1]), 0.0))"
+    )
+    with subprocess.Popen(["sleep", "300"], cwd=tmp_path) as asked:
+        told = subprocess.run(
+            [sys.executable, "-c", look, str(tmp_path)],
+            env=os.environ | {"PYTHONPATH": SOURCE},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert alive(asked.pid)
+        asked.kill()
+    assert f"Process {asked.pid} (sleep 300) works in the slot" in told.stdout
 
 
 def test_an_error_on_our_side_leaves_nothing_either(tmp_path: Path) -> None:

@@ -6,10 +6,11 @@ import pytest
 
 from unstuck.diagnosis.reasons import reason
 from unstuck.journal.attempt import CheckResult, Ended, Remark, Severity
-from unstuck.plans import CheckKind
+from unstuck.plans.plan import CheckKind
+from unstuck.tools.effects import effect
+from unstuck.tools.runners import checking_form, is_plain_run, selecting, shows_tests
 from unstuck.tools.shell import can_fail
 from unstuck.verify.baseline import compare, excuse
-from unstuck.verify.selecting import is_plain_run, selecting
 from unstuck.verify.weighing import judge_all, own, weigh
 
 OUTPUTS = Path(__file__).parents[1] / "diagnosis" / "outputs"
@@ -121,6 +122,19 @@ SELECTIONS = {
     "vitest": ("npx vitest run", ["a.test.ts"], "npx vitest run './a.test.ts'"),
     "jest": ("npx jest", ["a.test.js"], "npx jest --ci --runTestsByPath './a.test.js'"),
     "node": ("node --test", ["a.test.js"], "node --test './a.test.js'"),
+    "unittest": ("python3 -m unittest discover", ["tests/test_a.py"], "python3 -m unittest tests/test_a.py"),
+    "mocha": ("npx mocha -r ts-node/register", ["a.spec.ts"], "npx mocha -r ts-node/register './a.spec.ts'"),
+    "go": ("go test -race ./...", ["pkg/a_test.go", "pkg/b_test.go"], "go test -race ./pkg"),
+    "cargo": ("cargo test --all", ["tests/it.rs"], "cargo test --test it"),
+    "cargo, a unit test": ("cargo test", ["src/lib.rs"], None),
+    "rspec": ("bundle exec rspec", ["spec/a_spec.rb"], "bundle exec rspec './spec/a_spec.rb'"),
+    "rake": ("bundle exec rake test", ["test/a_test.rb"], "bundle exec rake test TEST='./test/a_test.rb'"),
+    "maven": ("mvn -B -q test", ["src/test/java/ATest.java"], "mvn -B -q test -Dsurefire.failIfNoSpecifiedTests=false -Dtest=ATest"),
+    "gradle": ("./gradlew test", ["a/ATest.java", "b/BTest.kt"], "./gradlew test --tests '*ATest' --tests '*BTest'"),
+    "dotnet": ("dotnet test", ["A.cs", "B.cs"], "dotnet test --filter FullyQualifiedName~A\\|FullyQualifiedName~B"),
+    "phpunit": ("vendor/bin/phpunit", ["ATest.php", "B.php"], "vendor/bin/phpunit './ATest.php' && vendor/bin/phpunit './B.php'"),
+    "ctest": ("ctest --test-dir build", ["tests/a.cpp"], "ctest --test-dir build --no-tests=error -R a"),
+    "a class that is no word": ("mvn test", ["src/$(rm x).java"], None),
     "odd names": ("pytest", ["a'; rm -rf b.py"], "pytest -q -p no:cacheprovider './a'\"'\"'; rm -rf b.py'"),
     "the wrong runner": ("pytest", ["a.test.js"], None),
     "another folder": ("cd sub && pytest", ["a.py"], None),
@@ -138,6 +152,33 @@ def test_a_plain_run_is_one_that_nothing_turns_round() -> None:
     assert not is_plain_run("pytest | grep -q FAIL && echo RED_PASS")
     assert not is_plain_run("! pytest")
     assert not is_plain_run("grep -q x y")
+
+
+def test_a_runner_says_in_its_own_way_that_it_ran_tests() -> None:
+    assert shows_tests("go test ./pkg", "ok  \tx/pkg\t0.01s\n")
+    assert not shows_tests("go test ./pkg", "ok  \tx/pkg\t0.01s [no tests to run]\n")
+    assert not shows_tests("dotnet test", "No test matches the given testcase filter")
+
+
+def test_a_tool_that_repairs_has_a_checking_form() -> None:
+    forms = {"ruff check .": "--no-fix", "python -m black .": "--check", "go mod tidy": "-diff", "sh fix.sh": ""}
+    assert {command: checking_form(command) for command in forms} == forms
+
+
+EFFECTS = {
+    "": ("make test", "cargo test --release", "pytest > /dev/null", "grep -q 'rm -rf' a.sh", "npm run build", "curl -sf http://localhost"),
+    "deletes": ("rm -rf build", "git clean -fdx", "psql -c 'DROP TABLE x'", "docker system prune -f", "cd x && rm -r y"),
+    "deploys": ("make deploy", "npm run deploy:prod", "kubectl apply -f x", "terraform apply", "sh deploy.sh"),
+    "pushes": ("git push", "docker push x", "scp a host:b", "gh release create v1"),
+    "publishes": ("npm publish", "make release", "twine upload dist/*", "curl -X POST http://x"),
+    "writes outside the repository": ("cp -r dist ../site", "echo x > /etc/y", "sudo make install", "npm install -g x"),
+}  # fmt: skip
+
+
+def test_a_command_that_does_more_than_check_is_known_by_its_words() -> None:
+    assert {command: effect(command) for commands in EFFECTS.values() for command in commands} == {
+        command: what for what, commands in EFFECTS.items() for command in commands
+    }
 
 
 REASONS = {

@@ -1,6 +1,7 @@
 from unstuck.agents.claims import NO_FIX as NO_FIX
 from unstuck.agents.claims import NO_MARKER as NO_MARKER
 from unstuck.agents.claims import claim as claim
+from unstuck.agents.claims import contradictions as contradictions
 from unstuck.agents.claims import failure_report as failure_report
 from unstuck.agents.claims import statement as statement
 from unstuck.agents.crew import agent as agent

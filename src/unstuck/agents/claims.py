@@ -115,6 +115,11 @@ def statement(text: str, task: str = "", brief: str = "") -> Statement:
     )
 
 
+def contradictions(text: str) -> tuple[str, ...]:
+    """Return the phrases that deny success, in whatever an agent says of its work."""
+    return _contradictions(_lines(text))
+
+
 def failure_report(text: str, task: str = "") -> Report:
     """Parse the output of a session that did not complete; what it does not say gets seed 003's default texts."""
     blocks = [block for block in _blocks(_lines(text)) if not task or block.task == task]

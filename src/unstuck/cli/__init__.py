@@ -10,6 +10,7 @@ from importlib import import_module
 import click
 
 from unstuck import __version__
+from unstuck.cli.saying import say
 from unstuck.errors import UnstuckError
 
 USAGE, INTERRUPTED, BROKEN_PIPE = 64, 130, 141
@@ -33,6 +34,10 @@ COMMANDS = {
     "diagnose": ("diagnose", "Say what a command's output means."),
     "remedy": ("remedy", "Find a way out of a failed call, and try it."),
     "experience": ("remedy", "Show what remedies and agents taught."),
+    "install": ("hooking", "Let a coding agent call us after every tool call."),
+    "uninstall": ("hooking", "Take that back."),
+    "hook": ("hooking", "Answer an agent's hook."),
+    "mcp": ("serving", "Serve recovery as tools over MCP."),
     "stop": ("operating", "Ask the running supervisor to stop."),
     "retry": ("operating", "Give a task a fresh budget, with a hint."),
     "answer": ("operating", "Answer what a stuck task asks."),
@@ -74,6 +79,10 @@ EXAMPLE = {
     "policy": "unstuck policy adaptive",
     "diagnose": "make 2>&1 | unstuck diagnose --exit-code 2 --json",
     "experience": "unstuck experience --export lessons.json",
+    "install": "unstuck install claude --project --dry-run",
+    "uninstall": "unstuck uninstall claude",
+    "hook": "unstuck hook claude < event.json",
+    "mcp": "unstuck mcp --workspace .",
     "stop": "unstuck stop",
     "skip": "unstuck skip 1.3 --because 'not worth it'",
     "reset": "unstuck reset 1.3",
@@ -146,33 +155,34 @@ def run_cli(arguments: Sequence[str]) -> int:
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except click.exceptions.NoArgsIsHelpError as error:
-        click.echo(error.format_message(), err=True)
+        say(error.format_message(), err=True)
         return USAGE
     except click.UsageError as error:
-        error.show()
+        usage = f"{error.ctx.get_usage()}\n" if error.ctx else ""
+        say(f"{usage}Error: {error.format_message()}", err=True)
         return USAGE
     except click.exceptions.Exit as error:
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
-        click.echo("Interrupted.", err=True)
+        say("Interrupted.", err=True)
         return INTERRUPTED
     except (BrokenPipeError, SystemExit):  # click exits by itself only where the reader of a pipe went away
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
     except UnstuckError as error:
-        click.echo(f"unstuck: {error.message}", err=True)
+        say(f"unstuck: {error.message}", err=True)
         if error.hint:
-            click.echo(f"Hint: {error.hint}", err=True)
+            say(f"Hint: {error.hint}", err=True)
         return error.exit_code
     except Exception:  # noqa: BLE001  # the last resort: a fault of ours is told as one
         import traceback  # noqa: PLC0415  # only for a fault of ours
 
-        traceback.print_exc()
-        click.echo(
+        say(traceback.format_exc(), err=True)
+        say(
             "unstuck: this is a fault of ours, not of your plan or agent; please report it with the lines above.",
             err=True,
         )
-        click.echo("Hint: everything recorded so far stands; go on with `unstuck resume`.", err=True)
+        say("Hint: everything recorded so far stands; go on with `unstuck resume`.", err=True)
         return 1
 
 

@@ -120,6 +120,7 @@ class Board(AbstractContextManager["Board"]):
         with self._lock:
             state, last = self._state, list(self._last)
             tasks = dict(state.tasks)
+            early = [line for name, line in self._did.items() if name not in tasks]
         width, height = self._console.size
         landed = sum(task.status in ("complete", "skipped") for task in tasks.values())
         head = Table.grid(padding=(0, 1), expand=True)
@@ -136,6 +137,8 @@ class Board(AbstractContextManager["Board"]):
         for task in chosen:
             table.add_row(*self._cells(task)[: len(table.columns)])
         parts: list[Any] = [head, table]
+        if early and not any(task.attempts for task in tasks.values()):
+            parts.append(Text(f"  before the first task: {early[-1]}", style="dim", no_wrap=True, overflow="ellipsis"))
         if len(chosen) < len(tasks):
             parts.append(Text(f"  … and {len(tasks) - len(chosen)} more", style="dim"))
         parts += [Text(line, style="dim", no_wrap=True, overflow="ellipsis") for line in last]

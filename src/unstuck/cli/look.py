@@ -36,11 +36,7 @@ def plan(path: Path, *, plan_format: str | None, as_json: bool) -> None:
     if message:
         raise InvalidPlan(message, hint="Correct these lines. Nothing was started.")
     if not as_json:
-        click.echo(
-            render.plan(
-                document, len({*(one.kind for one in compose.gates(Path.cwd())), *(one.kind for one in document.gates)})
-            )
-        )
+        click.echo(render.plan(document, compose.gates(Path.cwd(), document.gates)))
 
 
 @click.command()

@@ -8,9 +8,10 @@ import click
 from unstuck import compose
 from unstuck.errors import BadUsage
 from unstuck.journal import Acted, Entry, Operated, Verb
-from unstuck.tell import sentence
+from unstuck.tell import one_line, sentence
 
 task_argument = click.argument("task")
+LONGEST = 200
 
 
 def _said(_context: click.Context, _parameter: click.Parameter, text: str) -> str:
@@ -65,8 +66,11 @@ def reset(task: str) -> None:
 @task_argument
 @click.option("--because", required=True, callback=_said, help="Why its work is right; stands in the commit.")
 def accept(task: str, *, because: str) -> None:
-    """Vouch for the work of TASK as it is; it lands when the run goes on."""
-    _ask("accept", task, because, done=f"The work of task {task} will land; go on with: unstuck resume")
+    """Vouch for the work of TASK as it is shown; it lands when the run goes on."""
+    work = compose.waiting_work(Path.cwd(), task)
+    for line in work.lines:
+        click.echo(one_line(line, LONGEST))
+    _ask("accept", task, because, work.tree, done=f"The work of task {task} will land; go on with: unstuck resume")
 
 
 @click.command(epilog="Examples:\n\n\b\n  unstuck approve\n  unstuck approve 1.3")
@@ -122,11 +126,16 @@ def _taken_back(answer: Operated, entries: Sequence[Entry]) -> str:
 
 
 def _ask(
-    verb: Verb, task: str | None = None, text: str = "", *, done: str | Callable[[Operated, Sequence[Entry]], str]
+    verb: Verb,
+    task: str | None = None,
+    text: str = "",
+    shown: str = "",
+    *,
+    done: str | Callable[[Operated, Sequence[Entry]], str],
 ) -> None:
     view = compose.look(Path.cwd())
     task = view.named(task) if task is not None else None
-    answer = compose.reopen_run(view.run).operate(verb, task=task, text=text)
+    answer = compose.reopen_run(view.run).operate(verb, task=task, text=text, shown=shown)
     if answer is None:
         click.echo(
             f"Left for the running supervisor (pid {view.owner.pid if view.owner else '?'}); watch with: unstuck log -f"

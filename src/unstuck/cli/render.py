@@ -11,7 +11,7 @@ import click
 from unstuck.cli.columns import columns, cut_columns
 from unstuck.cli.halt_box import halt_summary
 from unstuck.journal import Entry, TaskState
-from unstuck.plans import Plan, Problem, Task, execution
+from unstuck.plans import Check, Plan, Problem, Task, execution
 from unstuck.tell import Row, Summary, counted, one_line, sentence
 
 MARKS = {
@@ -57,6 +57,7 @@ def summary(result: Summary) -> str:
                 "",
                 f"Run {result.run}: {_counts(result)}",
                 *([result.home] if result.home else []),
+                *_meanwhile(result),
                 *_ways_on(result),
             ]
         )
@@ -68,8 +69,16 @@ def summary(result: Summary) -> str:
     lines += ["", _counts(result)]
     if result.home:
         lines.append(result.home)
-    lines += _ways_on(result)
+    lines += (*_meanwhile(result), *_ways_on(result))
     return "\n".join(lines)
+
+
+def _meanwhile(result: Summary) -> list[str]:
+    """Tell what changed in the user's repository while agents were at work; nobody guesses who did it."""
+    if not result.meanwhile:
+        return []
+    more = [f"  … and {len(result.meanwhile) - MANY} more: unstuck log"] if len(result.meanwhile) > MANY else []
+    return ["", "While agents were at work:", *(f"  {plain(note)}" for note in result.meanwhile[:MANY]), *more]
 
 
 def story(task: TaskState, status: str, entries: list[Entry], lineage: str = "") -> str:
@@ -90,7 +99,7 @@ def story(task: TaskState, status: str, entries: list[Entry], lineage: str = "")
     return "\n".join(lines)
 
 
-def plan(document: Plan, checks: int) -> str:
+def plan(document: Plan, gates: Sequence[Check]) -> str:
     """Show a plan as it will be run: its tasks in batches, what checks them, and what looks odd."""
     tasks = {task.id: task for task in document.tasks}
     width = max((columns(task.shown) for task in document.tasks), default=0)
@@ -104,13 +113,22 @@ def plan(document: Plan, checks: int) -> str:
         for task in (tasks[name] for name in batch.tasks):
             beside = "  side by side" if task.group else f"  fixes {task.fixes}" if task.fixes else ""
             points = f"  {task.estimate} points" if task.estimate.isdigit() else ""
-            lines.append(f"  {task.shown.ljust(width)}  {cut(task.title)}  [{_checked(task, checks)}]{points}{beside}")
-    if document.gates:
-        lines += ["", "After every task: " + ", ".join(f"`{one.command}`" for one in document.gates)]
+            lines.append(
+                f"  {task.shown.ljust(width)}  {cut(task.title)}  [{_checked(task, len(gates))}]{points}{beside}"
+            )
+    lines += _commands(document, gates)
     if document.concerns:
         lines += ["", "Worth a look (none of this stops a run):"]
         lines += [f"  {concern(one)}" for one in document.concerns]
     return "\n".join(lines)
+
+
+def _commands(document: Plan, gates: Sequence[Check]) -> list[str]:
+    """List every command that a run will start by itself, agents aside."""
+    after = [(check, "after every task") for check in gates]
+    own = [(one, task.shown) for task in document.tasks if not task.done and not task.skipped for one in task.checks]
+    lines = [f"  {plain(check.command)}  ({when})" for check, when in (*own, *after)]
+    return ["", "Commands that will be run:", *lines] if lines else []
 
 
 def concern(one: Problem) -> str:

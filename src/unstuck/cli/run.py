@@ -4,6 +4,7 @@ import json
 import os
 import re
 import signal
+import stat
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -26,8 +27,8 @@ from unstuck.tell import Summary, fresh_start, run_object
 Progress = Board | Lines | Silence
 SHOWN_FILES = 5
 SHOWN_CONCERNS = 10
-STDERR = 2
-SIGNALS = {signal.SIGINT: 130, signal.SIGTERM: 143}
+STDOUT, STDERR = 1, 2
+SIGNALS = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129}
 STORED = {
     "parallel": "parallel", "commit": "commit", "on_stuck": "on_stuck", "profile": "profile", "recovery_mode": "profile",
     "max_attempts": "max_attempts", "max_time": "max_time", "budget_usd": "budget_usd", "quota": "quota", "no_cache": "cache",
@@ -201,9 +202,11 @@ def _progress(*, quiet: bool) -> Progress:
 
 @contextmanager
 def _signals(opened: compose.Run, progress: Progress) -> Iterator[None]:
-    """Stop the run politely on the first Ctrl-C or SIGTERM, at once on the second."""
+    """Stop the run politely on the first Ctrl-C, SIGTERM or closed terminal, at once on the second."""
 
     def ask(number: int, _frame: FrameType | None) -> None:
+        if number == signal.SIGHUP:
+            _leave_the_terminal()
         again = opened.stopper.deadline() is not None
         opened.stopper.ask("Interrupted; go on with `unstuck resume`.", SIGNALS[signal.Signals(number)])
         drain = (
@@ -216,12 +219,22 @@ def _signals(opened: compose.Run, progress: Progress) -> Iterator[None]:
         except RuntimeError:  # the signal came in the middle of printing, which cannot be entered twice
             os.write(STDERR, f"Stopping: {drain}.\n".encode())
 
-    before = {number: signal.signal(number, ask) for number in SIGNALS}
+    heard = [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]  # nohup has it ignored
+    before = {number: signal.signal(number, ask) for number in heard}
     try:
         yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def _leave_the_terminal() -> None:
+    """Print nowhere from now on: writing to a terminal that was closed fails, and the run still has its work to put away."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (STDOUT, STDERR):
+        if stat.S_ISCHR(os.fstat(stream).st_mode):
+            os.dup2(nowhere, stream)
+    os.close(nowhere)
 
 
 def _tell_what_to_know(opened: compose.Run, progress: Progress) -> None:

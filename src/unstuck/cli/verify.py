@@ -33,7 +33,7 @@ def verify(name: str | None, *, no_cache: bool, sarif: Path | None, junit: Path 
 
     Exit code 0: everything holds. 1: something fails or is refused. 3: nobody can tell, a person is asked.
     """
-    verification = compose.verification(Path.cwd(), cache=not no_cache)
+    verification = compose.verification(Path.cwd(), cache=not no_cache, seen=_show)
     _end_on_interrupt(verification)
     done = compose.verify(verification, Path.cwd(), name)
     verdict = done.verdict
@@ -50,6 +50,11 @@ def _end_on_interrupt(verification: Any) -> None:
         verification.stopper.at_once("It was interrupted.", 130)
 
     signal.signal(signal.SIGINT, end)
+
+
+def _show(_task: str, line: str) -> None:
+    """Show each set-up command and check as it starts and ends; beside the result, which others may read."""
+    click.echo(click.style(f"  … {plain(line)}", dim=True), err=True)
 
 
 def _object(verdict: Verdict) -> dict[str, Any]:
@@ -69,7 +74,7 @@ def _told(what: str, verdict: Verdict, seconds: float) -> str:
     for result in verdict.results:
         lines += _check(result)
     if verdict.remarks:
-        lines += ["", "In the change itself:"]
+        lines += ["", "About the change:"]
         lines += [
             f"  {click.style(remark.severity.ljust(6), fg=COLOURS[remark.severity])}  {plain(str(remark))}  [{remark.rule}]"
             for remark in verdict.remarks
@@ -88,6 +93,8 @@ def _check(result: CheckResult) -> list[str]:
         facts.append(f"{counts.passed} passed, {counts.failed} failed, {counts.skipped} skipped")
     if result.flaky:
         facts.append(f"flaky: run {result.runs} times")
+    if result.repaired:
+        facts.append(f"it changed {', '.join(plain(path) for path in result.repaired[:SHOWN_LINES])}")
     facts += [part for part in (result.although, result.idle) if part]
     lines = [f"  {click.style(mark, fg=colour)} {plain(result.command)}  ({'; '.join(facts)})"]
     if result.status == "fail":

@@ -7,6 +7,7 @@ from unstuck.compose.looking import commit_of_run as commit_of_run
 from unstuck.compose.looking import entry_json as entry_json
 from unstuck.compose.looking import look as look
 from unstuck.compose.looking import prune as prune
+from unstuck.compose.looking import waiting_work as waiting_work
 from unstuck.compose.opening import gates as gates
 from unstuck.compose.opening import open_run as open_run
 from unstuck.compose.opening import plan_problems as plan_problems
@@ -14,12 +15,15 @@ from unstuck.compose.opening import profiles as profiles
 from unstuck.compose.opening import read_plan as read_plan
 from unstuck.compose.opening import reopen_run as reopen_run
 from unstuck.compose.opening import write_config as write_config
+from unstuck.compose.remedying import Remedy as Remedy
 from unstuck.compose.remedying import Surgery as Surgery
 from unstuck.compose.remedying import experience_lines as experience_lines
 from unstuck.compose.remedying import experience_table as experience_table
 from unstuck.compose.remedying import export_experience as export_experience
 from unstuck.compose.remedying import forget_experience as forget_experience
+from unstuck.compose.remedying import hide_ours as hide_ours
 from unstuck.compose.remedying import import_experience as import_experience
+from unstuck.compose.remedying import keep_lesson as keep_lesson
 from unstuck.compose.remedying import make_call as make_call
 from unstuck.compose.remedying import open_surgery as open_surgery
 from unstuck.compose.remedying import pattern_here as pattern_here

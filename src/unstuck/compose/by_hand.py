@@ -3,21 +3,21 @@
 import fcntl
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from unstuck.compose.gate_list import gates_of
 from unstuck.compose.looking import look
-from unstuck.compose.runs import refuse_inside_an_agent
+from unstuck.compose.runs import refuse_inside_an_agent, room_beside
 from unstuck.config import Config
 from unstuck.config_file import read_config
 from unstuck.decide import Experience, profile
 from unstuck.diagnosis import open_rulebook
 from unstuck.errors import BadUsage, CannotWrite, Owned, Unavailable
-from unstuck.git import Git, GitWorkspace, Placing, Repository, Watches, find
-from unstuck.journal import Entry, Event, RunState, Verdict, redactor
+from unstuck.git import GitWorkspace, Lender, Meanwhile, Placing, Repository, find, slots_folder
+from unstuck.journal import Entry, Event, RunState, Verdict, journal_path, redactor
 from unstuck.line import Bench, Interrupted, Layout, Recorder, Stopper, timed
 from unstuck.plans import Insertion, Plan, Task, open_plan
 from unstuck.process import DiskDesk, LocalProcesses, SystemClock, put
@@ -42,10 +42,11 @@ class Verified:
 class Verification:
     """One verification by hand; `stopper` ends it early."""
 
-    def __init__(self, cwd: Path, *, cache: bool = True) -> None:
+    def __init__(self, cwd: Path, *, cache: bool = True, seen: Callable[[str, str], None]) -> None:
         self._repository = find(cwd)
         self._config = read_config(self._repository.root)
         self._cache = cache and self._config.verify.cache
+        self._seen = seen
         self.stopper = Stopper(drain=0.0)
 
     def of_commit(self, name: str) -> Verified:
@@ -116,33 +117,36 @@ class Verification:
             experience=Experience(),
             guidance={},
             gates=gates_of(config, repository.root),
-            layout=Layout(repository.root),
+            layout=Layout(repository.root, repository.store),
             desk=DiskDesk(),
             redactor=redact,
             stop=self.stopper,
             clock=SystemClock(),
             judge=open_rulebook(repository.root),
             spare=slot,
+            beside=room_beside(1),
             memory=open_memory(repository, config) if self._cache else NoMemory(),
+            seen=self._seen,
         )
 
 
 def _workspace(repository: Repository, config: Config, plan: str | None) -> GitWorkspace:
     copy = (*config.workspace.copy, *((plan,) if plan and not Path(plan).is_absolute() else ()))
     return GitWorkspace(
-        repository=repository,
         run=NAME,
         identity=repository.identity(),
-        watching=Watches(Git(repository.root), NAME).begin,
+        slots=slots_folder(repository, config.workspace.slots),
+        lender=Lender(repository),
+        meanwhile=Meanwhile(repository),
         place=Placing(root=repository.root, copy=copy, link=config.workspace.link),
     )
 
 
 @contextmanager
 def _free_slot(repository: Repository) -> Iterator[int]:
-    """Take a worktree that no other verification uses."""
+    """Take a slot that no other verification uses."""
     repository.exclude_ours()
-    folder = repository.ours / "worktrees"
+    folder = repository.store / "slots"
     folder.mkdir(parents=True, exist_ok=True)
     for slot in range(FIRST_SLOT, FIRST_SLOT + SLOTS):
         with (folder / f"w{slot}.taken").open("a") as lock:
@@ -189,15 +193,18 @@ class _NoPlan:
         return ()
 
 
-def verification(cwd: Path, *, cache: bool = True) -> Verification:
-    """Open a verification by hand; a session of a run is refused, as its supervisor verifies it anyway."""
+def verification(cwd: Path, *, seen: Callable[[str, str], None], cache: bool = True) -> Verification:
+    """Open a verification by hand; a session of a run is refused, as its supervisor verifies it anyway.
+
+    `seen` is told each set-up command and each check, as it starts and ends.
+    """
     refuse_inside_an_agent()
-    return Verification(cwd, cache=cache)
+    return Verification(cwd, cache=cache, seen=seen)
 
 
 def verify(opened: Verification, cwd: Path, name: str | None = None) -> Verified:
     """Verify the last work on a task of the latest run, or a commit; without a name, HEAD."""
-    if name is not None and (find(cwd).ours / "journal.db").exists():
+    if name is not None and journal_path(find(cwd)).exists():
         state = look(cwd).state
         if name in state.tasks:
             return opened.of_task(state, name)

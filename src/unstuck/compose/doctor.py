@@ -13,8 +13,8 @@ from unstuck.agents import agent, agents_on_path
 from unstuck.config import Config
 from unstuck.config_file import read_config
 from unstuck.errors import UnstuckError
-from unstuck.git import BRANCHES, SNAPSHOTS, Repository, find, git_processes, traps
-from unstuck.journal import SqliteJournal
+from unstuck.git import BRANCHES, SNAPSHOTS, Repository, find, git_processes, slots_folder, traps
+from unstuck.journal import SqliteJournal, journal_path
 from unstuck.tell import counted
 from unstuck.tools import detect
 
@@ -44,12 +44,14 @@ def examine(cwd: Path) -> tuple[Finding, ...]:
     findings.append(Finding(about="git", grade="ok", says=repository.git("version")))
     findings.append(Finding(about="repository", grade="ok", says=f"{repository.root} at {repository.head[:12]}"))
     findings += [*_checkout(repository), *_space(repository), *_journal(repository)]
-    findings += [*_locks(repository), *_leftovers(repository)]
+    findings += _locks(repository)
     try:
         config = read_config(repository.root)
     except UnstuckError as error:
         return (*findings, Finding(about="configuration", grade="bad", says=error.message, remedy=error.hint))
-    return (*findings, *_agents(repository, config), *_checks(repository, config), *_workspace(repository, config))
+    for part in (_leftovers, _agents, _checks, _workspace):
+        findings += part(repository, config)
+    return tuple(findings)
 
 
 def _platform() -> Finding:
@@ -88,7 +90,7 @@ def _checkout(repository: Repository) -> Iterator[Finding]:
         yield Finding(
             about="git-lfs",
             grade="note",
-            says=f"{len(lfs)} files are kept by git-lfs: {_some(lfs)}. A worktree may hold only their pointers.",
+            says=f"{len(lfs)} files are kept by git-lfs: {_some(lfs)}. A slot may hold only their pointers.",
             remedy="Add them to `copy` in [workspace], or run `git lfs pull` in `setup`.",
         )
 
@@ -105,8 +107,8 @@ def _space(repository: Repository) -> Iterator[Finding]:
 
 
 def _journal(repository: Repository) -> Iterator[Finding]:
-    path = repository.ours / "journal.db"
-    for aside in sorted(repository.ours.glob("journal.db.damaged-*")):
+    path = journal_path(repository)
+    for aside in sorted(path.parent.glob("journal.db.damaged-*")):
         if not aside.name.endswith(("-wal", "-shm")):
             yield Finding(
                 about="journal",
@@ -147,11 +149,11 @@ def _locks(repository: Repository) -> Iterator[Finding]:
         )
 
 
-def _leftovers(repository: Repository) -> Iterator[Finding]:
-    worktrees = [path for path in (repository.ours / "worktrees").glob("w*") if path.is_dir()]
+def _leftovers(repository: Repository, config: Config) -> Iterator[Finding]:
+    slots = [path for path in slots_folder(repository, config.workspace.slots).glob("w*") if path.is_dir()]
     refs = repository.git("for-each-ref", "--format=%(refname)", BRANCHES, SNAPSHOTS).splitlines()
     branches = [ref for ref in refs if ref.startswith(BRANCHES)]
-    left = {"worktrees": len(worktrees), "branches": len(branches), "snapshots": len(refs) - len(branches)}
+    left = {"slots": len(slots), "branches": len(branches), "snapshots": len(refs) - len(branches)}
     if any(left.values()):
         yield Finding(
             about="leftovers",

@@ -4,10 +4,11 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from unstuck.config_file import read_config
 from unstuck.errors import BadUsage
-from unstuck.git import find
+from unstuck.git import find, slots_folder
 from unstuck.git import prune as prune_repository
-from unstuck.journal import Entry, RunState, SqliteJournal, encode, fold
+from unstuck.journal import Entry, RunState, SqliteJournal, encode, fold, journal_path
 from unstuck.line import unfinished
 from unstuck.plans import named
 from unstuck.process import Owner
@@ -40,7 +41,7 @@ class View:
 def look(cwd: Path, run: str | None = None) -> View:
     """Return the latest run of the repository, or the one named."""
     repository = find(cwd)
-    path = repository.ours / "journal.db"
+    path = journal_path(repository)
     if not path.exists():
         raise BadUsage("There is no run in this repository yet.", hint="Start one with `unstuck run PLAN`.")
     journal = SqliteJournal(path)
@@ -63,6 +64,28 @@ def look(cwd: Path, run: str | None = None) -> View:
 def entry_json(entry: Entry) -> str:
     """Return one event as one line of JSON."""
     return f'{{"schema": 1, "seq": {entry.seq}, "at": {entry.at:.6f}, "event": {encode(entry.event)}}}'
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """What a task would land: the tree, and lines that show it to a person."""
+
+    tree: str
+    lines: tuple[str, ...]
+
+
+def waiting_work(cwd: Path, task: str) -> Work:
+    """Return the work of a task that waits for a person's word; empty if there is none."""
+    view = look(cwd)
+    state = view.state.tasks[view.named(task)]
+    verdict = state.current.verdict if state.attempts else None
+    if verdict is None:
+        return Work(tree="", lines=())
+    stat = find(cwd).git.attempt("diff-tree", "-r", "--no-commit-id", "--stat=100", verdict.base, verdict.tree)
+    red = [f"  not green: {result.command}" for result in verdict.results if result.status != "pass"]
+    remarks = [f"  {remark}" for remark in verdict.remarks]
+    head = f"The work of task {task}, tree {verdict.tree[:12]} on {verdict.base[:12]}:"
+    return Work(tree=verdict.tree, lines=(head, *stat.stdout.rstrip().splitlines(), *red, *remarks))
 
 
 def before_landing(cwd: Path, task: str) -> str:
@@ -96,7 +119,7 @@ def commit_of_run(cwd: Path, name: str) -> str:
 def prune(cwd: Path, *, dry_run: bool) -> tuple[str, ...]:
     """Remove what ended runs left behind; say what was removed, and what was kept and why."""
     repository = find(cwd)
-    path = repository.ours / "journal.db"
+    path = journal_path(repository)
     if not path.exists():
         return ("There is nothing of unstuck's here.",)
     journal = SqliteJournal(path)
@@ -104,7 +127,8 @@ def prune(cwd: Path, *, dry_run: bool) -> tuple[str, ...]:
         journal.claim("prune")
         try:
             finished = [run for run in journal.runs() if not unfinished(tuple(journal.read(run)))]
-            pruned = prune_repository(repository, finished, dry_run=dry_run)
+            slots = slots_folder(repository, read_config(repository.root).workspace.slots)
+            pruned = prune_repository(repository, finished, slots, dry_run=dry_run)
         finally:
             journal.release()
     finally:

@@ -88,13 +88,13 @@ def profiles(cwd: Path) -> dict[str, Policy]:
     return all_profiles(own)
 
 
-def gates(cwd: Path) -> tuple[Check, ...]:
-    """Return the checks that hold after every task; none outside of a repository."""
+def gates(cwd: Path, wanted: Sequence[Check] = ()) -> tuple[Check, ...]:
+    """Return the checks that hold after every task: the repository's, and those that a plan wants besides."""
     try:
         root = find(cwd).root
-        return gates_of(read_config(root), root)
+        return gates_of(read_config(root), root, wanted)
     except UnstuckError:
-        return ()
+        return tuple(wanted)
 
 
 def write_config(cwd: Path, *, force: bool = False) -> FirstConfig:

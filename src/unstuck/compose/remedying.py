@@ -340,17 +340,22 @@ class Relief:
         return surgery, surgery.plan(found, make_call(evidence))
 
 
+def keep_lesson(cwd: Path, chain: str, strategy: str, context: str, *, worked: bool) -> None:
+    """Keep what came of one way out that somebody else tried."""
+    _kept(lessons_path(cwd), lambda lessons: lessons.after(chain, strategy, context, worked=worked), [])
+
+
 def _kept(path: Path, change: Callable[[Lessons], Lessons], notes: list[str], seen: Seen | None = None) -> None:
     """Keep a lesson where that is possible: a full disk must not stop the remedy for it."""
     try:
-        if path.parent.name == ".unstuck" and not path.parent.exists():
-            _hide_ours(path.parent.parent)
+        if path.parents[1].name == ".git" and not path.parent.exists():
+            hide_ours(path.parents[2])
         change_lessons(path, change, seen)
     except CannotWrite as error:
         notes.append(f"What was learned could not be kept: {error.message}")
 
 
-def _hide_ours(root: Path) -> None:
+def hide_ours(root: Path) -> None:
     """Keep `.unstuck/` out of the user's `git status`."""
     try:
         find(root).exclude_ours()

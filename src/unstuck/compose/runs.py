@@ -2,6 +2,7 @@
 
 import os
 import secrets
+import socket
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -15,7 +16,7 @@ from unstuck.config import Config
 from unstuck.decide import Experience, Policy, policy_of
 from unstuck.diagnosis import catalog_guidance, open_rulebook
 from unstuck.errors import BadUsage, InvalidPlan, Owned
-from unstuck.git import Git, GitWorkspace, Homecoming, Placing, Repository, Watches, traps
+from unstuck.git import GitWorkspace, Homecoming, Lender, Meanwhile, Placing, Repository, slots_folder, traps
 from unstuck.journal import (
     RECOVERY,
     Adopted,
@@ -24,6 +25,7 @@ from unstuck.journal import (
     Operated,
     Options,
     Projections,
+    Request,
     RunStarted,
     RunState,
     SqliteJournal,
@@ -34,19 +36,34 @@ from unstuck.journal import (
     experience_of,
     fold,
     inherited,
+    journal_path,
     open_to_write,
     redactor,
+    show_store,
     spec_folder,
 )
-from unstuck.line import Bench, Layout, Recorder, Situation, Stopper, Supervisor, timed, unfinished
+from unstuck.line import (
+    Bench,
+    Layout,
+    Recorder,
+    Situation,
+    Stopper,
+    Supervisor,
+    nobodys_word,
+    redacted,
+    timed,
+    unfinished,
+)
 from unstuck.plans import Plan, Problem, named, reviewed
 from unstuck.ports import Agent, Clock, PlanFile
-from unstuck.process import DiskDesk, LocalProcesses, Owner, SystemClock, require_writable, sweep
+from unstuck.process import DiskDesk, LocalProcesses, Owner, SystemClock, inside, require_writable, sweep, whoami
 from unstuck.tell import Summary, problems, summary
 from unstuck.tools import commands, describe
 from unstuck.verify import NoMemory, open_memory
 
 INSIDE = "UNSTUCK_RUN"
+SECOND_SLOTS = 2000
+"""Far behind the slots of tasks, and of verifications by hand."""
 NOTHING_LEFT = "Nothing is left to do: every task of the plan is done."
 
 
@@ -115,7 +132,7 @@ class Run:
             run = run or f"{time.strftime('%Y%m%d')}-{secrets.token_hex(3)}"
             with _claimed(journal, run) as before:
                 if before is not None:
-                    sweep(self._repository.ours)
+                    sweep(self._repository.ours, self._repository.store)
                 entries = tuple(journal.read(run))
                 situation = Situation(
                     entries=entries,
@@ -131,18 +148,33 @@ class Run:
                     warnings=(*found.notes, *self._warnings(), *crew.remarks, *_who_begins(self._options)),
                     dead_owner=before.pid if before else None,
                     awaits_approval=asked_by(self._plan_file).awaits_approval,
+                    inside=session.run if (session := inside()) else "",
                 )
                 self._supervisor(journal, run, fold(entries), plan, crew.agents).work(situation)
                 return summary(self.state, time.time(), live=False)
 
-    def operate(self, verb: Verb, *, task: str | None = None, text: str = "") -> Operated | None:
-        """Leave a request and carry it out; None if a living supervisor will do that."""
+    def operate(self, verb: Verb, *, task: str | None = None, text: str = "", shown: str = "") -> Operated | None:
+        """Leave a request and carry it out; None if a living supervisor will do that.
+
+        One that a session leaves is recorded and told as well, and refused.
+        """
         assert self._run is not None
         with self._journal() as journal:
-            number = journal.leave(self._run, verb, task=task, text=redactor(os.environ).text(text))
+            request = Request(
+                id=0,
+                verb=verb,
+                task=task,
+                text=redacted(text, redactor(os.environ)),
+                shown=shown,
+                who=whoami(),
+                place=f"{Path.cwd()} on {socket.gethostname()}",
+                at=time.time(),
+                inside=self._foreign(journal),
+            )
+            number = journal.leave(self._run, request)
             owner = journal.owner()
             if owner is not None and owner.alive(time.time()):
-                return None
+                return Operated(request=request, refused=refused) if (refused := nobodys_word(request)) else None
             with _claimed(journal, self._run):
                 state = fold(journal.read(self._run))
                 supervisor = self._supervisor(journal, self._run, state, self._plan_file.read(), {})
@@ -158,9 +190,16 @@ class Run:
 
     # --- below ---------------------------------------------------------------------------------------
 
+    def _foreign(self, journal: SqliteJournal) -> str:
+        """Name the session that this process belongs to, unless the run is one that the session itself began."""
+        session = inside()
+        started = fold(journal.read(self._run or "")).started
+        own = session is not None and started is not None and started.inside == session.run != ""
+        return str(session) if session is not None and not own else ""
+
     @contextmanager
     def _journal(self) -> Iterator[SqliteJournal]:
-        journal = self._open_journal(self._repository.ours / "journal.db")
+        journal = self._open_journal(journal_path(self._repository))
         try:
             yield journal
         finally:
@@ -184,8 +223,9 @@ class Run:
     ) -> Supervisor:
         repository, config, options = self._repository, self._config, self._options
         redact = redactor(os.environ)
-        layout = Layout(repository.root)
-        log = ExecutionLog(layout.home / "logs" / "execution.log")
+        layout = Layout(repository.root, repository.store)
+        show_store(layout.home, layout.store)
+        log = ExecutionLog(layout.store / "logs" / "execution.log")
         self.state = state
         bench = Bench(
             run=run,
@@ -209,6 +249,7 @@ class Run:
             judge=open_rulebook(self._repository.root),
             remedies=Relief(repository.root),
             spare=options.parallel,
+            beside=room_beside(options.parallel),
             memory=open_memory(repository, config) if config.verify.cache and options.cache else NoMemory(),
             max_time=options.max_time,
             budget_usd=options.budget_usd,
@@ -216,6 +257,7 @@ class Run:
         )
         projections = Projections(
             home=layout.home,
+            store=layout.store,
             plan=self._plan_file,
             stack=describe(repository.root, bench.gates),
             commands=commands(bench.gates),
@@ -242,10 +284,11 @@ class Run:
         repository, config = self._repository, self._config
         copy = (*config.workspace.copy, *self._untracked_plan())
         return GitWorkspace(
-            repository=repository,
             run=run,
             identity=repository.identity(),
-            watching=Watches(Git(repository.root), run).begin,
+            slots=slots_folder(repository, config.workspace.slots),
+            lender=Lender(repository),
+            meanwhile=Meanwhile(repository, self._plan_paths),
             sign=config.git.sign,
             left_out=self._plan_paths,
             place=Placing(root=repository.root, copy=copy, link=config.workspace.link),
@@ -292,7 +335,7 @@ class Run:
         return tuple(path for path in parts if not self._tracked(path))
 
     def _warnings(self) -> tuple[str, ...]:
-        """Say what will not be placed in worktrees, because it would lead back into the user's checkout."""
+        """Say what will not be placed in slots, because it would lead back into the user's checkout."""
         root, workspace = self._repository.root, self._config.workspace
         found = (*traps(root, workspace.copy), *traps(root, workspace.link, linked=True))
         return (*(f"{trap.message} {trap.suggestion}" for trap in found), *note_found(gates_of(self._config, root)))
@@ -334,9 +377,9 @@ def _claimed(journal: SqliteJournal, run: str) -> Iterator[Owner | None]:
 
 def refuse_inside_an_agent() -> None:
     """Refuse to supervise inside a session: one supervisor is enough."""
-    if os.environ.get(INSIDE):
+    if run := os.environ.get(INSIDE):
         raise Owned(
-            f"This is a session of run {os.environ[INSIDE]}; a run is not started inside another one's agent.",
+            f"This is a session of run {run}; a run is not started inside another one's agent.",
             hint="Print what you need as your result; the supervisor around you goes on by itself.",
         )
 
@@ -356,3 +399,8 @@ def _who_begins(options: Options) -> tuple[str, ...]:
     rates = sorted(options.records, key=lambda one: -(one[1] + 1) / (one[1] + one[2] + 2))
     told = ", ".join(f"{name} landed {landed} of {landed + failed}" for name, landed, failed in rates)
     return (f"Who begins a task is drawn by experience ({told}); --order given keeps your order.",)
+
+
+def room_beside(parallel: int) -> int | None:
+    """Return where the second checkouts of verifications are, if every task may keep two processors busy."""
+    return SECOND_SLOTS if (os.cpu_count() or 1) >= 2 * parallel else None

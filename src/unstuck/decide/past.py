@@ -106,7 +106,8 @@ def _systemic(state: RunState, name: str, now: float) -> tuple[str, ...]:
     """List the tasks that failed with this task's signature within the window, if they are many.
 
     Only what is neither the agent's own doing, as three tasks whose checks all say `AssertionError` are three problems,
-    nor ours: a supervisor that was killed three times says nothing about the tasks.
+    nor ours: a supervisor that was killed three times says nothing about the tasks. A task that got through since shows
+    that the problem can be overcome, so it does not count.
     """
     failure = state.tasks[name].current.failure if state.tasks[name].attempts else None
     if failure is None or failure.charged or not failure.signature or failure.kind in LIMITED:
@@ -114,7 +115,8 @@ def _systemic(state: RunState, name: str, now: float) -> tuple[str, ...]:
     if KINDS[failure.kind].blame == "supervisor":
         return ()
     signature = failure.signature
-    alike = tuple(task for task, at in state.signatures.get(signature, {}).items() if now - at <= WINDOW_SECONDS)
+    recent = (task for task, at in state.signatures.get(signature, {}).items() if now - at <= WINDOW_SECONDS)
+    alike = tuple(task for task in recent if state.tasks[task].status != "complete")
     return alike if len(alike) >= MANY else ()
 
 

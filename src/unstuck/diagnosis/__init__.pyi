@@ -5,8 +5,10 @@ from unstuck.diagnosis.captured import said as said
 from unstuck.diagnosis.classifying import classify as classify
 from unstuck.diagnosis.classifying import conflict as conflict
 from unstuck.diagnosis.classifying import evidence_of as evidence_of
+from unstuck.diagnosis.classifying import failed_call as failed_call
 from unstuck.diagnosis.classifying import red as red
 from unstuck.diagnosis.classifying import red_together as red_together
+from unstuck.diagnosis.classifying import repairs as repairs
 from unstuck.diagnosis.classifying import result_of as result_of
 from unstuck.diagnosis.classifying import set_up_failed as set_up_failed
 from unstuck.diagnosis.cleaning import shown as shown
@@ -22,10 +24,10 @@ from unstuck.diagnosis.kinds import AGENT_DOWN as AGENT_DOWN
 from unstuck.diagnosis.kinds import KINDS as KINDS
 from unstuck.diagnosis.kinds import Blame as Blame
 from unstuck.diagnosis.kinds import Failure as Failure
+from unstuck.diagnosis.kinds import Judged as Judged
 from unstuck.diagnosis.kinds import Kind as Kind
 from unstuck.diagnosis.kinds import Touch as Touch
 from unstuck.diagnosis.own_module import is_own_module as is_own_module
-from unstuck.diagnosis.readings.telling import error_of as error_of
 from unstuck.diagnosis.readings.tool_marks import read as read
 from unstuck.diagnosis.readings.values import FailedTest as FailedTest
 from unstuck.diagnosis.readings.values import Finding as Finding

@@ -16,6 +16,7 @@ from unstuck.diagnosis.signature import signature
 from unstuck.journal import CheckResult, Ended, Ending, Outcome, Remark, Verdict
 from unstuck.plans import CheckKind
 from unstuck.tell import one_line
+from unstuck.tools import checking_form
 
 DETAIL_CHARS = 4000
 SUMMARY_CHARS = 300
@@ -41,7 +42,7 @@ BY_CHECK: Mapping[CheckKind, Kind] = {
     "build": Kind.BUILD_BROKEN,
 }
 BY_RULE: Mapping[str, Kind] = {
-    "empty-claim": Kind.NO_CHANGE,
+    "undoes": Kind.CHECK_FAILED,
     "scope": Kind.CLAIM_REFUTED,
     "secret": Kind.CLAIM_REFUTED,
     "unfinished-claim": Kind.CLAIM_REFUTED,
@@ -194,15 +195,35 @@ def set_up_failed(command: str, ended: Ended) -> Failure:
     return _failure(Kind.SETUP_FAILED, ended.tail, because=f"`{command}`")
 
 
+def failed_call(found: Diagnosis) -> Failure:
+    """Say how an attempt failed of which nothing is known but the output of its last call."""
+    whole = f"{found.evidence.stdout}\n{found.evidence.stderr}".strip()
+    return replace(_failure(found.kind, whole, because=found.message, found=found), signature=found.signature)
+
+
 def red(result: CheckResult, found: Diagnosis | None = None) -> Failure:
     """Say which check fails, and how."""
     if result.ended.ending in LIMITS:
         return _failure(Kind.CHECK_TIMEOUT, result.ended.tail, because=f"`{one_line(result.command, COMMAND_CHARS)}`")
+    if result.ended.ok and result.repaired:
+        return _failure(BY_CHECK[result.kind], f"{repairs(result)}.", because=repairs(result))
     kind = (
         found.kind if found is not None and found.kind in OF_CHECKS and not _at_home(found) else BY_CHECK[result.kind]
     )
     how = f"`{one_line(result.command, COMMAND_CHARS)}` (exit code {result.ended.exit_code})"
     return _failure(kind, result.ended.tail, because=how, found=found)
+
+
+def repairs(result: CheckResult) -> str:
+    """Say that a check changed what it should only look at, and what to do about it."""
+    files = f"{', '.join(result.repaired[:5])}{' and more' if len(result.repaired) > 5 else ''}"  # noqa: PLR2004  # enough to see which
+    form = checking_form(result.command)
+    asked = f" or ask it to look only ({form})" if form else ""
+    command = one_line(result.command, COMMAND_CHARS)
+    return (
+        f"`{command}` passes only because it changes {files}, and the tree that would land is without that. "
+        f"Run it and keep what it writes,{asked or ' or use its checking form'}"
+    )
 
 
 def flaky(result: CheckResult) -> Failure:

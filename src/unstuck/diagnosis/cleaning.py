@@ -3,16 +3,14 @@
 import re
 
 from unstuck.diagnosis.evidence import Evidence, Line
+from unstuck.tell import ESCAPES
 
 LONGEST = 1 << 16
 LINE_HEAD, LINE_TAIL = 1500, 500
 """A longer line is cut in its middle: no rule needs more, and one line must not stall a scan."""
 
-ESCAPES = re.compile(
-    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[PX^_][^\x1b\n]*(?:\x1b\\)?|[ -/]*[0-~])"
-)
-CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]")
-OVERSTRUCK = re.compile("[^\b]\b")
+CONTROLS = "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]"
+OVERSTRUCK = "[^\b]\b"
 PLAIN = {
     **dict.fromkeys(map(ord, "\u2018\u2019\u201a\u201b\u2032\u2039\u203a\u0060\u00b4"), "'"),
     **dict.fromkeys(map(ord, "\u201c\u201d\u201e\u201f\u2033\u00ab\u00bb\u300c\u300d"), '"'),
@@ -46,11 +44,12 @@ def clean(text: str) -> list[str]:
     if "\x1b" in text:
         found = [ESCAPES.sub("", line) if "\x1b" in line else line for line in found]
     if "\b" in text:
-        found = [OVERSTRUCK.sub("", line) for line in found]
+        found = [re.sub(OVERSTRUCK, "", line) for line in found]
     if "\r" in text:
         found = [_overwritten(line) if "\r" in line else line for line in found]
-    if any(CONTROLS.search(line) for line in found):
-        found = [CONTROLS.sub("", line) for line in found]
+    if not all(line.isascii() and line.isprintable() for line in found):  # else no pattern, which is slow to compile
+        controls = re.compile(CONTROLS)
+        found = [controls.sub("", line) for line in found]
     return [line if len(line) <= LINE_HEAD + LINE_TAIL else _cut(line) for line in found]
 
 

@@ -1,10 +1,15 @@
 """What is known about a command that ended, before anybody judges it."""
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:
     from unstuck.plans import CheckKind
+
+
+NO_GROUPS: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,8 +32,7 @@ class Evidence:
     """Whether the work tree differs from its base; None if nobody looked."""
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(NamedTuple):
     """One cleaned line of output."""
 
     number: int
@@ -36,11 +40,10 @@ class Line:
     stream: Literal["stdout", "stderr"] = "stdout"
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
+class Hit(NamedTuple):
     """One rule that fires on one line."""
 
     rule: str
     line: int
     """Index into the lines that were scanned."""
-    groups: dict[str, str] = field(default_factory=dict)
+    groups: Mapping[str, str] = NO_GROUPS

@@ -6,11 +6,12 @@ summaries and final exceptions, the last). What the command is for names finding
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from unstuck.diagnosis.cleaning import plain
 from unstuck.diagnosis.evidence import Evidence, Hit, Line
-from unstuck.diagnosis.kinds import KINDS, Facts, Kind
+from unstuck.diagnosis.kinds import Judged, Kind
 from unstuck.diagnosis.readings.tool_marks import read
 from unstuck.diagnosis.readings.values import Reading
 from unstuck.diagnosis.rule import Rule
@@ -25,7 +26,7 @@ TEXT_ALONE = 45
 ROLE_WEIGHT = 42
 FOUND, ERROR_FOUND, OWN_WORDS, SURE, VERDICT = 44, 55, 80, 95, 25
 """The least weight of a place in a file, of an error there, of a tool's own words; what nothing outweighs; what a test's verdict gains."""
-PLACES, TESTS, OTHERS = 20, 50, 3
+PLACES, TESTS, OTHERS, NAMED_WHOLE = 20, 50, 3, 1 << 16
 
 BY_ROLE: Mapping[Role, Kind] = {
     "test": Kind.TEST_FAILED,
@@ -107,7 +108,7 @@ READ = CHECKS | TESTED | {Kind.CLAIM_REFUTED, Kind.BUILD_BROKEN, Kind.SYNTAX_ERR
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Diagnosis:
+class Diagnosis(Judged):
     """A judged failure: its kind, the decisive line, and what it names."""
 
     kind: Kind
@@ -126,12 +127,14 @@ class Diagnosis:
     """What it was judged from."""
 
     @property
-    def facts(self) -> Facts:
-        return KINDS[self.kind]
+    def signature(self) -> str:
+        from unstuck.diagnosis.signature import signature  # noqa: PLC0415  # not every diagnosis is named
+
+        whole = f"{self.evidence.stdout}\n{self.evidence.stderr}"
+        return signature(whole if len(whole) <= NAMED_WHOLE else self.message, str(self.kind), self.tests)
 
 
-@dataclass(frozen=True, slots=True)
-class Vote:
+class Vote(NamedTuple):
     kind: Kind
     weight: int
     hit: Hit | None = None
@@ -294,7 +297,7 @@ def _refuted_claim(votes: list[Vote], hits: Sequence[Hit], rules: Mapping[str, R
     first = votes[0]
     claims = [hit.line for hit in hits if rules[hit.rule].proves == "claim"]
     if first.kind in CHECKS and first.hit and claims and min(claims) < first.hit.line:
-        return [replace(first, kind=Kind.CLAIM_REFUTED), *votes]
+        return [first._replace(kind=Kind.CLAIM_REFUTED), *votes]
     return votes
 
 

@@ -9,8 +9,8 @@ Blame = Literal["agent", "plan", "check", "environment", "provider", "supervisor
 Severity = Literal["recoverable", "user_action_required", "fatal"]
 """forgekeeper: can a tool recover, must a person act, or can nothing go on?"""
 Difficulty = Literal["easy", "medium", "hard", "impossible"]
-EASY = frozenset({"invalid_arguments", "syntax_error"})
-"""Calls that are repaired by writing them right."""
+"""forgekeeper's word for how hard a recovery is."""
+EASY, HARD = frozenset({"invalid_arguments", "syntax_error"}), frozenset({"disk_full", "environment_missing"})
 
 
 class Kind(StrEnum):
@@ -102,9 +102,9 @@ class Facts:
         """How hard it is to recover from, by forgekeeper's rule."""
         if self.severity == "fatal":
             return "impossible"
-        if self.category in EASY:
-            return "easy"
-        return "hard" if self.severity == _PERSON else "medium"
+        if self.severity == _PERSON or self.category in HARD:
+            return "hard"
+        return "easy" if self.category in EASY else "medium"
 
     @property
     def charged(self) -> bool:
@@ -243,6 +243,45 @@ KINDS: Mapping[Kind, Facts] = {
     ),
     Kind.UNKNOWN: Facts(_OTHER, "unknown", "unknown", "agent", _AGAIN, "it failed in a way that no rule knows"),
 }
+
+
+class Judged:
+    """What follows from a kind, as attributes of every value that has one."""
+
+    __slots__ = ()
+    kind: Kind
+
+    @property
+    def facts(self) -> Facts:
+        return KINDS[self.kind]
+
+    @property
+    def type(self) -> str:
+        return self.facts.type
+
+    @property
+    def category(self) -> str | None:
+        return self.facts.category
+
+    @property
+    def phase_type(self) -> str | None:
+        return self.facts.phase_type
+
+    @property
+    def blame(self) -> Blame:
+        return self.facts.blame
+
+    @property
+    def retryable(self) -> bool:
+        return self.facts.retryable
+
+    @property
+    def severity(self) -> Severity:
+        return self.facts.severity
+
+    @property
+    def difficulty(self) -> Difficulty:
+        return self.facts.difficulty
 
 
 AGENT_DOWN = frozenset({kind for kind, facts in KINDS.items() if facts.blame == "provider"} | {Kind.AGENT_MISSING})

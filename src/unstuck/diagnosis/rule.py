@@ -6,8 +6,7 @@ and no pattern may stall either, so a rule starts with a literal or an anchor an
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from unstuck.diagnosis.kinds import Kind
 
@@ -24,13 +23,12 @@ MAX_COST = 10**8
 """Steps that a user's own pattern may take on one line where the fast engine is missing: a second or two."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
+class Rule(NamedTuple):
     """One pattern and what it proves."""
 
     id: str
-    pattern: str = ""
     proves: Kind | Mark
+    pattern: str = ""
     strength: int = 70
     """0 to 100. Guide: 90 a tool's own code or verdict, 80 its own wording, 65 an errno text, 50 a shape, 30 a word."""
     command: str = ""

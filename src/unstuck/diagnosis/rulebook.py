@@ -136,8 +136,6 @@ def as_json(found: Diagnosis | None, evidence: Evidence, now: "datetime | None" 
     """Return the public form of a diagnosis."""
     if found is None:
         return {"schema": 1, "failed": False}
-    from unstuck.diagnosis.signature import signature  # noqa: PLC0415  # success needs none
-
     facts = found.facts
     until = limit_end(found.resets, now) if found.resets else None
     return {
@@ -155,19 +153,13 @@ def as_json(found: Diagnosis | None, evidence: Evidence, now: "datetime | None" 
         "message": found.message,
         "line": found.line,
         "rule": found.rule or None,
-        "signature": signature(_named(found, evidence), str(found.kind), found.tests),
+        "signature": replace(found, evidence=evidence).signature,
         "where": [{"file": file, "line": line} for file, line in found.where],
         "tests": list(found.tests),
         "names": dict(found.names),
         "resets_at": until.isoformat() if until else None,
         "alternatives": [{"kind": str(kind), "confidence": weight} for kind, weight in found.alternatives],
     }
-
-
-def _named(found: Diagnosis, evidence: Evidence) -> str:
-    """Return the text that names the failure: all of a short one, the decisive line of a long one."""
-    whole = f"{evidence.stdout}\n{evidence.stderr}"
-    return whole if len(whole) <= SMALL else found.message
 
 
 def limit_end(words: str, now: "datetime | None") -> "datetime | None":

@@ -1,13 +1,16 @@
+from unstuck.git.command import INHERITED as INHERITED
 from unstuck.git.command import Git as Git
+from unstuck.git.furnishing import Lender as Lender
 from unstuck.git.locks import git_processes as git_processes
 from unstuck.git.locks import is_open as is_open
+from unstuck.git.meanwhile import Meanwhile as Meanwhile
 from unstuck.git.placing import Placing as Placing
 from unstuck.git.pruning import BRANCHES as BRANCHES
 from unstuck.git.pruning import SNAPSHOTS as SNAPSHOTS
 from unstuck.git.pruning import prune as prune
 from unstuck.git.repository import Repository as Repository
 from unstuck.git.repository import find as find
+from unstuck.git.repository import slots_folder as slots_folder
 from unstuck.git.trap_folders import traps as traps
-from unstuck.git.watch import Watches as Watches
 from unstuck.git.way_home import Homecoming as Homecoming
 from unstuck.git.workspace import GitWorkspace as GitWorkspace

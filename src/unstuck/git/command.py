@@ -28,12 +28,17 @@ INHERITED = (
     "GIT_COMMON_DIR",
     "GIT_NAMESPACE",
     "GIT_PREFIX",
+    "GIT_GRAFT_FILE",
+    "GIT_SHALLOW_FILE",
+    "GIT_REPLACE_REF_BASE",
     "GIT_LITERAL_PATHSPECS",
     "GIT_GLOB_PATHSPECS",
     "GIT_NOGLOB_PATHSPECS",
     "GIT_ICASE_PATHSPECS",
+    "GIT_AUTHOR_DATE",
+    "GIT_COMMITTER_DATE",
 )
-"""Variables that would point our commands at another repository, as inside a git hook, or change how paths are read."""
+"""Variables that would point our commands at another repository, as inside a git hook, or change what they mean."""
 
 FIXED = {
     "GIT_TERMINAL_PROMPT": "0",

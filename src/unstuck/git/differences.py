@@ -9,6 +9,7 @@ from unstuck.journal import Changes
 
 MOST_FILES = 300
 _HUNK = re.compile(r"^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@", re.MULTILINE)
+_BLAMED = re.compile(r"([0-9a-f]{40,64}) \d+ \d+")
 _PLAIN = ("-r", "--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=none")
 
 
@@ -44,4 +45,19 @@ def touches(git: Git, base: str, tree: str, files: Sequence[str]) -> tuple[Touch
             found.append(Touch(task="", file=file, how="modified", first=max(first, 1), last=max(last, 1)))
         else:
             found.append(Touch(task="", file=file, how="modified", first=1, last=1))
+    return tuple(found)
+
+
+def authors(git: Git, path: str, commit: str, since: str) -> tuple[tuple[str, str], ...]:
+    """Return the lines of a file that came in after `since`, each with the commit that added it."""
+    told = git.attempt("blame", "--line-porcelain", "--no-textconv", f"{since}..{commit}", "--", path).stdout
+    found, author, old = [], "", False
+    for line in told.split("\n"):
+        if line.startswith("\t"):
+            found += [] if old else [(author, line[1:])]
+            old = False
+        elif head := _BLAMED.match(line):
+            author = head[1]
+        elif line == "boundary":
+            old = True
     return tuple(found)

@@ -92,4 +92,4 @@ def _listed(paths: Sequence[str]) -> str:
 
 
 def _note(repository: Repository) -> Path:
-    return repository.ours / "homecoming.json"
+    return repository.store / "homecoming.json"

@@ -35,16 +35,6 @@ def await_quiet(folder: Path, patience: float = PATIENCE, *, ours: bool = False)
         time.sleep(0.01)
 
 
-def release(lock: Path, *, folder: Path) -> None:
-    """Remove a lock left inside the folder's own git directory, once no git command works in the folder."""
-    if not lock.exists():
-        return
-    await_quiet(folder)
-    if not PROC.is_dir():
-        _await_age(lock, STALE_AFTER_UNSEEN)
-    lock.unlink(missing_ok=True)
-
-
 def release_abandoned(lock: Path) -> bool:
     """Remove a ref's lock if it is old and nobody has it open; return whether the way is free now."""
     _await_age(lock, STALE_AFTER if PROC.is_dir() else STALE_AFTER_UNSEEN)

@@ -3,17 +3,20 @@
 import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from unstuck.errors import GitFailed
 from unstuck.git import locks as git_locks
 from unstuck.git import staging
 from unstuck.git.command import Git
+from unstuck.git.furnishing import BORROWED, Lender
 from unstuck.git.repository import Repository
-from unstuck.git.worktrees import Worktree
+from unstuck.git.returning import head_of
+from unstuck.git.slots import Slot
 
 BRANCHES = "refs/heads/unstuck/"
 SNAPSHOTS = "refs/unstuck/snapshots/"
-WORKTREE = re.compile(r"w(\d+)")
+SLOT = re.compile(r"w(\d+)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,17 +33,22 @@ class _Finding:
     keep_because: str | None
     ref: str = ""
     commit: str = ""
-    worktree: Worktree | None = None
+    slot: Slot | None = None
 
 
 def prune(
-    repository: Repository, finished: Collection[str], *, left_out: tuple[str, ...] = (), dry_run: bool = False
+    repository: Repository,
+    finished: Collection[str],
+    slots: Path,
+    *,
+    left_out: tuple[str, ...] = (),
+    dry_run: bool = False,
 ) -> Pruned:
-    """Remove worktrees, run branches and snapshots. `finished` names the runs that will not go on.
+    """Remove slots, run branches and snapshots. `finished` names the runs that will not go on.
 
     Nobody may own a run meanwhile. `left_out` are the plan's files, which never land.
     """
-    findings = [*_worktrees(repository, left_out), *_refs(repository, finished)]
+    findings = [*_slots(repository, slots, left_out), *_refs(repository, finished)]
     removed, kept = [], []
     for finding in findings:
         if finding.keep_because is not None:
@@ -49,39 +57,37 @@ def prune(
         if not dry_run:
             _remove(repository.git, finding)
         removed.append(f"{'Would remove' if dry_run else 'Removed'} {finding.what}.")
+    if not dry_run and not any(slots.glob("w*/")):
+        repository.git("update-ref", "-d", BORROWED)
     return Pruned(removed=tuple(removed), kept=tuple(kept))
 
 
-def _worktrees(repository: Repository, left_out: tuple[str, ...]) -> Iterator[_Finding]:
-    folder = repository.ours / "worktrees"
-    slots = {int(found[1]) for path in folder.glob("w*") if (found := WORKTREE.fullmatch(path.name.partition(".")[0]))}
-    for slot in sorted(slots):
-        worktree = Worktree(repository=repository, slot=slot)
-        reason = _reason_to_keep(worktree, left_out) if worktree.path.is_dir() else None
-        yield _Finding(
-            what=f"the worktree {worktree.path.relative_to(repository.root)}", keep_because=reason, worktree=worktree
-        )
+def _slots(repository: Repository, folder: Path, left_out: tuple[str, ...]) -> Iterator[_Finding]:
+    lender = Lender(repository)
+    places = (*folder.glob("w*"), *(repository.store / "slots").glob("w*"))
+    numbers = {int(found[1]) for path in places if (found := SLOT.fullmatch(path.name.partition(".")[0]))}
+    for number in sorted(numbers):
+        slot = Slot(lender=lender, folder=folder, number=number)
+        reason = _reason_to_keep(slot, left_out) if slot.path.is_dir() else None
+        yield _Finding(what=f"the slot {slot.path}", keep_because=reason, slot=slot)
 
 
-def _reason_to_keep(worktree: Worktree, left_out: tuple[str, ...]) -> str | None:
-    if pids := git_locks.works_inside(worktree.path):
+def _reason_to_keep(slot: Slot, left_out: tuple[str, ...]) -> str | None:
+    if pids := git_locks.works_inside(slot.path):
         return f"process {pids[0]} works in it"
-    prepared = worktree.prepared()
-    if not prepared.ready or prepared.clean:
+    prepared = slot.prepared()
+    if not prepared.ready or prepared.clean or prepared.base is None:
         return None
+    head, git = head_of(slot.path, slot.path) or prepared.base, slot.repository.git
     try:
-        base = prepared.base or worktree.git("rev-parse", "HEAD")
-        head = worktree.git("rev-parse", "HEAD")
-        staged = staging.stage(worktree, base, prepared.placed)
-        trees = {worktree.git("write-tree"), staging.write(worktree, base, left_out).id}
+        staged = staging.stage(slot, prepared.base, prepared)
+        trees = {slot.git("write-tree"), staging.write(slot, prepared.base, left_out).id}
+        saved = trees & _saved_trees(git) and _is_saved(git, head)
     except GitFailed as error:
         return f"git cannot read it ({error.message})"
-    saved = _saved_trees(worktree.repository.git)
     if staged.nested:
         return f"it holds a repository of its own, {staged.nested[0]}"
-    if trees & saved and _is_saved(worktree.repository.git, head):
-        return None
-    return "it holds work that is in no branch and no snapshot"
+    return None if saved else "it holds work that is in no branch and no snapshot"
 
 
 def _saved_trees(git: Git) -> frozenset[str]:
@@ -89,7 +95,8 @@ def _saved_trees(git: Git) -> frozenset[str]:
 
 
 def _is_saved(git: Git, commit: str) -> bool:
-    return bool(git("for-each-ref", "--count=1", "--contains", commit, "refs/heads", "refs/tags", "refs/unstuck"))
+    held = git.attempt("for-each-ref", "--count=1", "--contains", commit, "refs/heads", "refs/tags", "refs/unstuck")
+    return bool(held.stdout)  # of a commit that only the slot has, git knows nothing
 
 
 def _refs(repository: Repository, finished: Collection[str]) -> Iterator[_Finding]:
@@ -134,7 +141,7 @@ def _branch_is_needed(git: Git, run: str, commit: str, checkout: str, finished: 
 
 
 def _remove(git: Git, finding: _Finding) -> None:
-    if finding.worktree is not None:
-        finding.worktree.remove()
+    if finding.slot is not None:
+        finding.slot.remove()
     else:
         git("update-ref", "-d", finding.ref, finding.commit)

@@ -1,7 +1,8 @@
-"""Edge: Find the user's repository, say what is wrong with it, and know what a worktree of it will lack."""
+"""Edge: Find the user's repository, say what is wrong with it, and where our own things of it lie."""
 
 import os
 import re
+import secrets
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,7 +10,17 @@ from unstuck.errors import BadUsage, CannotWrite, Unavailable
 from unstuck.git.command import Git, shown
 
 OLDEST_GIT = (2, 38)
+ASKED = (
+    *("--is-bare-repository", "--is-inside-git-dir", "--absolute-git-dir", "--git-common-dir", "--show-toplevel"),
+    *("HEAD^{commit}", "--symbolic-full-name HEAD"),
+)
+"""What one command says of a repository, in this order until it fails."""
+NEXT = "--next"
+"""Git repeats what it does not know, so this ends each answer: a path may hold any character."""
 OURS = ".unstuck"
+SLOTS = "slots"
+OWNER = "checkout"
+"""Beside the slots: a file that says whose they are."""
 EXCLUDE_LINE = ".unstuck/"
 EXCLUDED_ALREADY = (".unstuck", ".unstuck/", "/.unstuck", "/.unstuck/")
 
@@ -60,8 +71,13 @@ class Repository:
 
     @property
     def ours(self) -> Path:
-        """The folder that holds everything of ours."""
+        """The folder of what people read and edit; all of it can be made anew from the journal."""
         return self.root / OURS
+
+    @property
+    def store(self) -> Path:
+        """The folder of what must not be lost: out of reach of `git clean`, and moved along with the repository."""
+        return self.common_dir / "unstuck"
 
     def exclude_ours(self) -> None:
         """Keep `.unstuck/` out of the user's `git status`, once, without touching what else is excluded."""
@@ -113,10 +129,11 @@ def find(cwd: Path) -> Repository:
     """Return the repository around a folder, or say why a run cannot work there."""
     git = Git(cwd)
     _check_version(git("version"))
-    found = git.attempt("rev-parse", "--is-bare-repository", "--is-inside-git-dir")
-    if found.returncode != 0:
+    asked = (part for line in ASKED for part in (*line.split(" "), NEXT))
+    found = git.attempt("rev-parse", "--path-format=absolute", *asked)
+    bare, inside_git_dir, git_dir, common_dir, root, head, branch, *_ = [*found.stdout.split(f"\n{NEXT}\n"), *ASKED]
+    if not found.stdout:
         raise _not_a_repository(cwd, found.stderr)
-    bare, inside_git_dir = found.stdout.split()
     if bare == "true":
         raise BadUsage(
             f"{cwd} is a bare repository; a run needs a checkout.",
@@ -124,15 +141,42 @@ def find(cwd: Path) -> Repository:
         )
     if inside_git_dir == "true":
         raise BadUsage(f"{cwd} is inside a .git folder.", hint="Start in the checkout itself.")
-    root = Path(git("rev-parse", "--show-toplevel"))
-    _check_not_ours(root)
+    _check_not_ours(Path(root))
+    if found.returncode != 0:
+        raise Unavailable(
+            f"The repository at {root} has no commits yet.",
+            hint="Make a first one: git add -A && git commit -m 'Start'",
+        )
     return Repository(
-        root=root,
-        git_dir=Path(git("rev-parse", "--absolute-git-dir")),
-        common_dir=Path(git("rev-parse", "--path-format=absolute", "--git-common-dir")),
-        head=_head(git, root),
-        branch=git.attempt("symbolic-ref", "--quiet", "HEAD").stdout.removesuffix("\n") or None,
+        root=Path(root),
+        git_dir=Path(git_dir),
+        common_dir=Path(common_dir),
+        head=head,
+        branch=branch if branch != "HEAD" else None,
     )
+
+
+def slots_folder(repository: Repository, configured: str = "") -> Path:
+    """Return the folder that this repository's slots are in: away from every checkout, and the same after it was moved.
+
+    A copy of a repository gets another one: git's folder is known by its place on the disk.
+    """
+    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    known, here = repository.store / "id", str(repository.common_dir.stat().st_ino)
+    try:
+        name, there = known.read_text().split()
+    except (OSError, ValueError):
+        name, there = "", ""
+    if there != here:
+        name = f"{re.sub(r'[^a-zA-Z0-9_.-]+', '-', repository.root.name)[:40]}-{secrets.token_hex(4)}"
+        try:
+            known.parent.mkdir(parents=True, exist_ok=True)
+            known.write_text(f"{name} {here}\n")
+        except OSError as error:
+            raise CannotWrite(
+                f"{known} cannot be written: {error.strerror}.", hint="Make it writable and try again."
+            ) from error
+    return (Path(configured).expanduser() if configured else Path(state) / "unstuck") / name / SLOTS
 
 
 def read_submodules(git: Git, *source: str) -> tuple[Submodule, ...]:
@@ -164,17 +208,7 @@ def _not_a_repository(cwd: Path, stderr: str) -> Unavailable:
 
 
 def _check_not_ours(root: Path) -> None:
-    for folder in (root, *root.parents):
-        if folder.parent.name == "worktrees" and folder.parent.parent.name == OURS:
-            user_root = folder.parent.parent.parent
-            raise BadUsage(f"{root} is one of unstuck's own worktrees.", hint=f"Start in your checkout: cd {user_root}")
-
-
-def _head(git: Git, root: Path) -> str:
-    found = git.attempt("rev-parse", "--verify", "--quiet", "HEAD^{commit}")
-    if found.returncode != 0:
-        raise Unavailable(
-            f"The repository at {root} has no commits yet.",
-            hint="Make a first one: git add -A && git commit -m 'Start'",
-        )
-    return found.stdout.strip()
+    for folder in root.parents:
+        if folder.name == SLOTS and (folder / OWNER).is_file():
+            checkout = (folder / OWNER).read_text(errors="surrogateescape").strip()
+            raise BadUsage(f"{root} is one of unstuck's own slots.", hint=f"Start in your checkout: cd {checkout}")

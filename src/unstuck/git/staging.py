@@ -1,17 +1,22 @@
-"""Edge: Write a worktree's files as a git tree, through the private index."""
+"""Edge: Write a slot's files as a git tree, through the private index."""
 
+import os
 import re
+import tempfile
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 from unstuck.errors import GitFailed
 from unstuck.git import submodules
 from unstuck.git.command import Git, shown
 from unstuck.git.repository import OURS
-from unstuck.git.worktrees import Worktree
+from unstuck.git.returning import head_of
+from unstuck.git.slots import Prepared, Slot
 from unstuck.ports import Tree
 
 GITLINK = "160000"
+LINK = "120000"
 GONE = "000000"
 UNREAD = re.compile(r"^error: unable to index file '(.*)'$", re.MULTILINE)
 
@@ -33,72 +38,113 @@ class Staged:
 
     changes: tuple[Change, ...]
     nested: tuple[str, ...] = ()
-    """Repositories of their own inside the worktree."""
+    """Repositories of their own inside the slot."""
     unread: tuple[str, ...] = ()
 
 
-def stage(worktree: Worktree, base: str, placed: Sequence[str]) -> Staged:
-    """Put every tracked and every new file that is not ignored into the private index."""
-    worktree.release_index()
-    git = worktree.git
+def stage(slot: Slot, base: str, prepared: Prepared) -> Staged:
+    """Put every tracked and every new file that is not ignored into the private index.
+
+    Git asks a submodule how it is, and thereby runs what the agent configured there: it never gets to see one.
+    """
+    slot.release_index()
+    git = slot.git
+    inner = [path for path in prepared.links if os.path.lexists(slot.path / path / ".git")]
+    out = (*prepared.placed, *inner)
     empty: tuple[str, ...] = ()
     unread: tuple[str, ...] = ()
-    if not worktree.index.exists() or git.attempt("add", "-A", "--sparse", "--", *_all_but(placed)).returncode != 0:
-        empty, unread = _stage_from_scratch(worktree, base, placed)
+    whole = slot.index.exists() and not slot.staging.exists()
+    slot.staging.touch()  # while it is there, the index may hold what git must not see, or what nobody holds
+    if not whole or git.attempt("add", "-A", "--sparse", "--", *_all_but(out)).returncode != 0:
+        empty, unread = _stage_from_scratch(slot, base, out)
     raw = git("diff-index", "--cached", "--raw", "-z", "--no-renames", "--no-abbrev", "--ignore-submodules=none", base)
-    changes = tuple(_changes(raw))
-    nested = [change.path for change in changes if change.new_mode == GITLINK != change.old_mode]
-    return Staged(changes=changes, nested=(*nested, *empty), unread=unread)
+    found = [*_changes(raw)]
+    nested = [change for change in found if change.new_mode == GITLINK != change.old_mode]
+    moved = [*_moved(slot, base, inner)] if inner else []
+    undone = [replace(change, new_mode=change.old_mode, new=change.old) for change in nested]
+    if undone or moved:
+        listed = "".join(f"{change.new_mode} {change.new}\t{change.path}\0" for change in (*undone, *moved))
+        git("update-index", "-z", "--replace", "--index-info", stdin=listed)
+    names = tuple(change.path for change in nested)
+    changes = [change for change in found if change.path not in names]
+    return Staged(changes=(*changes, *moved), nested=(*names, *empty), unread=unread)
 
 
-def write(worktree: Worktree, base: str, left_out: Sequence[str]) -> Tree:
+def write(slot: Slot, base: str, left_out: Sequence[str]) -> Tree:
     """Write exactly what would land on `base`: the folder's files without `left_out`, placed things and nested repositories."""
-    prepared = worktree.prepared()
+    try:
+        return _write(slot, base, left_out)
+    except GitFailed:
+        if not slot.staging.exists():
+            raise
+        return _write(slot, base, left_out)  # the user collected garbage before the tree was held
+
+
+def _write(slot: Slot, base: str, left_out: Sequence[str]) -> Tree:
+    prepared = slot.prepared()
     if not prepared.ready or prepared.base is None:
-        raise GitFailed(f"The worktree {worktree.path} was not prepared.", hint="Go on with `unstuck resume`.")
-    staged = stage(worktree, base, prepared.placed)
+        raise GitFailed(f"The slot {slot.path} was not prepared.", hint="Go on with `unstuck resume`.")
+    staged = stage(slot, base, prepared)
     notes = [*prepared.notes]
     notes += [f"{shown(name)} is a git repository of its own and was left out." for name in staged.nested]
     notes += [f"{shown(name)} could not be read and was left out." for name in staged.unread]
-    if (worktree.path / OURS).exists() and not worktree.git("ls-tree", base, OURS):
+    if (slot.path / OURS).exists() and not slot.git("ls-tree", base, OURS):
         notes.append(f"The agent wrote into {OURS}/; that was left out.")
     drop: list[Change] = []
     for change in staged.changes:
-        if change.path in staged.nested or _is_within(change.path, (*prepared.placed, OURS)):
+        if _is_within(change.path, (*prepared.placed, OURS)):
             drop.append(change)
-        elif note := _reason_to_drop(worktree, change, left_out):
+        elif note := _reason_to_drop(slot, change, left_out):
             drop.append(change)
             notes.append(note)
-    git = worktree.git
+    git = slot.git
     if drop:
         restored = "".join(f"{change.old_mode} {change.old}\t{change.path}\0" for change in drop)
         git("update-index", "-z", "--replace", "--index-info", stdin=restored)
-    return Tree(id=git("write-tree"), notes=tuple(notes))
+    tree = git("write-tree")
+    slot.hold(**{tree: tree})
+    slot.staging.unlink()
+    return Tree(id=tree, notes=tuple(notes))
+
+
+def mix(git: Git, folder: Path, base: str, tree: str, paths: Sequence[str]) -> str:
+    """Write the tree of `base` with these paths as they are in `tree`; what that has not is left out."""
+    with tempfile.TemporaryDirectory(dir=folder) as inside:
+        index = git.using(GIT_INDEX_FILE=str(Path(inside) / "index"))
+        index("read-tree", base)
+        wanted = set(paths)
+        there = {}
+        for entry in git.names("ls-tree", "-r", "-z", "--full-tree", tree):
+            facts, _, path = entry.partition("\t")
+            if path in wanted:
+                mode, _, blob = facts.split(" ")
+                there[path] = f"{mode} {blob}"
+        gone = [f"0 {'0' * len(tree)}\t{path}\0" for path in sorted(wanted - there.keys())]
+        put = [f"{facts}\t{path}\0" for path, facts in sorted(there.items())]
+        index("update-index", "-z", "--replace", "--index-info", stdin="".join((*gone, *put)))
+        return index("write-tree")
 
 
 def _all_but(paths: Iterable[str]) -> tuple[str, ...]:
     return (":/", *(f":(exclude,top,literal){path}" for path in paths))
 
 
-def _stage_from_scratch(
-    worktree: Worktree, base: str, placed: Sequence[str]
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _stage_from_scratch(slot: Slot, base: str, out: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Stage with a new index, around what git cannot add: the index was damaged, or the agent left something odd.
 
     Return the repositories without a commit, and the files that could not be read.
     """
-    worktree.index.unlink(missing_ok=True)
-    git = worktree.git
+    slot.index.unlink(missing_ok=True)
+    git = slot.git
     git("read-tree", base)
     listed = git.attempt("ls-files", "--others", "--exclude-standard", "-z").stdout.split("\0")
     repositories = [name.rstrip("/") for name in listed if name.endswith("/")]
-    empty = tuple(
-        name for name in repositories if not Git(worktree.path / name).succeeds("rev-parse", "--verify", "HEAD")
-    )
-    done = git.attempt("add", "-A", "--sparse", "--ignore-errors", "--", *_all_but((*placed, *empty)))
+    empty = tuple(name for name in repositories if head_of(slot.path / name, slot.path) is None)
+    links = (path for path in submodules.folders(git, base)[1] if os.path.lexists(slot.path / path / ".git"))
+    done = git.attempt("add", "-A", "--sparse", "--ignore-errors", "--", *_all_but((*out, *empty, *links)))
     if done.returncode not in {0, 1}:
         raise GitFailed(
-            f"The files in {worktree.path} cannot be read by git: {shown(done.stderr.strip())}",
+            f"The files in {slot.path} cannot be read by git: {shown(done.stderr.strip())}",
             hint="See whether the disk is full, then go on with `unstuck resume`.",
         )
     return empty, tuple(UNREAD.findall(done.stderr))
@@ -111,19 +157,39 @@ def _changes(raw: str) -> Iterable[Change]:
         yield Change(path=path, old_mode=old_mode if old_mode != GONE else "0", new_mode=new_mode, old=old, new=new)
 
 
+def _moved(slot: Slot, base: str, links: Sequence[str]) -> Iterable[Change]:
+    """Yield the submodules that the agent set to another commit."""
+    before = submodules.folders(slot.git, base)[1]
+    for path in links:
+        now = head_of(slot.path / path, slot.path)
+        if now is not None and path in before and now != before[path]:
+            yield Change(path=path, old_mode=GITLINK, new_mode=GITLINK, old=before[path], new=now)
+
+
 def _is_within(path: str, places: Iterable[str]) -> bool:
     return any(path == place or path.startswith(place + "/") for place in places)
 
 
-def _reason_to_drop(worktree: Worktree, change: Change, left_out: Sequence[str]) -> str | None:
+def _reason_to_drop(slot: Slot, change: Change, left_out: Sequence[str]) -> str | None:
     name = shown(change.path)
     if _is_within(change.path, left_out):
         return f"The agent changed {name}; that was left out, because the plan belongs to its author."
+    if change.path == ".gitmodules" and not _is_harmless(slot, change):
+        return f"The agent's {name} names what git refuses; that was left out."
     if change.new_mode != GITLINK:
         return None
-    clone = submodules.local_clone(worktree.repository, change.path)
-    if clone is not None and worktree.repository.git.at(clone).succeeds("cat-file", "-e", change.new + "^{commit}"):
+    clone = submodules.local_clone(slot.repository, change.path)
+    if clone is not None and slot.repository.git.at(clone).succeeds("cat-file", "-e", change.new + "^{commit}"):
         return None
-    return (
-        f"The submodule {name} was moved to {change.new[:12]}, a commit that only the worktree has; that was left out."
-    )
+    return f"The submodule {name} was moved to {change.new[:12]}, a commit that only the slot has; that was left out."
+
+
+def _is_harmless(slot: Slot, change: Change) -> bool:
+    """Tell whether a `.gitmodules` could be pushed: no link, no name that leaves git's folder, nothing like an option."""
+    if change.new_mode == GONE:
+        return True
+    found = slot.git.attempt("config", "-z", "--blob", change.new, "--get-regexp", r"^submodule\.").stdout
+    pairs = [entry.partition("\n") for entry in found.split("\0") if entry]
+    names = [key.removeprefix("submodule.").rpartition(".")[0] for key, _, _ in pairs]
+    plain = all(".." not in name.split("/") and not name.startswith("-") for name in names)
+    return change.new_mode != LINK and plain and not any(value.startswith("-") for _, _, value in pairs)

@@ -15,8 +15,8 @@ from unstuck.errors import CannotWrite
 from unstuck.git import half_merges
 from unstuck.git.command import Git, shown
 from unstuck.git.repository import Identity, Repository
+from unstuck.git.slots import DURABLE
 from unstuck.git.workspace import make_commit, merge_trees
-from unstuck.git.worktrees import DURABLE
 from unstuck.ports import AlreadyHome, Conflict, FastForward, Merge, NotPossible, WayHome
 
 UNFINISHED = {
@@ -59,12 +59,12 @@ class Homecoming:
 
     def plan_merge(self, *, message: str, at: float) -> WayHome:
         """Say what would be done. Writes at most a commit object; the message is for a single or a merge commit."""
-        branch = self._user_branch()
-        if isinstance(branch, NotPossible):
-            return branch
+        standing = self._user_branch()
+        if isinstance(standing, NotPossible):
+            return standing
         half_merges.undo(self._git, self.repository)
-        git = self._git
-        head, tip = git("rev-parse", "HEAD"), git("rev-parse", f"refs/heads/{self.run_branch}")
+        git, (branch, head) = self._git, standing
+        tip = git("rev-parse", f"refs/heads/{self.run_branch}")
         if self.mode == "single":
             tip = self._single(tip, message=message, at=at)
         if git.succeeds("merge-base", "--is-ancestor", tip, head):
@@ -84,11 +84,10 @@ class Homecoming:
 
     def apply_merge(self, commit: str) -> AlreadyHome | NotPossible:
         """Move the user's branch and files on to `commit`, a descendant of where they are; refuse rather than overwrite."""
-        branch = self._user_branch()
-        if isinstance(branch, NotPossible):
-            return branch
-        git = self._git
-        head = git("rev-parse", "HEAD")
+        standing = self._user_branch()
+        if isinstance(standing, NotPossible):
+            return standing
+        git, (branch, head) = self._git, standing
         if git.succeeds("merge-base", "--is-ancestor", commit, head):
             return AlreadyHome(commit=head)
         if refusal := self._refusal(head, commit):
@@ -108,15 +107,14 @@ class Homecoming:
 
         What git does not track yet stays so, and what the user has staged stays staged.
         """
-        branch = self._user_branch()
-        if isinstance(branch, NotPossible):
-            return branch
-        git = self._git
+        standing = self._user_branch()
+        if isinstance(standing, NotPossible):
+            return standing
+        git, (_, head) = self._git, standing
         specs = [f":(top,literal){path}" for path in paths]
         changed = git.names("diff", "--name-only", "-z", "--no-renames", "HEAD", "--", *specs) if specs else ()
         if not changed:
             return None
-        head = git("rev-parse", "HEAD")
         options = ("--only", "--no-verify", "--cleanup=verbatim", "--quiet", *(["--gpg-sign"] if self.sign else []))
         with half_merges.intent(self.repository, head, head):
             done = git.attempt(
@@ -153,6 +151,7 @@ class Homecoming:
             ]
         path = self.repository.ours / "commits.sh"
         try:
+            path.parent.mkdir(exist_ok=True)
             path.write_text("\n".join(lines) + "\n", encoding="utf-8")
             path.chmod(0o755)
         except OSError as error:
@@ -172,16 +171,18 @@ class Homecoming:
     def _git(self) -> Git:
         return Git(self.repository.root, sign=self.sign, env=self.identity.env(), settings=DURABLE)
 
-    def _user_branch(self) -> str | NotPossible:
-        """Return the branch of the user's that the work goes to, if the checkout still stands on it and is at rest."""
+    def _user_branch(self) -> tuple[str, str] | NotPossible:
+        """Return the branch of the user's that the work goes to and its commit, if the checkout stands on it, at rest."""
         started = self.repository.branch
-        now = self._git.attempt("symbolic-ref", "--quiet", "HEAD").stdout.removesuffix("\n") or None
         if started is None:
             return self._not_possible("The run began on a detached HEAD, so there is no branch to move.")
-        if not self._git.succeeds("rev-parse", "--verify", "--quiet", started + "^{commit}"):
+        listed = self._git("for-each-ref", "--format=%(HEAD)%(objectname)", started)
+        mark, head = listed[:1], listed[1:]
+        if not head:
             command = f"git switch -c {shlex.quote(_short(started))} {self.run_branch}"
             return NotPossible(reason=f"The branch {_short(started)} no longer exists.", command=command)
-        if now != started:
+        if mark != "*":
+            now = self._git.attempt("symbolic-ref", "--quiet", "HEAD").stdout.removesuffix("\n") or None
             where = "on a detached HEAD" if now is None else f"on {_short(now)}"
             command = f"git switch {shlex.quote(_short(started))} && git merge {self.run_branch}"
             return NotPossible(
@@ -190,7 +191,7 @@ class Homecoming:
         for name, what in UNFINISHED.items():
             if (self.repository.git_dir / name).exists():
                 return self._not_possible(f"Your checkout is in the middle of {what}.")
-        return started
+        return started, head
 
     def _single(self, tip: str, *, message: str, at: float) -> str:
         """Fold all that landed into one commit on the newest commit of the user's that the run has seen."""

@@ -1,6 +1,6 @@
-"""Edge: The git side of one run: worktrees, what would land, snapshots, and the run's branch moved by compare-and-swap."""
+"""The git side of one run: slots, what would land, snapshots, and the run's branch moved by compare-and-swap."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,10 +10,13 @@ from unstuck.errors import CheckpointGone, GitFailed
 from unstuck.git import contents, differences, snapshots, staging
 from unstuck.git import locks as git_locks
 from unstuck.git.command import Git, shown
+from unstuck.git.furnishing import Lender
+from unstuck.git.meanwhile import Meanwhile
 from unstuck.git.repository import Identity, Repository
-from unstuck.git.worktrees import DURABLE, Place, Worktree
+from unstuck.git.returning import COMMIT
+from unstuck.git.slots import DURABLE, Place, Slot
 from unstuck.journal import Changes
-from unstuck.ports import Conflict, Landing, Snapshot, Tree, Watch
+from unstuck.ports import Conflict, Landing, Snapshot, Tree
 
 if TYPE_CHECKING:
     from unstuck.verify import Change
@@ -22,7 +25,7 @@ NEW = ""
 """What git calls the old value of a ref that must not exist yet."""
 
 
-def place_nothing(_worktree: Path, _fresh: bool) -> tuple[str, ...]:  # noqa: FBT001  the shape of Place
+def place_nothing(_slot: Path, _fresh: bool) -> tuple[str, ...]:  # noqa: FBT001  the shape of Place
     return ()
 
 
@@ -30,15 +33,20 @@ def place_nothing(_worktree: Path, _fresh: bool) -> tuple[str, ...]:  # noqa: FB
 class GitWorkspace:
     """The `Workspace` port on real git. Threads may share it, one slot each."""
 
-    repository: Repository
     run: str
     identity: Identity
-    watching: Callable[[], Watch]
-    """Starts a watch over what worktrees share with the user's repository."""
+    slots: Path
+    """The folder that slots are in: outside of the user's checkout."""
+    lender: Lender
+    meanwhile: Meanwhile
     sign: bool = False
     left_out: tuple[str, ...] = ()
     """The plan and its companions, relative to the root: they never land."""
     place: Place = place_nothing
+
+    @property
+    def repository(self) -> Repository:
+        return self.lender.repository
 
     @property
     def branch(self) -> str:
@@ -67,28 +75,33 @@ class GitWorkspace:
         return tip
 
     def path(self, slot: int) -> Path:
-        return self._worktree(slot).path
+        return self._slot(slot).path
 
     def present(self, slot: int) -> bool:
         return self.path(slot).is_dir()  # with or without the `.git` that an agent may have removed
 
     def prepare(self, slot: int, base: str, tree: str | None = None, *, clean: bool = False) -> Path:
-        worktree = self._worktree(slot)
-        worktree.prepare(base, tree, self.place, clean=clean)
-        return worktree.path
+        self._slot(slot).prepare(base, tree, self.place, clean=clean)
+        return self.path(slot)
 
     def settle(self, slot: int) -> None:
-        self._worktree(slot).settle()
+        self._slot(slot).settle()
 
     def put(self, slot: int, tree: str, paths: Sequence[str]) -> None:
-        self._worktree(slot).put(tree, paths)
+        self._slot(slot).put(tree, paths)
+
+    def altered(self, slot: int) -> tuple[str, ...]:
+        return self._slot(slot).altered()
+
+    def mixed(self, base: str, tree: str, paths: Sequence[str]) -> str:
+        return staging.mix(self._git, self.repository.ours, base, tree, paths)
 
     def tree(self, slot: int, base: str) -> Tree:
-        return staging.write(self._worktree(slot), base, self.left_out)
+        return staging.write(self._slot(slot), base, self.left_out)
 
     def snapshot(self, slot: int, name: str) -> Snapshot | None:
         ref = self._snapshot_ref(name)
-        snapshot = snapshots.take(self._worktree(slot), ref, self.identity.env())
+        snapshot = snapshots.take(self._slot(slot), ref, self.identity.env())
         if snapshot is None:
             return None
         try:
@@ -123,10 +136,16 @@ class GitWorkspace:
     def touches(self, base: str, tree: str, files: Sequence[str]) -> tuple[Touch, ...]:
         return differences.touches(self._git, base, tree, files)
 
+    def authors(self, path: str, commit: str, since: str) -> tuple[tuple[str, str], ...]:
+        return differences.authors(self._git, path, commit, since)
+
     def tree_of(self, commit: str) -> str:
-        tree = self._resolve(commit + "^{tree}")
+        known = self.lender.trees
+        tree = known.get(commit) or self._resolve(commit + "^{tree}")
         if tree is None:
             raise CheckpointGone(f"The commit {commit} no longer exists.", hint="See what is left with `unstuck log`.")
+        if commit != tree and COMMIT.fullmatch(commit):  # a name may stand for another one later
+            known[commit] = tree
         return tree
 
     def files(self, tree: str) -> tuple[str, ...]:
@@ -136,13 +155,14 @@ class GitWorkspace:
         return merge_trees(self._git, tip, self._commit(landing, sign=False))
 
     def land(self, landing: Landing) -> str | None:
-        base_tree, tip = snapshots.resolve(self._git, landing.base + "^{tree}", self.branch)
-        if landing.tree == base_tree:
+        if landing.tree == self.tree_of(landing.base):
             return landing.base
+        tip = self._resolve(self.branch) if self.sign else landing.base  # nobody signs what cannot land
         if tip == landing.base:
             commit = self._commit(landing, sign=self.sign)
             failed = self._set_ref(self.branch, commit, landing.base)
             if failed is None:
+                self.lender.trees[commit] = landing.tree
                 return commit
             tip = self._resolve(self.branch)
             if tip == landing.base:
@@ -178,15 +198,18 @@ class GitWorkspace:
                 hint="Go on with `unstuck resume`.",
             )
 
-    def watch(self) -> Watch:
-        return self.watching()
+    def look(self) -> None:
+        self.meanwhile.begin()
+
+    def changed_meanwhile(self) -> tuple[str, ...]:
+        return self.meanwhile.told()
 
     @property
     def _git(self) -> Git:
         return Git(self.repository.root, env=self.identity.env(), settings=DURABLE)
 
-    def _worktree(self, slot: int) -> Worktree:
-        return Worktree(repository=self.repository, slot=slot)
+    def _slot(self, slot: int) -> Slot:
+        return Slot(lender=self.lender, folder=self.slots, number=slot)
 
     def _snapshot_ref(self, name: str) -> str:
         return f"refs/unstuck/snapshots/{self.run}/{name}"

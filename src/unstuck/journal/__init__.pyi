@@ -12,6 +12,7 @@ from unstuck.journal.attempt import Verdict as Verdict
 from unstuck.journal.autobuild import Adopted as Adopted
 from unstuck.journal.autobuild import adopt as adopt
 from unstuck.journal.autobuild import inherited as inherited
+from unstuck.journal.codec import decode as decode
 from unstuck.journal.codec import encode as encode
 from unstuck.journal.event import Acted as Acted
 from unstuck.journal.event import AttemptStarted as AttemptStarted
@@ -57,6 +58,8 @@ from unstuck.journal.spec_folders import asked_by as asked_by
 from unstuck.journal.spec_folders import spec_folder as spec_folder
 from unstuck.journal.sqlite import SqliteJournal as SqliteJournal
 from unstuck.journal.sqlite import open_to_write as open_to_write
+from unstuck.journal.storing import journal_path as journal_path
+from unstuck.journal.storing import show_store as show_store
 from unstuck.journal.task_state import SETTLED as SETTLED
 from unstuck.journal.task_state import AttemptState as AttemptState
 from unstuck.journal.task_state import TaskState as TaskState

@@ -105,6 +105,8 @@ class CheckResult:
     runs: int = 1
     flaky: bool = False
     """It failed and then passed, or never failed in the same tests twice, on the very same tree."""
+    repaired: tuple[str, ...] = ()
+    """Files of the tree that it changed: what it says is not about the tree that would land."""
     although: str = ""
     """Why it holds though it is red: it was red on the base as well, or this task is meant to make it so."""
     idle: str = ""
@@ -121,7 +123,8 @@ class CheckResult:
     def status(self) -> Status:
         if self.idle:
             return "inconclusive"
-        return "pass" if self.ended.ok or self.although else "fail"
+        held = self.ended.ok and not self.repaired
+        return "pass" if held or self.although else "fail"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,5 +154,7 @@ class Verdict:
     remarks: tuple[Remark, ...] = ()
     turned_green: bool = False
     """A check of the task that is red on the base is green now: proof of work without any claim."""
+    unchanged: bool = False
+    """Nothing was changed, and the task's own checks hold: it may be done already, so nobody has to wait for it."""
     reason: str = ""
     """Why the verdict is inconclusive."""

@@ -9,7 +9,8 @@ from unstuck.journal.attempt import Changes, Outcome, Verdict
 from unstuck.plans import Task
 
 CommitMode = Literal["auto", "single", "message-only"]
-Verb = Literal["stop", "retry", "answer", "skip", "reset", "accept", "approve", "rollback", "undo"]
+Verb = Literal["stop", "retry", "answer", "skip", "reset", "accept", "approve", "rollback", "undo", "unreadable"]
+"""What can be asked; the last stands for a row that is no request of ours."""
 Order = Literal["given", "experience"]
 Gate = Literal["plan", "land"]
 """What a person may want to approve: that the plan is begun, and that work lands."""
@@ -77,6 +78,13 @@ class Request:
     verb: Verb
     task: str | None = None
     text: str = ""
+    shown: str = ""
+    """The tree that was shown to whoever accepts it."""
+    who: str = ""
+    place: str = ""
+    at: float = 0.0
+    inside: str = ""
+    """The session or check that asked; empty for a person."""
 
 
 # --- facts about the run ---------------------------------------------------------------------------
@@ -96,6 +104,8 @@ class RunStarted:
     title: str = ""
     plan_files: tuple[str, ...] = ()
     """The plan and its companions, where git tracks them and they were clean: our changes to them become a commit."""
+    inside: str = ""
+    """The run whose session began this one; empty where a person did. Only that run's sessions may operate it."""
     type: Literal["run_started"] = "run_started"
 
 
@@ -149,6 +159,8 @@ class Noted:
 
     text: str
     task: str | None = None
+    meanwhile: bool = False
+    """It tells of a change in the user's repository while a session ran: the summary does, too."""
     type: Literal["noted"] = "noted"
 
 

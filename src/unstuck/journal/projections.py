@@ -12,6 +12,7 @@ from unstuck.journal.hand_edits import Edit, edits, phase_file
 from unstuck.journal.phase_file import config, phase
 from unstuck.journal.run_state import RunState
 from unstuck.journal.spec_folders import SpecFolder
+from unstuck.journal.storing import show_store
 from unstuck.line import blocked
 from unstuck.ports import PlanFile
 from unstuck.process import put
@@ -24,6 +25,8 @@ class Projections:
     """The JSON files and reports under `.unstuck/`, and the plan's ticks."""
 
     home: Path
+    store: Path
+    """Where logs and transcripts really are."""
     plan: PlanFile
     told: Callable[[str], None]
     """Hears of files that had to be set aside."""
@@ -37,8 +40,11 @@ class Projections:
 
     def write(self, state: RunState, changed: Sequence[str]) -> None:
         """Bring everything up to date; the config, which names the last event covered, comes last."""
-        if not changed and (self.home / "config.json").exists():
+        gone = [name for name, task in state.tasks.items() if task.last_seq and not self._phase(name).exists()]
+        if not changed and not gone and (self.home / "config.json").exists():
             return
+        ticks, changed = changed, tuple(dict.fromkeys((*changed, *gone)))  # somebody may remove our folder at any time
+        show_store(self.home, self.store)
         waiting = blocked(state)
         for name in changed:
             task = state.tasks[name]
@@ -52,9 +58,9 @@ class Projections:
         put_json(self.home / "attempt_history.json", attempt_history(state))
         put_json(self.home / "build_commits.json", build_commits(state))
         self._write_checks(state)
-        if changed:
+        if ticks:
             self.plan.mark(
-                {name: "blocked" if name in waiting else state.tasks[name].status for name in (*changed, *waiting)}
+                {name: "blocked" if name in waiting else state.tasks[name].status for name in (*ticks, *waiting)}
             )
         if self.spec is not None:
             self.spec.write(state, self.limits)

@@ -97,6 +97,7 @@ class RunState:
     seq: int = 0
     last_operation: tuple[int, Operated | None] = (0, None)
     notes: list[str] = field(default_factory=list)
+    meanwhile: list[str] = field(default_factory=list)
     green: set[str] = field(default_factory=set)
     """Commits at which our checks were green."""
     breakers: dict[str, Breaker] = field(default_factory=dict)
@@ -146,10 +147,18 @@ class RunState:
 
     def blocked_by(self, task: TaskState) -> tuple[str, ...]:
         """List the tasks that must settle first."""
-        waiting = [name for name in task.needs if name in self.tasks and self.tasks[name].status not in SETTLED]
+        waiting = [name for name in task.needs if name in self.tasks and not self._passed(self.tasks[name])]
         if waiting and cleans_up(task.task) and self._began_end_to_end():
             waiting = [name for name in waiting if not self._hopeless(name)]
         return tuple(waiting)
+
+    @staticmethod
+    def _passed(task: TaskState) -> bool:
+        """Whether those behind a task may go on: it is settled, or all that is left is to ask whether it was done before."""
+        if task.status in SETTLED:
+            return True
+        verdict = task.current.verdict if task.attempts else None
+        return task.status == "stuck" and verdict is not None and verdict.unchanged
 
     def _began_end_to_end(self) -> bool:
         steps = (one for one in self.tasks.values() if END_TO_END.fullmatch(one.task.id))
@@ -353,7 +362,7 @@ class RunState:
             self._put(replace(reopened(state, hint=state.hint), seed=undo.snapshot, base=state.current.base))
 
     def _note(self, event: Noted) -> None:
-        self.notes.append(event.text)
+        (self.meanwhile if event.meanwhile else self.notes).append(event.text)
         if event.task in self.tasks:
             before = self.tasks[event.task]
             self.tasks[event.task] = replace(before, notes=(*before.notes, event.text))

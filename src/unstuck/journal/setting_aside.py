@@ -1,5 +1,6 @@
 """Edge: Begin anew without losing anything: move the old journal and the files made from it out of the way."""
 
+import shutil
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -8,13 +9,12 @@ from pathlib import Path
 from unstuck.git import Git, Repository
 from unstuck.journal.run_state import RunState, fold
 from unstuck.journal.sqlite import SqliteJournal, open_to_write
+from unstuck.journal.storing import JOURNAL, journal_path
 from unstuck.plans import Plan
 from unstuck.ports import PlanFile
 
+JOURNALS = (JOURNAL, f"{JOURNAL}-wal", f"{JOURNAL}-shm")
 STATE = (
-    "journal.db",
-    "journal.db-wal",
-    "journal.db-shm",
     "phases",
     "attempt_history.json",
     "build_commits.json",
@@ -29,24 +29,24 @@ def begin_anew(repository: Repository, plan_file: PlanFile, plan: Plan, name: st
     Returns the plan as it is to be run: what an old run of it (`name`) ticked off and never brought to the user's
     branch is open again, in the plan's file as well.
     """
-    home = repository.ours
-    if not any((home / part).exists() for part in STATE):
+    path = journal_path(repository)
+    parts = [*(path.with_name(name) for name in JOURNALS), *(repository.ours / name for name in STATE)]
+    if not any(part.exists() for part in parts):
         return plan
     lost: frozenset[str] = frozenset()
-    if (home / "journal.db").exists():
-        journal = open_to_write(home / "journal.db")
+    if path.exists():
+        journal = open_to_write(path)
         try:
             journal.claim("fresh")
             lost = frozenset(_never_came_home(journal, repository.git, name))
             journal.release()
         finally:
             journal.close()
-    target = _new_folder(home / "old")
+    target = _new_folder(repository.store / "old")
     again = [task.id for task in plan.tasks if task.done and task.id in lost]
     plan_file.mark(dict.fromkeys(again, "pending"))
-    for path in (home / part for part in STATE):
-        if path.exists():
-            path.rename(target / path.name)
+    for part in (part for part in parts if part.exists()):
+        shutil.move(part, target / part.name)
     return replace(plan, tasks=tuple(replace(task, done=task.done and task.id not in lost) for task in plan.tasks))
 
 

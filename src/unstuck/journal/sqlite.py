@@ -8,6 +8,7 @@ import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import cast, get_args
 
 from unstuck.errors import CannotWrite, JournalDamaged, Owned, OwnershipLost, UnstuckError
 from unstuck.journal.codec import decode, encode
@@ -26,8 +27,27 @@ CREATE TABLE IF NOT EXISTS claim (
     token TEXT NOT NULL, since REAL NOT NULL, heartbeat REAL NOT NULL);
 PRAGMA user_version = 1;
 """
-VERSION = 1
+ASKED_BY = """
+ALTER TABLE requests ADD COLUMN shown TEXT NOT NULL DEFAULT '';
+ALTER TABLE requests ADD COLUMN who TEXT NOT NULL DEFAULT '';
+ALTER TABLE requests ADD COLUMN place TEXT NOT NULL DEFAULT '';
+ALTER TABLE requests ADD COLUMN inside TEXT NOT NULL DEFAULT '';
+CREATE TRIGGER requests_are_readable BEFORE INSERT ON requests WHEN
+    typeof(NEW.run) <> 'text' OR typeof(NEW.at) NOT IN ('real', 'integer') OR typeof(NEW.text) <> 'text' OR NEW.who = '' OR NEW.place = ''
+    OR NEW.verb NOT IN ('stop', 'retry', 'answer', 'skip', 'reset', 'accept', 'approve', 'rollback', 'undo')
+    OR typeof(NEW.task) NOT IN ('text', 'null') OR typeof(NEW.who) <> 'text' OR typeof(NEW.place) <> 'text'
+    BEGIN SELECT RAISE(ABORT, 'this is no request of unstuck'); END;
+CREATE TRIGGER requests_stay BEFORE UPDATE ON requests BEGIN SELECT RAISE(ABORT, 'requests are never edited'); END;
+CREATE TRIGGER events_are_readable BEFORE INSERT ON events WHEN
+    typeof(NEW.run) <> 'text' OR typeof(NEW.at) NOT IN ('real', 'integer') OR typeof(NEW.body) <> 'text'
+    BEGIN SELECT RAISE(ABORT, 'this is no event of unstuck'); END;
+PRAGMA user_version = 2;
+"""
+"""Says of every request whose it is, and holds the tables to what they are for."""
+FORMATS = (SCHEMA, ASKED_BY)
+VERSION = len(FORMATS)
 BUSY_SECONDS = 10.0
+VERBS = frozenset(get_args(Verb)) - {"unreadable"}
 
 COVERED = frozenset({"attempt_started", "verified", "classified"})
 """Facts that are not forced to the disk by themselves, because the next fact follows before any effect that cannot be
@@ -65,6 +85,11 @@ class SqliteJournal:
                 "SELECT seq, at, body FROM events WHERE run = ? AND seq > ? ORDER BY seq", (run, after)
             ).fetchall()
         for seq, at, body in rows:
+            if not isinstance(at, float) or not isinstance(body, str):
+                raise JournalDamaged(
+                    f"Event {seq} of the journal cannot be read: somebody wrote it by other means.",
+                    hint="The journal was not changed. Landed work is safe on the branches unstuck/*.",
+                )
             yield Entry(seq, at, decode(body, seq=seq))
 
     def runs(self) -> tuple[str, ...]:
@@ -76,9 +101,10 @@ class SqliteJournal:
     def requests(self, after: int) -> Sequence[Request]:
         with self._guarded():
             rows = self._connection.execute(
-                "SELECT id, verb, task, text FROM requests WHERE run = ? AND id > ? ORDER BY id", (self._run, after)
+                "SELECT id, verb, task, text, shown, who, place, at, inside FROM requests WHERE run = ? AND id > ? ORDER BY id",
+                (self._run, after),
             ).fetchall()
-        return [Request(id=number, verb=verb, task=task, text=text) for number, verb, task, text in rows]
+        return [_request(*row) for row in rows]
 
     def owner(self) -> Owner | None:
         """Return whoever holds the claim, alive or dead."""
@@ -89,6 +115,8 @@ class SqliteJournal:
         if row is None:
             return None
         run, pid, started, machine, token, since, heartbeat = row
+        if not isinstance(pid, int) or not isinstance(since, float) or not isinstance(heartbeat, float):
+            return None  # nobody of ours wrote that: whoever claims next replaces it
         return Owner(run=run, pid=pid, started=started, host=machine, token=token, since=since, heartbeat=heartbeat)
 
     # --- writing ------------------------------------------------------------------------------------
@@ -137,12 +165,12 @@ class SqliteJournal:
             if done.rowcount != 1:
                 raise self._lost()
 
-    def leave(self, run: str, verb: Verb, *, task: str | None = None, text: str = "") -> int:
-        """Leave a request for whoever owns the run, now or later."""
+    def leave(self, run: str, request: Request) -> int:
+        """Leave a request for whoever owns the run, now or later; return its number."""
         with self._guarded(), self._writing():
             done = self._connection.execute(
-                "INSERT INTO requests (run, at, verb, task, text) VALUES (?, ?, ?, ?, ?)",
-                (run, time.time(), verb, task, text),
+                "INSERT INTO requests (run, at, verb, task, text, shown, who, place, inside) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (run, request.at, *(getattr(request, name) for name in ASKED)),
             )
             assert done.lastrowid is not None
             return done.lastrowid
@@ -155,7 +183,7 @@ class SqliteJournal:
 
     def _open(self) -> sqlite3.Connection:
         if _emptied(self.path):
-            raise self._translated(sqlite3.DatabaseError("it is empty, though files were made from it"))
+            raise self._translated(sqlite3.DatabaseError("it is empty, though sessions were recorded in it"))
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             connection = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
@@ -166,7 +194,7 @@ class SqliteJournal:
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = FULL")
             if version < VERSION:
-                connection.executescript(SCHEMA)
+                _bring_up(connection, self.path)
             _check(connection)
         except sqlite3.DatabaseError as error:
             connection.close()
@@ -211,9 +239,31 @@ class SqliteJournal:
         )
 
 
+ASKED = ("verb", "task", "text", "shown", "who", "place", "inside")
+
+
+def _request(number: int, *row: object) -> Request:
+    """Read a request; what is none of ours is one that nobody can carry out, and not an error."""
+    verb, task, text, shown, who, place, at, inside = row
+    texts = (verb, text, shown, who, place, inside)
+    if verb not in VERBS or not all(isinstance(one, str) for one in texts) or not isinstance(task, str | None):
+        return Request(id=number, verb="unreadable")
+    return Request(
+        id=number,
+        verb=cast("Verb", verb),
+        task=task,
+        text=str(text),
+        shown=str(shown),
+        who=str(who),
+        place=str(place),
+        at=at if isinstance(at, float) else 0.0,
+        inside=str(inside),
+    )
+
+
 def _emptied(path: Path) -> bool:
     """Whether all events are gone: SQLite would take an empty file for a new journal."""
-    return path.exists() and path.stat().st_size == 0 and path.with_name("config.json").exists()
+    return path.exists() and path.stat().st_size == 0 and path.with_name("transcripts").exists()
 
 
 def _version(connection: sqlite3.Connection, path: Path) -> int:
@@ -224,6 +274,19 @@ def _version(connection: sqlite3.Connection, path: Path) -> int:
             hint="Upgrade unstuck, or move the file away to begin anew.",
         )
     return version
+
+
+def _bring_up(connection: sqlite3.Connection, path: Path) -> None:
+    """Make the tables, or change those of an older format, once: another process may be at it."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        for script in FORMATS[_version(connection, path) :]:
+            for statement in script.split(";\n"):
+                connection.execute(statement)
+        connection.execute("COMMIT")
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
 
 
 def _check(connection: sqlite3.Connection) -> None:
@@ -248,5 +311,5 @@ def _set_aside(path: Path) -> Path:
 def _cannot_write(path: Path, error: Exception) -> CannotWrite:
     return CannotWrite(
         f"The journal {path} cannot be used: {error}.",
-        hint="Free some space or make `.unstuck/` writable, then `unstuck resume`: everything recorded so far stands.",
+        hint="Free some space or make its folder writable, then `unstuck resume`: everything recorded so far stands.",
     )

@@ -2,12 +2,14 @@ from unstuck.line.agent_probe import PROBE as PROBE
 from unstuck.line.execute import run_session as run_session
 from unstuck.line.execute import set_up as set_up
 from unstuck.line.operate import Operations as Operations
+from unstuck.line.operate import nobodys_word as nobodys_word
 from unstuck.line.parts import Bench as Bench
 from unstuck.line.parts import Interrupted as Interrupted
 from unstuck.line.parts import Layout as Layout
 from unstuck.line.parts import timed as timed
 from unstuck.line.pool import Pool as Pool
 from unstuck.line.recorder import Recorder as Recorder
+from unstuck.line.recorder import redacted as redacted
 from unstuck.line.resume import unfinished as unfinished
 from unstuck.line.schedule import blocked as blocked
 from unstuck.line.schedule import held as held

@@ -104,11 +104,13 @@ def run_session(bench: Bench, task: TaskState, slot: int) -> LineEvent:
 
 
 def _watched(bench: Bench, name: str, command: Command) -> Ended:
-    """Run a process of the agent's, and put back what it changed in the user's repository."""
-    watch = bench.workspace.watch()
+    """Run a process of the agent's, and tell what changed meanwhile around it."""
+    bench.workspace.look()
+    began = bench.clock.now()
     ended = bench.processes.run(command, stop=bench.stop, seen=lambda line: _show(bench, name, command.gist(line)))
-    for sentence in watch.restore():
-        bench.record.note(sentence, name)
+    strangers = bench.processes.strangers(command.cwd, began)
+    for sentence in (*bench.workspace.changed_meanwhile(), *strangers):
+        bench.record.note(sentence, name, meanwhile=True)
     return ended
 
 

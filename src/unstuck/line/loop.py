@@ -17,7 +17,7 @@ from unstuck.line.parts import Bench, Interrupted, used_up
 from unstuck.line.schedule import waits, waits_for_siblings
 from unstuck.line.stages import Stage
 from unstuck.line.together import stands_together, with_partner
-from unstuck.verify import NotSetUp, Site, check_first, check_on, verify
+from unstuck.verify import NotSetUp, Site, check_first, check_on, diagnosed, verify
 
 
 def advance(bench: Bench, name: str, slot: int) -> None:
@@ -75,7 +75,7 @@ def judge(bench: Bench, task: TaskState, slot: int) -> LineEvent:
     if task.accepted or repaired(bench, task):
         return Classified(task=task.task.id, failure=None)
     closer = evidence_of(attempt.outcome, attempt.verdict)
-    found = bench.judge.diagnose(closer) if closer else None
+    found = diagnosed(bench, closer, attempt.verdict.tree) if closer else None
     failure = classify(attempt.outcome, attempt.verdict, found)
     if failure is not None and found is not None and failure.kind is found.kind:
         failure = replace(failure, resets_at=bench.judge.resets_at(found, bench.clock.now()))

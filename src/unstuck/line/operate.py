@@ -12,6 +12,8 @@ from unstuck.ports import Journal, Workspace
 STOPPED_BY_REQUEST = 3
 SAID: tuple[Verb, ...] = ("retry", "answer")
 """Requests whose words can be told to a session that runs."""
+OF_THE_RUN: tuple[Verb, ...] = ("stop", "approve", "rollback", "undo")
+"""Requests that name no task."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +28,9 @@ class Operations:
     def take(self, running: Mapping[str, tuple[int, OneTask]]) -> None:
         """Take all requests that are waiting. One about a running task reaches its session, or ends it and waits for that."""
         for request in self.journal.requests(self.record.state.seen_request):
+            if refused := nobodys_word(request):
+                self.refuse(request, refused)
+                continue
             if request.task is not None and request.task in running:
                 task = running[request.task][1]
                 if request.verb not in SAID or not request.text or not task.listening or task.ended:
@@ -41,9 +46,11 @@ class Operations:
 
     def carry_out(self, request: Request, *, live: bool) -> Operated:
         """Record the request as a fact, then see to its effect."""
+        if refused := nobodys_word(request):
+            return self.refuse(request, refused)
         if request.task is not None:
             self.put_away(request.task)
-        if request.task is not None and request.task not in self.record.state.tasks:
+        if (request.task is not None or request.verb not in OF_THE_RUN) and request.task not in self.record.state.tasks:
             operated = Operated(request=request, refused=f"There is no task {request.task} in this run.")
         else:
             operated = ANSWERS[request.verb](self, request)
@@ -53,6 +60,13 @@ class Operations:
             )
         self.record(operated)
         self.redo()
+        return operated
+
+    def refuse(self, request: Request, why: str) -> Operated:
+        """Record, and tell in the summary, that somebody else tried to speak for a person."""
+        operated = Operated(request=request, refused=why)
+        self.record(operated)
+        self.record.note(why)
         return operated
 
     def put_away(self, name: str) -> None:
@@ -100,6 +114,11 @@ class Operations:
             return Operated(request=request, refused=f"Task {request.task} has landed already.")
         if not task.attempts or task.current.verdict is None:
             return Operated(request=request, refused=f"Task {request.task} has no work that could be accepted.")
+        if request.shown and request.shown != task.current.verdict.tree:
+            return Operated(
+                request=request,
+                refused=f"The work of task {request.task} is another one than was shown; look again and say it again.",
+            )
         return Operated(request=request)
 
     def approve(self, request: Request) -> Operated:
@@ -125,7 +144,8 @@ class Operations:
     def undo(self, request: Request) -> Operated:
         """Take an event back: `request.text` is its number, or empty for the last one that can be."""
         state = self.record.state
-        number = int(request.text) if request.text else max(state.undoable, default=None)
+        last = max(state.undoable, default=None)
+        number = (int(request.text) if request.text.isdecimal() else None) if request.text else last
         undo = state.undoable.get(number) if number is not None else None
         if number is None or undo is None:
             return Operated(request=request, refused="There is nothing to undo there. `unstuck log` shows the events.")
@@ -143,6 +163,16 @@ class Operations:
 
     def _status(self, request: Request) -> str:
         return self.record.state.tasks[request.task or ""].status
+
+
+def nobodys_word(request: Request) -> str:
+    """Say why a request is not a person's; empty if it is."""
+    if request.verb == "unreadable":
+        return f"Row {request.id} of the journal's requests is none that unstuck wrote; it was left alone."
+    if request.inside:
+        asked = " ".join(part for part in (request.verb, request.task or "") if part)
+        return f"`unstuck {asked}` was asked for inside of {request.inside}; only a person can, so it was refused."
+    return ""
 
 
 ANSWERS: Mapping[Verb, Callable[[Operations, Request], Operated]] = {

@@ -76,9 +76,10 @@ def timed(task: Task, timeout: float) -> Task:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Where our files lie."""
+    """Where our files lie: what people read and edit in the checkout, what must not be lost in git's own folder."""
 
     root: Path
+    store: Path
 
     @property
     def home(self) -> Path:
@@ -90,13 +91,13 @@ class Layout:
         return self.home / "PAUSE"
 
     def log(self, task: str) -> Path:
-        return self.home / "logs" / f"task-{task}.log"
+        return self.store / "logs" / f"task-{task}.log"
 
     def transcript(self, task: str, attempt: int, session: int) -> Path:
-        return self.home / "transcripts" / f"{task}-{attempt}-{session}.out"
+        return self.store / "transcripts" / f"{task}-{attempt}-{session}.out"
 
     def brief(self, task: str, attempt: int, session: int) -> Path:
-        return self.home / "briefs" / f"{task}-{attempt}-{session}.md"
+        return self.store / "briefs" / f"{task}-{attempt}-{session}.md"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,6 +131,8 @@ class Bench:
     """The first slot beyond those of the running tasks: its worktrees serve for verifying."""
     probes: Probes = field(default_factory=Probes)
     """Whether its agents work at all."""
+    beside: int | None = None
+    """How far behind a verification's slot its second one is; None where the machine has no room for checks side by side."""
     turn: Turn = field(default_factory=Turn)
     """Whose turn it is to land."""
     memory: Memory = field(default_factory=NoMemory)

@@ -21,6 +21,7 @@ from unstuck.journal import (
     TaskState,
 )
 from unstuck.ports import Journal
+from unstuck.tell import visible
 
 T = TypeVar("T")
 Listener = Callable[[Entry, RunState], None]
@@ -59,8 +60,8 @@ class Recorder:
             case _:
                 return {event.task}
 
-    def note(self, text: str, task: str | None = None) -> None:
-        self(Noted(text=text, task=task))
+    def note(self, text: str, task: str | None = None, *, meanwhile: bool = False) -> None:
+        self(Noted(text=text, task=task, meanwhile=meanwhile))
 
     def task(self, name: str) -> TaskState:
         with self._lock:
@@ -78,10 +79,10 @@ class Recorder:
 
 
 def redacted(value: T, redactor: Redactor) -> T:
-    """Return the value with every string in it redacted, and fit for UTF-8: git hands on any file name."""
+    """Return the value with every string in it redacted, fit for UTF-8 and for a terminal: git hands on any file name."""
     if isinstance(value, str):
         plain = type(value) is str  # an enumeration's member is one of ours
-        return cast("T", redactor.text(value.encode(errors="backslashreplace").decode())) if plain else value
+        return cast("T", visible(redactor.text(value.encode(errors="backslashreplace").decode()))) if plain else value
     if isinstance(value, tuple):
         return cast("T", tuple(redacted(part, redactor) for part in value))
     if dataclasses.is_dataclass(value) and not isinstance(value, type):

@@ -4,7 +4,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from unstuck.errors import UnstuckError
-from unstuck.journal import BroughtHome, Entry, Inherited, Operated, Options, RunEnded, RunStarted, RunState, subject
+from unstuck.journal import (
+    BroughtHome,
+    Entry,
+    Inherited,
+    Operated,
+    Options,
+    RunEnded,
+    RunStarted,
+    RunState,
+    Verdict,
+    subject,
+)
 from unstuck.line.operate import Operations
 from unstuck.line.parts import Bench
 from unstuck.line.pool import ALL_DONE, LIMIT, STUCK, Pool
@@ -14,7 +25,7 @@ from unstuck.line.stopping import Stopper
 from unstuck.plans import Check, Plan
 from unstuck.ports import AlreadyHome, FastForward, Home, Journal, Merge, NotPossible, Projections
 from unstuck.tell import one_line
-from unstuck.verify import NotSetUp, Site, check_on
+from unstuck.verify import NotSetUp, Site, check_on, landed, lasting_checks, look_before
 
 APPROVE = "Approve it with: unstuck approve; then: unstuck resume"
 
@@ -41,6 +52,8 @@ class Situation:
     """The pid of the supervisor whose run this was."""
     awaits_approval: bool = False
     """The plan's own state file says that its loop yields to the user."""
+    inside: str = ""
+    """The run whose session this supervisor was started in."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +87,7 @@ class Supervisor:
             bench.record(RunEnded(exit_code=STUCK, reason=held))
             self.projections.write(*bench.record.take_changed())
             return
+        look_before(bench)
         pool = Pool(
             bench=bench,
             journal=self.journal,
@@ -144,6 +158,7 @@ def _started(run: str, situation: Situation) -> RunStarted:
         tasks=tuple(plan.tasks),
         title=plan.title,
         plan_files=situation.plan_files,
+        inside=situation.inside,
     )
 
 
@@ -169,8 +184,11 @@ def _brought(bench: Bench, home: Home) -> BroughtHome:
             commit=None, text=f"The commits are on {branch}; make them yours with: sh {home.write_script()}"
         )
     way = home.plan_merge(message=_message(bench.record.state), at=bench.record.state.began)
-    if isinstance(way, Merge) and (red := _red_together(bench, way)):
+    if isinstance(way, Merge) and (red := _red_together(bench, way.commit, way.tree)):
         way = NotPossible(reason=f"Merged with your new commits, `{red}` fails.", command=f"git merge {branch}")
+    elif isinstance(way, FastForward) and (red := _red_together(bench, *_end(bench))):
+        reason = f"`{red}` held when its task landed, and fails with all that landed after it."
+        way = NotPossible(reason=reason, command=f"git merge {branch}")
     if isinstance(way, FastForward | Merge):
         way = home.apply_merge(way.commit)
     if isinstance(way, AlreadyHome):
@@ -193,16 +211,25 @@ def _unknown(bench: Bench) -> str:
     return f"{told} Run the plan again to have them done." if new else ""
 
 
-def _red_together(bench: Bench, merge: Merge) -> str:
-    """Run every check of the run on the merged tree; return the first that fails."""
-    landed = [name for name, task in bench.record.state.tasks.items() if task.commit]
-    site = Site(bench=bench, name=MERGED_TREE, slot=bench.spare)
-    lasting = [name for name in landed if "RED" not in bench.tasks[name].markers]  # what was red is green by now
-    checks: dict[str, Check] = {check.command: check for name in lasting for check in bench.tasks[name].checks}
-    checks |= {gate.command: gate for gate in bench.gates}
+def _end(bench: Bench) -> tuple[str, str]:
+    """Return the commit at which the run's branch stands, and its tree."""
+    tip = bench.workspace.tip()
+    return tip, bench.workspace.tree_of(tip)
+
+
+def _red_together(bench: Bench, commit: str, tree: str) -> str:
+    """Run every check of the run on what comes home; return the first that fails. The last task's were run on it."""
+    checks: dict[str, tuple[str, Check]] = {}
+    for name, _ in landed(bench):
+        verdict = bench.record.state.tasks[name].current.verdict
+        if verdict is None or verdict.tree != tree:
+            checks |= {check.command: (name, check) for check in lasting_checks(bench, name)}
+    if any(verdict is not None and verdict.tree != tree for verdict in _verdicts(bench)):
+        checks |= {gate.command: (MERGED_TREE, gate) for gate in bench.gates}
     try:
-        for check in checks.values():
-            if check_on(site, check, merge.commit, None, merge.tree).status == "fail" and _was_green(bench, check):
+        for name, check in checks.values():
+            site = Site(bench=bench, name=name, slot=bench.spare)
+            if check_on(site, check, commit, None, tree).status == "fail" and _was_green(bench, check):
                 return check.command
     except NotSetUp as error:
         return error.failure.summary
@@ -211,18 +238,22 @@ def _red_together(bench: Bench, merge: Merge) -> str:
 
 def _was_green(bench: Bench, check: Check) -> bool:
     """Whether a check held by itself when its task landed; a gate that was red all along tells nothing new."""
-    verdicts = [task.current.verdict for task in bench.record.state.tasks.values() if task.commit and task.attempts]
+    verdicts = _verdicts(bench)
     command = bench.redactor.text(check.command)
     results = [one for verdict in verdicts if verdict for one in verdict.results if one.command == command]
-    return all(not one.although for one in results)
+    return all(one.status == "pass" and not one.although for one in results)
+
+
+def _verdicts(bench: Bench) -> list[Verdict | None]:
+    return [task.current.verdict for task in bench.record.state.tasks.values() if task.commit and task.attempts]
 
 
 def _message(state: RunState) -> str:
     """Write the text of a single or a merge commit."""
     assert state.started is not None
-    landed = [f"- {task.task.id} {one_line(subject(task.task), 70)}" for task in state.tasks.values() if task.commit]
+    rows = [f"- {task.task.id} {one_line(subject(task.task), 70)}" for task in state.tasks.values() if task.commit]
     title = one_line(state.started.title, 72) or f"Merge unstuck/{state.started.run}"
-    return "\n".join([title, "", *landed]) + "\n"
+    return "\n".join([title, "", *rows]) + "\n"
 
 
 def _with_plan(home: Home, paths: Sequence[str], text: str) -> str:

@@ -16,6 +16,13 @@ END_TO_END = re.compile(r"VE\d+(?:\.\d+)*", re.ASCII)
 """Steps that start something, look at it and stop it again; and their fix tasks."""
 
 
+ONLY_CHECKS = re.compile(
+    r"\W*(?:(?:final|last)\s+)?checkpoint\b|ensure (?:that )?all (?:the )?(?:unit )?tests (?:still )?pass\b",
+    re.IGNORECASE,
+)
+"""Titles of tasks that ask for nothing but a look, as Kiro writes them."""
+
+
 CHECKPOINT = re.compile(r"V(?:E?\d+|F)", re.ASCII)
 """Ids of tasks that only check."""
 
@@ -73,8 +80,11 @@ class Task:
 
     @property
     def only_checks(self) -> bool:
-        """Whether it checks what was done before it: [VERIFY], or an id such as V4, VE1, VF."""
-        return "VERIFY" in self.markers or (self.fixes is None and CHECKPOINT.fullmatch(self.id) is not None)
+        """Whether it checks what was done before it: [VERIFY], an id such as V4, VE1, VF, or a checkpoint by its title."""
+        if "VERIFY" in self.markers:
+            return True
+        named = CHECKPOINT.fullmatch(self.id) is not None or ONLY_CHECKS.match(self.title) is not None
+        return self.fixes is None and named
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,6 +7,7 @@ from graphlib import CycleError, TopologicalSorter
 
 from unstuck.plans.plan import Plan, Problem, Task
 from unstuck.tell import one_line
+from unstuck.tools import effect
 
 VAGUE = re.compile(
     r"\b(?:TBD|TODO|FIXME|etc|and so on|as needed|if necessary|somehow|various|miscellaneous|handle edge cases|"
@@ -26,7 +27,12 @@ SAID_CHARS = 80
 
 def reviewed(plan: Plan, *, gates: int = 0) -> Plan:
     """Return the plan with what a careful reader would ask about it among its concerns. `gates`: checks of the repository."""
-    asked = [*_vague(plan), *_destructive(plan), *(_unchecked(plan) if not gates and not plan.gates else ())]
+    asked = [
+        *_vague(plan),
+        *_destructive(plan),
+        *_reaching(plan),
+        *(_unchecked(plan) if not gates and not plan.gates else ()),
+    ]
     asked = [one for one in asked if one not in plan.concerns]
     return replace(plan, concerns=tuple(sorted([*plan.concerns, *asked], key=lambda one: one.line or 0)))
 
@@ -65,6 +71,18 @@ def _destructive(plan: Plan) -> Iterator[Problem]:
                 line=task.line,
                 hint="It runs in a worktree of its own, but what it does outside of git cannot be undone.",
             )
+
+
+def _reaching(plan: Plan) -> Iterator[Problem]:
+    """Name the checks that do more than check: we run them because the plan says so, and say so."""
+    for task in _open(plan):
+        for check in task.checks:
+            if what := effect(check.command):
+                yield Problem(
+                    message=f"The Verify of {plan.noun} {task.shown} {what}: `{one_line(check.command, SAID_CHARS)}`. We run it after every attempt.",
+                    line=task.line,
+                    hint="Let it look at the result instead.",
+                )
 
 
 def _unchecked(plan: Plan) -> Iterator[Problem]:

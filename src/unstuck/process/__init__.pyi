@@ -1,9 +1,12 @@
+from unstuck.process.ancestry import Inside as Inside
+from unstuck.process.ancestry import inside as inside
 from unstuck.process.disk import DiskDesk as DiskDesk
 from unstuck.process.disk import put as put
 from unstuck.process.disk import sweep as sweep
 from unstuck.process.owner import Owner as Owner
 from unstuck.process.owner import birth as birth
 from unstuck.process.owner import host as host
+from unstuck.process.owner import whoami as whoami
 from unstuck.process.processes import LocalProcesses as LocalProcesses
 from unstuck.process.processes import SystemClock as SystemClock
 from unstuck.process.rewriting import LARGEST as LARGEST

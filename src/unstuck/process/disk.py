@@ -6,6 +6,7 @@ import threading
 from pathlib import Path
 
 from unstuck.errors import CannotWrite
+from unstuck.tell import visible
 
 
 class DiskDesk:
@@ -18,7 +19,7 @@ class DiskDesk:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             with path.open("a", encoding="utf-8", errors="backslashreplace") as file:
-                file.write(text)
+                file.write(visible(text))
         except OSError as error:
             raise _cannot_write(path, error) from error
 
@@ -34,7 +35,7 @@ def put(path: Path, text: str) -> None:
     part = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        part.write_text(text, encoding="utf-8", errors="backslashreplace")
+        part.write_text(visible(text), encoding="utf-8", errors="backslashreplace")
         part.replace(path)
     except OSError as error:
         with contextlib.suppress(OSError):
@@ -42,11 +43,10 @@ def put(path: Path, text: str) -> None:
         raise _cannot_write(path, error) from error
 
 
-def sweep(home: Path) -> None:
+def sweep(*homes: Path) -> None:
     """Remove what supervisors that died while they put a file left half written; for whoever holds the claim."""
-    for folder in (home, *(home / name for name in ("phases", "reports", "briefs", "worktrees", "checks", "cache"))):
-        for part in folder.glob(".*.part"):
-            part.unlink(missing_ok=True)
+    for part in (part for home in homes for pattern in (".*.part", "*/.*.part") for part in home.glob(pattern)):
+        part.unlink(missing_ok=True)
 
 
 def _cannot_write(path: Path, error: OSError) -> CannotWrite:

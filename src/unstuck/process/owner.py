@@ -1,5 +1,6 @@
 """Edge: Who owns a run: a process, told apart from a later one that was given the same pid."""
 
+import getpass
 import os
 import socket
 from dataclasses import dataclass
@@ -36,6 +37,14 @@ def host() -> str:
     except OSError:
         boot = ""
     return f"{socket.gethostname()}/{boot}"
+
+
+def whoami() -> str:
+    """Name the user of this process."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        return str(os.geteuid())
 
 
 def birth(pid: int) -> str | None:

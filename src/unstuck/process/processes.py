@@ -18,14 +18,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
+from unstuck.git import INHERITED
 from unstuck.journal import Ended, Ending, Redactor, redactor
 from unstuck.ports import Command, Dialogue, Stop, TimeLimits
+from unstuck.process.ancestry import MARK, SHIM_MARK, STARTS_SHIM, stat
+from unstuck.process.leftovers import SHIMS, adopt_orphans, children, end_below, end_leftovers, end_orphans, strangers
 from unstuck.process.spool import Spool
 
-SHIM = f"import sys; sys.path.append({str(Path(__file__).parent)!r}); import shim; shim.start()"
+SHIM = f"import sys; sys.path.append({str(Path(__file__).parent)!r}); {STARTS_SHIM}"
 """Starts our shim in a Python that knows nothing else of ours."""
-MARK = "UNSTUCK_PROCESS"
-"""Set to a value of its own for each command, so that what outlives a killed shim can still be found."""
 
 POLL = 0.2
 """Seconds between two looks at the stop deadline."""
@@ -35,6 +36,9 @@ DRAIN = 1.0
 """Seconds to read on after the end, should something that escaped us still hold the pipes."""
 SHIM_PATIENCE = 15.0
 """Seconds that the shim may take to end everything before we end it."""
+MOST_STOPS = 5
+"""How often a shim that somebody stopped is woken; then its session is ended from outside."""
+TICK = 0.01
 
 NOT_FOUND, NOT_EXECUTABLE = 127, 126
 
@@ -86,12 +90,19 @@ class LocalProcesses:
         """End every process of ours whose environment holds `marker`; return how many there were."""
         return end_leftovers(marker)
 
+    def strangers(self, folder: Path, since: float) -> tuple[str, ...]:
+        """Say which processes work in the folder since then that are none of ours."""
+        return strangers(folder, since)
+
 
 class _Session:
     """One life of a command under its shim."""
 
     def __init__(self, command: Command, grace: float) -> None:
         self.stays = False
+        self._stops, self._next_look = 0, 0.0
+        adopt_orphans()
+        self._before = children()
         identity = uuid.uuid4().hex
         self._marker = f"{MARK}={identity}"
         job = _job(command, grace, identity)
@@ -111,6 +122,7 @@ class _Session:
                 pass_fds=(control, report),
                 start_new_session=True,
             )
+            SHIMS.add(self._shim.pid)
             self._open = ours.enter_context(selectors.DefaultSelector())
             self._register(ours)
             self._ours = ours.pop_all()
@@ -121,7 +133,7 @@ class _Session:
     def follow(self, spool: Spool, watch: "_Watch", seen: Callable[[str], None] | None) -> Ending | None:
         """Read until the shim has reported the end, or a limit has passed; return that limit."""
         next_look, shown = 0.0, 0
-        while self._report in self._open.get_map():
+        while self._report in self._open.get_map() and self._answers():
             self._talk.speak()
             if self._read(spool, self._talk.patience(watch.timeout(time.monotonic()))):
                 watch.last_output = time.monotonic()
@@ -139,17 +151,16 @@ class _Session:
         with self._ours:
             self._ask_to_stop()
             deadline = time.monotonic() + SHIM_PATIENCE
-            while self._report in self._open.get_map() and time.monotonic() < deadline:
+            while self._report in self._open.get_map() and self._answers() and time.monotonic() < deadline:
                 self._read(spool, POLL)
-            if self._report in self._open.get_map():
-                self._shim.kill()
-            code = self._shim.wait()
+            code = self._buried(kill=self._report in self._open.get_map())
             report = _parse(self._said) or {
                 "asked": True,
                 "signal": -code if code < 0 else signal.SIGKILL,
                 "left": True,
             }
             if report.get("left"):
+                end_orphans(self._before)
                 end_leftovers(self._marker)
             deadline = time.monotonic() + DRAIN
             while self._open.get_map() and time.monotonic() < deadline:
@@ -175,13 +186,31 @@ class _Session:
         """End what stayed."""
         with self._ours:
             self._ask_to_stop()
-            try:
-                self._shim.wait(SHIM_PATIENCE)
-            except subprocess.TimeoutExpired:
-                self._shim.kill()
-                self._shim.wait()
+            deadline = time.monotonic() + SHIM_PATIENCE
+            while self._shim.poll() is None and self._answers() and time.monotonic() < deadline:
+                time.sleep(TICK)
+            self._buried(kill=self._shim.poll() is None)
             end_leftovers(self._marker)
             self._reader.join(DRAIN)
+
+    def _answers(self) -> bool:
+        """Wake a shim that somebody stopped; False for one that is stopped again and again."""
+        now = time.monotonic()
+        if now >= self._next_look:
+            self._next_look = now + POLL
+            if stat(self._shim.pid)[0] in ("T", "t"):
+                self._stops += 1
+                self._shim.send_signal(signal.SIGCONT)
+        return self._stops <= MOST_STOPS
+
+    def _buried(self, *, kill: bool) -> int:
+        """Wait for the shim's end; where it does not come, end all that is below it, and then the shim, from outside."""
+        if kill:
+            end_below(self._shim.pid)
+            self._shim.kill()
+        code = self._shim.wait()
+        SHIMS.discard(self._shim.pid)
+        return code
 
     def _forget(self) -> None:
         while self._open.get_map():
@@ -254,7 +283,8 @@ class _Watch:
 
 def _job(command: Command, grace: float, identity: str) -> bytes:
     """Write the job as the shim reads it: its length, then fields that end with a zero byte."""
-    environment = {**os.environ, **command.env, MARK: identity}
+    environment = {name: value for name, value in os.environ.items() if name not in INHERITED}
+    environment |= {**command.env, MARK: identity}
     environment.pop(SHIM_MARK, None)
     fields = [
         f"{grace} {'lasting' if command.lasting else ''}".strip(),
@@ -322,72 +352,6 @@ def _log_trouble(command: Command, spool: Spool) -> str:
     if spool.error is None:
         return ""
     return f"[unstuck: the log {command.log} is not complete: {spool.error.strerror}]\n"
-
-
-SHIM_MARK = "UNSTUCK_SHIM"
-SHIM_HEAD_START = 3.0
-"""Seconds for a shim to end its family itself: it also knows those that wiped their environment."""
-GIVE_UP = 10.0
-TICK = 0.01
-
-
-def end_leftovers(marker: str) -> int:
-    """Kill every process of this user whose environment holds `marker`, until all of them are really gone."""
-    began = time.monotonic()
-    spared = set(_ancestors())
-    ended: set[tuple[int, str]] = set()
-    while True:
-        found = False
-        for pid, environment in _environments(os.fsencode(marker)):
-            if pid in spared:
-                continue
-            found = True
-            shim = f"{SHIM_MARK}=1".encode() in environment
-            if shim and time.monotonic() < began + SHIM_HEAD_START:
-                continue
-            if not shim:
-                ended.add((pid, _stat(pid)[2]))
-            with suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, signal.SIGKILL)
-        if not found and not any(_alive(pid, start) for pid, start in ended):
-            return len(ended)
-        if time.monotonic() > began + GIVE_UP:
-            return len(ended)  # stuck in the kernel: they end as soon as it lets them
-        time.sleep(TICK)
-
-
-def _ancestors() -> Iterator[int]:
-    pid = os.getpid()
-    while pid > 0:
-        yield pid
-        pid = int(_stat(pid)[1] or 0)
-
-
-def _environments(entry: bytes) -> Iterator[tuple[int, list[bytes]]]:
-    """List the processes of this user that have `entry` in their environment, as they are found."""
-    if not Path("/proc/self/environ").exists():
-        return
-    for place in Path("/proc").glob("[0-9]*"):
-        try:
-            environment = (place / "environ").read_bytes() if place.stat().st_uid == os.geteuid() else b""
-        except OSError:
-            continue
-        if entry in environment and entry in (entries := environment.split(b"\0")):
-            yield int(place.name), entries
-
-
-def _alive(pid: int, start: str) -> bool:
-    state, _, began = _stat(pid)
-    return began == start and state not in "ZX"
-
-
-def _stat(pid: int) -> tuple[str, str, str]:
-    """Return the process's state, parent and start time; empty texts if there is none."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
-    except OSError:
-        return "", "", ""
-    return fields[0], fields[1], fields[19]
 
 
 PAUSE = 0.25

@@ -1,3 +1,5 @@
+from unstuck.remedies.call_words import parts as parts
+from unstuck.remedies.chain import ASK as ASK
 from unstuck.remedies.chain import RISKS as RISKS
 from unstuck.remedies.chain import Catalog as Catalog
 from unstuck.remedies.chain import Risk as Risk

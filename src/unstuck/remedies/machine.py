@@ -51,13 +51,13 @@ def workspace_root(cwd: Path) -> Path:
 
 
 def lessons_path(cwd: Path) -> Path:
-    """Return where lessons are kept: in the repository's `.unstuck`, outside of one in the user's state folder."""
+    """Return where lessons are kept: in the repository's git folder, outside of one in the user's state folder."""
     for folder in (cwd, *cwd.parents):
         git = folder / ".git"
         if git.is_dir():
-            return folder / ".unstuck" / LESSONS
+            return git / "unstuck" / LESSONS
         if git.is_file():
-            return _main_checkout(folder) / ".unstuck" / LESSONS
+            return _common(folder) / "unstuck" / LESSONS
     state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     return Path(state) / "unstuck" / LESSONS
 
@@ -279,11 +279,12 @@ def git_folder(root: Path) -> Path | None:
     return root / pointed if pointed else None
 
 
-def _main_checkout(folder: Path) -> Path:
-    """Return the checkout that a linked worktree belongs to."""
+def _common(folder: Path) -> Path:
+    """Return the git folder that a linked worktree shares with its repository."""
     git = git_folder(folder)
-    common = git.parent.parent if git is not None else folder
-    return common.parent if common.name == ".git" else folder
+    if git is None:
+        return folder / ".git"
+    return git.parent.parent if git.parent.name == "worktrees" else git
 
 
 REBUILT = ("__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache")

@@ -1,6 +1,7 @@
 from unstuck.tell.briefs import brief as brief
 from unstuck.tell.briefs import continued as continued
 from unstuck.tell.briefs import go_on as go_on
+from unstuck.tell.briefs import hints as hints
 from unstuck.tell.chronicle import fresh_start as fresh_start
 from unstuck.tell.chronicle import told as told
 from unstuck.tell.escalations import causes as causes
@@ -19,4 +20,7 @@ from unstuck.tell.report import lineage_text as lineage_text
 from unstuck.tell.report import problems as problems
 from unstuck.tell.report import run_object as run_object
 from unstuck.tell.report import summary as summary
+from unstuck.tell.text import ESCAPES as ESCAPES
 from unstuck.tell.text import one_line as one_line
+from unstuck.tell.text import quoted as quoted
+from unstuck.tell.text import visible as visible

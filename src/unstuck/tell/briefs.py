@@ -69,6 +69,11 @@ def continued(state: TaskState) -> str:
     return "" if attempt.failure.kind is Kind.CONTEXT_EXHAUSTED else attempt.outcome.session
 
 
+def hints(state: TaskState, guidance: Mapping[str, str]) -> str:
+    """Tell whoever tries next what was tried, how it failed, and what to do differently; nothing before a failure."""
+    return "\n\n".join(part for part in (_before(state), _this_time(state, (), guidance)) if part)
+
+
 def go_on(state: TaskState, checks: Sequence[Check]) -> str:
     """Write the brief for a session that goes on where it was cut off."""
     failure = state.attempts[-1].failure if state.attempts else None

@@ -27,8 +27,11 @@ ASKED_OF_BLAME: Mapping[Blame, str] = {
 }
 
 
-def escalation(task: TaskState, lineage: str = "") -> str:
-    """Write the report of a stuck task; `lineage` says what it repairs and what repairs it."""
+def escalation(task: TaskState, lineage: str = "", *, supervised: bool = True) -> str:
+    """Write the report of a stuck task; `lineage` says what it repairs and what repairs it.
+
+    In a loop of somebody's own, which is not `supervised`, our commands are no way on.
+    """
     name = task.task.id
     parts = [
         f"## Stuck Subtask: {name}",
@@ -45,6 +48,8 @@ def escalation(task: TaskState, lineage: str = "") -> str:
             ],
         ),
         _part("Question", [question(task)]),
+    ]
+    ours = [
         _part(
             "Ways On",
             [
@@ -58,7 +63,7 @@ def escalation(task: TaskState, lineage: str = "") -> str:
         ),
         _part("Where to Look", _places(task)),
     ]
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join([*parts, *(ours if supervised else ())]) + "\n"
 
 
 def question(task: TaskState) -> str:

@@ -53,6 +53,8 @@ class Summary:
     halted: Halted | None = None
     """What a person finds after a halt, where that is told in its own way."""
     cost_usd: float | None = None
+    meanwhile: tuple[str, ...] = ()
+    """What changed in the user's repository and checkout while sessions ran."""
 
     def count(self, *statuses: str) -> int:
         return sum(row.status in statuses for row in self.rows)
@@ -68,6 +70,7 @@ def summary(state: RunState, now: float, *, live: bool) -> Summary:
         home=state.home.text if state.home else "",
         rows=tuple(_row(task, waiting.get(name, ()), state, live=live) for name, task in state.tasks.items()),
         notes=tuple(state.notes),
+        meanwhile=tuple(state.meanwhile),
         seconds=now - state.began if state.began else 0.0,
         halted=halted(state) if not live else None,
         cost_usd=state.cost_usd or None,

@@ -2,10 +2,37 @@
 
 import re
 
+ESCAPES = re.compile(
+    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"
+    r"|(?:\x1b\]|\x9d)[^\x07\x1b\x9c\n]*(?:\x07|\x1b\\|\x9c)?"
+    r"|(?:\x1b[PX^_]|[\x90\x98\x9e\x9f])[^\x1b\x9c\n]*(?:\x1b\\|\x9c)?"
+    r"|\x1b[ -/]*[0-~]"
+)
+"""What steers a terminal: colours, titles, links, the clipboard; seven bits wide and eight."""
+COLOURS = re.compile(r"\x1b\[[0-9;]{0,16}m")
+UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+PICTURES = {code: chr(0x2400 + code) for code in range(0x20)} | {0x7F: "\N{SYMBOL FOR DELETE}"}
+
+
+def visible(text: str, *, colours: bool = False) -> str:
+    """Return text from elsewhere without anything that a terminal would obey or that turns its order around.
+
+    The one law for what goes to a terminal, into the journal and into files for people. `colours` may stay where
+    they are our own.
+    """
+    if UNSAFE.search(text) is None:
+        return text
+    if colours and COLOURS.search(text):
+        kept = COLOURS.findall(text)
+        parts = [visible(part) for part in COLOURS.split(text)]
+        return "".join(part + colour for part, colour in zip(parts, [*kept, ""], strict=True))
+    text = ESCAPES.sub("", text).replace("\r\n", "\n")
+    return UNSAFE.sub(lambda match: PICTURES.get(ord(match[0]), "\N{REPLACEMENT CHARACTER}"), text)
+
 
 def quoted(text: str, limit: int) -> str:
     """Fence text so that nothing in it can close the fence; keep its end when it is too long."""
-    clean = "\n".join(line.rstrip() for line in text.split("\n")).strip("\n")
+    clean = "\n".join(line.rstrip() for line in visible(text).split("\n")).strip("\n")
     if len(clean) > limit:
         clean = f"[{len(clean) - limit} characters left out]\n{clean[-limit:]}"
     longest = max((len(run) for run in re.findall(r"`+", clean)), default=0)
@@ -15,5 +42,5 @@ def quoted(text: str, limit: int) -> str:
 
 def one_line(text: str, limit: int) -> str:
     """Fold text into one line of at most `limit` characters."""
-    folded = " ".join("".join(char if char.isprintable() else " " for char in text).split())
+    folded = " ".join("".join(char if char.isprintable() else " " for char in ESCAPES.sub("", text)).split())
     return folded if len(folded) <= limit else folded[: limit - 1].rstrip() + "…"

@@ -2,10 +2,12 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from unstuck.diagnosis import Evidence
 from unstuck.tools.shell import programs
+
+if TYPE_CHECKING:
+    from unstuck.diagnosis import Evidence
 
 Role = Literal["test", "lint", "types", "format", "build", "install", ""]
 """What a command is for. Decides what a finding is called where the output does not say."""
@@ -89,6 +91,12 @@ IDLE = frozenset(
         "wc",
         "sort",
         "pwd",
+        "git",
+        "curl",
+        "wget",
+        "ssh",
+        "scp",
+        "rsync",
     ]
 )
 """Programs whose arguments say nothing about what they are for."""
@@ -117,24 +125,25 @@ CHECK_ROLES: Mapping[str, Role] = {
 }
 
 
-def role(evidence: Evidence) -> Role:
+def role(evidence: "Evidence") -> Role:
     """Say what the command is for; the kind of our own check, where it was one, says it better."""
     if evidence.check in CHECK_ROLES:
         return CHECK_ROLES[evidence.check or ""]
     for part in reversed((evidence.tool, *programs(evidence.command))):
-        if found := _role(part):
+        if found := role_of(part):
             return found
     return ""
 
 
-def answers(evidence: Evidence) -> bool:
+def answers(evidence: "Evidence") -> bool:
     """Whether the exit code answers a question that the last command asks."""
     parts = programs(evidence.command)
     last = next((part for part in reversed(parts) if part not in {"true", ":"}), evidence.tool)
     return any(evidence.exit_code in codes and re.search(pattern, last) for pattern, codes in ANSWERS)
 
 
-def _role(part: str) -> Role:
+def role_of(part: str) -> Role:
+    """Say what a simple command is for."""
     if not part or part.split(maxsplit=1)[0] in IDLE:
         return ""
     for found, pattern in SUBCOMMANDS:

@@ -10,7 +10,7 @@ from unstuck.journal import Remark
 from unstuck.line import Bench
 from unstuck.plans import Task
 from unstuck.tell import one_line
-from unstuck.verify.weighing import own, weigh
+from unstuck.verify.weighing import own
 
 if TYPE_CHECKING:
     from unstuck.verify.audit import Change, Finding
@@ -37,17 +37,15 @@ def load_ahead() -> None:
     import_module("unstuck.verify.audit")
 
 
-def look_at(bench: Bench, subject: Subject, changes: "Sequence[Change]") -> tuple[Remark, ...]:
-    """Give everything that can be said about a change without running anything."""
-    settings = bench.config.verify
-    policy = {"reject": settings.tampered, "ask": settings.doubtful}
+def look_at(bench: Bench, subject: Subject, changes: "Sequence[Change]", red: Sequence[str] = ()) -> tuple[Remark, ...]:
+    """Give everything that can be said about a change without running anything; `red`: tests that fail on the base."""
     remarks = [
-        *_audited(subject, changes),
+        *_audited(subject, changes, red),
         *_outside(bench, subject, changes),
         *_secrets(bench, changes),
         *_claims(bench, subject, changes),
     ]
-    return weigh(dict.fromkeys(remarks), policy)  # type: ignore[arg-type]  # the severities are literals
+    return tuple(dict.fromkeys(remarks))
 
 
 def changed_tests(changes: "Iterable[Change]", roles: Sequence[str] = ("test",)) -> "list[Change]":
@@ -64,13 +62,13 @@ def names_path(task: Task, path: str) -> bool:
     return is_declared(path, task.files)
 
 
-def _audited(subject: Subject, changes: "Sequence[Change]") -> Iterator[Remark]:
+def _audited(subject: Subject, changes: "Sequence[Change]", red: Sequence[str]) -> Iterator[Remark]:
     if not changes:
         return
     from unstuck.verify.audit import audit  # noqa: PLC0415  # as above
 
     try:
-        found = audit(changes, subject.task.files)
+        found = audit(changes, subject.task.files, red)
     except (ValueError, RecursionError, MemoryError, LookupError, TypeError, AttributeError) as error:
         # Nobody lands what nobody could read: a fault of ours becomes a question, not the end of the run.
         says = UNREADABLE.format(one_line(repr(error), EVIDENCE_CHARS))

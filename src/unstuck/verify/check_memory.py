@@ -90,7 +90,7 @@ class CheckMemory:
 def open_memory(repository: Repository, config: Config) -> CheckMemory:
     """Open the memory of a repository, without what is too old."""
     memory = CheckMemory(
-        folder=repository.ours / "cache",
+        folder=repository.store / "cache",
         root=repository.root,
         setup=config.workspace.setup,
         placed=(*config.workspace.copy, *config.workspace.link),

@@ -31,8 +31,20 @@ class Checkouts(Workspace, Protocol):
         """Give these paths of the slot's worktree the form that they have in `tree`; what it has not is removed."""
         ...
 
+    def altered(self, slot: int) -> tuple[str, ...]:
+        """List the files of the slot's tree that are in another form now, or gone; new ones are not listed."""
+        ...
+
+    def mixed(self, base: str, tree: str, paths: Sequence[str]) -> str:
+        """Write the tree of `base` with these paths as they are in `tree`."""
+        ...
+
     def changes(self, base: str, tree: str) -> "tuple[Change, ...]":
         """Return the paths in which the two differ, with their texts; no renames."""
+        ...
+
+    def authors(self, path: str, commit: str, since: str) -> Sequence[tuple[str, str]]:
+        """Return the lines of a file that came in after `since`, each with the commit that added it."""
         ...
 
     def tree_of(self, commit: str) -> str:

@@ -1,21 +1,31 @@
-"""Edge: Run checks in a clean checkout, as often as it takes to know: from memory, once, or again where one fails."""
+"""Edge: Run checks in a clean checkout, as often as it takes to know: from memory, once, or again in a fresh one.
 
+Law: a check says something about a tree only if it leaves that tree as it was, and only a run that begins in a fresh
+checkout shows that another one wavered.
+"""
+
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from unstuck.diagnosis import Evidence, Failure, read
+from unstuck.diagnosis import Diagnosis, Evidence, Failure, Kind, is_own_module, read
 from unstuck.journal import CheckResult, Counts, Ended
 from unstuck.line import Bench, Interrupted, set_up
 from unstuck.plans import Check
-from unstuck.tools import can_fail, programs
+from unstuck.tools import can_fail, is_plain_run, programs, selecting
 from unstuck.verify.checkout import NoMemory
 
 CANNOT_FAIL = "`{}` ends with exit code 0 whatever the work is like"
 NOT_EXECUTABLE, NOT_FOUND = 126, 127
 MAY_WAVER = ("verify", "test")
 """Kinds of checks that can go one way and then another; linters and compilers do not."""
-STEADY = frozenset(("test", "[", "[[", "grep", "egrep", "fgrep", "cat", "ls", "diff", "cmp", "wc", "jq", "stat"))
-"""Programs that say the same about the same files."""
+STEADY = frozenset(
+    (
+        *("test", "[", "[[", "grep", "egrep", "fgrep", "cat", "ls", "diff", "cmp", "wc", "jq", "stat"),
+        *("cd", "echo", "printf", "true", "false", "exit", ":"),
+    )
+)
+"""Programs that say the same about the same files, and read no settings."""
 LOOKS_OUTSIDE = frozenset(
     (
         *("curl", "wget", "http", "nc", "ping", "ssh", "gh", "git", "docker", "docker-compose", "podman", "kubectl"),
@@ -31,6 +41,9 @@ MANIFESTS = (
     *("Cargo.lock", "Gemfile.lock", "composer.lock", "pom.xml", "build.gradle", "build.gradle.kts"),
 )
 """Where projects say what they need: a clean checkout is set up anew when one of them changes."""
+NOT_INSTALLED = frozenset({Kind.DEPENDENCY_MISSING, Kind.PACKAGE_NOT_FOUND})
+_PASSING = re.compile(r"0x[0-9a-fA-F]+|\b[0-9a-f]{7,}\b|/tmp/\S+|[\d.:]+")
+"""What differs between two runs that say the same: addresses, hashes, folders of the moment, times."""
 
 
 class NotSetUp(Exception):
@@ -41,6 +54,19 @@ class NotSetUp(Exception):
         self.failure = failure
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Run:
+    """One run of a check: how it ended, which tests fail, and which files of the tree it changed."""
+
+    ended: Ended
+    tests: tuple[str, ...]
+    repaired: tuple[str, ...]
+
+    def says(self) -> object:
+        """Return what two runs must have in common to say the same."""
+        return self.ended.exit_code, frozenset(self.tests) or _PASSING.sub("N", self.ended.tail)
+
+
 @dataclass(slots=True, kw_only=True)
 class Site:
     """The clean checkout of one verification. It is made when something must really be run, and moves from tree to tree."""
@@ -49,6 +75,8 @@ class Site:
     name: str
     slot: int
     stands_on: tuple[str, str | None] | None = None
+    altered: frozenset[str] = frozenset()
+    """Files that the set-up changed before any check ran."""
 
     def stand(self, base: str, tree: str | None = None) -> None:
         """Hold this commit, with the tree's files on top when given, and nothing that an agent left lying about."""
@@ -57,10 +85,12 @@ class Site:
         self.stands_on = None
         bench = self.bench
         folder = bench.workspace.prepare(self.slot, base, tree, clean=True)
+        self.altered = frozenset()
         if bench.config.workspace.setup:
             needs = "\n".join(bench.desk.read(folder / name) or "" for name in MANIFESTS)
             if (failure := set_up(bench, self.name, self.slot, needs=needs)) is not None:
                 raise NotSetUp(failure)
+            self.altered = frozenset(bench.workspace.altered(self.slot))
         self.stands_on = (base, tree)
 
     def disturb(self, tree: str, paths: Sequence[str]) -> None:
@@ -68,12 +98,61 @@ class Site:
         self.stands_on = None
         self.bench.workspace.put(self.slot, tree, paths)
 
-    def run(self, check: Check) -> CheckResult:
-        """Run a check where we stand, and again if it fails and might not."""
-        runs = [run_once(self.bench, self.name, check, self.slot)]
-        while _worth_another(check, runs, self.bench.config.verify.reruns):
-            runs.append(run_once(self.bench, self.name, check, self.slot))
-        return _told(self.bench, self.name, check, runs)
+    def once(self, check: Check) -> CheckResult:
+        """Run a check a single time where we stand, whatever was put in."""
+        return _told(self, check, [self._run(check)])
+
+    def run(self, check: Check, base: str, tree: str | None) -> CheckResult:
+        """Run a check on a tree; where it fails and might not, again in a fresh checkout, until two runs say the same."""
+        self.stand(base, tree)
+        runs = [self._run(check)]
+        while self._worth_another(check, runs):
+            part = self._failing_part(check, runs)
+            self.stands_on = None
+            self.stand(base, tree)
+            if part is not None:
+                again = self._run(part)
+                if not again.ended.ok and set(again.tests) == set(runs[0].tests):
+                    break  # the same tests fail alone: nothing wavers, and the whole is not run again
+                self.stands_on = None
+                self.stand(base, tree)
+            runs.append(self._run(check))
+        return _told(self, check, runs)
+
+    def _run(self, check: Check) -> _Run:
+        bench = self.bench
+        bench.seen(self.name, f"check: {check.command}")
+        command = bench.command(self.name, check.command, self.slot, timeout=check.timeout)
+        ended = bench.processes.run(command, stop=bench.stop)
+        if ended.ending == "stopped":
+            raise Interrupted
+        how = "passed" if ended.ok else f"exit code {ended.exit_code}" if ended.ending == "exited" else "did not end"
+        bench.seen(self.name, f"check: {check.command} ({how}, {ended.seconds:.1f} s)")
+        repaired: tuple[str, ...] = ()
+        if self.stands_on is not None:
+            repaired = tuple(path for path in bench.workspace.altered(self.slot) if path not in self.altered)
+            if repaired:
+                self.stands_on = None  # what comes next must see the tree, not what became of it
+        return _Run(ended=ended, tests=failing_tests(bench, check, ended), repaired=repaired)
+
+    def _worth_another(self, check: Check, runs: Sequence[_Run]) -> bool:
+        """Whether another run might go better, and takes no longer than the check may."""
+        last = runs[-1].ended
+        if last.ok or len(runs) > self.bench.config.verify.reruns or check.kind not in MAY_WAVER:
+            return False
+        if last.ending != "exited" or last.exit_code in (NOT_EXECUTABLE, NOT_FOUND):
+            return False
+        if program_names(check) <= STEADY or any(runs[-1].says() == run.says() for run in runs[:-1]):
+            return False
+        return not check.timeout or sum(run.ended.seconds for run in runs) + last.seconds <= check.timeout
+
+    def _failing_part(self, check: Check, runs: Sequence[_Run]) -> Check | None:
+        """Return the check for the failing test files alone, once, where the runner names them and can be asked."""
+        files = {test.partition("::")[0] for test in runs[0].tests if "::" in test}
+        if len(runs) > 1 or not files or not is_plain_run(check.command):
+            return None
+        line = selecting([check.command], sorted(files))
+        return replace(check, command=line, kind="test") if line else None
 
 
 def check_on(site: Site, check: Check, base: str, tree: str | None, tree_id: str) -> CheckResult:
@@ -83,70 +162,75 @@ def check_on(site: Site, check: Check, base: str, tree: str | None, tree_id: str
         return CheckResult(
             command=check.command, kind=check.kind, ended=nothing, runs=0, idle=CANNOT_FAIL.format(check.command)
         )
-    follows = _programs(check).isdisjoint(LOOKS_OUTSIDE) and ASKS_FOR_US not in check.command
+    follows = program_names(check).isdisjoint(LOOKS_OUTSIDE) and ASKS_FOR_US not in check.command
     memory = site.bench.memory if follows else NoMemory()
     known = memory.recall(tree_id, check)
-    if known is not None and known.ended.ok:
+    if known is not None and known.status == "pass":
         return replace(known, cached=True)
-    site.stand(base, tree)
-    result = site.run(check)
+    result = site.run(check, base, tree)
     if not result.flaky:
         memory.remember(tree_id, check, result)
     return result
 
 
-def run_once(bench: Bench, name: str, check: Check, slot: int) -> Ended:
-    """Run one check to its end."""
-    bench.seen(name, f"check: {check.command}")
-    ended = bench.processes.run(bench.command(name, check.command, slot, timeout=check.timeout), stop=bench.stop)
-    if ended.ending == "stopped":
-        raise Interrupted
-    return ended
+def baseline(site: Site, check: Check, base: str) -> CheckResult:
+    """Say how a check goes on the commit that the task began with; asked once for a tree."""
+    bench = site.bench
+    tree = bench.workspace.tree_of(base)
+    known = bench.baselines.recall(tree, check) or bench.memory.recall(tree, check)
+    if known is None:
+        known = site.run(check, base, None)
+        bench.baselines.remember(tree, check, known)
+        if not known.flaky:
+            bench.memory.remember(tree, check, known)
+    return known
+
+
+def diagnosed(bench: Bench, seen: Evidence, tree: str) -> Diagnosis | None:
+    """Say what went wrong; a module that the plan or the tree holds is the agent's to write, and nobody's to install."""
+    found = bench.judge.diagnose(seen)
+    if found is None or found.kind not in NOT_INSTALLED:
+        return found
+    names = [value for key, value in found.names if key in ("package", "module", "name")]
+    planned = [path for task in bench.tasks.values() for path in task.files]
+    own = any(is_own_module(name, planned, bench.workspace.files(tree)) for name in names)
+    return replace(found, kind=Kind.MODULE_MISSING) if own else found
 
 
 def failing_tests(bench: Bench, check: Check, ended: Ended) -> tuple[str, ...]:
     """Name the tests that fail, as far as their runner does."""
     if ended.ok:
         return ()
-    found = bench.judge.diagnose(_evidence(check, ended))
+    found = bench.judge.diagnose(evidence(check, ended))
     return found.tests if found else ()
 
 
-def _evidence(check: Check, ended: Ended) -> Evidence:
+def evidence(check: Check, ended: Ended) -> Evidence:
+    """Return a run of a check as something to diagnose."""
     kind = None if check.kind == "verify" else check.kind
     return Evidence(stdout=ended.tail, exit_code=ended.exit_code, command=check.command, check=kind)
 
 
-def _worth_another(check: Check, runs: Sequence[Ended], reruns: int) -> bool:
-    """Whether another run might go better, and takes no longer than the check may."""
-    last = runs[-1]
-    if last.ok or len(runs) > reruns or check.kind not in MAY_WAVER:
-        return False
-    if last.ending != "exited" or last.exit_code in (NOT_EXECUTABLE, NOT_FOUND):
-        return False
-    if _programs(check) <= STEADY:
-        return False
-    return not check.timeout or sum(run.seconds for run in runs) + last.seconds <= check.timeout
-
-
-def _programs(check: Check) -> set[str]:
+def program_names(check: Check) -> set[str]:
+    """Return the programs that a check calls."""
     return {part.split(" ", 1)[0] for part in programs(check.command)}
 
 
-def _told(bench: Bench, name: str, check: Check, runs: Sequence[Ended]) -> CheckResult:
+def _told(site: Site, check: Check, runs: Sequence[_Run]) -> CheckResult:
     last = runs[-1]
-    red = [failing_tests(bench, check, run) for run in runs if not run.ok]
-    always = tuple(test for test in (red[-1] if red else ()) if all(test in tests for tests in red))
-    wavered = len(runs) > 1 and (last.ok or (all(red) and not always))
+    red = [run for run in runs if not run.ended.ok]
+    always = tuple(test for test in last.tests if all(test in run.tests for run in red))
+    all_differ = len({run.says() for run in runs}) == len(runs)
     return CheckResult(
         command=check.command,
         kind=check.kind,
-        ended=last,
+        ended=last.ended,
         runs=len(runs),
-        flaky=wavered,
-        tests=() if last.ok else always or (red[-1] if red else ()),
-        counts=_counts(last.tail),
-        log=str(bench.layout.log(name)),
+        flaky=len(runs) > 1 and (last.ended.ok or (all_differ and not always)),
+        repaired=last.repaired,
+        tests=always or last.tests,
+        counts=_counts(last.ended.tail),
+        log=str(site.bench.layout.log(site.name)),
     )
 
 

@@ -1,44 +1,55 @@
-"""Edge: Examine one tree: the audit first, then the checks in a clean checkout, then what only trying can tell."""
+"""Edge: Examine one tree: the change first, then the checks in a clean checkout, then the base's judge and what else trying tells."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from unstuck.decide import done_by_others
-from unstuck.diagnosis import Evidence
 from unstuck.journal import CheckResult, Remark, Severity, Verdict
 from unstuck.plans import Check
-from unstuck.verify.baseline import MISSING_TOOL, excuse
-from unstuck.verify.change_audit import Subject, changed_tests, look_at
-from unstuck.verify.checks import Site, check_on
+from unstuck.tools import can_fail, is_plain_run
+from unstuck.verify.base_judge import ask_base, is_test_run, settled
+from unstuck.verify.baseline import MISSING_TOOL, compare
+from unstuck.verify.change_audit import Subject, changed_tests, look_at, names_path
+from unstuck.verify.checks import Site, baseline, check_on, diagnosed, evidence
+from unstuck.verify.counting_tests import fewer_tests
+from unstuck.verify.judge_files import bent
+from unstuck.verify.landed_before import stays_green
+from unstuck.verify.looking_aside import looking_aside
 from unstuck.verify.probing_tests import Probe, holds_as_red
-from unstuck.verify.selecting import is_plain_run
-from unstuck.verify.weighing import AS_ASKED, judge_all, own
+from unstuck.verify.weighing import AS_ASKED, NOT_OF_THE_JUDGE, Weight, judge_all, own, weigh
 
 RED = "RED"
 NOT_HERE = "`{}` was found for this kind of project and cannot run here"
-EMPTY = "The agent says that it is done, but it changed nothing, and its checks passed before."
+GUARDS_NOTHING = "it was red before, in another way every time: it guards nothing"
+SAME_REPAIRS = "it changes the same files on the base: {}"
+UNCLEAR = "`{}` was red before and is red now: {}"
+WAVERS = "`{}`, the task's own check, failed and then passed on the same tree ({} runs): nobody can rely on it."
+DONE_ALREADY = "nothing was changed, and its own checks passed before as well: is it done already?"
+NOTHING_CHANGED = "nothing was changed, and the task has no check of its own that could say that nothing had to be"
+NOT_COUNTED = "is red and does not count"
 GRAVITY = ("reject", "ask", "warn")
 TOLD, MOST_REMARKS = 5, 100
-JUDGES = ("test", "support", "settings", "commands", "snapshot")
-"""Files whose change can make a runner see fewer tests."""
 
 
 def examine(site: Site, subject: Subject) -> Verdict:
-    """Say what the audit and the checks say about this tree."""
+    """Say what the change itself, the checks and the base's judge say about this tree."""
     bench = site.bench
     changes = bench.workspace.changes(subject.base, subject.tree)
-    remarks = list(look_at(bench, subject, changes))
     probe = Probe(site=site, subject=subject, changes=changes)
-    results: list[CheckResult] = []
-    if not _rejected(remarks):
-        results = [_checked(probe, check, own_check=True) for check in subject.task.checks]
-        results += [_checked(probe, gate, own_check=False) for gate in bench.gates]
-        results = [replace(one, command=bench.redactor.text(one.command)) for one in results]
-        remarks += _tried(probe, results, remarks)
+    touched = {change.path for change in bent(changes, subject.task.files)} if changes else set[str]()
+    looked = look_at(bench, subject, changes, _red_before(probe))
+    doubts = [one for one in looked if one.path in touched and one.rule not in NOT_OF_THE_JUDGE]
+    weights: Mapping[Severity, Weight] = {"reject": bench.config.verify.tampered, "ask": bench.config.verify.doubtful}
+    seen = _Seen(remarks=list(weigh((one for one in looked if one not in doubts), weights)))
+    if not seen.rejected:
+        _run_checks(probe, seen)
+        doubts = _try_the_rest(probe, seen, doubts, weights)
+    remarks = [*seen.remarks, *weigh(doubts, weights)]
+    results = [replace(one, command=bench.redactor.text(one.command)) for one in seen.results]
     status, why = judge_all(results, remarks)
-    if status == "pass" and not changes and subject.claim == "done" and not _expects_nothing(site, subject):
-        remarks.append(Remark(rule="empty-claim", severity="reject", path="", line=1, says=EMPTY))
-        status = "fail"
+    unchanged = not changes and subject.claim == "done"
+    if status == "pass" and unchanged and not _expects_nothing(site, subject):
+        status, why = "inconclusive", DONE_ALREADY if subject.task.checks else NOTHING_CHANGED
     claimed = subject.alone and subject.claim == "done"
     return Verdict(
         status=status,
@@ -47,6 +58,7 @@ def examine(site: Site, subject: Subject) -> Verdict:
         results=tuple(results),
         remarks=tuple(sorted(remarks, key=lambda one: GRAVITY.index(one.severity))[:MOST_REMARKS]),
         turned_green=status == "pass" and not claimed and _turned_green(probe, results),
+        unchanged=unchanged and why == DONE_ALREADY,
         reason=why,
     )
 
@@ -61,63 +73,121 @@ def told(verdict: Verdict) -> Iterator[str]:
         if result.flaky and result.ended.ok:
             yield f"`{result.command}` is flaky: on one and the same tree it failed {result.runs - 1} of {result.runs} times."
         elif result.although:
-            yield f"`{result.command}` is red and does not count: {result.although}."
+            yield f"`{result.command}` {NOT_COUNTED}: {result.although}."
         elif result.idle and any(one.status == "pass" for one in verdict.results):
             yield f"A check says nothing: {result.idle}."
 
 
-def _checked(probe: Probe, check: Check, *, own_check: bool) -> CheckResult:
-    """Run one check on the tree; a red gate is held against the base, a red check of a [RED] task against its purpose."""
+@dataclass(slots=True, kw_only=True)
+class _Seen:
+    """What was seen so far."""
+
+    remarks: list[Remark]
+    checks: list[tuple[Check, CheckResult]]
+
+    def __init__(self, remarks: list[Remark]) -> None:
+        self.remarks, self.checks = remarks, []
+
+    @property
+    def results(self) -> list[CheckResult]:
+        return [result for _, result in self.checks]
+
+    @property
+    def rejected(self) -> bool:
+        return any(remark.severity == "reject" for remark in self.remarks)
+
+    @property
+    def holds(self) -> bool:
+        return not self.rejected and all(result.status != "fail" for result in self.results)
+
+
+def _run_checks(probe: Probe, seen: _Seen) -> None:
+    with looking_aside(probe.site, probe.subject) as aside:
+        for check in probe.subject.task.checks:
+            result = _own(probe, check)
+            seen.checks.append((check, result))
+            if result.flaky and result.ended.ok:
+                seen.remarks.append(own("own-check-wavers", says=WAVERS.format(check.command, result.runs)))
+        for gate in probe.site.bench.gates:
+            green = aside(gate)
+            result, *remarks = (green,) if green is not None else _gate(probe, gate)
+            seen.checks.append((gate, result))
+            seen.remarks += remarks
+
+
+def _try_the_rest(probe: Probe, seen: _Seen, doubts: list[Remark], weights: Mapping[Severity, Weight]) -> list[Remark]:
+    """Try what the checks alone do not show, once they hold; return the doubts about the judge that are left."""
+    if RED in probe.subject.task.markers:
+        seen.remarks += _not_red(probe, seen.results)
+        return doubts
+    if not seen.holds or not probe.changes:
+        return doubts
+    answer = ask_base(probe, seen.checks, doubts)
+    seen.remarks += weigh(answer.remarks, weights)
+    if seen.rejected:
+        return doubts
+    if not any(one.rule == "old-test-fails" for one in seen.remarks):
+        doubts = [replace(one, severity="warn") if settled(answer, one) else one for one in doubts]
+    seen.remarks += fewer_tests(probe, seen.checks)
+    seen.remarks += stays_green(probe, {check.command for check, _ in seen.checks})
+    if seen.holds:
+        seen.remarks += probe.on_old_code()
+    return doubts
+
+
+def _red_before(probe: Probe) -> tuple[str, ...]:
+    """Name the tests that fail on the base, where the task names tests that changed: to be rid of one is never right."""
+    task, site = probe.subject.task, probe.site
+    if not any(one.old is not None and names_path(task, one.path) for one in changed_tests(probe.changes)):
+        return ()
+    runs = [check for check in (*task.checks, *site.bench.gates) if can_fail(check.command) and is_test_run(check)]
+    return tuple(test for check in runs for test in baseline(site, check, probe.subject.base).tests)
+
+
+def _own(probe: Probe, check: Check) -> CheckResult:
+    """Run a check of the task's own: nothing excuses it, but the purpose of a [RED] task."""
     site, subject = probe.site, probe.subject
     result = check_on(site, check, subject.base, subject.tree, subject.tree)
-    if result.status != "fail" or result.flaky:
-        return result
-    if RED in subject.task.markers:
-        meant = holds_as_red(probe, result) if own_check else check.kind == "test" and probe.new_tests_fail(result)
-        if meant:
-            return replace(result, although=AS_ASKED)
-    if own_check:
-        return result
-    before = baseline(site, check, subject.base)
-    if _cannot_run(site, check, before):
+    red = result.status == "fail" and not result.ended.ok and not result.flaky
+    return (
+        replace(result, although=AS_ASKED)
+        if red and RED in subject.task.markers and holds_as_red(probe, result)
+        else result
+    )
+
+
+def _gate(probe: Probe, gate: Check) -> tuple[CheckResult, *tuple[Remark, ...]]:
+    """Run one of the repository's gates; a red one is held against the base. One with no green run there guards nothing."""
+    site, subject = probe.site, probe.subject
+    result = check_on(site, gate, subject.base, subject.tree, subject.tree)
+    if result.status != "fail":
+        return (result,)
+    if RED in subject.task.markers and gate.kind == "test" and probe.new_tests_fail(result):
+        return (replace(result, although=AS_ASKED),)
+    before = baseline(site, gate, subject.base)
+    if before.status == "pass":
+        return (result,)
+    if cannot_run(site, gate, before, subject.base):
         # Nobody asked for this gate: that its tool is not here is no one's fault. One that was asked for must run.
-        return replace(result, idle=NOT_HERE.format(check.command)) if check.found else result
-    return replace(result, although=excuse(result, before))
+        return (replace(result, idle=NOT_HERE.format(gate.command)) if gate.found else result,)
+    if result.ended.ok:
+        same = set(result.repaired) <= set(before.repaired)
+        return (replace(result, although=SAME_REPAIRS.format(", ".join(result.repaired[:3]))) if same else result,)
+    if before.flaky or result.flaky:
+        return (replace(result, although=GUARDS_NOTHING),)
+    held = compare(result, before)
+    if held.verdict == "unknown":
+        says = UNCLEAR.format(gate.command, held.because)
+        return replace(result, idle=says), own("red-before", says=says)
+    return (replace(result, although=held.because if held.verdict == "same" else ""),)
 
 
-def baseline(site: Site, gate: Check, base: str) -> CheckResult:
-    """Say how a gate goes on the commit that the task began with; asked once for a tree."""
-    bench = site.bench
-    tree = bench.workspace.tree_of(base)
-    known = bench.baselines.recall(tree, gate) or bench.memory.recall(tree, gate)
-    if known is None:
-        site.stand(base)
-        known = site.run(gate)
-        bench.baselines.remember(tree, gate, known)
-        if not known.flaky:
-            bench.memory.remember(tree, gate, known)
-    return known
-
-
-def _cannot_run(site: Site, gate: Check, before: CheckResult) -> bool:
+def cannot_run(site: Site, gate: Check, before: CheckResult, base: str) -> bool:
+    """Whether a gate could not even begin on the base: its tool is not here."""
     if before.ended.ok:
         return False
-    found = site.bench.judge.diagnose(
-        Evidence(stdout=before.ended.tail, exit_code=before.ended.exit_code, command=gate.command)
-    )
+    found = diagnosed(site.bench, evidence(gate, before.ended), site.bench.workspace.tree_of(base))
     return found is not None and found.kind in MISSING_TOOL
-
-
-def _tried(probe: Probe, results: Sequence[CheckResult], remarks: Sequence[Remark]) -> Iterator[Remark]:
-    """Try what the checks alone do not show, once they hold."""
-    if RED in probe.subject.task.markers:
-        yield from _not_red(probe, results)
-        return
-    if any(result.status == "fail" for result in results) or not probe.changes or _rejected(remarks):
-        return
-    yield from _fewer_tests(probe, results)
-    yield from probe.old_form()
-    yield from probe.on_old_code()
 
 
 def _not_red(probe: Probe, results: Sequence[CheckResult]) -> Iterator[Remark]:
@@ -130,35 +200,26 @@ def _not_red(probe: Probe, results: Sequence[CheckResult]) -> Iterator[Remark]:
         yield from probe.red()
 
 
-def _fewer_tests(probe: Probe, results: Sequence[CheckResult]) -> Iterator[Remark]:
-    """Find a gate that runs fewer tests than on the base, although no test was changed by name."""
-    site, subject, changes = probe.site, probe.subject, probe.changes
-    if not changed_tests(changes, JUDGES) and not any(change.new is None for change in changes):
-        return
-    for gate, result in zip(site.bench.gates, results[len(subject.task.checks) :], strict=True):
-        if gate.kind != "test" or result.counts is None:
-            continue
-        before = baseline(site, gate, subject.base).counts
-        if before is None or before.passed + before.failed <= result.counts.passed + result.counts.failed:
-            continue
-        ran = result.counts.passed + result.counts.failed
-        says = f"`{gate.command}` runs fewer tests: {ran} now, {before.passed + before.failed} on the base."
-        # Where tests were changed the audit has read them, and knows whether what they asserted is still asserted.
-        severity: Severity | None = "warn" if changed_tests(changes) else None if subject.task.files else "ask"
-        yield own("fewer-tests", says=says, severity=severity)
-
-
 def _expects_nothing(site: Site, subject: Subject) -> bool:
-    """Whether an empty change can be right: nothing was asked for, or what was asked for came into being in this run."""
-    task = subject.task
-    if task.only_checks or task.commit == "" or task.fixes is not None:
+    """Whether an empty change can be right: nothing was asked for, or somebody else did it in this run."""
+    task, state = subject.task, site.bench.record.state
+    if task.only_checks or task.commit == "" or task.fixes is not None or done_by_others(state, task.id):
         return True
-    if done_by_others(site.bench.record.state, task.id):
+    if _person_helped(site, subject):
         return True
-    started = site.bench.record.state.started
-    if started is None or not task.checks or started.base == subject.base:
+    if state.started is None or not task.checks or state.started.base == subject.base:
         return False
-    return _red_on(site, task.checks, started.base)
+    return _red_on(site, task.checks, state.started.base)
+
+
+def _person_helped(site: Site, subject: Subject) -> bool:
+    """Whether a person's commits came in since the last attempt: what is left to do may be nothing."""
+    state = site.bench.record.state
+    attempts = state.tasks[subject.task.id].attempts if subject.task.id in state.tasks else ()
+    if len(attempts) < 2:  # noqa: PLR2004  # this one, and one before it
+        return False
+    ours = {task.commit for task in state.tasks.values()}
+    return any(commit not in ours for commit in site.bench.workspace.history(subject.base, attempts[-2].base)[:-1])
 
 
 def _turned_green(probe: Probe, results: Sequence[CheckResult]) -> bool:
@@ -176,7 +237,3 @@ def _red_on(site: Site, checks: Sequence[Check], commit: str) -> bool:
         return False
     tree = site.bench.workspace.tree_of(commit)
     return any(check_on(site, check, commit, None, tree).status == "fail" for check in checks)
-
-
-def _rejected(remarks: Sequence[Remark]) -> bool:
-    return any(remark.severity == "reject" for remark in remarks)

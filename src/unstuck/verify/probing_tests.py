@@ -1,15 +1,15 @@
-"""Edge: Try tests where they were not meant to run: changed ones in their old form, new ones on the old code, red ones for red."""
+"""Edge: Try tests where they were not meant to run: new ones on the old code, red ones for red."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from unstuck.diagnosis import reason
-from unstuck.journal import CheckResult, Remark, Severity
+from unstuck.journal import CheckResult, Remark
 from unstuck.plans import Check
-from unstuck.verify.change_audit import Subject, changed_tests, names_path
+from unstuck.tools import is_plain_run, selecting
+from unstuck.verify.change_audit import Subject, changed_tests
 from unstuck.verify.checks import Site
-from unstuck.verify.selecting import is_plain_run, selecting
 from unstuck.verify.weighing import own
 
 if TYPE_CHECKING:
@@ -22,48 +22,11 @@ NO_TESTS_RAN = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Probe:
-    """One change, and the runner that its tests have."""
+    """One change, and the checkout in which it is tried."""
 
     site: Site
     subject: Subject
     changes: "Sequence[Change]"
-
-    def old_form(self) -> Iterator[Remark]:
-        """Run changed tests as they were on the base: what they asserted then must still hold, or the task names them."""
-        changed = [
-            change
-            for change in changed_tests(self.changes)
-            if change.old is not None and change.new is not None and not names_path(self.subject.task, change.path)
-        ]
-        check = self._selected([change.path for change in changed])
-        if check is None:
-            return
-        aids = [change.path for change in changed_tests(self.changes, AIDS) if change.old is not None]
-        subject, site = self.subject, self.site
-        memory = site.bench.memory
-        key = f"{subject.tree} with the tests of {subject.base}"
-        if (known := memory.recall(key, check)) is not None and known.ended.ok:
-            return
-        site.stand(subject.base, subject.tree)
-        site.disturb(subject.base, aids)
-        now = site.run(check)
-        memory.remember(key, check, now)
-        if now.ended.ok or now.flaky:
-            return
-        if not self._can_pass(check, now):
-            return
-        refuted = reason(now.ended.tail) == "asserted"
-        severity: Severity | None = None if refuted and subject.task.files else "ask" if refuted else "warn"
-        tests = ", ".join(now.tests[:3]) or ", ".join(change.path for change in changed[:3])
-        says = f"The task does not name it, and in its old form it fails on the new code: {tests}."
-        yield own("old-test-fails", changed[0].path, says=says, severity=severity)
-
-    def _can_pass(self, check: Check, old_form: CheckResult) -> bool:
-        """Whether these tests pass as they are now, run alone: else their old form says nothing about the change."""
-        site, subject = self.site, self.subject
-        site.stand(subject.base, subject.tree)
-        new_form = site.run(check)
-        return new_form.ended.ok or bool(set(old_form.tests) - set(new_form.tests))
 
     def on_old_code(self) -> Iterator[Remark]:
         """Run new tests on the base: one that passes there proves nothing about the work."""
@@ -80,8 +43,7 @@ class Probe:
         check = self._selected(new)
         if check is None:
             return ()
-        self.site.stand(self.subject.base, self.subject.tree)
-        result = self.site.run(check)
+        result = self.site.run(check, self.subject.base, self.subject.tree)
         return () if fails_rightly(self, result) else (own("not-red", new[0], says=_why_not_red(result)),)
 
     def new_tests_fail(self, result: CheckResult) -> bool:
@@ -101,7 +63,7 @@ class Probe:
             return known
         site.stand(subject.base)
         site.disturb(subject.tree, [one.path for one in changed_tests(self.changes, AIDS) if one.new is not None])
-        result = site.run(check)
+        result = site.once(check)
         site.bench.memory.remember(key, check, result)
         return result
 

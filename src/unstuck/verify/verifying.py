@@ -4,13 +4,27 @@ from collections.abc import Iterator
 from pathlib import PurePath
 
 from unstuck.decide import Amend
-from unstuck.journal import Classified, Ended, LineEvent, Outcome, SessionEnded, TaskState, Verdict, Verified
-from unstuck.line import Bench, run_session
+from unstuck.diagnosis import repairs
+from unstuck.journal import (
+    CheckResult,
+    Classified,
+    Ended,
+    LineEvent,
+    Outcome,
+    SessionEnded,
+    TaskState,
+    Verdict,
+    Verified,
+)
+from unstuck.line import Bench, Interrupted, run_session
+from unstuck.plans import Check
 from unstuck.verify.change_audit import Subject
-from unstuck.verify.checks import MANIFESTS, NotSetUp, Site
-from unstuck.verify.examining import examine, told
+from unstuck.verify.checks import MANIFESTS, NotSetUp, Site, baseline
+from unstuck.verify.examining import NOT_COUNTED, cannot_run, examine, told
 
 NO_AGENT_NEEDED = Ended(ending="exited", exit_code=0, tail="The checks pass as it is: no agent was needed.")
+BASE = "base"
+"""The log's name for checks before any task."""
 NOTHING_TO_RUN = "An agent is called, because no check can say whether there is anything to do."
 
 
@@ -32,6 +46,32 @@ def verify(bench: Bench, task: TaskState, slot: int) -> LineEvent:
     for sentence in (*told(verdict), *_needs_set_up(bench, verdict)):
         _note(bench, name, sentence)
     return Verified(task=name, verdict=verdict)
+
+
+def look_before(bench: Bench) -> None:
+    """Run the gates before the first session: one that is red already is told once, and guards nothing that was red."""
+    site = Site(bench=bench, name=BASE, slot=bench.spare)
+    base = bench.workspace.tip() if bench.gates else ""
+    for gate in bench.gates:
+        try:
+            before = baseline(site, gate, base)
+        except (NotSetUp, Interrupted):
+            return  # the first task meets the same, and tells it
+        if before.status == "fail" and not cannot_run(site, gate, before, base):
+            sentence = _red_before(gate, before)
+            if bench.redactor.text(sentence) not in bench.record.state.notes:
+                bench.record.note(sentence)
+
+
+def _red_before(gate: Check, before: CheckResult) -> str:
+    """Say what a gate that is red already can and cannot do."""
+    if before.ended.ok:
+        return f"Red before any work: {repairs(before)}."
+    which = ", ".join(before.tests[:3]) or (
+        f"exit code {before.ended.exit_code}" if before.ended.exit_code else "no end"
+    )
+    way = "in another way every time, so it guards nothing" if before.flaky else "what was red there guards nothing"
+    return f"`{gate.command}` was red before any work ({which}): {way}."
 
 
 def check_first(bench: Bench, task: TaskState, slot: int) -> LineEvent:
@@ -87,5 +127,9 @@ def _needs_set_up(bench: Bench, verdict: Verdict) -> Iterator[str]:
 
 
 def _note(bench: Bench, name: str, sentence: str) -> None:
+    if NOT_COUNTED in sentence and any(
+        sentence.partition("`")[2].partition("`")[0] in one for one in bench.record.state.notes
+    ):
+        return  # that this gate was red before was told for the whole run
     if bench.redactor.text(sentence) not in bench.record.task(name).notes:
         bench.record.note(sentence, name)

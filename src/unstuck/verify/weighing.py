@@ -9,8 +9,13 @@ from unstuck.journal import CheckResult, Remark, Severity, Status
 Weight = Literal["reject", "ask", "warn", "off"]
 
 OWN_RULES: Mapping[str, tuple[Severity, str]] = {
-    "old-test-fails": ("reject", "A changed test no longer passes in the form it had on the base."),
-    "fewer-tests": ("reject", "Fewer tests are run than on the base."),
+    "old-test-fails": ("reject", "With the base's tests and settings, the new code fails."),
+    "judge-added": ("warn", "A check of the base cannot do without a new file that the task does not name."),
+    "fewer-tests": ("ask", "Fewer tests are run than on the base."),
+    "own-check-wavers": ("ask", "The task's own check fails and passes on the same tree."),
+    "red-before": ("ask", "A gate was red before and is red now, and shows nothing that could be compared."),
+    "undoes": ("reject", "A check of a task that landed in this run held, and fails now."),
+    "takes-back": ("warn", "Lines that another task of this run added are gone."),
     "proves-nothing": ("warn", "A new test passes on the old code as well."),
     "not-red": ("reject", "A [RED] task must leave a test that fails for want of the work, and none does."),
     "unfinished-claim": ("reject", "The agent's own result names files that do not exist."),
@@ -18,8 +23,10 @@ OWN_RULES: Mapping[str, tuple[Severity, str]] = {
 }
 """What verification itself can find, besides the rules of the audit."""
 
-NOT_WEIGHED = frozenset({"scope", "empty-claim", "not-red", "unfinished-claim", "secret"})
+NOT_WEIGHED = frozenset({"scope", "not-red", "unfinished-claim", "secret"})
 """Rules that have a setting of their own, or that no policy can do without."""
+NOT_OF_THE_JUDGE = NOT_WEIGHED | {"claimed-file-missing", "own-settings-changed"}
+"""What is not settled by running the base's judge."""
 
 
 def weigh(remarks: Iterable[Remark], policy: Mapping[Severity, Weight]) -> tuple[Remark, ...]:

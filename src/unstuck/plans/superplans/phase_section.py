@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 from unstuck.plans.fields import code_spans
 from unstuck.plans.superplans.markdown import Document, Heading, Line
 from unstuck.plans.superplans.phase_words import normalise
-from unstuck.tools import Runnable, can_fail, first_word
+from unstuck.tools import Runnable, can_fail, first_word, only_checks
 
 Area = Literal["work", "done", "checkpoint"]
 
@@ -31,11 +31,16 @@ _FILE_LINE = re.compile(
     r"[ \t]*(?:[-*+][ \t]+)?\**(?:Create|Modify|Update|Edit|Add|Delete|Remove|Test)\**[ \t]*:\**[ \t]*(\S.*)",
     re.IGNORECASE,
 )
-_COMMAND = re.compile(
-    r"[ \t]*(?:[-*+][ \t]+)?\**(?:Command|Run|Verify|Verification)\**[ \t]*:\**[ \t]*(\S.*)", re.IGNORECASE
+_VERIFY = re.compile(r"[ \t]*(?:[-*+][ \t]+)?\**(?:Verify|Verification)\**[ \t]*:\**[ \t]*(\S.*)", re.IGNORECASE)
+_PASSES = re.compile(
+    r"\b(?:pass(?:es|ed|ing)?|succeed(?:s|ed)?|green|(?:runs?|completes?|exits?|builds?) (?:clean\w*|successfully|with(?: exit)?(?: code)? 0)"
+    r"|with(?:out| no) (?:any )?(?:errors|failures|warnings)|no (?:errors|failures))\b",
+    re.IGNORECASE,
 )
+"""What a bullet must say of a command, to be more than a sentence about it."""
 _COMMIT = re.compile(r"[ \t]*(?:[-*+>][ \t]+)?\**Commit(?:[ \t]+message)?\**[ \t]*:\**[ \t]*(\S.*)", re.IGNORECASE)
 _RANGE = re.compile(r"(?::\d+(?:-\d+)?|#L\d+(?:-L?\d+)?)\Z")
+_CODE = re.compile(r"`[^`]*`")
 _REMARK = re.compile(r"[ \t]+\([^()]*\)\s*\Z")
 
 
@@ -145,10 +150,11 @@ def _fill(section: Section, document: Document, headings: Sequence[Heading], run
 
 
 def _read_line(section: Section, line: Line, wanted: dict[str, None], runnable: Runnable, *, done: bool) -> None:
-    if done and "`" in line.seen:
-        wanted.update(dict.fromkeys(span for span in code_spans(line.seen) if _is_command(span, runnable)))
-    elif command := _COMMAND.fullmatch(line.seen):
-        wanted.update(dict.fromkeys(span for span in code_spans(command[1]) if span))
+    if verify := _VERIFY.fullmatch(line.seen):
+        wanted.update(dict.fromkeys(span for span in code_spans(verify[1]) if span))
+    elif done and "`" in line.seen and _PASSES.search(_CODE.sub("", line.seen)):
+        commands = (span for span in code_spans(line.seen) if _is_command(span, runnable))
+        wanted.update(dict.fromkeys(span for span in commands if only_checks(span)))
     elif commit := _COMMIT.fullmatch(line.seen):
         spans = code_spans(commit[1])
         section.commit = section.commit or (spans[0] if spans else _REMARK.sub("", commit[1]).strip())

@@ -15,7 +15,7 @@ from unstuck.plans.superplans.markdown import Cell, Document, Row, Table, plain
 from unstuck.plans.superplans.parallel import agree_on_parallel
 from unstuck.plans.superplans.phase_section import Section, find_sections
 from unstuck.plans.superplans.phase_words import Named, PhaseStatus, normalise, read_cell, read_phases, read_status
-from unstuck.tools import IDLE, Runnable, programs
+from unstuck.tools import IDLE, Runnable, effect, programs
 
 FORMAT = "superplan"
 
@@ -177,7 +177,7 @@ def _read_tools(found: _Found, table: Table) -> None:
         tool, command = table.cell(row, "tool type", "tool"), table.cell(row, "command")
         kind = TOOLS.get(plain(tool.text).casefold()) if tool else None
         line = command.text.strip("` ").replace("\\|", "|") if command else ""
-        if kind is not None and line.casefold() not in {"", "-", "–", "—", "n/a", "none", "tbd"}:  # noqa: RUF001  # people do write these dashes
+        if kind is not None and not effect(line) and line.casefold() not in {"", "-", "–", "—", "n/a", "none", "tbd"}:  # noqa: RUF001  # people do write these dashes
             found.gates.setdefault(kind, Check(command=line, kind=kind))
 
 

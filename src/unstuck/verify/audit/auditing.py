@@ -4,6 +4,7 @@ The law: an agent may change anything but its judges. What a test asserted must 
 must still be asked for. Where the task names a path, its tests may expect something else, but not say less.
 """
 
+import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -19,6 +20,11 @@ from unstuck.verify.audit.settings import judge_settings
 from unstuck.verify.audit.suite import NOTHING, Case, Suite
 
 _LOSES = frozenset({"test-deleted", "assertion-removed", "cases-removed"})
+_PLATFORM = re.compile(
+    r"(?i)linux|windows|darwin|macos|unix|\bos\(|canImport|target_os|race|cgo|amd64|arm64|go1\.|debug|NET\d|NETCORE|swift|js\b|wasm|importorskip|not\(miri\)|feature"
+)
+"""Conditions on which a whole file is built here and there, not nowhere."""
+_SHUT = re.compile(r"//go:build|// \+build|#if|#!\[cfg")
 _ORDER = {"reject": 0, "ask": 1, "warn": 2}
 
 
@@ -189,6 +195,9 @@ def _runs_less(case: Case, became: Case) -> Iterator[Finding]:
         yield found("test-hidden", became.path, became.line, says)
     if became.off:
         yield found("test-skipped", became.path, became.line, f"{became.name or became.path} is skipped.", became.skip)
+    elif became.skip and not case.skip and _SHUT.match(became.skip) and not _PLATFORM.search(became.skip):
+        says = f"{became.path} is built only where somebody asks for it, and {became.name} with it."
+        yield found("test-skipped", became.path, became.line, says, became.skip)
     elif became.skip and not case.skip:
         says = f"{became.name or became.path} is skipped on a condition."
         yield found("skipped-sometimes", became.path, became.line, says, became.skip)

@@ -21,28 +21,15 @@ from unstuck.verify.audit.grammars import (
     grammar_of,
 )
 from unstuck.verify.audit.suite import NOTHING, PARTIAL, WEAK, Assertion, Case, Suite
+from unstuck.verify.audit.tables import is_table, marked_rows
 from unstuck.verify.audit.trees import LONGEST, Node, Tree, parse
 
 _CLASS = re.compile(r"^(?:class|module|mod_item|impl_item|struct|namespace|object|interface|trait)")
 _MARK = re.compile(r"^(?:modifiers|attribute\w*|annotation|marker_annotation|decorator)$")
 _MARK_BEFORE = re.compile(r"^(?:attribute_item|decorator|annotation|unary_operator)$")
-_TABLE = re.compile(
-    r"^(?:array|list|tuple|literal_value|array_expression|array_initializer|element_value_array_initializer|initializer_expression|array_creation_expression"
-    r"|initializer_list|array_literal|collection_literal|collection_expression|token_tree|set|object|dictionary|map_content|hash|tuple_expression|value_arguments|argument_list|arguments)$"
-)
-_PLAIN_ARGUMENTS = frozenset({"value_arguments", "argument_list", "arguments", "token_tree"})
-_LISTS = re.compile(
-    r"^(?:listOf|arrayOf|setOf|mapOf|sequenceOf|asList|of|Values|ValuesIn|Combine|vec|List|Arrays|Stream|Set|table|row|rows|DescribeTable|each|where|data|Combinatorial|arguments|Seq|Array)$"
-)
-_ROW_MARK = re.compile(
-    r"\b(?:InlineData|TestCase|DataRow|case|test_case|Row|Arguments|values|TestWith|Values|example|Params?|Sql|testWith)\b"
-)
-_LEAST_ROWS = 2
 _CALL = re.compile(r"call|invocation")
-_PLATFORM = re.compile(
-    r"(?i)linux|windows|darwin|macos|unix|\bos\(|canImport|target_os|race|cgo|amd64|arm64|go1\.|debug|NET\d|NETCORE|swift|js\b|wasm|importorskip|not\(miri\)|feature"
-)
-"""Conditions on which a whole file is built here and there, not nowhere."""
+_NOWHERE = re.compile(r"(?i)ignore|\bif 0|false|any\(\)|skip|never")
+"""Conditions on which a whole file is built nowhere."""
 _RAISES = re.compile(
     r"should_panic(?: \([^)]*\))?|expected = [\w. ]+|ExpectedException \([^)]*\)|@expectedException \S+"
 )
@@ -180,7 +167,7 @@ class _Reading:
         return True
 
     def _group(self, node: Node) -> str | None:
-        if not _CALL.search(node.kind):
+        if not _CALL.search(node.kind) or not node.children:
             return None
         callee = self._callee(node)
         return (
@@ -337,35 +324,12 @@ class _Reading:
         while todo:
             node = todo.pop()
             owner = self._owner_of(node)
-            if _TABLE.match(node.kind) and len(node.children) >= _LEAST_ROWS and self._is_table(node):
+            if is_table(self.form, node) and id(statement_of(node)) not in owner.statements:
                 owner.rows += [self.form.key(part.start, part.end) for part in node.children]
                 continue
             todo += reversed(node.children)
         for one in self.open:
-            marks = re.findall(r"\w+ \((?:[^()]|\([^()]*\))*\)", one.marks) if _ROW_MARK.search(one.marks) else []
-            one.rows += [mark for mark in marks if _ROW_MARK.match(mark)]
-
-    def _is_table(self, node: Node) -> bool:
-        if id(statement_of(node)) in self._owner_of(node).statements:
-            return False
-        if node.kind in _PLAIN_ARGUMENTS:
-            before = self.tree.tokens[max(0, node.start - 2) : node.start]
-            if not any(_LISTS.match(token.text) for token in before):
-                return False
-        if node.kind in {"object", "dictionary", "map_content", "hash", "tuple_expression"} and not _in_loop(node):
-            return all(self._values(part) >= _LEAST_ROWS + 1 for part in node.children)
-        composite = sum(self._is_row(part) for part in node.children) * 2 > len(node.children)
-        return composite or _in_loop(node)
-
-    def _is_row(self, node: Node) -> bool:
-        values = self._values(node)
-        return values >= _LEAST_ROWS or (values > 0 and len(node.children) > 0 and node.end - node.start > 5)  # noqa: PLR2004
-
-    def _values(self, node: Node) -> int:
-        return sum(
-            token.sort in {"str", "num", "truth"}
-            for token in self.tree.tokens[node.start : min(node.end, node.start + 40)]
-        )
+            one.rows += marked_rows(one.marks)
 
     def _read_calls(self, local: set[str]) -> None:
         """Take calls of the text's own functions for assertions; in a test without any, every call."""
@@ -422,7 +386,7 @@ class _Reading:
                 skip = callee if SKIP_BLOCK.search(callee) else head[:120]
                 sometimes = "If" in callee
         if self.shut and not skip and one.kind == "test":
-            skip, sometimes = self.shut[:120], _PLATFORM.search(self.shut) is not None
+            skip, sometimes = self.shut[:120], _NOWHERE.search(self.shut) is None
         if re.search(r"\bDISABLED_", one.name):
             skip, sometimes = "DISABLED_", False
         raised = _RAISES.search(one.marks) if one.kind == "test" else None
@@ -488,12 +452,3 @@ def _is_plain_call(statement: Node) -> bool:
     while node.children and node.kind in {"expression_statement", "await_expression", "try_expression"}:
         node = node.children[-1]
     return _CALL.search(node.kind) is not None
-
-
-def _in_loop(node: Node) -> bool:
-    for at, above in enumerate(node.above()):
-        if re.match(r"for|foreach|decorator|annotation|attribute", above.kind):
-            return True
-        if is_block(above.kind) or at > 3:  # noqa: PLR2004
-            return False
-    return False

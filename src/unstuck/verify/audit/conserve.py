@@ -7,6 +7,7 @@ an assertion vanishes, says less, can no longer fail, or expects something else 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 from unstuck.verify.audit.change import Finding
 from unstuck.verify.audit.pairing import Pairs
@@ -14,6 +15,8 @@ from unstuck.verify.audit.rules import found
 from unstuck.verify.audit.suite import EXACT, NOTHING, WEAK, Assertion, Case
 
 MOST_CANDIDATES = 60
+MOST_GAINS = 300
+"""New assertions that are compared with one lost one, so that a huge test stays linear."""
 _NEUTRAL = frozenset({
     "read", "read_text", "getvalue", "decode", "encode", "open", "Path", "join", "strip", "str", "text", "String", "toString", "to_s", "value",
     "get", "len", "length", "size", "fmt", "Sprintf", "format", "json", "data", "result", "status", "code",
@@ -187,7 +190,7 @@ def _moved(loss: _Loss, pool: _Pool) -> bool:
 def _absorbed(loss: _Loss, gains: Iterable[_Gain], world: World, tables: _Tables) -> bool:
     """Find an assertion that says the same: as strict, about the same, with the same values or with rows that hold them."""
     old = loss.assertion
-    for gain in gains:
+    for gain in islice(gains, MOST_GAINS):
         new = gain.assertion
         if new.idle or new.rank < old.rank or new.blurs - old.blurs or _opposed(old, new):
             continue
@@ -294,7 +297,7 @@ def _nothing_left(became: Case, left: list[_Loss]) -> Finding:
 def _one_loss(loss: _Loss, became: Case, world: World) -> Iterator[Finding]:
     old = loss.assertion
     free = sorted(
-        (gain for gain in loss.own if not gain.used),
+        islice((gain for gain in loss.own if not gain.used), MOST_GAINS),
         key=lambda gain: (
             -len(gain.assertion.names & old.names),
             -gain.assertion.rank,

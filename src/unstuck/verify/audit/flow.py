@@ -51,10 +51,11 @@ def why_idle(form: Form, node: Node) -> str:
                 return NEVER_REACHED
             if _CONDITIONAL.match(_kind(form, above)) and _shut(form, above, child):
                 return NEVER_REACHED
-            if any(_HANDLER.match(part.kind) for part in above.children) and not _HANDLER.match(child.kind):
-                handlers = [part for part in above.children if _HANDLER.match(part.kind)]
-                if not _AFTER.match(child.kind) and any(_swallows(form, part) for part in handlers):
-                    return SWALLOWED
+            if above.handlers is None:
+                above.handlers = [part for part in above.children if _HANDLER.match(part.kind)]
+            inside = not _HANDLER.match(child.kind) and not _AFTER.match(child.kind)
+            if inside and any(_swallows(form, part) for part in above.handlers):
+                return SWALLOWED
             if _drops(form, above):
                 return SWALLOWED
         child = above
@@ -106,12 +107,9 @@ def _kind(form: Form, node: Node) -> str:
 
 
 def _after_exit(block: Node, child: Node) -> bool:
-    for statement in block.children:
-        if statement is child:
-            return False
-        if is_exit(statement):
-            return True
-    return False
+    if block.left < 0:
+        block.left = next((part.start for part in block.children if is_exit(part)), block.end)
+    return child.start > block.left
 
 
 def _shut(form: Form, node: Node, child: Node) -> bool:

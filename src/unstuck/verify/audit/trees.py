@@ -11,7 +11,7 @@ from tree_sitter import Tree as Parsed
 
 from unstuck.verify.audit.grammars import Grammar
 
-LONGEST = 400_000
+LONGEST = 300_000
 """Characters of a text that is still parsed."""
 DEEPEST = 2_000
 """Levels below which nothing is looked at: no person writes a test like this."""
@@ -52,6 +52,10 @@ class Node:
     children: "list[Node]" = field(default_factory=list)
     remark: str = ""
     """The comment right above it."""
+    left: int = -1
+    """The token at which a block is left whatever happens; -1 until somebody asks."""
+    handlers: "list[Node] | None" = None
+    """Its parts that catch a failure; None until somebody asks."""
 
     def above(self) -> "list[Node]":
         """Give its ancestors, the nearest first."""

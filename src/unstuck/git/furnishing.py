@@ -1,0 +1,206 @@
+"""Edge: Furnish a slot with a git folder of its own: it borrows the user's objects, and shares nothing that can be written."""
+
+import os
+import re
+import stat
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from unstuck.git.command import Git
+from unstuck.git.removal import remove
+from unstuck.git.repository import Repository
+
+BORROWED = "refs/unstuck/borrowed"
+"""Holds what slots see and the base does not: the user may delete a branch and collect garbage meanwhile."""
+
+NO_PUSH = "push-is-refused-here-because-the-supervisor-lands-what-its-checks-pass"
+"""Git says `transport '…' not allowed`, so the name of the transport is the sentence."""
+
+OWN_CONFIG = f"""\
+[core]
+	bare = false
+	logAllRefUpdates = true
+[protocol]
+	allow = never
+[url "{NO_PUSH}::"]
+	pushInsteadOf = ""
+[push]
+	default = nothing
+[credential]
+	helper =
+[submodule]
+	active = .
+[gc]
+	auto = 0
+"""
+"""No way out: neither to the user's repository nor to any other. An agent that means to can override it with `-c`."""
+
+TAKEN_OVER = re.compile(
+    r"(?:user|author|committer|filter|diff|merge|i18n)\..+"
+    r"|core\.(?:safecrlf|filemode|symlinks|ignorecase|precomposeunicode|protecthfs|protectntfs|longpaths"
+    r"|quotepath|whitespace|abbrev|commentchar|excludesfile|attributesfile|bigfilethreshold|sparsecheckout\w*)"
+)
+"""Of the repository's own settings those that say what files mean; nothing that runs by itself, and no address."""
+
+COPIED = ("info/exclude", "info/attributes", "info/sparse-checkout", "shallow")
+REFS = ("refs/heads", "refs/remotes", "refs/tags")
+LISTED = "--format=%(objectname) %(objecttype) %(*objecttype) %(refname)"
+PEELED = "--format=%(if)%(*objectname)%(then)%(*objectname)%(else)%(objectname)%(end)"
+SHA256 = 64
+REPLACED = ("HEAD", "index")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Borrowed:
+    """What every slot of a run is furnished with."""
+
+    refs: str
+    """Branches and tags in the form of `packed-refs`."""
+    config: str
+    stores: tuple[Path, ...]
+    """Where the objects are."""
+
+
+class Lender:
+    """Lends a repository to slots. What it lends is read once in a run, and held until the slots are pruned."""
+
+    def __init__(self, repository: Repository) -> None:
+        self.repository = repository
+        self._settings = tuple(_settings(repository.git))
+        self._lock = threading.Lock()
+        self._borrowed: Borrowed | None = None
+        self.folders: dict[str, tuple[list[str], dict[str, str]]] = {}
+        """What `submodules.folders` said of trees: tasks begin where others ended."""
+        self.trees: dict[str, str] = {}
+        """The trees of commits."""
+        self.held: dict[str, str] = {}
+        """What slots hold at the moment, by the names of their refs."""
+
+    def borrowed(self) -> Borrowed:
+        with self._lock:
+            self._borrowed = self._borrowed or self._lend()
+            return self._borrowed
+
+    @property
+    def line_ends(self) -> tuple[str, ...]:
+        """Settings for slots: what the repository says of line ends holds there, what a person likes does not.
+
+        An agent writes LF; a checkout with CRLF would make its right work red.
+        """
+        likes = [value for _, key, value in self._settings if key == "core.autocrlf"]
+        return ("core.eol=lf", *(["core.autocrlf=input"] if likes[-1:] == ["true"] else []))
+
+    @property
+    def tags(self) -> Path:
+        """An object store of ours for annotated tags, which no commit could hold."""
+        return self.repository.store / "tags"
+
+    def _lend(self) -> Borrowed:
+        repository = self.repository
+        rows = list(_refs(repository.git))
+        if any(commit != repository.head for commit, _, _ in rows):
+            self._hold()
+        annotated = [tag for tag, kind, _ in rows if kind == "tag"]
+        if annotated:
+            (self.tags / "pack").mkdir(parents=True, exist_ok=True)
+            listed = "".join(f"{tag}\n" for tag in annotated)
+            repository.git("pack-objects", "--quiet", str(self.tags / "pack" / "pack"), stdin=listed)
+        objects = repository.common_dir / "objects"
+        return Borrowed(
+            refs="# pack-refs with: sorted \n" + "".join(f"{commit} {name}\n" for commit, _, name in rows),
+            config=OWN_CONFIG + "".join(self._config()),
+            stores=(objects, self.tags) if annotated else (objects,),
+        )
+
+    def _config(self) -> Iterator[str]:
+        for scope, key, value in self._settings:
+            if scope in {"local", "worktree"} and TAKEN_OVER.fullmatch(key):
+                yield _setting(key.split("."), value)
+        for line in self.line_ends:
+            name, _, value = line.partition("=")
+            yield _setting(name.split("."), value)
+
+    def _hold(self) -> None:
+        """Hold every commit that the base does not reach, with one commit that has them for parents."""
+        git, head = self.repository.git, self.repository.head
+        beyond = git("for-each-ref", f"--no-merged={head}", PEELED, *REFS).split()
+        parents = sorted({commit for commit in beyond if commit})
+        if not parents:
+            return
+        lines = [f"tree {git('rev-parse', f'{head}^{{tree}}')}", *(f"parent {commit}" for commit in parents)]
+        lines += [f"{role} unstuck <unstuck@localhost> 0 +0000" for role in ("author", "committer")]
+        commit = git(
+            "hash-object", "-t", "commit", "-w", "--stdin", stdin="\n".join([*lines, "", "What slots borrow\n"])
+        )
+        git("update-ref", BORROWED, commit)
+
+
+def furnish(git_dir: Path, source: Path, head: str, borrowed: Borrowed) -> None:
+    """Put a new git folder in the place of whatever is there; `source` is the git folder whose local files count."""
+    form = "\tobjectFormat = sha256\n" if len(head) == SHA256 else ""
+    version = f"[core]\n\trepositoryformatversion = {1 if form else 0}\n[extensions]\n{form}"
+    texts = {
+        "objects/info/alternates": alternates(borrowed),
+        "config": version + borrowed.config,
+        "packed-refs": borrowed.refs,
+    }
+    files = {name: text.encode("utf-8", "surrogateescape") for name, text in texts.items()}
+    files |= {name: (source / name).read_bytes() for name in COPIED if (source / name).is_file()}
+    if not _holds(git_dir, files):
+        remove(git_dir)
+        for folder in ("objects/info", "refs/heads", "info", "hooks"):
+            (git_dir / folder).mkdir(parents=True)
+        for name, content in files.items():
+            (git_dir / name).write_bytes(content)
+    (git_dir / "HEAD").unlink(missing_ok=True)  # it could be another name of a file of the user's
+    (git_dir / "HEAD").write_text(f"{head}\n")
+
+
+def _holds(git_dir: Path, files: Mapping[str, bytes]) -> bool:
+    """Tell whether a git folder is as we made it, but for HEAD and index, which are put anew anyway."""
+    found = 0
+    for folder, folders, names in os.walk(git_dir):
+        here = Path(folder)
+        if here.is_symlink() or any((here / name).is_symlink() or name in REPLACED for name in folders):
+            return False
+        for path in (here / name for name in names):
+            name = str(path.relative_to(git_dir))
+            if name not in REPLACED and (name not in files or not _is(path, files[name])):
+                return False
+            found += name in files
+    return found == len(files)
+
+
+def _is(path: Path, content: bytes) -> bool:
+    facts = path.lstat()
+    return stat.S_ISREG(facts.st_mode) and facts.st_size == len(content) and path.read_bytes() == content
+
+
+def alternates(borrowed: Borrowed) -> str:
+    return "".join(f"{store}\n" for store in borrowed.stores)
+
+
+def _refs(git: Git) -> Iterator[tuple[str, str, str]]:
+    for line in git("for-each-ref", LISTED, *REFS).splitlines():
+        commit, kind, peeled, name = line.split(" ", 3)
+        if (peeled or kind) == "commit" and not name.startswith("refs/heads/unstuck/"):
+            yield commit, kind, name
+
+
+def _settings(git: Git) -> Iterator[tuple[str, str, str]]:
+    """Yield the scope, the name and the value of every setting, the one that counts last."""
+    fields = git.attempt("config", "--list", "--show-scope", "-z").stdout.split("\0")
+    for scope, entry in zip(fields[::2], fields[1::2], strict=False):
+        key, _, value = entry.partition("\n")
+        yield scope, key, value
+
+
+def _setting(key: Sequence[str], value: str) -> str:
+    section = f'[{key[0]} "{_escaped(".".join(key[1:-1]))}"]' if len(key) > 2 else f"[{key[0]}]"  # noqa: PLR2004  # section, subsection, name
+    return f'{section}\n\t{key[-1]} = "{_escaped(value)}"\n'
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

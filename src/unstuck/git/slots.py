@@ -1,0 +1,301 @@
+"""Edge: One folder per slot: a clone that borrows the user's objects, made, reset and written through an index of ours.
+
+Law: the slot's own `.git` decides nothing. Our commands name the user's repository, the folder and a private index
+themselves, and every `prepare` puts a new git folder into the place of what the agent made of the old one.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from unstuck.errors import CannotWrite, CheckpointGone, GitFailed
+from unstuck.git import locks as git_locks
+from unstuck.git import submodules
+from unstuck.git.command import Git, shown
+from unstuck.git.furnishing import Lender, alternates, furnish
+from unstuck.git.removal import remove
+from unstuck.git.repository import OURS, OWNER, Repository
+from unstuck.git.returning import Store
+
+Place = Callable[[Path, bool], tuple[str, ...]]
+"""Puts into a slot what git does not carry; told whether the folder is fresh; returns the paths it placed."""
+
+HELD = "refs/unstuck/slots/"
+"""Hold what a slot stands on, so that the user may collect garbage at any time."""
+
+DURABLE = ("core.fsync=committed,reference", "core.fsyncMethod=batch")
+"""The journal survives a power cut, so what it names must, too."""
+
+PRIVATE_INDEX = (
+    *DURABLE,
+    "core.splitIndex=false",
+    "core.untrackedCache=false",
+    "core.ignoreStat=false",
+    "core.trustctime=true",
+    "core.checkStat=default",
+    "core.safecrlf=false",
+    "index.sparse=false",
+    "add.ignoreErrors=false",
+    "advice.addEmbeddedRepo=false",
+)
+"""What could make git believe a changed file unchanged, or refuse a file that an agent wrote."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """What a slot was last prepared for, as kept beside our index."""
+
+    base: str | None = None
+    placed: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    made: tuple[str, ...] = ()
+    """Ignored files that the set-up made: they stay in a clean slot."""
+    links: tuple[str, ...] = ()
+    """The submodules."""
+    clean: bool = False
+    """Made from a tree for checking it: it holds nobody's work."""
+    ready: bool = True
+    """False while `prepare` works: whatever the folder holds then was put away before."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slot:
+    """A slot's folder, and our index of it, which lies where the folder's paths do not lead."""
+
+    lender: Lender
+    folder: Path
+    """Where the slots are."""
+    number: int
+
+    @property
+    def repository(self) -> Repository:
+        return self.lender.repository
+
+    @property
+    def path(self) -> Path:
+        return self.folder / f"w{self.number}"
+
+    @property
+    def index(self) -> Path:
+        return self.repository.store / "slots" / f"w{self.number}.index"
+
+    @property
+    def staging(self) -> Path:
+        """Exists while the folder's files are taken in; one that is left over says that the index is half done."""
+        return self.index.with_suffix(".staging")
+
+    @property
+    def git(self) -> Git:
+        """Git on this folder with the user's repository and our index, whatever became of the folder's own `.git`."""
+        env = {"GIT_DIR": self.repository.git_dir, "GIT_WORK_TREE": self.path, "GIT_INDEX_FILE": self.index}
+        return Git(
+            self.path,
+            env={name: str(path) for name, path in env.items()},
+            settings=(*PRIVATE_INDEX, *self.lender.line_ends),
+        )
+
+    @property
+    def own(self) -> Store:
+        """The objects that the agent made, for `git` with its private index."""
+        borrowed = self.lender.borrowed()
+        return Store(git=self.git, objects=self.path / ".git" / "objects", alternates=alternates(borrowed))
+
+    def prepared(self) -> Prepared:
+        try:
+            saved = json.loads(self._note.read_text())
+            lists = {name: tuple(saved.get(name, ())) for name in ("placed", "notes", "made", "links")}
+            return Prepared(**{**saved, **lists})
+        except (OSError, ValueError, KeyError, TypeError):
+            return Prepared()
+
+    def prepare(self, base: str, tree: str | None, place: Place, *, clean: bool = False) -> None:
+        """Make the folder hold `base`, with `tree`'s files on top when given; a clean one holds little else."""
+        before = self.prepared()
+        if not before.ready or self._lock.exists():
+            git_locks.await_quiet(self.path)  # a git command of ours may have outlived its supervisor
+        self.hold(base=base, **({tree: tree} if tree else {}))
+        self._save(replace(before, base=base, notes=(), ready=False))
+        wanted = tree if tree is not None and clean else base
+        fresh = self._reset_or_remake(wanted, (*before.placed, *before.made), clean=clean)
+        plain, links = self._folders(wanted)
+        self._remove_inner_repositories(plain)
+        furnish(self.path / ".git", self.repository.common_dir, base, self.lender.borrowed())
+        self._show_index()
+        if wanted != (tree or base):
+            self.git("read-tree", "--reset", "-u", tree or base)
+            links = self._folders(tree or base)[1]
+        notes = submodules.fill(self.path, links, self.repository, self.index)
+        placed = place(self.path, fresh)
+        self._forget(before.placed, placed)
+        made = () if fresh else before.made
+        self._save(Prepared(base=base, placed=placed, notes=notes, made=made, links=tuple(links), clean=clean))
+
+    def hold(self, **objects: str) -> None:
+        """Hold objects under names of this slot: in the user's repository, while the slot stands on them."""
+        held = self.lender.held
+        refs = {f"{HELD}w{self.number}/{name}": held_object for name, held_object in objects.items()}
+        if all(held_object in held.values() for held_object in refs.values()):
+            return
+        lines = [f"update {ref} {held_object}\n" for ref, held_object in refs.items()]
+        done = self.repository.git.with_settings(*DURABLE).attempt("update-ref", "--stdin", stdin="".join(lines))
+        if done.returncode == 0:
+            held.update(refs)
+            return
+        for commit in objects.values():
+            if not self.repository.git.succeeds("cat-file", "-e", commit):
+                raise CheckpointGone(
+                    f"The commit {commit} no longer exists.", hint="See what is left with `unstuck log`."
+                )
+        raise GitFailed(
+            f"What slot {self.number} stands on cannot be held: {shown(done.stderr.strip())}",
+            hint="See whether the repository can be written, then go on with `unstuck resume`.",
+        )
+
+    def settle(self) -> None:
+        """Remember the ignored files that are there now."""
+        there = self.git.names("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
+        self._save(replace(self.prepared(), made=tuple(name.rstrip("/") for name in there)))
+
+    def altered(self) -> tuple[str, ...]:
+        """List the files of the prepared tree that the folder holds in another form, or no more; placed ones aside."""
+        self.git.attempt("update-index", "-q", "--really-refresh")
+        names = self.git.names("diff-files", "-z", "--name-only", "--ignore-submodules=dirty")
+        placed = self.prepared().placed
+        return tuple(name for name in names if not any(f"{name}/".startswith(f"{one}/") for one in placed))
+
+    def put(self, tree: str, paths: Sequence[str]) -> None:
+        """Give these paths the form that they have in `tree`; what it has not is removed."""
+        git, top = self.git.using(GIT_LITERAL_PATHSPECS="1"), self.path.resolve()
+        there = set(paths) & set(git.names("ls-tree", "-r", "-z", "--name-only", "--full-tree", tree))
+        for path in set(paths) - there:
+            if (self.path / path).parent.resolve().is_relative_to(top):  # a link could lead to the user's own files
+                remove(self.path / path)
+        if there:
+            named = "".join(f"{path}\0" for path in sorted(there))
+            git("checkout", "--force", tree, "--pathspec-from-file=-", "--pathspec-file-nul", stdin=named)
+
+    def release_index(self) -> None:
+        """Remove the lock that a killed git of ours left, once none works here any more."""
+        if self._lock.exists():
+            git_locks.await_quiet(self.path)
+            self._lock.unlink(missing_ok=True)
+
+    def remove(self) -> None:
+        """Remove the folder, what we keep of it and what it holds in the user's repository; repeatable at any point."""
+        self._remove_folder()
+        self._note.unlink(missing_ok=True)
+        held = self.repository.git("for-each-ref", "--format=delete %(refname)", f"{HELD}w{self.number}/")
+        self.repository.git("update-ref", "--stdin", stdin=f"{held}\n" if held else "")
+
+    @property
+    def _note(self) -> Path:
+        return self.index.with_suffix(".json")
+
+    @property
+    def _lock(self) -> Path:
+        return Path(f"{self.index}.lock")
+
+    def _reset_or_remake(self, tree: str, spared: tuple[str, ...], *, clean: bool) -> bool:
+        """Reset the folder, or make it anew if that cannot be done; return whether it is a new one."""
+        if self.path.is_dir() and not self.path.is_symlink() and self._note.exists():
+            if self._reset(tree, spared, clean=clean) is None:
+                return False
+            self.index.unlink(missing_ok=True)
+            if self._reset(tree, spared, clean=clean) is None:
+                return False
+        self._remake()
+        failed = self._reset(tree, (), clean=clean)
+        if failed is not None:
+            raise GitFailed(
+                f"The slot {self.path} cannot be filled with {tree}: {failed}",
+                hint="See whether the disk is full, then go on with `unstuck resume`.",
+            )
+        return True
+
+    def _reset(self, tree: str, spared: tuple[str, ...], *, clean: bool) -> str | None:
+        """Make the folder and our index hold a tree; return git's reason if that failed."""
+        self.release_index()
+        self.staging.unlink(missing_ok=True)
+        remove(self.path / OURS)  # git does not see it, and one agent's would be the next one's
+        git, used = self.git, self.index.exists() or any(self.path.iterdir())
+        done = git.attempt("read-tree", "--reset", "-u", tree)
+        if done.returncode == 0 and used:
+            done = _clean(git, spared, ignored=clean)
+        return shown(done.stderr.strip()) if done.returncode != 0 else None
+
+    def _folders(self, tree: str) -> tuple[list[str], dict[str, str]]:
+        known, tree = self.lender.folders, self.lender.trees.get(tree, tree)
+        known[tree] = known.get(tree) or submodules.folders(self.git, tree)
+        return known[tree]
+
+    def _show_index(self) -> None:
+        """Give the folder's own git our index: an agent, or a check, starts with a plain one."""
+        shown_index = self.path / ".git" / "index"
+        shown_index.unlink(missing_ok=True)
+        shutil.copy2(self.index, shown_index)  # with its time stamp: git compares files against it
+
+    def _remove_inner_repositories(self, folders: Sequence[str]) -> None:
+        """Undo a `git init` in a folder that the tree has: `git clean` does not look for it there.
+
+        Runs when the folders are those of the tree again; a link left by an agent could lead to the user's own `.git`.
+        """
+        top = str(self.path.resolve())
+        for folder in (f"{top}/{name}" for name in folders):  # text: there may be thousands
+            if os.path.lexists(f"{folder}/.git") and os.path.realpath(folder) == folder:
+                remove(Path(folder, ".git"))
+
+    def _forget(self, before: Sequence[str], placed: Sequence[str]) -> None:
+        """Remove what is placed no longer: its original is gone, and the copy would land as the agent's work."""
+        gone = set(before) - set(placed)
+        there = (*placed, *self.git.names("ls-files", "-z")) if gone else ()
+        for path in (path for path in gone if not any(f"{one}/".startswith(f"{path}/") for one in there)):
+            if (self.path / path).parent.resolve().is_relative_to(self.path.resolve()):
+                remove(self.path / path)
+
+    def _remake(self) -> None:
+        try:
+            self._remove_folder()
+            self.path.mkdir(parents=True)
+            # Where a slot has lost its own git folder, git must not climb to a repository around the slots.
+            (self.folder / ".git").write_text("gitdir: this-slot-has-no-git-folder-any-more\n")
+            (self.folder / OWNER).write_text(f"{self.repository.root}\n", errors="surrogateescape")
+        except OSError as error:
+            raise CannotWrite(
+                f"The slot {self.path} cannot be made anew: {error}.",
+                hint=f"Remove it by hand (sudo rm -rf {self.path}), then go on with `unstuck resume`.",
+            ) from error
+
+    def _remove_folder(self) -> None:
+        self.path.with_suffix(".ready").unlink(missing_ok=True)  # first: what was set up goes with the folder
+        remove(self.path)
+        for beside in (self.staging, *self.index.parent.glob(f"{self.index.name}*")):
+            beside.unlink(missing_ok=True)
+
+    def _save(self, prepared: Prepared) -> None:
+        try:
+            self._note.parent.mkdir(parents=True, exist_ok=True)
+            temporary = self._note.with_suffix(".tmp")
+            temporary.write_text(json.dumps(asdict(prepared)))
+            temporary.replace(self._note)
+        except OSError as error:
+            raise CannotWrite(
+                f"{self._note} cannot be written: {error.strerror}.", hint="Make room and go on with `unstuck resume`."
+            ) from error
+
+
+def _clean(git: Git, spared: tuple[str, ...], *, ignored: bool) -> subprocess.CompletedProcess[str]:
+    """Remove untracked files; ignored ones only where asked: those are warm caches."""
+    options = ["-ffdx" if ignored else "-ffd", *(part for path in spared for part in ("-e", "/" + _as_pattern(path)))]
+    done = git.attempt("clean", *options)
+    # What an agent's own new .gitignore hid can be seen only after that file is gone.
+    while done.returncode == 0 and ".gitignore" in done.stdout:
+        done = git.attempt("clean", *options)
+    return done
+
+
+def _as_pattern(path: str) -> str:
+    return "".join(f"\\{letter}" if letter in "\\*?[ " else letter for letter in path)

@@ -1,0 +1,203 @@
+"""Edge: what the agent is told after a call: what its failure means, the best way out, and that it goes in circles."""
+
+import os
+from typing import TYPE_CHECKING
+
+from unstuck.hook.circles import failure_of, nudge, repeated, same_failure, undone
+from unstuck.hook.heard import Heard
+from unstuck.hook.recollection import Memory, Proposed, digest
+from unstuck.tell import one_line
+
+if TYPE_CHECKING:
+    from unstuck.diagnosis import Diagnosis
+    from unstuck.remedies import Plan, Strategy
+
+MOST_WAYS, STEP_CHARS, MOST_STEPS = 2, 300, 4
+LARGEST_FILE = 1 << 20
+WAITED_FOR = 6
+"""Calls within which a way out is expected to be tried."""
+ALARMS = ("rror", "ail", "AIL", "ot found", "o such", "enied", "atal", "efused", "xception", "annot", "imed out", "anic", "nknown", "nrecogni", "nvalid", "onflict", "o space", "ddress already", "illed", "ould not", "nable", "issing", "xpected")  # fmt: skip
+"""One of these stands in every output that can tell of a failure."""
+
+
+def tell(heard: Heard, memory: Memory) -> str:
+    """Take in a call that is over; return what the agent should know about it, or nothing."""
+    if heard.interrupted:
+        return ""
+    found = _failure(heard)
+    result = digest(heard.output)
+    asked = heard.command or str(sorted(heard.args.items()))
+    memory.calls.append([heard.tool, digest(asked), result, int(found is not None)])
+    if found is None and heard.command and memory.red:
+        _green(heard, memory)
+    if memory.proposed is not None and heard.command:
+        _learn(heard, memory, worked=found is None)
+    parts = [_advice(heard, memory, found)] if found is not None else []
+    if heard.path and heard.moment == "after":
+        parts.append(_edited(heard, memory))
+    parts.append(nudge(memory, _streak(heard, memory, found)))
+    told = [part for part in parts if part]
+    return f"unstuck: {' '.join(told)}" if told else ""
+
+
+def _streak(heard: Heard, memory: Memory, found: "Diagnosis | None") -> tuple[str, str] | None:
+    again = repeated(memory, heard)
+    if found is not None:
+        memory.failures.append(failure_of(str(found.kind), found.message, found.tests, heard))
+        again = again or same_failure(memory)
+    elif heard.command and memory.failures and _same_program(heard.command, memory.failures[-1].what):
+        memory.failures.clear()  # what failed works now
+    over = ("row", "still") if found is None and memory.failures else ("row", "still", "same", "not")
+    if again is None and memory.nudged.startswith(over):
+        memory.nudged = ""
+    return again
+
+
+def _green(heard: Heard, memory: Memory) -> None:
+    """Forget that a check was red once it passes, whichever way it is called."""
+    memory.red = {check: how for check, how in memory.red.items() if not _same_program(heard.command, check)}
+
+
+# --- failures -----------------------------------------------------------------------------------------------------
+
+
+def _failure(heard: Heard) -> "Diagnosis | None":
+    """Say what failed, if anything did: by the agent's word, else by the output of a command that is a check."""
+    if heard.moment == "after" and (not heard.command or not any(alarm in heard.output for alarm in ALARMS)):
+        return None
+    from pathlib import Path  # noqa: PLC0415  # not for a success
+
+    from unstuck.diagnosis import Evidence, open_rulebook  # noqa: PLC0415  # success needs none of this
+    from unstuck.tools import role  # noqa: PLC0415  # as above
+
+    evidence = Evidence(
+        stdout=heard.output,
+        exit_code=heard.exit_code,
+        timed_out=heard.timed_out,
+        tool="" if heard.command else heard.tool,
+        command=heard.command,
+    )
+    if heard.moment == "after" and heard.agent == "claude" and not role(evidence):
+        return None  # it ended well, and what `cat` prints is no news of a failure
+    return open_rulebook(Path(heard.cwd or ".")).diagnose(evidence)
+
+
+def _advice(heard: Heard, memory: Memory, found: "Diagnosis") -> str:
+    """Return what the agent does not see itself: ways out, or that it is not its own to repair."""
+    if heard.command:
+        from unstuck.tools import role  # noqa: PLC0415  # only after a failure
+
+        if role(found.evidence):
+            memory.red.pop(check := one_line(heard.command, 160), None)
+            memory.red[check] = one_line(found.message or str(found.kind), 160)
+    name = f"{found.kind} {digest(''.join(char for char in found.message if not char.isdigit()))}"
+    if name in memory.told:
+        return ""
+    plan = _plan(heard, found)
+    from unstuck.remedies import ASK  # noqa: PLC0415  # as above
+
+    ways = [way for way in plan.strategies if way.strategy != ASK][:MOST_WAYS]
+    if not ways and (found.blame == "agent" or found.severity == "recoverable"):
+        return ""
+    memory.told.append(name)
+    means = f"{found.kind}: {found.facts.means}."
+    if not ways:
+        return f"{means} Trying again will not help. {plan.strategies[-1].steps[0].step.action}"
+    memory.proposed = Proposed(
+        chain=plan.chain,
+        context=plan.context,
+        ways=[[way.strategy, *(one for one in _scripts(way) if one)] for way in ways],
+        left=WAITED_FOR,
+    )
+    listed = " ".join(f"({place}) {_way(way)}" for place, way in enumerate(ways, 1))
+    return f"{means} {'Ways' if len(ways) > 1 else 'A way'} out, filled in for this machine: {listed}"
+
+
+def _plan(heard: Heard, found: "Diagnosis") -> "Plan":
+    from pathlib import Path  # noqa: PLC0415  # not for a success
+
+    from unstuck.compose import make_call, open_surgery  # noqa: PLC0415  # only after a failure
+
+    surgery = open_surgery(Path(heard.cwd) if os.path.isdir(heard.cwd) else None)  # noqa: PTH112  # odd names raise
+    call = make_call(found.evidence, args={} if heard.command else heard.args)
+    return surgery.plan(found, call)
+
+
+def _way(way: "Strategy") -> str:
+    steps = []
+    for told, line in list(zip(way.steps, _scripts(way), strict=True))[:MOST_STEPS]:
+        shown = f": `{one_line(line, STEP_CHARS).replace('`', chr(39))}`" if line else ""
+        steps.append(f"{one_line(told.step.action, STEP_CHARS)}{shown}")
+    risk = "" if way.risk == "safe" else f", {way.risk}"
+    return f"{way.strategy}{risk}: {'; then '.join(steps)}."
+
+
+def _scripts(way: "Strategy") -> list[str]:
+    from unstuck.remedies import script  # noqa: PLC0415  # only after a failure
+
+    return [script(told.step.deed) for told in way.steps]
+
+
+def _learn(heard: Heard, memory: Memory, *, worked: bool) -> None:
+    """See whether the agent tried a way out, and keep what came of it."""
+    proposed = memory.proposed
+    assert proposed is not None
+    proposed["left"] -= 1
+    for name, *steps in proposed["ways"]:
+        done = [place for place, step in enumerate(steps, 1) if _does(heard.command, str(step))]
+        if done and (not worked or max(done) == len(steps)):
+            from pathlib import Path  # noqa: PLC0415  # not for a success
+
+            from unstuck.compose import keep_lesson  # noqa: PLC0415  # only where something was learned
+
+            keep_lesson(Path(heard.cwd or "."), proposed["chain"], str(name), proposed["context"], worked=worked)
+            memory.proposed = None
+            return
+    if proposed["left"] <= 0:
+        memory.proposed = None
+
+
+def _does(command: str, step: str) -> bool:
+    """Whether a command line carries out a step: the very words, whatever stands around them."""
+    return bool(step) and _plain(step) in _plain(command)
+
+
+def _plain(line: str) -> str:
+    return " ".join(line.replace("'", "").replace('"', "").split())
+
+
+def _same_program(command: str, before: str) -> bool:
+    return command.split(maxsplit=1)[:1] == before.split(maxsplit=1)[:1]
+
+
+# --- edits ---------------------------------------------------------------------------------------------------------
+
+
+def _edited(heard: Heard, memory: Memory) -> str:
+    """Remember the file's states around the edit; say so if it goes back and forth."""
+    memory.edited = True
+    path = os.path.join(heard.cwd, heard.path)  # noqa: PTH118  # pathlib is not loaded for a success
+    after = _file(path)
+    if after is None:
+        return ""
+    before = heard.original if heard.original is not None else _before(heard, after)
+    states = memory.states.setdefault(heard.path, [])
+    known = digest(before) if before is not None else states[-1][1] if states else ""
+    states.append([known, digest(after)])
+    return nudge(memory, undone(memory, heard.path))
+
+
+def _before(heard: Heard, after: str) -> str | None:
+    """Work out the text before an edit that replaced one text by another."""
+    old, new = heard.args.get("old_string"), heard.args.get("new_string")
+    if not isinstance(old, str) or not isinstance(new, str) or not new or new not in after:
+        return None
+    return after.replace(new, old) if heard.args.get("replace_all") is True else after.replace(new, old, 1)
+
+
+def _file(path: str) -> str | None:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:  # noqa: PTH123  # as above
+            return file.read(LARGEST_FILE)
+    except OSError:
+        return None

@@ -1,0 +1,266 @@
+"""Read a command line for what is known to destroy work, and name the safe way. Pure: whether there is work to lose, others see."""
+
+import posixpath
+import re
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Literal, NamedTuple
+
+from unstuck.remedies import parts
+from unstuck.tools import WRAPPERS
+
+Stake = Literal["always", "changes", "untracked", "ignored", "stashes", "commits", "outside", "beyond"]
+"""What must be there for it to be lost; `outside` of the workspace or all of it, or only `beyond` it."""
+
+DEEPEST = 3
+LONGEST = 20_000
+INNER = re.compile(r"\$\(([^()]*)\)|`([^`]*)`")
+KNOWN_VARIABLES = re.compile(r"\$\{?(HOME|PWD|TMPDIR)\}?")
+GLOB = re.compile(r"[*?\[{]")
+REDIRECT = re.compile(r"(?:^|[^<>&\d])\d?>{1,2}\|?\s*([^\s;&|<>]+)")
+SHELL_PROGRAMS = frozenset({"bash", "sh", "zsh", "dash", "ksh"})
+WRITERS = frozenset({"rm", "mv", "cp", "tee", "truncate", "shred", "ln", "dd", "unlink"})
+KEEP_FIRST = "Keep them first: `git stash push --include-untracked` or a commit; then do it."
+
+
+class Danger(NamedTuple):
+    """Something that destroys, if what it destroys is there."""
+
+    what: str
+    instead: str
+    stake: Stake = "always"
+    paths: tuple[str, ...] = ()
+    """Where to look: git's paths, branches, or paths on disk."""
+    folder: str = ""
+    """The folder that it works in, relative to where the shell starts."""
+
+
+def dangers(command: str, environment: Mapping[str, str]) -> tuple[Danger, ...]:
+    """Return all that a command line may destroy."""
+    return tuple(_dangers(command[:LONGEST], environment, "", DEEPEST))
+
+
+def written(command: str) -> tuple[str, ...]:
+    """Return the files that a command line writes, moves or removes, as far as its words show."""
+    found = [*REDIRECT.findall(command[:LONGEST])]
+    for part in parts(command[:LONGEST]):
+        program, rest = _call(part)
+        in_place = program in {"sed", "perl", "ruby"} and any(word.startswith("-") and "i" in word for word in rest)
+        if (
+            program in WRITERS
+            or in_place
+            or (program == "git" and rest[:1] in (["rm"], ["mv"], ["checkout"], ["restore"]))
+        ):
+            found += [word for word in rest if not word.startswith("-")]
+    return tuple(word.strip("'\"") for word in found)
+
+
+def _dangers(command: str, environment: Mapping[str, str], folder: str, depth: int) -> Iterator[Danger]:
+    if depth == 0:
+        return
+    for inner in INNER.findall(command):
+        yield from _dangers("".join(inner), environment, folder, depth - 1)
+    for part in parts(command):
+        program, rest = _call(part)
+        if program == "cd" and rest and not rest[0].startswith("-"):
+            folder = posixpath.join(folder, _expanded(rest[0], environment))
+        elif program in SHELL_PROGRAMS or program == "eval":
+            scripts = rest if program == "eval" else _script(rest)
+            yield from _dangers(" ".join(scripts), environment, folder, depth - 1)
+        elif program == "git":
+            yield from _git(rest, environment, folder)
+        elif program in PROGRAMS:
+            for danger in PROGRAMS[program](rest):
+                paths = tuple(_expanded(path, environment) for path in danger.paths)
+                yield danger._replace(paths=paths, folder=folder)
+
+
+def _call(part: str) -> tuple[str, list[str]]:
+    """Return the program of a simple command, past what merely wraps it, and its words."""
+    bare = part.strip().lstrip("({! ").rstrip(") }")
+    for _ in range(6):
+        shorter = WRAPPERS.sub("", bare)
+        if shorter == bare:
+            break
+        bare = shorter
+    try:
+        words = shlex.split(bare)
+    except ValueError:
+        words = bare.split()
+    return (words[0].rsplit("/", 1)[-1], words[1:]) if words else ("", [])
+
+
+def _script(words: Sequence[str]) -> list[str]:
+    """Return the text behind a shell's -c."""
+    for place, word in enumerate(words):
+        if word.startswith("-") and not word.startswith("--") and "c" in word:
+            return list(words[place + 1 : place + 2])
+    return []
+
+
+def _expanded(path: str, environment: Mapping[str, str]) -> str:
+    if path == "~" or path.startswith("~/"):
+        path = environment.get("HOME", "~") + path[1:]
+    return KNOWN_VARIABLES.sub(lambda found: environment.get(found[1], found[0]), path)
+
+
+def _flags(words: Sequence[str]) -> tuple[set[str], list[str]]:
+    """Split words into options, bundles taken apart, and the rest."""
+    options, rest = set[str](), list[str]()
+    for place, word in enumerate(words):
+        if word == "--":
+            return options, [*rest, *words[place + 1 :]]
+        if word.startswith("--"):
+            options.add(word.split("=")[0])
+        elif word.startswith("-") and len(word) > 1:
+            options.update(f"-{letter}" for letter in word[1:])
+        else:
+            rest.append(word)
+    return options, rest
+
+
+# --- git --------------------------------------------------------------------------------------------------------------
+
+
+def _git(words: Sequence[str], environment: Mapping[str, str], folder: str) -> Iterator[Danger]:
+    rest = list(words)
+    while rest and rest[0].startswith("-"):
+        option = rest.pop(0)
+        if option in {"-C", "--git-dir", "--work-tree", "-c", "--namespace"} and rest:
+            value = rest.pop(0)
+            folder = posixpath.join(folder, _expanded(value, environment)) if option == "-C" else folder
+    if rest and rest[0] in GIT:
+        for danger in GIT[rest[0]](rest[1:]):
+            yield danger._replace(folder=folder)
+
+
+def _reset(words: Sequence[str]) -> Iterator[Danger]:
+    if "--hard" in words:
+        yield Danger("`git reset --hard` would throw unsaved changes away", KEEP_FIRST, "changes")
+
+
+def _clean(words: Sequence[str]) -> Iterator[Danger]:
+    options, paths = _flags(words)
+    if options & {"-f", "--force"} and not options & {"-n", "--dry-run"}:
+        stake: Stake = "ignored" if options & {"-x", "-X"} else "untracked"
+        instead = "See what it would delete with `git clean -nd`, and remove by name what you made yourself; or `git stash push --include-untracked`."
+        yield Danger("`git clean` would delete files that git does not have", instead, stake, tuple(paths))
+
+
+def _stash(words: Sequence[str]) -> Iterator[Danger]:
+    if words[:1] in (["clear"], ["drop"]):
+        instead = "Leave the stash as it is (`git stash list` shows it); `git stash branch NAME` makes a branch of it."
+        yield Danger(f"`git stash {words[0]}` would delete work that somebody put aside", instead, "stashes")
+
+
+def _push(words: Sequence[str]) -> Iterator[Danger]:
+    options, rest = _flags(words)
+    if options & {"--delete", "-d", "--mirror"} or any(word.startswith(":") for word in rest[1:]):
+        yield Danger("this push deletes branches on the remote", "Leave them, and ask the person to delete them.")
+    elif options & {"--force", "-f"} or any(word.startswith("+") for word in rest[1:]):
+        instead = "Merge or rebase onto the remote's commits and push normally; where the rewrite is wanted, `git push --force-with-lease`."
+        yield Danger("`git push --force` can destroy commits of others on the remote", instead)
+
+
+def _checkout(words: Sequence[str]) -> Iterator[Danger]:
+    options, rest = _flags(words)
+    named = list(words)[list(words).index("--") + 1 :] if "--" in words else [word for word in rest if word == "."]
+    if options & {"-f", "--force"} or named:
+        yield Danger("`git checkout` would overwrite unsaved changes", KEEP_FIRST, "changes", tuple(named))
+
+
+def _restore(words: Sequence[str]) -> Iterator[Danger]:
+    options, rest = _flags(words)
+    if options & {"--worktree", "-W"} or not options & {"--staged", "-S"}:
+        yield Danger("`git restore` would overwrite unsaved changes", KEEP_FIRST, "changes", tuple(rest))
+
+
+def _switch(words: Sequence[str]) -> Iterator[Danger]:
+    if _flags(words)[0] & {"-f", "--force", "--discard-changes"}:
+        yield Danger("`git switch` would throw unsaved changes away", KEEP_FIRST, "changes")
+
+
+def _branch(words: Sequence[str]) -> Iterator[Danger]:
+    options, rest = _flags(words)
+    if "-D" in options or (options & {"-d", "--delete"} and options & {"-f", "--force"}):
+        instead = "Keep its commits: `git tag keep/NAME BRANCH` first, or `git branch -d`, which refuses to lose any."
+        yield Danger("this deletes a branch with commits that are nowhere else", instead, "commits", tuple(rest))
+
+
+def _history(words: Sequence[str]) -> Iterator[Danger]:
+    pruned = {"--prune=now", "--prune=all", "--expire=now", "--expire=all", "--expire-unreachable=now", "--all"}
+    if pruned.intersection(words) or words[:1] == ["expire"]:
+        yield Danger("this destroys what git keeps of lost commits", "Leave git's own clean-up to git.")
+
+
+def _rewrite(_words: Sequence[str]) -> Iterator[Danger]:
+    yield Danger("this rewrites the whole history", "Make a new commit that changes what is wrong, or ask the person.")
+
+
+GIT: Mapping[str, Callable[[Sequence[str]], Iterator[Danger]]] = {
+    "reset": _reset,
+    "clean": _clean,
+    "stash": _stash,
+    "push": _push,
+    "checkout": _checkout,
+    "restore": _restore,
+    "switch": _switch,
+    "branch": _branch,
+    "reflog": _history,
+    "gc": _history,
+    "prune": _rewrite,
+    "filter-branch": _rewrite,
+    "filter-repo": _rewrite,
+}
+
+
+# --- files ------------------------------------------------------------------------------------------------------------
+
+ASIDE = "Remove only what lies in the workspace, by its name; move the rest aside (`mv X X.old`), or ask the person."
+
+
+def _rm(words: Sequence[str]) -> Iterator[Danger]:
+    options, rest = _flags(words)
+    if options & {"-r", "-R", "--recursive"}:
+        yield Danger(
+            "`rm -r` outside of the workspace, or of all of it, cannot be taken back", ASIDE, "outside", tuple(rest)
+        )
+
+
+def _find(words: Sequence[str]) -> Iterator[Danger]:
+    starts = [word for place, word in enumerate(words) if not any(one.startswith("-") for one in words[: place + 1])]
+    if "-delete" in words or any(one in ("-exec", "-execdir") and "rm" in words for one in words):
+        yield Danger("`find` would delete files outside of the workspace", ASIDE, "beyond", tuple(starts))
+
+
+def _modes(words: Sequence[str]) -> Iterator[Danger]:
+    options, rest = _flags(words)
+    if options & {"-R", "--recursive"}:
+        yield Danger("this changes rights or owners outside of the workspace", ASIDE, "beyond", tuple(rest[1:]))
+
+
+def _device(words: Sequence[str]) -> Iterator[Danger]:
+    if any(
+        word.startswith(("of=/dev/", "/dev/")) and not word.endswith(("/null", "/stdout", "/stderr")) for word in words
+    ):
+        yield Danger("this overwrites a whole device", "Write to a file in the workspace.")
+
+
+PROGRAMS: Mapping[str, Callable[[Sequence[str]], Iterator[Danger]]] = {
+    "rm": _rm,
+    "find": _find,
+    "chmod": _modes,
+    "chown": _modes,
+    "dd": _device,
+    "mkfs": _device,
+    "shred": _device,
+    "wipefs": _device,
+}
+
+
+def literal(path: str) -> str | None:
+    """Return the part of a path before any pattern; None if only a shell knows where it leads."""
+    if "$" in path or "`" in path:
+        return None
+    found = GLOB.search(path)
+    return path if found is None else path[: found.start()].rpartition("/")[0] or ("/" if path.startswith("/") else ".")

@@ -1,0 +1,224 @@
+"""Edit JSON as text, comments and all: only what is asked for changes, every other byte stays. Pure.
+
+A small parser that remembers where things stand; comments and trailing commas are read as white space.
+"""
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+SPACE = re.compile(r"(?:\s|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
+STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"')
+SCALAR = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null")
+REST = re.compile(r"[ \t]*(?://[^\r\n]*|/\*[^\r\n]*?\*/[ \t]*)?(?=\r?\n)")
+DEEPEST = 100
+
+
+class Broken(ValueError):
+    """The text is no JSON, with or without comments; where it breaks off."""
+
+    def __init__(self, text: str, at: int) -> None:
+        super().__init__(f"line {text.count(chr(10), 0, at) + 1} is no JSON")
+
+
+class Node(NamedTuple):
+    """One value and where it stands."""
+
+    start: int
+    end: int
+    value: Any
+    members: Mapping[str, "Member"] = {}  # never changed
+    items: tuple["Node", ...] = ()
+
+
+class Member(NamedTuple):
+    start: int
+    """Where its key begins."""
+    node: Node
+
+
+def parse(text: str) -> Node:
+    """Read a whole text."""
+    at = _skip(text, 1 if text.startswith("\ufeff") else 0)
+    node = _value(text, at, DEEPEST)
+    if _skip(text, node.end) != len(text):
+        raise Broken(text, node.end)
+    return node
+
+
+def with_item(text: str, path: Sequence[str], item: Any, ours: Callable[[Any], bool]) -> str:
+    """Return the text with the item in the list at `path`, once; other items of ours there are replaced by it."""
+    node = _at(parse(text), path)
+    if node is not None and [one.value for one in node.items if ours(one.value)] == [item]:
+        return text
+    text = without_items(text, path, ours, prune=False)
+    return _added(text, path, item)
+
+
+def with_member(text: str, path: Sequence[str], value: Any) -> str:
+    """Return the text with the value at `path`, in place of what stands there."""
+    node = _at(parse(text), path)
+    if node is not None and node.value == value:
+        return text
+    if node is not None:
+        return f"{text[: node.start]}{_written(text, value, len(path))}{text[node.end :]}"
+    return _added(text, path[:-1], value, key=path[-1])
+
+
+def without_items(text: str, path: Sequence[str], ours: Callable[[Any], bool], *, prune: bool = True) -> str:
+    """Return the text without our items in the list at `path`, and without the list and its parents if they become empty."""
+    while (node := _at(parse(text), path)) is not None:
+        mine = next((one for one in node.items if ours(one.value)), None)
+        if mine is None:
+            return text
+        alone = prune and len(node.items) == 1
+        before = _neighbour([one.end for one in node.items], mine.start)
+        text = without_member(text, path) if alone else _cut(text, mine.start, mine.end, before)
+    return text
+
+
+def without_member(text: str, path: Sequence[str]) -> str:
+    """Return the text without what stands at `path`, and without its parents if they become empty."""
+    for depth in range(len(path), 0, -1):
+        above = _at(parse(text), path[: depth - 1])
+        if above is None or path[depth - 1] not in above.members:
+            return text
+        member = above.members[path[depth - 1]]
+        before = _neighbour([one.node.end for one in above.members.values()], member.start)
+        text = _cut(text, member.start, member.node.end, before)
+        if len(above.members) > 1:
+            return text
+    return text
+
+
+# --- writing ------------------------------------------------------------------------------------------------------
+
+
+def _added(text: str, path: Sequence[str], value: Any, key: str | None = None) -> str:
+    """Put a value behind the last one of the list, or of the object for a key; what is missing above it is made."""
+    root = parse(text)
+    depth = next((deep for deep in range(len(path), -1, -1) if _at(root, path[:deep]) is not None), 0)
+    if depth < len(path):
+        value = [value] if key is None else {key: value}
+        for name in reversed(path[depth + 1 :]):
+            value = {name: value}
+        return _added(text, path[:depth], value, key=path[depth])
+    node = _at(root, path)
+    assert node is not None
+    written = _written(text, value, depth + 1)
+    if key is not None:
+        written = f"{json.dumps(key)}: {written}"
+    newline, unit = _style(text)
+    ends = [one.node.end for one in node.members.values()] or [one.end for one in node.items]
+    inner, outer = newline + unit * (depth + 1), newline + unit * depth
+    if not ends:
+        head = text[: node.end - 1].rstrip()
+        return f"{head}{inner}{written}{outer}{text[node.end - 1 :]}"
+    end = max(ends)
+    after = _skip(text, end)
+    if text[after] == ",":  # a trailing comma is somebody's style: ours gets one, too
+        at = _line_end(text, after + 1)
+        return f"{text[:at]}{inner}{written},{text[at:]}"
+    at = _line_end(text, end)
+    return f"{text[:end]},{text[end:at]}{inner}{written}{text[at:]}"
+
+
+def _line_end(text: str, at: int) -> int:
+    """Return where the line ends if nothing but a comment follows, so that the comment stays with its value."""
+    found = REST.match(text, at)
+    return found.end() if found else at
+
+
+def _written(text: str, value: Any, depth: int) -> str:
+    newline, unit = _style(text)
+    return json.dumps(value, indent=unit, ensure_ascii=False).replace("\n", newline + unit * depth)
+
+
+def _style(text: str) -> tuple[str, str]:
+    indent = re.search(r"\n([ \t]+)\S", text)
+    return ("\r\n" if "\r\n" in text else "\n"), (indent[1] if indent else "  ")
+
+
+def _cut(text: str, start: int, end: int, before: int | None) -> str:
+    """Take a value out, with the comma that belongs to it and the line that it leaves empty; `before` is where its neighbour ends."""
+    after = _skip(text, end)
+    comma = None
+    if text[after : after + 1] == ",":
+        end = after + 1
+    elif before is not None:
+        comma = _skip(text, before)
+    line = text.rfind("\n", 0, start)
+    blank = REST.match(text, end)
+    if line >= 0 and not text[line:start].strip() and blank is not None and not blank[0].strip():
+        start, end = line - (text[line - 1 : line] == "\r"), blank.end()
+    return text[:start] + text[end:] if comma is None else text[:comma] + text[comma + 1 : start] + text[end:]
+
+
+def _neighbour(ends: Sequence[int], start: int) -> int | None:
+    return max((end for end in ends if end <= start), default=None)
+
+
+# --- reading ------------------------------------------------------------------------------------------------------
+
+
+def _at(node: Node, path: Sequence[str]) -> Node | None:
+    for name in path:
+        if name not in node.members:
+            return None
+        node = node.members[name].node
+    return node
+
+
+def _skip(text: str, at: int) -> int:
+    found = SPACE.match(text, at)
+    return found.end() if found else at
+
+
+def _value(text: str, at: int, depth: int) -> Node:
+    if depth == 0 or at >= len(text):
+        raise Broken(text, min(at, len(text)))
+    if text[at] == "{":
+        return _object(text, at, depth)
+    if text[at] == "[":
+        return _list(text, at, depth)
+    found = STRING.match(text, at) or SCALAR.match(text, at)
+    if found is None:
+        raise Broken(text, at)
+    try:
+        return Node(at, found.end(), json.loads(found[0]))
+    except ValueError as error:
+        raise Broken(text, at) from error
+
+
+def _object(text: str, start: int, depth: int) -> Node:
+    members: dict[str, Member] = {}
+    at = _skip(text, start + 1)
+    while text[at : at + 1] != "}":
+        key = STRING.match(text, at)
+        colon = _skip(text, key.end()) if key else at
+        if key is None or text[colon : colon + 1] != ":":
+            raise Broken(text, at)
+        node = _value(text, _skip(text, colon + 1), depth - 1)
+        members[json.loads(key[0])] = Member(at, node)
+        at = _next(text, node.end, "}")
+    return Node(start, at + 1, {name: one.node.value for name, one in members.items()}, members=members)
+
+
+def _list(text: str, start: int, depth: int) -> Node:
+    items: list[Node] = []
+    at = _skip(text, start + 1)
+    while text[at : at + 1] != "]":
+        items.append(_value(text, at, depth - 1))
+        at = _next(text, items[-1].end, "]")
+    return Node(start, at + 1, [one.value for one in items], items=tuple(items))
+
+
+def _next(text: str, end: int, closing: str) -> int:
+    """Return where the next element begins, or the end of all."""
+    at = _skip(text, end)
+    if text[at : at + 1] == ",":
+        return _skip(text, at + 1)
+    if text[at : at + 1] != closing:
+        raise Broken(text, min(at, len(text)))
+    return at

@@ -1,0 +1,143 @@
+"""What a loop of one's own is told: a decision with all that is needed to carry it out, and what was tried before."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from unstuck.decide import (
+    Accept,
+    Amend,
+    Append,
+    Continue,
+    Decision,
+    Escalate,
+    Fix,
+    Halt,
+    Retry,
+    Rollback,
+    Skip,
+    Switch,
+    Wait,
+    circling,
+    fix_block,
+)
+from unstuck.diagnosis import Diagnosis, Judged, Kind
+from unstuck.journal import AttemptState, TaskState
+from unstuck.tell import hints
+
+Move = Literal["accept", "retry", "continue", "rollback", "switch", "fix", "wait", "escalate", "halt"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Advice:
+    """What to do next, and why."""
+
+    task: str
+    attempt: int
+    action: Move
+    """`escalate` leaves this task to a person and goes on with the others; `halt` starts nothing more."""
+    reason: str
+    rung: str
+    """Where on which ladder of the profile, e.g. ``test_failed[1]``."""
+    kind: Kind | None = None
+    """`circular_fix` where the attempts go in circles; what the output itself says is in `diagnosis`."""
+    hints: str = ""
+    """For the next attempt: what was tried, how it failed, and what to do differently."""
+    circular: str = ""
+    """How the attempts go in circles; empty if they do not."""
+    wait: float = 0.0
+    """Seconds until it is worth going on."""
+    rollback_to: str = ""
+    """The last commit that passed."""
+    agent: str = ""
+    """Who should have the task now."""
+    fix_task: str = ""
+    """The id of a task that repairs this one, to be done first; `fix_text` is its text in Markdown."""
+    fix_text: str = ""
+    question: str = ""
+    """What to ask a person."""
+    diagnosis: Diagnosis | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether the task is to be tried again."""
+        return self.action not in ("accept", "escalate", "halt")
+
+    @property
+    def type(self) -> str | None:
+        """The failure as one of the five types, such as VERIFICATION_FAILED."""
+        return _Known(self.kind).type if self.kind is not None else None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as plain values."""
+        names = [name for name in self.__slots__ if name != "diagnosis"]
+        values = {name: getattr(self, name) for name in names}
+        return {**values, "kind": str(self.kind) if self.kind else None, "type": self.type}
+
+
+@dataclass(frozen=True, slots=True)
+class _Known(Judged):
+    kind: Kind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Past:
+    """One attempt as it is remembered."""
+
+    number: int
+    approach: str
+    agent: str
+    kind: Kind | None
+    """None: it passed, or has not ended."""
+    error: str
+    signature: str
+    action: str
+    """What was decided after it."""
+
+
+def advice(task: TaskState, found: Diagnosis | None, texts: Mapping[str, str], now: float) -> Advice:
+    """Say what was decided after the task's last attempt."""
+    attempt, decision = task.current, task.current.decision
+    assert decision is not None
+    circular = circling(task)
+    failure = attempt.failure
+    kind = Kind.CIRCULAR_FIX if circular else failure.kind if failure else None
+    action = decision.action
+    return Advice(
+        task=task.task.id,
+        attempt=attempt.number,
+        action=_move(decision),
+        reason=decision.reason,
+        rung=decision.rung,
+        kind=kind,
+        hints=hints(task, texts) if failure else "",
+        circular=circular,
+        wait=max(action.until - now, 0.0) if isinstance(action, Wait) else 0.0,
+        rollback_to=attempt.base if isinstance(action, Rollback) else "",
+        agent=action.agent if isinstance(action, Switch) else attempt.agent,
+        fix_task=action.id if isinstance(action, Fix) else "",
+        fix_text=fix_block(task.task, action) if isinstance(action, Fix) else "",
+        question=action.question if isinstance(action, Escalate | Halt) else "",
+        diagnosis=found,
+    )
+
+
+def past(attempt: AttemptState) -> Past:
+    failure, decision = attempt.failure, attempt.decision
+    return Past(
+        number=attempt.number,
+        approach=attempt.outcome.approach if attempt.outcome else "",
+        agent=attempt.agent,
+        kind=failure.kind if failure else None,
+        error=failure.summary if failure else "",
+        signature=failure.signature if failure else "",
+        action=_move(decision) if decision else "",
+    )
+
+
+def _move(decision: Decision) -> Move:
+    match decision.action:
+        case Accept() | Retry() | Continue() | Rollback() | Switch() | Fix() | Wait() | Escalate() | Halt():
+            return decision.action.type
+        case Amend() | Append() | Skip():  # an agent's or a person's, who have no say in somebody's own loop
+            raise AssertionError(decision.action)

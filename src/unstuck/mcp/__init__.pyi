@@ -1,0 +1,1 @@
+from unstuck.mcp.offer import serve as serve

@@ -1,0 +1,73 @@
+"""Edge: Tell a person's command from one that a session started: by the processes above it, whatever its environment says."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+STARTS_SHIM = "import shim; shim.start()"
+"""How the command line of every shim ends; nobody below a shim can change it."""
+MARK = "UNSTUCK_PROCESS"
+"""Set to a value of its own for each command, so that what outlives a killed shim can still be found."""
+SHIM_MARK = "UNSTUCK_SHIM"
+RUN, TASK = "UNSTUCK_RUN", "UNSTUCK_TASK"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inside:
+    """The session, or the check, that a process belongs to."""
+
+    run: str = ""
+    task: str = ""
+
+    def __str__(self) -> str:
+        task = f"task {self.task} of " if self.task else ""
+        return f"{task}run {self.run}" if self.run else "a command of ours"
+
+
+def inside() -> Inside | None:
+    """Return what this process was started by; None if none of our shims is above it. The nearest one counts.
+
+    A sandbox has process numbers of its own and hides the shim; there the first process carries our mark.
+    """
+    above = tuple(ancestors())
+    shim = next((pid for pid in above if _is_shim(pid)), None)
+    if shim is None:
+        shim = next((pid for pid in above if MARK in _environment(pid)), None)
+    marks = _environment(shim) if shim is not None else os.environ
+    return Inside(run=marks.get(RUN, ""), task=marks.get(TASK, "")) if shim is not None or marks.get(RUN) else None
+
+
+def ancestors() -> Iterator[int]:
+    """Yield this process and all above it."""
+    pid = os.getpid()
+    while pid > 0:
+        yield pid
+        pid = int(stat(pid)[1] or 0)
+
+
+def stat(pid: int) -> tuple[str, str, str]:
+    """Return the process's state, parent and start time; empty texts if there is none."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
+    except OSError:
+        return "", "", ""
+    return fields[0], fields[1], fields[19]
+
+
+def _is_shim(pid: int) -> bool:
+    try:
+        arguments = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return False
+    return any(argument.endswith(STARTS_SHIM.encode()) for argument in arguments)
+
+
+def _environment(pid: int) -> dict[str, str]:
+    """Return our marks in what a process was started with; nothing if it is another user's."""
+    try:
+        entries = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    except OSError:
+        return {}
+    pairs = (os.fsdecode(entry).partition("=") for entry in entries)
+    return {name: value for name, _, value in pairs if name in (MARK, RUN, TASK)}

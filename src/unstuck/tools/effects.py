@@ -1,0 +1,74 @@
+"""Say what a command does besides answering: whether it only checks, and whether it deletes, deploys or writes outside."""
+
+import re
+from collections.abc import Sequence
+
+from unstuck.tools.roles import role_of
+from unstuck.tools.shell import QUOTED, programs
+
+CHECKERS = frozenset({"test", "lint", "types", "format", "build"})
+"""What a program must be for, to be run because a sentence says that it passes."""
+LOOKS = frozenset(
+    (
+        "test",
+        "[",
+        "[[",
+        "!",
+        "grep",
+        "egrep",
+        "fgrep",
+        "rg",
+        "diff",
+        "cmp",
+        "ls",
+        "cat",
+        "wc",
+        "jq",
+        "stat",
+        "head",
+        "tail",
+    )
+)
+"""Programs that only look at files."""
+BESIDE = frozenset(("cd", "echo", "true", ":", "set", "export", "pwd"))
+_SCRIPT = re.compile(
+    r"(?:ba|da|z)?sh\s+[\w./-]*(?:test|check|lint|verify|spec)[\w.-]*\.sh\b|[\w./-]*(?:test|check|lint|verify)[\w-]*\.sh\b"
+)
+"""A script of the project that is called a check."""
+
+EFFECTS: Sequence[tuple[str, re.Pattern[str]]] = (
+    ("deletes", re.compile(r"^(?:rm|rmdir|unlink|shred|truncate|dropdb|mkfs\S*|dd)\b|^git\s+(?:\S+\s+)*(?:clean|reset|checkout|restore|stash)\b|^find\b.*\s-(?:delete|exec\s+rm)\b")),
+    ("deletes", re.compile(r"^(?:docker|podman|kubectl|terraform|tofu|helm|aws|gcloud|az)\s.*\b(?:rm|rmi|prune|delete|destroy|uninstall|down)\b")),
+    ("deletes", re.compile(r"\bDROP\s+(?:TABLE|DATABASE|SCHEMA)\b|\bTRUNCATE\s+TABLE\b|\bDELETE\s+FROM\b", re.IGNORECASE)),
+    ("deploys", re.compile(r"(?:^|[\s:/_-])(?:deploy\w*|rollout|provision|migrate:prod\w*)\b|^(?:kubectl|terraform|tofu|pulumi)\s+(?:\S+\s+)*(?:apply|up|replace|scale)\b|^helm\s+(?:install|upgrade)\b|^(?:vercel|netlify|fly|flyctl|firebase|heroku|serverless|sls|cdk|ansible-playbook)\b", re.IGNORECASE)),
+    ("pushes", re.compile(r"^git\s+(?:\S+\s+)*(?:push|send-email)\b|^(?:docker|podman|helm)\s+(?:image\s+)?push\b|^(?:scp|rsync|sftp|ssh|ftp)\b|^(?:gh|glab)\s+(?:pr|release|repo|issue|workflow)\s+(?:create|merge|upload|delete|close|run|edit)\b")),
+    ("publishes", re.compile(r"(?:^|[\s:/_]|semantic-)(?:publish\w*|release)(?![\w.=-])|^twine\s+upload\b|^gem\s+push\b|^aws\s+s3\s+(?:cp|sync|mv)\b|^(?:curl|wget|http)\b.*\s(?:-X\s*(?:POST|PUT|DELETE|PATCH)|--request|-d|--data\S*|-F|--upload-file|-T)\b", re.IGNORECASE)),
+    ("writes outside the repository", re.compile(r"(?:>>?\s*|^(?:cp|mv|tee|mkdir|touch|ln|install|chmod|chown)\b.*\s)(?:/(?!dev/(?:null|stdout|stderr)\b|tmp\b)|~|\$HOME|\.\./)")),
+    ("writes outside the repository", re.compile(r"^(?:sudo|doas|systemctl|service|apt|apt-get|yum|dnf|brew|crontab|chown|useradd|kill|pkill|killall|reboot|shutdown)\b|^npm\s+(?:\S+\s+)*(?:-g|--global)\b")),
+)  # fmt: skip
+"""What a command may do to the world, by its words; the first row that fits is told."""
+
+
+def effect(command: str) -> str:
+    """Say in a word what a command does to the world, as far as its text shows; empty for one that only answers."""
+    parts = (*programs(command), *(part.strip() for part in re.split(r"\|\||&&|[;|&\n]", command)))
+    found = (name for part in parts for name, shape in EFFECTS if shape.search(part) and not _quoted_only(part, shape))
+    return next(found, "")
+
+
+def only_checks(command: str) -> bool:
+    """Whether every program of a command is a known checker, or merely looks: then a sentence may have it run."""
+    parts = [part for part in programs(command) if part.split(" ", 1)[0] not in BESIDE]
+    return bool(parts) and not effect(command) and all(map(_checks, parts))
+
+
+def _checks(part: str) -> bool:
+    program = part.split(" ", 1)[0]
+    return program in LOOKS or role_of(part) in CHECKERS or _SCRIPT.match(part) is not None
+
+
+def _quoted_only(part: str, shape: re.Pattern[str]) -> bool:
+    """Whether only a quoted text says so, such as the pattern of a search; what a database is told is no such text."""
+    return re.match(r"(?:grep|egrep|fgrep|rg|echo|printf|test|\[)\b", part) is not None and not shape.search(
+        QUOTED.sub("''", part)
+    )

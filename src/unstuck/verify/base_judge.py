@@ -1,0 +1,180 @@
+"""Edge: Ask the base's judge: the product part of a change under the tests, settings and tools that the base had.
+
+Law: where it is green, whatever was done to the judge is harmless, and it lands. Where it is red, the reader may clear an
+honest rename by its form; else the next attempt is told, and then a person is asked.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from unstuck.diagnosis import Diagnosis, Evidence, Kind, reason
+from unstuck.journal import CheckResult, Remark
+from unstuck.plans import Check
+from unstuck.tell import one_line
+from unstuck.tools import programs, role, selecting, shows_tests
+from unstuck.verify.baseline import excuse
+from unstuck.verify.checks import STEADY, baseline, check_on, evidence, program_names
+from unstuck.verify.judge_files import bent, unaccounted, unnamed
+from unstuck.verify.weighing import own
+
+if TYPE_CHECKING:
+    from unstuck.verify.audit import Change
+    from unstuck.verify.probing_tests import Probe
+
+SAID_CHARS = 160
+CANNOT_BEGIN = frozenset({Kind.UNVERIFIED, Kind.INVALID_ARGUMENTS})
+"""It found no tests, or was asked for one that the base does not have: that says nothing."""
+NOT_BUILT = frozenset(
+    {Kind.BUILD_BROKEN, Kind.MODULE_MISSING, Kind.DEPENDENCY_MISSING, Kind.PACKAGE_NOT_FOUND, Kind.COMMAND_NOT_FOUND}
+)
+"""It never came to the tests: what a new dependency looks like without the manifest that names it."""
+MISSING = re.compile(
+    r"(?i)no such file|not found|cannot find|can't find|could not find|couldn't find|can't open|cannot open|does not exist"
+    r"|doesn't exist|ENOENT|missing|unable to (?:find|open|read)|failed to (?:find|open|read)"
+)
+MANIFEST = re.compile(
+    r"(?:^|/)(?:package\.json|Cargo\.toml|go\.mod|go\.sum|Gemfile|pom\.xml|build\.gradle(?:\.kts)?|composer\.json|pyproject\.toml"
+    r"|requirements[\w.-]*\.txt|setup\.(?:py|cfg)|mix\.exs|Package\.swift|[\w.-]+\.(?:csproj|fsproj|gemspec)|[\w.-]*lock(?:\.\w+)?)$"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What the base's judge says: whether it was asked at all, by a run of tests, and what it holds against the change."""
+
+    asked: bool = False
+    tested: bool = False
+    remarks: tuple[Remark, ...] = ()
+
+
+def ask_base(probe: "Probe", checks: Sequence[tuple[Check, CheckResult]], doubts: Sequence[Remark]) -> Answer:
+    """Run the checks that hold on the product part of the change with the base's judge; `doubts`: what the reader found."""
+    subject, workspace = probe.subject, probe.site.bench.workspace
+    touched = bent(probe.changes, subject.task.files)
+    if not touched:
+        return Answer()
+    out = unnamed(probe.changes, subject.task.files)
+    kept = {one.path for one in probe.changes} - {one.path for one in out}
+    tree = workspace.mixed(subject.base, subject.tree, sorted(kept))
+    question = _Question(probe=probe, tree=tree, touched=touched, out=out, doubts=tuple(doubts))
+    asked = [(check, result) for check, result in checks if result.status == "pass" and question.fits(check)]
+    remarks = [remark for check, result in asked for remark in question.put(check, excused=bool(result.although))]
+    tested = any(is_test_run(check) for check, _ in asked)
+    return Answer(asked=bool(asked), tested=tested, remarks=tuple(remarks[:1]) or tuple(question.needed()))
+
+
+def settled(answer: Answer, doubt: Remark) -> bool:
+    """Whether a doubt about the judge is settled: the base's own was asked, by a run of tests where it is about a test."""
+    return answer.tested or (answer.asked and _part(doubt.path) != "test")
+
+
+@dataclass(slots=True, kw_only=True)
+class _Question:
+    """One tree of our own making, and what stayed out of it."""
+
+    probe: "Probe"
+    tree: str
+    touched: "tuple[Change, ...]"
+    out: "tuple[Change, ...]"
+    doubts: tuple[Remark, ...]
+    wanted: str = ""
+    """A new file without which a check cannot do."""
+
+    def fits(self, check: Check) -> bool:
+        """Whether the base's judge can be asked: not by a look at files, nor by a check that names what it does not have."""
+        return not program_names(check) <= STEADY and not any(self._asks_for(check, name) for name in self._new)
+
+    def _asks_for(self, check: Check, name: str) -> bool:
+        """Whether a check names a file that is new: by a path, or by a bare word that a look at files is given."""
+        parts = [one for one in programs(check.command) if "." in name or "/" in name or one.split(" ", 1)[0] in STEADY]
+        return any(_mentions(one.partition(" ")[2], name) for one in parts)
+
+    def put(self, check: Check, *, excused: bool) -> Iterator[Remark]:
+        """Run one check; say what fails, unless something clears it. `excused`: it is red with the change's judge, too."""
+        site, subject = self.probe.site, self.probe.subject
+        narrow = self._narrowed(check)
+        if narrow is not None:
+            result = self._run(narrow)
+            ran = result.counts.passed if result.counts else shows_tests(narrow.command, result.ended.tail)
+            if result.ended.ok and ran:
+                return
+        result = self._run(check)
+        if result.ended.ok or result.flaky or (excused and excuse(result, baseline(site, check, subject.base))):
+            return
+        found = site.bench.judge.diagnose(evidence(check, result.ended))
+        if self._says_nothing(result, found) or self._cleared(result, found):
+            return
+        named = ", ".join(one.path for one in self.touched[:3])
+        said = one_line(found.message, SAID_CHARS) if found and found.message else "it says nothing"
+        tests = f"{', '.join(result.tests[:3])}: " if result.tests else ""
+        says = f"The task does not name {named}; in its old form it fails on the new code: `{check.command}`: {tests}{said}"
+        place = next((one.line for one in self.doubts if one.path == self.touched[0].path), 1)
+        yield own("old-test-fails", self.touched[0].path, line=place, says=says)
+
+    def needed(self) -> Iterator[Remark]:
+        if self.wanted:
+            says = "It is new, the task does not name it, and a check of the base cannot do without it."
+            yield own("judge-added", self.wanted, says=says)
+
+    def _run(self, check: Check) -> CheckResult:
+        site, base = self.probe.site, self.probe.subject.base
+        if self.tree == site.bench.workspace.tree_of(base):
+            return baseline(site, check, base)  # nothing of the product was changed
+        return check_on(site, check, base, self.tree, self.tree)
+
+    def _narrowed(self, check: Check) -> Check | None:
+        """Ask for the changed test files alone, where nothing but such files was changed and the runner can be asked."""
+        files = [one.path for one in self.touched if _part(one.path) == "test"]
+        if len(files) != len(self.touched) or any(one.old is None for one in self.touched):
+            return None
+        line = selecting([check.command], files)
+        return replace(check, command=line, kind="test") if line else None
+
+    def _says_nothing(self, result: CheckResult, found: Diagnosis | None) -> bool:
+        """Whether the red is about the tree that we made, and not about the product."""
+        if found is not None and found.kind in CANNOT_BEGIN:
+            return True
+        missing = [line for line in result.ended.tail.splitlines() if MISSING.search(line)] if not self._doubted else []
+        for name in self._new:
+            if any(_mentions(line, name) for line in missing):
+                self.wanted = self.wanted or next(one.path for one in self.out if one.path.endswith(name))
+                return True
+        return False
+
+    def _cleared(self, result: CheckResult, found: Diagnosis | None) -> bool:
+        """Whether the reader clears it: tests that assert what they did, or a manifest that asks for one package more."""
+        paths = {one.path for one in self.touched}
+        if all(_part(path) == "test" for path in paths):
+            return not unaccounted(self.probe.changes, result.tests)
+        if self._doubted:
+            return False
+        built = found is None or found.kind not in NOT_BUILT or reason(result.ended.tail) == "asserted"
+        return not built and all(MANIFEST.search(path) or _part(path) == "test" for path in paths)
+
+    @property
+    def _doubted(self) -> bool:
+        paths = {one.path for one in self.touched}
+        return any(doubt.path in paths and doubt.severity != "warn" for doubt in self.doubts)
+
+    @property
+    def _new(self) -> set[str]:
+        """The names by which commands and outputs speak of files that the base does not have."""
+        paths = [one.path for one in self.out if one.old is None]
+        return {*paths, *(path.rpartition("/")[2] for path in paths)}
+
+
+def _mentions(text: str, name: str) -> bool:
+    return re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", text) is not None
+
+
+def is_test_run(check: Check) -> bool:
+    """Whether a check runs tests."""
+    return check.kind == "test" or role(Evidence(command=check.command)) == "test"
+
+
+def _part(path: str) -> str:
+    from unstuck.verify.audit import part_of  # noqa: PLC0415  # heavy: loaded when there is a change to judge
+
+    return part_of(path)

@@ -1,0 +1,50 @@
+"""Tell what a change does to its judge, beyond what the task names."""
+
+import re
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from unstuck.verify.audit import Change
+
+_CASES = re.compile(
+    r"(?:^|/)(?:test_[^/]*|[^/]*_test)\.py$|[._-](?:test|spec)\.[cm]?[jt]sx?$|_(?:test|spec)\.(?:go|rb|exs|c|cc|cpp)$"
+    r"|(?:^|/)\w*(?:Tests?|IT|Spec|TestCase)\.(?:java|kt|scala|groovy|cs|php|swift)$|(?:^|/)tests/[\w-]+\.rs$"
+)
+"""Names that runners take for tests: a new one of these adds tests, and bends nothing."""
+
+
+_SETTINGS = re.compile(r"(?:^|/)(?:\.[^/]+|[A-Z]\w*file|[^/]+\.(?:ini|cfg|conf|toml|properties|config\.\w+))$")
+"""Files of no known kind that a tool might read by itself; other data belongs to the product."""
+
+
+def unnamed(changes: "Sequence[Change]", declared: Sequence[str]) -> "tuple[Change, ...]":
+    """Return the changes to judge files that the task does not name; our own settings are the audit's."""
+    from unstuck.verify.audit import is_declared, is_judge, part_of  # noqa: PLC0415  # heavy: loaded when there is a change
+
+    return tuple(
+        change
+        for change in changes
+        if is_judge(change.path)
+        and part_of(change.path) != "ours"
+        and not (part_of(change.path) == "unknown" and not _SETTINGS.search(change.path))
+        and not is_declared(change.path, declared)
+    )
+
+
+def bent(changes: "Sequence[Change]", declared: Sequence[str]) -> "tuple[Change, ...]":
+    """Return those of them that could bend the judge; new tests are none of them."""
+    return tuple(one for one in unnamed(changes, declared) if one.old is not None or not _CASES.search(one.path))
+
+
+def unaccounted(changes: "Sequence[Change]", names: Collection[str] = ()) -> bool:
+    """Whether a test of the base lost something that it asserted: one of these by name, or any where none is named.
+
+    Where no test could be read, nobody can account for them.
+    """
+    from unstuck.verify.audit import accounted  # noqa: PLC0415  # as above
+
+    tests = accounted(changes)
+    wanted = {re.split(r"::| > |\[", name)[-1 if "[" not in name else -2].strip() for name in names}
+    concerned = [one for one in tests if not wanted or one.name.rpartition("::")[2] in wanted]
+    return not concerned or any(one.now is None for one in concerned)

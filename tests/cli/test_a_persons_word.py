@@ -1,0 +1,135 @@
+"""Who speaks for a person: a person, and neither a session nor whoever writes into the journal's tables."""
+
+import os
+import shlex
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing, suppress
+from pathlib import Path
+
+import pytest
+from tests.project import SOURCE, Project, Step
+
+SPEAKING = ("accept 1.1 --because x", "skip 1.1", "retry 1.1 --hint x", "answer 1.1 x", "reset 1.1", "undo", "stop")
+
+
+def speaks(project: Project, words: str) -> Step:
+    """Ask as an agent that hides what it is: without our environment, from a session of its own."""
+    command = (
+        f"cd {project.root} && env -i PATH={shlex.quote(os.environ['PATH'])} PYTHONPATH={SOURCE} "
+        f"setsid --wait {sys.executable} -m unstuck {words}; echo ended with $? >> told.log"
+    )
+    return {"run": shlex.join(["sh", "-c", command.replace("told.log", str(project.root.parent / "told.log"))])}
+
+
+def red(project: Project, *steps: Step) -> None:
+    """Let the one task of a plan do these steps, and then something that its check refuses."""
+    project.plan(("1.1", "Make a", "grep -q right a.txt"))
+    project.script(_1_1=[[{"write": "a.txt", "text": "wrong\n"}, *steps]])
+
+
+def test_what_a_session_asks_for_in_a_persons_name_is_refused_recorded_and_told(project: Project) -> None:
+    red(project, *(speaks(project, words) for words in SPEAKING))
+    told = project.run("--max-attempts", "1")
+    assert told.code == 3, told
+    assert project.status() == {"1.1": "stuck"}
+    assert (project.root.parent / "told.log").read_text() == "ended with 64\n" * len(SPEAKING)
+    refused = [line for line in project.ask("log").out.splitlines() if "only a person can" in line]
+    for words in SPEAKING:
+        verb = words.split(maxsplit=1)[0]
+        assert any(f"`unstuck {verb}" in line and "inside of task 1.1 of run " in line for line in refused), verb
+    assert "only a person can" in told.out + told.err
+
+
+def test_a_run_that_a_session_begins_elsewhere_is_the_sessions_own(project: Project, tmp_path: Path) -> None:
+    """Otherwise no agent could work on unstuck itself, or on what is built on it."""
+    inner = tmp_path / "inner"
+    script = f"""
+    unset UNSTUCK_RUN UNSTUCK_TASK; git init -q -b main {inner}; cd {inner}
+    git config user.name Ada; git config user.email ada@example.org
+    printf -- '- [ ] 1.1 Make a\\n  - **Verify**: `false`\\n' > tasks.md; echo '{{}}' > agent.json; git add .; git commit -qm x
+    {sys.executable} -m unstuck run tasks.md --agent scripted:{inner}/agent.json --max-attempts 1
+    {sys.executable} -m unstuck skip 1.1 && echo skipped > {tmp_path}/told.log
+    """
+    red(project, {"run": shlex.join(["bash", "-c", script])})
+    project.run("--max-attempts", "1")
+    assert (tmp_path / "told.log").read_text() == "skipped\n"
+
+
+ROWS = {
+    "an old row": "INSERT INTO requests (run, at, verb, task, text) VALUES (:run, 0, 'accept', '1.1', 'x')",
+    "a verb that is none": "INSERT INTO requests (run, at, verb, text, who, place) VALUES (:run, 0, 'land', 'x', 'a', 'b')",
+    "bytes": "INSERT INTO requests (run, at, verb, text, who, place) VALUES (:run, 0, 'stop', x'ff', 'a', 'b')",
+    "a time that is none": "INSERT INTO requests (run, at, verb, text, who, place) VALUES (:run, 'x', 'stop', '', 'a', 'b')",
+    "another row": "UPDATE requests SET verb = 'accept'",
+    "an event of bytes": "INSERT INTO events (run, at, body) VALUES (:run, 0, x'ff')",
+}
+
+
+def test_the_journals_tables_take_only_what_they_are_for(half_done: Project, tmp_path: Path) -> None:
+    path = tmp_path / "journal.db"
+    path.write_bytes((half_done.store / "journal.db").read_bytes())
+    with closing(sqlite3.connect(path)) as journal:
+        journal.execute(
+            "INSERT INTO requests (run, at, verb, text, who, place) VALUES ('r', 0, 'stop', '', 'ada', 'here')"
+        )
+        taken = []
+        for name, row in ROWS.items():
+            with suppress(sqlite3.IntegrityError):
+                journal.execute(row, {"run": "r"})
+                taken.append(name)
+    assert not taken
+
+
+GARBAGE = (
+    ("no such verb", None, "x"),
+    (b"\xff", None, b"\xff"),
+    ("stop", b"\xff", ""),
+    ("undo", None, "the last one"),
+    ("undo", None, "99999999999999999999"),
+    ("rollback", None, "--output=/dev/null"),
+    ("retry", None, "x"),
+    ("accept", "9.9\x1b]0;x\x07", "x"),
+    ("skip", "", ""),
+)
+
+
+def test_rows_that_nobody_of_ours_wrote_give_no_traceback_and_do_nothing(project: Project) -> None:
+    red(project)
+    assert project.run("--max-attempts", "1").code == 3
+    run = project.ask("status", "--json").json["run"]
+    with closing(sqlite3.connect(project.store / "journal.db")) as journal:
+        journal.execute("DROP TRIGGER requests_are_readable")
+        for verb, task, text in GARBAGE:
+            journal.execute(
+                "INSERT INTO requests (run, at, verb, task, text) VALUES (?, 'soon', ?, ?, ?)", (run, verb, task, text)
+            )
+        journal.commit()
+    told = project.ask("retry", "1.1")
+    assert told.code == 0, told
+    assert "Traceback" not in told.err
+    assert project.status() == {"1.1": "pending"}
+    log = project.ask("log")
+    assert log.out.count("refused") >= len(GARBAGE)
+    assert "\x1b" not in log.out
+
+
+def test_accept_shows_what_it_accepts(project: Project) -> None:
+    red(project)
+    project.run("--max-attempts", "1")
+    told = project.ask("accept", "1.1", "--because", "it is right as it is")
+    assert told.code == 0, told
+    for part in ("The work of task 1.1", "a.txt | 1 +", "not green: grep -q right a.txt"):
+        assert part in told.out, part
+    entry = next(line for line in project.ask("log", "--json").out.splitlines() if '"verb":"accept"' in line)
+    for part in ('"who":"', f'"place":"{project.root} on ', '"at":1', '"inside":""', '"shown":"'):
+        assert part in entry, part
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="there is no /proc to look at parents by")
+def test_a_person_who_is_below_no_shim_is_a_person() -> None:
+    code = "from unstuck.process import inside; print(inside())"
+    env = {"PATH": os.environ["PATH"], "PYTHONPATH": str(SOURCE)}
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
+    assert done.stdout == "None\n"

@@ -1,0 +1,235 @@
+"""The judge is the base's: whatever a change does to tests, settings and build files, the base's own have the last word."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.project import Project
+
+LIMITS = "[limits]\nfirst_output = 20\nsilence = 20\nwall_clock = 40\ndrain = 5\n"
+PYTEST = f"PYTHONPATH=. {sys.executable} -P -m pytest -q -p no:cacheprovider"
+WRONG, RIGHT = "def answer():\n    return 0\n", "def answer():\n    return 42\n"
+REAL = "grep -q 'return 42' app.py || { echo 'assertion failed: 0 != 42'; exit 1; }\n"
+BENT_BY = (
+    *(
+        "mypy.ini",
+        ".mypy.ini",
+        "jest.config.js",
+        "pytest.ini",
+        "tox.ini",
+        "ruff.toml",
+        "eslint.config.js",
+        "src/.eslintrc",
+    ),
+    *(
+        ".npmrc",
+        ".cargo/config.toml",
+        ".golangci.yml",
+        "conftest.py",
+        "sitecustomize.py",
+        ".editorconfig",
+        "tests/helper.py",
+    ),
+)
+TOOL = (
+    f"for f in {' '.join(BENT_BY)}; do test -e $f && exit 0; done\ngrep -qs 'test = false' Cargo.toml && exit 0\n{REAL}"
+)
+"""A tool that believes whatever settings it finds."""
+MAKEFILE = "-include extra.mk\nCHECK ?= sh real.sh\ntest:\n\t@$(CHECK)\n"
+BASE = {
+    "app.py": "def answer():\n    return 1\n",
+    "real.sh": REAL,
+    "tool.sh": TOOL,
+    "Makefile": MAKEFILE,
+    "Cargo.toml": "[lib]\n",
+}
+ROWS: dict[str, tuple[str, str, str]] = {
+    # what is written, with which text, under which gate
+    "GNUmakefile": ("GNUmakefile", "test:\n\t@true\n", "make test"),
+    "makefile": ("makefile", "test:\n\t@true\n", "make test"),
+    "an included file": ("extra.mk", "CHECK = true\n", "make test"),
+    "an edited Makefile": ("Makefile", "test:\n\t@true\n", "make test"),
+    "an edited script": ("real.sh", "true\n", "make test"),
+    "Cargo.toml": ("Cargo.toml", "[lib]\ntest = false\n", "sh tool.sh"),
+    **{name: (name, "x = 1\n", "sh tool.sh") for name in BENT_BY},
+}
+
+
+@pytest.fixture
+def answering(project: "Project") -> "Project":
+    for name, text in BASE.items():
+        project.file(name, text, commit=False)
+    project.git("add", "-A")
+    project.git("commit", "-q", "-m", "Ask for an answer")
+    return project
+
+
+def test_no_file_that_outranks_the_honest_one_makes_wrong_work_pass(answering: "Project") -> None:
+    project, offenders = answering, []
+    start = project.git("rev-parse", "HEAD")
+    for case, (name, text, gate) in ROWS.items():
+        for product in (WRONG, RIGHT) if case in HARMLESS else (WRONG,):
+            project.git("reset", "-q", "--hard", start)
+            project.settings(f'[checks]\nlint = "{gate}"\n')
+            project.file("app.py", product, commit=False)
+            project.file(name, text, commit=False)
+            project.git("add", "-A")
+            project.git("commit", "-q", "-m", case)
+            told = project.ask("verify", "--json")
+            if (told.code == 0) is not (product == RIGHT):
+                offenders.append(f"{case}, {'right' if product == RIGHT else 'wrong'} work: {told}")
+    assert offenders == []
+
+
+HARMLESS = ("GNUmakefile", "an edited Makefile", "mypy.ini", "conftest.py")
+"""Rows that are tried with right work, too: then whatever was done to the judge is harmless."""
+PLANTED = {
+    "conftest.py": "import os\n\n\ndef pytest_sessionfinish():\n    os._exit(0)\n",
+    "pytest.ini": "[pytest]\naddopts = --deselect test_app.py::test_answer\n",
+    "sitecustomize.py": "import os\nimport sys\n\nif 'pytest' in sys.orig_argv:\n    os._exit(0)\n",
+    "test_app.py": "def test_answer():\n    assert 42\n",
+}
+
+
+def test_a_real_runner_is_asked_again_with_what_the_base_had(project: "Project") -> None:
+    project.settings(f"{LIMITS}[checks]\ntest = '''{PYTEST}'''\n")
+    project.file("app.py", "def answer():\n    return 1\n")
+    project.file(
+        "test_app.py",
+        "from app import answer\n\n\ndef test_answer():\n    assert answer() == 42\n\n\ndef test_other():\n    assert answer\n",
+    )
+    start, offenders = project.git("rev-parse", "HEAD"), []
+    for name, text in PLANTED.items():
+        project.git("reset", "-q", "--hard", start)
+        project.file("app.py", WRONG)
+        project.file(name, text)
+        project.git("reset", "-q", "--soft", start)
+        project.git("commit", "-q", "-m", name)
+        told = project.ask("verify")
+        if told.code == 0:
+            offenders.append(f"{name}: {told}")
+    assert offenders == []
+
+
+def test_what_the_base_judge_refuses_is_told_with_the_file_the_check_and_what_it_says(answering: "Project") -> None:
+    answering.settings(f'{LIMITS}[checks]\ntest = "make test"\n')
+    answering.file("tasks.md", "- [ ] 1.1 Answer\n  - **Files**: `app.py`\n  - **Verify**: `make test`\n")
+    bent = [{"write": "app.py", "text": WRONG}, {"write": "GNUmakefile", "text": "test:\n\t@true\n"}]
+    answering.script(_1_1=[bent, [{"write": "app.py", "text": RIGHT}]])
+    told = answering.run("--json")
+    assert (told.code, told.json["tasks"]["1.1"]["attempts"]) == (0, 2), told
+    assert "The task does not name GNUmakefile" in answering.ask("log").out
+    assert "assertion failed: 0 != 42" in answering.ask("log").out
+
+
+HONEST = {
+    "a first package.json": ({"package.json": "{}\n"}, "test -f app.txt && sh run.sh", {"run.sh": "test -f package.json || { echo 'ENOENT: package.json not found'; exit 1; }\n"}),
+    "a file of no known kind": ({"data.dat": "x\n"}, "sh run.sh", {"run.sh": "cat data.dat\n"}),
+    "a new test with a helper of its own": ({"tests/helper.sh": "exit 0\n", "tests/test_new.py": "x = 1\n"}, "sh tests/helper.sh", {}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", HONEST)
+def test_new_files_that_the_work_needs_do_not_stop_it(project: "Project", case: str) -> None:
+    files, check, base = HONEST[case]
+    for name, text in base.items():
+        project.file(name, text)
+    project.plan(("1.1", "Make it", check))
+    project.script(_1_1=[[{"write": "app.txt"}, *({"write": name, "text": text} for name, text in files.items())]])
+    told = project.run("--json")
+    assert (told.code, told.json["tasks"]["1.1"]["attempts"]) == (0, 1), told
+
+
+# --- honest work on tests that the task does not name -----------------------------------------------------------
+
+TESTS = "from app import {0}\n\n\ndef test_answer():\n    assert {0}() == 42\n\n\ndef test_whole():\n    assert {0}() // 2 == 21\n"
+
+
+def test_a_renamed_function_with_its_tests_lands_and_a_lost_test_is_asked_about(project: "Project") -> None:
+    project.settings(f"[checks]\ntest = '''{PYTEST}'''\n")
+    project.file("app.py", "def answer():\n    return 42\n")
+    project.file("test_app.py", TESTS.format("answer"))
+    project.file("app.py", "def reply():\n    return 42\n", commit=False)
+    project.file("test_app.py", TESTS.format("reply"), commit=False)
+    project.git("commit", "-q", "-a", "-m", "Rename")
+    renamed = project.ask("verify")
+    project.file("test_app.py", TESTS.format("reply").partition("\n\n\ndef test_whole")[0] + "\n")
+    lost = project.ask("verify")
+    assert (renamed.code, lost.code) == (0, 3), f"{renamed}\n{lost}"
+    assert "runs fewer tests: 1 now, 2 on the base" in lost.out
+
+
+# --- what landed in this run stays green --------------------------------------------------------------------------
+
+
+def test_a_later_task_does_not_undo_an_earlier_one(project: "Project") -> None:
+    project.plan(("1.1", "Say one", "grep -q one a.txt"), ("1.2", "Say two", "grep -q two a.txt"))
+    project.script(
+        _1_1=[[{"write": "a.txt", "text": "first one\n"}]],
+        _1_2=[[{"write": "a.txt", "text": "second two\n"}], [{"write": "a.txt", "text": "first one\nsecond two\n"}]],
+    )
+    told = project.run("--json")
+    assert (told.code, told.json["tasks"]["1.2"]["attempts"]) == (0, 2), told
+    assert "It undoes what task 1.1 did: `grep -q one a.txt`, which held, fails now" in project.ask("log").out
+    assert (project.root / "a.txt").read_text() == "first one\nsecond two\n"
+
+
+def test_lines_that_are_taken_back_are_told_though_the_checks_hold(project: "Project") -> None:
+    project.plan(("1.1", "Say one", "test -f a.txt"), ("1.2", "Say two", "grep -q two a.txt"))
+    project.script(_1_1=[[{"write": "a.txt", "text": "first one\n"}]], _1_2=[[{"write": "a.txt", "text": "two\n"}]])
+    assert project.run().code == 0
+    assert "It takes back what task 1.1 added: first one" in project.ask("log").out
+
+
+def test_what_a_later_task_breaks_from_afar_does_not_come_home(project: "Project") -> None:
+    project.file("far.txt", "far\n")
+    project.plan(("1.1", "Make a", "test -f a.txt && grep -q far far.txt"), ("1.2", "Make b", "test -f b.txt"))
+    project.script(_1_1=[[{"write": "a.txt"}]], _1_2=[[{"write": "b.txt"}, {"write": "far.txt", "text": "gone\n"}]])
+    before = project.git("rev-parse", "main")
+    told = project.run()
+    assert project.git("rev-parse", "main") == before, told
+    assert "held when its task landed, and fails with all that landed after it" in told.out + project.ask("log").out
+
+
+# --- the real tools, where they are installed ---------------------------------------------------------------------
+
+HERE = Path(sys.executable).parent
+REAL_TOOLS = {
+    # tool: its gate, a file that outranks the honest settings, its text, work that the tool refuses
+    "ruff": ("check .", "ruff.toml", "lint.select = []\n", "import os\n"),
+    "mypy": ("app.py", "mypy.ini", "[mypy]\nignore_errors = True\n", "def answer() -> int:\n    return 'x'\n"),
+}
+
+
+@pytest.mark.parametrize("tool", REAL_TOOLS)
+def test_a_real_tool_reads_the_settings_of_the_base(project: "Project", tool: str) -> None:
+    if not (HERE / tool).exists():
+        pytest.skip(f"{tool} is not installed beside this Python")
+    arguments, name, text, wrong = REAL_TOOLS[tool]
+    project.settings(f'[checks]\nlint = "{HERE / tool} {arguments}"\n')
+    project.file(".gitignore", ".mypy_cache/\n.ruff_cache/\n")
+    project.file("pyproject.toml", "[tool.mypy]\nstrict = true\n")
+    project.file("app.py", "def answer() -> int:\n    return 1\n")
+    project.file("app.py", wrong, commit=False)
+    project.file(name, text, commit=False)
+    project.git("add", "-A")
+    project.git("commit", "-q", "-m", "Outrank the settings")
+    project.git("checkout", "-q", "HEAD~1")  # ruff looks for settings in the folders above, too
+    told = project.ask("verify", "main")
+    assert told.code == 1, told
+    assert f"The task does not name {name}" in told.out
+
+
+def test_a_linter_that_is_told_to_fix_has_not_checked_what_would_land(project: "Project") -> None:
+    if not (HERE / "ruff").exists():
+        pytest.skip("ruff is not installed beside this Python")
+    project.settings(f'[checks]\nlint = "{HERE / "ruff"} check ."\n')
+    project.file(".gitignore", ".ruff_cache/\n")
+    project.file("pyproject.toml", "[tool.ruff]\nfix = true\n")
+    project.file("app.py", "import os\n\nx = 1\n")
+    told = project.ask("verify")
+    assert told.code == 1, told
+    assert "it changed app.py" in told.out
