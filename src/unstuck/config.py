@@ -138,6 +138,14 @@ class RemediesConfig:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ApproveConfig:
+    """What a person wants to approve."""
+
+    before: tuple[Literal["plan", "land"], ...] = ()
+    """Before the plan is begun, and before work that passed all checks lands: `unstuck approve`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FixesConfig:
     """How fix tasks are written."""
 
@@ -192,4 +200,5 @@ class Config:
     git: GitConfig = GitConfig()
     remedies: RemediesConfig = RemediesConfig()
     fixes: FixesConfig = FixesConfig()
+    approve: ApproveConfig = ApproveConfig()
     hook: HookConfig = HookConfig()

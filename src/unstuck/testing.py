@@ -28,7 +28,7 @@ from unstuck.journal import (
     fold,
     redactor,
 )
-from unstuck.line import Bench, Layout, Operations, Pool, Recorder, Stopper
+from unstuck.line import PROBE, Bench, Layout, Operations, Pool, Recorder, Stopper
 from unstuck.plans import Insertion, Plan, Task
 from unstuck.plans import read as read_tasks
 from unstuck.ports import Assignment, Command, Conflict, Landing, Snapshot, Stop, Tree
@@ -208,6 +208,8 @@ class World:
     def play(self, command: Command) -> Ended:
         """Play a session, or evaluate a check: its line must be in the worktree's content."""
         program, *rest = command.argv
+        if program == "agent" and rest[0] in (PROBE, "--version"):
+            return Ended(ending="exited", exit_code=0)
         if program == "agent":
             task, attempt, slot = rest[0], int(rest[1]), int(rest[2])
             parts = self.script.get(task, [Part()])

@@ -10,6 +10,7 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.project import LIMITS
 
 from unstuck import compose
 from unstuck.diagnosis.kinds import KINDS
@@ -57,6 +58,7 @@ def test_a_broken_build_is_rolled_back_and_nothing_is_lost(project: "Project", p
 
 
 def test_a_broken_build_without_a_green_commit_is_a_persons_under_standard(project: "Project") -> None:
+    project.settings(f"{LIMITS}[checks]\ntest = \"sh -c 'echo FAILED tests/x.py::a; exit 1'\"\n")
     project.plan(("1.1", "Write the app", PYTHON_BUILD))
     project.script(_1_1=[[BROKEN]])
     told = project.run(*STANDARD)

@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from unstuck import compose
+from unstuck.journal import RunState
+
 if TYPE_CHECKING:
     from tests.project import Project, Told
 
@@ -406,6 +409,10 @@ def test_what_a_person_writes_while_the_run_works_is_kept_and_a_new_task_is_not_
     assert (spec.state["taskIndex"], spec.state["totalTasks"]) == (4, 4)
 
 
+def state_of(project: "Project") -> RunState:
+    return compose.look(project.root).state
+
+
 # --- changes that the agent asks for -----------------------------------------------------------------
 
 
@@ -420,16 +427,20 @@ def asking(sort: str, *titles: str, verify: str = "`rm -rf .git`") -> dict[str, 
 def test_a_split_task_is_done_in_parts_and_then_checked(project: "Project") -> None:
     spec = Spec(project, {"modificationMap": {}})
     project.script(
-        _1_3=[[WRONG, asking("SPLIT_TASK", "First part", "Second part")], []],
-        _1_3_1=[[RIGHT]],
-        _1_3_2=[[{"write": "more.txt"}]],
+        _1_3=[[WRONG, asking("SPLIT_TASK", "First part", "Second part")]],
+        _1_3_1=[[{"write": "more.txt"}]],
+        _1_3_2=[[RIGHT]],
     )
     told = spec.run()
     assert told.code == 0, told
+    sessions = {name: [one.sessions for one in task.attempts] for name, task in state_of(project).tasks.items()}
+    assert sessions == {"1.3": [1, 0], "1.3.1": [1], "1.3.2": [1], "1.4": [0]}, "no agent is paid to look at it"
     assert spec.ticks() == {"1.3": True, "1.3.1": True, "1.3.2": True, "1.4": True}
     assert list(spec.ticks()) == ["1.3", "1.3.1", "1.3.2", "1.4"]
     assert "rm -rf" not in spec.plan, "an agent's Verify is not even written down"
-    assert spec.plan.count('  - **Verify**: grep -q "Parse Failure" implement.md\n') == 3
+    assert spec.plan.count("  - **Verify**: ") == 2, (
+        "a part is checked by what it promises, the whole when all is there"
+    )
     assert spec.state["modificationMap"]["1.3"] == {
         "count": 1,
         "modifications": [
@@ -438,7 +449,20 @@ def test_a_split_task_is_done_in_parts_and_then_checked(project: "Project") -> N
         ],
     }
     assert spec.state["totalTasks"] == 4
-    assert "which is not run: it has that of task 1.3" in project.ask("log").out
+    assert "Task 1.3.1's agent proposes the check: rm -rf .git. It is not run" in project.ask("log").out
+
+
+def test_a_split_whose_parts_do_not_make_the_whole_is_found_out_at_the_end(project: "Project") -> None:
+    spec = Spec(project)
+    project.script(
+        _1_3=[[asking("SPLIT_TASK", "First part", "Second part")], [RIGHT]],
+        _1_3_1=[[{"write": "more.txt"}]],
+        _1_3_2=[[{"write": "less.txt"}]],
+    )
+    told = spec.run()
+    assert told.code == 0, told
+    assert [one.sessions for one in state_of(project).tasks["1.3"].attempts] == [1, 1], "an agent does what is left"
+    assert (project.root / "implement.md").read_text() == "Parse Failure\n"
 
 
 def test_a_prerequisite_stands_before_its_task_and_a_follow_up_behind(project: "Project") -> None:

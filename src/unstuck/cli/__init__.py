@@ -46,6 +46,7 @@ COMMANDS = {
     "skip": ("operating", "Settle a task without doing it."),
     "reset": ("operating", "Do a task again, even if it landed."),
     "accept": ("operating", "Vouch for a task's work as it is."),
+    "approve": ("operating", "Let a held run go on, or work land."),
     "rollback": ("operating", "Move the run's branch back."),
     "undo": ("operating", "Take back what a command or a rollback did."),
     "prune": ("operating", "Remove what is clean, merged and unused."),

@@ -74,6 +74,14 @@ def accept(task: str, *, because: str) -> None:
     _ask("accept", task, because, work.tree, done=f"The work of task {task} will land; go on with: unstuck resume")
 
 
+@click.command(epilog="Examples:\n\n\b\n  unstuck approve\n  unstuck approve 1.3")
+@click.argument("task", required=False)
+def approve(task: str | None) -> None:
+    """Let the work of TASK land, or the whole run go on: the plan, and all work that waits for your word."""
+    what = f"The work of task {task} will land" if task is not None else "Approved"
+    _ask("approve", task, done=f"{what}; go on with: unstuck resume")
+
+
 @click.command(epilog="Examples:\n\n\b\n  unstuck rollback 1.3\n  unstuck rollback --to 1a2b3c4")
 @click.argument("task", required=False)
 @click.option("--to", "commit", help="A commit of the run's branch.")

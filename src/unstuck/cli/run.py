@@ -22,7 +22,7 @@ from unstuck.cli.board import Board, Lines, Silence
 from unstuck.cli.render import concern, summary
 from unstuck.cli.saying import say
 from unstuck.decide import OnStuck, Quota
-from unstuck.journal import RECOVERY, CommitMode, Entry, Options, RunResumed, RunState
+from unstuck.journal import RECOVERY, CommitMode, Entry, Options, Order, RunResumed, RunState
 from unstuck.tell import Summary, fresh_start, run_object
 
 Progress = Board | Lines | Silence
@@ -67,6 +67,11 @@ def shown(command: Callable[..., Any]) -> Callable[..., Any]:
     metavar="NAME|COMMAND",
     help="Who does the work; give more to switch between them.",
 )
+@click.option(
+    "--order",
+    type=click.Choice(["given", "experience"]),
+    help="Who begins a task: the first agent named, or mostly who did best here (default: as named, until there is evidence enough).",
+)
 @click.option("--format", "plan_format", metavar="NAME", help="The plan's format, where it is not recognised.")
 @click.option("--parallel", type=click.IntRange(1, 64), help="How many tasks may run side by side (a ceiling).")
 @click.option(
@@ -106,7 +111,7 @@ def shown(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--accept-plan-change", is_flag=True, help="Go on although the plan's text changed.")
 @shown
 def run(
-    plan: Path, *, agents: tuple[str, ...], plan_format: str | None, parallel: int | None, commit: CommitMode, on_stuck: OnStuck | None,
+    plan: Path, *, agents: tuple[str, ...], order: Order | None, plan_format: str | None, parallel: int | None, commit: CommitMode, on_stuck: OnStuck | None,
     profile: str | None, recovery_mode: bool, max_attempts: int | None, max_time: float | None, budget_usd: float | None, quota: Quota, no_cache: bool, resume: bool, start_from: str | None, fresh: bool, accept_plan_change: bool, as_json: bool, quiet: bool,
 ) -> int:  # fmt: skip
     """Run PLAN, a file or a spec folder, or go on with its unfinished run."""
@@ -116,6 +121,7 @@ def run(
         raise click.UsageError(f"--recovery-mode is the profile {RECOVERY}; it excludes --profile {profile}.")
     options = Options(
         agents=(),
+        order=order,
         commit=commit,
         on_stuck=on_stuck,
         max_attempts=max_attempts,

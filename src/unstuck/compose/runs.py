@@ -15,7 +15,7 @@ from unstuck.compose.gate_list import gates_of, note_found
 from unstuck.compose.remedy_runs import Relief
 from unstuck.config import Config
 from unstuck.config_file import NAME as CONFIG_NAME
-from unstuck.decide import Policy, policy_of
+from unstuck.decide import Experience, Policy, policy_of
 from unstuck.diagnosis import catalog_guidance, open_rulebook
 from unstuck.errors import BadUsage, InvalidPlan, Owned
 from unstuck.git import GitWorkspace, Homecoming, Lender, Meanwhile, Placing, Repository, slots_folder, traps
@@ -126,6 +126,8 @@ class Run:
                 return Summary(run="", exit_code=0, reason=NOTHING_LEFT, home="", rows=(), notes=(), seconds=0.0)
             if not self._options.agents:
                 self._options = replace(self._options, agents=self._config.agent or first_found(self._config))
+            if run is None:
+                self._options = _ordered(self._options, experience_of(journal))
             root, options = self._repository.root, self._options
             crew = gather(options.agents, plan, self._config, root, budget_usd=options.budget_usd)
             plan = crew.fitted(plan)
@@ -150,8 +152,10 @@ class Run:
                         *self._warnings(),
                         *crew.remarks,
                         *without_fence(self._config, crew.agents),
+                        *_who_begins(self._options),
                     ),
                     dead_owner=before.pid if before else None,
+                    awaits_approval=asked_by(self._plan_file).awaits_approval,
                     inside=session.run if (session := inside()) else "",
                 )
                 self._supervisor(journal, run, fold(entries), plan, crew.agents).work(situation)
@@ -390,6 +394,23 @@ def refuse_inside_an_agent() -> None:
             f"This is a session of run {run}; a run is not started inside another one's agent.",
             hint="Print what you need as your result; the supervisor around you goes on by itself.",
         )
+
+
+def _ordered(options: Options, experience: Experience) -> Options:
+    """Let experience say who begins, where that is asked for, or nobody said otherwise and there is evidence enough."""
+    wanted = options.order == "experience" or (options.order is None and experience.enough(options.agents))
+    if not wanted or len(options.agents) < 2:  # noqa: PLR2004  # one agent is in order by itself
+        return replace(options, order="given")
+    return replace(options, order="experience", records=experience.records(options.agents))
+
+
+def _who_begins(options: Options) -> tuple[str, ...]:
+    """Tell by which figures the agents are chosen."""
+    if not options.records:
+        return ()
+    rates = sorted(options.records, key=lambda one: -(one[1] + 1) / (one[1] + one[2] + 2))
+    told = ", ".join(f"{name} landed {landed} of {landed + failed}" for name, landed, failed in rates)
+    return (f"Who begins a task is drawn by experience ({told}); --order given keeps your order.",)
 
 
 def room_beside(parallel: int) -> int | None:

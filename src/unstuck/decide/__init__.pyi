@@ -20,10 +20,13 @@ from unstuck.decide.amendments import read_request as read_request
 from unstuck.decide.breaker import AGENT as AGENT
 from unstuck.decide.breaker import Breaker as Breaker
 from unstuck.decide.breaker import at_rest as at_rest
+from unstuck.decide.breaker import out_of_order as out_of_order
 from unstuck.decide.breaker import reach as reach
+from unstuck.decide.decision import APPROVAL as APPROVAL
 from unstuck.decide.decision import decide as decide
 from unstuck.decide.experience import Experience as Experience
 from unstuck.decide.experience import Record as Record
+from unstuck.decide.experience import drawn as drawn
 from unstuck.decide.fixes import FINAL as FINAL
 from unstuck.decide.fixes import PASSED as PASSED
 from unstuck.decide.fixes import Lineage as Lineage
@@ -42,6 +45,7 @@ from unstuck.decide.loops import repetition as repetition
 from unstuck.decide.loops import signals as signals
 from unstuck.decide.loops import stalled as stalled
 from unstuck.decide.loops import words as words
+from unstuck.decide.own_doing import asks_for_it as asks_for_it
 from unstuck.decide.past import circling as circling
 from unstuck.decide.past import commit_of as commit_of
 from unstuck.decide.past import done_by_others as done_by_others
@@ -49,6 +53,7 @@ from unstuck.decide.past import footprint as footprint
 from unstuck.decide.past import history as history
 from unstuck.decide.past import said as said
 from unstuck.decide.past import seen_failures as seen_failures
+from unstuck.decide.policy import FUTILE as FUTILE
 from unstuck.decide.policy import LIMITED as LIMITED
 from unstuck.decide.policy import Limits as Limits
 from unstuck.decide.policy import OnStuck as OnStuck

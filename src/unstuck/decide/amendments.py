@@ -1,7 +1,8 @@
 """What an agent asks to change in the plan: split its task, put one before it, or add one after it. Pure.
 
 A proposal is text that an agent wrote. Its tasks get ids of ours, its fields are folded into single lines, and its
-Verify is believed only where it names commands that the plan or the configuration already runs.
+Verify is believed only where it names commands that the plan or the configuration already runs; else it is shown to a
+person, and what the task promises is checked by the gates and, with all that belongs to it, by its original's Verify.
 """
 
 import re
@@ -101,17 +102,17 @@ def over_limit(made: int, depth: int, ids: Sequence[str], *, most: int, deepest:
     return ""
 
 
-def amended_block(name: str, proposal: Proposal, original: Task, known: Collection[str]) -> tuple[str, bool]:
-    """Write a proposed task; also return whether its own Verify was taken.
+def amended_block(name: str, proposal: Proposal, known: Collection[str], after: Task | None = None) -> tuple[str, str]:
+    """Write a proposed task; also return the check that it proposes and that is not taken, if any.
 
     `known` are the commands that the plan and the configuration run anyway. Anything else is an agent's text, which
-    never becomes a check: the original's Verify stands in for it.
+    never becomes a check. `after`: the task that is done before this one, whose Verify must go on to hold.
     """
     fields = proposal.fields
     commands = _commands(fields["verify"])
     trusted = bool(commands) and all(command in known for command in commands)
-    theirs = "; ".join(f"`{command}`" for command in commands)
-    verify = theirs if trusted else raw_fields(original.body).get("verify", "")
+    held = raw_fields(after.body).get("verify", "") if after else ""
+    verify = "; ".join(f"`{command}`" for command in commands) if trusted else held
     commit = harmless(fields["commit"].strip("` "), 100)
     lines = [
         f"- [ ] {name} {proposal.title}",
@@ -121,7 +122,7 @@ def amended_block(name: str, proposal: Proposal, original: Task, known: Collecti
         *([f"  - **Verify**: {verify}"] if verify else []),
         f"  - **Commit**: `{commit}`",
     ]
-    return "\n".join(lines) + "\n", trusted
+    return "\n".join(lines) + "\n", "" if trusted else harmless(fields["verify"].strip("` "), ERROR_CHARS)
 
 
 def _commands(verify: str) -> tuple[str, ...]:

@@ -1,6 +1,7 @@
 """Faults that concern more than one task: how far they reach, and when what is out of order is tried again."""
 
 from dataclasses import dataclass
+from math import inf
 
 from unstuck.diagnosis import AGENT_DOWN, Failure, Kind
 
@@ -17,17 +18,27 @@ class Breaker:
     task: str
     """The task that tries; empty for an agent at rest, which the first task that comes after `until` tries."""
     until: float
+    """Infinite where only a person can put it in order."""
+
+    @property
+    def lasts(self) -> bool:
+        return self.until == inf
 
     def holds(self, task: str, now: float) -> bool:
         """Whether the task must do without what is out of order."""
         return self.task != task and (self.task != "" or now < self.until)
 
 
-def reach(kind: Kind, agent: str) -> str | None:
-    """Say how far a fault reaches: the whole run, everything with one agent, or (None) only its task."""
-    if kind in (Kind.DISK_FULL, Kind.NETWORK_ERROR):
-        return "run"
-    return f"{AGENT}{agent}" if kind in AGENT_DOWN else None
+def reach(kind: Kind, agent: str, *, met_by_check: bool) -> str | None:
+    """Say how far a fault reaches: everything with one agent, or (None) only its task, as what a check met does."""
+    if met_by_check:
+        return None
+    return f"{AGENT}{agent}" if kind in AGENT_DOWN or kind is Kind.NETWORK_ERROR else None
+
+
+def out_of_order(kind: Kind, task: str) -> Breaker:
+    """Hold every other task back from an agent that only a person can put in order."""
+    return Breaker(kind=kind, task=task, until=inf)
 
 
 def at_rest(failure: Failure, trips: int, at: float) -> Breaker:

@@ -7,11 +7,15 @@ from dataclasses import dataclass, field
 from unstuck.decide.action import Accept, Action, Continue, Decision, Escalate, Fix, Halt, Retry, Rollback, Switch, Wait
 from unstuck.decide.experience import Experience
 from unstuck.decide.fixes import Lineage, exceeded
-from unstuck.decide.policy import LIMITED, Policy, Rung
+from unstuck.decide.policy import FUTILE, LIMITED, PASSING, Ladder, Policy, Rung
 from unstuck.diagnosis import AGENT_DOWN, KINDS, Failure, Kind
 
 LAND_ANYWAY = 'not verified: the configuration says `unverified = "land"`'
 NO_EXPERIENCE = Experience()
+APPROVAL = "approval"
+"""The rung on which work that is right waits for a person's word."""
+CHECK_AGAIN = "check_again"
+"""The name of the ladder on which a check is run again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +57,17 @@ class History:
     """The task's place in the plan, counted from 0."""
     accepted: str = ""
     """A person's reason to take the work as it is."""
+    met_by_check: bool = False
+    """It was a check that failed, and not the agent's session."""
+    own_doing: bool = False
+    """The work itself asks for what is missing: the agent can do without it."""
+    task: str = ""
+    wants_approval: bool = False
+    """A person wants to approve what lands."""
+    part_of: str = ""
+    """The task that asked for this one and whose checks will look at its work, where nothing else does."""
+    everywhere: bool = False
+    """Every other task that is open would meet the same."""
     now: float = 0.0
     jitter: float = 0.0
     """Between 0 and 1, so that many waiting tasks do not all wake at once."""
@@ -64,11 +79,14 @@ def decide(
     """Accept what passed; else climb the failure's ladder to the first open rung; else ask a person."""
     if failure is None:
         because = history.accepted
-        return Decision(action=Accept(because=because), reason=because or "All checks pass.", rung="pass")
+        return _land(because, because or "All checks pass.", "pass", history)
+    if failure.kind is Kind.UNVERIFIED and history.part_of:
+        because = f"part of {history.part_of}, whose Verify is run when all parts have landed"
+        return _land(because, f"It is {because}.", "part", history)
     if failure.kind is Kind.UNVERIFIED and policy.land_unverified:
-        return Decision(action=Accept(because=LAND_ANYWAY), reason=LAND_ANYWAY, rung="unverified")
+        return _land(LAND_ANYWAY, LAND_ANYWAY, "unverified", history)
     reason = history.looping or failure.summary
-    name, ladder = policy.ladder_of(Kind.CIRCULAR_FIX) if history.looping else policy.ladder(failure)
+    name, ladder = _ladder(failure, history, policy)
     if history.systemic and policy.charges == "blame":
         question = f"{len(history.systemic)} tasks fail in the same way, so it is one problem: {failure.summary}"
         return Decision(
@@ -88,13 +106,35 @@ def decide(
         action = _action(rung, failure, history, policy, experience, count) if taken[step] < rung.times else None
         if action is not None:
             return Decision(action=action, reason=reason, rung=step)
+    if failure.kind in FUTILE and history.everywhere and not history.own_doing:
+        return Decision(action=Halt(question=reason), reason=reason, rung=f"{name}[end]")
     return _ask(reason, f"{name}[end]", policy)
+
+
+def _land(because: str, reason: str, rung: str, history: History) -> Decision:
+    """Land the work, or ask for a person's word first where that is wanted."""
+    if history.wants_approval and not history.accepted:
+        question = f"{reason} It lands when you approve it: unstuck approve {history.task}"
+        return Decision(action=Escalate(question=question), reason=question, rung=APPROVAL)
+    return Decision(action=Accept(because=because), reason=reason, rung=rung)
+
+
+def _ladder(failure: Failure, history: History, policy: Policy) -> tuple[str, Ladder]:
+    """Return what may be done about it: by the profile, but for what passes by itself and what no attempt can repair."""
+    if history.looping:
+        return policy.ladder_of(Kind.CIRCULAR_FIX)
+    if history.met_by_check and failure.kind in PASSING:
+        return CHECK_AGAIN, (Rung("wait", policy.limits.check_waits),)
+    name, ladder = policy.ladder(failure)
+    if failure.kind in FUTILE and not history.own_doing:
+        return name, (Rung("switch", len(history.agents)),) if failure.kind in AGENT_DOWN else ()
+    return name, ladder
 
 
 def _spent(failure: Failure, history: History, policy: Policy) -> str:
     """Say which limit of the task is used up, if any."""
     attempts, limits = _attempts(history, policy), policy.limits
-    if failure.kind in LIMITED:
+    if failure.kind in LIMITED or (history.met_by_check and failure.kind in PASSING):
         return ""
     if _charged(failure, policy) and attempts >= limits.attempts:
         if policy.spent:
@@ -162,7 +202,12 @@ def _until(failure: Failure, history: History, policy: Policy, taken: int) -> fl
     """Return when to go on: at the stated reset, or after a time that doubles with every wait."""
     if failure.resets_at is not None and failure.resets_at > history.now:
         return failure.resets_at + policy.limits.reset_margin * (1.0 + history.jitter)
-    delay = min(policy.limits.first_wait * 2.0 ** min(taken, 10), policy.limits.longest_wait)
+    limits = policy.limits
+    checks = history.met_by_check and failure.kind in PASSING
+    first, longest = (
+        (limits.first_check_wait, limits.longest_check_wait) if checks else (limits.first_wait, limits.longest_wait)
+    )
+    delay = min(first * 2.0 ** min(taken, 10), longest)
     return history.now + delay * (1.0 + history.jitter / 4)
 
 

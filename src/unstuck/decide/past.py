@@ -1,15 +1,16 @@
 """One task's past, as far as a decision may know it."""
 
 from collections import Counter
+from collections.abc import Collection
 
 from unstuck.agents import NO_FIX, NO_MARKER, failure_report
 from unstuck.decide.action import Amend, Rollback
 from unstuck.decide.decision import History
 from unstuck.decide.loops import Footprint, looping
 from unstuck.decide.policy import LIMITED
-from unstuck.diagnosis import KINDS
-from unstuck.journal import AttemptState, RunState, TaskState
-from unstuck.line import held
+from unstuck.diagnosis import AGENT_DOWN, KINDS, Kind
+from unstuck.journal import AttemptState, RunState, TaskState, failed_command
+from unstuck.line import held, next_agent
 from unstuck.remedies import Seen
 
 GOLDEN = 0.6180339887
@@ -21,7 +22,18 @@ THIRD_TRY = 3
 WINDOW_SECONDS = 3600.0
 
 
-def history(state: RunState, name: str, agents: tuple[str, ...], now: float, *, extensible: bool = True) -> History:
+def history(
+    state: RunState,
+    name: str,
+    agents: tuple[str, ...],
+    now: float,
+    *,
+    extensible: bool = True,
+    healthy_base: bool = False,
+    own_doing: bool = False,
+    wants_approval: bool = False,
+    gates: Collection[str] = (),
+) -> History:
     """Gather what is known about the task in this epoch. `extensible`: its plan can take new tasks."""
     task = state.tasks[name]
     attempts = task.attempts[task.epoch_from :]
@@ -39,7 +51,7 @@ def history(state: RunState, name: str, agents: tuple[str, ...], now: float, *, 
         agents=agents,
         tries=Counter(one.agent for one in attempts),
         resting=frozenset(agent for agent in agents if held(state, name, agent, now)),
-        green_base=current is not None and current.base in state.green,
+        green_base=current is not None and (healthy_base or current.base in state.green),
         looping=circling(task),
         systemic=_systemic(state, name, now),
         lineage=state.lineage(name) if extensible else None,
@@ -47,6 +59,12 @@ def history(state: RunState, name: str, agents: tuple[str, ...], now: float, *, 
         attempted_fix=attempted_fix,
         index=state.places[name],
         accepted=task.accepted,
+        met_by_check=current is not None and current.met_by_check,
+        own_doing=own_doing,
+        task=name,
+        wants_approval=wants_approval,
+        part_of=_part_of(state, task),
+        everywhere=current is not None and _everywhere(state, name, current, gates, now),
         now=now,
         jitter=task.last_seq * GOLDEN % 1.0,
     )
@@ -100,6 +118,27 @@ def _systemic(state: RunState, name: str, now: float) -> tuple[str, ...]:
     recent = (task for task, at in state.signatures.get(signature, {}).items() if now - at <= WINDOW_SECONDS)
     alike = tuple(task for task in recent if state.tasks[task].status != "complete")
     return alike if len(alike) >= MANY else ()
+
+
+def _part_of(state: RunState, task: TaskState) -> str:
+    """Return the task for which this one was split off or put before, if its checks will judge what this one claims."""
+    original = state.tasks.get(task.amends or "")
+    claimed = bool(task.attempts) and task.current.outcome is not None and task.current.outcome.claimed
+    if original is None or not claimed or not original.task.checks or task.task.id not in original.waits_for:
+        return ""
+    return original.task.id
+
+
+def _everywhere(state: RunState, name: str, attempt: AttemptState, gates: Collection[str], now: float) -> bool:
+    """Whether every other open task would meet the same: it has the same agent, the same gate, or the same set-up."""
+    kind = attempt.failure.kind if attempt.failure else None
+    if kind in AGENT_DOWN:
+        others = (state.tasks[one] for one in list(state.open) if one != name)
+        agents = {next_agent(state, other, now) for other in others} - {attempt.agent}
+        return not any(held(state, name, agent, now) is None for agent in agents)
+    if kind is Kind.SETUP_FAILED:
+        return attempt.sessions == 0
+    return attempt.met_by_check and failed_command(state.tasks[name]) in gates
 
 
 def commit_of(state: RunState, name: str) -> str | None:

@@ -19,6 +19,18 @@ Quota = Literal["wait", "switch", "exit"]
 LIMITED = frozenset({Kind.RATE_LIMITED, Kind.QUOTA_EXHAUSTED, Kind.PROVIDER_OVERLOADED})
 """Limits of providers: they pass, so no profile spends an attempt on them."""
 
+PASSING = frozenset({
+    Kind.NETWORK_ERROR, Kind.DISK_FULL, Kind.OUT_OF_MEMORY, Kind.PORT_IN_USE, Kind.RESOURCE_BUSY,
+})  # fmt: skip
+"""What a check may meet on its way: it is run again a little later, and no agent is called for it."""
+
+FUTILE = frozenset(
+    kind
+    for kind, facts in KINDS.items()
+    if not facts.retryable and facts.blame in ("environment", "provider", "plan")
+) - PASSING - LIMITED - {Kind.PERMISSION_DENIED}  # fmt: skip
+"""What nobody repairs by trying again, whatever the profile; a file without its mode bit is the agent's to mend."""
+
 NEVER_ENDING = 10_000
 """What a rung without a count allows; its `below` bounds it, or a limit does."""
 
@@ -80,6 +92,11 @@ class Limits:
     longest_wait: float = 900.0
     reset_margin: float = 30.0
     """Seconds to wait beyond a stated reset, since clocks differ."""
+    check_waits: int = 6
+    """How often a check that met the network's or the machine's trouble is run again before a person is asked."""
+    first_check_wait: float = 5.0
+    """Seconds until then; doubles with every wait."""
+    longest_check_wait: float = 120.0
     task_seconds: float | None = None
     """Seconds of all sessions of a task."""
     task_cost_usd: float | None = None
@@ -198,7 +215,7 @@ def most_decisions(policy: Policy) -> int:
     Every decision that is not final takes a rung; a rung can be taken `times` times, or while attempts are few.
     """
     ladders = {policy.ladder_of(kind) for kind in Kind}
-    return 1 + sum(_most(rung, policy) for _, ladder in ladders for rung in ladder)
+    return 1 + policy.limits.check_waits + sum(_most(rung, policy) for _, ladder in ladders for rung in ladder)
 
 
 def most_decisions_of_lineage(policy: Policy) -> int:
@@ -248,6 +265,11 @@ INTRODUCTION = """# Policies
 
 A profile says which view of a failure decides, what is charged, and for each way to fail a ladder: the moves to make, in
 order. Past the last rung a person is asked. This page is generated from `catalog/policies.toml`; a test compares them.
+
+Whatever the profile: what nobody repairs by trying again (a command, package, variable or credential that is missing, a
+set-up that fails) is asked at once, unless the work itself brought the need for it; if every task would meet it, once for
+all. Trouble that a check meets on its way (network, disk, memory, port, lock) is waited out by that check alone, without a
+session, while the other tasks go on.
 """
 
 

@@ -40,7 +40,11 @@ def resolved(options: Options, config: Config, asked: Settings) -> Options:
     """Write down what the profile says where the user said nothing; a profile that does not exist is refused here."""
     policy = policy_of(options, config, asked)
     return replace(
-        options, on_stuck=policy.on_stuck, max_attempts=policy.limits.attempts, siblings_first=policy.siblings_first
+        options,
+        on_stuck=policy.on_stuck,
+        max_attempts=policy.limits.attempts,
+        siblings_first=policy.siblings_first,
+        approve=config.approve.before,
     )
 
 

@@ -27,6 +27,7 @@ from unstuck.journal.event import LineEvent as LineEvent
 from unstuck.journal.event import Noted as Noted
 from unstuck.journal.event import Operated as Operated
 from unstuck.journal.event import Options as Options
+from unstuck.journal.event import Order as Order
 from unstuck.journal.event import PastAttempt as PastAttempt
 from unstuck.journal.event import PlanChanged as PlanChanged
 from unstuck.journal.event import Rebased as Rebased
@@ -62,4 +63,5 @@ from unstuck.journal.storing import show_store as show_store
 from unstuck.journal.task_state import SETTLED as SETTLED
 from unstuck.journal.task_state import AttemptState as AttemptState
 from unstuck.journal.task_state import TaskState as TaskState
+from unstuck.journal.task_state import awaits_approval as awaits_approval
 from unstuck.journal.task_state import failed_command as failed_command

@@ -9,8 +9,11 @@ from unstuck.journal.attempt import Changes, Outcome, Verdict
 from unstuck.plans import Task
 
 CommitMode = Literal["auto", "single", "message-only"]
-Verb = Literal["stop", "retry", "answer", "skip", "reset", "accept", "rollback", "undo", "unreadable"]
+Verb = Literal["stop", "retry", "answer", "skip", "reset", "accept", "approve", "rollback", "undo", "unreadable"]
 """What can be asked; the last stands for a row that is no request of ours."""
+Order = Literal["given", "experience"]
+Gate = Literal["plan", "land"]
+"""What a person may want to approve: that the plan is begun, and that work lands."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +34,12 @@ class Options:
     quota: Quota = "wait"
     cache: bool = True
     """Whether a check that passed on a tree before counts without running it again."""
+    order: Order | None = None
+    """Who begins a task: the first agent named, or who did best; None: as named, until there is evidence enough."""
+    records: tuple[tuple[str, int, int], ...] = ()
+    """Where experience orders: what each agent landed and failed in earlier runs. Kept, so that a replay draws the same."""
+    approve: tuple[Gate, ...] = ()
+    """What a person wants to approve before it is done."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,6 +31,8 @@ class Settings:
     """What a state file asks of a run."""
 
     recovery: bool = False
+    awaits_approval: bool = False
+    """Its loop yields to the user."""
     limits: Mapping[str, int]
 
 
@@ -41,7 +43,11 @@ def settings(content: Mapping[str, Any]) -> Settings:
         for theirs, (ours, least) in LIMIT_FIELDS.items()
         if type(content.get(theirs)) is int and content[theirs] >= least
     }
-    return Settings(recovery=content.get("recoveryMode") is True, limits=found)
+    return Settings(
+        recovery=content.get("recoveryMode") is True,
+        awaits_approval=content.get("awaitingApproval") is True,
+        limits=found,
+    )
 
 
 # --- .ralph-state.json -------------------------------------------------------------------------------
@@ -79,6 +85,8 @@ def merged(before: Mapping[str, Any], state: RunState) -> dict[str, Any]:
         content["globalIteration"] = max(1, state.executions)
     if state.started is not None and state.started.options.profile == RECOVERY:
         content["recoveryMode"] = True
+    if state.let_go and before.get("awaitingApproval") is True:
+        content["awaitingApproval"] = False
     fixes = _fix_map(before.get("fixTaskMap"), state)
     if fixes or "fixTaskMap" in before:
         content["fixTaskMap"] = fixes

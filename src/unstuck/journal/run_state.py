@@ -8,7 +8,21 @@ a long run quadratic.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from unstuck.decide import AGENT, Amend, Breaker, Halt, Lineage, Switch, Wait, at_rest, next_id, reach
+from unstuck.decide import (
+    AGENT,
+    LIMITED,
+    Amend,
+    Breaker,
+    Escalate,
+    Halt,
+    Lineage,
+    Switch,
+    Wait,
+    at_rest,
+    next_id,
+    out_of_order,
+    reach,
+)
 from unstuck.diagnosis import AGENT_DOWN, Failure
 from unstuck.journal.attempt import ENDED_BY_US
 from unstuck.journal.event import (
@@ -35,6 +49,7 @@ from unstuck.journal.task_state import (
     TaskState,
     added,
     advanced,
+    awaits_approval,
     billed,
     initial,
     operated,
@@ -79,6 +94,10 @@ class RunState:
     """Seconds that supervisors before this one worked on it."""
     last_at: float = 0.0
     halted: str = ""
+    approved: bool = False
+    """A person has approved the plan."""
+    let_go: bool = False
+    """A person has let the run go on, and it has not yet."""
     ended: RunEnded | None = None
     home: BroughtHome | None = None
     inherited: Inherited | None = None
@@ -246,13 +265,13 @@ class RunState:
                 self._settle_fixes(fix)
 
     def _resume(self, event: RunResumed, at: float) -> None:
-        self.ended, self.home, self.tip = None, None, event.tip
+        self.ended, self.home, self.tip, self.let_go = None, None, event.tip, False
         if event.epoch:
             self.epoch += 1
             self.began, self.halted, self.executions = at, "", 0
             self.breakers, self.signatures, self.trips = {}, {}, {}
             for task in [task for task in self.tasks.values() if task.status not in SETTLED]:
-                again = task.status == "stuck" and not unverified(task)
+                again = task.status == "stuck" and not unverified(task) and not awaits_approval(task)
                 self._put(reopened(task, hint=task.hint) if again else replace(task, fixes_before=len(task.fixes)))
 
     def _after(self, event: LineEvent, entry: Entry) -> None:
@@ -280,6 +299,8 @@ class RunState:
                 self._break(event.action, task.current.failure, task, entry.at)
             elif task.stage is Stage.REST:
                 self._close(event.task)
+                if isinstance(event.action, Escalate | Halt):
+                    self._give_up(task)
         elif isinstance(event, AttemptStarted):
             breaker = self.breakers.get(f"{AGENT}{event.agent}")
             if breaker is not None and not breaker.task:
@@ -287,13 +308,19 @@ class RunState:
 
     def _break(self, action: Wait | Switch, failure: Failure, task: TaskState, at: float) -> None:
         """Take in how far a fault reaches: one task waits for its end, or the agent rests."""
-        scope = reach(failure.kind, task.current.agent)
+        scope = reach(failure.kind, task.current.agent, met_by_check=task.current.met_by_check)
         if scope is not None and isinstance(action, Wait):
             self.breakers[scope] = Breaker(kind=failure.kind, task=task.task.id, until=action.until)
         elif scope is not None and scope.startswith(AGENT):
             name = task.current.agent
             self.trips[name] = self.trips.get(name, 0) + 1
             self.breakers[scope] = at_rest(failure, self.trips[name], at)
+
+    def _give_up(self, task: TaskState) -> None:
+        """Hold the other tasks back from an agent that a person was asked about."""
+        failure = task.current.failure if task.attempts else None
+        if failure is not None and failure.kind in AGENT_DOWN - LIMITED:
+            self.breakers[f"{AGENT}{task.current.agent}"] = out_of_order(failure.kind, task.task.id)
 
     def _meter(self, event: SessionEnded, task: TaskState) -> float:
         """Read the meter of the agent's session; return where it stood before."""
@@ -332,7 +359,11 @@ class RunState:
         if event.undoes is not None:
             self._undo(self.undoable.pop(event.undoes, Undo()))
             return
-        names = dict.fromkeys([*event.reopened, *([event.request.task] if event.request.task else [])])
+        asked = [event.request.task] if event.request.task else []
+        if event.request.verb == "approve" and not asked:
+            self.approved = self.let_go = True
+            asked = [name for name, task in self.tasks.items() if awaits_approval(task)]
+        names = dict.fromkeys([*event.reopened, *asked])
         before = tuple(self.tasks[name] for name in names if name in self.tasks)
         if event.request.verb != "stop":
             self.undoable[entry.seq] = Undo(

@@ -34,7 +34,7 @@ ALTER TABLE requests ADD COLUMN place TEXT NOT NULL DEFAULT '';
 ALTER TABLE requests ADD COLUMN inside TEXT NOT NULL DEFAULT '';
 CREATE TRIGGER requests_are_readable BEFORE INSERT ON requests WHEN
     typeof(NEW.run) <> 'text' OR typeof(NEW.at) NOT IN ('real', 'integer') OR typeof(NEW.text) <> 'text' OR NEW.who = '' OR NEW.place = ''
-    OR NEW.verb NOT IN ('stop', 'retry', 'answer', 'skip', 'reset', 'accept', 'rollback', 'undo')
+    OR NEW.verb NOT IN ('stop', 'retry', 'answer', 'skip', 'reset', 'accept', 'approve', 'rollback', 'undo')
     OR typeof(NEW.task) NOT IN ('text', 'null') OR typeof(NEW.who) <> 'text' OR typeof(NEW.place) <> 'text'
     BEGIN SELECT RAISE(ABORT, 'this is no request of unstuck'); END;
 CREATE TRIGGER requests_stay BEFORE UPDATE ON requests BEGIN SELECT RAISE(ABORT, 'requests are never edited'); END;

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from unstuck.decide import (
+    APPROVAL,
     Accept,
     Amend,
     Append,
@@ -19,7 +20,7 @@ from unstuck.decide import (
     Switch,
     Wait,
 )
-from unstuck.diagnosis import Failure, Kind
+from unstuck.diagnosis import AGENT_DOWN, Failure, Kind
 from unstuck.journal.attempt import Changes, Outcome, Verdict
 from unstuck.journal.event import (
     Acted,
@@ -45,6 +46,8 @@ REPAIRED = """Task {fix} was to repair what failed here, and has landed: its wor
 If nothing is, change nothing and say that you are done."""
 
 ASKED_FOR = "The tasks that you asked for ({tasks}) are done: their work is in your tree. See what is left to do."
+
+APPROVED = "approved by a person"
 
 SETTLED: tuple[Status, ...] = ("complete", "skipped")
 
@@ -87,6 +90,14 @@ class AttemptState:
     def shown_by(self) -> str:
         """The command that shows its work: a snapshot may be a merge, of which `git show` shows nothing."""
         return f"git diff {self.base[:12]} {self.snapshot}" if self.snapshot else ""
+
+    @property
+    def met_by_check(self) -> bool:
+        """Whether it was a check that failed, and not the session: the agent's own end says nothing against it."""
+        red = self.verdict is not None and self.verdict.status == "fail"
+        if self.failure is None or self.failure.kind in AGENT_DOWN:
+            return False
+        return red and self.outcome is not None and self.outcome.end in ("", "done_claimed", "failed_claimed")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -275,10 +286,11 @@ def operated(state: TaskState, event: Operated) -> TaskState:
     match event.request.verb:
         case "skip":
             return replace(state, status="skipped", question="", notes=(*state.notes, f"Skipped: {event.request.text}"))
-        case "accept":
+        case "accept" | "approve":
             ready = Classified(task=state.task.id, failure=None)
             state = _current(state, failure=None) if state.attempts else state
-            return replace(state, status="running", last=ready, accepted=event.request.text, question="")
+            because = event.request.text or APPROVED
+            return replace(state, status="running", last=ready, accepted=because, question="")
         case _:
             return state
 
@@ -361,6 +373,11 @@ def unverified(state: TaskState) -> bool:
     """Whether only a person can say that the work is right: running the agent again would not help."""
     failure = state.attempts[-1].failure if state.attempts else None
     return failure is not None and failure.kind is Kind.UNVERIFIED
+
+
+def awaits_approval(state: TaskState) -> bool:
+    """Whether the work is right, and only a person's word is missing."""
+    return state.status == "stuck" and bool(state.climbed) and state.climbed[-1] == APPROVAL
 
 
 def _sum(costs: Iterable[float | None]) -> float | None:

@@ -1,3 +1,4 @@
+from unstuck.line.agent_probe import PROBE as PROBE
 from unstuck.line.execute import run_session as run_session
 from unstuck.line.execute import set_up as set_up
 from unstuck.line.operate import Operations as Operations
@@ -12,6 +13,7 @@ from unstuck.line.recorder import redacted as redacted
 from unstuck.line.resume import unfinished as unfinished
 from unstuck.line.schedule import blocked as blocked
 from unstuck.line.schedule import held as held
+from unstuck.line.schedule import next_agent as next_agent
 from unstuck.line.schedule import siblings as siblings
 from unstuck.line.stages import Stage as Stage
 from unstuck.line.stages import next_stage as next_stage

@@ -35,6 +35,10 @@ from unstuck.tell import one_line
 SUBJECT_CHARS = 72
 NOT_SURROUNDINGS = frozenset({Kind.AGENT_MISSING, Kind.SETUP_FAILED, Kind.KILLED})
 """Faults of the environment that no tool call met."""
+PROPOSED = (
+    "Task {new}'s agent proposes the check: {check}. It is not run, as an agent wrote it: {new} is checked by the gates, "
+    "and with task {name} by the Verify of that. To have it run, write it into the plan as the Verify of {new}."
+)
 
 
 def act(bench: Bench, task: TaskState, slot: int) -> LineEvent:
@@ -158,12 +162,11 @@ def amend(bench: Bench, task: TaskState, action: Amend | Append, slot: int) -> L
     known = {check.command for one in list(bench.tasks.values()) for check in one.checks}
     known.update(gate.command for gate in bench.gates)
     blocks: dict[str, str] = {}
+    follows = action.request == "ADD_FOLLOWUP"
     for new, proposal in zip(action.ids, found.proposals, strict=True):
-        blocks[new], trusted = amended_block(new, proposal, bench.tasks[name], known)
-        told = (
-            f"Task {new} was proposed with a Verify of the agent's own, which is not run: it has that of task {name}."
-        )
-        if not trusted and told not in task.notes:
+        blocks[new], proposed = amended_block(new, proposal, known, bench.tasks[name] if follows else None)
+        told = PROPOSED.format(new=new, name=name, check=proposed)
+        if proposed and told not in task.notes:
             bench.record.note(told, name)
     before = action.request == "ADD_PREREQUISITE"
     added = bench.plan.insert(Insertion(blocks=blocks, beside=name, before=before))

@@ -12,17 +12,21 @@ from unstuck.journal import (
     Acted,
     AttemptStarted,
     Classified,
+    Ended,
     LineEvent,
+    Outcome,
     SessionEnded,
     SessionStarted,
     TaskState,
     failed_command,
 )
+from unstuck.line.agent_probe import BRIEF, PROBE, lifeless, tried
 from unstuck.line.parts import Bench, Interrupted
-from unstuck.line.schedule import held, next_agent, parked
+from unstuck.line.schedule import held, next_agent
+from unstuck.line.stages import Stage
 from unstuck.line.stopping import OneTask
 from unstuck.plans import END_TO_END
-from unstuck.ports import Assignment, Command, Landing, Stop, TimeLimits
+from unstuck.ports import Agent, Assignment, Command, Landing, Stop, TimeLimits
 from unstuck.remedies import pattern
 from unstuck.tell import brief, continued, go_on
 
@@ -85,13 +89,7 @@ def run_session(bench: Bench, task: TaskState, slot: int) -> LineEvent:
     limits = bench.config.limits
     command = replace(
         command,
-        env={
-            **command.env,
-            **bench.environment(name, slot),
-            "UNSTUCK_ATTEMPT": str(attempt.number),
-            "UNSTUCK_SESSION": str(session),
-            "UNSTUCK_BRIEF": str(assignment.brief_file),
-        },
+        env={**command.env, **_environment(bench, assignment)},
         limits=TimeLimits(
             first_output=limits.first_output or None if not command.quiet else None,
             silence=limits.silence or None if not command.quiet else None,
@@ -101,14 +99,83 @@ def run_session(bench: Bench, task: TaskState, slot: int) -> LineEvent:
     )
     command = bench.fence.around(command, "session")
     bench.desk.append(assignment.log, f"\n=== attempt {attempt.number}, session {session}: {agent.name}\n")
+    with _listening(bench.stop, command) as command:
+        ended = _watched(bench, name, command)
+    outcome = agent.outcome(ended, assignment)
+    return _judged_lifeless(bench, task, agent, assignment, outcome) or SessionEnded(task=name, outcome=outcome)
+
+
+def _watched(bench: Bench, name: str, command: Command) -> Ended:
+    """Run a process of the agent's, and tell what changed meanwhile around it."""
     bench.workspace.look()
     began = bench.clock.now()
-    with _listening(bench.stop, command) as command:
-        ended = bench.processes.run(command, stop=bench.stop, seen=lambda line: _show(bench, name, command.gist(line)))
-    strangers = bench.processes.strangers(bench.workspace.path(slot), began)
+    ended = bench.processes.run(command, stop=bench.stop, seen=lambda line: _show(bench, name, command.gist(line)))
+    strangers = bench.processes.strangers(command.cwd, began)
     for sentence in (*bench.workspace.changed_meanwhile(), *strangers):
         bench.record.note(sentence, name, meanwhile=True)
-    return SessionEnded(task=name, outcome=agent.outcome(ended, assignment))
+    return ended
+
+
+def _environment(bench: Bench, assignment: Assignment) -> dict[str, str]:
+    return {
+        **bench.environment(assignment.task, assignment.slot),
+        "UNSTUCK_ATTEMPT": str(assignment.attempt),
+        "UNSTUCK_SESSION": str(assignment.session),
+        "UNSTUCK_BRIEF": str(assignment.brief_file),
+    }
+
+
+def _judged_lifeless(
+    bench: Bench, task: TaskState, agent: Agent, assignment: Assignment, outcome: Outcome
+) -> LineEvent | None:
+    """Judge a session that failed at once and left nothing: if the agent cannot work at all, no check is asked."""
+    name, attempt, slot = task.task.id, task.current, assignment.slot
+    if not lifeless(outcome):
+        return None
+    start = attempt.verdict.tree if attempt.verdict else attempt.tree
+    if bench.workspace.tree(slot, attempt.base).id != (start or bench.workspace.tree_of(attempt.base)):
+        return None
+    found = bench.probes.found(
+        name, agent.name, lambda finder: _stands(bench, finder, name, agent.name),
+        lambda: _probe(bench, agent, assignment, outcome),
+    )  # fmt: skip
+    bench.workspace.prepare(slot, attempt.base, start)
+    if found.elsewhere:
+        ended = replace(outcome.ended, ending="stopped")
+        return SessionEnded(task=name, outcome=replace(outcome, ended=ended, end="", claim="none"))
+    if found.failure is None:
+        return None
+    bench.record(SessionEnded(task=name, outcome=outcome))
+    return Classified(task=name, failure=found.failure)
+
+
+def _stands(bench: Bench, finder: str, name: str, agent: str) -> bool:
+    """Whether another task's finding about the agent holds: it is about to be told, or a person was asked and is silent."""
+    state = bench.record.state
+    return state.tasks[finder].stage is not Stage.REST or held(state, name, agent, bench.clock.now()) is not None
+
+
+def _probe(bench: Bench, agent: Agent, assignment: Assignment, outcome: Outcome) -> Failure | None:
+    """Ask the agent for one word, in the worktree of the task that it failed."""
+    bench.record.note(f"{agent.name} ended at once and without work: it is asked for one word.", assignment.task)
+    trivial = replace(
+        assignment,
+        task=PROBE,
+        attempt=1,
+        session=1,
+        brief=BRIEF,
+        brief_file=bench.layout.brief(PROBE, assignment.slot, 1),
+        transcript=bench.layout.transcript(PROBE, assignment.slot, 1),
+        resume="",
+    )
+    bench.desk.put(trivial.brief_file, BRIEF)
+    environment = _environment(bench, trivial)
+    return tried(
+        agent,
+        outcome,
+        trivial,
+        lambda command: _watched(bench, assignment.task, replace(command, env={**command.env, **environment})),
+    )
 
 
 def _wall_clock(bench: Bench) -> float:
@@ -138,20 +205,11 @@ def _listening(stop: Stop, command: Command) -> Iterator[Command]:
 def _wait_for_others(bench: Bench, name: str, agent: str) -> None:
     """Hold back while another task waits for the same fault to pass: it goes first, and this one learns from it."""
     while (breaker := held(bench.record.state, name, agent, bench.clock.now())) is not None:
-        if bench.stop.deadline() is not None:
+        if bench.stop.deadline() is not None or breaker.lasts:
             raise Interrupted
         why = f"task {breaker.task}, which met {breaker.kind}" if breaker.task else f"{agent}, which met {breaker.kind}"
         bench.seen(name, f"waits for {why}")
         bench.clock.wait(SLICE_SECONDS)
-
-
-def wait_then_run(bench: Bench, task: TaskState, slot: int) -> LineEvent:
-    """Wait until the time that was decided on, then go on in the same attempt."""
-    while (left := (task.wait_until or 0.0) - bench.clock.now()) > 0:
-        if bench.stop.deadline() is not None or parked(bench.record.state, task, bench.clock.now()):
-            raise Interrupted
-        bench.clock.wait(min(left, SLICE_SECONDS))
-    return run_session(bench, task, slot)
 
 
 def set_up(bench: Bench, name: str, slot: int, *, needs: str | None = None) -> Failure | None:

@@ -8,16 +8,16 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from unstuck.decide import Accept, Amend, Fix, decide, done_by_others, history
+from unstuck.decide import FUTILE, Accept, Amend, Fix, asks_for_it, decide, done_by_others, history
 from unstuck.diagnosis import by_word_lists, classify, evidence_of
 from unstuck.journal import Acted, Classified, Decided, Ended, LineEvent, Outcome, SessionEnded, TaskState
 from unstuck.line.act import act, asked_for
-from unstuck.line.execute import assign, open_attempt, wait_then_run
+from unstuck.line.execute import assign, open_attempt, run_session
 from unstuck.line.parts import Bench, Interrupted, used_up
-from unstuck.line.schedule import waits_for_siblings
+from unstuck.line.schedule import waits, waits_for_siblings
 from unstuck.line.stages import Stage
 from unstuck.line.together import stands_together, with_partner
-from unstuck.verify import NotSetUp, check_first, diagnosed, verify
+from unstuck.verify import NotSetUp, Site, check_first, check_on, diagnosed, verify
 
 
 def advance(bench: Bench, name: str, slot: int) -> None:
@@ -28,6 +28,8 @@ def advance(bench: Bench, name: str, slot: int) -> None:
                 return
             if task.stage is Stage.OPEN and waits_for_siblings(bench.record.state, name):
                 return
+            if waits(task, bench.clock.now()):
+                return  # the schedule starts it again at its time; others may have the room meanwhile
             if task.stage not in LANDS:
                 bench.turn.give(name)
             elif not _may_act(bench, task):
@@ -97,14 +99,65 @@ def repaired(bench: Bench, task: TaskState) -> bool:
     )
 
 
-def choose(bench: Bench, task: TaskState, _slot: int) -> LineEvent:
+def choose(bench: Bench, task: TaskState, slot: int) -> LineEvent:
     """Decide what to do next."""
     name = task.task.id
     if (asked := asked_for(bench, task)) is not None:
         return Decided(task=name, decision=asked)
-    past = history(bench.record.state, name, _choices(bench), bench.clock.now(), extensible=bench.plan.extensible)
+    past = history(
+        bench.record.state,
+        name,
+        _choices(bench),
+        bench.clock.now(),
+        extensible=bench.plan.extensible,
+        healthy_base=task.current.failure is not None
+        and bench.policy_of(name).green_base
+        and _healthy(bench, task, slot),
+        own_doing=_own_doing(bench, task),
+        wants_approval=_wants_approval(bench, task),
+        gates=[bench.redactor.text(gate.command) for gate in bench.gates],
+    )
     decision = decide(task.current.failure, past, bench.policy_of(name), bench.experience)
     return Decided(task=name, decision=decision)
+
+
+def _healthy(bench: Bench, task: TaskState, slot: int) -> bool:
+    """Whether the gates are green at the commit that the attempt began with: it is as good as one that landed."""
+    base = task.current.base
+    if base in bench.record.state.green:
+        return True
+    site, tree = Site(bench=bench, name=task.task.id, slot=bench.spare + slot), bench.workspace.tree_of(base)
+    try:
+        for gate in bench.gates:
+            result = bench.baselines.recall(tree, gate) or check_on(site, gate, base, None, tree)
+            bench.baselines.remember(tree, gate, result)
+            if result.status != "pass":
+                return False
+    except NotSetUp:
+        return False
+    return True
+
+
+def _own_doing(bench: Bench, task: TaskState) -> bool:
+    """Whether what is missing is asked for by the attempt's own change."""
+    failure, verdict = task.current.failure, task.current.verdict
+    if failure is None or verdict is None or failure.kind not in FUTILE:
+        return False
+    changes = bench.workspace.changes(verdict.base, verdict.tree)
+    return asks_for_it(failure, [(change.old, change.new) for change in changes])
+
+
+def _wants_approval(bench: Bench, task: TaskState) -> bool:
+    """Whether a person wants to approve what would land now; where nothing changed, nothing lands."""
+    started, verdict = bench.record.state.started, task.current.verdict
+    if started is None or verdict is None or "land" not in started.options.approve:
+        return False
+    return bool(bench.workspace.changed(verdict.base, verdict.tree))
+
+
+def go_on(bench: Bench, task: TaskState, slot: int) -> LineEvent:
+    """Go on after a wait: what a check met concerns that check, so only that is done again; else a session is run."""
+    return (verify if task.current.met_by_check else run_session)(bench, task, slot)
 
 
 def _choices(bench: Bench) -> tuple[str, ...]:
@@ -121,7 +174,7 @@ PERFORM: Mapping[Stage, Callable[[Bench, TaskState, int], LineEvent]] = {
     Stage.CLASSIFY: judge,
     Stage.DECIDE: choose,
     Stage.ACT: act,
-    Stage.WAIT: wait_then_run,
+    Stage.WAIT: go_on,
 }
 
 LANDS = (Stage.VERIFY, Stage.CLASSIFY, Stage.DECIDE, Stage.ACT)

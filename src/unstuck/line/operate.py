@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from unstuck.journal import Operated, Request, Verb
+from unstuck.journal import Operated, Request, Verb, awaits_approval
 from unstuck.line.recorder import Recorder
 from unstuck.line.stages import Stage
 from unstuck.line.stopping import OneTask, Stopper
@@ -12,7 +12,7 @@ from unstuck.ports import Journal, Workspace
 STOPPED_BY_REQUEST = 3
 SAID: tuple[Verb, ...] = ("retry", "answer")
 """Requests whose words can be told to a session that runs."""
-OF_THE_RUN: tuple[Verb, ...] = ("stop", "rollback", "undo")
+OF_THE_RUN: tuple[Verb, ...] = ("stop", "approve", "rollback", "undo")
 """Requests that name no task."""
 
 
@@ -121,6 +121,13 @@ class Operations:
             )
         return Operated(request=request)
 
+    def approve(self, request: Request) -> Operated:
+        """Let the work of one task land, or the run go on with everything that waits for a word."""
+        tasks = self.record.state.tasks
+        if request.task is not None and not awaits_approval(tasks[request.task]):
+            return Operated(request=request, refused=f"Task {request.task} does not wait for an approval.")
+        return Operated(request=request)
+
     def rollback(self, request: Request) -> Operated:
         """Move the run's branch back to `request.text`; tasks that landed behind it are open again."""
         state, tip = self.record.state, self.workspace.tip()
@@ -175,6 +182,7 @@ ANSWERS: Mapping[Verb, Callable[[Operations, Request], Operated]] = {
     "reset": Operations.reopen,
     "skip": Operations.skip,
     "accept": Operations.accept,
+    "approve": Operations.approve,
     "rollback": Operations.rollback,
     "undo": Operations.undo,
 }

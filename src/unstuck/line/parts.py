@@ -8,6 +8,7 @@ from pathlib import Path
 from unstuck.config import Config
 from unstuck.decide import Experience, Policy
 from unstuck.journal import Redactor
+from unstuck.line.agent_probe import Probes
 from unstuck.line.recorder import Recorder
 from unstuck.plans import Check, Task, recovers
 from unstuck.ports import (
@@ -131,6 +132,8 @@ class Bench:
     remedies: Remedies = field(default_factory=NoRemedies)
     spare: int
     """The first slot beyond those of the running tasks: its worktrees serve for verifying."""
+    probes: Probes = field(default_factory=Probes)
+    """Whether its agents work at all."""
     beside: int | None = None
     """How far behind a verification's slot its second one is; None where the machine has no room for checks side by side."""
     turn: Turn = field(default_factory=Turn)

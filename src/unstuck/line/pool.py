@@ -12,7 +12,7 @@ from unstuck.journal import RunEnded, RunState
 from unstuck.line.loop import advance
 from unstuck.line.operate import Operations
 from unstuck.line.parts import Bench, used_up
-from unstuck.line.schedule import parked, settled, startable
+from unstuck.line.schedule import due, parked, settled, startable
 from unstuck.line.stages import Stage
 from unstuck.line.stopping import OneTask, Stopper
 from unstuck.plans import cleans_up
@@ -24,6 +24,8 @@ TICK_SECONDS = 0.25
 PROJECT_SECONDS, PROJECT_SHARE = 1.0, 0.05
 """Between two writings of the files that people read: a second, or so long that they take this share of the time."""
 BEAT_SECONDS = 5.0
+REST_SECONDS = 1.0
+"""Between two looks at a run in which every task waits for its time."""
 
 ALL_DONE, LIMIT, STUCK, QUOTA = 0, 2, 3, 75
 
@@ -45,7 +47,7 @@ class Pool:
     finished: "queue.Queue[tuple[str, BaseException | None]]" = field(default_factory=queue.Queue)
     fault: BaseException | None = None
     _kept: dict[str, int] = field(default_factory=dict)
-    """The worktrees of tasks that an earlier supervisor left in the middle of an attempt."""
+    """The worktrees of tasks that wait, or that an earlier supervisor left, in the middle of an attempt."""
     _next_projection: float = 0.0
     _beaten: float = 0.0
 
@@ -65,7 +67,7 @@ class Pool:
         return self._ending()
 
     def _tick(self) -> bool:
-        """Do what is due; return whether anything still runs."""
+        """Do what is due; return whether anything still runs, or will."""
         state = self.bench.record.state
         now = time.monotonic()
         if now - self._beaten > BEAT_SECONDS:
@@ -85,7 +87,15 @@ class Pool:
             self.project()
             done = time.monotonic()
             self._next_projection = done + max(PROJECT_SECONDS, (done - now) / PROJECT_SHARE)
-        return bool(self.running)
+        return bool(self.running) or self._rest()
+
+    def _rest(self) -> bool:
+        """Let time pass until a waiting task goes on; False where none does, or the run was asked to stop."""
+        left = due(self.bench.record.state, self.bench.clock.now())
+        if left is None or self.stopper.deadline() is not None:
+            return False
+        self.bench.clock.wait(min(left, REST_SECONDS))
+        return True
 
     def project(self) -> None:
         """Bring the files that people read up to date."""
@@ -125,19 +135,24 @@ class Pool:
     def _keep_unfinished(self, bench: Bench, name: str, slot: int) -> None:
         """Put the work of a stopped session away, so that nothing depends on its worktree."""
         task = bench.record.task(name)
-        if task.attempts and task.current.sessions and task.stage in BETWEEN_SESSIONS:
+        waits_on = task.stage is Stage.WAIT and bench.stop.deadline() is None  # kept when that was decided
+        if task.attempts and task.current.sessions and task.stage in BETWEEN_SESSIONS and not waits_on:
             snapshot = bench.workspace.snapshot(slot, str(task.last_seq))
             if snapshot is not None:
                 bench.record.note(f"Task {name} was stopped; its work so far is kept at {snapshot.ref}.", name)
 
     def _collect(self) -> None:
         """Wait for a task to come to rest, one tick at the most."""
+        if not self.running:
+            return
         try:
             name, fault = self.finished.get(timeout=TICK_SECONDS)
         except queue.Empty:
             load_ahead()
             return
-        self.running.pop(name)
+        slot, _ = self.running.pop(name)
+        if self.bench.record.task(name).stage is Stage.WAIT:
+            self._kept[name] = slot  # its work is there
         if cleans_up(self.bench.tasks[name]) and self.bench.record.task(name).stage is Stage.REST:
             self.bench.processes.end_lasting()
         if fault is not None and self.fault is None:

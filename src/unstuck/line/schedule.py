@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 
-from unstuck.decide import AGENT, LIMITED, Breaker
+from unstuck.decide import AGENT, LIMITED, Breaker, drawn
 from unstuck.journal import SETTLED, RunState, TaskState
 from unstuck.line.stages import Stage
 from unstuck.plans import beside, cleans_up
@@ -11,8 +11,9 @@ from unstuck.plans import beside, cleans_up
 def startable(state: RunState, running: Collection[str], room: int, now: float = 0.0) -> list[str]:
     """List tasks to start, in the plan's order, at most `room` of them.
 
-    A task without a group runs alone; tasks of one group run side by side. A task that waits or was
-    interrupted counts as running until it rests. In a halted run only what cleans up may start.
+    A task without a group runs alone; tasks of one group run side by side. One that was interrupted counts as
+    running until it rests; one that waits holds back only what depends on it. In a halted run only what cleans up
+    may start, and what waits for nothing but a check is brought to its end.
     """
     chosen: list[str] = []
     busy = [state.tasks[name] for name in running]
@@ -22,7 +23,7 @@ def startable(state: RunState, running: Collection[str], room: int, now: float =
         if len(chosen) >= room:
             break
         task = state.tasks[name]
-        if state.halted and not cleans_up(task.task) and not _second_try(state, task):
+        if state.halted and not cleans_up(task.task) and not _second_try(state, task) and not _checks_again(task):
             continue  # nothing new starts, but the retries of a batch are finished
         if waits_for_siblings(state, name):
             continue
@@ -30,7 +31,7 @@ def startable(state: RunState, running: Collection[str], room: int, now: float =
             name in running
             or state.blocked_by(task)
             or held(state, name, next_agent(state, task, now), now)
-            or parked(state, task, now)
+            or waits(task, now)
         ):
             continue
         if all(_side_by_side(task, other) for other in busy):
@@ -41,7 +42,7 @@ def startable(state: RunState, running: Collection[str], room: int, now: float =
 
 def next_agent(state: RunState, task: TaskState, now: float = 0.0) -> str:
     """Return who will have the task next: as a switch chose, as before, as the plan says, or the first in order."""
-    agents = state.started.options.agents if state.started else ()
+    agents = ranked(state, task.task.id)
     if task.attempts and task.stage is not Stage.OPEN:
         return task.current.agent
     before = task.attempts[-1].agent if len(task.attempts) > task.epoch_from else None
@@ -59,6 +60,33 @@ def next_agent(state: RunState, task: TaskState, now: float = 0.0) -> str:
     return next(iter([*(name for name in wanted if name not in resting), *awake, *wanted, *agents]), "")
 
 
+def ranked(state: RunState, name: str) -> tuple[str, ...]:
+    """Return the run's agents in the order in which this task tries them: as given, or as experience has it."""
+    if state.started is None:
+        return ()
+    options = state.started.options
+    if options.order != "experience":
+        return options.agents
+    order = drawn(options.records, f"{state.started.run}\0{name}")
+    return tuple(sorted(options.agents, key=lambda agent: order.index(agent) if agent in order else len(order)))
+
+
+def waits(task: TaskState, now: float) -> bool:
+    """Whether the task waits for a time that has not come."""
+    return task.stage is Stage.WAIT and now < (task.wait_until or 0.0)
+
+
+def due(state: RunState, now: float) -> float | None:
+    """Return how many seconds are left until the first waiting task goes on; None if none does in this run."""
+    waiting = [task for name in list(state.open) if waits(task := state.tasks[name], now)]
+    coming = [task for task in waiting if not parked(state, task, now) and (not state.halted or _checks_again(task))]
+    return min(((task.wait_until or now) - now for task in coming), default=None)
+
+
+def _checks_again(task: TaskState) -> bool:
+    return task.stage is Stage.WAIT and task.current.met_by_check
+
+
 def parked(state: RunState, task: TaskState, now: float) -> bool:
     """Whether the task waits for a provider in a run that does not wait: it is left for the next one."""
     exits = state.started is not None and state.started.options.quota == "exit"
@@ -72,11 +100,8 @@ def limited(task: TaskState) -> bool:
 
 def held(state: RunState, name: str, agent: str, now: float = 0.0) -> Breaker | None:
     """Return the fault that another task has met and that concerns this one, too: one of them tries, the others wait."""
-    for scope in ("run", f"{AGENT}{agent}"):
-        breaker = state.breakers.get(scope)
-        if breaker is not None and breaker.holds(name, now):
-            return breaker
-    return None
+    breaker = state.breakers.get(f"{AGENT}{agent}")
+    return breaker if breaker is not None and breaker.holds(name, now) else None
 
 
 def blocked(state: RunState) -> dict[str, tuple[str, ...]]:

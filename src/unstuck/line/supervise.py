@@ -18,7 +18,7 @@ from unstuck.journal import (
 )
 from unstuck.line.operate import Operations
 from unstuck.line.parts import Bench
-from unstuck.line.pool import ALL_DONE, LIMIT, Pool
+from unstuck.line.pool import ALL_DONE, LIMIT, STUCK, Pool
 from unstuck.line.resume import begin, note_change, note_ticks, start_from, take_edits, take_plan, take_up
 from unstuck.line.schedule import settled
 from unstuck.line.stopping import Stopper
@@ -26,6 +26,8 @@ from unstuck.plans import Check, Plan
 from unstuck.ports import AlreadyHome, FastForward, Home, Journal, Merge, NotPossible, Projections
 from unstuck.tell import one_line
 from unstuck.verify import NotSetUp, Site, check_on, landed, lasting_checks, look_before
+
+APPROVE = "Approve it with: unstuck approve; then: unstuck resume"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +50,8 @@ class Situation:
     """What a person should know before the first task starts."""
     dead_owner: int | None = None
     """The pid of the supervisor whose run this was."""
+    awaits_approval: bool = False
+    """The plan's own state file says that its loop yields to the user."""
     inside: str = ""
     """The run whose session this supervisor was started in."""
 
@@ -79,6 +83,10 @@ class Supervisor:
             for warning in situation.warnings:
                 bench.record.note(warning)
             start_from(self.operations, situation.start_from, new=True)
+        if held := self._held(situation):
+            bench.record(RunEnded(exit_code=STUCK, reason=held))
+            self.projections.write(*bench.record.take_changed())
+            return
         look_before(bench)
         pool = Pool(
             bench=bench,
@@ -92,6 +100,14 @@ class Supervisor:
             self._finish(pool, pool.run())
         finally:
             pool.project()
+
+    def _held(self, situation: Situation) -> str:
+        """Say why nothing may begin before a person's word; empty if all may."""
+        state = self.bench.record.state
+        if situation.awaits_approval:
+            return f"The plan's .ralph-state.json says awaitingApproval. {APPROVE}"
+        wanted = state.started is not None and "plan" in state.started.options.approve
+        return f"The plan waits for your approval. {APPROVE}" if wanted and not state.approved else ""
 
     def answer(self) -> dict[int, Operated]:
         """Carry out all waiting requests; return the answers by request."""

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from pathlib import PurePath
 
+from unstuck.decide import Amend
 from unstuck.diagnosis import repairs
 from unstuck.journal import (
     CheckResult,
@@ -74,9 +75,10 @@ def _red_before(gate: Check, before: CheckResult) -> str:
 
 
 def check_first(bench: Bench, task: TaskState, slot: int) -> LineEvent:
-    """Run a session; a task that only checks what is there gets an agent only where its checks fail."""
+    """Run a session; where there may be nothing to do, an agent is called only if the checks fail."""
     name, attempt = task.task.id, task.current
-    if not bench.tasks[name].only_checks or attempt.sessions or attempt.number != task.epoch_from + 1:
+    only_checks = bench.tasks[name].only_checks and attempt.number == task.epoch_from + 1
+    if attempt.sessions or not (only_checks or _split_before(task)):
         return run_session(bench, task, slot)
     bench.workspace.prepare(slot, attempt.base, attempt.tree)
     tree = bench.workspace.tree_of(attempt.base)
@@ -90,6 +92,12 @@ def check_first(bench: Bench, task: TaskState, slot: int) -> LineEvent:
     red = [result.command for result in verdict.results if result.status == "fail"]
     _note(bench, name, f"An agent is called, because this fails: {'; '.join(red)}" if red else NOTHING_TO_RUN)
     return run_session(bench, task, slot)
+
+
+def _split_before(task: TaskState) -> bool:
+    """Whether the attempt before this one split the task, and its parts have landed meanwhile."""
+    last = task.modifications[-1] if task.modifications else None
+    return isinstance(last, Amend) and last.request == "SPLIT_TASK" and last.attempt == task.current.number - 1
 
 
 def _what_would_land(bench: Bench, task: TaskState, slot: int) -> str:

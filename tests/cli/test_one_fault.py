@@ -1,0 +1,223 @@
+"""Faults that concern every task are one fault: found once, told once, and paid for once."""
+
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from tests.project import LIMITS
+
+from unstuck import compose
+from unstuck.testing import FakeClock
+
+if TYPE_CHECKING:
+    from tests.project import Project
+
+TEN = tuple((f"1.{number}", f"Make {number}", f"test -f {number}.txt") for number in range(1, 11))
+TEN_AT_ONCE = tuple((f"{head} [P]", title, check) for head, title, check in TEN)
+REFUSES = """import os, pathlib, sys
+with pathlib.Path({calls!r}).open("a") as file:
+    print(os.environ.get("UNSTUCK_TASK"), *sys.argv[1:], file=file)
+if "--version" in sys.argv:
+    print("agent 1.2.3")
+elif "--bad" in sys.argv:
+    print("error: unknown option '--bad'", file=sys.stderr)
+    print("Run with --help for the options.", file=sys.stderr)
+    sys.exit(1)
+"""
+
+
+def refusing(project: "Project") -> tuple[str, Path]:
+    """Write an agent that knows no flag `--bad`; return its command line and the list of its calls."""
+    calls = project.root.parent / "calls.txt"
+    program = project.root.parent / "agent.py"
+    program.write_text(REFUSES.format(calls=str(calls)))
+    return shlex.join([sys.executable, str(program), "--bad"]), calls
+
+
+def state_of(project: "Project") -> Any:
+    return compose.look(project.root).state
+
+
+def sessions(project: "Project") -> int:
+    """Count the sessions of all tasks."""
+    return sum(attempt.sessions for task in state_of(project).tasks.values() for attempt in task.attempts)
+
+
+@pytest.mark.parametrize("profile", ["adaptive", "standard", "max-retries", "fix-tasks"])
+def test_a_broken_agent_command_is_found_before_a_second_task_pays(project: "Project", profile: str) -> None:
+    project.plan(*TEN)
+    agent, calls = refusing(project)
+    told = project.unstuck("run", "tasks.md", "--agent", agent, "--profile", profile)
+    assert told.code == 3, told
+    called = calls.read_text().splitlines()
+    assert [line.split()[0] for line in called if "--version" not in line] == ["1.1", "probe"], "one session, one probe"
+    assert "unknown option '--bad'" in told.out, "the agent's own words"
+    state = state_of(project)
+    assert "unknown option '--bad'" in state.halted
+    assert [name for name, task in state.tasks.items() if task.question] == ["1.1"], "one question"
+    assert sessions(project) == 1
+
+
+def test_tasks_side_by_side_learn_of_a_broken_agent_from_the_first(project: "Project") -> None:
+    project.plan(*TEN_AT_ONCE)
+    agent, calls = refusing(project)
+    told = project.unstuck("run", "tasks.md", "--agent", agent, "--parallel", "3")
+    assert told.code == 3, told
+    assert sum(line.startswith("probe --bad") for line in calls.read_text().splitlines()) == 1
+    assert len([task for task in state_of(project).tasks.values() if task.question]) == 1
+    assert sessions(project) <= 3
+
+    program = project.root.parent / "agent.py"
+    program.write_text('import os, pathlib\npathlib.Path(os.environ["UNSTUCK_TASK"][2:] + ".txt").touch()\n')
+    told = project.unstuck("resume")
+    assert told.code == 0, told
+    assert sum(subject.startswith("Make ") for subject in project.commits()) == 10, "repaired, and every task once"
+
+
+def test_another_agent_takes_over_from_a_broken_one(project: "Project") -> None:
+    project.plan(*TEN[:3])
+    agent, calls = refusing(project)
+    project.script(**{f"_1_{number}": [[{"write": f"{number}.txt"}]] for number in (1, 2, 3)})
+    told = project.unstuck("run", "tasks.md", "--agent", agent, "--agent", project.agent)
+    assert told.code == 0, told
+    assert sum("--version" not in line for line in calls.read_text().splitlines()) == 2
+    assert sessions(project) == 4
+
+
+def test_a_session_that_fails_at_once_for_its_task_alone_is_no_fault_of_the_agent(project: "Project") -> None:
+    project.plan(("1.1", "Make a", "test -f a.txt"))
+    project.script(_1_1=[[{"exit": 1}], [{"write": "a.txt"}]])
+    told = project.run()
+    assert told.code == 0, told
+    assert any("is asked for one word" in note for note in state_of(project).notes)
+
+
+# --- what nobody can repair by trying again --------------------------------------------------------------
+
+PROFILES = ("adaptive", "standard", "max-retries", "fix-tasks", "single-retry")
+GOES_ON = {"adaptive", "standard"}
+"""Profiles in which a stuck task does not halt the run."""
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_what_a_check_has_not_is_asked_for_after_one_session(project: "Project", profile: str) -> None:
+    project.plan(
+        ("1.1 [P]", "Make a", "no-such-command-here a.txt"),
+        ("1.2 [P]", "Make b", "python3 -c 'import no_such_package_here'"),
+        ("1.3", "Make c", "test -f c.txt"),
+    )
+    project.script(_1_1=[[{"write": "a.txt"}]], _1_2=[[{"write": "b.txt"}]], _1_3=[[{"write": "c.txt"}]])
+    told = project.run("--profile", profile, "--parallel", "2")
+    assert told.code == 3, told
+    tasks = state_of(project).tasks
+    assert {name: sum(one.sessions for one in tasks[name].attempts) for name in ("1.1", "1.2")} == {"1.1": 1, "1.2": 1}
+    assert all(tasks[name].question for name in ("1.1", "1.2"))
+    assert (tasks["1.3"].status == "complete") is (profile in GOES_ON), "a task that does not need it goes on"
+
+
+def test_what_the_work_itself_asks_for_is_the_agents_to_leave_out(project: "Project") -> None:
+    project.plan(("1.1", "Make a", "python3 a.py"))
+    project.script(
+        _1_1=[[{"write": "a.py", "text": "import no_such_package_here\n"}], [{"write": "a.py", "text": "print(1)\n"}]]
+    )
+    told = project.run()
+    assert told.code == 0, told
+
+
+def test_a_set_up_that_fails_halts_before_anybody_pays(project: "Project") -> None:
+    project.plan(*TEN[:3])
+    project.settings(f"{LIMITS}[workspace]\nsetup = [\"sh -c 'echo no registry today; exit 3'\"]\n")
+    told = project.run()
+    assert told.code == 3, told
+    state = state_of(project)
+    assert sessions(project) == 0
+    assert "A set-up command of the worktree fails" in state.halted
+    assert [name for name, task in state.tasks.items() if task.question] == ["1.1"]
+
+
+# --- what a check meets on its way ---------------------------------------------------------------------------
+
+OUTAGE = """import pathlib, sys
+count = pathlib.Path({count!r})
+runs = int(count.read_text()) if count.exists() else 0
+count.write_text(str(runs + 1))
+if runs < {until}:
+    sys.exit({says!r})
+"""
+NETWORK = "curl: (6) Could not resolve host: registry.example.invalid"
+FULL = "OSError: [Errno 28] No space left on device"
+
+
+def outage(project: "Project", says: str, until: int) -> Path:
+    """Commit a check that meets trouble for so many runs."""
+    count = project.root.parent / "runs"
+    project.file("check.py", OUTAGE.format(count=str(count), until=until, says=says))
+    return count
+
+
+def ran(project: "Project", *arguments: str) -> Any:
+    clock = FakeClock(1_800_000_000.0)
+    run = compose.open_run(project.root / "tasks.md", agents=[project.agent, *arguments], cwd=project.root, clock=clock)
+    return run.go(), clock.time - 1_800_000_000.0
+
+
+@pytest.mark.parametrize("says", [NETWORK, FULL], ids=["network", "disk"])
+def test_trouble_that_a_check_meets_is_waited_out_without_a_session_while_others_go_on(
+    project: "Project", says: str
+) -> None:
+    outage(project, says, 4)
+    project.plan(
+        ("1.1", "Make a", "python3 check.py"), ("1.2", "Make b", "test -f b.txt"), ("1.3", "Make c", "test -f c.txt")
+    )
+    project.script(_1_1=[[{"write": "a.txt"}]], _1_2=[[{"write": "b.txt"}]], _1_3=[[{"write": "c.txt"}]])
+    result, seconds = ran(project)
+    assert result.exit_code == 0, result
+    assert sessions(project) == 3, "a check is run again, not an agent"
+    landed = [subject for subject in reversed(project.commits()) if subject.startswith("Make")]
+    assert landed == ["Make b", "Make c", "Make a"], "what waits holds back only what depends on it"
+    assert seconds < 600
+
+
+def test_a_check_whose_network_stays_away_is_a_question_within_minutes(project: "Project") -> None:
+    outage(project, NETWORK, 1000)
+    project.plan(("1.1", "Make a", "python3 check.py"), ("1.2", "Make b", "test -f b.txt"))
+    project.script(_1_1=[[{"write": "a.txt"}]], _1_2=[[{"write": "b.txt"}]])
+    result, seconds = ran(project)
+    assert result.exit_code == 3, result
+    tasks = state_of(project).tasks
+    assert (tasks["1.1"].status, tasks["1.2"].status) == ("stuck", "complete")
+    assert sessions(project) == 2
+    assert 60 < seconds < 1200
+
+
+def test_a_task_that_depends_on_a_waiting_one_waits_with_it(project: "Project") -> None:
+    outage(project, NETWORK, 2)
+    plan = project.plan(("1.1", "Make a", "python3 check.py"), ("1.2", "Make b", "test -f a.txt"))
+    project.file(plan.name, plan.read_text() + "  - **Depends**: 1.1\n")
+    project.script(_1_1=[[{"write": "a.txt"}]], _1_2=[[{"write": "b.txt"}]])
+    result, _ = ran(project)
+    assert result.exit_code == 0, result
+    assert [subject for subject in reversed(project.commits()) if subject.startswith("Make")] == ["Make a", "Make b"]
+    assert sessions(project) == 2
+
+
+# --- a healthy HEAD ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("healthy", "landed"), [(True, True), (False, False)], ids=["healthy", "sick"])
+def test_profile_standard_rolls_back_to_a_healthy_head_before_anything_landed(
+    project: "Project", healthy: bool, landed: bool
+) -> None:
+    project.file("gate.py", "import pathlib, sys\nsys.exit(0 if pathlib.Path('ok').exists() else 'FAILED x.py::a')\n")
+    if healthy:
+        project.file("ok", "")
+    project.settings(f'{LIMITS}[checks]\ntest = "python3 gate.py"\n')
+    project.plan(("1.1", "Make a", "python3 a.py"))
+    broken, right = "def f(:\n", "print(1)\n"
+    project.script(_1_1=[[{"write": "a.py", "text": broken}], [{"write": "a.py", "text": right}]])
+    told = project.run("--profile", "standard")
+    assert (told.code == 0) is landed, told
+    decided = [one.decision.action.type for one in state_of(project).tasks["1.1"].attempts]
+    assert decided[0] == ("rollback" if healthy else "escalate")
