@@ -57,7 +57,7 @@ DOORS: dict[str, set[str]] = {
     "line": {"agents", "decide", "diagnosis", "journal", "plans", "remedies", "tell", "verify"},
     "mcp": {"compose", "diagnosis", "library", "plans"},
     "plans": {"process", "tell", "tools"},
-    "process": {"journal"},
+    "process": {"git", "journal", "tell"},
     "remedies": {"diagnosis", "git", "process", "tell"},
     "tell": {"agents", "decide", "diagnosis", "journal", "line", "plans"},
     "tools": {"git", "plans", "process"},
@@ -136,6 +136,15 @@ class Module:
                     if target in MODULES and target != self.name and target not in NEUTRAL:
                         found.add(MODULES[target])
         return found
+
+    @cached_property
+    def loads(self) -> set[str]:
+        """The modules that are loaded with it: what it imports at its top, and not only for types."""
+        found = set()
+        for node in self.tree.body:
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("unstuck"):
+                found |= {_behind(node.module or "", alias.name) for alias in node.names}
+        return {name for name in found if name in MODULES and name not in NEUTRAL and name != self.name}
 
     @property
     def is_edge(self) -> bool:

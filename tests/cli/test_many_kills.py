@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from unstuck import compose
+from unstuck.decide.action import Escalate, Halt
+from unstuck.journal.event import Acted
 
 if TYPE_CHECKING:
     from tests.project import Project
@@ -34,11 +36,8 @@ def test_a_run_that_is_killed_again_and_again_halts_nowhere_and_does_every_task_
     assert told.code == 0, told
     view = compose.look(project.root)
     assert sum("which died" in note for note in view.state.notes) >= min(killed, kills) // 2 > 1, "it was at work"
-    assert not [
-        entry
-        for entry in view.entries
-        if getattr(entry.event, "action", None) and entry.event.action.type in ("halt", "escalate")
-    ]  # type: ignore[union-attr]  # asked for above
+    acts = [entry.event.action for entry in view.entries if isinstance(entry.event, Acted)]
+    assert not [action for action in acts if isinstance(action, Halt | Escalate)]
     assert sorted(subject for subject in project.commits() if subject.startswith("Make ")) == sorted(
         f"Make {number}" for number in numbers
     )

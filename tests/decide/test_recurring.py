@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from unstuck.decide.recurring import Issue, key, likeness, recurring, tally
+from unstuck.decide.recurring import Issue, key, likeness, recurring
 
 
 @pytest.mark.parametrize(
@@ -52,12 +52,6 @@ def test_other_issues_do_not_count() -> None:
 def test_two_similar_remarks_in_one_round_count_once() -> None:
     issue = Issue(title="Total is not rounded", file="cart.py")
     assert recurring([issue], [[issue, issue]]) == ()
-
-
-def test_the_most_common_issue_comes_first() -> None:
-    rare, common = Issue(title="Rare"), Issue(title="Common")
-    counted = tally([[rare, common], [common], [common]])
-    assert [(one.issue.title, one.rounds) for one in counted] == [("Common", 3), ("Rare", 1)]
 
 
 def test_long_titles_take_no_time() -> None:

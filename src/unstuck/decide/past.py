@@ -1,23 +1,28 @@
 """One task's past, as far as a decision may know it."""
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from unstuck.agents import NO_FIX, NO_MARKER, failure_report
 from unstuck.decide.action import Amend, Rollback
 from unstuck.decide.decision import History
 from unstuck.decide.loops import Footprint, looping
 from unstuck.decide.policy import LIMITED
-from unstuck.diagnosis import AGENT_DOWN, KINDS, Kind
+from unstuck.decide.recurring import Issue, recurring
+from unstuck.diagnosis import AGENT_DOWN, KINDS, Kind, read
 from unstuck.journal import AttemptState, RunState, TaskState, failed_command
 from unstuck.line import held, next_agent
 from unstuck.remedies import Seen
+from unstuck.tell import one_line
 
 GOLDEN = 0.6180339887
 """Multiples of it fall evenly between 0 and 1: a jitter that is the same for the same journal."""
 
 
 MANY = 3
+MOST_ISSUES = 20
+REVIEWED = frozenset({Kind.LINT_FAILED, Kind.TYPES_FAILED, Kind.FORMAT_FAILED, Kind.CHECK_FAILED})
+"""Kinds of checks that look the work over; the same failing test is a signal of its own."""
 THIRD_TRY = 3
 WINDOW_SECONDS = 3600.0
 
@@ -85,7 +90,26 @@ def circling(task: TaskState) -> str:
     if len(own) < THIRD_TRY or own[-1] is not task.attempts[-1]:
         return ""
     signal = looping(footprint(own[-1]), [footprint(one) for one in own[:-1]])
-    return signal.sentence if signal else ""
+    return signal.sentence if signal else _raised_again(own)
+
+
+def _raised_again(own: Sequence[AttemptState]) -> str:
+    """Say which finding of a reviewing check comes up round after round although each attempt was to mend it."""
+    *earlier, now = [_issues(one) for one in own]
+    found = recurring(now, earlier)
+    if not found:
+        return ""
+    issue, rounds = found[0].issue, found[0].rounds
+    where = f" ({issue.file}:{issue.line})" if issue.line else f" ({issue.file})"
+    return f"{one_line(issue.title, 120)}{where} comes up in {rounds} rounds, though every attempt was to mend it"
+
+
+def _issues(attempt: AttemptState) -> tuple[Issue, ...]:
+    """Return what the checks of an attempt complain of, as a reviewer's issues."""
+    if attempt.failure is None or attempt.failure.kind not in REVIEWED:
+        return ()
+    found = read(attempt.failure.detail).findings[:MOST_ISSUES]
+    return tuple(Issue(title=one.message, file=one.file, line=one.line, sort=one.rule) for one in found)
 
 
 def footprint(attempt: AttemptState) -> Footprint:

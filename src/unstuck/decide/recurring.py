@@ -38,16 +38,6 @@ def recurring(
     return tuple(one for one in counted if one.rounds >= threshold)
 
 
-def tally(rounds: Sequence[Sequence[Issue]], alike: float = ALIKE) -> tuple[Recurrence, ...]:
-    """Count every distinct issue, the most frequent first."""
-    distinct: list[Issue] = []
-    for issue in (issue for issues in rounds for issue in issues):
-        if not any(_alike(issue, known, alike) for known in distinct):
-            distinct.append(issue)
-    counted = [Recurrence(issue=issue, rounds=_rounds(issue, rounds, alike)) for issue in distinct]
-    return tuple(sorted(counted, key=lambda one: -one.rounds))
-
-
 def likeness(a: Issue, b: Issue) -> float:
     """Return how alike two issues read, from 0 to 1."""
     return SequenceMatcher(None, key(a), key(b)).ratio()
