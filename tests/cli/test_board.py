@@ -161,8 +161,9 @@ class Screen:
         return shown
 
     def _tmux(self, *arguments: str) -> str:
-        done = subprocess.run(["tmux", "-S", str(self._socket), *arguments], capture_output=True, text=True, check=True)
-        return done.stdout
+        command = ["tmux", "-S", str(self._socket), *arguments]
+        env = os.environ  # without COLUMNS and LINES, which readline sets past Python as soon as pytest loads it
+        return subprocess.run(command, env=env, capture_output=True, text=True, check=True).stdout
 
 
 def on_terminal(project: "Project", *arguments: str, until: str, plain: bool = False, **env: str) -> str:

@@ -143,7 +143,7 @@ def test_without_a_configuration_the_checks_that_fit_the_project_are_used(unconf
     unconfigured.script(_1_1=[[{"write": "right.txt"}]])
     told = unconfigured.run()
     assert told.code == 0, told
-    assert "the checks are those that fit the project: make test" in unconfigured.ask("log").out
+    assert "the checks are those that fit the project: `make test`" in unconfigured.ask("log").out
 
 
 def test_a_gate_that_nobody_asked_for_and_that_cannot_run_is_not_applicable(unconfigured: "Project") -> None:

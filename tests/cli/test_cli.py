@@ -25,7 +25,8 @@ MAKE_A = {"write": "a.txt", "text": "a\n"}
 CONTRACT = [
     "demo", "init", "doctor", "plan", "run", "resume", "status", "show", "log", "stop", "retry", "skip", "reset",
     "answer", "diagnose", "agents", "report", "explain", "replay", "policy", "accept", "rollback", "undo", "prune", "bench",
-    "verify", "remedy", "experience", "install", "uninstall", "hook", "mcp",
+    "verify", "remedy", "experience", "install", "uninstall", "hook", "mcp", "diff", "runs",
+    "approve",
 ]  # fmt: skip
 
 
@@ -62,6 +63,11 @@ def test_every_look_has_json_with_a_schema(half_done: "Project") -> None:
         "why": status["tasks"]["1.2"]["why"],
         "fixes": None,
         "fix_tasks": [],
+        "agent": half_done.agent,
+        "seconds": status["tasks"]["1.2"]["seconds"],
+        "changes": "",
+        "waits_on": "",
+        "wait_until": None,
     }
     shown = half_done.ask("show", "1.2", "--json").json
     assert (shown["schema"], shown["phase_id"], shown["status"]) == (1, "1.2", "failed")

@@ -48,7 +48,8 @@ def test_nothing_from_an_agent_a_plan_or_a_file_name_steers_a_terminal(project: 
         if (found := STEERS.search(text))
     ]
     traces = [command for command, answer in told.items() if "fault of ours" in answer.err or "Traceback" in answer.err]
-    raw = {".log", ".out", ".err", ".db", ".db-wal", ".db-shm"}  # what an agent printed is kept as it was
+    # What an agent printed is kept as it was, and an index of Git is binary.
+    raw = {".log", ".out", ".err", ".db", ".db-wal", ".db-shm", ".index"}
     for path, content in project.stored_bytes():
         text = content.decode(errors="replace")
         if not raw & set(path.suffixes) and (found := STEERS.search(text)):

@@ -78,7 +78,7 @@ def test_no_row_of_the_journal_ends_in_a_traceback(
 ) -> None:
     copy = Project(tmp_path / "project", half_done.nursery)
     shutil.copytree(half_done.root, copy.root, symlinks=True)
-    journal = copy.home / "journal.db"
+    journal = copy.store / "journal.db"
     with closing(sqlite3.connect(journal)) as rows:
         for (trigger,) in rows.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
             rows.execute(f"DROP TRIGGER {trigger}")  # a hand that edits the file does not ask

@@ -156,8 +156,7 @@ PART = """\
   - **Do**: it
   - **Files**: p
   - **Done when**: it is
-  - **Verify**: test -f p
-  - **Commit**: `feat(p): {title}`
+{verify}  - **Commit**: `feat(p): {title}`
 """
 
 
@@ -181,7 +180,10 @@ def test_deaths_in_a_row_around_a_change_of_the_plan_change_nothing(
         assert live(world, place.format(task=task)) == -signal.SIGKILL, place
     done = world.nursery.run(["resume", "--quiet"], world)
     assert done.returncode == 0, done.stdout
-    blocks = {new: PART.format(new=new, title=title) for new, title in titles.items()} | {task: WHOLE.format(task=task)}
+    # The Verify of the original must hold after it, not in the parts before it; the agent's own is never taken.
+    verify = "  - **Verify**: test -f p\n" if sort == "ADD_FOLLOWUP" else ""
+    blocks = {new: PART.format(new=new, title=title, verify=verify) for new, title in titles.items()}
+    blocks[task] = WHOLE.format(task=task)
     found = outcome(world)
     assert found["plan"] == "".join(blocks[name] for name in order)
     asked = [{"id": new, "type": sort, "reason": "so"} for new in titles]

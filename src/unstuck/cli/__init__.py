@@ -57,7 +57,7 @@ SECTIONS = {
     "Start": ("demo", "init", "doctor", "agents", "plan"),
     "Run": ("run", "resume", "stop"),
     "Look": ("status", "show", "diff", "log", "runs", "report", "explain"),
-    "Take part": ("answer", "retry", "skip", "accept", "reset", "rollback", "undo", "prune"),
+    "Take part": ("answer", "retry", "skip", "accept", "approve", "reset", "rollback", "undo", "prune"),
     "By hand": ("verify", "diagnose", "remedy", "experience"),
 }
 """The commands as people look for them; those that are not named here come last."""

@@ -94,7 +94,7 @@ class GitWorkspace:
         return self._slot(slot).altered()
 
     def mixed(self, base: str, tree: str, paths: Sequence[str]) -> str:
-        return staging.mix(self._git, self.repository.ours, base, tree, paths)
+        return staging.mix(self._git, self.repository.store, base, tree, paths)
 
     def tree(self, slot: int, base: str) -> Tree:
         return staging.write(self._slot(slot), base, self.left_out)
