@@ -50,7 +50,7 @@ def make_repository(root: Path, phases: int) -> None:
         f"| {name} | Part {name} | - | {', '.join(one for one in names if one != name) or '-'} | 1 | ⬜ |"
         for name in names
     ]
-    sections = [f"### Phase {name}: Part {name}\n\n#### Definition of Done\n- [ ] `{CHECK}`\n" for name in names]
+    sections = [f"### Phase {name}: Part {name}\n\n#### Definition of Done\n- [ ] `{CHECK}` passes\n" for name in names]
     head = "| Phase | Name | Depends On | Parallel With | Estimate | Status |\n|---|---|---|---|---|---|\n"
     root.mkdir()
     (root / "plan.md").write_text("# Bench\n\n" + head + "\n".join([*rows, "", *sections]), encoding="utf-8")

@@ -120,7 +120,7 @@ def _check(pattern: str) -> None:
     if not parts or Path(pattern).is_absolute() or ".." in parts or parts[0] in NEVER or "\0" in pattern:
         raise BadUsage(
             f"`[workspace]` cannot place {shown(pattern)!r}: it must name something inside the repository that is not git's or ours.",
-            hint="Write paths as seen from the repository's root, such as `.env` or `packages/*/node_modules`.",
+            hint="In unstuck.toml, write paths as seen from the repository's root, such as `.env` or `packages/*/node_modules`.",
         )
 
 
