@@ -30,7 +30,7 @@ def test_the_story_tells_what_was_seen_by_which_rule_on_which_rung_and_what_othe
     assert story.count("\nAttempt ") == 4
     first = story.split("\nAttempt ")[1]
     assert "seen:     check_failed: " in first
-    assert "\n  rule:     " in first
+    assert "rule:     crash.status_compared" in first
     assert "decided:  try again in the same tree" in first
     assert "[check_failed[1]]" in first
     third = story.split("\nAttempt ")[3]
