@@ -211,7 +211,7 @@ QUICK = '[limits]\nfirst_output = 20\n[profiles.quick]\nlike = "single-retry"\n[
         ),
         pytest.param(
             "Test Framework", "FAILED tests/a.py::t", [write("1", "bad"), {"print": CUT_OFF}], "parse_error",
-            "Print the result in exactly the form that was asked for, and nothing after it.",
+            "The JSON that you printed as your result cannot be read. None is needed: do the task, and say that you are done.",
             {"last_activity": CUT_OFF}, id="unreadable",
         ),
         pytest.param(
