@@ -18,7 +18,7 @@ from unstuck.diagnosis import open_rulebook
 from unstuck.errors import BadUsage, CannotWrite, Owned, Unavailable
 from unstuck.git import GitWorkspace, Lender, Meanwhile, Placing, Repository, find, slots_folder
 from unstuck.journal import Entry, Event, RunState, Verdict, journal_path, redactor
-from unstuck.line import Bench, Interrupted, Layout, Recorder, Stopper, timed
+from unstuck.line import Bench, Here, Interrupted, Layout, Recorder, Stopper, timed
 from unstuck.plans import Insertion, Plan, Task, open_plan
 from unstuck.process import DiskDesk, LocalProcesses, SystemClock, put
 from unstuck.verify import NoMemory, NotSetUp, Site, Subject, examine, open_memory, sarif_text
@@ -112,6 +112,7 @@ class Verification:
             agents={},
             tasks={task.id: task},
             plan=_NoPlan(),
+            dispatch=Here,
             config=config,
             policy=profile("adaptive"),
             experience=Experience(),

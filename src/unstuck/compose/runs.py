@@ -46,6 +46,7 @@ from unstuck.journal import (
 )
 from unstuck.line import (
     Bench,
+    Here,
     Layout,
     Recorder,
     Situation,
@@ -246,6 +247,7 @@ class Run:
             agents=agents,
             tasks={task.id: timed(task, config.verify.timeout) for task in plan.tasks},
             plan=self._plan_file,
+            dispatch=Here,
             config=config,
             policy=self._policy,
             recovery=self._recovery(),

@@ -20,7 +20,7 @@ from unstuck.line import Bench, Interrupted, run_session
 from unstuck.plans import Check
 from unstuck.verify.change_audit import Subject
 from unstuck.verify.checks import MANIFESTS, NotSetUp, Site, baseline
-from unstuck.verify.examining import NOT_COUNTED, cannot_run, examine, told
+from unstuck.verify.examining import NOT_COUNTED, cannot_run, told
 
 NO_AGENT_NEEDED = Ended(ending="exited", exit_code=0, tail="The checks pass as it is: no agent was needed.")
 BASE = "base"
@@ -40,7 +40,7 @@ def verify(bench: Bench, task: TaskState, slot: int) -> LineEvent:
         alone=outcome is not None and (outcome.ended.ok or outcome.claimed),
     )
     try:
-        verdict = examine(Site(bench=bench, name=name, slot=bench.spare + slot), subject)
+        verdict = bench.dispatcher.verify(subject, slot, bench.stop)
     except NotSetUp as error:
         return Classified(task=name, failure=error.failure)
     for sentence in (*told(verdict), *_needs_set_up(bench, verdict)):
@@ -84,7 +84,7 @@ def check_first(bench: Bench, task: TaskState, slot: int) -> LineEvent:
     tree = bench.workspace.tree_of(attempt.base)
     subject = Subject(task=bench.tasks[name], base=attempt.base, tree=tree, claim="done")
     try:
-        verdict = examine(Site(bench=bench, name=name, slot=bench.spare + slot), subject)
+        verdict = bench.dispatcher.verify(subject, slot, bench.stop)
     except NotSetUp as error:
         return Classified(task=name, failure=error.failure)
     if verdict.status == "pass":
