@@ -169,6 +169,20 @@ class HookConfig:
     """For all of them together; what is not over then says nothing."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreConfig:
+    """Where a fleet meets: the store of its journals and jobs, and the remote that its work goes through."""
+
+    url: str = ""
+    """A Postgres, without a password: `postgresql://HOST/NAME`. Empty: the journal is a file in the repository, and all work is done here."""
+    remote: str = "origin"
+    """The git remote that all machines share: a name, a URL or a path."""
+    labels: tuple[str, ...] = ()
+    """What a worker must have to get work of a run here."""
+    priority: int = 0
+    """Runs with a higher one get workers first."""
+
+
 WALL_CLOCK = 7200.0
 GATE_TIMEOUTS: Mapping[CheckKind, float] = {
     "lint": 300.0,
@@ -202,3 +216,4 @@ class Config:
     fixes: FixesConfig = FixesConfig()
     approve: ApproveConfig = ApproveConfig()
     hook: HookConfig = HookConfig()
+    store: StoreConfig = StoreConfig()

@@ -50,6 +50,8 @@ COMMANDS = {
     "rollback": ("operating", "Move the run's branch back."),
     "undo": ("operating", "Take back what a command or a rollback did."),
     "prune": ("operating", "Remove what is clean, merged and unused."),
+    "worker": ("workers", "Do the work of runs, as a member of a fleet."),
+    "fleet": ("workers", "Say which workers there are, and what they do."),
     "bench": ("bench", "Run the benchmarks."),
 }
 

@@ -43,3 +43,5 @@ from unstuck.compose.runs import Watcher as Watcher
 from unstuck.compose.trying_agents import check_agent as check_agent
 from unstuck.compose.trying_agents import known_agents as known_agents
 from unstuck.compose.trying_agents import read_session as read_session
+from unstuck.compose.working import open_fleet as open_fleet
+from unstuck.compose.working import open_worker as open_worker

@@ -106,12 +106,12 @@ class Verification:
         redact = redactor(os.environ)
         return Bench(
             run=NAME,
-            record=Recorder(_Nowhere(), RunState(), redact),
+            record=Recorder(Nowhere(), RunState(), redact),
             workspace=_workspace(repository, config, plan),
             processes=LocalProcesses(),
             agents={},
             tasks={task.id: task},
-            plan=_NoPlan(),
+            plan=NoPlan(),
             dispatch=Here,
             config=config,
             policy=profile("adaptive"),
@@ -160,7 +160,7 @@ def _free_slot(repository: Repository) -> Iterator[int]:
     raise Owned(f"{SLOTS} verifications are at work already.", hint="Wait for one of them.")
 
 
-class _Nowhere:
+class Nowhere:
     """A journal that keeps nothing: verification by hand is no part of any run."""
 
     def append(self, event: Event) -> Entry:
@@ -176,7 +176,7 @@ class _Nowhere:
         """Own nothing."""
 
 
-class _NoPlan:
+class NoPlan:
     """A plan without tasks: nothing is ticked and nothing is added."""
 
     extensible = False

@@ -9,6 +9,7 @@ from unstuck.agents import agents_on_path
 from unstuck.compose.gate_list import gates_of
 from unstuck.compose.looking import look
 from unstuck.compose.runs import Run, Watcher
+from unstuck.compose.stores import with_store
 from unstuck.config_file import read_config
 from unstuck.decide import Policy, resolved
 from unstuck.decide import profiles as all_profiles
@@ -31,6 +32,8 @@ def open_run(
     recovery_mode: bool = False,
     cwd: Path | None = None,
     plan_format: str | None = None,
+    store: str | None = None,
+    priority: int | None = None,
     watcher: Watcher | None = None,
     open_journal: Callable[[Path], SqliteJournal] = open_to_write,
     clock: Clock | None = None,
@@ -40,7 +43,9 @@ def open_run(
     `recovery_mode` is the profile `fix-tasks`; a spec folder whose state file says `recoveryMode` has it, too.
     """
     repository = find(cwd or Path.cwd())
-    config = read_config(repository.root)
+    config = with_store(repository, read_config(repository.root), store)
+    if priority is not None:
+        config = replace(config, store=replace(config.store, priority=priority))
     plan_file = open_plan(_found(Path(plan), repository.root), plan_format, root=repository.root)
     asked = asked_by(plan_file)
     chosen = replace(
@@ -72,7 +77,7 @@ def reopen_run(
     repository = find(cwd or Path.cwd())
     known = {name: task.task.title for name, task in view.state.tasks.items()}
     plan_file = open_plan(repository.root / started.plan, started.format, root=repository.root, known=known)
-    config = read_config(repository.root)
+    config = with_store(repository, read_config(repository.root))
     options = started.options if budget_usd is None else replace(started.options, budget_usd=budget_usd)
     return Run(repository, config, plan_file, options, watcher or Watcher(), view.run)
 

@@ -13,6 +13,8 @@ from unstuck.agents import first_found, gather
 from unstuck.compose.fencing import fence_of, without_fence
 from unstuck.compose.gate_list import gates_of, note_found
 from unstuck.compose.remedy_runs import Relief
+from unstuck.compose.staffing import staffed
+from unstuck.compose.stores import open_for_run, remember_store
 from unstuck.config import Config
 from unstuck.config_file import NAME as CONFIG_NAME
 from unstuck.decide import Experience, Policy, policy_of
@@ -31,6 +33,7 @@ from unstuck.journal import (
     RunStarted,
     RunState,
     SqliteJournal,
+    Store,
     Verb,
     adopt,
     asked_by,
@@ -38,7 +41,6 @@ from unstuck.journal import (
     experience_of,
     fold,
     inherited,
-    journal_path,
     open_to_write,
     redactor,
     show_store,
@@ -113,6 +115,7 @@ class Run:
         plan = self._sound_plan()
         first = _first(plan, start_from)
         self._repository.exclude_ours()
+        remember_store(self._repository, self._config.store.url)
         if fresh:
             plan = begin_anew(self._repository, self._plan_file, plan, self._plan_name)
         with self._journal() as journal:
@@ -130,7 +133,8 @@ class Run:
             if run is None:
                 self._options = _ordered(self._options, experience_of(journal))
             root, options = self._repository.root, self._options
-            crew = gather(options.agents, plan, self._config, root, budget_usd=options.budget_usd)
+            here = not self._config.store.url
+            crew = gather(options.agents, plan, self._config, root, budget_usd=options.budget_usd, here=here)
             plan = crew.fitted(plan)
             run = run or f"{time.strftime('%Y%m%d')}-{secrets.token_hex(3)}"
             with _claimed(journal, run) as before:
@@ -159,7 +163,9 @@ class Run:
                     awaits_approval=asked_by(self._plan_file).awaits_approval,
                     inside=session.run if (session := inside()) else "",
                 )
-                self._supervisor(journal, run, fold(entries), plan, crew.agents).work(situation)
+                supervisor = self._supervisor(journal, run, fold(entries), plan, crew.agents)
+                with staffed(supervisor, self._config, self._repository) as supervisor:
+                    supervisor.work(situation)
                 return summary(self.state, time.time(), live=False)
 
     def operate(self, verb: Verb, *, task: str | None = None, text: str = "", shown: str = "") -> Operated | None:
@@ -181,13 +187,14 @@ class Run:
                 inside=self._foreign(journal),
             )
             number = journal.leave(self._run, request)
-            owner = journal.owner()
+            owner = journal.owner(self._run)
             if owner is not None and owner.alive(time.time()):
                 return Operated(request=request, refused=refused) if (refused := nobodys_word(request)) else None
             with _claimed(journal, self._run):
                 state = fold(journal.read(self._run))
                 supervisor = self._supervisor(journal, self._run, state, self._plan_file.read(), {})
-                return supervisor.answer()[number]
+                with staffed(supervisor, self._config, self._repository) as supervisor:
+                    return supervisor.answer()[number]
 
     def concerns(self) -> tuple[Problem, ...]:
         """List what a careful reader would ask about the plan."""
@@ -200,7 +207,7 @@ class Run:
 
     # --- below ---------------------------------------------------------------------------------------
 
-    def _foreign(self, journal: SqliteJournal) -> str:
+    def _foreign(self, journal: Store) -> str:
         """Name the session that this process belongs to, unless the run is one that the session itself began."""
         session = inside()
         started = fold(journal.read(self._run or "")).started
@@ -208,14 +215,14 @@ class Run:
         return str(session) if session is not None and not own else ""
 
     @contextmanager
-    def _journal(self) -> Iterator[SqliteJournal]:
-        journal = self._open_journal(journal_path(self._repository))
+    def _journal(self) -> Iterator[Store]:
+        journal = open_for_run(self._repository, self._config, self._open_journal)
         try:
             yield journal
         finally:
             journal.close()
 
-    def _choose(self, journal: SqliteJournal, *, again: bool) -> str | None:
+    def _choose(self, journal: Store, *, again: bool) -> str | None:
         """Return the run to go on with, and take its stored options; None for a new one. `again`: even a finished one."""
         for run in (self._run,) if self._run else reversed(journal.runs()):
             entries = tuple(journal.read(run))
@@ -231,7 +238,7 @@ class Run:
         return None
 
     def _supervisor(
-        self, journal: SqliteJournal, run: str, state: RunState, plan: Plan, agents: Mapping[str, Agent]
+        self, journal: Store, run: str, state: RunState, plan: Plan, agents: Mapping[str, Agent]
     ) -> Supervisor:
         repository, config, options = self._repository, self._config, self._options
         redact = redactor(os.environ)
@@ -380,7 +387,7 @@ def _first(plan: Plan, start_from: str | None) -> str | None:
 
 
 @contextmanager
-def _claimed(journal: SqliteJournal, run: str) -> Iterator[Owner | None]:
+def _claimed(journal: Store, run: str) -> Iterator[Owner | None]:
     """Own the run for a while; yields the dead owner that was replaced, if any."""
     before = journal.claim(run)
     try:

@@ -8,9 +8,11 @@ from unstuck.git.placing import Placing as Placing
 from unstuck.git.pruning import BRANCHES as BRANCHES
 from unstuck.git.pruning import SNAPSHOTS as SNAPSHOTS
 from unstuck.git.pruning import prune as prune
+from unstuck.git.repository import Identity as Identity
 from unstuck.git.repository import Repository as Repository
 from unstuck.git.repository import find as find
 from unstuck.git.repository import slots_folder as slots_folder
 from unstuck.git.trap_folders import traps as traps
 from unstuck.git.way_home import Homecoming as Homecoming
 from unstuck.git.workspace import GitWorkspace as GitWorkspace
+from unstuck.git.workspace import make_commit as make_commit

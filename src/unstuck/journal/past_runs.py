@@ -2,10 +2,10 @@
 
 from unstuck.decide import Experience, Record
 from unstuck.journal.run_state import fold
-from unstuck.journal.sqlite import SqliteJournal
+from unstuck.journal.storing import Store
 
 
-def experience_of(journal: SqliteJournal) -> Experience:
+def experience_of(journal: Store) -> Experience:
     """Count how the attempts of all earlier runs in this repository ended, agent by agent."""
     counts: dict[str, list[int]] = {}
     for run in journal.runs():

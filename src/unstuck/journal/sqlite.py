@@ -106,7 +106,7 @@ class SqliteJournal:
             ).fetchall()
         return [_request(*row) for row in rows]
 
-    def owner(self) -> Owner | None:
+    def owner(self, run: str | None = None) -> Owner | None:  # one claim for all runs of a repository
         """Return whoever holds the claim, alive or dead."""
         with self._guarded():
             row = self._connection.execute(
