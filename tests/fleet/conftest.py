@@ -19,7 +19,7 @@ import pytest
 
 psycopg = pytest.importorskip("psycopg", reason="a fleet needs psycopg: pip install 'unstuck[fleet]'")
 
-from tests.fleet.postgres_server import NoPostgres, Server, shared  # noqa: E402  # after the skip
+from benchmarks.postgres_server import NoPostgres, Server, shared  # noqa: E402  # after the skip
 
 from unstuck.fleet import PostgresJournal  # noqa: E402
 from unstuck.journal import RunState, fold  # noqa: E402
@@ -133,7 +133,7 @@ class Town:
     def met(self) -> Path:
         return Path(self.env["MET"])
 
-    def start(self, *arguments: str, cwd: Path | None = None, **env: str) -> "subprocess.Popen[str]":
+    def start(self, *arguments: str, env: Mapping[str, str], cwd: Path | None = None) -> "subprocess.Popen[str]":
         """Start the command line; it knows itself as DOOMED."""
         line = 'export DOOMED=$$; exec "$@"'
         log = self.met / f"log-{len(self.started)}"
@@ -152,24 +152,25 @@ class Town:
 
     def worker(self, *options: str, **env: str) -> "subprocess.Popen[str]":
         fixed = ("worker", "--store", self.url, "--repo", str(self.remote), "--agents", "play", "--lease", LEASE)
-        return self.start(*fixed, *options, **{"ROLE": "worker", **env})
+        return self.start(*fixed, *options, env={"ROLE": "worker", **env})
 
     def supervisor(self, *options: str, cwd: Path | None = None, **env: str) -> "subprocess.Popen[str]":
-        return self.start("run", "tasks.md", "--store", self.url, *options, cwd=cwd, **{"ROLE": "supervisor", **env})
+        return self.start("run", "tasks.md", "--store", self.url, *options, cwd=cwd, env={"ROLE": "supervisor", **env})
 
     def ended(self, process: "subprocess.Popen[str]") -> int:
         """Wait for a process; what it said is told if it takes too long."""
         try:
             return process.wait(PATIENCE)
         except subprocess.TimeoutExpired:
-            pytest.fail(f"{process.args} did not end.\n{self.said()}")
+            pytest.fail(f"Process {process.pid} did not end.\n{self.said()}")
 
     def said(self) -> str:
         return "\n".join(f"--- {log.name}\n{log.read_text(errors='replace')}" for log in sorted(self.met.glob("log-*")))
 
     def query(self, statement: str) -> list[tuple[object, ...]]:
         with psycopg.connect(self.url, autocommit=True) as connection:
-            return connection.execute(statement.encode()).fetchall()
+            rows: list[tuple[object, ...]] = connection.execute(statement.encode()).fetchall()
+            return rows
 
     def journal(self, checkout: str = "nobody") -> PostgresJournal:
         return PostgresJournal(self.url, git(self.root, "rev-list", "--max-parents=0", "HEAD"), checkout)
@@ -187,13 +188,19 @@ class Town:
         state, wrong = self.state(), []
         assert state.started is not None
         branch = f"refs/unstuck/{state.started.run}/@tip"
-        landed = git(self.remote, "log", "--format=%(trailers:key=Unstuck-Task,valueonly,separator=%x2C)", branch).split()
+        landed = git(
+            self.remote, "log", "--format=%(trailers:key=Unstuck-Task,valueonly,separator=%x2C)", branch
+        ).split()
         wrong += [] if sorted(landed) == ["1.1", "1.2"] else [f"landed: {landed}"]
         charged = {name: task.charged for name, task in state.tasks.items() if task.charged}
         wrong += [f"charged: {charged}"] if charged else []
         for repository in (self.root, self.remote):
             done = subprocess.run(
-                [GIT, "fsck", "--full", "--no-dangling", "--no-progress"], cwd=repository, capture_output=True, text=True, check=False
+                [GIT, "fsck", "--full", "--no-dangling", "--no-progress"],
+                cwd=repository,
+                capture_output=True,
+                text=True,
+                check=False,
             )
             wrong += [done.stdout + done.stderr] if done.returncode else []
         left = self.query("SELECT task, state FROM unstuck.jobs WHERE state IN ('queued', 'running')")

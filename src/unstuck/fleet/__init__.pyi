@@ -3,6 +3,8 @@ from unstuck.fleet.enlisting import Enlisted as Enlisted
 from unstuck.fleet.enlisting import Offer as Offer
 from unstuck.fleet.far import Far as Far
 from unstuck.fleet.far import Office as Office
+from unstuck.fleet.jobs import Job as Job
+from unstuck.fleet.jobs import Jobs as Jobs
 from unstuck.fleet.ledger import PostgresJournal as PostgresJournal
 from unstuck.fleet.postgres import Link as Link
 from unstuck.fleet.remote import Remote as Remote

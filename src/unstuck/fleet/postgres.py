@@ -37,9 +37,8 @@ def address(text: str) -> str:
     try:
         parts = conninfo_to_dict(text)
     except psycopg.ProgrammingError as error:
-        raise BadUsage(
-            f"{text!r} is no address of a Postgres: {error}.", hint="Write postgresql://HOST/NAME."
-        ) from error
+        # Neither the text nor libpq's words are shown: a password may be in both.
+        raise BadUsage("The store's address is none of a Postgres.", hint="Write postgresql://HOST/NAME.") from error
     if parts.pop("password", None):
         raise BadUsage(
             "The store's address has a password in it, where lists of processes and files show it.",

