@@ -213,17 +213,16 @@ def _transactions(server: Server, store: str) -> int:
     """Count what a database has done so far; those who are connected report once a second."""
     time.sleep(1.2)
     name = store.rpartition("/")[2]
-    return _count(
-        server.url("postgres"), f"SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = '{name}'"
-    )  # noqa: S608  # our own name
+    statement = "SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = %s"
+    return _count(server.url("postgres"), statement, name)
 
 
-def _count(store: str, statement: str) -> int:
+def _count(store: str, statement: str, *values: str) -> int:
     import psycopg  # noqa: PLC0415  # an extra
 
     try:
         with psycopg.connect(store, autocommit=True) as connection:
-            row = connection.execute(statement.encode()).fetchone()
+            row = connection.execute(statement.encode(), values or None).fetchone()
     except psycopg.errors.UndefinedTable:
         return 0
     return int(row[0]) if row else 0

@@ -3,6 +3,7 @@
 import fcntl
 import os
 import re
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
@@ -96,27 +97,37 @@ class Benches:
         """The lock on the clone."""
         self._processes = LocalProcesses()
         self._lender = Lender(repository)
+        self._one = threading.Lock()
         self._states: dict[str, RunState] = {}
         self._last: dict[str, int] = {}
-        self._baselines: dict[str, ShortMemory] = {}
+        self._known: dict[str, tuple[str, Bench | None]] = {}
+        """The workbench of each run, and the sheet that it was made by."""
 
     def of(self, run: str, *, verifying: bool) -> Bench:
         """Return the workbench of a run; for verifying, with what the run's journal says by now."""
         from unstuck.fleet import read_sheet  # noqa: PLC0415  # an extra
 
-        sheet = read_sheet(self._enlisted.sheet(run))
-        state = self._state(run) if verifying else RunState()
+        text = self._enlisted.sheet(run)
+        known, bench = self._known.get(run, ("", None))
+        if bench is None or known != text:
+            bench = self._bench(run, read_sheet(text))
+            self._known[run] = (text, bench)
+        if not verifying:
+            return bench
+        state, timeout = self._state(run), bench.config.verify.timeout
+        tasks = {name: timed(task.task, timeout) for name, task in state.tasks.items()}
+        return replace(bench, record=Recorder(Nowhere(), state, bench.redactor), tasks=tasks)
+
+    def _bench(self, run: str, sheet: "Sheet") -> Bench:
+        repository, redact = self._repository, redactor(os.environ)
         config = replace(sheet.config, agents=self._config.agents)
-        repository = self._repository
-        layout = Layout(repository.root, repository.store)
-        redact = redactor(os.environ)
         return Bench(
             run=run,
-            record=Recorder(Nowhere(), state, redact),
+            record=Recorder(Nowhere(), RunState(), redact),
             workspace=self._workspace(run, config, sheet),
             processes=self._processes,
             agents=self._crew,
-            tasks={name: timed(task.task, config.verify.timeout) for name, task in state.tasks.items()},
+            tasks={},
             plan=NoPlan(),
             dispatch=Here,
             config=config,
@@ -124,7 +135,7 @@ class Benches:
             experience=Experience(),
             guidance={},
             gates=sheet.gates,
-            layout=layout,
+            layout=Layout(repository.root, repository.store),
             desk=DiskDesk(),
             redactor=redact,
             stop=Stopper(drain=0.0),
@@ -134,16 +145,17 @@ class Benches:
             spare=self._slots,
             beside=room_beside(self._slots),
             memory=open_memory(repository, config) if sheet.cache else NoMemory(),
-            baselines=self._baselines.setdefault(run, ShortMemory()),
+            baselines=ShortMemory(),
         )
 
     def _state(self, run: str) -> RunState:
         """Bring what is known of a run up to date; each event is read once."""
-        state = self._states.setdefault(run, RunState())
-        for entry in self._journal.read(run, self._last.get(run, 0)):
-            state.apply(entry)
-            self._last[run] = entry.seq
-        return state
+        with self._one:
+            state = self._states.setdefault(run, RunState())
+            for entry in self._journal.read(run, self._last.get(run, 0)):
+                state.apply(entry)
+                self._last[run] = entry.seq
+            return replace(state, tasks=dict(state.tasks))  # others read on while this one is used
 
     def _workspace(self, run: str, config: Config, sheet: "Sheet") -> GitWorkspace:
         repository = self._repository
@@ -152,10 +164,20 @@ class Benches:
             identity=repository.identity(),
             slots=slots_folder(repository, ""),
             lender=self._lender,
-            meanwhile=Meanwhile(repository),
+            meanwhile=Unwatched(repository),
             left_out=sheet.left_out,
             place=Placing(root=repository.root, copy=config.workspace.copy, link=config.workspace.link),
         )
+
+
+class Unwatched(Meanwhile):
+    """Nobody works in a worker's clone, so nobody's changes are looked for."""
+
+    def begin(self) -> None:
+        return
+
+    def told(self) -> tuple[str, ...]:
+        return ()
 
 
 def _clone(repo: str) -> tuple[Repository, IO[str]]:

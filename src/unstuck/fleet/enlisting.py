@@ -3,14 +3,14 @@
 import os
 import secrets
 import socket
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from unstuck.fleet.jobs import CLAIM, WAKE, Job
+from unstuck.fleet.jobs import CLAIM, MANY, WAKE, Job
 from unstuck.fleet.postgres import Connection, Link
 
 LINE_BYTES = 2000
-"""Of what an agent prints, so much is passed on at once; Postgres takes less than 8000."""
+"""Of what an agent prints, so much is passed on at once."""
+TELL = f"SELECT pg_notify(%s, '') WHERE (SELECT count(*) FROM unstuck.workers) <= {MANY}"  # noqa: S608  # our own words
 CLAIM_LOCK = 7_353_002
 """Held by who takes a job while limits are counted, where there are limits."""
 
@@ -118,7 +118,7 @@ class Enlisted:
                     " DO UPDATE SET until = greatest(holds.until, EXCLUDED.until), why = EXCLUDED.why",
                     hold,
                 )
-            connection.execute("SELECT pg_notify(%s, '')", (f"unstuck {job.run}",))
+            connection.execute(TELL.encode(), (f"unstuck {job.run}",))
             return done == 1
 
         return self._link.ask(work)
@@ -126,21 +126,13 @@ class Enlisted:
     def say(self, job: Job, line: str) -> None:
         """Pass on what a job's agent does."""
         text = line.encode(errors="replace")[:LINE_BYTES].decode(errors="ignore").replace("\0", "")
+        statement = "UPDATE unstuck.jobs SET said = %s WHERE id = %s AND worker = %s AND state = 'running'"
+        self._link.ask(lambda connection: connection.execute(statement, (text, job.id, self.id)), patience=0.0)
+
+    def leave(self) -> None:
+        """Go; what is still at work is lost."""
 
         def work(connection: Connection) -> None:
-            connection.execute("UPDATE unstuck.jobs SET said = %s WHERE id = %s", (text, job.id))
-            connection.execute("SELECT pg_notify(%s, %s)", (f"unstuck {job.run}", f"{job.task}\n{text}"))
-
-        self._link.ask(work, patience=0.0)
-
-    def leave(self, unfinished: Sequence[int]) -> None:
-        """Go: what was taken and not begun is put back."""
-
-        def work(connection: Connection) -> None:
-            connection.execute(
-                "UPDATE unstuck.jobs SET state = 'queued', worker = NULL WHERE id = ANY (%s) AND worker = %s AND state = 'running'",
-                (list(unfinished), self.id),
-            )
             connection.execute(
                 "UPDATE unstuck.jobs SET state = 'lost', ended = clock_timestamp() WHERE worker = %s AND state = 'running'",
                 (self.id,),

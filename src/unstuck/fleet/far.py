@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from unstuck.errors import GitFailed, UnstuckError
-from unstuck.fleet.jobs import Ending, Job, Jobs
+from unstuck.fleet.jobs import OVER, Ending, Job, Jobs
 from unstuck.fleet.postgres import Link
 from unstuck.fleet.refs import check_ref, tip_ref, work_ref
 from unstuck.fleet.remote import NEVER, Remote
@@ -37,6 +37,7 @@ class Office:
         self._changed = threading.Condition()
         self._waiting: set[int] = set()
         self._ended: dict[int, Ending] = {}
+        self._said: dict[int, str] = {}
         self._fault: UnstuckError | None = None
         self._closed = False
         self._thread = threading.Thread(target=self._listen, name="fleet", daemon=True)
@@ -97,15 +98,12 @@ class Office:
         buried = 0.0
         while not self._closed:
             try:
-                for said in self._link.wait(LOOK_SECONDS):
-                    task, _, line = said.partition("\n")
-                    if line:
-                        self.seen(task, line)
+                self._link.wait(LOOK_SECONDS)
                 if time.monotonic() - buried > BURY_SECONDS:
                     self.jobs.bury()
                     buried = time.monotonic()
                 waiting = tuple(self._waiting)
-                ended = self.jobs.endings(waiting) if waiting else {}
+                ended = self._look(waiting) if waiting else {}
             except UnstuckError as error:
                 with self._changed:
                     self._fault = error
@@ -115,6 +113,15 @@ class Office:
                 self._ended |= ended
                 self._waiting -= ended.keys()
                 self._changed.notify_all()
+
+    def _look(self, waiting: tuple[int, ...]) -> dict[int, Ending]:
+        """Say which jobs are over; pass on what the agents of the others do."""
+        found = self.jobs.look(waiting)
+        for number, job in found.items():
+            if job.state == "running" and job.said and self._said.get(number) != job.said:
+                self._said[number] = job.said
+                self.seen(job.task, job.said)
+        return {number: job for number, job in found.items() if job.state in OVER}
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,10 +163,8 @@ class Far:
         office, bench = self.office, self.bench
         if not office.is_plain(bench):
             return Here(bench).verify(subject, slot, stop)
-        ref = check_ref(bench.run, subject.task.id)
-        begin = self.remote.commit(subject.tree, subject.base, f"verify {subject.task.id}\n")
-        fetch = self._published(subject, begin, ref)
-        wanted = Wanted(ref=ref, fetch=fetch[0], begin=fetch[1], subject=subject)
+        fetch, begin = self._published(subject)
+        wanted = Wanted(ref=fetch, fetch=fetch, begin=begin, subject=subject)
         for number in range(TIMES):
             key = f"{office.project}/{bench.run}/{subject.task.id}/verify/{time.time_ns()}-{number}"
             job = office.jobs.put(
@@ -196,11 +201,13 @@ class Far:
         self.remote.put(ref, begin)
         return Wanted(ref=ref, fetch=ref, begin=begin, expected=begin, session=order)
 
-    def _published(self, subject: Subject, begin: str, ref: str) -> tuple[str, str]:
+    def _published(self, subject: Subject) -> tuple[str, str]:
         """Make sure that the remote has the tree; return the ref and the commit with which it has it."""
         known = self.office.known.get((subject.base, subject.tree))
         if known is not None:
             return known
+        ref = check_ref(self.bench.run, subject.task.id)
+        begin = self.remote.commit(subject.tree, subject.base, f"verify {subject.task.id}\n")
         self.remote.put(ref, begin)
         return ref, begin
 

@@ -30,9 +30,14 @@ RETURNING id, run, task, kind, agent, body, prefers
 """  # noqa: S608  # our own words
 """Finished work is verified first; then by priority; then whoever has the fewest jobs at work; then who came first."""
 
+MANY = 64
+"""Postgres wakes every connection that listens, whatever it listens for: with more workers than this, they look by themselves."""
+OVER = ("done", "lost")
+
 WAKE = f"""
 SELECT pg_notify('unstuck ' || id, '') FROM (
     SELECT w.id FROM unstuck.workers w WHERE w.state = 'ready' AND w.id <> %(but)s
+    AND (SELECT count(*) FROM unstuck.workers) <= {MANY}
     AND w.beat > clock_timestamp() - make_interval(secs => w.lease)
     AND w.slots > (SELECT count(*) FROM unstuck.jobs r WHERE r.worker = w.id AND r.state = 'running')
     AND EXISTS (SELECT FROM unstuck.jobs j WHERE j.state = 'queued' AND {FITS})
@@ -73,10 +78,12 @@ class Job:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ending:
-    """What became of a job: `done` with a result, `lost` without; who had it."""
+    """Where a job stands: `done` with a result, `lost` without; who had it, and what its agent last did."""
 
+    task: str
     state: str
     worker: str
+    said: str
     result: str
 
 
@@ -116,13 +123,14 @@ class Jobs:
         row = self._one("SELECT id FROM unstuck.jobs WHERE key = %s", (key,))
         return int(row[0]) if row else None
 
-    def endings(self, ids: Sequence[int]) -> dict[int, Ending]:
-        """Say which of these jobs are over, and how."""
-        statement = (
-            "SELECT id, state, worker, result FROM unstuck.jobs WHERE id = ANY (%s) AND state IN ('done', 'lost')"
-        )
+    def look(self, ids: Sequence[int]) -> dict[int, Ending]:
+        """Say where these jobs stand."""
+        statement = "SELECT id, task, state, worker, said, CASE WHEN state = 'done' THEN result END FROM unstuck.jobs WHERE id = ANY (%s)"
         rows = self._link.ask(lambda connection: connection.execute(statement, (list(ids),)).fetchall())
-        return {row[0]: Ending(state=row[1], worker=row[2] or "", result=row[3] or "") for row in rows}
+        return {
+            number: Ending(task=task, state=state, worker=worker or "", said=said, result=result or "")
+            for number, task, state, worker, said, result in rows
+        }
 
     def ask_to_stop(self, job: int) -> None:
         """Ask whoever has a job to end it; one that nobody has is taken back."""

@@ -2,6 +2,7 @@
 
 import time
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from unstuck.errors import GitFailed
 from unstuck.git import Git, Identity, make_commit
@@ -41,7 +42,7 @@ class Remote:
         reason = ""
         for attempt in range(self.tries):
             done = self.git.with_settings(*SOUND).attempt(
-                "push", "--quiet", "--no-verify", "--porcelain", lease, self.name, f"{commit}:{ref}"
+                "push", "--quiet", "--no-verify", "--porcelain", *self._receiver, lease, self.name, f"{commit}:{ref}"
             )
             if done.returncode == 0:
                 self.there.add(commit)
@@ -56,6 +57,11 @@ class Remote:
             f"The remote {self.name} takes no {ref}: {reason}", hint="See whether it can be reached and written."
         )
 
+    @property
+    def _receiver(self) -> tuple[str, ...]:
+        """Spare a remote that is a folder here from looking for garbage after every push."""
+        return ("--receive-pack=git -c receive.autogc=false receive-pack",) if Path(self.name).is_dir() else ()
+
     def look(self, ref: str) -> str:
         """Say what a ref of the remote holds; empty if it does not exist."""
         reason = ""
@@ -69,16 +75,19 @@ class Remote:
 
     def fetch(self, ref: str, commit: str) -> None:
         """Bring a ref's commit, and hold it here; one that is here already is not asked for."""
-        if commit in self.there or self.git.succeeds("cat-file", "-e", f"{commit}^{{commit}}"):
+        if commit in self.there or self._has(commit):
             self.there.add(commit)
             return
         self.bring(ref)
-        if not self.git.succeeds("cat-file", "-e", f"{commit}^{{commit}}"):
+        if not self._has(commit):
             raise GitFailed(
                 f"The remote {self.name} has no {commit[:12]} at {ref}.",
                 hint="Somebody moved it; it is given out again.",
             )
         self.there.add(commit)
+
+    def _has(self, commit: str) -> bool:
+        return self.git.succeeds("cat-file", "-e", f"{commit}^{{commit}}")
 
     def bring(self, ref: str) -> None:
         """Fetch refs, `*` at the end for all below, and hold them under the same names in our corner."""

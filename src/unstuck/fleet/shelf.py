@@ -17,6 +17,8 @@ class Shelf(GitWorkspace):
     first: int
     held: dict[int, tuple[str, str | None]] = field(default_factory=dict)
     """What each slot holds: a commit, and a tree on top of it."""
+    published: dict[str, str] = field(default_factory=dict)
+    """The tip that the remote was last told."""
 
     def take_up(self) -> None:
         """Bring everything of the run that another machine may have left in the remote, and its branch."""
@@ -28,7 +30,7 @@ class Shelf(GitWorkspace):
             return
         if ours is None or (ours != theirs and git.succeeds("merge-base", "--is-ancestor", ours, theirs)):
             git("update-ref", self.branch, theirs, ours or "")
-        self.remote.there.add(theirs)
+        self.published[self.run] = theirs
 
     def open_branch(self, base: str) -> None:
         GitWorkspace.open_branch(self, base)
@@ -77,6 +79,6 @@ class Shelf(GitWorkspace):
 
     def _publish(self) -> None:
         tip = self.tip()
-        if tip not in self.remote.there or self._resolve(f"{HERE}{self.run}/@tip") != tip:
+        if self.published.get(self.run) != tip:
             self.remote.put(tip_ref(self.run), tip)
-            self._git("update-ref", f"{HERE}{self.run}/@tip", tip)
+            self.published[self.run] = tip

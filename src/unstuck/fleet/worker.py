@@ -96,7 +96,7 @@ class Worker:
         finally:
             self._abandon("it leaves")
             try:
-                self._enlisted.leave(())
+                self._enlisted.leave()
             except UnstuckError:
                 self._told("The store could not be told that the worker left; its lease runs out by itself.")
             self._link.close()
