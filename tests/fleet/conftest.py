@@ -133,13 +133,27 @@ class Town:
     def met(self) -> Path:
         return Path(self.env["MET"])
 
-    def start(self, *arguments: str, env: Mapping[str, str], cwd: Path | None = None) -> "subprocess.Popen[str]":
-        """Start the command line; it knows itself as DOOMED."""
+    def start(
+        self, *arguments: str, env: Mapping[str, str], cwd: Path | None = None, module: bool = False
+    ) -> "subprocess.Popen[str]":
+        """Start the command line, or a module of ours; it knows itself as DOOMED."""
         line = 'export DOOMED=$$; exec "$@"'
+        inside = ("ip", "netns", "exec", env["IN_NETWORK"]) if "IN_NETWORK" in env else ()
         log = self.met / f"log-{len(self.started)}"
         with log.open("w") as out:
             process = subprocess.Popen(
-                ["sh", "-c", line, "sh", sys.executable, "-P", "-m", "unstuck", *arguments],
+                [
+                    *inside,
+                    "sh",
+                    "-c",
+                    line,
+                    "sh",
+                    sys.executable,
+                    "-P",
+                    "-m",
+                    *(() if module else ("unstuck",)),
+                    *arguments,
+                ],
                 cwd=cwd or self.root,
                 env={**self.env, **env},
                 stdout=out,

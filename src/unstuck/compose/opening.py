@@ -15,7 +15,7 @@ from unstuck.decide import Policy, resolved
 from unstuck.decide import profiles as all_profiles
 from unstuck.errors import Unavailable, UnstuckError
 from unstuck.git import find
-from unstuck.journal import RECOVERY, Options, SqliteJournal, asked_by, open_to_write
+from unstuck.journal import RECOVERY, Options, Store, asked_by
 from unstuck.plans import Check, Plan, Problem, check, open_plan, reviewed
 from unstuck.ports import Clock
 from unstuck.tools import FirstConfig
@@ -35,7 +35,7 @@ def open_run(
     store: str | None = None,
     priority: int | None = None,
     watcher: Watcher | None = None,
-    open_journal: Callable[[Path], SqliteJournal] = open_to_write,
+    open_journal: Callable[[Path], Store] | None = None,
     clock: Clock | None = None,
 ) -> Run:
     """Open a plan's run: its unfinished one with its stored options, or a new one.

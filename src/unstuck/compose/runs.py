@@ -32,7 +32,6 @@ from unstuck.journal import (
     Request,
     RunStarted,
     RunState,
-    SqliteJournal,
     Store,
     Verb,
     adopt,
@@ -41,7 +40,7 @@ from unstuck.journal import (
     experience_of,
     fold,
     inherited,
-    open_to_write,
+    journal_path,
     redactor,
     show_store,
     spec_folder,
@@ -95,7 +94,7 @@ class Run:
         options: Options,
         watcher: Watcher,
         run: str | None = None,
-        open_journal: Callable[[Path], SqliteJournal] = open_to_write,
+        open_journal: Callable[[Path], Store] | None = None,
         clock: Clock | None = None,
     ) -> None:
         self.stopper = Stopper(config.limits.drain)
@@ -216,7 +215,8 @@ class Run:
 
     @contextmanager
     def _journal(self) -> Iterator[Store]:
-        journal = open_for_run(self._repository, self._config, self._open_journal)
+        opened = self._open_journal
+        journal = opened(journal_path(self._repository)) if opened else open_for_run(self._repository, self._config)
         try:
             yield journal
         finally:

@@ -1,8 +1,6 @@
 """Edge: Say where the journal of a repository is: in its own git folder, or in a store that machines share."""
 
-from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from unstuck.config import Config
@@ -39,11 +37,9 @@ def remember_store(repository: Repository, url: str) -> None:
         raise CannotWrite(f"{path} cannot be written: {error.strerror}.", hint="Make it writable.") from error
 
 
-def open_for_run(
-    repository: Repository, config: Config, open_journal: Callable[[Path], SqliteJournal] = open_to_write
-) -> Store:
+def open_for_run(repository: Repository, config: Config) -> Store:
     """Open the journal for a run, or make it."""
-    return shared_journal(repository, config.store.url) if config.store.url else open_journal(journal_path(repository))
+    return shared_journal(repository, config.store.url) if config.store.url else open_to_write(journal_path(repository))
 
 
 def open_to_look(repository: Repository) -> Store | None:

@@ -53,6 +53,7 @@ class Office:
     def close(self, *, over: bool) -> None:
         """Stop listening; forget the jobs of a run that is over."""
         self._closed = True
+        self._link.wake()
         self._thread.join()
         if over:
             self.jobs.clear(self.project, self.run)

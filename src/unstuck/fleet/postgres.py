@@ -69,6 +69,8 @@ class Link:
         self._channel = ""
         self._session = ""
         self._heard: deque[str] = deque()
+        self._awake, self._waker = os.pipe()
+        os.set_blocking(self._awake, False)
 
     def listen(self, channel: str) -> None:
         """Hear what is said in a channel, now and after every break."""
@@ -107,7 +109,9 @@ class Link:
             time.sleep(min(seconds, PAUSE_SECONDS))
         elif not self._heard:
             try:
-                select.select([connection.fileno()], [], [], seconds)
+                if self._awake in select.select([connection.fileno(), self._awake], [], [], seconds)[0]:
+                    os.read(self._awake, 4096)
+                    return ()
                 with self._lock:  # psycopg hands on what comes with an answer; what comes alone is taken from libpq
                     connection.pgconn.consume_input()
                     while (notice := connection.pgconn.notifies()) is not None:
@@ -116,9 +120,16 @@ class Link:
                 self._forget()
         return tuple(self._heard.popleft() for _ in range(len(self._heard)))
 
+    def wake(self) -> None:
+        """End a wait from another thread."""
+        os.write(self._waker, b".")
+
     def close(self) -> None:
         with self._lock:
             self._forget()
+            for end in (self._awake, self._waker):
+                os.close(end)
+            self._awake = self._waker = -1
 
     def _connected(self) -> Connection:
         if self._connection is None or self._connection.closed:

@@ -6,7 +6,7 @@ Law: a worker that could not renew its lease ends its sessions by itself, becaus
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from unstuck.errors import UnstuckError
 from unstuck.fleet.doing import Doing
@@ -30,22 +30,35 @@ GRACE_SECONDS = 2.0
 
 
 @dataclass(slots=True)
-class Ending:
-    """Whether one job must end, and by when."""
+class Lease:
+    """When the store last heard us. Jobs look at it by themselves: whoever renews it may hang in a dead connection."""
 
-    until: float | None = None
+    seconds: float
+    renewed: float = 0.0
 
-    def deadline(self) -> float | None:
-        return self.until
+    @property
+    def over(self) -> bool:
+        return time.monotonic() - self.renewed > self.seconds
 
 
 @dataclass(slots=True)
-class Task:
-    """A job at work."""
+class Ending:
+    """Whether one job must end, and by when."""
+
+    lease: Lease
+    until: float | None = None
+
+    def deadline(self) -> float | None:
+        return 0.0 if self.lease.over else self.until
+
+
+@dataclass(slots=True)
+class AtWork:
+    """A job that is being done."""
 
     job: Job
     slot: int
-    stop: Ending = field(default_factory=Ending)
+    stop: Ending
     said: float = 0.0
     asked: bool = False
     """Its supervisor wants it to end."""
@@ -61,7 +74,8 @@ class Worker:
     ) -> None:
         self._link, self._enlisted, self._doing, self._told = link, enlisted, doing, told
         self._drain = drain
-        self._running: dict[int, Task] = {}
+        self._running: dict[int, AtWork] = {}
+        self._lease = Lease(enlisted.offer.lease)
         self._lock = threading.Lock()
         self._free = threading.Event()
         self._leave_at: float | None = None
@@ -79,15 +93,16 @@ class Worker:
         self._told(
             f"Worker {self._enlisted.id} is ready: {offer.slots} slots, agents {', '.join(offer.agents) or 'none'}."
         )
-        beat = beaten = time.monotonic()
+        beat = self._lease.renewed = time.monotonic()
         try:
             while self._leave_at is None or self._running:
                 now = time.monotonic()
                 if now - beat >= offer.lease / BEATS or self._free.is_set():
                     self._free.clear()
                     beat = now
-                    beaten = now if self._beat() else beaten
-                    if now - beaten > offer.lease:
+                    if self._beat():
+                        self._lease.renewed = now
+                    if self._lease.over:
                         self._abandon("the store could not be reached for as long as its lease")
                 self._hurry()
                 taken = self._take_one() if self._may_take() else False
@@ -142,12 +157,12 @@ class Worker:
         with self._lock:
             used = {task.slot for task in self._running.values()}
             slot = next(number for number in range(self._enlisted.offer.slots) if number not in used)
-            task = self._running[job.id] = Task(job=job, slot=slot)
+            task = self._running[job.id] = AtWork(job=job, slot=slot, stop=Ending(self._lease))
         self._told(f"{job.kind} of task {one_line(job.task, 40)} in run {job.run}")
         threading.Thread(target=self._do, args=(task,), name=f"job {job.id}", daemon=True).start()
         return True
 
-    def _do(self, task: Task) -> None:
+    def _do(self, task: AtWork) -> None:
         me = self._enlisted.id
         try:
             report = self._doing.do(task.job, task.slot, me, task.stop, lambda line: self._say(task, line))
@@ -163,13 +178,14 @@ class Worker:
             with self._lock:
                 del self._running[task.job.id]
             self._free.set()
+            self._link.wake()
 
     def _rest_after(self, report: Report) -> None:
         if report.fault and report.session is None and self._leave_at is None:
             self._fault, self._rests_until = one_line(report.fault, 200), time.monotonic() + REST_SECONDS
             self._told(f"This worker rests for {REST_SECONDS:.0f} s: {self._fault}")
 
-    def _say(self, task: Task, line: str) -> None:
+    def _say(self, task: AtWork, line: str) -> None:
         now = time.monotonic()
         if now - task.said < SAY_SECONDS or task.abandoned:
             return
