@@ -132,7 +132,7 @@ def test_the_approach_is_the_last_one_named(text: str, expected: str) -> None:
     assert statement(text).approach == expected
 
 
-# --- the failure object of seed 003 ----------------------------------------------------------------
+# --- the failure object of smart-ralph ----------------------------------------------------------------
 
 
 def test_the_worked_example_of_seed_003_is_parsed() -> None:
@@ -214,7 +214,7 @@ def test_the_summary_fits_a_title(error: str, expected: str) -> None:
     assert failure_report(f"Task 1.3: X FAILED\n- Error: {error}").summary == expected
 
 
-# --- the result JSON of seed 004 -------------------------------------------------------------------
+# --- the result JSON of autobuild -------------------------------------------------------------------
 
 RESULT: dict[str, Any] = {
     "phase_id": "2a",

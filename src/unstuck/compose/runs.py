@@ -286,7 +286,7 @@ class Run:
         return policy_of(self._options, self._config, asked_by(self._plan_file))
 
     def _recovery(self) -> Policy | None:
-        """Return the profile of tasks that force recovery mode: seed 003's, but the run's own word on stuck tasks."""
+        """Return the profile of tasks that force recovery mode: smart-ralph's, but the run's own word on stuck tasks."""
         if not self._plan_file.extensible:
             return None
         forced = policy_of(replace(self._options, profile=RECOVERY), self._config, asked_by(self._plan_file))

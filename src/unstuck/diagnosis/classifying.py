@@ -54,7 +54,7 @@ BY_RULE: Mapping[str, Kind] = {
 }
 """What a rejected change is called; by every other rule the checks were tampered with."""
 OF_GATES = frozenset({"test_failure", "lint_error", "typecheck_error", "format_error"})
-"""Seed 004's words for a red check."""
+"""Autobuild's words for a red check."""
 LIMITS: tuple[Ending, ...] = ("first_output", "silence", "wall_clock")
 
 OF_PROVIDERS = frozenset({
@@ -147,7 +147,7 @@ def _typed(outcome: Outcome) -> Failure:
 
 
 def result_of(outcome: Outcome) -> Result | Unreadable | None:
-    """Return the result that the agent reported in seed 004's form, where it did."""
+    """Return the result that the agent reported in autobuild's form, where it did."""
     return read_result(outcome.words)
 
 

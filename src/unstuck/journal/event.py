@@ -44,7 +44,7 @@ class Options:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PastAttempt:
-    """An attempt that a predecessor recorded, in seed 000's words."""
+    """An attempt that a predecessor recorded, in Auto-Claude's words."""
 
     session: int
     timestamp: str
