@@ -20,6 +20,7 @@ COMMANDS = {
     "init": ("setup", "Write unstuck.toml for this repository."),
     "doctor": ("setup", "Say what is missing or left over, and what to do about it."),
     "plan": ("look", "Read and check a plan; start nothing."),
+    "go": ("run", "Reach a goal: one task, no plan file."),
     "run": ("run", "Run a plan, or go on with its unfinished run."),
     "resume": ("run", "Go on with the latest run, or the one named."),
     "runs": ("look", "List all runs of this repository."),
@@ -55,7 +56,7 @@ COMMANDS = {
 
 SECTIONS = {
     "Start": ("demo", "init", "doctor", "agents", "plan"),
-    "Run": ("run", "resume", "stop"),
+    "Run": ("go", "run", "resume", "stop"),
     "Look": ("status", "show", "diff", "log", "runs", "report", "explain"),
     "Take part": ("answer", "retry", "skip", "accept", "approve", "reset", "rollback", "undo", "prune"),
     "By hand": ("verify", "diagnose", "remedy", "experience"),
@@ -111,6 +112,7 @@ Examples:
 
 \b
   unstuck demo                                     see it work, no key, no network
+  unstuck go 'Add a maxLength option'              one task, checked by your own tests
   unstuck plan specs/login                         check a plan
   unstuck run specs/login --agent 'my-agent -p'    run it
   unstuck status                                   in another terminal

@@ -20,6 +20,7 @@ from unstuck.compose.looking import prune as prune
 from unstuck.compose.looking import tales as tales
 from unstuck.compose.looking import waiting_work as waiting_work
 from unstuck.compose.opening import gates as gates
+from unstuck.compose.opening import open_goal as open_goal
 from unstuck.compose.opening import open_run as open_run
 from unstuck.compose.opening import plan_problems as plan_problems
 from unstuck.compose.opening import profiles as profiles

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from unstuck.compose.gate_list import gates_of
+from unstuck.compose.goals import open_either
 from unstuck.compose.looking import look
 from unstuck.compose.runs import refuse_inside_an_agent, room_beside
 from unstuck.config import Config
@@ -17,9 +18,9 @@ from unstuck.decide import Experience, profile
 from unstuck.diagnosis import open_rulebook
 from unstuck.errors import BadUsage, CannotWrite, Owned, Unavailable
 from unstuck.git import GitWorkspace, Lender, Meanwhile, Placing, Repository, find, slots_folder
-from unstuck.journal import Entry, Event, RunState, Verdict, journal_path, redactor
+from unstuck.journal import GOAL, Entry, Event, RunState, Verdict, journal_path, redactor
 from unstuck.line import Bench, Interrupted, Layout, Recorder, Stopper, timed
-from unstuck.plans import Insertion, Plan, Task, open_plan
+from unstuck.plans import Insertion, Plan, Task
 from unstuck.process import DiskDesk, LocalProcesses, SystemClock, put
 from unstuck.verify import NoMemory, NotSetUp, Site, Subject, examine, open_memory, sarif_text
 from unstuck.verify import junit as junit_text
@@ -73,7 +74,7 @@ class Verification:
         if verdict is None:
             raise BadUsage(f"Task {name} has no work that could be verified.", hint="See `unstuck show " + name + "`.")
         what = f"Task {name}: {task.task.title}"
-        plan = state.started.plan if state.started else None
+        plan = state.started.plan if state.started and state.started.format != GOAL else None
         return self._examined(what, self._as_written(state, task.task), base=verdict.base, tree=verdict.tree, plan=plan)
 
     def _as_written(self, state: RunState, task: Task) -> Task:
@@ -82,7 +83,7 @@ class Verification:
         assert started is not None
         known = {name: one.task.title for name, one in state.tasks.items()}
         root = self._repository.root
-        written = open_plan(root / started.plan, started.format, root=root, known=known).read().tasks
+        written = open_either(root / started.plan, started.format, root=root, known=known).read().tasks
         return next((one for one in written if one.id == task.id), task)
 
     def _examined(self, what: str, task: Task, *, base: str, tree: str, plan: str | None) -> Verified:

@@ -357,14 +357,18 @@ class Run:
 
     @property
     def _plan_paths(self) -> tuple[str, ...]:
-        """The plan and its companions, relative to the root; empty for a plan outside the repository."""
+        """The plan and its companions, relative to the root; empty for one outside of the checkout, or kept by us."""
         plan, root = self._plan_file.path.resolve(), self._repository.root.resolve()
+        if plan.is_relative_to(self._repository.store.resolve()):
+            return ()
         paths = [plan, *(plan.parent / name for name in self._plan_file.companions)]
         return tuple(str(path.relative_to(root)) for path in paths if path.is_relative_to(root))
 
     @property
     def _plan_name(self) -> str:
-        return self._plan_paths[0] if self._plan_paths else str(self._plan_file.path.resolve())
+        """The plan from the root, so that it is found again where the repository was moved to."""
+        plan, root = self._plan_file.path.resolve(), self._repository.root.resolve()
+        return str(plan.relative_to(root) if plan.is_relative_to(root) else plan)
 
 
 def _first(plan: Plan, start_from: str | None) -> str | None:
