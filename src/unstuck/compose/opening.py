@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from unstuck.agents import agents_on_path
 from unstuck.compose.gate_list import gates_of
 from unstuck.compose.goals import keep_goal, open_either
 from unstuck.compose.looking import look
@@ -18,8 +17,6 @@ from unstuck.git import Repository, find
 from unstuck.journal import RECOVERY, Options, SqliteJournal, asked_by, open_to_write
 from unstuck.plans import Check, Plan, Problem, check, open_plan, reviewed
 from unstuck.ports import Clock, PlanFile
-from unstuck.tools import FirstConfig
-from unstuck.tools import write_config as write_first_config
 
 
 def open_run(
@@ -134,8 +131,3 @@ def gates(cwd: Path, wanted: Sequence[Check] = ()) -> tuple[Check, ...]:
         return gates_of(read_config(root), root, wanted)
     except UnstuckError:
         return tuple(wanted)
-
-
-def write_config(cwd: Path, *, force: bool = False) -> FirstConfig:
-    """Write a first `unstuck.toml` into the root of the repository."""
-    return write_first_config(find(cwd).root, agents=agents_on_path(), force=force)

@@ -60,7 +60,7 @@ from unstuck.plans import Plan, Problem, named, reviewed
 from unstuck.ports import Agent, Clock, PlanFile
 from unstuck.process import DiskDesk, LocalProcesses, Owner, SystemClock, inside, require_writable, sweep, whoami
 from unstuck.tell import Summary, problems, summary
-from unstuck.tools import commands, describe
+from unstuck.tools import commands, describe, way_around
 from unstuck.verify import NoMemory, open_memory
 
 INSIDE = "UNSTUCK_RUN"
@@ -350,7 +350,10 @@ class Run:
         """Say what will not be placed in slots, because it would lead back into the user's checkout."""
         root, workspace = self._repository.root, self._config.workspace
         found = (*traps(root, workspace.copy), *traps(root, workspace.link, linked=True))
-        return (*(f"{trap.message} {trap.suggestion}" for trap in found), *note_found(gates_of(self._config, root)))
+        return (
+            *(f"{trap.message} {way_around(root, trap)}" for trap in found),
+            *note_found(gates_of(self._config, root)),
+        )
 
     def _tracked(self, path: str) -> bool:
         return bool(self._repository.git.names("ls-files", "-z", "--", f":(literal){path}"))
