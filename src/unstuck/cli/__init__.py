@@ -29,6 +29,7 @@ COMMANDS = {
     "diff": ("look", "Show what a task's attempt changed."),
     "log": ("look", "Print the journal."),
     "report": ("explain", "Print what waits for a person."),
+    "pr": ("explain", "Make a pull request of what landed."),
     "explain": ("explain", "Tell why a task went as it did."),
     "replay": ("explain", "Decide a run again under another profile."),
     "policy": ("explain", "Print the profiles and their ladders."),
@@ -57,7 +58,7 @@ COMMANDS = {
 SECTIONS = {
     "Start": ("demo", "init", "doctor", "agents", "plan"),
     "Run": ("go", "run", "resume", "stop"),
-    "Look": ("status", "show", "diff", "log", "runs", "report", "explain"),
+    "Look": ("status", "show", "diff", "log", "runs", "report", "pr", "explain"),
     "Take part": ("answer", "retry", "skip", "accept", "approve", "reset", "rollback", "undo", "prune"),
     "By hand": ("verify", "diagnose", "remedy", "experience"),
 }
@@ -88,7 +89,8 @@ EXAMPLE = {
     "show": "unstuck show 1.3",
     "diff": "unstuck diff 1.3 2 --stat",
     "log": "unstuck log -f",
-    "report": "unstuck report 1.3",
+    "report": "unstuck report --md > run.md",
+    "pr": "unstuck pr --draft-file",
     "replay": "unstuck replay --profile standard",
     "policy": "unstuck policy adaptive",
     "diagnose": "make 2>&1 | unstuck diagnose --exit-code 2 --json",
