@@ -19,13 +19,15 @@ from unstuck.compose.looking import look as look
 from unstuck.compose.looking import prune as prune
 from unstuck.compose.looking import tales as tales
 from unstuck.compose.looking import waiting_work as waiting_work
+from unstuck.compose.opening import open_goal as open_goal
 from unstuck.compose.opening import open_run as open_run
 from unstuck.compose.opening import reopen_run as reopen_run
 from unstuck.compose.prospects import gates as gates
 from unstuck.compose.prospects import plan_problems as plan_problems
 from unstuck.compose.prospects import profiles as profiles
 from unstuck.compose.prospects import read_plan as read_plan
-from unstuck.compose.prospects import write_config as write_config
+from unstuck.compose.proving import Initiation as Initiation
+from unstuck.compose.pull_requests import draft_request as draft_request
 from unstuck.compose.remedy_runs import hide_ours as hide_ours
 from unstuck.compose.remedy_runs import keep_lesson as keep_lesson
 from unstuck.compose.remedy_runs import practise as practise
