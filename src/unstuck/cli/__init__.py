@@ -20,6 +20,7 @@ COMMANDS = {
     "init": ("setup", "Write unstuck.toml for this repository."),
     "doctor": ("setup", "Say what is missing or left over, and what to do about it."),
     "plan": ("look", "Read and check a plan; start nothing."),
+    "draft": ("drafting", "Let an agent write a plan from a goal, a PRD or an issue."),
     "run": ("run", "Run a plan, or go on with its unfinished run."),
     "resume": ("run", "Go on with the latest run, or the one named."),
     "runs": ("look", "List all runs of this repository."),
@@ -54,7 +55,7 @@ COMMANDS = {
 }
 
 SECTIONS = {
-    "Start": ("demo", "init", "doctor", "agents", "plan"),
+    "Start": ("demo", "init", "doctor", "agents", "draft", "plan"),
     "Run": ("run", "resume", "stop"),
     "Look": ("status", "show", "diff", "log", "runs", "report", "explain"),
     "Take part": ("answer", "retry", "skip", "accept", "approve", "reset", "rollback", "undo", "prune"),

@@ -88,6 +88,17 @@ def open_plan(
     )
 
 
+def read_text(text: str, plan_format: str, path: str, root: Path) -> Plan:
+    """Read a plan that is not on disk, in a format that is known; `path` is what its messages call it."""
+    if plan_format == superplan.FORMAT:
+        return superplan.read([superplan.Part("", text)], path, runnable=runnable_in(root))
+    if plan_format == implementation_plan.FORMAT:
+        return implementation_plan.read(text, path)
+    dialect: Any = DIALECTS[plan_format]
+    found: tuple[Plan, Places] = dialect.read_located(text, path, runnable=runnable_in(root), known={})
+    return found[0]
+
+
 def _in_folder(folder: Path) -> Path:
     """Return the plan of a spec folder."""
     other = folder / implementation_plan.FORMAT
