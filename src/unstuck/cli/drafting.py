@@ -55,7 +55,7 @@ def draft(goal: str, *, agent: str | None, output: Path, plan_format: str, yes: 
     if made.problems:
         kept = compose.keep_patch(Path.cwd(), str(output), compose.difference("", made, str(output)))
         return _refused(made, kept, as_json=as_json)
-    text = made.text if made.approved else compose.marked_text(made)
+    text = made.text if made.approved else compose.marked_text(Path.cwd(), made)
     compose.put_plan(output, text)
     _tell(made, str(output), as_json=as_json)
     if made.approved:

@@ -19,7 +19,7 @@ from unstuck.compose.runs import refuse_inside_an_agent
 from unstuck.config import WALL_CLOCK
 from unstuck.config_file import read_config
 from unstuck.diagnosis import Evidence, Kind
-from unstuck.errors import BadUsage, Unavailable
+from unstuck.errors import BadUsage, CannotWrite, Unavailable
 from unstuck.git import find
 from unstuck.journal import CheckResult, Outcome
 from unstuck.line import Bench, Interrupted, Stopper, timed
@@ -306,9 +306,16 @@ def _fenced(words: str) -> str:
     return f"{found[-1].rstrip()}\n" if found else ""
 
 
-def marked_text(draft: Draft) -> str:
-    """Return the plan with every command marked that an agent proposed."""
-    return marked(draft.text, draft.agent)
+def marked_text(cwd: Path, draft: Draft) -> str:
+    """Return the plan with every command marked that an agent proposed; refuse one in which anything could still be run."""
+    text = marked(draft.text, draft.agent)
+    left = proposed(read_text(text, draft.plan.format, draft.plan.path, find(cwd).root))
+    if left:
+        raise CannotWrite(
+            f"The check `{one_line(left[0].command, WORDS_CHARS)}` could not be marked as proposed; nothing was written.",
+            hint="Draft the plan again, or look at what is proposed and say --yes.",
+        )
+    return text
 
 
 def difference(before: str, draft: Draft, name: str) -> str:

@@ -14,17 +14,17 @@ from types import ModuleType
 from typing import Any
 
 from unstuck.errors import BadUsage, CannotWrite
-from unstuck.plans import implementation_plan, kiro, spec_kit, tasks_md
+from unstuck.plans import implementation_plan, kiro, prd_json, spec_kit, task_master, tasks_md
 from unstuck.plans.blocks import OUR_ID
 from unstuck.plans.editor import Located, Places
 from unstuck.plans.plan import Insertion, Plan, Problem, Task
 from unstuck.plans.superplans import superplan
-from unstuck.plans.superplans.phases_file import PhasesFile, plan_parts
+from unstuck.plans.superplans.phases_file import JSON, PhasesFile, plan_parts
 from unstuck.process import LARGEST, load, rewrite
 from unstuck.tools import BUILTINS, Runnable
 
 DIALECTS: Mapping[str, ModuleType] = {dialect.FORMAT: dialect for dialect in (tasks_md, spec_kit, kiro)}
-SUPPORTED = (*DIALECTS, superplan.FORMAT, implementation_plan.FORMAT)
+SUPPORTED = (*DIALECTS, superplan.FORMAT, *JSON)
 
 COMPANIONS = (".ralph-state.json", ".progress.md")
 """What stands beside a plan in a spec folder and is kept up with it."""
@@ -42,6 +42,10 @@ ALIASES = {
     "implementation_plan": implementation_plan.FORMAT,
     "implementation-plan": implementation_plan.FORMAT,
     "tasks": tasks_md.FORMAT,
+    "tasks.json": task_master.FORMAT,
+    "taskmaster": task_master.FORMAT,
+    "prd": prd_json.FORMAT,
+    "ralph": prd_json.FORMAT,
 }
 """Other names that people give the formats."""
 
@@ -76,8 +80,8 @@ def open_plan(
     runnable = runnable_in(root or _repository(file))
     if seen == superplan.FORMAT:
         return PhasesFile(plan_parts(file, content), superplan.FORMAT, runnable=runnable)
-    if seen == implementation_plan.FORMAT:
-        return PhasesFile((file,), implementation_plan.FORMAT, runnable=runnable)
+    if seen in JSON:
+        return PhasesFile((file,), seen, runnable=runnable, tag=_current_tag(file))
     spec_folder = in_folder or any((file.parent / name).exists() for name in _SPEC_FILES)
     return TasksFile(
         file,
@@ -92,8 +96,8 @@ def read_text(text: str, plan_format: str, path: str, root: Path) -> Plan:
     """Read a plan that is not on disk, in a format that is known; `path` is what its messages call it."""
     if plan_format == superplan.FORMAT:
         return superplan.read([superplan.Part("", text)], path, runnable=runnable_in(root))
-    if plan_format == implementation_plan.FORMAT:
-        return implementation_plan.read(text, path)
+    if plan_format in JSON:
+        return JSON[plan_format][0](text, path, "")
     dialect: Any = DIALECTS[plan_format]
     found: tuple[Plan, Places] = dialect.read_located(text, path, runnable=runnable_in(root), known={})
     return found[0]
@@ -271,7 +275,27 @@ def _detect_json(text: str) -> str:
         value = json.loads(text)
     except (ValueError, RecursionError):
         return ""
-    return implementation_plan.FORMAT if isinstance(value, dict) and "phases" in value else "a JSON file"
+    if isinstance(value, dict) and "phases" in value:
+        return implementation_plan.FORMAT
+    known = {task_master.FORMAT: task_master.looks_like, prd_json.FORMAT: prd_json.looks_like}
+    return next((name for name, fits in known.items() if fits(value)), JSON_UNKNOWN)
+
+
+JSON_UNKNOWN = (
+    'a JSON file without "phases" (implementation_plan.json), "tasks" with id, title and status (task-master), '
+    'or stories with "passes" (prd.json)'
+)
+
+
+def _current_tag(file: Path) -> str:
+    """Return the tag that Task Master works on; empty where it says nothing."""
+    folder = next((above for above in file.resolve().parents if above.name == ".taskmaster"), None)
+    try:
+        state = json.loads((folder / "state.json").read_text(encoding="utf-8")) if folder else {}
+    except (OSError, ValueError, RecursionError):
+        return ""
+    tag = state.get("currentTag") if isinstance(state, dict) else ""
+    return tag if isinstance(tag, str) else ""
 
 
 def runnable_in(root: Path) -> Runnable:
