@@ -20,7 +20,9 @@ GOOD = """# Greetings
 - [ ] 1.3 [VERIFY] The readme is still there
   - **Verify**: `test -f readme.txt`
 """
-TWO_MISTAKES = GOOD.replace("**Depends**: 1.1", "**Depends**: 9.9").replace("grep -q bye farewell.txt", "test -f readme.txt")
+TWO_MISTAKES = GOOD.replace("**Depends**: 1.1", "**Depends**: 9.9").replace(
+    "grep -q bye farewell.txt", "test -f readme.txt"
+)
 RAN = "ran.log"
 
 

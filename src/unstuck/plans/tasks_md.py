@@ -57,7 +57,7 @@ def read_located(
             blocks, names, asked, _dependencies(blocks, names), _groups(blocks, asked), strict=True
         )
     )
-    concerns += [*reading.concerns, *_unverified(blocks, names, asked), *_unknown_originals(blocks, names)]
+    concerns += [*reading.concerns, *unverified(blocks, names, asked), *_unknown_originals(blocks, names)]
     concerns += _overlooked(reading.flat, blocks, names)
     plan = Plan(
         path=path,
@@ -208,7 +208,7 @@ def unapproved(blocks: Sequence[Block], names: Sequence[str], fields: Sequence[A
             )
 
 
-def _unverified(blocks: Sequence[Block], names: Sequence[str], fields: Sequence[Asked]) -> Iterator[Problem]:
+def unverified(blocks: Sequence[Block], names: Sequence[str], fields: Sequence[Asked]) -> Iterator[Problem]:
     """Tell which tasks have no check that could fail; those without a Verify field in one sentence."""
     hint = "Put a command that fails while the task is not done after **Verify**:, in back-ticks."
     silent: dict[str, int] = {}
