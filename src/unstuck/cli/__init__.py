@@ -20,6 +20,7 @@ COMMANDS = {
     "init": ("setup", "Write unstuck.toml for this repository."),
     "doctor": ("setup", "Say what is missing or left over, and what to do about it."),
     "plan": ("look", "Read and check a plan; start nothing."),
+    "draft": ("draft", "Let an agent write a plan from a goal, a PRD or an issue."),
     "go": ("run", "Reach a goal: one task, no plan file."),
     "run": ("run", "Run a plan, or go on with its unfinished run."),
     "resume": ("run", "Go on with the latest run, or the one named."),
@@ -56,7 +57,7 @@ COMMANDS = {
 }
 
 SECTIONS = {
-    "Start": ("demo", "init", "doctor", "agents", "plan"),
+    "Start": ("demo", "init", "doctor", "agents", "draft", "plan"),
     "Run": ("go", "run", "resume", "stop"),
     "Look": ("status", "show", "diff", "log", "runs", "report", "pr", "explain"),
     "Take part": ("answer", "retry", "skip", "accept", "approve", "reset", "rollback", "undo", "prune"),

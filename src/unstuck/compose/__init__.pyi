@@ -2,6 +2,15 @@ from unstuck.compose.by_hand import verification as verification
 from unstuck.compose.by_hand import verify as verify
 from unstuck.compose.by_hand import write_findings as write_findings
 from unstuck.compose.doctor import examine as examine
+from unstuck.compose.drafting import Draft as Draft
+from unstuck.compose.drafting import Drafting as Drafting
+from unstuck.compose.drafting import difference as difference
+from unstuck.compose.drafting import existing_plan as existing_plan
+from unstuck.compose.drafting import goal_in as goal_in
+from unstuck.compose.drafting import keep_patch as keep_patch
+from unstuck.compose.drafting import marked_text as marked_text
+from unstuck.compose.drafting import place_of as place_of
+from unstuck.compose.drafting import put_plan as put_plan
 from unstuck.compose.experience_table import experience_lines as experience_lines
 from unstuck.compose.experience_table import experience_rows as experience_rows
 from unstuck.compose.experience_table import export_experience as export_experience

@@ -7,6 +7,9 @@ from unstuck.tell.briefs import go_on as go_on
 from unstuck.tell.briefs import hints as hints
 from unstuck.tell.chronicle import fresh_start as fresh_start
 from unstuck.tell.chronicle import told as told
+from unstuck.tell.drafting_brief import SHAPES as SHAPES
+from unstuck.tell.drafting_brief import draft_brief as draft_brief
+from unstuck.tell.drafting_brief import repair_brief as repair_brief
 from unstuck.tell.escalations import escalation as escalation
 from unstuck.tell.event_lines import counted as counted
 from unstuck.tell.event_lines import deed as deed
