@@ -126,6 +126,8 @@ def _ladder(failure: Failure, history: History, policy: Policy) -> tuple[str, La
     if history.met_by_check and failure.kind in PASSING:
         return CHECK_AGAIN, (Rung("wait", policy.limits.check_waits),)
     name, ladder = policy.ladder(failure)
+    if failure.kind is Kind.PERMISSION_DENIED and not history.met_by_check:
+        return name, (Rung("switch", len(history.agents)),)  # it is denied again, however often it tries
     if failure.kind in FUTILE and not history.own_doing:
         return name, (Rung("switch", len(history.agents)),) if failure.kind in AGENT_DOWN else ()
     return name, ladder

@@ -92,7 +92,9 @@ def evidence_of(outcome: Outcome, verdict: Verdict) -> Evidence | None:
     if not ended.ok and not outcome.end:
         return Evidence(stdout=ended.tail, exit_code=ended.exit_code or 1)
     result = _red(verdict)
-    if result is None or result.ended.ending in LIMITS or outcome.end not in NOT_JUDGED:
+    if result is None or result.ended.ending in LIMITS:
+        return None
+    if outcome.end not in NOT_JUDGED and not _did_without(outcome, verdict):
         return None
     return Evidence(
         stdout=result.ended.tail,
@@ -113,7 +115,7 @@ def classify(outcome: Outcome, verdict: Verdict, found: Diagnosis | None = None)
         if BY_ENDING.get(ended.ending) is Kind.INTERRUPTED:
             return _failure(Kind.INTERRUPTED, ended.tail)
         return _reported(outcome, _failure(Kind.NO_CLAIM, ended.tail, error=_last_words(outcome)))
-    if outcome.end not in NOT_JUDGED and ended.ending not in OURS:
+    if outcome.end not in NOT_JUDGED and ended.ending not in OURS and not _did_without(outcome, verdict):
         return _typed(outcome)
     if found is not None and not ended.ok and not outcome.end and found.kind in OF_PROVIDERS:
         return _failure(found.kind, ended.tail, because=found.message, found=found)
@@ -133,6 +135,11 @@ def classify(outcome: Outcome, verdict: Verdict, found: Diagnosis | None = None)
     if result is None:
         return rejected
     return flaky(result) if result.flaky else _reported(outcome, red(result, found))
+
+
+def _did_without(outcome: Outcome, verdict: Verdict) -> bool:
+    """Whether an agent that was denied a call worked on and says that it is done: then its work is judged."""
+    return outcome.end == "permission_denied" and outcome.claim == "done" and bool(verdict.files)
 
 
 def _typed(outcome: Outcome) -> Failure:

@@ -295,10 +295,14 @@ def operated(state: TaskState, event: Operated) -> TaskState:
             return state
 
 
+ASKING = frozenset({Kind.QUESTION, Kind.PERMISSION_DENIED})
+"""How a session ends that goes on with a person's word."""
+
+
 def _continued(state: TaskState, again: TaskState) -> TaskState:
     """Let an agent that stopped to ask go on with its work, and in the session that asked."""
     last = state.attempts[-1] if state.attempts else None
-    if last is None or last.failure is None or last.failure.kind is not Kind.QUESTION:
+    if last is None or last.failure is None or last.met_by_check or last.failure.kind not in ASKING:
         return again
     tree, session = last.verdict.tree if last.verdict else None, last.outcome.session if last.outcome else ""
     return replace(again, agent=last.agent, session=session, seed=tree, base=last.base if tree else None)

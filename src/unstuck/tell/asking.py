@@ -26,7 +26,7 @@ ASKED_OF_KIND: Mapping[Kind, str] = {
     Kind.NO_CLAIM: "The checks passed before as they do now, and the agent does not say that it is done. Is it?",
     Kind.HANG: "The agent fell silent ({error}). Should it have more time, or what does it wait for?",
     Kind.TIMEOUT: "The agent ran out of time ({error}). Should it have more, or how can the task be split?",
-    Kind.PERMISSION_DENIED: "The agent was not allowed {denied}. May it, or how should it do without?",
+    Kind.PERMISSION_DENIED: "The agent was not allowed {denied}. How should it do without? What it may is set in unstuck.toml: `[agents.{agent}] permission`.",
 }
 """By kind; where a blank stays empty, by blame."""
 ASKED_OF_BLAME: Mapping[Blame, str] = {
