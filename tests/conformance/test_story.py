@@ -1,8 +1,6 @@
 """A night of ten tasks with the real Claude Code, read the next morning as a person would."""
 
-import json
 import os
-import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -93,7 +91,11 @@ def morning(site: Callable[..., Site], tmp_path: Path) -> tuple[Site, Told, Mode
 
 def at(here: Site, width: int, *arguments: str) -> str:
     """Return what a command prints on a terminal of so many columns."""
-    return Site(root=here.root, cli=here.cli, model=here.model, env={**here.env, "COLUMNS": str(width)}).unstuck(*arguments).out
+    return (
+        Site(root=here.root, cli=here.cli, model=here.model, env={**here.env, "COLUMNS": str(width)})
+        .unstuck(*arguments)
+        .out
+    )
 
 
 def test_a_night_of_ten_tasks_is_told_right_in_the_morning(morning: tuple[Site, Told, ModelServer]) -> None:

@@ -79,8 +79,6 @@ OF_CHECKS = frozenset({
 """What a red check's output may make of it. Other words in it are the project's own."""
 
 
-OUR_FOLDER = re.compile(r"(?:/[^\s'\"():,]+)?/slots/w\d+/")
-"""Where the check was run: to the reader the files are the project's own."""
 AT_HOME = re.compile(r"(?i)\blocalhost\b|\b127\.\d+\.\d+\.\d+|\b0\.0\.0\.0\b|\[?::1\]?|\brefused\b|ECONNREFUSED")
 
 
@@ -146,7 +144,7 @@ def _typed(outcome: Outcome) -> Failure:
     """Say what the agent's own end reason means."""
     kind = Kind.INTERRUPTED if outcome.lost else BY_END[outcome.end]
     if outcome.end in CUT_OFF:
-        kind = BY_ENDING.get(outcome.ended.ending, kind)
+        kind = BY_ENDING.get(outcome.ended.ending, Kind.KILLED)
     whole = outcome.end in FAULTS or outcome.lost
     said = one_line(outcome.message, MESSAGE_CHARS) if whole else asks(outcome.message) or _last_words(outcome)
     detail = outcome.message or outcome.ended.tail
@@ -239,7 +237,7 @@ def red(result: CheckResult, found: Diagnosis | None = None) -> Failure:
         found.kind if found is not None and found.kind in OF_CHECKS and not _at_home(found) else BY_CHECK[result.kind]
     )
     said = error_of(read(text, formatter=result.kind == "format"), text)
-    said = one_line(OUR_FOLDER.sub("", said), MESSAGE_CHARS)
+    said = one_line(said, MESSAGE_CHARS)
     how = f"{command} (exit code {result.ended.exit_code})"
     failure = _failure(kind, text, because=f"{said}, from {how}" if said else how, found=found)
     return replace(failure, error=f"{said}, from {command}" if said else "")
