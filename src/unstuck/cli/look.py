@@ -52,9 +52,7 @@ def status(*, run_id: str | None, as_json: bool) -> None:
     view = compose.look(Path.cwd(), run_id)
     owner = view.owner
     if as_json:
-        rows = {row.id: {key: value for key, value in asdict(row).items() if key != "id"} for row in view.summary.rows}
-        who = {"pid": owner.pid, "host": owner.host.partition("/")[0], "since": owner.since} if owner else None
-        say(json.dumps({"schema": 1, "run": view.run, "owner": who, "exit": view.summary.exit_code, "tasks": rows}))
+        say(json.dumps(_status_object(view)))
         return
     say(render.summary(view.summary))
     if owner is not None:
@@ -63,6 +61,25 @@ def status(*, run_id: str | None, as_json: bool) -> None:
         )
     elif view.summary.exit_code is None:
         say("No supervisor works on it. Go on with: unstuck resume")
+
+
+def _status_object(view: compose.View) -> dict[str, Any]:
+    told, owner = view.summary, view.owner
+    return {
+        "schema": 1,
+        "run": view.run,
+        "owner": {"pid": owner.pid, "host": owner.host.partition("/")[0], "since": owner.since} if owner else None,
+        "exit": told.exit_code,
+        "reason": told.reason,
+        "seconds": round(told.seconds, 1),
+        "cost_usd": told.cost_usd,
+        "home": told.home,
+        "landed": told.landed,
+        "commands": [{"for": what, "type": command} for what, command in told.commands],
+        "questions": [{"tasks": cause.tasks, "question": cause.question} for cause in told.questions],
+        "cautions": told.cautions,
+        "tasks": {row.id: {key: value for key, value in asdict(row).items() if key != "id"} for row in told.rows},
+    }
 
 
 @click.command()
