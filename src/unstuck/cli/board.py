@@ -7,12 +7,12 @@ from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any, Self
 
-from unstuck.cli.render import MARKS, WORDS, cut, entry_line, price, span
+from unstuck.cli.render import MARKS, cut, entry_line, price, span
 from unstuck.cli.saying import say
 from unstuck.compose import Watcher
 from unstuck.journal import AttemptStarted, Classified, Entry, RunState, SessionStarted, TaskState
 from unstuck.line import blocked
-from unstuck.tell import told, waits
+from unstuck.tell import WORDS, told, waits
 
 QUIET_EVENTS = (SessionStarted,)
 LAST_EVENTS = 3

@@ -40,7 +40,7 @@ def plan(
 ) -> int | None:
     """Read and check PLAN: its tasks in batches, their checks, and what looks odd. Nothing is started."""
     if repair:
-        from unstuck.cli.drafting import repair as mend  # noqa: PLC0415  # few plans need it
+        from unstuck.cli.draft import repair as mend  # noqa: PLC0415  # few plans need it
 
         return mend(path, plan_format, agent, yes=yes, as_json=as_json)
     document = compose.read_plan(path, plan_format=plan_format)
@@ -64,9 +64,7 @@ def status(*, run_id: str | None, as_json: bool) -> None:
     view = compose.look(Path.cwd(), run_id)
     owner = view.owner
     if as_json:
-        rows = {row.id: {key: value for key, value in asdict(row).items() if key != "id"} for row in view.summary.rows}
-        who = {"pid": owner.pid, "host": owner.host.partition("/")[0], "since": owner.since} if owner else None
-        say(json.dumps({"schema": 1, "run": view.run, "owner": who, "exit": view.summary.exit_code, "tasks": rows}))
+        say(json.dumps(_status_object(view)))
         return
     say(render.summary(view.summary))
     if owner is not None:
@@ -75,6 +73,25 @@ def status(*, run_id: str | None, as_json: bool) -> None:
         )
     elif view.summary.exit_code is None:
         say("No supervisor works on it. Go on with: unstuck resume")
+
+
+def _status_object(view: compose.View) -> dict[str, Any]:
+    told, owner = view.summary, view.owner
+    return {
+        "schema": 1,
+        "run": view.run,
+        "owner": {"pid": owner.pid, "host": owner.host.partition("/")[0], "since": owner.since} if owner else None,
+        "exit": told.exit_code,
+        "reason": told.reason,
+        "seconds": round(told.seconds, 1),
+        "cost_usd": told.cost_usd,
+        "home": told.home,
+        "landed": told.landed,
+        "commands": [{"for": what, "type": command} for what, command in told.commands],
+        "questions": [{"tasks": cause.tasks, "question": cause.question} for cause in told.questions],
+        "cautions": told.cautions,
+        "tasks": {row.id: {key: value for key, value in asdict(row).items() if key != "id"} for row in told.rows},
+    }
 
 
 @click.command()
