@@ -41,6 +41,7 @@ from unstuck.decide.loops import Footprint as Footprint
 from unstuck.decide.loops import Strength as Strength
 from unstuck.decide.loops import circular as circular
 from unstuck.decide.loops import meaningful as meaningful
+from unstuck.decide.loops import patch_marks as patch_marks
 from unstuck.decide.loops import repetition as repetition
 from unstuck.decide.loops import signals as signals
 from unstuck.decide.loops import stalled as stalled

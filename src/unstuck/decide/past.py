@@ -120,6 +120,7 @@ def footprint(attempt: AttemptState) -> Footprint:
         approach=attempt.outcome.approach if attempt.outcome else "",
         start=attempt.tree or "",
         tree=attempt.verdict.tree if attempt.verdict else "",
+        changes=frozenset(attempt.verdict.patch if attempt.verdict else ()),
         signature=failure.signature if failure else "",
         failing=len(failure.tests) if failure and failure.tests else None,
         failed=failure is not None,

@@ -6,6 +6,7 @@ from pathlib import PurePath
 from unstuck.decide import Amend
 from unstuck.diagnosis import repairs
 from unstuck.journal import (
+    AttemptState,
     CheckResult,
     Classified,
     Ended,
@@ -38,6 +39,7 @@ def verify(bench: Bench, task: TaskState, slot: int) -> LineEvent:
         claim=outcome.claim if outcome else "none",
         said=outcome.words if outcome else "",
         alone=outcome is not None and (outcome.ended.ok or outcome.claimed),
+        start="" if _merged(task.current) else task.current.tree or "",
     )
     try:
         verdict = examine(Site(bench=bench, name=name, slot=bench.spare + slot), subject)
@@ -103,8 +105,7 @@ def _split_before(task: TaskState) -> bool:
 def _what_would_land(bench: Bench, task: TaskState, slot: int) -> str:
     """Write the worktree's files as a tree; work that was merged onto another task's is a tree already."""
     attempt = task.current
-    merged = attempt.verdict is not None and attempt.verdict.base != attempt.base
-    if merged and attempt.tree is not None:
+    if _merged(attempt) and attempt.tree is not None:
         return attempt.tree
     if not bench.workspace.present(slot):
         bench.workspace.prepare(slot, attempt.base, attempt.tree)
@@ -112,6 +113,11 @@ def _what_would_land(bench: Bench, task: TaskState, slot: int) -> str:
     for sentence in tree.notes:
         _note(bench, task.task.id, sentence)
     return tree.id
+
+
+def _merged(attempt: AttemptState) -> bool:
+    """Whether the work was put on top of another task's since it was last verified: its tree is the merged one then."""
+    return attempt.verdict is not None and attempt.verdict.base != attempt.base
 
 
 def _needs_set_up(bench: Bench, verdict: Verdict) -> Iterator[str]:
