@@ -19,13 +19,13 @@ SUBCOMMANDS: Sequence[tuple[Role, str]] = (
     ("types", r"^(?:npm|yarn|pnpm|bun|make|poe|task|hatch|just)\s.*(?:type-?check|\btypes\b|\btsc\b)"),
     ("lint", r"^(?:biome|rome)\s+(?:check|ci|lint)\b|^cargo\s+(?:\+\S+\s+)?(?:clippy|deny|audit|machete|udeps)\b|^go\s+vet\b"),
     ("lint", r"^(?:npm|yarn|pnpm)\s+audit\b|^mix\s+credo\b|^(?:dart|flutter)\s+analyze\b|^\S+\s+(?:run\s+)?[\w:]*lint(?=[\s:]|$)"),
-    ("lint", r"^(?:mvnw?|gradlew?)\s.*(?:checkstyle|pmd|spotbugs|detekt|ktlint|lint)"),
+    ("lint", r"^(?:mvnw?|gradlew?)\s.*(?:checkstyle|pmd|spotbugs|detekt|ktlint|lint)|^(?:grunt|gulp|nx|lerna|turbo|moon|rush|inv|invoke)\s.*(?:lint|[ej]shint|jscs)"),
     ("test", r"^\S+\s+(?:-\S+\s+)*(?:run\s+|exec\s+)?(?:test|tests|spec|eunit|ct|runtest|doctest|vitest|jest|e2e)(?=[\s:]|$)"),
     ("test", r"^(?:mvnw?|gradlew?|sbt|lein|bazel|bazelisk|xcodebuild|dotnet|swift|mill|ant)\s.*\b(?:\w*[tT]est\w*|verify|check)\b"),
-    ("test", r"^(?:npm|yarn|pnpm|bun|rake|make|just|task)\s.*\b(?:test\S*|spec)\b|^make\s+check\b|^(?:run[_-]?tests?|test)\.(?:sh|py)\b"),
+    ("test", r"^(?:npm|yarn|pnpm|bun|rake|make|just|task|grunt|gulp|nx|lerna|turbo|moon|rush|inv|invoke)\s.*\b(?:test\S*|spec)\b|^make\s+check\b|^(?:run[_-]?tests?|test)\.(?:sh|py)\b"),
     ("install", (r"^(?:pip[\d.]*|uv|poetry|pdm|conda|mamba|npm|pnpm|yarn|bun|gem|bundle|composer|cargo|go|apt|apt-get|dnf|yum|apk|pacman"
-                r"|zypper|brew|nuget|dotnet|cpan|cpanm|luarocks|mix|rebar3|cabal|stack|opam|nimble|shards|pub|flutter|dart)\s+(?:\S+\s+)?"
-                r"(?:install|i|ci|add|sync|get|restore|require|update|upgrade|download|fetch|deps\.get|mod|lock|-S)\b")),
+                r"|zypper|brew|nuget|dotnet|cpan|cpanm|luarocks|mix|rebar3|cabal|stack|opam|nimble|shards|pub|flutter|dart|conan|pod|vcpkg|carthage|bower|pipenv|hatch|pixi|micromamba|asdf|mise|rustup|tlmgr|pipx|jspm|deno|snap|flatpak|choco|winget|scoop)\s+(?:\S+\s+)?"
+                r"(?:install|i|ci|add|sync|get|restore|require|update|upgrade|download|fetch|deps\.get|mod|lock|create|search|-S)\b|^(?:cpanm|cpan)\s+\w")),
     ("build", (r"^(?:dotnet|swift|zig|mix|cargo|go|flutter|dart|docker|podman|nix|npm|yarn|pnpm|bun|gleam|forge|hugo|stack|cabal)"
               r"\s+(?:run\s+)?(?:build|publish|compile|run|check|c|install)\b|^node\s+--check\b|^(?:ruby|perl)\s+-\w*c\b|^php\s+-l\b|^(?:ba|z|da)?sh\s+-n\b")),
 )  # fmt: skip
