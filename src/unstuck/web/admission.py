@@ -7,7 +7,9 @@ Law: the host is checked first (another name for our address is a page that was 
 import ipaddress
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from hashlib import sha256
 from hmac import compare_digest
+from hmac import new as hmac
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 SAFE = ("GET", "HEAD")
@@ -21,8 +23,6 @@ class Admission:
 
     token: str
     """Stands in the address that is printed; whoever opens that gets the cookie."""
-    session: str
-    """What the cookie holds."""
     port: int
     names: tuple[str, ...] = LOOPBACK
     everywhere: bool = False
@@ -34,6 +34,11 @@ class Admission:
     def cookie(self) -> str:
         """The cookie's name: browsers keep cookies by host, and there may be a board at every port."""
         return f"unstuck-{self.port}"
+
+    @property
+    def session(self) -> str:
+        """What the cookie holds: pages come back to a server that is started anew with the same token."""
+        return hmac(self.token.encode(), b"cookie", sha256).hexdigest()
 
     def opens(self, key: str) -> bool:
         """Whether a key is right; a ticket is so once."""

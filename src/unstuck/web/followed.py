@@ -74,4 +74,4 @@ class Followed:
     def version_at(self, seq: int) -> int:
         """Return the version that who saw an event of the journal has at least; 0 for one that is not known here."""
         place = bisect_left(self._seqs, seq)
-        return place if place < len(self._seqs) and self._seqs[place] == seq else 0
+        return place + 1 if place < len(self._seqs) and self._seqs[place] == seq else 0

@@ -33,7 +33,6 @@ def serve_board(
     listener = _listening(host, port)
     admission = Admission(
         token=token or secrets.token_urlsafe(KEY_CHARS),
-        session=secrets.token_urlsafe(KEY_CHARS),
         port=listener.getsockname()[1],
         names=(*LOOPBACK, host.lower(), socket.gethostname().lower()) if not is_loopback(host) else (*LOOPBACK, host),
         everywhere=host in EVERYWHERE,
