@@ -25,7 +25,7 @@ export function Experience() {
       )}
       {found?.rows.length > 0 && (
         <Section id="remedies" title="Remedies">
-          <div class="scroll"><table>
+          <div class="scroll"><table class="words">
             <thead><tr><th>For</th><th>Way</th><th>Where</th><th>Worked</th><th>Time</th><th>Listed</th><th>Now</th><th>Place</th></tr></thead>
             <tbody>{found.rows.map((row, at) => (
               <tr key={at}><th scope="row">{row.chain.replaceAll("_", " ")}</th><td>{row.strategy.replaceAll("_", " ")}</td><td><Foreign>{[row.context, row.tool].filter(Boolean).join(", ") || "–"}</Foreign></td><td>{row.successes} of {row.tries}</td><td>{span(row.seconds / row.tries)}</td><td>{row.confidence.toFixed(2)}</td><td><b>{row.adapted.toFixed(2)}</b></td><td>{row.place}</td></tr>

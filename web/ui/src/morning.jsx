@@ -134,7 +134,7 @@ function Question({ one }) {
       <p class="asked">
         <Foreign>{one.question}</Foreign>
       </p>
-      {!one.outside && one.detail && one.detail !== one.question && (
+      {!one.outside && adds(one) && (
         <p class="detail">
           <Foreign>{one.detail}</Foreign>
         </p>
@@ -147,6 +147,9 @@ function Question({ one }) {
     </article>
   );
 }
+
+// Whether the second line says what the first does not.
+export const adds = (one) => one.detail && !one.detail.includes(one.question.replace(/^\S+ asks: /, ""));
 
 function Active({ row }) {
   const waits = row.status === "waiting" && row.wait_until;

@@ -55,7 +55,7 @@ export function Plan() {
             {picture.bands.filter((band) => band.y + band.height > from && band.y < till).map((band) => (
               <span key={band.number} class="band" style={{ top: `${band.y}px`, height: `${band.height}px` }}>{band.number}</span>
             ))}
-            {shown.map((node) => <Node key={node.row.id} node={node} far={family && !family.has(node.row.id)} onNear={setNear} />)}
+            {shown.map((node) => <Node key={node.row.id} node={node} narrow={picture.narrow} far={family && !family.has(node.row.id)} onNear={setNear} />)}
           </>
         )}
       </div>
@@ -63,9 +63,9 @@ export function Plan() {
   );
 }
 
-function Node({ node, far, onNear }) {
+function Node({ node, narrow, far, onNear }) {
   const row = view.value.tasks.get(node.row.id) ?? node.row;
-  const facts = [row.attempts > 1 && `${row.attempts} attempts`, row.status === "stuck" && row.blocks && `blocks ${row.blocks}`].filter(Boolean).join(" · ");
+  const facts = [row.attempts > 1 && `${row.attempts} attempts`, row.status === "stuck" && row.blocks && `blocks ${row.blocks}`, narrow && row.needs && `needs ${row.needs.join(", ")}`].filter(Boolean).join(" · ");
   return (
     <a
       href={to("task", row.id)}

@@ -2,6 +2,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { Undo, Ways } from "./actions.jsx";
 import { Diff } from "./diff.jsx";
+import { adds } from "./morning.jsx";
 import { Copy, Empty, Foreign, Mark, Status } from "./parts.jsx";
 import { brief, diff, kept, rows, story, task, to, view } from "./store.js";
 import { clock, count, moment, price, span, tokens } from "./words.js";
@@ -25,7 +26,7 @@ export function Story({ id }) {
       {question && row.status === "stuck" && (
         <article class="card question">
           <p class="asked"><Foreign>{question.question}</Foreign></p>
-          {question.detail !== question.question && <p class="detail"><Foreign>{question.detail}</Foreign></p>}
+          {adds(question) && <p class="detail"><Foreign>{question.detail}</Foreign></p>}
           <Ways id={id} tree={question.tree} approval={question.approval} outside={question.outside} />
         </article>
       )}
