@@ -39,6 +39,7 @@ COMMANDS = {
     "install": ("hooking", "Let a coding agent call us after every tool call."),
     "uninstall": ("hooking", "Take that back."),
     "hook": ("hooking", "Answer an agent's hook."),
+    "board": ("faces", "Attach to a run from any terminal."),
     "ui": ("faces", "Serve runs as a live board in the browser."),
     "mcp": ("serving", "Serve recovery as tools over MCP."),
     "stop": ("operating", "Ask the running supervisor to stop."),
@@ -57,7 +58,7 @@ COMMANDS = {
 SECTIONS = {
     "Start": ("demo", "init", "doctor", "agents", "plan"),
     "Run": ("run", "resume", "stop"),
-    "Look": ("status", "show", "diff", "log", "runs", "report", "explain", "ui"),
+    "Look": ("status", "show", "diff", "log", "runs", "report", "explain", "board", "ui"),
     "Take part": ("answer", "retry", "skip", "accept", "approve", "reset", "rollback", "undo", "prune"),
     "By hand": ("verify", "diagnose", "remedy", "experience"),
 }
@@ -97,6 +98,7 @@ EXAMPLE = {
     "uninstall": "unstuck uninstall claude",
     "hook": "unstuck hook claude < event.json",
     "mcp": "unstuck mcp --workspace .",
+    "board": "unstuck board",
     "ui": "unstuck ui --open",
     "stop": "unstuck stop",
     "skip": "unstuck skip 1.3 --because 'not worth it'",

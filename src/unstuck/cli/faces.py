@@ -1,9 +1,15 @@
 """Edge: `ui` and `board`: a run in the browser, and in any terminal."""
 
+import os
+import sys
 from pathlib import Path
 
 import click
 
+from unstuck import compose
+from unstuck.cli import render
+from unstuck.cli.attached import Attached, follow_lines
+from unstuck.cli.look import run_option
 from unstuck.cli.saying import say
 from unstuck.errors import Unavailable
 
@@ -25,3 +31,15 @@ def ui(*, port: int | None, host: str, token: str, open_browser: bool) -> None:
     serve_board(
         Path.cwd(), host=host, port=port, token=token, open_browser=open_browser, say=lambda text: say(text, err=True)
     )
+
+
+@click.command()
+@run_option
+def board(*, run_id: str | None) -> None:
+    """Attach to the latest run, or the one named, from any terminal; enter tells the story of a task."""
+    view = compose.look(Path.cwd(), run_id)
+    if sys.stdin.isatty() and sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb":
+        Attached(Path.cwd(), view.run).watch()
+    else:
+        follow_lines(Path.cwd(), view.run)
+    say(render.summary(compose.look(Path.cwd(), view.run).summary))

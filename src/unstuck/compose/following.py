@@ -1,12 +1,18 @@
 """Edge: Follow a repository's journal from outside: what is new since the last look, and who works on it."""
 
+import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from unstuck.agents import gist
 from unstuck.git import find
 from unstuck.journal import Entry, SqliteJournal, journal_path
+from unstuck.line import Layout
 from unstuck.process import Owner
+from unstuck.tell import one_line
+
+TAIL_BYTES, DID_CHARS = 8192, 200
 
 
 class Follower:
@@ -31,6 +37,18 @@ class Follower:
         journal = self._opened()
         owner = journal.owner() if journal is not None else None
         return owner if owner is not None and owner.run == run and owner.alive(time.time()) else None
+
+    def doing(self, task: str) -> str:
+        """Return in a line what the agent of a task last did, as far as its log tells."""
+        path = Layout(self.repository.root, self.repository.store).log(task)
+        try:
+            with path.open("rb") as log:
+                log.seek(max(0, os.fstat(log.fileno()).st_size - TAIL_BYTES))
+                lines = log.read().decode(errors="replace").splitlines()
+        except OSError:
+            return ""
+        found = (one_line(gist(line), DID_CHARS) for line in reversed(lines))
+        return next((line for line in found if line), "")
 
     def close(self) -> None:
         if self._journal is not None:

@@ -43,6 +43,7 @@ class Watch:
     def __init__(self, hub: Hub) -> None:
         self.hub = hub
         self._watched: dict[str, int] = {}
+        self._doing: dict[str, str] = {}
         self._news = anyio.Event()
         self._joined = anyio.Event()
 
@@ -63,13 +64,16 @@ class Watch:
         self._watched[run] = self._watched.get(run, 0) + 1
         self._joined.set()
         try:
-            version = await run_sync(self.hub.version_at, run, seen) if seen is not None else 0
+            version, doing = await run_sync(self.hub.version_at, run, seen) if seen is not None else 0, ""
             while True:
                 news = self._news
                 kind = "patch" if version else "view"
                 version, seq, text = await run_sync(self.hub.told, run, version)
                 if text:
                     yield ServerSentEvent(data=text, event=kind, id=str(seq), retry=RETRY_MILLISECONDS)
+                if (now := self._doing.get(run, "")) != doing:
+                    doing = now
+                    yield ServerSentEvent(data=doing or "{}", event="doing")
                 await news.wait()
         finally:
             self._watched[run] -= 1
@@ -79,9 +83,11 @@ class Watch:
 
     def _refreshed(self, run: str) -> bool:
         try:
-            return self.hub.refresh(run)
+            news, doing = self.hub.refresh(run), self.hub.doing(run)
         except UnstuckError:  # a journal that cannot be read now may be so at the next look
             return False
+        before, self._doing[run] = self._doing.get(run, ""), doing
+        return news or before != doing
 
 
 class Guard:

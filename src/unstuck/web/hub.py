@@ -60,6 +60,15 @@ class Hub:
                 self._told[key] = json.dumps(value, separators=(",", ":"))
             return followed.version, followed.seq, self._told[key]
 
+    def doing(self, run: str) -> str:
+        """Return as text what the agents at work last did; empty where nobody is."""
+        with self._lock:
+            tasks = self._followed(run).state.tasks
+            busy = [name for name in self._runs[run].state.open if tasks[name].status == "running"]
+            if self._follower.owner(run) is None:
+                return ""
+        return json.dumps(clean({name: did for name in busy if (did := self._follower.doing(name))}))
+
     def version_at(self, run: str, seq: int) -> int:
         with self._lock:
             return self._followed(run).version_at(seq)

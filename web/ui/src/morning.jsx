@@ -1,7 +1,7 @@
 // The first view: what landed, what waits for you, what still runs, and the one command to take it.
 import { Undo, Ways } from "./actions.jsx";
 import { Copy, Empty, Foreign, Mark, Rows, Section } from "./parts.jsx";
-import { counts, kept, now, request, rows, to, view } from "./store.js";
+import { counts, doing, kept, now, request, rows, to, view } from "./store.js";
 import { STATUS, clock, count, moment, price, span, status } from "./words.js";
 
 export function Morning() {
@@ -167,6 +167,7 @@ function Active({ row }) {
           ? `${row.waits_on ? `for ${row.waits_on} ` : ""}until ${clock(row.wait_until)}, ${span(row.wait_until - now.value)} left`
           : [row.agent, row.attempts > 1 && `attempt ${row.attempts}`, row.slot != null && `slot ${row.slot}`].filter(Boolean).join(" · ")}
       </span>
+      {row.status === "running" && <Foreign class="doing">{doing.value[row.id] ?? "…"}</Foreign>}
     </a>
   );
 }

@@ -5,6 +5,7 @@ const held = document.getElementById("kept");
 export const kept = held ? JSON.parse(held.textContent) : null;
 
 export const view = signal(null);
+export const doing = signal({});
 export const link = signal(kept ? "kept" : "opening");
 export const runs = signal([]);
 export const now = signal(Date.now() / 1000);
@@ -108,6 +109,7 @@ export function follow() {
   stream = new EventSource(`/api/events?run=${encodeURIComponent(wanted.value)}`);
   stream.addEventListener("view", (event) => batch(() => (takeView(JSON.parse(event.data)), (link.value = "open"))));
   stream.addEventListener("patch", (event) => batch(() => (takePatch(JSON.parse(event.data)), (link.value = "open"))));
+  stream.addEventListener("doing", (event) => (doing.value = JSON.parse(event.data)));
   stream.onopen = () => (link.value = "open");
   stream.onerror = () => {
     const gone = stream.readyState === EventSource.CLOSED;
