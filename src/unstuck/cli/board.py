@@ -73,6 +73,7 @@ class Board(AbstractContextManager["Board"]):
         self._state = RunState()
         self._did: dict[str, str] = {}
         self._last: deque[str] = deque(maxlen=LAST_EVENTS)
+        self._shown: list[str] = []
         self._console = Console(stderr=True)
         self._live = Live(
             console=self._console, refresh_per_second=PER_SECOND, get_renderable=self._draw, transient=True
@@ -133,6 +134,7 @@ class Board(AbstractContextManager["Board"]):
         roomy = width >= NARROW and height >= LOW
         active = sum(task.status in ACTIVE for task in tasks.values()) if roomy else 0
         chosen = _chosen(state, tasks, max(height - AROUND_ROWS - active - roomy, FEWEST_ROWS))
+        self._shown = [task.task.id for task in chosen]
         names = max((len(task.task.id) for task in chosen), default=0)
         parts: list[Any] = [head]
         if roomy and state.started is not None:

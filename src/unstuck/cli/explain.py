@@ -94,9 +94,19 @@ def policy(name: str | None) -> None:
 @click.command()
 @click.argument("task", required=False)
 @click.option("--md", "markdown", is_flag=True, help="Print the whole run as a page of Markdown instead.")
+@click.option("--html", "page", metavar="FILE", type=click.Path(path_type=Path), help="Keep the whole run as one page.")
+@click.option("--open", "open_page", is_flag=True, help="Open that page in a browser.")
 @run_option
-def report(task: str | None, *, markdown: bool, run_id: str | None) -> None:
-    """Print what waits for a person: the report of TASK, or of every stuck task; one cause is told once."""
+def report(task: str | None, *, markdown: bool, page: Path | None, open_page: bool, run_id: str | None) -> None:
+    """Print what waits for a person: the report of TASK, or of every stuck task; one cause is told once.
+
+    With --html the run is kept as one file that needs no network: for a pull request, or a mail.
+    """
+    if open_page and page is None:
+        raise click.UsageError("--open goes with --html FILE.")
+    if page is not None:
+        _keep(page, run_id, open_page=open_page)
+        return
     view = compose.look(Path.cwd(), run_id)
     if markdown:
         if task is not None:
@@ -144,3 +154,12 @@ def pr(*, draft_file: str | None, run_id: str | None) -> None:
 
 def _briefly(one: Retold) -> str:
     return f"{deed(one.action)} → would {deed(one.other_action)} [{one.other_rung}]"
+
+
+def _keep(page: Path, run_id: str | None, *, open_page: bool) -> None:
+    from unstuck.web import keep_page  # noqa: PLC0415  # only who keeps a page waits for it
+
+    size = keep_page(Path.cwd(), compose.look(Path.cwd(), run_id), page)
+    say(f"Wrote {page}, {size / 1000:.0f} kB. It holds diffs and outputs: look before you send it.")
+    if open_page:
+        click.launch(str(page))
