@@ -15,7 +15,7 @@ import pytest
 
 import unstuck
 from unstuck.cli import COMMANDS
-from unstuck.cli.render import span
+from unstuck.cli.screen.render import span
 
 if TYPE_CHECKING:
     from tests.project import Project

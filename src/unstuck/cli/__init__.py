@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from unstuck import __version__
-from unstuck.cli.saying import say
+from unstuck.cli.screen.saying import say
 from unstuck.errors import UnstuckError
 
 if TYPE_CHECKING:

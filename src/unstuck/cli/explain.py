@@ -6,8 +6,8 @@ import click
 
 from unstuck import compose
 from unstuck.cli.look import run_option
-from unstuck.cli.render import fitted
-from unstuck.cli.saying import say
+from unstuck.cli.screen.render import fitted
+from unstuck.cli.screen.saying import say
 from unstuck.decide import Retold, retell, rungs_of, stopping_point
 from unstuck.errors import BadUsage
 from unstuck.line import blocked

@@ -11,8 +11,8 @@ from typing import Any
 import click
 
 from unstuck import compose
-from unstuck.cli import render
-from unstuck.cli.saying import say
+from unstuck.cli.screen import render
+from unstuck.cli.screen.saying import say
 from unstuck.errors import InvalidPlan
 from unstuck.journal import Entry, iso, phase
 from unstuck.plans import Plan, execution

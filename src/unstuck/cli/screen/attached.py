@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from unstuck import compose
-from unstuck.cli.board import ACTIVE, Board, Lines, tells
-from unstuck.cli.render import entry_line, story
+from unstuck.cli.screen.board import ACTIVE, Board, Lines, tells
+from unstuck.cli.screen.render import entry_line, story
 from unstuck.journal import Entry, RunState, TaskState
 from unstuck.tell import lineage_text, visible
 

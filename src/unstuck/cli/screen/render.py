@@ -11,8 +11,8 @@ from datetime import datetime
 
 import click
 
-from unstuck.cli.columns import columns, cut_columns
-from unstuck.cli.halt_box import halt_summary
+from unstuck.cli.screen.columns import columns, cut_columns
+from unstuck.cli.screen.halt_box import halt_summary
 from unstuck.compose import Tale
 from unstuck.diagnosis import Kind
 from unstuck.journal import AttemptState, Entry, RunState, TaskState
