@@ -51,6 +51,11 @@ def open_to_look(repository: Repository) -> Store | None:
     return SqliteJournal(path) if path.exists() else None
 
 
+def has_runs(repository: Repository) -> bool:
+    """Whether there may be runs to look at."""
+    return bool(_remembered(repository)) or journal_path(repository).exists()
+
+
 def shared_journal(repository: Repository, url: str) -> "PostgresJournal":
     require_fleet()
     from unstuck.fleet import PostgresJournal  # noqa: PLC0415  # an extra

@@ -7,12 +7,12 @@ from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any, Self
 
-from unstuck.cli.render import MARKS, WORDS, cut, entry_line, price, span
-from unstuck.cli.saying import say
+from unstuck.cli.screen.render import MARKS, cut, entry_line, price, span
+from unstuck.cli.screen.saying import say
 from unstuck.compose import Watcher
 from unstuck.journal import AttemptStarted, Classified, Entry, RunState, SessionStarted, TaskState
 from unstuck.line import blocked
-from unstuck.tell import told, waits
+from unstuck.tell import WORDS, told, waits
 
 QUIET_EVENTS = (SessionStarted,)
 LAST_EVENTS = 3
@@ -73,6 +73,7 @@ class Board(AbstractContextManager["Board"]):
         self._state = RunState()
         self._did: dict[str, str] = {}
         self._last: deque[str] = deque(maxlen=LAST_EVENTS)
+        self._shown: list[str] = []
         self._console = Console(stderr=True)
         self._live = Live(
             console=self._console, refresh_per_second=PER_SECOND, get_renderable=self._draw, transient=True
@@ -133,10 +134,11 @@ class Board(AbstractContextManager["Board"]):
         roomy = width >= NARROW and height >= LOW
         active = sum(task.status in ACTIVE for task in tasks.values()) if roomy else 0
         chosen = _chosen(state, tasks, max(height - AROUND_ROWS - active - roomy, FEWEST_ROWS))
+        self._shown = [task.task.id for task in chosen]
         names = max((len(task.task.id) for task in chosen), default=0)
         parts: list[Any] = [head]
         if roomy and state.started is not None:
-            about = f"run {state.started.run} of {cut(state.started.plan)}"
+            about = f"run {state.started.run} of {cut(state.started.about)}"
             parts.append(Text(about, style="dim", no_wrap=True, overflow="ellipsis"))
         for task in chosen:
             row = Table.grid(padding=(0, 1), expand=True)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields, replace
 
-from unstuck.compose.stores import project_of
+from unstuck.compose.fleets.stores import project_of
 from unstuck.config import Config, RemediesConfig, StoreConfig
 from unstuck.errors import BadUsage
 from unstuck.git import GitWorkspace, Repository
