@@ -37,7 +37,6 @@ DOORS: dict[str, set[str]] = {
         "compose",
         "decide",
         "diagnosis",
-        "fleet",
         "hook",
         "journal",
         "line",

@@ -1,9 +1,11 @@
-"""One session as plain values, before it and after it: any machine that has the commits and the agent can run it."""
+"""One session, and one tree to verify, as plain values: any machine that has the commits and the agent can do it."""
 
 from dataclasses import dataclass
 
+from unstuck.agents import Claim
 from unstuck.diagnosis import Failure
 from unstuck.journal import Outcome
+from unstuck.plans import Task
 from unstuck.ports import TimeLimits
 
 
@@ -49,3 +51,18 @@ class SessionDone:
     """Where it was run; empty for here."""
     version: bool = False
     """Of a probe: whether the agent's program tells its version."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """What is verified: a tree on its base, the task that it is for, and what its author said."""
+
+    task: Task
+    base: str
+    tree: str
+    claim: Claim = "none"
+    said: str = ""
+    alone: bool = True
+    """The session ended by itself and well."""
+    start: str = ""
+    """The tree that the attempt began with, where that is not its base."""

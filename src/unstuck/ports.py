@@ -11,8 +11,7 @@ from unstuck.plans import Insertion, Plan, Task
 from unstuck.remedies import Step, Strategy
 
 if TYPE_CHECKING:
-    from unstuck.orders import SessionDone, SessionOrder
-    from unstuck.verify import Subject
+    from unstuck.orders import SessionDone, SessionOrder, Subject
 
 
 class Clock(Protocol):

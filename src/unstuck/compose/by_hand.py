@@ -16,9 +16,10 @@ from unstuck.errors import BadUsage, CannotWrite, Unavailable
 from unstuck.git import find
 from unstuck.journal import GOAL, RunState, Verdict
 from unstuck.line import Interrupted, Stopper, timed
+from unstuck.orders import Subject
 from unstuck.plans import Task
 from unstuck.process import put
-from unstuck.verify import NoMemory, NotSetUp, Site, Subject, examine, open_memory, sarif_text
+from unstuck.verify import NoMemory, NotSetUp, Site, examine, open_memory, sarif_text
 from unstuck.verify import junit as junit_text
 
 

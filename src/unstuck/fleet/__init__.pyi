@@ -5,8 +5,8 @@ from unstuck.fleet.far import Far as Far
 from unstuck.fleet.far import Office as Office
 from unstuck.fleet.jobs import Job as Job
 from unstuck.fleet.jobs import Jobs as Jobs
-from unstuck.fleet.ledger import PostgresJournal as PostgresJournal
 from unstuck.fleet.postgres import Link as Link
+from unstuck.fleet.postgres_journal import PostgresJournal as PostgresJournal
 from unstuck.fleet.remote import Remote as Remote
 from unstuck.fleet.roster import Fleet as Fleet
 from unstuck.fleet.roster import Roster as Roster

@@ -10,9 +10,9 @@ from unstuck.fleet.jobs import Job
 from unstuck.fleet.remote import Moved, Remote
 from unstuck.fleet.wire import Report, Wanted, read_wanted
 from unstuck.line import Bench, Here, Interrupted
-from unstuck.orders import SessionDone, SessionOrder
+from unstuck.orders import SessionDone, SessionOrder, Subject
 from unstuck.ports import Stop
-from unstuck.verify import NotSetUp, Subject
+from unstuck.verify import NotSetUp
 
 LOG_BYTES = 64 * 1024
 

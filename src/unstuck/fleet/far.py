@@ -13,10 +13,10 @@ from unstuck.fleet.remote import NEVER, Remote
 from unstuck.fleet.wire import Report, Sheet, Wanted, read_report, write
 from unstuck.journal import Ended, Outcome, Verdict
 from unstuck.line import Bench, Here, Interrupted, redacted
-from unstuck.orders import SessionDone, SessionOrder
+from unstuck.orders import SessionDone, SessionOrder, Subject
 from unstuck.plans import Task
 from unstuck.ports import Stop
-from unstuck.verify import NotSetUp, Subject
+from unstuck.verify import NotSetUp
 
 LOOK_SECONDS, BURY_SECONDS, TELL_SECONDS = 1.0, 2.0, 5.0
 GRACE_SECONDS = 20.0
@@ -205,10 +205,11 @@ class Far:
     def _published(self, subject: Subject) -> tuple[str, str]:
         """Make sure that the remote has the tree; return the ref and the commit with which it has it."""
         known = self.office.known.get((subject.base, subject.tree))
-        if known is not None:
+        if known is not None and not subject.start:
             return known
-        ref = check_ref(self.bench.run, subject.task.id)
-        begin = self.remote.commit(subject.tree, subject.base, f"verify {subject.task.id}\n")
+        ref, base, text = check_ref(self.bench.run, subject.task.id), subject.base, f"verify {subject.task.id}\n"
+        start = (self.remote.commit(subject.start, base, text),) if subject.start else ()
+        begin = self.remote.commit(subject.tree, base, text, *start)
         self.remote.put(ref, begin)
         return ref, begin
 

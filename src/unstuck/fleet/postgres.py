@@ -13,7 +13,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.rows import TupleRow
 
 from unstuck.errors import BadUsage, CannotWrite, Unavailable
-from unstuck.fleet.tables import SCHEMA, VERSION
+from unstuck.fleet.store_tables import SCHEMA, VERSION
 
 T = TypeVar("T")
 Connection = psycopg.Connection[TupleRow]

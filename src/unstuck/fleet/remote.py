@@ -32,9 +32,9 @@ class Remote:
     there: set[str] = field(default_factory=set)
     """Commits that the remote is known to have."""
 
-    def commit(self, tree: str, base: str, text: str) -> str:
-        """Write a commit of a tree on its base; the same text gives the same commit."""
-        return make_commit(self.git, self.identity, tree=tree, parents=(base,), message=text, at=0)
+    def commit(self, tree: str, base: str, text: str, *beside: str) -> str:
+        """Write a commit of a tree on its base, and on what else must come with it; the same text gives the same commit."""
+        return make_commit(self.git, self.identity, tree=tree, parents=(base, *beside), message=text, at=0)
 
     def put(self, ref: str, commit: str, expected: str | None = None) -> None:
         """Move a ref of the remote to a commit of ours; raise Moved if it is not what was expected. None: whatever it is."""

@@ -9,9 +9,8 @@ from pydantic import TypeAdapter
 from unstuck.config import Config
 from unstuck.diagnosis import Failure
 from unstuck.journal import Verdict
-from unstuck.orders import SessionDone, SessionOrder
+from unstuck.orders import SessionDone, SessionOrder, Subject
 from unstuck.plans import Check
-from unstuck.verify import Subject
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

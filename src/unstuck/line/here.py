@@ -9,9 +9,9 @@ from unstuck.line.agent_probe import PROBE, PROBE_LIMITS, asks_version
 from unstuck.line.parts import Bench, Interrupted
 from unstuck.line.setting_up import set_up
 from unstuck.line.stopping import OneTask
-from unstuck.orders import SessionDone, SessionOrder
+from unstuck.orders import SessionDone, SessionOrder, Subject
 from unstuck.ports import Agent, Assignment, Command, Stop
-from unstuck.verify import Site, Subject, examine
+from unstuck.verify import Site, examine
 
 CUT_SHORT = Ended(ending="supervisor_died", tail="The supervisor died while this session ran.")
 STOPPED = Ended(ending="stopped", tail="The run was stopped before the session began.")

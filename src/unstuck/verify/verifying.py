@@ -19,10 +19,10 @@ from unstuck.journal import (
     Verified,
 )
 from unstuck.line import Bench, Interrupted, run_session
+from unstuck.orders import Subject
 from unstuck.plans import Check
 from unstuck.tools import manifest_files
 from unstuck.verify.baseline import MISSING_TOOL
-from unstuck.verify.change_audit import Subject
 from unstuck.verify.checks import NotSetUp, Site, diagnosed, evidence, on_base
 from unstuck.verify.examining import NOT_COUNTED, cannot_run, told
 
