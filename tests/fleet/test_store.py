@@ -1,11 +1,13 @@
 """The store by itself: one writer per run, one owner per job, and nobody's secrets."""
 
+import json
 import os
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from jsonschema import Draft202012Validator
 from tests.fleet.conftest import psycopg
 from tests.project import Project
 
@@ -267,4 +269,6 @@ def test_fleet_shows_workers_what_they_do_and_what_waits(
     assert "limit: claude at most 4" in text
     assert "\x1b" not in text
     seen = project.ask("fleet", "--store", store, "--json").json
+    schema = json.loads(project.ask("docs", "--schema", "fleet").out)
+    assert list(Draft202012Validator(schema).iter_errors(seen)) == []
     assert [(one["id"], one["slots"], one["jobs"][0]["task"]) for one in seen["workers"]] == [(worker.id, 2, "a")]

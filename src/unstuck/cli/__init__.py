@@ -75,6 +75,7 @@ SECTIONS = {
     "Look": ("status", "show", "diff", "log", "runs", "report", "pr", "explain", "board", "ui"),
     "Take part": ("answer", "retry", "skip", "accept", "approve", "reset", "rollback", "undo", "prune"),
     "By hand": ("verify", "diagnose", "remedy", "experience"),
+    "Many machines": ("worker", "fleet"),
     "Read": ("docs", "config", "completion"),
 }
 """The commands as people look for them; those that are not named here come last."""
