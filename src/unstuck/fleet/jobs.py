@@ -30,8 +30,9 @@ RETURNING id, run, task, kind, agent, body, prefers
 """  # noqa: S608  # our own words
 """Finished work is verified first; then by priority; then whoever has the fewest jobs at work; then who came first."""
 
-MANY = 64
-"""Postgres wakes every connection that listens, whatever it listens for: with more workers than this, they look by themselves."""
+MANY = 16
+"""Postgres wakes every connection that listens, whatever it listens for. With more workers than this nobody is told: each
+looks once a second, and one of so many looks soon."""
 OVER = ("done", "lost")
 
 WAKE = f"""
