@@ -7,6 +7,7 @@ from typing import Protocol
 
 from unstuck.errors import UnstuckError
 from unstuck.fleet.jobs import Job
+from unstuck.fleet.refs import worked
 from unstuck.fleet.remote import Moved, Remote
 from unstuck.fleet.wire import Report, Wanted, read_wanted
 from unstuck.line import Bench, Here, Interrupted
@@ -67,9 +68,7 @@ class Doing:
             return Report(session=done, log=_since(log, before))
         tree = bench.workspace.tree(order.slot, order.base)
         done = replace(done, notes=(*done.notes, *tree.notes))
-        commit = self.remote.commit(
-            tree.id, order.base, f"work of session {order.session} of attempt {order.attempt}\n"
-        )
+        commit = self.remote.commit(tree.id, order.base, f"{worked(order.session)}of attempt {order.attempt}\n")
         try:
             self.remote.put(wanted.ref, commit, wanted.expected)
         except Moved:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from unstuck.errors import GitFailed, UnstuckError
 from unstuck.fleet.jobs import OVER, Ending, Job, Jobs
 from unstuck.fleet.postgres import Link
-from unstuck.fleet.refs import check_ref, tip_ref, work_ref
+from unstuck.fleet.refs import check_ref, tip_ref, work_ref, worked
 from unstuck.fleet.remote import NEVER, Remote
 from unstuck.fleet.wire import Report, Sheet, Wanted, read_report, write
 from unstuck.journal import Ended, Outcome, Verdict
@@ -245,7 +245,7 @@ class Far:
             return ""
         self.remote.bring(ref)
         text = self.remote.git.attempt("log", "-1", "--format=%s", there).stdout
-        return there if text.startswith(f"work of session {order.session} ") else ""
+        return there if text.startswith(worked(order.session)) else ""
 
 
 def _cut_short(text: str) -> Outcome:

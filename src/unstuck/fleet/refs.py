@@ -13,6 +13,11 @@ def work_ref(run: str, task: str, attempt: int) -> str:
     return f"refs/unstuck/{run}/{_part(task)}/{attempt}"
 
 
+def worked(session: int) -> str:
+    """Say how the commit of a session's work begins: by this it is told from what the session began with."""
+    return f"work of session {session} "
+
+
 def check_ref(run: str, task: str) -> str:
     """Name the place of a tree that is only to be verified."""
     return f"refs/unstuck/{run}/{_part(task)}/check"

@@ -3,9 +3,10 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from unstuck.fleet.refs import tip_ref
+from unstuck.fleet.refs import tip_ref, work_ref, worked
 from unstuck.fleet.remote import HERE, Remote
 from unstuck.git import GitWorkspace, make_commit
+from unstuck.journal import RunState
 from unstuck.ports import Conflict, Landing, Snapshot, Tree
 
 
@@ -31,6 +32,17 @@ class Shelf(GitWorkspace):
         if ours is None or (ours != theirs and git.succeeds("merge-base", "--is-ancestor", ours, theirs)):
             git("update-ref", self.branch, theirs, ours or "")
         self.published[self.run] = theirs
+
+    def restore(self, state: RunState) -> None:
+        """Put the work of sessions that ended before this supervisor began on the shelf again."""
+        for task in (state.tasks[name] for name in state.open):
+            if not task.attempts:
+                continue
+            attempt = task.current
+            ref = work_ref(self.run, task.task.id, attempt.number).replace("refs/unstuck/", HERE, 1)
+            told = self._git.attempt("log", "-1", "--format=%H %T %s", ref, "--").stdout.split(" ", 2)
+            if len(told) == len(("commit", "tree", "text")) and told[2].startswith(worked(attempt.sessions)):
+                self.held[attempt.slot] = (attempt.base, told[1])
 
     def open_branch(self, base: str) -> None:
         GitWorkspace.open_branch(self, base)

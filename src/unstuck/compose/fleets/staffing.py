@@ -41,6 +41,7 @@ def staffed(supervisor: Supervisor, config: Config, repository: Repository) -> I
     )
     office.seen = bench.seen
     shelf.take_up()
+    shelf.restore(bench.record.state)
     office.open(sheet)
     over = False
     try:
