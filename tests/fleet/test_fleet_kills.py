@@ -31,7 +31,8 @@ APPENDS = (
 )
 """Every append of an undisturbed run; a test below compares this with a real one."""
 TRANSFERS = ("fetch 1", "push 1", "fetch 2", "push 2", "fetch 3", "push 3")
-WORKERS_TRANSFERS = ("fetch 1", "push 1", "fetch 2", "push 2")
+WORKERS_TRANSFERS = ("push 1", "fetch 1", "push 2")
+"""The first task begins with a commit that a fresh clone has."""
 IN_COMMANDS = ("agent", "late-agent", "second-agent", "check")
 
 SUPERVISOR = [f"{when} append {append}" for append in APPENDS for when in ("before", "after")] + [
@@ -44,7 +45,7 @@ FROZEN = [
     "late-agent",
     "before git push 1",
     "after git push 1",
-    "before git fetch 2",
+    "before git fetch 1",
     "after git push 2",
 ]
 IN_MAKE_TEST = {"after append session_started 1.1 1"}
