@@ -10,13 +10,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from unstuck.diagnosis import Diagnosis, Evidence, Kind, reason
-from unstuck.journal import CheckResult, Remark
+from unstuck.journal import CheckResult, Remark, Severity
 from unstuck.plans import Check
 from unstuck.tell import one_line
 from unstuck.tools import programs, role, selecting, shows_tests
 from unstuck.verify.baseline import excuse
 from unstuck.verify.checks import STEADY, baseline, check_on, evidence, program_names
-from unstuck.verify.judge_files import bent, unaccounted, unnamed
+from unstuck.verify.judge_files import bent, is_data, unaccounted, unnamed
 from unstuck.verify.weighing import own
 
 if TYPE_CHECKING:
@@ -106,12 +106,17 @@ class _Question:
         found = site.bench.judge.diagnose(evidence(check, result.ended))
         if self._says_nothing(result, found) or self._cleared(result, found):
             return
-        named = ", ".join(one.path for one in self.touched[:3])
+        data = tuple(one for one in self.touched if is_data(one.path))
+        causes = data if data and self._holds_with(check, data) else self.touched
+        named = ", ".join(one.path for one in causes[:3])
         said = one_line(found.message, SAID_CHARS) if found and found.message else "it says nothing"
         tests = f"{', '.join(result.tests[:3])}: " if result.tests else ""
-        says = f"The task does not name {named}; in its old form it fails on the new code: `{check.command}`: {tests}{said}"
-        place = next((one.line for one in self.doubts if one.path == self.touched[0].path), 1)
-        yield own("old-test-fails", self.touched[0].path, line=place, says=says)
+        without = "in its old form it fails" if causes[0].old is not None else "without it this fails"
+        says = f"The task does not name {named}; {without} on the new code: `{check.command}`: {tests}{said}"
+        place = next((one.line for one in self.doubts if one.path == causes[0].path), 1)
+        # Whether data belongs to the product nobody can tell by running: a person can.
+        severity: Severity | None = "ask" if causes is data else None
+        yield own("old-test-fails", causes[0].path, line=place, says=says, severity=severity)
 
     def needed(self) -> Iterator[Remark]:
         if self.wanted:
@@ -123,6 +128,13 @@ class _Question:
         if self.tree == site.bench.workspace.tree_of(base):
             return baseline(site, check, base)  # nothing of the product was changed
         return check_on(site, check, base, self.tree, self.tree)
+
+    def _holds_with(self, check: Check, changes: "Sequence[Change]") -> bool:
+        """Whether a check holds once these changes are let in: then they are what it is about."""
+        subject, workspace = self.probe.subject, self.probe.site.bench.workspace
+        kept = {one.path for one in self.probe.changes} - {one.path for one in self.out} | {one.path for one in changes}
+        tree = workspace.mixed(subject.base, subject.tree, sorted(kept))
+        return check_on(self.probe.site, check, subject.base, tree, tree).ended.ok
 
     def _narrowed(self, check: Check) -> Check | None:
         """Ask for the changed test files alone, where nothing but such files was changed and the runner can be asked."""
