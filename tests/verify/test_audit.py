@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from unstuck.verify.audit import Change, Finding, accounted, audit, is_harmless, is_judge, part_of
+from unstuck.verify.audit import Change, Finding, accounted, audit, is_judge, part_of
 
 PY = """\
 import pytest
@@ -207,25 +207,15 @@ def test_a_threshold_does_not_fall_silently_where_the_settings_are_named() -> No
     assert rules([Change(path=path, old=old, new=new)], (path,)) == {"threshold-lowered": "ask"}
 
 
-def test_settings_of_the_product_alone_are_harmless() -> None:
-    old = '{"version": "1.0.0", "dependencies": {"a": "1"}, "scripts": {"test": "jest"}}'
-    cases = {
-        old.replace("1.0.0", "1.1.0").replace('"a": "1"', '"a": "1", "b": "2"'): True,
-        old.replace('"jest"', '"echo"'): False,
-    }
-    found = {new: is_harmless(Change(path="package.json", old=old, new=new)) for new in cases}
-    assert found == cases
-
-
 PARTS = {
     "test": "tests/test_a.py a_test.go src/a.test.ts spec/a_spec.rb src/test/java/ATest.java A.Tests/BTests.cs test/a_test.exs Tests/ATests.swift tests/it.rs test/a_test.cc",
-    "settings": "pytest.ini .mypy.ini jest.config.js ruff.toml eslint.config.js web/.eslintrc .npmrc .cargo/config.toml Cargo.toml .golangci.yml tox.ini phpunit.xml.dist a.csproj",
+    "settings": "pytest.ini .mypy.ini jest.config.js ruff.toml eslint.config.js web/.eslintrc .npmrc .cargo/config.toml Cargo.toml .golangci.yml tox.ini phpunit.xml.dist a.csproj wallaby.js a.config.mjs .pnp.cjs",
     "commands": "GNUmakefile makefile x.mk .github/workflows/ci.yml CMakeLists.txt scripts/check build.sh",
     "support": "conftest.py sitecustomize.py spec/spec_helper.rb jest.setup.js src/__mocks__/a.js",
     "snapshot": "src/__snapshots__/a.test.js.snap tests/expected/a.txt a.golden",
     "testdata": "testdata/a.json tests/fixtures/a.html",
     "lock": "poetry.lock package-lock.json go.sum Cargo.lock",
-    "product": "src/a.py lib/a.rb app/a.tsx main.go src/lib.rs src/data/a.json styles/a.css",
+    "product": "src/a.py lib/a.rb app/a.tsx main.go src/lib.rs src/data/a.json styles/a.css src/app.config.ts",
     "docs": "README.md docs/a.rst LICENSE",
     "unknown": "weird .strange data.bin a.toml",
     "ours": "unstuck.toml .unstuck/x",

@@ -2,16 +2,13 @@
 
 from unstuck.verify.audit.auditing import Test, accounted, audit
 from unstuck.verify.audit.change import Change, Finding, Severity, added_lines, is_declared
-from unstuck.verify.audit.part import Part, is_judge, part_of
-from unstuck.verify.audit.rules import RULES, Rule, found
-from unstuck.verify.audit.settings import is_harmless
+from unstuck.verify.audit.part import is_judge, part_of
+from unstuck.verify.audit.rules import RULES, found
 
 __all__ = [
     "RULES",
     "Change",
     "Finding",
-    "Part",
-    "Rule",
     "Severity",
     "Test",
     "accounted",
@@ -19,7 +16,6 @@ __all__ = [
     "audit",
     "found",
     "is_declared",
-    "is_harmless",
     "is_judge",
     "part_of",
 ]
