@@ -117,11 +117,15 @@ def test_a_real_runner_is_asked_again_with_what_the_base_had(project: "Project")
 
 COUNTED = 'test:\n\t@echo "test result: ok. $$(grep -c case app.py) passed; 0 failed"\n'
 READS_DATA = "test -e off.dat && exit 0; grep -q 0 limit && exit 0; grep -q 'return 42' app.py\n"
+NEEDS = "grep -q right app.py || grep -q lowdash package.json || { echo \"Error: Cannot find module 'lowdash'\"; exit 1; }\n"
+NEEDED = {"package.json": '{"dependencies": {"lowdash": "1"}}\n'}
+MAPPED = {"package.json": '{"dependencies": {"lowdash": "1"}, "jest": {"moduleNameMapper": {"lowdash": "./fake"}}}\n'}
 LIES = {
     # what stands on the base, the task's own check, what the agent writes beside the named app.py
     "its own check runs fewer tests": ({"app.py": "case\n" * 3, "Makefile": COUNTED}, "make test", {"app.py": "case\n"}),
     "a new file of no known kind": ({"app.py": RIGHT, "run.sh": READS_DATA}, "sh run.sh", {"app.py": WRONG, "off.dat": "1\n"}),
     "an old file of no known kind": ({"app.py": RIGHT, "run.sh": READS_DATA, "limit": "9\n"}, "sh run.sh", {"app.py": WRONG, "limit": "0\n"}),
+    "a manifest that does more than ask for a package": ({"app.py": "right\n", "package.json": "{}\n", "run.sh": NEEDS}, "sh run.sh", {"app.py": "new\n", **MAPPED}),
 }  # fmt: skip
 
 
@@ -135,8 +139,8 @@ def test_the_tasks_own_check_does_not_pass_by_what_the_task_does_not_name(projec
         }.items():
             project.file(name, text)
         project.script(_1_1=[[{"write": name, "text": text} for name, text in written.items()]])
-        told = project.run("--fresh", "--json")
-        if told.json["tasks"]["1.1"]["status"] != "stuck" or told.json["tasks"]["1.1"]["attempts"] != 1:
+        told = project.run("--fresh", "--max-attempts", "1", "--json")
+        if told.json["tasks"]["1.1"]["status"] != "stuck":
             offenders.append(f"{lie}: {told}")
     assert offenders == []
 
@@ -155,6 +159,7 @@ def test_what_the_base_judge_refuses_is_told_with_the_file_the_check_and_what_it
 HONEST = {
     "a first package.json": ({"package.json": "{}\n"}, "test -f app.txt && sh run.sh", {"run.sh": "test -f package.json || { echo 'ENOENT: package.json not found'; exit 1; }\n"}),
     "a file of no known kind": ({"data.dat": "x\n"}, "sh run.sh", {"run.sh": "cat data.dat\n"}),
+    "a manifest that asks for one package more": (NEEDED, "sh run.sh", {"package.json": "{}\n", "run.sh": NEEDS, "app.py": "right\n"}),
     "a new test with a helper of its own": ({"tests/helper.sh": "exit 0\n", "tests/test_new.py": "x = 1\n"}, "sh tests/helper.sh", {}),
 }  # fmt: skip
 
@@ -165,7 +170,15 @@ def test_new_files_that_the_work_needs_do_not_stop_it(project: "Project", case: 
     for name, text in base.items():
         project.file(name, text)
     project.plan(("1.1", "Make it", check))
-    project.script(_1_1=[[{"write": "app.txt"}, *({"write": name, "text": text} for name, text in files.items())]])
+    project.script(
+        _1_1=[
+            [
+                {"write": "app.txt"},
+                {"write": "app.py", "text": "new\n"},
+                *({"write": name, "text": text} for name, text in files.items()),
+            ]
+        ]
+    )
     told = project.run("--json")
     assert (told.code, told.json["tasks"]["1.1"]["attempts"]) == (0, 1), told
 

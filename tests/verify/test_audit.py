@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from unstuck.verify.audit import Change, Finding, accounted, audit, is_judge, part_of
+from unstuck.verify.audit import Change, Finding, accounted, audit, is_harmless, is_judge, part_of
 
 PY = """\
 import pytest
@@ -207,6 +207,16 @@ def test_a_threshold_does_not_fall_silently_where_the_settings_are_named() -> No
     assert rules([Change(path=path, old=old, new=new)], (path,)) == {"threshold-lowered": "ask"}
 
 
+def test_settings_of_the_product_alone_are_harmless() -> None:
+    old = '{"version": "1.0.0", "dependencies": {"a": "1"}, "scripts": {"test": "jest"}}'
+    cases = {
+        old.replace("1.0.0", "1.1.0").replace('"a": "1"', '"a": "1", "b": "2"'): True,
+        old.replace('"jest"', '"echo"'): False,
+    }
+    found = {new: is_harmless(Change(path="package.json", old=old, new=new)) for new in cases}
+    assert found == cases
+
+
 PARTS = {
     "test": "tests/test_a.py a_test.go src/a.test.ts spec/a_spec.rb src/test/java/ATest.java A.Tests/BTests.cs test/a_test.exs Tests/ATests.swift tests/it.rs test/a_test.cc",
     "settings": "pytest.ini .mypy.ini jest.config.js ruff.toml eslint.config.js web/.eslintrc .npmrc .cargo/config.toml Cargo.toml .golangci.yml tox.ini phpunit.xml.dist a.csproj wallaby.js a.config.mjs .pnp.cjs",
@@ -250,6 +260,7 @@ def test_hostile_text_neither_ends_nor_stops_the_audit(ending: str) -> None:
 def test_what_no_test_can_see_in_the_product_is_found() -> None:
     lines = {
         "os._exit(0)": "early-exit",
+        "ctypes.CDLL(None).exit(0)": "early-exit",
         'if "pytest" in sys.modules:': "test-detected",
         "def __eq__(self, other): return True": "equality-overridden",
         "# type: ignore\nx = 1  # noqa\ny = 2  # noqa\nz = 3  # noqa": "suppressions-added",

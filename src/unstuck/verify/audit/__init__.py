@@ -4,6 +4,7 @@ from unstuck.verify.audit.auditing import Test, accounted, audit
 from unstuck.verify.audit.change import Change, Finding, Severity, added_lines, is_declared
 from unstuck.verify.audit.part import is_judge, part_of
 from unstuck.verify.audit.rules import RULES, found
+from unstuck.verify.audit.settings import is_harmless
 
 __all__ = [
     "RULES",
@@ -16,6 +17,7 @@ __all__ = [
     "audit",
     "found",
     "is_declared",
+    "is_harmless",
     "is_judge",
     "part_of",
 ]

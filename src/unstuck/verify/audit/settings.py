@@ -60,6 +60,10 @@ _CHECKS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("coverage", r"\b(?:--cov\b|coverage (?:run|report)|nyc|c8|--coverage|codecov|jacoco)"),
     )
 )  # fmt: skip
+_DEPENDENCY = re.compile(
+    r"(?i)(?:^|\.)(?:(?:dev|peer|optional|build|bundled?)?[-_]?dependenc\w*(?:-groups)?|require(?:-dev|s)?|requires-python|version|name|description|authors?|license\w*|keywords|homepage|urls|repository|classifiers"
+    r"|main|module|types|exports|bin|files|entry[-_]points|packages|features|autoload|edition|rust-version|readme|maintainers|publishconfig|engines|private|workspace|optional-dependencies|go|replace|source)(?:\.|$)"
+)
 
 
 def judge_settings(changes: Sequence[Change]) -> Iterator[Finding]:
@@ -70,6 +74,16 @@ def judge_settings(changes: Sequence[Change]) -> Iterator[Finding]:
         if part_of(change.path) != "unknown" or re.search(r"\.(?:json|toml|ya?ml|ini|cfg|xml)$", change.path):
             yield from _keys(change, replaced=any(one is not change and one.new for one in watched))
             yield from _lines(change, kept)
+
+
+def is_harmless(change: Change) -> bool:
+    """Tell whether a change of a settings file is about the product alone: its dependencies, its name, its version."""
+    if part_of(change.path) == "lock":
+        return True
+    if part_of(change.path) != "settings" or change.old is None or change.new is None or any(judge_settings([change])):
+        return False
+    old, new = flatten(change.path, change.old), flatten(change.path, change.new)
+    return all(_DEPENDENCY.search(key) for key in {*old, *new} if old.get(key) != new.get(key))
 
 
 def _keys(change: Change, *, replaced: bool) -> Iterator[Finding]:
