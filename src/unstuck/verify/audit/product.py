@@ -77,8 +77,6 @@ def read_world(changes: Sequence[Change]) -> World:
         literals_gone=frozenset(
             text for text in before - after if text.startswith("'/") or text.strip("'") in defined - new_names
         ),
-        literals_come=after - before,
-        literals_left=before - after,
         literals=_literals("\n".join(text for text in read if len(text) < 200_000)),  # noqa: PLR2004
     )
 
