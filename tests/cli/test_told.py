@@ -390,8 +390,10 @@ def test_what_an_agent_was_not_allowed_is_named_and_its_tools_stand_in_its_story
     denied = [{"tool_name": "Bash", "tool_use_id": "t1", "tool_input": {"command": "rm -rf build"}}]
     plays(project, {"type": "assistant", "message": {"content": [call]}}, {**done, "permission_denials": denied})
     project.plan(("1.1", "Make a", "test -f a.txt"))
-    told = project.unstuck("run", "tasks.md", "--agent", "mine", "--max-attempts", "1", "--profile", "standard")
-    assert "The agent was not allowed Bash rm -rf build. May it, or how should it do without?" in told.out, told
+    told = project.unstuck("run", "tasks.md", "--agent", "mine")
+    assert "The agent was not allowed Bash rm -rf build. How should it do without?" in told.out, told
+    assert "`[agents.mine] permission`" in told.out
+    assert "stuck, 1 attempt," in told.out, "it would be denied again, however often it tried"
     story = project.ask("show", "1.1").out
     assert "tools:   Bash" in story, story
     assert "denied:  Bash rm -rf build" in story

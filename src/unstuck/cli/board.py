@@ -7,12 +7,12 @@ from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any, Self
 
-from unstuck.cli.render import MARKS, WORDS, cut, entry_line, price, span
+from unstuck.cli.render import MARKS, cut, entry_line, price, span
 from unstuck.cli.saying import say
 from unstuck.compose import Watcher
 from unstuck.journal import AttemptStarted, Classified, Entry, RunState, SessionStarted, TaskState
 from unstuck.line import blocked
-from unstuck.tell import told, waits
+from unstuck.tell import WORDS, told, waits
 
 QUIET_EVENTS = (SessionStarted,)
 LAST_EVENTS = 3
@@ -136,7 +136,7 @@ class Board(AbstractContextManager["Board"]):
         names = max((len(task.task.id) for task in chosen), default=0)
         parts: list[Any] = [head]
         if roomy and state.started is not None:
-            about = f"run {state.started.run} of {cut(state.started.plan)}"
+            about = f"run {state.started.run} of {cut(state.started.about)}"
             parts.append(Text(about, style="dim", no_wrap=True, overflow="ellipsis"))
         for task in chosen:
             row = Table.grid(padding=(0, 1), expand=True)

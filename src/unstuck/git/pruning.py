@@ -12,7 +12,7 @@ from unstuck.git.command import Git
 from unstuck.git.furnishing import BORROWED, Lender
 from unstuck.git.repository import Repository
 from unstuck.git.returning import head_of
-from unstuck.git.slots import Slot
+from unstuck.git.slots import TIP, Slot
 
 BRANCHES = "refs/heads/unstuck/"
 SNAPSHOTS = "refs/unstuck/snapshots/"
@@ -58,7 +58,7 @@ def prune(
             _remove(repository.git, finding)
         removed.append(f"{'Would remove' if dry_run else 'Removed'} {finding.what}.")
     if not dry_run and not any(slots.glob("w*/")):
-        repository.git("update-ref", "-d", BORROWED)
+        repository.git("update-ref", "--stdin", stdin=f"delete {BORROWED}\ndelete {TIP}\n")
     return Pruned(removed=tuple(removed), kept=tuple(kept))
 
 

@@ -91,12 +91,13 @@ def strangers(folder: Path, since: float) -> tuple[str, ...]:
     except OSError:
         return ()
     longest = time.time() - since
-    ours = {os.getpid(), *_descendants({os.getpid()})}
+    inside = [pid for pid in _numbers() if _works_in(pid, str(folder))]
+    ours = {os.getpid(), *_descendants({os.getpid()})} if inside else set[int]()
     told = []
-    for pid in _numbers():
+    for pid in inside:
         state, _, started = stat(pid)
         recent = state not in ("", "Z", "X") and uptime - int(started) / os.sysconf("SC_CLK_TCK") <= longest
-        if recent and pid not in ours and _works_in(pid, folder):
+        if recent and pid not in ours:
             told.append(
                 f"Process {pid} ({_name(pid)}) works in the slot and is not below this supervisor: a daemon was asked to "
                 f"start it. It was left running; end it with: kill {pid}"
@@ -153,9 +154,9 @@ def _numbers() -> list[int]:
         return []
 
 
-def _works_in(pid: int, folder: Path) -> bool:
+def _works_in(pid: int, folder: str) -> bool:
     try:
-        return Path(f"/proc/{pid}/cwd").readlink().is_relative_to(folder)
+        return f"{os.readlink(f'/proc/{pid}/cwd')}/".startswith(f"{folder}/")  # noqa: PTH115  # as text: one for every process
     except OSError:
         return False
 

@@ -28,6 +28,18 @@ HISTORY_STATUS = {"complete": "completed", "pending": "pending", "stuck": "stuck
 
 
 UNDER_WAY = ("running", "verifying", "waiting")
+WORDS = {
+    "complete": "landed",
+    "running": "running",
+    "verifying": "checking",
+    "waiting": "waiting",
+    "stuck": "stuck",
+    "blocked": "blocked",
+    "skipped": "skipped",
+    "interrupted": "interrupted",
+    "pending": "pending",
+}
+"""How a task's status is told to people, everywhere."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,7 +176,7 @@ def lineage_text(state: RunState, name: str) -> str:
     """Say in a line what a task repairs and what repairs it; empty for a task that stands alone."""
     task, chain = state.tasks[name], state.lineage(name).chain
     parts = [f"Lineage: {' → '.join(chain)}" if len(chain) > 1 else ""]
-    fixes = [f"{fix} ({state.tasks[fix].status})" for fix in task.fixes if fix in state.tasks]
+    fixes = [f"{fix} ({WORDS[state.tasks[fix].status]})" for fix in task.fixes if fix in state.tasks]
     parts.append(f"Fix tasks: {', '.join(fixes)}" if fixes else "")
     return "; ".join(part for part in parts if part)
 

@@ -7,7 +7,7 @@ from unstuck.journal import CheckResult, Counts, Remark
 from unstuck.plans import Check
 from unstuck.verify.base_judge import is_test_run
 from unstuck.verify.change_audit import changed_tests, names_path
-from unstuck.verify.checks import Site, baseline
+from unstuck.verify.checks import Site, on_base
 from unstuck.verify.judge_files import unaccounted
 from unstuck.verify.weighing import own
 
@@ -36,7 +36,7 @@ def fewer_tests(probe: "Probe", checks: Sequence[tuple[Check, CheckResult]]) -> 
 def _before(site: Site, check: Check, base: str) -> Counts | None:
     """Count the tests of the base: a gate was run there; of a task's own check, one run of any colour says enough."""
     if check in site.bench.gates:
-        return baseline(site, check, base).counts
+        return on_base(site, check, base).counts
     key = f"{site.bench.workspace.tree_of(base)} once"
     known = site.bench.memory.recall(key, check)
     if known is None:
