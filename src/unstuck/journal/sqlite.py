@@ -49,10 +49,10 @@ VERSION = len(FORMATS)
 BUSY_SECONDS = 10.0
 VERBS = frozenset(get_args(Verb)) - {"unreadable"}
 
-COVERED = frozenset({"attempt_started", "verified", "classified"})
+COVERED = frozenset({"attempt_started", "verified", "classified", "acted", "noted"})
 """Facts that are not forced to the disk by themselves, because the next fact follows before any effect that cannot be
 repeated, and forcing that one covers them. A killed process loses none of them; a power cut in between, which takes
-them, leaves a task one stage earlier."""
+them, leaves a task one stage earlier: an act is done again, and finds itself done."""
 
 
 def open_to_write(path: Path) -> "SqliteJournal":
