@@ -188,7 +188,7 @@ def _holds(git_dir: Path, files: Mapping[str, bytes]) -> bool:
 
 
 def _is(path: str, content: bytes) -> bool:
-    facts = os.lstat(path)  # noqa: PTH116
+    facts = os.lstat(path)
     return stat.S_ISREG(facts.st_mode) and facts.st_size == len(content) and Path(path).read_bytes() == content
 
 
