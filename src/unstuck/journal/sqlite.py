@@ -237,6 +237,11 @@ class SqliteJournal:
 
     @contextmanager
     def _writing(self, *, sync: bool = True) -> Iterator[None]:
+        if not self.path.exists():  # SQLite would go on writing into a file that nobody finds any more
+            raise CannotWrite(
+                f"The journal {self.path} is gone: the repository was moved or removed.",
+                hint="If it was moved, go on in its new place with `unstuck resume`; if it was removed, its work went with it.",
+            )
         self._connection.execute(f"PRAGMA synchronous = {'FULL' if sync else 'NORMAL'}")
         self._connection.execute("BEGIN IMMEDIATE")
         try:
