@@ -27,16 +27,14 @@ def test_our_folder_is_made_anew_from_the_journal_when_somebody_removed_it(
     assert sorted(path.relative_to(copy.home) for path in copy.home.rglob("*.json")) == before
 
 
-def test_a_checkout_that_is_removed_meanwhile_ends_the_run_in_words_and_nothing_is_made_in_its_place(
-    project: "Project",
-) -> None:
+def test_a_checkout_that_is_removed_meanwhile_ends_the_run_in_words(project: "Project") -> None:
     project.plan(A, B)
     project.script(_1_1=[[MAKE_A]], _1_2=[[MAKE_B, {"run": f"rm -rf {project.root}"}]])
     told = project.run()
     assert told.code != 0, told
     assert "the repository was moved or removed" in told.err, told
     assert "Traceback" not in told.err, told
-    assert not project.root.exists()
+    assert not project.store.exists()
 
 
 def test_prune_removes_the_slots_of_a_repository_that_is_long_gone_and_tells_of_a_younger_one(
