@@ -243,9 +243,11 @@ def _rows(rows: Sequence[Row]) -> list[str]:
     told = [_facts(row) for row in rows]
     names = max((columns(row.id) for row in rows), default=0)
     indent = len("  ✔ ") + names + len("  ")
-    titles = [cut(row.title, min(max(width() - indent, SHORTEST_TITLE), TITLE_CHARS)) for row in rows]
+    room = max(width() - indent, SHORTEST_TITLE)
+    titles = [cut(row.title, min(room, TITLE_CHARS)) for row in rows]
     longest = max((columns(title) for title in titles), default=0)
     beside = all(indent + longest + len("  ") + columns(text) <= width() for text in told)
+    titles = titles if beside else [cut(row.title, room) for row in rows]
     lines: list[str] = []
     for row, title, text in zip(rows, titles, told, strict=True):
         mark, colour = MARKS.get(row.status, ("?", "white"))
