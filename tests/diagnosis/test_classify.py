@@ -46,6 +46,14 @@ def test_an_agent_that_did_without_what_it_was_denied_is_judged_by_its_work() ->
     assert judged(denied, verdict("no")) is Kind.PERMISSION_DENIED, "it changed nothing"
 
 
+def test_a_record_of_events_is_not_quoted_as_what_an_agent_said() -> None:
+    record = '…aks off": 1}}\n{"type": "user", "message": "# Task 1.1: our own brief"}\nError: out of memory\n'
+    outcome = replace(ended("silence", record), end="killed")
+    failure = classify(outcome, verdict("no"))
+    assert failure is not None
+    assert failure.detail == "Error: out of memory"
+
+
 def test_green_and_claimed_is_no_failure() -> None:
     assert judged(DONE, verdict(exit_code=0)) is None
 
