@@ -151,7 +151,7 @@ def test_the_examples_of_all_plan_fields_are_read_as_they_stand(project: "Projec
 
 
 def test_the_page_of_policies_is_made_from_the_data() -> None:
-    """Make it anew with: python -c 'from unstuck.decide.policy_table import page; …' as below."""
+    """Make it anew with: python -c 'from unstuck.decide.policy import page; …' as below."""
     assert (ROOT / "docs" / "reference" / "policies.md").read_text(encoding="utf-8") == page(profiles().values())
 
 

@@ -31,17 +31,29 @@ def as_json(command: Any) -> Any:
 @click.command(epilog="Example:\n\n\b\n  unstuck plan specs/login")
 @click.argument("path", metavar="PLAN", type=click.Path(path_type=Path))
 @click.option("--format", "plan_format", metavar="NAME", help="The plan's format, where it is not recognised.")
+@click.option("--repair", is_flag=True, help="Let an agent mend what makes it invalid, and show the change first.")
+@click.option("--agent", metavar="NAME|COMMAND", help="Who repairs it; the first agent found, if left out.")
+@click.option("--yes", is_flag=True, help="Replace the plan, and let proposed checks run, without asking.")
 @as_json
-def plan(path: Path, *, plan_format: str | None, as_json: bool) -> None:
+def plan(
+    path: Path, *, plan_format: str | None, repair: bool, agent: str | None, yes: bool, as_json: bool
+) -> int | None:
     """Read and check PLAN: its tasks in batches, their checks, and what looks odd. Nothing is started."""
+    if repair:
+        from unstuck.cli.draft import repair as mend  # noqa: PLC0415  # few plans need it
+
+        return mend(path, plan_format, agent, yes=yes, as_json=as_json)
     document = compose.read_plan(path, plan_format=plan_format)
     message = problems(document)
     if as_json:
         say(json.dumps(_plan_object(document, valid=not message)))
     if message:
-        raise InvalidPlan(message, hint="Correct these lines. Nothing was started.")
+        raise InvalidPlan(
+            message, hint=f"Correct these lines, or let an agent: `unstuck plan {path} --repair`. Nothing was started."
+        )
     if not as_json:
         say(render.plan(document, compose.gates(Path.cwd(), document.gates)))
+    return None
 
 
 @click.command()

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from unstuck import agents, decide, tools
+from unstuck import decide
 from unstuck.compose.gate_list import gates_of
 from unstuck.config_file import read_config
 from unstuck.errors import Unavailable, UnstuckError
@@ -36,8 +36,3 @@ def gates(cwd: Path, wanted: Sequence[Check] = ()) -> tuple[Check, ...]:
         return gates_of(read_config(root), root, wanted)
     except UnstuckError:
         return tuple(wanted)
-
-
-def write_config(cwd: Path, *, force: bool = False) -> "tools.FirstConfig":
-    """Write a first `unstuck.toml` into the root of the repository."""
-    return tools.write_config(find(cwd).root, agents=agents.agents_on_path(), force=force)

@@ -8,6 +8,9 @@ from unstuck.tell.briefs import go_on as go_on
 from unstuck.tell.briefs import hints as hints
 from unstuck.tell.chronicle import fresh_start as fresh_start
 from unstuck.tell.chronicle import told as told
+from unstuck.tell.drafting_brief import SHAPES as SHAPES
+from unstuck.tell.drafting_brief import draft_brief as draft_brief
+from unstuck.tell.drafting_brief import repair_brief as repair_brief
 from unstuck.tell.escalations import escalation as escalation
 from unstuck.tell.event_lines import counted as counted
 from unstuck.tell.event_lines import deed as deed
@@ -23,6 +26,8 @@ from unstuck.tell.report import lineage_text as lineage_text
 from unstuck.tell.report import problems as problems
 from unstuck.tell.report import run_object as run_object
 from unstuck.tell.report import summary as summary
+from unstuck.tell.run_page import page_of as page_of
+from unstuck.tell.run_page import pull_request as pull_request
 from unstuck.tell.text import ESCAPES as ESCAPES
 from unstuck.tell.text import one_line as one_line
 from unstuck.tell.text import quoted as quoted
