@@ -114,9 +114,9 @@ def show(task: str, *, brief: bool, patch: bool, run_id: str | None, as_json: bo
         say(json.dumps({"schema": 1, **phase(view.state, task)}))
         return
     entries = [entry for entry in view.entries if _about(entry) == task]
-    status = next(row.status for row in view.summary.rows if row.id == task)
+    row = next(row for row in view.summary.rows if row.id == task)
     told = compose.tales(Path.cwd(), view, task)
-    say(render.story(view.state.tasks[task], status, entries, told, lineage_text(view.state, task)))
+    say(render.story(view.state.tasks[task], row, entries, told, lineage_text(view.state, task)))
 
 
 @click.command()

@@ -260,7 +260,12 @@ def _how_it_landed(task: TaskState, fixes: Sequence[str]) -> str:
     failed = dict.fromkeys(attempt.failure.kind.value for attempt in task.attempts if attempt.failure is not None)
     ending = task.current.outcome.ended.ending if task.current.outcome else "exited"
     by = f" by {', '.join(fixes)}" if fixes else ""
-    parts = [f"recovered from {', '.join(failed)}{by}" if failed else "", ENDED_BUT_RIGHT.get(ending, "")]
+    most = max(attempt.sessions for attempt in task.attempts)
+    parts = [
+        f"recovered from {', '.join(failed)}{by}" if failed else "",
+        f"went on in session {most}" if most > 1 else "",
+        ENDED_BUT_RIGHT.get(ending, ""),
+    ]
     return "; ".join(part for part in parts if part)
 
 

@@ -30,6 +30,7 @@ MARKS = {
     "waiting": ("⏳", "yellow"),
     "pending": ("·", "white"),
 }
+HELD_UP = ("blocked", "waiting")
 MANY = 60
 TITLE_CHARS = 56
 SHORTEST_TITLE = 12
@@ -96,11 +97,11 @@ def day(at: float) -> str:
     return datetime.fromtimestamp(at).astimezone().strftime("%Y-%m-%d %H:%M")
 
 
-def story(task: TaskState, status: str, entries: list[Entry], told: Sequence[Tale], lineage: str = "") -> str:
+def story(task: TaskState, row: Row, entries: list[Entry], told: Sequence[Tale], lineage: str = "") -> str:
     """Tell everything that happened to one task, in order."""
-    mark, colour = MARKS[status]
-    head = f"{click.style(mark, fg=colour)} Task {task.task.id}: {task.task.title} ({WORDS[status]})"
-    lines = [head, *([lineage] if lineage else []), ""]
+    mark, colour = MARKS[row.status]
+    head = f"{click.style(mark, fg=colour)} Task {task.task.id}: {task.task.title} ({WORDS[row.status]})"
+    lines = [head, *([lineage] if lineage else []), *([plain(f"It {row.why}.")] if row.status in HELD_UP else []), ""]
     lines += [f"  {clock(entry.at)}  {entry.seq:>5}  {_after_id(entry)}" for entry in entries]
     for tale in told:
         lines += ["", *_tale(tale)]
@@ -243,9 +244,11 @@ def _rows(rows: Sequence[Row]) -> list[str]:
     told = [_facts(row) for row in rows]
     names = max((columns(row.id) for row in rows), default=0)
     indent = len("  ✔ ") + names + len("  ")
-    titles = [cut(row.title, min(max(width() - indent, SHORTEST_TITLE), TITLE_CHARS)) for row in rows]
+    room = max(width() - indent, SHORTEST_TITLE)
+    titles = [cut(row.title, min(room, TITLE_CHARS)) for row in rows]
     longest = max((columns(title) for title in titles), default=0)
     beside = all(indent + longest + len("  ") + columns(text) <= width() for text in told)
+    titles = titles if beside else [cut(row.title, room) for row in rows]
     lines: list[str] = []
     for row, title, text in zip(rows, titles, told, strict=True):
         mark, colour = MARKS.get(row.status, ("?", "white"))
@@ -304,7 +307,7 @@ def _broken(line: str, room: int) -> list[str]:
 COMMAND = "      "
 WHOLE = re.compile(rf"  \| |{COMMAND}|- .*`")
 """What is not broken: a program's output, a command on its own line, an item that names one."""
-BEFORE_TEXT = re.compile(r"  \d\d:\d\d:\d\d +\d+  |  \d\S*: | *(?:- |\d+\. )?")
+BEFORE_TEXT = re.compile(r"  \d\d:\d\d:\d\d +\d+  |  \d[\w., ]*: | *(?:- |\d+\. )?")
 """What stands before the text of a line: a time and a number, a task, or blanks and a bullet."""
 
 
@@ -336,6 +339,7 @@ def _ways_on(result: Summary) -> list[str]:
         if not cause.outside:
             lines += [f"    {line}" for line in _clean(first.why)] if adds(first.why, cause.question) else []
             lines += ways_on(first.id)
+            lines += [f"    and so for        {cut(', '.join(cause.tasks[1:]))}"] if len(cause.tasks) > 1 else []
     if len(result.questions) > ASKED:
         left = [name for cause in result.questions[ASKED:] for name in cause.tasks]
         lines.append(f"  and {len(left)} more: {cut(', '.join(left))}")
