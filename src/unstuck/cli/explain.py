@@ -5,8 +5,8 @@ from pathlib import Path
 import click
 
 from unstuck import compose
-from unstuck.cli.look import run_option
-from unstuck.cli.screen.render import fitted
+from unstuck.cli.options import run_option
+from unstuck.cli.screen.fitting import fitted
 from unstuck.cli.screen.saying import say
 from unstuck.decide import Retold, retell, rungs_of, stopping_point
 from unstuck.errors import BadUsage

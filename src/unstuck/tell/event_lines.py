@@ -35,7 +35,7 @@ from unstuck.journal import (
     Verdict,
     Verified,
 )
-from unstuck.tell.text import one_line, waits
+from unstuck.tell.text import counted, one_line, waits
 
 LINE_CHARS = 300
 
@@ -45,11 +45,6 @@ def sentence(event: Event) -> str:
     text = _sentence(event)
     task = getattr(event, "task", None)
     return one_line(f"{task}: {text}" if task else text, LINE_CHARS)
-
-
-def counted(number: int, noun: str) -> str:
-    """Return a number with its noun: 1 task, 2 tasks."""
-    return f"{number} {noun}{'s'[: number != 1]}"
 
 
 def _sentence(event: Event) -> str:

@@ -65,3 +65,8 @@ def _span(seconds: float) -> str:
         if seconds >= unit:
             return f"{seconds / unit:.0f} {name}"
     return f"{seconds:.0f} s"
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun: 1 task, 2 tasks."""
+    return f"{number} {noun}{'s'[: number != 1]}"
