@@ -228,7 +228,7 @@ def test_the_same_patch_is_known_on_a_base_that_has_moved_and_nowhere_else() -> 
     marks = patch_marks([("cart.py", BEFORE, AFTER)])
     above = "import math\n\n\n"
     assert marks == patch_marks([("cart.py", above + BEFORE, above + AFTER + "\n")])
-    others = {
+    others: dict[str, list[tuple[str, str | None, str | None]]] = {
         "another file": [("till.py", BEFORE, AFTER)],
         "another line": [("cart.py", BEFORE, AFTER.replace("count\n", "count + 1\n"))],
         "another place": [("cart.py", BEFORE, "    return price * count\n" + BEFORE.replace("    return price\n", ""))],

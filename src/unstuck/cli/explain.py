@@ -10,7 +10,7 @@ from unstuck.cli.saying import say
 from unstuck.decide import Retold, retell, rungs_of, stopping_point
 from unstuck.errors import BadUsage
 from unstuck.line import blocked
-from unstuck.tell import causes, deed, escalation, lineage_text
+from unstuck.tell import causes, deed, escalation, lineage_text, weighed_text
 
 profile_option = click.option("--profile", "profile_name", metavar="NAME", help="The profile to compare with.")
 
@@ -39,6 +39,8 @@ def explain(task: str, *, profile_name: str | None) -> None:
             say(f"  rule:     {one.failure.rule}")
         say(f"  decided:  {deed(one.action)}")
         say(f"  because:  {one.reason} [{one.rung}]")
+        if one.weighed:
+            say(f"  weighed:  {'; '.join(weighed_text(each) for each in one.weighed)}")
         for name, told in others.items():
             if not told[place].same:
                 say(f"  {name} would {deed(told[place].other_action)} [{told[place].other_rung}]")
