@@ -22,3 +22,5 @@ from unstuck.tools.shell import Runnable as Runnable
 from unstuck.tools.shell import can_fail as can_fail
 from unstuck.tools.shell import first_word as first_word
 from unstuck.tools.shell import programs as programs
+from unstuck.tools.workflows import ci_commands as ci_commands
+from unstuck.tools.workflows import drifted as drifted

@@ -9,6 +9,7 @@ from unstuck.config_file import NAME
 from unstuck.errors import BadUsage
 from unstuck.process import put
 from unstuck.tools.detecting import Stack, detect
+from unstuck.tools.workflows import CiCommand, ci_checks, ci_commands
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,13 +29,13 @@ def write_config(root: Path, *, agents: tuple[str, ...], force: bool) -> FirstCo
             )
         path.rename(path.with_name(f"{NAME}.{time.strftime('%Y%m%d-%H%M%S')}.old"))
     stack = detect(root)
-    text = render(stack, agents)
+    text = render(stack, agents, ci_commands(root))
     put(path, text)
     return FirstConfig(path=path, text=text, notes=stack.notes)
 
 
-def render(stack: Stack, agents: tuple[str, ...]) -> str:
-    """Return the text; what was not found stands there as a comment."""
+def render(stack: Stack, agents: tuple[str, ...], of_ci: tuple[CiCommand, ...] = ()) -> str:
+    """Return the text; what was not found stands there as a comment. What the CI runs goes before what fits the stack."""
     lines = ["# How unstuck works on this repository. All keys: docs/reference/configuration.md", ""]
     lines += [f"# On PATH: {', '.join(agents)}." if agents else "# No known agent was found on PATH."]
     lines += [
@@ -44,7 +45,12 @@ def render(stack: Stack, agents: tuple[str, ...]) -> str:
         "",
     ]
     lines += ["[checks]    # must hold after every task, whatever the task's own Verify says"]
-    lines += [f"{check.kind} = {_quoted(check.command)}" for check in stack.checks] or ["# test = 'make test'"]
+    wanted = {check.kind: check.command for check in (*stack.checks, *ci_checks(of_ci))}
+    places = {one.kind: one.place for one in reversed(of_ci)}
+    lines += [
+        f"{kind} = {_quoted(command)}" + (f"    # as in {places[kind]}" if kind in places else "")
+        for kind, command in wanted.items()
+    ] or ["# test = 'make test'"]
     lines += ["", "[workspace]    # what a fresh worktree needs and git does not carry"]
     lines += [
         f"{key} = {_list(values)}"
