@@ -26,7 +26,7 @@ def told(project: "Project") -> "Project":
 
 def test_the_story_tells_what_was_seen_by_which_rule_on_which_rung_and_what_others_would_do(told: "Project") -> None:
     story = told.ask("explain", "1.1").out
-    assert story.splitlines()[0] == "Task 1.1: Answer (complete); decided by profile adaptive"
+    assert story.splitlines()[0] == "Task 1.1: Answer (landed); decided by profile adaptive"
     assert story.count("\nAttempt ") == 4
     first = story.split("\nAttempt ")[1]
     assert "seen:     check_failed: " in first

@@ -65,6 +65,7 @@ def history(
         index=state.places[name],
         accepted=task.accepted,
         met_by_check=current is not None and current.met_by_check,
+        denied=current is not None and current.denied,
         own_doing=own_doing,
         task=name,
         wants_approval=wants_approval,

@@ -3,11 +3,11 @@
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from unstuck.plans import Check, CheckKind
-from unstuck.tools.detecting import read
+from unstuck.plans import CheckKind
+from unstuck.tools.detecting import Proposal, Stack
 from unstuck.tools.roles import role_of
 from unstuck.tools.shell import programs
 
@@ -68,7 +68,7 @@ def ci_commands(root: Path) -> tuple[CiCommand, ...]:
     found: dict[tuple[str, str], CiCommand] = {}
     for pattern in FILES:
         for path in sorted(root.glob(pattern)):
-            for number, line, folder in _lines(read(path)):
+            for number, line, folder in _lines(_text(path)):
                 kind = _kind(line)
                 if kind is None or NOT_HERE.search(line) or (kind == "build" and BRINGS_OUT.search(path.name)):
                     continue
@@ -78,12 +78,18 @@ def ci_commands(root: Path) -> tuple[CiCommand, ...]:
     return tuple(found.values())
 
 
-def ci_checks(commands: Sequence[CiCommand]) -> tuple[Check, ...]:
-    """Join what the CI runs to one gate for each kind."""
-    lines: dict[CheckKind, list[str]] = {}
+def with_ci(stack: Stack, root: Path) -> Stack:
+    """Propose what the CI runs before what fits the stack, which is left for where the CI's own line cannot run here."""
+    commands = ci_commands(root)
+    fitting = {one.kind: one.lines for one in reversed(stack.proposals)}
+    of_ci = []
     for one in commands:
-        lines.setdefault(one.kind, []).append(one.command)
-    return tuple(Check(kind=kind, command=" && ".join(lines[kind])) for kind in KINDS if kind in lines)
+        lines = dict.fromkeys((one.command, *fitting.pop(one.kind, ())))
+        of_ci.append(Proposal(stack="ci", kind=one.kind, lines=tuple(lines)))
+    kinds = {one.kind for one in commands}
+    others = [one for one in stack.proposals if one.kind not in kinds]
+    notes = [f"{one.kind} comes from {one.place}: {one.command}" for one in commands]
+    return replace(stack, proposals=(*of_ci, *others), notes=(*stack.notes, *notes))
 
 
 def drifted(configured: Iterable[tuple[CheckKind, str]], commands: Sequence[CiCommand]) -> Iterator[Drift]:
@@ -123,6 +129,13 @@ def _lines(text: str) -> Iterator[tuple[int, str, str]]:
             yield at + 1, _scalar(value), folder
         elif found["key"] != "run":
             yield from ((number, command, folder) for number, command in _list(inner))
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text("utf-8", "replace")
+    except OSError:
+        return ""
 
 
 def _inside(lines: Sequence[str], start: int, depth: int) -> list[tuple[int, str]]:
