@@ -14,6 +14,7 @@ from unstuck.tell.drafting_brief import repair_brief as repair_brief
 from unstuck.tell.escalations import escalation as escalation
 from unstuck.tell.event_lines import deed as deed
 from unstuck.tell.event_lines import sentence as sentence
+from unstuck.tell.event_lines import weighed_text as weighed_text
 from unstuck.tell.halt import Halted as Halted
 from unstuck.tell.halt import Line as Line
 from unstuck.tell.invalid_plans import problems as problems

@@ -14,6 +14,7 @@ from unstuck.decide import (
     Skip,
     Switch,
     Wait,
+    Weighed,
 )
 from unstuck.journal import (
     Acted,
@@ -139,6 +140,12 @@ def _verdict(verdict: Verdict) -> str:
     told = f"{len(results) - excused - idle} of {len(results)} checks pass"
     told += f", {excused} {'is' if excused == 1 else 'are'} red and excused" if excused else ""
     return f"{told}, {idle} {'says' if idle == 1 else 'say'} nothing" if idle else told
+
+
+def weighed_text(one: Weighed) -> str:
+    """Say what something was worth, and by which figures."""
+    seen = f"{one.won} of {one.tried} landed" if one.tried else "no evidence"
+    return f"{one.move} [{one.rung}] {one.worth:.2f} = {one.chance:.2f} for {one.cost:.2g} ({seen})"
 
 
 def deed(action: Action) -> str:
