@@ -95,6 +95,10 @@ class Request:
 # --- facts about the run ---------------------------------------------------------------------------
 
 
+GOAL = "goal"
+"""The format of a plan that is one sentence of a person's, kept by us."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunStarted:
     run: str
@@ -112,6 +116,11 @@ class RunStarted:
     inside: str = ""
     """The run whose session began this one; empty where a person did. Only that run's sessions may operate it."""
     type: Literal["run_started"] = "run_started"
+
+    @property
+    def about(self) -> str:
+        """What it works on, as people know it: the plan's path, or the goal where there is no plan."""
+        return self.title if self.format == GOAL else self.plan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -131,7 +131,7 @@ class Plan:
     @property
     def phased(self) -> bool:
         """Whether its tasks say themselves what they depend on and what may run beside them."""
-        return self.format in ("superplan", "implementation_plan.json")
+        return self.format in ("superplan", "implementation_plan.json", "task-master", "prd.json")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
