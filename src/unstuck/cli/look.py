@@ -19,6 +19,7 @@ from unstuck.plans import Plan, execution
 from unstuck.tell import lineage_text, problems
 
 FOLLOW_SECONDS = 0.5
+WATCH_SECONDS = 1.0
 
 
 run_option = click.option("--run", "run_id", metavar="RUN", help="The run; the latest one, if left out.")
@@ -40,7 +41,7 @@ def plan(
 ) -> int | None:
     """Read and check PLAN: its tasks in batches, their checks, and what looks odd. Nothing is started."""
     if repair:
-        from unstuck.cli.drafting import repair as mend  # noqa: PLC0415  # few plans need it
+        from unstuck.cli.draft import repair as mend  # noqa: PLC0415  # few plans need it
 
         return mend(path, plan_format, agent, yes=yes, as_json=as_json)
     document = compose.read_plan(path, plan_format=plan_format)
@@ -57,24 +58,40 @@ def plan(
 
 
 @click.command()
+@click.option("--watch", is_flag=True, help="Show it again whenever something happens; ends with the supervisor.")
 @run_option
 @as_json
-def status(*, run_id: str | None, as_json: bool) -> None:
+def status(*, watch: bool, run_id: str | None, as_json: bool) -> None:
     """Say where every task of the latest run stands, and who works on it."""
-    view = compose.look(Path.cwd(), run_id)
+    seen = None
+    while True:
+        view = compose.look(Path.cwd(), run_id)
+        if view.state.seq != seen or sys.stdout.isatty():
+            if watch and not as_json:
+                click.clear()  # nothing, where nobody looks at a screen
+            say(json.dumps(_status_object(view)) if as_json else _status_text(view))
+        seen = view.state.seq
+        if not watch or view.owner is None:
+            return
+        run_id = view.run  # the one that was looked at first, whatever starts meanwhile
+        time.sleep(WATCH_SECONDS)
+
+
+def _status_object(view: compose.View) -> dict[str, Any]:
+    rows = {row.id: {key: value for key, value in asdict(row).items() if key != "id"} for row in view.summary.rows}
     owner = view.owner
-    if as_json:
-        rows = {row.id: {key: value for key, value in asdict(row).items() if key != "id"} for row in view.summary.rows}
-        who = {"pid": owner.pid, "host": owner.host.partition("/")[0], "since": owner.since} if owner else None
-        say(json.dumps({"schema": 1, "run": view.run, "owner": who, "exit": view.summary.exit_code, "tasks": rows}))
-        return
-    say(render.summary(view.summary))
-    if owner is not None:
-        say(
-            f"Supervisor: pid {owner.pid} on {owner.host.partition('/')[0]}, for {render.span(time.time() - owner.since)}."
-        )
+    who = {"pid": owner.pid, "host": owner.host.partition("/")[0], "since": owner.since} if owner else None
+    return {"schema": 1, "run": view.run, "owner": who, "exit": view.summary.exit_code, "tasks": rows}
+
+
+def _status_text(view: compose.View) -> str:
+    lines = [render.summary(view.summary)]
+    if (owner := view.owner) is not None:
+        since = render.span(time.time() - owner.since)
+        lines.append(f"Supervisor: pid {owner.pid} on {owner.host.partition('/')[0]}, for {since}.")
     elif view.summary.exit_code is None:
-        say("No supervisor works on it. Go on with: unstuck resume")
+        lines.append("No supervisor works on it. Go on with: unstuck resume")
+    return "\n".join(lines)
 
 
 @click.command()
