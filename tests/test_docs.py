@@ -130,7 +130,7 @@ def test_every_event_and_every_step_of_a_script_is_documented() -> None:
 
 
 def test_the_page_of_policies_is_made_from_the_data() -> None:
-    """Make it anew with: python -c 'from unstuck.decide.policy_table import page; …' as below."""
+    """Make it anew with: python -c 'from unstuck.decide.policy import page; …' as below."""
     assert (ROOT / "docs" / "reference" / "policies.md").read_text(encoding="utf-8") == page(profiles().values())
 
 

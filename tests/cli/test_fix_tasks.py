@@ -63,7 +63,7 @@ def fixed(*, lastError: str, ids: list[str]) -> dict[str, Any]:  # noqa: N803  #
 
 
 def failing(task: str, error: str, *steps: dict[str, str]) -> list[dict[str, str]]:
-    """Return the steps of an agent that works, fails, and says so as seed 003's executor does."""
+    """Return the steps of an agent that works, fails, and says so as smart-ralph's executor does."""
     said = f"Task {task}: Add it FAILED\n- Error: {error}\n- Attempted fix: Checked alternate paths\n- Status: Blocked"
     return [*steps, {"print": said}]
 

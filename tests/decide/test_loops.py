@@ -1,6 +1,6 @@
 """Attempts that go in circles are told from attempts that only share words.
 
-Of the predecessors' cases in the group ac-circular-observed one does not hold, on purpose: seed 002's own worked example,
+Of the predecessors' cases in the group ac-circular-observed one does not hold, on purpose: Auto-Claude's own worked example,
 which its origin misses because it splits words at spaces only. Of fk-stop only the repetition guard is ours: a number of
 iterations, a completed task and interactive questions are the policy's and the decision's.
 """
@@ -37,7 +37,7 @@ def judge(*approaches: str) -> Signal | None:
     return circular(current, earlier)
 
 
-# --- the rule of seed 002, as ruled ----------------------------------------------------------------
+# --- the rule of Auto-Claude, as ruled ----------------------------------------------------------------
 
 
 def test_the_worked_example_of_seed_002_is_circular() -> None:

@@ -124,6 +124,12 @@ def test_a_session_that_was_cut_off_is_judged_by_who_cut_it(end: End, ending: En
     assert judged(replace(ended(ending), end=end), verdict()) is expected
 
 
+@pytest.mark.parametrize("end", ["killed", "tool_hang"])
+def test_a_sandbox_or_shell_that_tells_of_a_signal_by_its_exit_code_is_believed(end: End) -> None:
+    told = Outcome(ended=Ended(ending="exited", exit_code=137), claim="none", end=end)
+    assert judged(told, verdict()) is Kind.KILLED
+
+
 def test_a_provider_that_failed_before_the_session_was_cut_off_is_to_blame() -> None:
     assert judged(replace(ended("silence"), end="rate_limited"), verdict()) is Kind.RATE_LIMITED
 

@@ -21,6 +21,7 @@ COMMANDS = {
     "doctor": ("setup", "Say what is missing or left over, and what to do about it."),
     "plan": ("look", "Read and check a plan; start nothing."),
     "draft": ("draft", "Let an agent write a plan from a goal, a PRD or an issue."),
+    "go": ("run", "Reach a goal: one task, no plan file."),
     "run": ("run", "Run a plan, or go on with its unfinished run."),
     "resume": ("run", "Go on with the latest run, or the one named."),
     "runs": ("look", "List all runs of this repository."),
@@ -29,6 +30,7 @@ COMMANDS = {
     "diff": ("look", "Show what a task's attempt changed."),
     "log": ("look", "Print the journal."),
     "report": ("explain", "Print what waits for a person."),
+    "pr": ("explain", "Make a pull request of what landed."),
     "explain": ("explain", "Tell why a task went as it did."),
     "replay": ("explain", "Decide a run again under another profile."),
     "policy": ("explain", "Print the profiles and their ladders."),
@@ -56,8 +58,8 @@ COMMANDS = {
 
 SECTIONS = {
     "Start": ("demo", "init", "doctor", "agents", "draft", "plan"),
-    "Run": ("run", "resume", "stop"),
-    "Look": ("status", "show", "diff", "log", "runs", "report", "explain"),
+    "Run": ("go", "run", "resume", "stop"),
+    "Look": ("status", "show", "diff", "log", "runs", "report", "pr", "explain"),
     "Take part": ("answer", "retry", "skip", "accept", "approve", "reset", "rollback", "undo", "prune"),
     "By hand": ("verify", "diagnose", "remedy", "experience"),
 }
@@ -88,7 +90,8 @@ EXAMPLE = {
     "show": "unstuck show 1.3",
     "diff": "unstuck diff 1.3 2 --stat",
     "log": "unstuck log -f",
-    "report": "unstuck report 1.3",
+    "report": "unstuck report --md > run.md",
+    "pr": "unstuck pr --draft-file",
     "replay": "unstuck replay --profile standard",
     "policy": "unstuck policy adaptive",
     "diagnose": "make 2>&1 | unstuck diagnose --exit-code 2 --json",
@@ -112,6 +115,7 @@ Examples:
 
 \b
   unstuck demo                                     see it work, no key, no network
+  unstuck go 'Add a maxLength option'              one task, checked by your own tests
   unstuck plan specs/login                         check a plan
   unstuck run specs/login --agent 'my-agent -p'    run it
   unstuck status                                   in another terminal

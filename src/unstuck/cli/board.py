@@ -136,7 +136,7 @@ class Board(AbstractContextManager["Board"]):
         names = max((len(task.task.id) for task in chosen), default=0)
         parts: list[Any] = [head]
         if roomy and state.started is not None:
-            about = f"run {state.started.run} of {cut(state.started.plan)}"
+            about = f"run {state.started.run} of {cut(state.started.about)}"
             parts.append(Text(about, style="dim", no_wrap=True, overflow="ellipsis"))
         for task in chosen:
             row = Table.grid(padding=(0, 1), expand=True)

@@ -1,4 +1,4 @@
-"""Edge: `explain`, `replay`, `policy` and `report`: why things were decided, and what another profile would have done."""
+"""Edge: `explain`, `replay`, `policy`, `report` and `pr`: why things were decided, and what another profile would have done."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from unstuck.cli.saying import say
 from unstuck.decide import Retold, retell, rungs_of, stopping_point
 from unstuck.errors import BadUsage
 from unstuck.line import blocked
-from unstuck.tell import causes, deed, escalation, lineage_text
+from unstuck.tell import causes, deed, escalation, lineage_text, page_of
 
 profile_option = click.option("--profile", "profile_name", metavar="NAME", help="The profile to compare with.")
 
@@ -90,10 +90,16 @@ def policy(name: str | None) -> None:
 
 @click.command()
 @click.argument("task", required=False)
+@click.option("--md", "markdown", is_flag=True, help="Print the whole run as a page of Markdown instead.")
 @run_option
-def report(task: str | None, *, run_id: str | None) -> None:
+def report(task: str | None, *, markdown: bool, run_id: str | None) -> None:
     """Print what waits for a person: the report of TASK, or of every stuck task; one cause is told once."""
     view = compose.look(Path.cwd(), run_id)
+    if markdown:
+        if task is not None:
+            raise BadUsage("--md tells of the whole run.", hint="Leave the task out.")
+        say(page_of(view.state, view.summary).rstrip())
+        return
     stuck = {name: state for name, state in view.state.tasks.items() if state.status == "stuck"}
     task = view.named(task) if task is not None else None
     if task is not None and task not in stuck:
@@ -110,6 +116,26 @@ def report(task: str | None, *, run_id: str | None) -> None:
         name = task or cause.tasks[0]
         blocks = [other for other, by in waiting.items() if name in by]
         say(escalation(stuck[name], lineage_text(view.state, name), blocks))
+
+
+@click.command()
+@click.option(
+    "--draft-file",
+    is_flag=False,
+    flag_value="",
+    metavar="[FILE]",
+    help="Only write it into a file (.unstuck/pull-request.md, if no other is named); open nothing.",
+)
+@run_option
+def pr(*, draft_file: str | None, run_id: str | None) -> None:
+    """Make a pull request of what landed: how it was verified, what was recovered, what is left.
+
+    It is written into a file, and opened where `gh` is there and logged in and the branch is at origin.
+    """
+    named = Path(draft_file) if draft_file else None
+    made = compose.draft_request(Path.cwd(), run_id, named, only_file=draft_file is not None)
+    say(f"{made.title}\n\n{made.body}".rstrip())
+    say(f"\nOpened: {made.address}" if made.address else f"\nWritten to {made.path}. {made.why}".rstrip(), err=True)
 
 
 def _briefly(one: Retold) -> str:

@@ -1,4 +1,4 @@
-"""The summary of a halted run: seed 004's box on a terminal, the same text without lines elsewhere."""
+"""The summary of a halted run: autobuild's box on a terminal, the same text without lines elsewhere."""
 
 from collections.abc import Iterator, Sequence
 

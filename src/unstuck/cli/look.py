@@ -148,7 +148,7 @@ def runs(*, as_json: bool) -> None:
         say(render.run_line(view.summary, view.state, live=view.owner is not None))
 
 
-def _run_object(view: compose.View) -> dict[str, Any]:
+def _run_object(view: "compose.View") -> dict[str, Any]:
     started, result = view.state.started, view.summary
     return {
         "run": view.run,

@@ -102,7 +102,7 @@ def _meanwhile(result: Summary) -> list[str]:
 
 def run_line(result: Summary, state: RunState, *, live: bool) -> str:
     """Tell of a run in a line."""
-    plan = state.started.plan if state.started else ""
+    plan = state.started.about if state.started else ""
     how = "running now" if live else "finished" if result.exit_code == 0 else "to be resumed"
     return f"{result.run}  {day(state.created)}  {cut(plan)}: {_counts(result)} ({how})"
 

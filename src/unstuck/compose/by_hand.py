@@ -5,21 +5,20 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from unstuck.compose.hand_bench import free_slot, hand_bench
+from unstuck.compose.gate_list import gates_of
+from unstuck.compose.goals import open_either
 from unstuck.compose.looking import look
 from unstuck.compose.runs import refuse_inside_an_agent
+from unstuck.compose.side_slots import NAME, Side, free_slot
 from unstuck.config_file import read_config
 from unstuck.errors import BadUsage, CannotWrite, Unavailable
 from unstuck.git import find
-from unstuck.journal import RunState, Verdict, journal_path
+from unstuck.journal import GOAL, RunState, Verdict, journal_path
 from unstuck.line import Interrupted, Stopper, timed
-from unstuck.plans import Task, open_plan
+from unstuck.plans import Task
 from unstuck.process import put
-from unstuck.verify import NotSetUp, Site, Subject, examine, sarif_text
+from unstuck.verify import NoMemory, NotSetUp, Site, Subject, examine, open_memory, sarif_text
 from unstuck.verify import junit as junit_text
-
-NAME = "verify"
-"""The name of the log, where no task is verified."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +64,7 @@ class Verification:
         if verdict is None:
             raise BadUsage(f"Task {name} has no work that could be verified.", hint="See `unstuck show " + name + "`.")
         what = f"Task {name}: {task.task.title}"
-        plan = state.started.plan if state.started else None
+        plan = state.started.plan if state.started and state.started.format != GOAL else None
         return self._examined(what, self._as_written(state, task.task), base=verdict.base, tree=verdict.tree, plan=plan)
 
     def _as_written(self, state: RunState, task: Task) -> Task:
@@ -74,7 +73,7 @@ class Verification:
         assert started is not None
         known = {name: one.task.title for name, one in state.tasks.items()}
         root = self._repository.root
-        written = open_plan(root / started.plan, started.format, root=root, known=known).read().tasks
+        written = open_either(root / started.plan, started.format, root=root, known=known).read().tasks
         return next((one for one in written if one.id == task.id), task)
 
     def _examined(self, what: str, task: Task, *, base: str, tree: str, plan: str | None) -> Verified:
@@ -84,17 +83,9 @@ class Verification:
         asked = replace(timed(task, config.verify.timeout), commit="")
         subject = Subject(task=asked, base=base, tree=tree, claim="done")
         with free_slot(repository) as slot:
-            copy = (plan,) if plan and not Path(plan).is_absolute() else ()
-            bench = hand_bench(
-                repository,
-                config,
-                asked,
-                slot=slot,
-                stopper=self.stopper,
-                seen=self._seen,
-                copy=copy,
-                cache=self._cache,
-            )
+            memory = open_memory(repository, config) if self._cache else NoMemory()
+            side = Side(repository=repository, config=config, stopper=self.stopper, seen=self._seen, memory=memory)
+            bench = side.bench(slot, asked, gates_of(config, repository.root), plan)
             try:
                 verdict = examine(Site(bench=bench, name=task.id, slot=slot), subject)
             except Interrupted as error:

@@ -14,8 +14,8 @@ from pathlib import Path
 from unstuck.agents import first_found, no_agent
 from unstuck.compose.fencing import fence_of
 from unstuck.compose.gate_list import gates_of
-from unstuck.compose.hand_bench import free_slot, hand_bench
 from unstuck.compose.runs import refuse_inside_an_agent
+from unstuck.compose.side_slots import Side, free_slot
 from unstuck.config import WALL_CLOCK
 from unstuck.config_file import read_config
 from unstuck.diagnosis import Evidence, Kind
@@ -44,7 +44,7 @@ from unstuck.plans import (
 from unstuck.ports import Assignment, TimeLimits
 from unstuck.process import LARGEST, load, put, rewrite
 from unstuck.tell import SHAPES, draft_brief, one_line, repair_brief, visible
-from unstuck.verify import NotSetUp, Site, check_on, diagnosed
+from unstuck.verify import NotSetUp, Site, check_on, diagnosed, open_memory
 
 ROUNDS = 3
 NAME = "draft"
@@ -140,17 +140,17 @@ class Drafting:
         self.agents = names[:1]
         task = Task(id=NAME, title="Write a plan")
         with free_slot(repository) as slot:
-            bench = hand_bench(
-                repository,
-                config,
-                task,
-                slot=slot,
+            side = Side(
+                repository=repository,
+                config=config,
                 stopper=self.stopper,
                 seen=self.seen,
+                memory=open_memory(repository, config),
                 run=NAME,
                 agents=self.agents,
                 fence=fence_of(config, repository),
             )
+            bench = side.bench(slot, task, gates_of(config, repository.root))
             try:
                 yield bench
             except Interrupted as error:

@@ -61,7 +61,7 @@ from unstuck.plans import Plan, Problem, named, reviewed
 from unstuck.ports import Agent, Clock, PlanFile
 from unstuck.process import DiskDesk, LocalProcesses, Owner, SystemClock, inside, require_writable, sweep, whoami
 from unstuck.tell import Summary, problems, summary
-from unstuck.tools import commands, describe
+from unstuck.tools import commands, describe, way_around
 from unstuck.verify import NoMemory, open_memory
 
 INSIDE = "UNSTUCK_RUN"
@@ -301,7 +301,7 @@ class Run:
         return policy_of(self._options, self._config, asked_by(self._plan_file))
 
     def _recovery(self) -> Policy | None:
-        """Return the profile of tasks that force recovery mode: seed 003's, but the run's own word on stuck tasks."""
+        """Return the profile of tasks that force recovery mode: smart-ralph's, but the run's own word on stuck tasks."""
         if not self._plan_file.extensible:
             return None
         forced = policy_of(replace(self._options, profile=RECOVERY), self._config, asked_by(self._plan_file))
@@ -365,21 +365,28 @@ class Run:
         """Say what will not be placed in slots, because it would lead back into the user's checkout."""
         root, workspace = self._repository.root, self._config.workspace
         found = (*traps(root, workspace.copy), *traps(root, workspace.link, linked=True))
-        return (*(f"{trap.message} {trap.suggestion}" for trap in found), *note_found(gates_of(self._config, root)))
+        return (
+            *(f"{trap.message} {way_around(root, trap)}" for trap in found),
+            *note_found(gates_of(self._config, root)),
+        )
 
     def _tracked(self, path: str) -> bool:
         return bool(self._repository.git.names("ls-files", "-z", "--", f":(literal){path}"))
 
     @property
     def _plan_paths(self) -> tuple[str, ...]:
-        """The plan and its companions, relative to the root; empty for a plan outside the repository."""
+        """The plan and its companions, relative to the root; empty for one outside of the checkout, or kept by us."""
         plan, root = self._plan_file.path.resolve(), self._repository.root.resolve()
+        if plan.is_relative_to(self._repository.store.resolve()):
+            return ()
         paths = [plan, *(plan.parent / name for name in self._plan_file.companions)]
         return tuple(str(path.relative_to(root)) for path in paths if path.is_relative_to(root))
 
     @property
     def _plan_name(self) -> str:
-        return self._plan_paths[0] if self._plan_paths else str(self._plan_file.path.resolve())
+        """The plan from the root, so that it is found again where the repository was moved to."""
+        plan, root = self._plan_file.path.resolve(), self._repository.root.resolve()
+        return str(plan.relative_to(root) if plan.is_relative_to(root) else plan)
 
 
 def _first(plan: Plan, start_from: str | None) -> str | None:

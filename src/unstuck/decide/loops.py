@@ -151,7 +151,7 @@ def similar(a: str, b: str) -> float:
 
 
 def jaccard(a: str, b: str) -> float:
-    """Return how many of all words both share, as seed 002 counts them."""
+    """Return how many of all words both share, as Auto-Claude counts them."""
     ours, theirs = words(a), words(b)
     return len(ours & theirs) / len(ours | theirs) if ours | theirs else 0.0
 
@@ -322,7 +322,7 @@ def repetition(
 ) -> Repetition | None:
     """Say why an action (a tool and its arguments) should not be taken once more.
 
-    Counting a tool with any arguments is seed 001's rule for short recovery plans; `tool=0` leaves it out.
+    Counting a tool with any arguments is forgekeeper's rule for short recovery plans; `tool=0` leaves it out.
     """
     if row and [*done[-(row - 1) :], action] == [action] * row:
         return "in_a_row"

@@ -54,7 +54,7 @@ BY_RULE: Mapping[str, Kind] = {
 }
 """What a rejected change is called; by every other rule the checks were tampered with."""
 OF_GATES = frozenset({"test_failure", "lint_error", "typecheck_error", "format_error"})
-"""Seed 004's words for a red check."""
+"""Autobuild's words for a red check."""
 LIMITS: tuple[Ending, ...] = ("first_output", "silence", "wall_clock")
 
 OF_PROVIDERS = frozenset({
@@ -68,6 +68,8 @@ NOT_JUDGED = frozenset({"", "done_claimed", "failed_claimed"})
 """Ends that say nothing against the agent before the checks have spoken."""
 CUT_OFF = frozenset({"killed", "tool_hang"})
 """Ends of which the output shows no more than that it breaks off; who did that, the process tells."""
+TOLD_SIGNALS = range(129, 160)
+"""Exit codes by which what runs an agent (a shell, a sandbox) tells that a signal ended it."""
 OURS: tuple[Ending, ...] = ("not_started", "supervisor_died", "stopped")
 OF_CHECKS = frozenset({
     Kind.CHECK_FAILED, Kind.TEST_FAILED, Kind.TEST_TIMEOUT, Kind.LINT_FAILED, Kind.TYPES_FAILED, Kind.FORMAT_FAILED,
@@ -139,7 +141,8 @@ def _typed(outcome: Outcome) -> Failure:
     """Say what the agent's own end reason means."""
     kind = Kind.INTERRUPTED if outcome.lost else BY_END[outcome.end]
     if outcome.end in CUT_OFF:
-        kind = BY_ENDING.get(outcome.ended.ending, kind)
+        told = outcome.ended.ending == "exited" and outcome.ended.exit_code in TOLD_SIGNALS
+        kind = Kind.KILLED if told else BY_ENDING.get(outcome.ended.ending, kind)
     whole = outcome.end in FAULTS or outcome.lost
     said = one_line(outcome.message, MESSAGE_CHARS) if whole else asks(outcome.message) or _last_words(outcome)
     detail = outcome.message or outcome.ended.tail
@@ -147,7 +150,7 @@ def _typed(outcome: Outcome) -> Failure:
 
 
 def result_of(outcome: Outcome) -> Result | Unreadable | None:
-    """Return the result that the agent reported in seed 004's form, where it did."""
+    """Return the result that the agent reported in autobuild's form, where it did."""
     return read_result(outcome.words)
 
 

@@ -54,6 +54,8 @@ class Prepared:
     notes: tuple[str, ...] = ()
     made: tuple[str, ...] = ()
     """Ignored files that the set-up made: they stay in a clean slot."""
+    brought: tuple[str, ...] = ()
+    """Files that the set-up made and git does not ignore: they stay as well, and are nobody's work."""
     links: tuple[str, ...] = ()
     """The submodules."""
     clean: bool = False
@@ -107,7 +109,7 @@ class Slot:
     def prepared(self) -> Prepared:
         try:
             saved = json.loads(self._note.read_text())
-            lists = {name: tuple(saved.get(name, ())) for name in ("placed", "notes", "made", "links")}
+            lists = {name: tuple(saved.get(name, ())) for name in ("placed", "notes", "made", "brought", "links")}
             return Prepared(**{**saved, **lists})
         except (OSError, ValueError, KeyError, TypeError):
             return Prepared()
@@ -120,7 +122,7 @@ class Slot:
         self.hold(base=base, **({tree: tree} if tree else {}))
         self._save(replace(before, base=base, notes=(), ready=False))
         wanted = tree if tree is not None and clean else base
-        fresh = self._reset_or_remake(wanted, (*before.placed, *before.made), clean=clean)
+        fresh = self._reset_or_remake(wanted, (*before.placed, *before.made, *before.brought), clean=clean)
         plain, links = self._folders(wanted)
         self._remove_inner_repositories(plain)
         furnish(self.path / ".git", self.repository.common_dir, base, self.lender.borrowed())
@@ -131,8 +133,9 @@ class Slot:
         notes = submodules.fill(self.path, links, self.repository, self.index)
         placed = place(self.path, fresh)
         self._forget(before.placed, placed)
-        made = () if fresh else before.made
-        self._save(Prepared(base=base, placed=placed, notes=notes, made=made, links=tuple(links), clean=clean))
+        kept = Prepared() if fresh else before
+        about = Prepared(base=base, placed=placed, notes=notes, links=tuple(links), clean=clean)
+        self._save(replace(about, made=kept.made, brought=kept.brought))
 
     def hold(self, **objects: str) -> None:
         """Hold objects under names of this slot: in the user's repository, while the slot stands on them."""
@@ -155,10 +158,24 @@ class Slot:
             hint="See whether the repository can be written, then go on with `unstuck resume`.",
         )
 
-    def settle(self) -> None:
-        """Remember the ignored files that are there now."""
+    def settle(self, before: Sequence[str]) -> None:
+        """Remember the ignored files that are there now, and the others but for those that were there `before`."""
         there = self.git.names("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
-        self._save(replace(self.prepared(), made=tuple(name.rstrip("/") for name in there)))
+        prepared = self.prepared()
+        new = [name for name in self.loose() if name not in before]
+        brought = tuple(dict.fromkeys((*prepared.brought, *new)))
+        self._save(replace(prepared, made=tuple(name.rstrip("/") for name in there), brought=brought))
+
+    def loose(self) -> tuple[str, ...]:
+        """List what lies about untracked and not ignored; a folder of nothing else is one name."""
+        names = self.git.names("ls-files", "-z", "--others", "--exclude-standard", "--directory")
+        placed = self.prepared().placed
+        return tuple(name.rstrip("/") for name in names if name.rstrip("/") not in placed)
+
+    def put_back(self, paths: Sequence[str]) -> None:
+        """Give files the form again that they were prepared with."""
+        listed = "".join(f"{path}\0" for path in paths)
+        self.git("checkout-index", "--force", "-z", "--stdin", stdin=listed)
 
     def altered(self) -> tuple[str, ...]:
         """List the files of the prepared tree that the folder holds in another form, or no more; placed ones aside.

@@ -50,7 +50,7 @@ def stage(slot: Slot, base: str, prepared: Prepared) -> Staged:
     slot.release_index()
     git = slot.git
     inner = [path for path in prepared.links if os.path.lexists(slot.path / path / ".git")]
-    out = (*prepared.placed, *inner)
+    out = (*prepared.placed, *prepared.brought, *inner)
     empty: tuple[str, ...] = ()
     unread: tuple[str, ...] = ()
     whole = slot.index.exists() and not slot.staging.exists()
@@ -92,7 +92,7 @@ def _write(slot: Slot, base: str, left_out: Sequence[str]) -> Tree:
         notes.append(f"The agent wrote into {OURS}/; that was left out.")
     drop: list[Change] = []
     for change in staged.changes:
-        if _is_within(change.path, (*prepared.placed, OURS)):
+        if _is_within(change.path, (*prepared.placed, *prepared.brought, OURS)):
             drop.append(change)
         elif note := _reason_to_drop(slot, change, left_out):
             drop.append(change)

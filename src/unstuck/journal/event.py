@@ -44,7 +44,7 @@ class Options:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PastAttempt:
-    """An attempt that a predecessor recorded, in seed 000's words."""
+    """An attempt that a predecessor recorded, in Auto-Claude's words."""
 
     session: int
     timestamp: str
@@ -90,6 +90,10 @@ class Request:
 # --- facts about the run ---------------------------------------------------------------------------
 
 
+GOAL = "goal"
+"""The format of a plan that is one sentence of a person's, kept by us."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunStarted:
     run: str
@@ -107,6 +111,11 @@ class RunStarted:
     inside: str = ""
     """The run whose session began this one; empty where a person did. Only that run's sessions may operate it."""
     type: Literal["run_started"] = "run_started"
+
+    @property
+    def about(self) -> str:
+        """What it works on, as people know it: the plan's path, or the goal where there is no plan."""
+        return self.title if self.format == GOAL else self.plan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,6 +25,8 @@ from unstuck.tell.report import lineage_text as lineage_text
 from unstuck.tell.report import problems as problems
 from unstuck.tell.report import run_object as run_object
 from unstuck.tell.report import summary as summary
+from unstuck.tell.run_page import page_of as page_of
+from unstuck.tell.run_page import pull_request as pull_request
 from unstuck.tell.text import ESCAPES as ESCAPES
 from unstuck.tell.text import one_line as one_line
 from unstuck.tell.text import quoted as quoted

@@ -150,7 +150,7 @@ def _finished(state: TaskState) -> list[AttemptState]:
 
 
 def _context(attempt: AttemptState, failure: Failure) -> list[str]:
-    """Name the type of the last failure as seed 004's phases know it, and how many tasks the agent says it completed."""
+    """Name the type of the last failure as autobuild's phases know it, and how many tasks the agent says it completed."""
     kind, short = phase_type(failure), headline(failure)
     lines = [f"Type: {kind}{f' ({short})' if short != failure.summary else ''}"] if kind != "unknown" else []
     captured = capture(failure, attempt.verdict, attempt.outcome)

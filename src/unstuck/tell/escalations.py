@@ -1,4 +1,4 @@
-"""What a stuck task tells a person: seed 000's report, the one question that needs an answer, and every way on."""
+"""What a stuck task tells a person: Auto-Claude's report, the one question that needs an answer, and every way on."""
 
 from collections.abc import Iterable, Sequence
 

@@ -24,7 +24,7 @@ ENDED_BUT_RIGHT: dict[Ending, str] = {
 }
 
 HISTORY_STATUS = {"complete": "completed", "pending": "pending", "stuck": "stuck", "skipped": "stuck"}
-"""Our statuses as seed 000's files know them; what is under way is `in_progress` there, or `failed` between two attempts."""
+"""Our statuses as Auto-Claude's files know them; what is under way is `in_progress` there, or `failed` between two attempts."""
 
 
 UNDER_WAY = ("running", "verifying", "waiting")
@@ -170,7 +170,7 @@ def lineage_text(state: RunState, name: str) -> str:
 
 
 def attempt_history(state: RunState) -> dict[str, Any]:
-    """Return the attempts of all tasks, in seed 000's shape."""
+    """Return the attempts of all tasks, in Auto-Claude's shape."""
     past = state.inherited.tasks if state.inherited else ()
     unknown = [task for task in past if task.id not in state.tasks]
     subtasks = {
@@ -191,7 +191,7 @@ def attempt_history(state: RunState) -> dict[str, Any]:
 
 
 def build_commits(state: RunState) -> dict[str, Any]:
-    """Return the commits at which our checks were green, in seed 000's shape."""
+    """Return the commits at which our checks were green, in Auto-Claude's shape."""
     landed = [task for task in state.tasks.values() if task.commit is not None]
     past = state.inherited.commits if state.inherited else ()
     commits = [asdict(commit) for commit in past] + [

@@ -1,4 +1,5 @@
 from unstuck.verify.audit import Change as Change
+from unstuck.verify.baseline import compare as compare
 from unstuck.verify.change_audit import Subject as Subject
 from unstuck.verify.change_audit import load_ahead as load_ahead
 from unstuck.verify.check_memory import open_memory as open_memory
@@ -11,6 +12,9 @@ from unstuck.verify.checks import NotSetUp as NotSetUp
 from unstuck.verify.checks import Site as Site
 from unstuck.verify.checks import check_on as check_on
 from unstuck.verify.checks import diagnosed as diagnosed
+from unstuck.verify.checks import evidence as evidence
+from unstuck.verify.checks import on_base as on_base
+from unstuck.verify.examining import cannot_run as cannot_run
 from unstuck.verify.examining import examine as examine
 from unstuck.verify.junit_xml import junit as junit
 from unstuck.verify.landed_before import landed as landed

@@ -15,7 +15,7 @@ from unstuck.plans import Check
 from unstuck.tell import one_line
 from unstuck.tools import programs, role, selecting, shows_tests
 from unstuck.verify.baseline import excuse
-from unstuck.verify.checks import STEADY, baseline, check_on, evidence, program_names
+from unstuck.verify.checks import STEADY, check_on, evidence, on_base, program_names
 from unstuck.verify.judge_files import bent, unaccounted, unnamed
 from unstuck.verify.weighing import own
 
@@ -101,7 +101,7 @@ class _Question:
             if result.ended.ok and ran:
                 return
         result = self._run(check)
-        if result.ended.ok or result.flaky or (excused and excuse(result, baseline(site, check, subject.base))):
+        if result.ended.ok or result.flaky or (excused and excuse(result, on_base(site, check, subject.base))):
             return
         found = site.bench.judge.diagnose(evidence(check, result.ended))
         if self._says_nothing(result, found) or self._cleared(result, found):
@@ -121,7 +121,7 @@ class _Question:
     def _run(self, check: Check) -> CheckResult:
         site, base = self.probe.site, self.probe.subject.base
         if self.tree == site.bench.workspace.tree_of(base):
-            return baseline(site, check, base)  # nothing of the product was changed
+            return on_base(site, check, base)  # nothing of the product was changed
         return check_on(site, check, base, self.tree, self.tree)
 
     def _narrowed(self, check: Check) -> Check | None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from unstuck.journal import CheckResult, Remark
 from unstuck.plans import Check
 from unstuck.verify.change_audit import changed_tests, names_path
-from unstuck.verify.checks import baseline
+from unstuck.verify.checks import on_base
 from unstuck.verify.judge_files import unaccounted
 from unstuck.verify.weighing import own
 
@@ -20,7 +20,7 @@ def fewer_tests(probe: "Probe", checks: Sequence[tuple[Check, CheckResult]]) -> 
     for gate, result in checks:
         if gate not in site.bench.gates or gate.kind != "test":
             continue
-        before = baseline(site, gate, subject.base).counts
+        before = on_base(site, gate, subject.base).counts
         ran = result.counts.passed + result.counts.failed if result.counts else 0
         if before is None or before.passed + before.failed <= ran:
             continue

@@ -10,7 +10,7 @@ from unstuck.tools import can_fail, is_plain_run
 from unstuck.verify.base_judge import ask_base, is_test_run, settled
 from unstuck.verify.baseline import MISSING_TOOL, compare
 from unstuck.verify.change_audit import Subject, changed_tests, look_at, names_path
-from unstuck.verify.checks import Site, baseline, check_on, diagnosed, evidence
+from unstuck.verify.checks import Site, check_on, diagnosed, evidence, on_base
 from unstuck.verify.counting_tests import fewer_tests
 from unstuck.verify.judge_files import bent
 from unstuck.verify.landed_before import stays_green
@@ -142,7 +142,7 @@ def _red_before(probe: Probe) -> tuple[str, ...]:
     if not any(one.old is not None and names_path(task, one.path) for one in changed_tests(probe.changes)):
         return ()
     runs = [check for check in (*task.checks, *site.bench.gates) if can_fail(check.command) and is_test_run(check)]
-    return tuple(test for check in runs for test in baseline(site, check, probe.subject.base).tests)
+    return tuple(test for check in runs for test in on_base(site, check, probe.subject.base).tests)
 
 
 def _own(probe: Probe, check: Check) -> CheckResult:
@@ -165,7 +165,7 @@ def _gate(probe: Probe, gate: Check) -> tuple[CheckResult, *tuple[Remark, ...]]:
         return (result,)
     if RED in subject.task.markers and gate.kind == "test" and probe.new_tests_fail(result):
         return (replace(result, although=AS_ASKED),)
-    before = baseline(site, gate, subject.base)
+    before = on_base(site, gate, subject.base)
     if before.status == "pass":
         return (result,)
     if cannot_run(site, gate, before, subject.base):

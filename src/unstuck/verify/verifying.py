@@ -18,8 +18,9 @@ from unstuck.journal import (
 )
 from unstuck.line import Bench, Interrupted, run_session
 from unstuck.plans import Check
+from unstuck.tools import manifest_files
 from unstuck.verify.change_audit import Subject
-from unstuck.verify.checks import MANIFESTS, NotSetUp, Site, baseline
+from unstuck.verify.checks import NotSetUp, Site, on_base
 from unstuck.verify.examining import NOT_COUNTED, cannot_run, examine, told
 
 NO_AGENT_NEEDED = Ended(ending="exited", exit_code=0, tail="The checks pass as it is: no agent was needed.")
@@ -54,7 +55,7 @@ def look_before(bench: Bench) -> None:
     base = bench.workspace.tip() if bench.gates else ""
     for gate in bench.gates:
         try:
-            before = baseline(site, gate, base)
+            before = on_base(site, gate, base)
         except (NotSetUp, Interrupted):
             return  # the first task meets the same, and tells it
         if before.status == "fail" and not cannot_run(site, gate, before, base):
@@ -118,7 +119,9 @@ def _needs_set_up(bench: Bench, verdict: Verdict) -> Iterator[str]:
     """Say why work that installs something may be red here: a clean checkout has the user's own packages."""
     if verdict.status != "fail" or bench.config.workspace.setup:
         return
-    needs = [path for path in bench.workspace.changed(verdict.base, verdict.tree) if PurePath(path).name in MANIFESTS]
+    needs = [
+        path for path in bench.workspace.changed(verdict.base, verdict.tree) if PurePath(path).name in manifest_files()
+    ]
     if needs:
         yield (
             f"The work changes {', '.join(needs[:3])}. The checks run with the packages that [workspace] brings along; "
