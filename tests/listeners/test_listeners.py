@@ -12,6 +12,13 @@ from typing import Any
 import pytest
 from tests.project import LIMITS, Project
 
+from unstuck.config import NotifyConfig
+from unstuck.decide import Wait
+from unstuck.journal import Acted, AttemptStarted, Entry, Event, Options, RunStarted, RunState, fold
+from unstuck.listeners import Notifier
+from unstuck.plans import Task
+from unstuck.process import LocalProcesses
+
 
 class Receiver(ThreadingHTTPServer):
     """A real receiver on loopback; it keeps what it was sent."""
@@ -62,6 +69,7 @@ def heard(folder: Path) -> list[dict[str, Any]]:
 STUCK_TWICE = (
     ("1.1", "Look; `touch bait`", ""),
     ("1.2", "Look again", ""),
+    ("1.3", "Choose", "test -f c.txt"),
 )
 
 
@@ -69,25 +77,64 @@ def test_a_cause_is_told_once_with_its_facts_and_its_text_never_reaches_the_comm
     told = project.root.parent / "told"
     told.mkdir()
     keep = f'cat > {told}/$UNSTUCK_EVENT.$$.json; echo "$UNSTUCK_TITLE|$UNSTUCK_EXIT" >> {told}/titles'
-    project.settings(f"{LIMITS}\n[notify]\nstuck = {json.dumps(keep)}\nended = {json.dumps([keep, 'exit 4'])}\n")
+    both = json.dumps([keep, "exit 4"])
+    project.settings(f"{LIMITS}\n[notify]\nstuck = {json.dumps(keep)}\nasks = {json.dumps(keep)}\nended = {both}\n")
     project.plan(*STUCK_TWICE)
-    project.script(_1_1=[[{"write": "a.txt"}]], _1_2=[[{"write": "b.txt"}]])
+    project.script(
+        _1_1=[[{"write": "a.txt"}]], _1_2=[[{"write": "b.txt"}]], _1_3=[[{"print": "Which one should I use?"}]]
+    )
     assert project.run().code == 3
     messages = heard(told)
-    assert sorted(one["occasion"] for one in messages) == ["ended", "stuck"]
+    assert sorted(one["occasion"] for one in messages) == ["asks", "ended", "stuck"]
+    assert "Which one should I use?" in next(one["text"] for one in messages if one["occasion"] == "asks")
     stuck = next(one for one in messages if one["occasion"] == "stuck")
     assert (stuck["schema"], stuck["tasks"], stuck["plan"]) == (1, ["1.1"], "tasks.md")
     assert "Nothing could check the work" in stuck["text"]
     assert (told / "titles").read_text().splitlines() == [
         "Task 1.1 is stuck: Look; `touch bait`|",
-        "unstuck: 0 of 2 landed, 2 stuck (tasks.md)|3",
+        "Task 1.3 asks: Choose|",
+        "unstuck: 0 of 3 landed, 3 stuck (tasks.md)|3",
     ]
     assert not (project.root / "bait").exists()
     notes = [line for line in project.ask("log").out.splitlines() if "Nobody could be told (ended)" in line]
     assert len(notes) == 1
     assert "exit code 4" in notes[0]
     assert project.unstuck("resume").code == 3
-    assert sorted(one["occasion"] for one in heard(told)) == ["ended", "ended", "stuck"]
+    assert [one["occasion"] for one in heard(told)].count("stuck") == 1
+
+
+AT = 1_800_000_000.0
+HOUR = 3600.0
+
+
+def waiting(*names: str) -> RunState:
+    """Return a run in which an attempt of each task is under way."""
+    tasks = tuple(Task(id=name, title=f"Task {name}") for name in names)
+    options = Options(agents=("claude",))
+    events: list[Event] = [
+        RunStarted(run="r", plan="tasks.md", format="tasks.md", base="c", branch=None, options=options, tasks=tasks),
+        *(AttemptStarted(task=name, attempt=1, agent="claude", base="c", slot=0) for name in names),
+    ]
+    return fold(Entry(seq, AT, event) for seq, event in enumerate(events, 1))
+
+
+@pytest.mark.parametrize(("hours", "expected"), [(0.0, ["1.1"]), (4.0, ["1.1", "1.2"])], ids=["once", "again"])
+def test_a_long_wait_is_told_once_or_again_after_hours(tmp_path: Path, hours: float, expected: list[str]) -> None:
+    state, complaints = waiting("1.1", "1.2"), list[str]()
+    command = f'echo "$UNSTUCK_TASK" >> {tmp_path}/told'
+    notifier = Notifier(
+        config=NotifyConfig(waiting=command, repeat_hours=hours), root=tmp_path, store=tmp_path / "store",
+        processes=LocalProcesses(), told=complaints.append,
+    )  # fmt: skip
+    waits = [
+        ("1.1", AT, AT + 2), ("1.1", AT, AT + 9 * HOUR), ("1.2", AT + HOUR, AT + 9 * HOUR),
+        ("1.2", AT + 5 * HOUR, AT + 9 * HOUR),
+    ]  # fmt: skip
+    for seq, (task, at, until) in enumerate(waits, 10):
+        notifier(Entry(seq, at, Acted(task=task, action=Wait(until=until, what="claude"))), state)
+    notifier.close()
+    assert (tmp_path / "told").read_text().split() == expected
+    assert complaints == []
 
 
 def test_an_address_of_apprise_is_told(project: Project, receiver: Receiver) -> None:
