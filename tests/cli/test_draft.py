@@ -85,9 +85,10 @@ def test_a_marked_plan_is_approved_later_without_an_agent(project: Project) -> N
 
 
 def test_an_invalid_plan_is_repaired_and_a_persons_own_commands_need_no_yes(project: Project) -> None:
-    broken = GOOD.replace("1.2 Write a farewell", "1.1 Write a farewell")
+    good = f"{GOOD}- [ ] 1.4 A task that nothing checks, as its owner wants it\n"
+    broken = good.replace("1.2 Write a farewell", "1.1 Write a farewell")
     project.file("specs/greet/tasks.md", broken)
-    project.script(draft=[[{"write": "specs/greet/tasks.md", "text": GOOD}]])
+    project.script(draft=[[{"write": "specs/greet/tasks.md", "text": good}]])
     kept = project.ask("plan", "specs/greet", "--repair", "--agent", project.agent)
     assert kept.code == 3, kept
     assert (project.root / "specs/greet/tasks.md").read_text() == broken
@@ -95,7 +96,7 @@ def test_an_invalid_plan_is_repaired_and_a_persons_own_commands_need_no_yes(proj
     told = project.ask("plan", "specs/greet", "--repair", "--agent", project.agent, "--yes")
     assert told.code == 0, told
     assert "proposes" not in told.err
-    assert (project.root / "specs/greet/tasks.md").read_text() == GOOD
+    assert (project.root / "specs/greet/tasks.md").read_text() == good
 
 
 def test_what_is_wrong_after_three_rounds_is_told_and_not_written(project: Project) -> None:
