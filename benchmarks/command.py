@@ -93,6 +93,14 @@ BENCHES: Mapping[str, Bench] = {
             click.Option(["--calls"], type=click.IntRange(2_000), help="Calls in one session.  [default: 10000]"),
         ),
     ),
+    "ui": Bench(
+        about="A run that many pages watch, against the same run unwatched.",
+        options=(
+            click.Option(["--clients"], type=click.IntRange(1, 500), help="How many pages.  [default: 50]"),
+            click.Option(["--tasks"], type=click.IntRange(12), help="Tasks of the run.  [default: 48]"),
+            click.Option(["--seconds"], type=click.FloatRange(0.0), help="How long an agent works.  [default: 0.4]"),
+        ),
+    ),
     "startup": Bench(
         about="Our start, against a bare interpreter.",
         options=(click.Option(["--repeats"], type=click.IntRange(1), help="How often.  [default: 30]"),),

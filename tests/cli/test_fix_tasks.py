@@ -142,8 +142,8 @@ def test_a_fix_of_a_fix_brings_the_original_home(project: "Project") -> None:
     assert (project.root / "implement.md").read_text() == "half\nParse Failure\n", "the failed work was built upon"
     assert project.git("status", "--short", "--untracked-files=no") == ""
     show, explained = project.ask("show", "1.3.1").out, project.ask("explain", "1.3.1").out
-    assert "Lineage: 1.3 → 1.3.1; Fix tasks: 1.3.1.1 (complete)" in show
-    assert "Lineage: 1.3 → 1.3.1; Fix tasks: 1.3.1.1 (complete)" in explained
+    assert "Lineage: 1.3 → 1.3.1; Fix tasks: 1.3.1.1 (landed)" in show
+    assert "Lineage: 1.3 → 1.3.1; Fix tasks: 1.3.1.1 (landed)" in explained
     assert "fixes 1.3" in project.ask("status").out
     assert project.ask("status", "--json").json["tasks"]["1.3"]["fix_tasks"] == ["1.3.1"]
     brief = (project.home / "briefs" / "1.3.1-1-1.md").read_text()

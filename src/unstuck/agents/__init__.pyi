@@ -18,6 +18,7 @@ from unstuck.agents.result import Result as Result
 from unstuck.agents.result import Unreadable as Unreadable
 from unstuck.agents.result import load_object as load_object
 from unstuck.agents.result import read_result as read_result
+from unstuck.agents.streams.stream import gist as gist
 from unstuck.agents.surveying import Found as Found
 from unstuck.agents.surveying import agents_on_path as agents_on_path
 from unstuck.agents.surveying import survey as survey

@@ -13,8 +13,8 @@ from typing import Any
 import click
 
 from unstuck import compose
-from unstuck.cli import render
-from unstuck.cli.saying import say
+from unstuck.cli.screen import render
+from unstuck.cli.screen.saying import say
 from unstuck.errors import BadUsage, InvalidPlan
 from unstuck.plans import Proposal
 

@@ -11,8 +11,8 @@ from typing import Any
 import click
 
 from unstuck import compose
-from unstuck.cli import render
-from unstuck.cli.saying import say
+from unstuck.cli.screen import render
+from unstuck.cli.screen.saying import say
 from unstuck.errors import InvalidPlan
 from unstuck.journal import Entry, iso, phase
 from unstuck.plans import Plan, execution
@@ -77,13 +77,6 @@ def status(*, watch: bool, run_id: str | None, as_json: bool) -> None:
         time.sleep(WATCH_SECONDS)
 
 
-def _status_object(view: compose.View) -> dict[str, Any]:
-    rows = {row.id: {key: value for key, value in asdict(row).items() if key != "id"} for row in view.summary.rows}
-    owner = view.owner
-    who = {"pid": owner.pid, "host": owner.host.partition("/")[0], "since": owner.since} if owner else None
-    return {"schema": 1, "run": view.run, "owner": who, "exit": view.summary.exit_code, "tasks": rows}
-
-
 def _status_text(view: compose.View) -> str:
     lines = [render.summary(view.summary)]
     if (owner := view.owner) is not None:
@@ -92,6 +85,25 @@ def _status_text(view: compose.View) -> str:
     elif view.summary.exit_code is None:
         lines.append("No supervisor works on it. Go on with: unstuck resume")
     return "\n".join(lines)
+
+
+def _status_object(view: compose.View) -> dict[str, Any]:
+    told, owner = view.summary, view.owner
+    return {
+        "schema": 1,
+        "run": view.run,
+        "owner": {"pid": owner.pid, "host": owner.host.partition("/")[0], "since": owner.since} if owner else None,
+        "exit": told.exit_code,
+        "reason": told.reason,
+        "seconds": round(told.seconds, 1),
+        "cost_usd": told.cost_usd,
+        "home": told.home,
+        "landed": told.landed,
+        "commands": [{"for": what, "type": command} for what, command in told.commands],
+        "questions": [{"tasks": cause.tasks, "question": cause.question} for cause in told.questions],
+        "cautions": told.cautions,
+        "tasks": {row.id: {key: value for key, value in asdict(row).items() if key != "id"} for row in told.rows},
+    }
 
 
 @click.command()
@@ -114,9 +126,9 @@ def show(task: str, *, brief: bool, patch: bool, run_id: str | None, as_json: bo
         say(json.dumps({"schema": 1, **phase(view.state, task)}))
         return
     entries = [entry for entry in view.entries if _about(entry) == task]
-    status = next(row.status for row in view.summary.rows if row.id == task)
+    row = next(row for row in view.summary.rows if row.id == task)
     told = compose.tales(Path.cwd(), view, task)
-    say(render.story(view.state.tasks[task], status, entries, told, lineage_text(view.state, task)))
+    say(render.story(view.state.tasks[task], row, entries, told, lineage_text(view.state, task)))
 
 
 @click.command()

@@ -18,9 +18,9 @@ from click.core import ParameterSource
 
 from unstuck import compose
 from unstuck.cli import demo as story
-from unstuck.cli.board import Board, Lines, Silence
-from unstuck.cli.render import concern, summary
-from unstuck.cli.saying import say
+from unstuck.cli.screen.board import Board, Lines, Silence
+from unstuck.cli.screen.render import concern, summary
+from unstuck.cli.screen.saying import say
 from unstuck.decide import OnStuck, Quota
 from unstuck.journal import RECOVERY, CommitMode, Entry, Options, Order, RunResumed, RunState
 from unstuck.tell import Summary, fresh_start, run_object

@@ -10,8 +10,8 @@ from pathlib import Path
 import click
 
 from unstuck import compose
-from unstuck.cli.render import plain
-from unstuck.cli.saying import say, show_step
+from unstuck.cli.screen.render import plain
+from unstuck.cli.screen.saying import say, show_step
 from unstuck.line import Stopper
 
 MARKS = {"ok": ("✔", "green"), "note": ("!", "yellow"), "bad": ("✘", "red")}

@@ -1,6 +1,11 @@
 from unstuck.compose.by_hand import verification as verification
 from unstuck.compose.by_hand import verify as verify
 from unstuck.compose.by_hand import write_findings as write_findings
+from unstuck.compose.config_origins import DEFAULT as DEFAULT
+from unstuck.compose.config_origins import Setting as Setting
+from unstuck.compose.config_origins import config_schema as config_schema
+from unstuck.compose.config_origins import meanings as meanings
+from unstuck.compose.config_origins import settings as settings
 from unstuck.compose.doctor import examine as examine
 from unstuck.compose.drafting import Draft as Draft
 from unstuck.compose.drafting import Drafting as Drafting
@@ -16,6 +21,7 @@ from unstuck.compose.experience_table import experience_rows as experience_rows
 from unstuck.compose.experience_table import export_experience as export_experience
 from unstuck.compose.experience_table import forget_experience as forget_experience
 from unstuck.compose.experience_table import import_experience as import_experience
+from unstuck.compose.following import Follower as Follower
 from unstuck.compose.looking import Tale as Tale
 from unstuck.compose.looking import View as View
 from unstuck.compose.looking import all_runs as all_runs

@@ -227,7 +227,7 @@ KINDS: Mapping[Kind, Facts] = {
         "the checks pass, but they passed before, and the agent did not say that it is done",
     ),
     Kind.NO_CHANGE: Facts(
-        _OTHER, "unknown", "task_incomplete", "agent", _AGAIN, "the agent says that it is done, and changed nothing"
+        _OTHER, "unknown", "task_incomplete", "agent", _AGAIN, "the agent ended without having done anything"
     ),
     Kind.CHECK_TIMEOUT: Facts(
         _OTHER, "timeout", "timeout", "agent", _AGAIN, "a check did not end within its time limit"

@@ -1,4 +1,5 @@
 from unstuck.tell.asking import Cause as Cause
+from unstuck.tell.asking import adds as adds
 from unstuck.tell.asking import cause_of as cause_of
 from unstuck.tell.asking import causes as causes
 from unstuck.tell.asking import question as question
@@ -17,6 +18,7 @@ from unstuck.tell.event_lines import deed as deed
 from unstuck.tell.event_lines import sentence as sentence
 from unstuck.tell.halt import Halted as Halted
 from unstuck.tell.halt import Line as Line
+from unstuck.tell.report import WORDS as WORDS
 from unstuck.tell.report import Row as Row
 from unstuck.tell.report import Summary as Summary
 from unstuck.tell.report import attempt_history as attempt_history

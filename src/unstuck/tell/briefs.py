@@ -220,6 +220,8 @@ def _attempt(attempt: AttemptState, earlier: int) -> list[str]:
     lines = [f"Attempt {earlier + attempt.number}: {_approach(approach)} - FAILED"]
     if failure is not None:
         lines.append(f"  Error: {one_line(failure.says, ERROR_CHARS)}")
+    if attempt.idle:
+        lines.append("  It changed nothing at all.")
     if attempt.shown_by:
         lines.append(f"  Its work is kept: {attempt.shown_by}")
     return lines

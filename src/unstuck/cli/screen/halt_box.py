@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from unstuck.cli.columns import columns, cut_columns
+from unstuck.cli.screen.columns import columns, cut_columns
 from unstuck.tell import Halted, Line
 
 TITLE = "UNSTUCK HALTED"
