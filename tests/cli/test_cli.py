@@ -195,14 +195,16 @@ def test_the_output_of_a_check_cannot_steer_the_terminal(project: "Project") -> 
 # --- while a run works ---------------------------------------------------------------------------------
 
 
-def test_log_follow_prints_as_things_happen_and_ends_with_the_run(project: "Project") -> None:
+def test_log_and_status_follow_what_happens_and_end_with_the_run(project: "Project") -> None:
     project.plan(A)
     gate = project.root.parent / "go"
     project.script(_1_1=[[{"run": f"sh -c 'until test -f {gate}; do sleep 0.05; done'"}, MAKE_A]])
     with project.start("run", "tasks.md", "--agent", project.agent) as running:
         wait_for(project.home / "briefs" / "1.1-1-1.md")
-        with project.start("log", "-f") as follower:
+        with project.start("log", "-f") as follower, project.start("status", "--watch", "--json") as watcher:
             assert follower.stdout is not None
+            assert watcher.stdout is not None
+            assert json.loads(watcher.stdout.readline())["tasks"]["1.1"]["status"] == "running"
             first = follower.stdout.readline()
             assert "started at" in first
             status = project.ask("status", "--json").json
@@ -210,8 +212,10 @@ def test_log_follow_prints_as_things_happen_and_ends_with_the_run(project: "Proj
             assert status["tasks"]["1.1"]["status"] == "running"
             gate.touch()
             rest = follower.stdout.read()
+            last = json.loads(watcher.stdout.read().splitlines()[-1])
         running.communicate(timeout=60)
-    assert follower.returncode == 0
+    assert (follower.returncode, watcher.returncode) == (0, 0)
+    assert (last["owner"], last["exit"], last["tasks"]["1.1"]["status"]) == (None, 0, "complete")
     assert "landed as" in rest
     assert rest.splitlines()[-1].endswith("run ended: Every task landed or was settled by a person.")
 

@@ -32,6 +32,8 @@ FILES = {
     "tasks.md": ("plan", "tasks.md", ("plan", "tasks.md")),
     "superplan": ("plan", "plan.md", ("plan", "plan.md", "--json")),
     "implementation plan": ("plan", "implementation_plan.json", ("plan", "implementation_plan.json")),
+    "task list": ("plan", "tasks.json", ("plan", "tasks.json")),
+    "checklist": ("plan", "todo.md", ("plan", "todo.md", "--format", "checklist")),
     "settings": ("settings", "unstuck.toml", ("plan", "good.md")),
     "rules": ("rules", "unstuck.rules.toml", ("diagnose", "good.md")),
     "output": ("output", "output.txt", ("diagnose", "output.txt", "--json")),

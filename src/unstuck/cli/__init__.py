@@ -98,7 +98,7 @@ EXAMPLE = {
     "doctor": "unstuck doctor --json",
     "resume": "unstuck resume --quiet",
     "runs": "unstuck runs",
-    "status": "unstuck status --json",
+    "status": "unstuck status --watch",
     "show": "unstuck show 1.3",
     "diff": "unstuck diff 1.3 2 --stat",
     "log": "unstuck log -f",

@@ -61,10 +61,24 @@ def draft(goal: str, *, agent: str | None, output: Path, plan_format: str, yes: 
     _tell(made, str(output), as_json=as_json)
     if made.approved:
         say(f"Wrote {output}. Nothing of it was started. Next: unstuck run {output}", err=True)
-        return 0
+        return _started(output, agent) if not (yes or as_json) else 0
     say(f"Wrote {output} with its checks marked as proposed: none of them was run, and none will be.", err=True)
     say(f"Read them, then say yes: unstuck plan {output} --repair", err=True)
     return WAITS_FOR_A_PERSON
+
+
+def _started(plan: Path, agent: str | None) -> int:
+    """Run the plan, if a person at a terminal wants that now."""
+    if not (_at_terminal() and click.confirm("Start it now?", err=True)):
+        return 0
+    from unstuck.cli.run import run  # noqa: PLC0415  # only for a yes
+
+    code: int = click.get_current_context().invoke(run, plan=plan, agents=(agent,) if agent else ())
+    return code
+
+
+def _at_terminal() -> bool:
+    return sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def repair(path: Path, plan_format: str | None, agent: str | None, *, yes: bool, as_json: bool) -> int:
@@ -127,7 +141,7 @@ def _consents(asked: Sequence[Proposal], *, yes: bool) -> bool:
             say(f"         {line}", err=True)
     if yes:
         return True
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+    if not _at_terminal():
         say("Nobody is here to say yes, and --yes was not given: none of them is run.", err=True)
         return False
     what = "it" if len(safe) == 1 else f"these {len(safe)}"
@@ -138,7 +152,7 @@ def _may_replace(patch: str, path: Path, *, yes: bool) -> bool:
     if yes or not patch:
         return True
     say("\n".join(patch_line(line) for line in patch.splitlines()), err=True)
-    return sys.stdin.isatty() and sys.stderr.isatty() and click.confirm(f"Change {path} like this?", err=True)
+    return _at_terminal() and click.confirm(f"Change {path} like this?", err=True)
 
 
 def _refused(made: compose.Draft, kept: Path, *, as_json: bool) -> int:

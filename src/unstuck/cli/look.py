@@ -19,23 +19,37 @@ from unstuck.journal import Entry, iso, phase
 from unstuck.tell import lineage_text
 
 FOLLOW_SECONDS = 0.5
+WATCH_SECONDS = 1.0
 
 
 @click.command()
+@click.option("--watch", is_flag=True, help="Show it again whenever something happens; ends with the supervisor.")
 @run_option
 @as_json
-def status(*, run_id: str | None, as_json: bool) -> None:
+def status(*, watch: bool, run_id: str | None, as_json: bool) -> None:
     """Say where every task of the latest run stands, and who works on it."""
-    view = compose.look(Path.cwd(), run_id)
-    owner = view.owner
-    if as_json:
-        say(json.dumps(_status_object(view)))
-        return
-    say(render.summary(view.summary))
-    if owner is not None:
-        say(f"Supervisor: pid {owner.pid} on {owner.host.partition('/')[0]}, for {span(time.time() - owner.since)}.")
+    seen = None
+    while True:
+        view = compose.look(Path.cwd(), run_id)
+        if view.state.seq != seen or sys.stdout.isatty():
+            if watch and not as_json:
+                click.clear()  # nothing, where nobody looks at a screen
+            say(json.dumps(_status_object(view)) if as_json else _status_text(view))
+        seen = view.state.seq
+        if not watch or view.owner is None:
+            return
+        run_id = view.run  # the one that was looked at first, whatever starts meanwhile
+        time.sleep(WATCH_SECONDS)
+
+
+def _status_text(view: compose.View) -> str:
+    lines = [render.summary(view.summary)]
+    if (owner := view.owner) is not None:
+        since = span(time.time() - owner.since)
+        lines.append(f"Supervisor: pid {owner.pid} on {owner.host.partition('/')[0]}, for {since}.")
     elif view.summary.exit_code is None:
-        say("No supervisor works on it. Go on with: unstuck resume")
+        lines.append("No supervisor works on it. Go on with: unstuck resume")
+    return "\n".join(lines)
 
 
 def _status_object(view: compose.View) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from pathlib import Path, PurePath
 from unstuck.agents import first_found, gather
 from unstuck.compose.fencing import fence_of, without_fence
 from unstuck.compose.gate_list import gates_of, note_found
+from unstuck.compose.listening import Complaints, Listener, listening
 from unstuck.compose.remedy_runs import Relief
 from unstuck.compose.shared_experience import known_experience
 from unstuck.config import Config
@@ -170,7 +171,11 @@ class Run:
                     awaits_approval=asked_by(self._plan_file).awaits_approval,
                     inside=session.run if (session := inside()) else "",
                 )
-                self._supervisor(journal, run, fold(entries), plan, crew.agents).work(situation)
+                complaints = Complaints()
+                with listening(self._config, self._layout, complaints) as listeners:
+                    supervisor = self._supervisor(journal, run, fold(entries), plan, crew.agents, listeners)
+                    complaints.note = supervisor.bench.record.note
+                    supervisor.work(situation)
                 return summary(self.state, time.time(), live=False)
 
     def operate(self, verb: Verb, *, task: str | None = None, text: str = "", shown: str = "") -> Operated | None:
@@ -248,17 +253,23 @@ class Run:
         return None
 
     def _supervisor(
-        self, journal: SqliteJournal, run: str, state: RunState, plan: Plan, agents: Mapping[str, Agent]
+        self,
+        journal: SqliteJournal,
+        run: str,
+        state: RunState,
+        plan: Plan,
+        agents: Mapping[str, Agent],
+        listeners: tuple[Listener, ...] = (),
     ) -> Supervisor:
         repository, config, options = self._repository, self._config, self._options
         redact = redactor(os.environ)
-        layout = Layout(repository.root, repository.store)
+        layout = self._layout
         show_store(layout.home, layout.store)
         log = ExecutionLog(layout.store / "logs" / "execution.log")
         self.state = state
         bench = Bench(
             run=run,
-            record=Recorder(journal, state, redact, (log, self._watcher.entry)),
+            record=Recorder(journal, state, redact, (log, *listeners, self._watcher.entry)),
             workspace=self._workspace(run),
             processes=LocalProcesses(),
             agents=agents,
@@ -298,6 +309,10 @@ class Run:
         return Supervisor(
             bench=bench, journal=journal, projections=projections, home=self._home(run, state), stopper=self.stopper
         )
+
+    @property
+    def _layout(self) -> Layout:
+        return Layout(self._repository.root, self._repository.store)
 
     @property
     def _policy(self) -> Policy:

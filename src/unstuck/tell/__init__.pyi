@@ -1,5 +1,6 @@
 from unstuck.tell.asking import Cause as Cause
 from unstuck.tell.asking import adds as adds
+from unstuck.tell.asking import cause_of as cause_of
 from unstuck.tell.asking import causes as causes
 from unstuck.tell.asking import question as question
 from unstuck.tell.briefs import brief as brief

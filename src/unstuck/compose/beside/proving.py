@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from unstuck.agents import agents_on_path
+from unstuck.compose.beside.side_slots import Side, free_slot
 from unstuck.compose.runs import refuse_inside_an_agent
-from unstuck.compose.side_slots import Side, free_slot
 from unstuck.config import GATE_TIMEOUTS, Config, WorkspaceConfig
 from unstuck.git import Repository, find
 from unstuck.journal import CheckResult
