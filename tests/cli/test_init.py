@@ -113,3 +113,24 @@ def test_a_file_that_is_there_is_refused_before_anything_is_run(project: Project
     assert told.code == 64
     assert "--force" in told.err
     assert not Path(project.store / "slots").exists()
+
+
+def test_the_doctor_looks_where_the_checks_run(project: Project) -> None:
+    tool = "#!/bin/sh\n"
+    (project.root / "mine").write_text(tool)
+    (project.root / "mine").chmod(0o755)
+    lines = {"test": "made/here && python3 -m unittest", "lint": "./mine", "types": "python3 -m no_such_module"}
+    setup = "mkdir -p made && cp /bin/true made/here"
+    checks = "".join(f"{kind} = '{line}'\n" for kind, line in lines.items())
+    project.settings(f"[workspace]\nsetup = ['{setup}']\n[checks]\n{checks}")
+    told = project.unstuck("doctor", "--json")
+    assert told.code == 69, told
+    found = {one["says"].partition(":")[0]: one for one in told.json["findings"] if one["about"] == "check"}
+    assert found["test"]["grade"] == "ok", found
+    assert "./mine is not where checks run" in found["lint"]["says"], "only the user's checkout has it"
+    assert "the module no_such_module of python3" in found["types"]["says"]
+    assert f"set-up: {setup}" in told.err
+    project.settings("[workspace]\nsetup = ['echo the registry is down; exit 4']\n")
+    told = project.unstuck("doctor", "--json")
+    assert [one["grade"] for one in told.json["findings"] if "cannot be set up" in one["says"]] == ["bad"], told
+    assert project.unstuck("doctor", "--no-run").code == 0

@@ -44,9 +44,12 @@ def _ending_on_interrupt(stopper: Stopper) -> Iterator[None]:
 
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def doctor(*, as_json: bool) -> int:
+@click.option("--no-run", is_flag=True, help="Set no slot up to look where the checks run.")
+def doctor(*, as_json: bool, no_run: bool) -> int:
     """Say what a run would miss here, what an earlier one left over, and what to do about each."""
-    findings = compose.examine(Path.cwd())
+    stopper = Stopper(drain=0.0)
+    with _ending_on_interrupt(stopper):
+        findings = compose.examine(Path.cwd(), stopper=stopper, seen=None if no_run else show_step)
     if as_json:
         say(json.dumps({"schema": 1, "findings": [asdict(finding) for finding in findings]}))
     else:

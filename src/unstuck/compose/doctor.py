@@ -4,19 +4,21 @@ import platform
 import shutil
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from unstuck.agents import agent, agents_on_path, without_login
+from unstuck.compose.check_places import Looked, look_where_checks_run
 from unstuck.compose.fencing import fenced
 from unstuck.config import Config
 from unstuck.config_file import read_config
 from unstuck.errors import UnstuckError
 from unstuck.git import BRANCHES, SNAPSHOTS, Repository, find, git_processes, slots_folder, traps
 from unstuck.journal import SqliteJournal, journal_path
-from unstuck.process import trouble
+from unstuck.line import Stopper
+from unstuck.process import inside, trouble
 from unstuck.tell import counted
 from unstuck.tools import detect, way_around
 
@@ -36,8 +38,13 @@ class Finding:
     remedy: str = ""
 
 
-def examine(cwd: Path) -> tuple[Finding, ...]:
-    """Look at everything that a run needs; stop early only where nothing further can be seen."""
+def examine(
+    cwd: Path, *, stopper: Stopper | None = None, seen: Callable[[str, str], None] | None = None
+) -> tuple[Finding, ...]:
+    """Look at everything that a run needs; stop early only where nothing further can be seen.
+
+    Where the checks run is looked at only if somebody is told: the set-up of a slot can take a while.
+    """
     findings = [_platform()]
     try:
         repository = find(cwd)
@@ -51,9 +58,12 @@ def examine(cwd: Path) -> tuple[Finding, ...]:
         config = read_config(repository.root)
     except UnstuckError as error:
         return (*findings, Finding(about="configuration", grade="bad", says=error.message, remedy=error.hint))
-    for part in (_leftovers, _agents, _checks, _workspace, _sandbox):
+    for part in (_leftovers, _agents, _workspace, _sandbox):
         findings += part(repository, config)
-    return tuple(findings)
+    looked = None
+    if seen is not None and not inside():
+        looked = look_where_checks_run(repository, config, stopper or Stopper(drain=0.0), seen)
+    return (*findings, *_checks(repository, config, looked))
 
 
 def _platform() -> Finding:
@@ -185,15 +195,22 @@ def _agents(repository: Repository, config: Config) -> Iterator[Finding]:
         )
 
 
-def _checks(repository: Repository, config: Config) -> Iterator[Finding]:
+def _checks(repository: Repository, config: Config, looked: Looked | None) -> Iterator[Finding]:
+    if looked is not None and looked.trouble:
+        yield Finding(
+            about="workspace",
+            grade="bad",
+            says=f"A slot cannot be set up: {looked.trouble}",
+            remedy=f"Correct `setup` in [workspace]; all of its output: {repository.store / 'logs' / 'task-doctor.log'}",
+        )
     for kind, command in config.checks.items():
-        word = command.split()[0] if command.split() else ""
-        there = shutil.which(word) is not None or (repository.root / word).exists()
+        missing = looked.missing.get(command, "") if looked is not None else ""
+        where = "not looked at" if looked is None or looked.trouble else "found where checks run"
         yield Finding(
             about="check",
-            grade="ok" if there else "note",
-            says=f"{kind}: {command}" + ("" if there else f" ({word} is not on PATH)"),
-            remedy="" if there else "Install it, or see that `setup` in [workspace] does.",
+            grade="bad" if missing else "ok",
+            says=f"{kind}: {command} ({f'{missing} is not where checks run' if missing else where})",
+            remedy="Let `setup` in [workspace] install it, or install it for yourself." if missing else "",
         )
     if not config.checks:
         proposals = [check.command for check in detect(repository.root).checks]
