@@ -27,6 +27,7 @@ from unstuck.compose.opening import profiles as profiles
 from unstuck.compose.opening import read_plan as read_plan
 from unstuck.compose.opening import reopen_run as reopen_run
 from unstuck.compose.proving import Initiation as Initiation
+from unstuck.compose.proving import try_what_fits as try_what_fits
 from unstuck.compose.pull_requests import draft_request as draft_request
 from unstuck.compose.remedy_runs import hide_ours as hide_ours
 from unstuck.compose.remedy_runs import keep_lesson as keep_lesson

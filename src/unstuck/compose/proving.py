@@ -8,10 +8,12 @@ from unstuck.agents import agents_on_path
 from unstuck.compose.runs import refuse_inside_an_agent
 from unstuck.compose.side_slots import Side, free_slot
 from unstuck.config import GATE_TIMEOUTS, Config, WorkspaceConfig
+from unstuck.config_file import found_file, has_config
 from unstuck.git import Repository, find
 from unstuck.journal import CheckResult
 from unstuck.line import Interrupted, Stopper
 from unstuck.plans import Check
+from unstuck.process import put
 from unstuck.tell import counted, one_line
 from unstuck.tools import FirstConfig, FoundGate, Proposal, Stack, config_text, detect, refuse_replacing, write_config
 from unstuck.verify import NotSetUp, Site, cannot_run, compare, evidence, on_base, open_memory
@@ -48,6 +50,25 @@ class Initiation:
         proof = unproven(stack) if seen is None else prove(self._repository, stack, self.stopper, seen)
         text = config_text(agents_on_path(), proof.gates, proof.copy, proof.setup)
         return write_config(root, text, proof.notes)
+
+
+def try_what_fits(cwd: Path, stopper: Stopper, seen: Callable[[str, str], None]) -> tuple[str, ...]:
+    """Prove what fits a repository that nobody configured, and keep it for its runs; say what was seen.
+
+    On a commit that was tried before, everything is known, so this costs nothing.
+    """
+    refuse_inside_an_agent()
+    repository = find(cwd)
+    kept = found_file(repository.store)
+    if has_config(repository.root):
+        kept.unlink(missing_ok=True)
+        return ()
+    stack = detect(repository.root)
+    proof = prove(repository, stack, stopper, seen) if stack.proposals else unproven(stack)
+    put(kept, config_text((), proof.gates, proof.copy, proof.setup))
+    told = [f"{gate.kind}: `{gate.line}` ({gate.says})" for gate in proof.gates if gate.kept]
+    found = f"There is no unstuck.toml, so these checks were found and tried: {'; '.join(told)}." if told else ""
+    return (*((found,) if found else ()), *proof.notes)
 
 
 def unproven(stack: Stack) -> Proof:

@@ -1,0 +1,28 @@
+"""Edge: Show what is run in a slot, step by step, and let Ctrl-C end it."""
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import click
+
+from unstuck.cli.render import plain
+from unstuck.cli.saying import say
+from unstuck.line import Stopper
+
+INTERRUPTED = 130
+
+
+def show_step(_task: str, line: str) -> None:
+    """Show a set-up command or a check as it starts and ends; beside the result, which others may read."""
+    say(click.style(f"  … {plain(line)}", dim=True), err=True)
+
+
+@contextmanager
+def ending_on_interrupt(stopper: Stopper) -> Iterator[None]:
+    """Let Ctrl-C end what runs in a slot, and then the command."""
+    before = signal.signal(signal.SIGINT, lambda *_: stopper.at_once("It was interrupted.", INTERRUPTED))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
