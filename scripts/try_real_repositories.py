@@ -48,7 +48,8 @@ class Source:
 SOURCES: Mapping[str, Source] = {
     "humanize": Source(registry="pypi", package="humanize==4.16.0", file="src/humanize/lists.py", right=PYTHON, wrong="\nimport\n"),
     "click": Source(registry="pypi", package="click", file="src/click/utils.py", right=PYTHON, wrong="\nimport\n"),
-    "sortedcontainers": Source(registry="pypi", package="sortedcontainers", file="sortedcontainers/sortedset.py", right=PYTHON, wrong="\nimport\n"),
+    "tabulate": Source(registry="pypi", package="tabulate", file="tabulate/__init__.py", right=PYTHON, wrong="\nimport\n"),
+    "six": Source(registry="pypi", package="six", file="six.py", right=PYTHON, wrong="\nimport\n"),
     "iniconfig": Source(registry="pypi", package="iniconfig", file="src/iniconfig/exceptions.py", right=PYTHON, wrong="\nimport\n"),
     "pluggy": Source(registry="pypi", package="pluggy", file="src/pluggy/_result.py", right=PYTHON, wrong="\nimport\n"),
     "minimist": Source(registry="npm", package="minimist@1.2.8", file="index.js", right=SCRIPT, wrong="\nthrow new Error('broken');\n"),

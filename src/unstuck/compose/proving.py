@@ -22,6 +22,7 @@ NAME = "init"
 """The name of the log."""
 GREEN, RED, USELESS = "green", "red", "useless"
 SAID_CHARS = 120
+NO_GUARD = "Nothing was found that could guard this repository. Name what must hold under [checks], or give every task a check of its own."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +50,8 @@ class Initiation:
         stack = detect(root)
         proof = unproven(stack) if seen is None else prove(self._repository, stack, self.stopper, seen)
         text = config_text(agents_on_path(), proof.gates, proof.copy, proof.setup)
-        return write_config(root, text, proof.notes)
+        guards = any(gate.kept for gate in proof.gates)
+        return write_config(root, text, proof.notes if guards else (*proof.notes, NO_GUARD))
 
 
 def try_what_fits(cwd: Path, stopper: Stopper, seen: Callable[[str, str], None]) -> tuple[str, ...]:
