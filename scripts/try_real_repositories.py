@@ -123,6 +123,8 @@ def _cloned(source: Source, place: Path) -> Path:
     archive = next(package.glob("*.t*gz"))
     shutil.unpack_archive(archive, package, format="gztar", filter="data")
     next(path for path in package.iterdir() if path.is_dir()).rename(upstream)
+    for built in upstream.rglob("*.egg-info"):  # no part of anybody's repository
+        shutil.rmtree(built, ignore_errors=True)
     _git(upstream, "init", "-q", "-b", "main")
     _git(upstream, "add", "-A")
     _git(upstream, "commit", "-q", "-m", f"{source.package} as its registry has it")

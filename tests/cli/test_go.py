@@ -63,7 +63,7 @@ def test_without_a_configuration_the_checks_that_fit_are_found_tried_and_guard(p
     project.script(goal=[[broken], [right]])
     done = project.unstuck("go", "Name the shop", "--agent", project.agent)
     assert done.code == 0, done
-    assert "test: `python3 -m unittest discover -s tests` (1 pass in 1 s)" in done.err
+    assert "test: 1 pass in " in done.err
     assert json.loads(project.ask("status", "--json").out)["tasks"]["goal"]["attempts"] == 2
     assert project.git("status", "--porcelain") == "", "no file of the user's is needed or made"
     assert "python3 -m unittest discover -s tests" in project.ask("show", "goal", "--brief").out

@@ -36,7 +36,7 @@ def test_what_is_written_was_seen(stranger: Project) -> None:
     assert told.code == 0, told
     text = (stranger.root / "unstuck.toml").read_text()
     assert tomllib.loads(text)["checks"] == {"test": "python3 -m unittest discover -s tests", "lint": "make lint"}
-    assert "# test: 2 pass in 1 s\n" in text
+    assert "# test: 2 pass in " in text
     assert "# lint: red before" in text
     assert "# types: left out, because it cannot run here: " in text
     assert "# format: left out, because it changes files: readme.txt\n" in text
@@ -134,3 +134,16 @@ def test_the_doctor_looks_where_the_checks_run(project: Project) -> None:
     told = project.unstuck("doctor", "--json")
     assert [one["grade"] for one in told.json["findings"] if "cannot be set up" in one["says"]] == ["bad"], told
     assert project.unstuck("doctor", "--no-run").code == 0
+
+
+def test_a_test_run_that_does_not_see_the_code_guards_nothing(stranger: Project, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "installed"
+    elsewhere.mkdir()
+    (elsewhere / "shop.py").write_text("PRICE = 1\n")
+    stranger.file("src/shop.py", "PRICE = 1\n")
+    stranger.file("tests/test_shop.py", f"import sys\nsys.path.insert(0, {str(elsewhere)!r})\nimport shop\n{TESTS}")
+    stranger.file("setup.cfg", "")
+    told = stranger.unstuck("init")
+    assert told.code == 0, told
+    assert "# test: left out, because it says the same without the code of this repository" in told.out
+    assert "Nothing was found that could guard this repository." in told.err

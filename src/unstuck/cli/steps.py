@@ -1,11 +1,14 @@
 """Edge: Show what is run in a slot, step by step, and let Ctrl-C end it."""
 
+import shutil
 import signal
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import click
 
+from unstuck.cli.columns import cut_columns
 from unstuck.cli.render import plain
 from unstuck.cli.saying import say
 from unstuck.line import Stopper
@@ -15,7 +18,12 @@ INTERRUPTED = 130
 
 def show_step(_task: str, line: str) -> None:
     """Show a set-up command or a check as it starts and ends; beside the result, which others may read."""
-    say(click.style(f"  … {plain(line)}", dim=True), err=True)
+    say(click.style(fitting(f"  … {plain(line)}"), dim=True), err=True)
+
+
+def fitting(line: str) -> str:
+    """Cut a line to the width of the terminal that it goes to, if it goes to one."""
+    return cut_columns(line, shutil.get_terminal_size().columns) if sys.stderr.isatty() else line
 
 
 @contextmanager

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from unstuck.agents import agents_on_path
 from unstuck.compose.runs import refuse_inside_an_agent
-from unstuck.compose.side_slots import Side, free_slot
+from unstuck.compose.side_slots import Side, first_checking_slot
 from unstuck.config import GATE_TIMEOUTS, Config, WorkspaceConfig
 from unstuck.config_file import found_file, has_config
 from unstuck.git import Repository, find
@@ -16,12 +16,14 @@ from unstuck.plans import Check
 from unstuck.process import put
 from unstuck.tell import counted, one_line
 from unstuck.tools import FirstConfig, FoundGate, Proposal, Stack, config_text, detect, refuse_replacing, write_config
-from unstuck.verify import NotSetUp, Site, cannot_run, compare, evidence, on_base, open_memory
+from unstuck.verify import NotSetUp, Site, cannot_run, compare, evidence, on_base, open_memory, part_of
 
 NAME = "init"
 """The name of the log."""
 GREEN, RED, USELESS = "green", "red", "useless"
 SAID_CHARS = 120
+FOUND = "There is no unstuck.toml, so these checks were found and tried on HEAD (`unstuck init` writes them down):"
+BLIND = "it says the same without the code of this repository: what it tests is another copy of it, or nothing"
 NO_GUARD = "Nothing was found that could guard this repository. Name what must hold under [checks], or give every task a check of its own."
 
 
@@ -68,9 +70,8 @@ def try_what_fits(cwd: Path, stopper: Stopper, seen: Callable[[str, str], None])
     stack = detect(repository.root)
     proof = prove(repository, stack, stopper, seen) if stack.proposals else unproven(stack)
     put(kept, config_text((), proof.gates, proof.copy, proof.setup))
-    told = [f"{gate.kind}: `{gate.line}` ({gate.says})" for gate in proof.gates if gate.kept]
-    found = f"There is no unstuck.toml, so these checks were found and tried: {'; '.join(told)}." if told else ""
-    return (*((found,) if found else ()), *proof.notes)
+    told = [f"  {gate.kind}: {gate.says}    {gate.line}" for gate in proof.gates if gate.kept]
+    return (*((FOUND, *told) if told else ()), *proof.notes)
 
 
 def unproven(stack: Stack) -> Proof:
@@ -81,7 +82,7 @@ def unproven(stack: Stack) -> Proof:
 
 def prove(repository: Repository, stack: Stack, stopper: Stopper, seen: Callable[[str, str], None]) -> Proof:
     """Set a slot up and run the gates; where the set-up fails, with copies of what the user's checkout has instead."""
-    with free_slot(repository) as slot:
+    with first_checking_slot(repository) as slot:
         try:
             return _in_slot(repository, stack, slot, stopper, seen)
         except NotSetUp as error:
@@ -101,21 +102,40 @@ def _in_slot(
     side = Side(repository=repository, config=config, stopper=stopper, seen=seen, memory=memory)
     site = Site(bench=side.bench(slot), name=NAME, slot=slot)
     site.stand(repository.head)
-    gates = [gate for proposal in stack.proposals for gate in _tried(site, proposal, repository.head)]
+    nothing = repository.git("hash-object", "-t", "tree", "--stdin", stdin="")
+    gates = [gate for proposal in stack.proposals for gate in _tried(site, proposal, repository.head, nothing)]
     return Proof(copy=stack.copy, setup=stack.setup, gates=tuple(gates), notes=stack.notes)
 
 
-def _tried(site: Site, proposal: Proposal, head: str) -> Iterator[FoundGate]:
+def _tried(site: Site, proposal: Proposal, head: str, nothing: str) -> Iterator[FoundGate]:
     """Try the lines of a proposal until one is green; else the first that is red in a way that can be compared."""
     tried: list[tuple[str, FoundGate]] = []
     for line in proposal.lines:
         check = Check(command=line, kind=proposal.kind, timeout=GATE_TIMEOUTS[proposal.kind])
-        grade, says = _judged(site, check, on_base(site, check, head), head)
+        result = on_base(site, check, head)
+        grade, says = _judged(site, check, result, head)
+        if grade != USELESS and check.kind == "test" and _is_blind(site, check, result, head, nothing):
+            grade, says = USELESS, BLIND
         tried.append((grade, FoundGate(kind=proposal.kind, line=line, says=says, kept=grade != USELESS)))
         if grade == GREEN:
             break
     best = next((gate for wanted in (GREEN, RED) for grade, gate in tried if grade == wanted), None)
     yield from (best,) if best is not None else (gate for _, gate in tried)
+
+
+def _is_blind(site: Site, check: Check, result: CheckResult, head: str, nothing: str) -> bool:
+    """Whether a test run says the same though the product is gone: then it tests another copy of it, or nothing.
+
+    `nothing` is a tree without files, which git knows without having it.
+    """
+    workspace = site.bench.workspace
+    product = [path for path in workspace.files(workspace.tree_of(head)) if part_of(path) == "product"]
+    if not product:
+        return False
+    site.stand(head)
+    site.disturb(nothing, product)
+    without = site.once(check)
+    return without.ended.ok or (not result.ended.ok and compare(without, result).verdict == "same")
 
 
 def _judged(site: Site, check: Check, result: CheckResult, head: str) -> tuple[str, str]:
