@@ -66,6 +66,7 @@ def test_a_fresh_clone_is_set_up_tried_and_then_worked_on(stranger: Project) -> 
     stranger.file(
         "checker/check.js", "#!/usr/bin/env node\nconsole.log('ok 1 - sells\\n1..1\\n# tests 1\\n# pass 1')\n"
     )
+    (stranger.root / "checker" / "check.js").chmod(0o755)
     (stranger.root / ".gitignore").write_text("")
     stranger.git("commit", "-qam", "Ignore nothing, not even node_modules")
     told = stranger.unstuck("init")
