@@ -9,7 +9,7 @@ WORKERS ?= auto
 CLIS ?= claude codex
 AT_ONCE ?= 4
 
-.PHONY: demo test lint types unit exhaustive fuzz format bench bench-quick bench-supervisor rules conformance matrix examples clean
+.PHONY: demo test lint types unit exhaustive fuzz format bench bench-quick bench-supervisor rules ui screenshots conformance matrix examples clean
 
 demo: $(READY)
 	$(BIN)/unstuck demo
@@ -62,6 +62,15 @@ format: $(READY)
 # The rules that a diagnosis loads, and what secrets look like, are compiled from the TOML files of the catalogue.
 rules: $(READY)
 	$(BIN)/python scripts/compile_catalog.py
+
+# The page that `unstuck ui` serves is built from web/ui into the package; users need neither Node nor this.
+ui:
+	cd web/ui && npm install --no-package-lock --no-audit --no-fund --silent
+	cd web/ui && node build.mjs
+
+# The pictures in docs/pictures; needs Debian's chromium, and makes smaller files where pngquant and optipng are.
+screenshots: $(READY)
+	$(BIN)/python scripts/screenshots.py
 
 bench: $(READY)
 	$(BIN)/unstuck bench

@@ -33,7 +33,7 @@ GROUND = ("process", "git")
 
 DOORS: dict[str, set[str]] = {
     "agents": {"decide", "diagnosis", "journal", "plans", "tell"},
-    "cli": {"compose", "decide", "diagnosis", "hook", "journal", "line", "mcp", "plans", "remedies", "tell"},
+    "cli": {"compose", "decide", "diagnosis", "hook", "journal", "line", "mcp", "plans", "remedies", "tell", "web"},
     "compose": {
         "agents",
         "decide",
@@ -61,6 +61,7 @@ DOORS: dict[str, set[str]] = {
     "remedies": {"diagnosis", "git", "process", "tell"},
     "tell": {"agents", "decide", "diagnosis", "journal", "line", "plans"},
     "tools": {"git", "plans", "process"},
+    "web": {"agents", "compose", "decide", "diagnosis", "journal", "line", "tell"},
     "verify": {"agents", "decide", "diagnosis", "git", "journal", "line", "plans", "process", "tell", "tools"},
 }
 """Which room may knock at which doors. A new pair is a decision: say why in the commit."""

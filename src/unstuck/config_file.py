@@ -22,7 +22,7 @@ KEY_ITSELF = "[key]"
 
 def read_config(root: Path) -> Config:
     """Return the repository's configuration; without any file, what was found and tried here, else the defaults."""
-    path, content = _content((*_written(root), (found_file(_store(root)), ())))
+    path, content = written(root)
     for keys in _unknown(content, Config):
         raise _refused(path, keys, _nearest(keys))
     try:
@@ -38,7 +38,7 @@ def read_config(root: Path) -> Config:
 
 def has_config(root: Path) -> bool:
     """Whether the user configured anything here, if only an empty file; what we found and tried ourselves is no such thing."""
-    path, content = _content(_written(root))
+    path, content = _content(_by_hand(root))
     return bool(content) or path.is_file()
 
 
@@ -47,7 +47,12 @@ def found_file(store: Path) -> Path:
     return store / "found.toml"
 
 
-def _written(root: Path) -> tuple[tuple[Path, tuple[str, ...]], ...]:
+def written(root: Path) -> tuple[Path, dict[str, Any]]:
+    """Return the file that the configuration is in, and what stands in it; nothing where there is none."""
+    return _content((*_by_hand(root), (found_file(_store(root)), ())))
+
+
+def _by_hand(root: Path) -> tuple[tuple[Path, tuple[str, ...]], ...]:
     return (root / NAME, ()), (root / "pyproject.toml", ("tool", "unstuck"))
 
 
@@ -119,7 +124,8 @@ def _nearest(keys: tuple[str, ...]) -> str:
 
 def _refused(path: Path, keys: tuple[str, ...], why: str) -> BadUsage:
     return BadUsage(
-        f"{path}{_line(path, keys)}: {'.'.join(keys)}: {why}.", hint="See docs/reference/configuration.md for all keys."
+        f"{path}{_line(path, keys)}: {'.'.join(keys)}: {why}.",
+        hint="See all keys: unstuck config, or: unstuck docs configuration",
     )
 
 

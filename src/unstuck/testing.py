@@ -270,7 +270,7 @@ class World:
         return ()
 
     def changes(self, base: str, tree: str) -> tuple[Change, ...]:
-        old = self.branch[int(base)]
+        old = self.branch[int(base)] if base.isdigit() else base
         return () if old == tree else (Change(path="file", old=old, new=tree),)
 
     def authors(self, path: str, commit: str, since: str) -> Sequence[tuple[str, str]]:

@@ -118,6 +118,32 @@ def test_without_a_terminal_progress_is_plain_lines_on_stderr(project: "Project"
     assert told.out.startswith("Run ")
 
 
+def test_a_board_attaches_to_a_run_and_tells_the_story_of_a_task_on_enter(half_done: "Project", tmp_path: Path) -> None:
+    if shutil.which("tmux") is None:
+        pytest.skip("tmux is not installed")
+    with Screen.open(half_done, tmp_path, "board", columns=90, rows=24) as screen:
+        shown = screen.wait_for("enter its story")
+        assert re.search(r"✔ 1\.1 Make a +landed #1", shown), shown
+        assert re.search(r"✘ 1\.2 Make b +stuck #1", shown), shown
+        screen.press("Enter")
+        assert "fails: grep -q right b.txt" in screen.wait_for("Task 1.2: Make b (stuck)")
+        screen.press("Escape")
+        screen.wait_for("enter its story")
+        screen.press("Up")
+        screen.press("Enter")
+        screen.wait_for("Task 1.1: Make a (complete)")
+        screen.press("q")
+        screen.wait_for("What needs you:")
+
+
+def test_a_board_without_a_terminal_is_lines_and_the_summary(half_done: "Project") -> None:
+    told = half_done.ask("board")
+    assert told.code == 0, told
+    assert "1.1: landed as " in told.err
+    assert "1 landed, 1 stuck of 2 tasks" in told.out
+    assert half_done.ask("board", "--run", "nonsense").code == 64
+
+
 def test_quiet_says_nothing_while_it_works(project: "Project") -> None:
     project.plan(("1.1", "Make a", "test -f a.txt"))
     project.script(_1_1=[[{"write": "a.txt"}]])
@@ -137,9 +163,10 @@ class Screen:
 
     @classmethod
     @contextmanager
-    def open(cls, project: "Project", folder: Path, *, columns: int, rows: int) -> Iterator["Screen"]:
+    def open(cls, project: "Project", folder: Path, *arguments: str, columns: int, rows: int) -> Iterator["Screen"]:
         screen = cls(folder / "tmux")
-        command = [sys.executable, "-P", "-m", "unstuck", "run", "tasks.md", "--agent", project.agent]
+        asked = arguments or ("run", "tasks.md", "--agent", project.agent)
+        command = [sys.executable, "-P", "-m", "unstuck", *asked]
         screen._tmux(
             "-f", "/dev/null", "new-session", "-d", "-x", str(columns), "-y", str(rows), "-c", str(project.root),
             *command, ";", "set-option", "remain-on-exit", "on",

@@ -6,20 +6,27 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 import click
 
 from unstuck import __version__
-from unstuck.cli.saying import say
+from unstuck.cli.screen.saying import say
 from unstuck.errors import UnstuckError
 
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
 USAGE, INTERRUPTED, BROKEN_PIPE = 64, 130, 141
+COMPLETE = "_UNSTUCK_COMPLETE"
+"""Set by a shell that wants to complete a line."""
 
 COMMANDS = {
     "demo": ("run", "See the whole story in a minute, in a scratch repository."),
     "init": ("setup", "Write unstuck.toml for this repository."),
     "doctor": ("setup", "Say what is missing or left over, and what to do about it."),
     "plan": ("look", "Read and check a plan; start nothing."),
+    "draft": ("draft", "Let an agent write a plan from a goal, a PRD or an issue."),
     "go": ("run", "Reach a goal: one task, no plan file."),
     "run": ("run", "Run a plan, or go on with its unfinished run."),
     "resume": ("run", "Go on with the latest run, or the one named."),
@@ -41,6 +48,8 @@ COMMANDS = {
     "install": ("hooking", "Let a coding agent call us after every tool call."),
     "uninstall": ("hooking", "Take that back."),
     "hook": ("hooking", "Answer an agent's hook."),
+    "board": ("faces", "Attach to a run from any terminal."),
+    "ui": ("faces", "Serve runs as a live board in the browser."),
     "mcp": ("serving", "Serve recovery as tools over MCP."),
     "stop": ("operating", "Ask the running supervisor to stop."),
     "retry": ("operating", "Give a task a fresh budget, with a hint."),
@@ -52,15 +61,19 @@ COMMANDS = {
     "rollback": ("operating", "Move the run's branch back."),
     "undo": ("operating", "Take back what a command or a rollback did."),
     "prune": ("operating", "Remove what is clean, merged and unused."),
+    "docs": ("reference", "Print a page of the documentation."),
+    "config": ("reference", "Print every setting, and where it comes from."),
+    "completion": ("reference", "Let your shell complete commands and options."),
     "bench": ("bench", "Run the benchmarks."),
 }
 
 SECTIONS = {
-    "Start": ("demo", "init", "doctor", "agents", "plan"),
+    "Start": ("demo", "init", "doctor", "agents", "draft", "plan"),
     "Run": ("go", "run", "resume", "stop"),
-    "Look": ("status", "show", "diff", "log", "runs", "report", "pr", "explain"),
+    "Look": ("status", "show", "diff", "log", "runs", "report", "pr", "explain", "board", "ui"),
     "Take part": ("answer", "retry", "skip", "accept", "approve", "reset", "rollback", "undo", "prune"),
     "By hand": ("verify", "diagnose", "remedy", "experience"),
+    "Read": ("docs", "config", "completion"),
 }
 """The commands as people look for them; those that are not named here come last."""
 
@@ -99,12 +112,17 @@ EXAMPLE = {
     "uninstall": "unstuck uninstall claude",
     "hook": "unstuck hook claude < event.json",
     "mcp": "unstuck mcp --workspace .",
+    "board": "unstuck board",
+    "ui": "unstuck ui --open",
     "stop": "unstuck stop",
     "skip": "unstuck skip 1.3 --because 'not worth it'",
     "reset": "unstuck reset 1.3",
     "accept": "unstuck accept 1.3 --because 'the check is wrong'",
     "undo": "unstuck undo 42",
     "prune": "unstuck prune --dry-run",
+    "docs": "unstuck docs configuration",
+    "config": "unstuck config limits",
+    "completion": "unstuck completion zsh",
     "bench": "unstuck bench parallel --seconds 2 --json",
 }
 """How a command is typed, for those whose own help does not say."""
@@ -137,6 +155,14 @@ class Commands(click.Group):
         if cmd_name in EXAMPLE:
             command.epilog = f"Example:\n\n\b\n  {EXAMPLE[cmd_name]}"
         return command
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
+        """Complete names without loading what they stand for."""
+        from click.shell_completion import CompletionItem  # noqa: PLC0415  # only when a shell asks
+
+        if incomplete.startswith("-"):
+            return super().shell_complete(ctx, incomplete)
+        return [CompletionItem(name, help=COMMANDS[name][1]) for name in COMMANDS if name.startswith(incomplete)]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002  # click's signature
         sorted_in = {name for names in SECTIONS.values() for name in names}
@@ -187,7 +213,12 @@ def run_cli(arguments: Sequence[str]) -> int:
     except (click.Abort, KeyboardInterrupt):
         say("Interrupted.", err=True)
         return INTERRUPTED
-    except (BrokenPipeError, SystemExit):  # click exits by itself only where the reader of a pipe went away
+    except (
+        BrokenPipeError,
+        SystemExit,
+    ):  # click exits by itself where a shell asked, or the reader of a pipe went away
+        if COMPLETE in os.environ:
+            return 0
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
     except UnstuckError as error:

@@ -18,10 +18,10 @@ from click.core import ParameterSource
 
 from unstuck import compose
 from unstuck.cli import demo as story
-from unstuck.cli.board import Board, Lines, Silence
-from unstuck.cli.render import concern, plain, summary
-from unstuck.cli.saying import say
-from unstuck.cli.steps import ending_on_interrupt, fitting, show_step
+from unstuck.cli.screen.board import Board, Lines, Silence
+from unstuck.cli.screen.render import concern, plain, summary
+from unstuck.cli.screen.saying import say
+from unstuck.cli.screen.steps import ending_on_interrupt, fitting, show_step
 from unstuck.decide import OnStuck, Quota
 from unstuck.journal import RECOVERY, CommitMode, Entry, Options, Order, RunResumed, RunState
 from unstuck.line import Stopper

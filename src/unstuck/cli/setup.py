@@ -7,9 +7,9 @@ from pathlib import Path
 import click
 
 from unstuck import compose
-from unstuck.cli.render import plain
-from unstuck.cli.saying import say
-from unstuck.cli.steps import ending_on_interrupt, show_step
+from unstuck.cli.screen.render import plain
+from unstuck.cli.screen.saying import say
+from unstuck.cli.screen.steps import ending_on_interrupt, show_step
 from unstuck.line import Stopper
 
 MARKS = {"ok": ("✔", "green"), "note": ("!", "yellow"), "bad": ("✘", "red")}

@@ -9,9 +9,9 @@ from unstuck.agents import ToolCall, manifest, read_files
 from unstuck.config import AgentConfig
 from unstuck.config_file import read_config
 from unstuck.errors import BadUsage
-from unstuck.git import find, slots_folder
+from unstuck.git import find, prune_abandoned, slots_folder
 from unstuck.git import prune as prune_repository
-from unstuck.journal import AttemptState, Entry, RunState, SqliteJournal, encode, fold, journal_path
+from unstuck.journal import AttemptState, Entry, RunState, SqliteJournal, TaskState, encode, fold, journal_path
 from unstuck.line import Layout, unfinished
 from unstuck.plans import named
 from unstuck.process import Owner
@@ -106,10 +106,10 @@ def _tools(layout: Layout, own: Mapping[str, AgentConfig], task: str, attempt: A
             yield from read_files(known.output, printed, None, code=0, meanings=known.exit_codes).tools
 
 
-def brief_of(cwd: Path, view: View, task: str) -> str:
-    """Return what the task's last session was told."""
+def brief_of(cwd: Path, view: View, task: str, number: int | None = None) -> str:
+    """Return what the last session of a task was told, or that of the attempt named."""
     attempts = view.state.tasks[task].attempts
-    last = attempts[-1] if attempts else None
+    last = next((one for one in reversed(attempts) if number in (None, one.number)), None)
     repository = find(cwd)
     layout = Layout(repository.root, repository.store)
     path = layout.brief(task, last.number, max(last.sessions, 1)) if last else None
@@ -119,20 +119,19 @@ def brief_of(cwd: Path, view: View, task: str) -> str:
         return ""
 
 
-def changed(cwd: Path, view: View, task: str, number: int | None, *, stat: bool) -> str:
-    """Return the work of a task as a patch: that of the attempt named, else what landed, else the last attempt's."""
+def changed(cwd: Path, view: View, task: str, number: int | None, *, stat: bool, since: int | None = None) -> str:
+    """Return the work of a task as a patch: that of the attempt named, else what landed, else the last attempt's.
+
+    `since` names an earlier attempt: what differs between the two.
+    """
     state = view.state.tasks[task]
-    attempts = {attempt.number: attempt for attempt in state.attempts}
-    if number is not None and number not in attempts:
-        raise BadUsage(
-            f"Task {task} has no attempt {number}.", hint=f"It has {', '.join(map(str, attempts)) or 'none yet'}."
-        )
-    chosen = attempts[number] if number is not None else state.attempts[-1] if state.attempts else None
-    if chosen is None:
-        raise BadUsage(f"Nobody has worked on task {task} yet.", hint="See `unstuck status`.")
+    chosen = _attempt(state, number)
     landed = state.commit if chosen is state.attempts[-1] else None
     base, work = (f"{landed}^", landed) if landed else (chosen.base, chosen.work)
-    if work is None:
+    if since is not None:
+        earlier = _attempt(state, since)
+        base, work, chosen = earlier.work or "", chosen.work, chosen if earlier.work else earlier
+    if not work or not base:
         raise BadUsage(f"Attempt {chosen.number} of task {task} left no work.", hint=f"See `unstuck show {task}`.")
     options = ("--stat",) if stat else ("--patch", "--binary")
     found = find(cwd).git.attempt("diff", "--no-ext-diff", "--no-textconv", "--no-color", *options, base, work, "--")
@@ -142,6 +141,19 @@ def changed(cwd: Path, view: View, task: str, number: int | None, *, stat: bool)
             hint="`unstuck prune` removed it.",
         )
     return found.stdout
+
+
+def _attempt(state: TaskState, number: int | None) -> AttemptState:
+    """Return the attempt that a person means; the last one, if none is named."""
+    attempts = {attempt.number: attempt for attempt in state.attempts}
+    if number is not None and number not in attempts:
+        raise BadUsage(
+            f"Task {state.task.id} has no attempt {number}.",
+            hint=f"It has {', '.join(map(str, attempts)) or 'none yet'}.",
+        )
+    if not attempts:
+        raise BadUsage(f"Nobody has worked on task {state.task.id} yet.", hint="See `unstuck status`.")
+    return attempts[number] if number is not None else state.attempts[-1]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,8 +219,9 @@ def prune(cwd: Path, *, dry_run: bool) -> tuple[str, ...]:
             finished = [run for run in journal.runs() if not unfinished(tuple(journal.read(run)))]
             slots = slots_folder(repository, read_config(repository.root).workspace.slots)
             pruned = prune_repository(repository, finished, slots, dry_run=dry_run)
+            abandoned = prune_abandoned(repository, slots, dry_run=dry_run)
         finally:
             journal.release()
     finally:
         journal.close()
-    return (*pruned.removed, *pruned.kept) or ("There was nothing to remove.",)
+    return (*pruned.removed, *pruned.kept, *abandoned.removed, *abandoned.kept) or ("There was nothing to remove.",)

@@ -1,21 +1,18 @@
-"""Edge: Open runs, and say what one here would go by: the plan, the profiles, the checks."""
+"""Edge: Open runs: a new one, the unfinished one of a plan, or one that is named."""
 
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from unstuck.compose.gate_list import gates_of
 from unstuck.compose.goals import keep_goal, open_either
 from unstuck.compose.looking import look
 from unstuck.compose.runs import Run, Watcher
 from unstuck.config_file import read_config
-from unstuck.decide import Policy, resolved
-from unstuck.decide import profiles as all_profiles
-from unstuck.errors import Unavailable, UnstuckError
+from unstuck.decide import resolved
 from unstuck.git import Repository, find
 from unstuck.journal import RECOVERY, Options, SqliteJournal, asked_by, open_to_write
-from unstuck.plans import Check, Plan, Problem, check, open_plan, reviewed
+from unstuck.plans import open_plan
 from unstuck.ports import Clock, PlanFile
 
 
@@ -104,30 +101,3 @@ def reopen_run(
     config = read_config(repository.root)
     options = started.options if budget_usd is None else replace(started.options, budget_usd=budget_usd)
     return Run(repository, config, plan_file, options, watcher or Watcher(), view.run)
-
-
-def read_plan(path: Path, *, plan_format: str | None = None) -> Plan:
-    """Read a plan and look it over; its problems and concerns are in it."""
-    return reviewed(open_plan(path, plan_format).read(), gates=len(gates(Path.cwd())))
-
-
-def plan_problems(plan: Plan) -> tuple[Problem, ...]:
-    return check(plan)
-
-
-def profiles(cwd: Path) -> dict[str, Policy]:
-    """Return the profiles that a run here could use: the catalog's, and the configuration's own."""
-    try:
-        own = read_config(find(cwd).root).profiles
-    except Unavailable:
-        own = {}
-    return all_profiles(own)
-
-
-def gates(cwd: Path, wanted: Sequence[Check] = ()) -> tuple[Check, ...]:
-    """Return the checks that hold after every task: the repository's, and those that a plan wants besides."""
-    try:
-        root = find(cwd).root
-        return gates_of(read_config(root), root, wanted)
-    except UnstuckError:
-        return tuple(wanted)

@@ -1,4 +1,4 @@
-"""Edge: Slots beside those of runs, for whoever runs checks without being one: verification by hand, `init`, `doctor`."""
+"""Edge: Slots beside those of runs, for whoever runs checks without being one: verification by hand, `init`, `doctor`, `draft`."""
 
 import fcntl
 import os
@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from unstuck.agents import agent
 from unstuck.compose.runs import room_beside
 from unstuck.config import Config
 from unstuck.decide import Experience, profile
@@ -17,6 +18,7 @@ from unstuck.git import GitWorkspace, Lender, Meanwhile, Placing, Repository, sl
 from unstuck.journal import Entry, Event, RunState, journal_path, open_to_write, redactor
 from unstuck.line import Bench, Layout, Recorder, Stopper
 from unstuck.plans import Check, Insertion, Plan, Task
+from unstuck.ports import Fence, NoFence
 from unstuck.process import DiskDesk, LocalProcesses, SystemClock
 from unstuck.verify import Memory, NoMemory
 
@@ -35,16 +37,19 @@ class Side:
     stopper: Stopper
     seen: Callable[[str, str], None]
     memory: Memory = field(default_factory=NoMemory)
+    run: str = NAME
+    agents: tuple[str, ...] = ()
+    fence: Fence = field(default_factory=NoFence)
 
     def bench(self, slot: int, task: Task | None = None, gates: Sequence[Check] = (), plan: str | None = None) -> Bench:
         repository, config = self.repository, self.config
         redact = redactor(os.environ)
         return Bench(
-            run=NAME,
+            run=self.run,
             record=Recorder(_Nowhere(), RunState(), redact),
-            workspace=_workspace(repository, config, plan),
+            workspace=_workspace(repository, config, self.run, plan),
             processes=LocalProcesses(),
-            agents={},
+            agents={name: agent(name, config, repository.root) for name in self.agents},
             tasks={task.id: task} if task is not None else {},
             plan=_NoPlan(),
             config=config,
@@ -58,6 +63,7 @@ class Side:
             stop=self.stopper,
             clock=SystemClock(),
             judge=open_rulebook(repository.root),
+            fence=self.fence,
             spare=slot,
             beside=room_beside(1),
             memory=self.memory,
@@ -65,10 +71,10 @@ class Side:
         )
 
 
-def _workspace(repository: Repository, config: Config, plan: str | None) -> GitWorkspace:
+def _workspace(repository: Repository, config: Config, run: str, plan: str | None) -> GitWorkspace:
     copy = (*config.workspace.copy, *((plan,) if plan and not Path(plan).is_absolute() else ()))
     return GitWorkspace(
-        run=NAME,
+        run=run,
         identity=repository.identity(),
         slots=slots_folder(repository, config.workspace.slots),
         lender=Lender(repository),
@@ -79,7 +85,7 @@ def _workspace(repository: Repository, config: Config, plan: str | None) -> GitW
 
 @contextmanager
 def free_slot(repository: Repository) -> Iterator[int]:
-    """Take a slot that no other verification uses."""
+    """Take a slot that nobody else uses by hand."""
     repository.exclude_ours()
     folder = repository.store / "slots"
     folder.mkdir(parents=True, exist_ok=True)
@@ -91,7 +97,7 @@ def free_slot(repository: Repository) -> Iterator[int]:
                 continue
             yield slot
             return
-    raise Owned(f"{SLOTS} verifications are at work already.", hint="Wait for one of them.")
+    raise Owned(f"{SLOTS} verifications or drafts are at work already.", hint="Wait for one of them.")
 
 
 @contextmanager

@@ -26,6 +26,8 @@ Place = Callable[[Path, bool], tuple[str, ...]]
 
 HELD = "refs/unstuck/slots/"
 """Hold what a slot stands on, so that the user may collect garbage at any time."""
+TIP = f"{HELD}tip"
+"""Holds what the next slots will stand on, as of a landing: with all that slots stood on before it."""
 
 DURABLE = ("core.fsync=committed,reference", "core.fsyncMethod=batch")
 """The journal survives a power cut, so what it names must, too."""
@@ -114,9 +116,9 @@ class Slot:
             lists = {
                 name: tuple(saved.get(name, ())) for name in ("placed", "notes", "made", "brought", "bent", "links")
             }
-            return Prepared(**{**saved, **lists})
-        except (OSError, ValueError, KeyError, TypeError):
-            return Prepared()
+            return Prepared(**{**saved, **lists, "ready": not self._preparing.exists()})
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            return Prepared(ready=not self._preparing.exists())
 
     def prepare(self, base: str, tree: str | None, place: Place, *, clean: bool = False) -> None:
         """Make the folder hold `base`, with `tree`'s files on top when given; a clean one holds little else."""
@@ -124,7 +126,7 @@ class Slot:
         if not before.ready or self._lock.exists():
             git_locks.await_quiet(self.path)  # a git command of ours may have outlived its supervisor
         self.hold(base=base, **({tree: tree} if tree else {}))
-        self._save(replace(before, base=base, notes=(), ready=False))
+        self._begin()
         wanted = tree if tree is not None and clean else base
         fresh = self._reset_or_remake(wanted, (*before.placed, *before.made, *before.brought), clean=clean)
         plain, links = self._folders(wanted)
@@ -140,6 +142,7 @@ class Slot:
         kept = Prepared() if fresh else before
         about = Prepared(base=base, placed=placed, notes=notes, links=tuple(links), clean=clean)
         self._save(replace(about, made=kept.made, brought=kept.brought))
+        self._preparing.unlink(missing_ok=True)
 
     def hold(self, **objects: str) -> None:
         """Hold objects under names of this slot: in the user's repository, while the slot stands on them."""
@@ -190,8 +193,9 @@ class Slot:
 
         Submodules are left alone: git would run in them, by settings that a check may have written.
         """
-        self.git.attempt("update-index", "-q", "--ignore-submodules", "--really-refresh")
-        names = self.git.names("diff-files", "-z", "--name-only", "--ignore-submodules=all")
+        plain = ("--no-ext-diff", "--no-textconv", "--no-renames", "--ignore-submodules=all")
+        git = self.git.with_settings("diff.autoRefreshIndex=true", "diff.orderFile=/dev/null")
+        names = git.names("diff", "-z", "--name-only", *plain)
         placed = self.prepared().placed
         return tuple(name for name in names if not any(f"{name}/".startswith(f"{one}/") for one in placed))
 
@@ -216,12 +220,18 @@ class Slot:
         """Remove the folder, what we keep of it and what it holds in the user's repository; repeatable at any point."""
         self._remove_folder()
         self._note.unlink(missing_ok=True)
+        self._preparing.unlink(missing_ok=True)
         held = self.repository.git("for-each-ref", "--format=delete %(refname)", f"{HELD}w{self.number}/")
         self.repository.git("update-ref", "--stdin", stdin=f"{held}\n" if held else "")
 
     @property
     def _note(self) -> Path:
         return self.index.with_suffix(".json")
+
+    @property
+    def _preparing(self) -> Path:
+        """Exists while `prepare` works."""
+        return self.index.with_suffix(".preparing")
 
     @property
     def _lock(self) -> Path:
@@ -303,16 +313,29 @@ class Slot:
         for beside in (self.staging, *self.index.parent.glob(f"{self.index.name}*")):
             beside.unlink(missing_ok=True)
 
-    def _save(self, prepared: Prepared) -> None:
+    def _begin(self) -> None:
         try:
             self._note.parent.mkdir(parents=True, exist_ok=True)
+            self._preparing.touch()
+        except OSError as error:
+            raise self._unwritable(error) from error
+
+    def _save(self, prepared: Prepared) -> None:
+        try:
             temporary = self._note.with_suffix(".tmp")
             temporary.write_text(json.dumps(asdict(prepared)))
+            if (
+                self._preparing.exists()
+            ):  # without the old one a rename is quick: the file system does not write at once
+                self._note.unlink(missing_ok=True)
             temporary.replace(self._note)
         except OSError as error:
-            raise CannotWrite(
-                f"{self._note} cannot be written: {error.strerror}.", hint="Make room and go on with `unstuck resume`."
-            ) from error
+            raise self._unwritable(error) from error
+
+    def _unwritable(self, error: OSError) -> CannotWrite:
+        return CannotWrite(
+            f"{self._note} cannot be written: {error.strerror}.", hint="Make room and go on with `unstuck resume`."
+        )
 
 
 def _clean(git: Git, spared: tuple[str, ...], *, ignored: bool) -> subprocess.CompletedProcess[str]:

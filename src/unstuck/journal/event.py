@@ -9,8 +9,8 @@ from unstuck.journal.attempt import Changes, Outcome, Verdict
 from unstuck.plans import Task
 
 CommitMode = Literal["auto", "single", "message-only"]
-Verb = Literal["stop", "retry", "answer", "skip", "reset", "accept", "approve", "rollback", "undo", "unreadable"]
-"""What can be asked; the last stands for a row that is no request of ours."""
+Verb = Literal["stop", "retry", "answer", "skip", "reset", "accept", "approve", "rollback", "undo", "run", "unreadable"]
+"""What can be asked; `run` only to be refused, and the last stands for a row that is no request of ours."""
 Order = Literal["given", "experience"]
 Gate = Literal["plan", "land"]
 """What a person may want to approve: that the plan is begun, and that work lands."""
@@ -44,7 +44,7 @@ class Options:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PastAttempt:
-    """An attempt that a predecessor recorded, in seed 000's words."""
+    """An attempt that a predecessor recorded, in Auto-Claude's words."""
 
     session: int
     timestamp: str
@@ -85,6 +85,11 @@ class Request:
     at: float = 0.0
     inside: str = ""
     """The session or check that asked; empty for a person."""
+    pid: int = 0
+    token: str = ""
+    """The process that stands by it until it is seen, and by what that is known."""
+    doubt: str = ""
+    """Why it is nobody's word, as seen by the run's owner."""
 
 
 # --- facts about the run ---------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from hashlib import sha256
 
 from unstuck.config import WALL_CLOCK
 from unstuck.decide import AGENT, Amend, seen_failures
-from unstuck.diagnosis import Failure, set_up_failed
+from unstuck.diagnosis import Failure, Kind, set_up_failed
 from unstuck.journal import (
     Acted,
     AttemptStarted,
@@ -242,11 +242,12 @@ def set_up(bench: Bench, name: str, slot: int, *, needs: str | None = None) -> F
 
 def _ways_out(bench: Bench, task: TaskState, slot: int) -> tuple[str, ...]:
     """Say what the agent itself may do about the surroundings that the last attempt failed in."""
-    failure = next((one.failure for one in reversed(task.attempts) if one.failure is not None), None)
-    if failure is None:
+    last = next((one for one in reversed(task.attempts) if one.failure is not None), None)
+    if last is None or last.failure is None:
         return ()
     shared = pattern(seen_failures(bench.record.state), bench.clock.now())
-    ways = bench.remedies.advise(failure, failed_command(task), bench.workspace.path(slot))
+    hung = last.failure.kind in (Kind.HANG, Kind.TIMEOUT, Kind.KILLED)  # the session: no check is to blame
+    ways = () if hung else bench.remedies.advise(last.failure, failed_command(task), bench.workspace.path(slot))
     return (*((f"{shared.advice} ({shared.because})",) if shared else ()), *ways)
 
 

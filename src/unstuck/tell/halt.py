@@ -25,7 +25,7 @@ FIXES = {
     "task_incomplete": "Read how far the agent came",
     "parse_error": "Read what the agent printed",
 }
-"""The first step of a person, by seed 004's type."""
+"""The first step of a person, by autobuild's type."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

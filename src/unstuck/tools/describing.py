@@ -28,7 +28,7 @@ def describe(root: Path, gates: Sequence[Check]) -> dict[str, str | None]:
 
 
 def commands(gates: Sequence[Check]) -> dict[str, str | None]:
-    """Return the gates by the names that seed 004's files give them."""
+    """Return the gates by the names that autobuild's files give them."""
     found = {gate.kind: gate.command for gate in gates}
     return {name: found.get(kind) for kind, name in NAMES.items()}
 

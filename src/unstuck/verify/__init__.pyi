@@ -20,7 +20,7 @@ from unstuck.verify.examining import examine as examine
 from unstuck.verify.junit_xml import junit as junit
 from unstuck.verify.landed_before import landed as landed
 from unstuck.verify.landed_before import lasting_checks as lasting_checks
-from unstuck.verify.remarks import sarif_text as sarif_text
+from unstuck.verify.sarif import sarif_text as sarif_text
 from unstuck.verify.verifying import check_first as check_first
 from unstuck.verify.verifying import look_before as look_before
 from unstuck.verify.verifying import verify as verify

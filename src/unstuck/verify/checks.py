@@ -117,7 +117,7 @@ class Site:
         bench = self.bench
         bench.seen(self.name, f"check: {check.command}")
         command = bench.command(self.name, check.command, self.slot, timeout=check.timeout)
-        ended = bench.processes.run(command, stop=bench.stop)
+        ended = _from_the_root(bench.processes.run(command, stop=bench.stop), str(bench.workspace.path(self.slot)))
         if ended.ending == "stopped":
             raise Interrupted
         how = "passed" if ended.ok else f"exit code {ended.exit_code}" if ended.ending == "exited" else "did not end"
@@ -226,6 +226,12 @@ def _told(site: Site, check: Check, runs: Sequence[_Run]) -> CheckResult:
         counts=_counts(last.ended.tail),
         log=str(site.bench.layout.log(site.name)),
     )
+
+
+def _from_the_root(ended: Ended, slot: str) -> Ended:
+    """Name the project's files as the project does: which slot a check ran in says nothing, and differs from its base's."""
+    tail = ended.tail.replace(f"{slot}/", "")
+    return replace(ended, tail=tail, output_bytes=ended.output_bytes - len(ended.tail.encode()) + len(tail.encode()))
 
 
 def _counts(output: str) -> Counts | None:

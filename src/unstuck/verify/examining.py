@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from unstuck.decide import done_by_others
+from unstuck.decide import done_by_others, patch_marks
 from unstuck.journal import CheckResult, Remark, Severity, Verdict
 from unstuck.plans import Check
 from unstuck.tools import can_fail, is_plain_run
@@ -61,6 +61,7 @@ def examine(site: Site, subject: Subject) -> Verdict:
         unchanged=unchanged and why == DONE_ALREADY,
         reason=why,
         files=tuple(change.path for change in changes)[:MOST_REMARKS],
+        patch=_patch(probe) if status != "pass" else (),
     )
 
 
@@ -77,6 +78,13 @@ def told(verdict: Verdict) -> Iterator[str]:
             yield f"`{result.command}` {NOT_COUNTED}: {result.although}."
         elif result.idle and any(one.status == "pass" for one in verdict.results):
             yield f"A check says nothing: {result.idle}."
+
+
+def _patch(probe: Probe) -> tuple[str, ...]:
+    """Mark what this attempt did: only work that was not right is compared with what comes after it."""
+    subject, workspace = probe.subject, probe.site.bench.workspace
+    changes = workspace.changes(subject.start, subject.tree) if subject.start else probe.changes
+    return () if any(one.binary for one in changes) else patch_marks((one.path, one.old, one.new) for one in changes)
 
 
 @dataclass(slots=True, kw_only=True)

@@ -13,9 +13,8 @@ _CASES = re.compile(
 )
 """Names that runners take for tests: a new one of these adds tests, and bends nothing."""
 
-
 _SETTINGS = re.compile(r"(?:^|/)(?:\.[^/]+|[A-Z]\w*file|[^/]+\.(?:ini|cfg|conf|toml|properties|config\.\w+))$")
-"""Files of no known kind that a tool might read by itself; other data belongs to the product."""
+"""Files of no known kind that a tool reads by itself, whatever the task is about."""
 
 
 def unnamed(changes: "Sequence[Change]", declared: Sequence[str]) -> "tuple[Change, ...]":
@@ -27,9 +26,16 @@ def unnamed(changes: "Sequence[Change]", declared: Sequence[str]) -> "tuple[Chan
         for change in changes
         if is_judge(change.path)
         and part_of(change.path) != "ours"
-        and not (part_of(change.path) == "unknown" and not _SETTINGS.search(change.path))
+        and (declared or not is_data(change.path))
         and not is_declared(change.path, declared)
     )
+
+
+def is_data(path: str) -> bool:
+    """Whether a file of no known kind may be the work itself; where the task names Files, this is none of them."""
+    from unstuck.verify.audit import part_of  # noqa: PLC0415  # as above
+
+    return part_of(path) == "unknown" and _SETTINGS.search(path) is None
 
 
 def bent(changes: "Sequence[Change]", declared: Sequence[str]) -> "tuple[Change, ...]":

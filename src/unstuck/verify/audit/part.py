@@ -55,6 +55,7 @@ _PARTS: tuple[tuple[Part, re.Pattern[str]], ...] = (
             re.IGNORECASE,
         ),
     ),
+    ("settings", _(r"^(?!(?:.*/)?src/)(?:.*/)?(?:[^/]+\.config|[^/]+\.conf|wallaby|rector|ecs|conanfile)\.(?:[cm]?[jt]s|py|php|exs?)$|(?:^|/)\.[^/]+" + _CODE + r"|(?:^|/)\.[^/.][^/]*/.*" + _CODE)),
     ("test", _(r"(?:^|/)(?:test[_-][^/]*|tests?|[^/]*_tests?)\.pyi?$|[._-](?:test|spec|tests|specs)\.[cm]?[jt]sx?$|(?:^|/)(?:tests?|spec)\.[cm]?[jt]sx?$")),
     (
         "test",

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 
 import click
 
-from unstuck.cli.columns import cut_columns
-from unstuck.cli.render import plain
-from unstuck.cli.saying import say
+from unstuck.cli.screen.columns import cut_columns
+from unstuck.cli.screen.render import plain
+from unstuck.cli.screen.saying import say
 from unstuck.line import Stopper
 
 INTERRUPTED = 130

@@ -1,0 +1,224 @@
+"""Edge: The web application: its addresses, the guard before all of them, and the stream of events."""
+
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Any
+
+import anyio
+from anyio.to_thread import run_sync
+from sse_starlette import EventSourceResponse, ServerSentEvent
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from unstuck.errors import BadUsage, UnstuckError
+from unstuck.shipped import shipped
+from unstuck.web.admission import Admission
+from unstuck.web.hub import TICK_SECONDS, Hub, refusal
+from unstuck.web.page import ENTRY, PARTS, POLICY, served_page
+
+REST = 9
+"""A look that took a second is followed by so many seconds without one: a run must not feel that it is watched."""
+LONGEST_BODY = 64_000
+PING_SECONDS = 15
+RETRY_MILLISECONDS = 1000
+HEADERS = {
+    "content-security-policy": POLICY,
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "cache-control": "no-store",
+}
+
+
+class Watch:
+    """The one look at the journal for all pages: it looks while anybody watches, and wakes whoever does."""
+
+    def __init__(self, hub: Hub) -> None:
+        self.hub = hub
+        self._watched: dict[str, int] = {}
+        self._doing: dict[str, str] = {}
+        self._news = anyio.Event()
+        self._joined = anyio.Event()
+
+    async def look(self) -> None:
+        """Look again and again, as long as the server lives."""
+        while True:
+            if not self._watched:
+                await self._joined.wait()
+            began = anyio.current_time()
+            news = [await run_sync(self._refreshed, run) for run in list(self._watched)]
+            if any(news):
+                self._news.set()
+                self._news = anyio.Event()
+            await anyio.sleep(max(TICK_SECONDS, REST * (anyio.current_time() - began)))
+
+    async def stream(self, run: str, seen: int | None) -> AsyncIterator[ServerSentEvent]:
+        """Yield the run, or what changed in it since an event that was seen, and then every change."""
+        self._watched[run] = self._watched.get(run, 0) + 1
+        self._joined.set()
+        try:
+            version, doing = await run_sync(self.hub.version_at, run, seen) if seen is not None else 0, ""
+            while True:
+                news = self._news
+                kind = "patch" if version else "view"
+                version, seq, text = await run_sync(self.hub.told, run, version)
+                if text:
+                    yield ServerSentEvent(data=text, event=kind, id=str(seq), retry=RETRY_MILLISECONDS)
+                if (now := self._doing.get(run, "")) != doing:
+                    doing = now
+                    yield ServerSentEvent(data=doing or "{}", event="doing")
+                await news.wait()
+        finally:
+            self._watched[run] -= 1
+            if not self._watched[run]:
+                del self._watched[run]
+                self._joined = anyio.Event() if not self._watched else self._joined
+
+    def _refreshed(self, run: str) -> bool:
+        try:
+            news, doing = self.hub.refresh(run), self.hub.doing(run)
+        except UnstuckError:  # a journal that cannot be read now may be so at the next look
+            return False
+        before, self._doing[run] = self._doing.get(run, ""), doing
+        return news or before != doing
+
+
+class Guard:
+    """Stands before every address: refuses strangers, and tells the browser what it may do with an answer."""
+
+    def __init__(self, app: ASGIApp, admission: Admission) -> None:
+        self._app = app
+        self._admission = admission
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        request, admission = Request(scope), self._admission
+        key = request.query_params.get("token", "") if request.url.path == "/" else ""
+        status, why = admission.refuses(request.method, request.headers, request.cookies, key)
+        answer: ASGIApp = self._app
+        if status:
+            answer = PlainTextResponse(f"{why}\n", status)
+        elif key:
+            response = Response(ENTRY, media_type="text/html")
+            response.set_cookie(admission.cookie, admission.session, httponly=True, samesite="strict", path="/")
+            answer = response
+        await answer(scope, receive, _with_headers(send))
+
+
+def application(hub: Hub, admission: Admission) -> Starlette:
+    """Return the application over one repository's runs."""
+    watch = Watch(hub)
+
+    @asynccontextmanager
+    async def lifespan(_app: Starlette) -> AsyncIterator[None]:
+        async with anyio.create_task_group() as group:
+            group.start_soon(watch.look)
+            yield
+            group.cancel_scope.cancel()
+
+    async def events(request: Request) -> Response:
+        run = await run_sync(_run, request, hub)
+        last = request.headers.get("last-event-id", "")
+        seen = int(last) if last.isascii() and last.isdecimal() else None
+        return EventSourceResponse(watch.stream(run, seen), ping=PING_SECONDS)
+
+    answers: dict[str, Callable[[Request, Hub], Any]] = {
+        "/api/runs": lambda _, hub: {"runs": hub.runs(), "latest": hub.latest()},
+        "/api/story": lambda asked, hub: hub.story(_run(asked, hub), _task(asked)),
+        "/api/diff": lambda asked, hub: {
+            "diff": hub.diff(_run(asked, hub), _task(asked), _number(asked, "attempt"), _number(asked, "since"))
+        },
+        "/api/brief": lambda asked, hub: {
+            "brief": hub.brief(_run(asked, hub), _task(asked), _number(asked, "attempt") or 1)
+        },
+        "/api/experience": lambda _, hub: hub.experience(),
+    }
+
+    async def answered(request: Request) -> Response:
+        return JSONResponse(await run_sync(answers[request.url.path], request, hub))
+
+    async def ask(request: Request) -> Response:
+        wanted = await _body(request)
+        return JSONResponse(await run_sync(partial(hub.ask, **wanted)))
+
+    routes = [
+        Route("/", lambda _: Response(served_page(), media_type="text/html")),
+        *(Route(path, _part) for path in PARTS),
+        *(Route(path, answered) for path in answers),
+        Route("/api/events", events),
+        Route("/api/ask", ask, methods=["POST"]),
+    ]
+    return Starlette(
+        routes=routes,
+        lifespan=lifespan,
+        middleware=[Middleware(Guard, admission=admission)],
+        exception_handlers={UnstuckError: _refused},
+    )
+
+
+async def _refused(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, UnstuckError)
+    return JSONResponse(refusal(error), 400 if isinstance(error, BadUsage) else 500)
+
+
+async def _part(request: Request) -> Response:
+    name, sort = PARTS[request.url.path]
+    return Response(shipped(name), media_type=sort)
+
+
+async def _body(request: Request) -> dict[str, Any]:
+    """Read what is asked for: an object of texts, as our page sends it."""
+    if request.headers.get("content-type", "").partition(";")[0] != "application/json":
+        raise BadUsage("A request is JSON.", hint="Ask from the page.")
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > LONGEST_BODY:
+            raise BadUsage("That is too long.", hint="Say it in fewer words.")
+    try:
+        value = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise BadUsage("A request is JSON.", hint="Ask from the page.") from error
+    fields = value if isinstance(value, dict) else {}
+    wanted: dict[str, Any] = {name: fields.get(name, "") for name in ("run", "verb", "text", "shown")}
+    if not all(isinstance(one, str) for one in wanted.values()) or not isinstance(fields.get("task"), str | None):
+        raise BadUsage("A request consists of texts.", hint="Ask from the page.")
+    return {**wanted, "task": fields.get("task") or None}
+
+
+def _run(request: Request, hub: Hub) -> str:
+    run = request.query_params.get("run", "") or hub.latest()
+    if not run:
+        raise BadUsage("There is no run in this repository yet.", hint="Start one with `unstuck run PLAN`.")
+    return run
+
+
+def _task(request: Request) -> str:
+    return request.query_params.get("task", "")
+
+
+def _number(request: Request, name: str) -> int | None:
+    text = request.query_params.get(name, "")
+    if text and not (text.isascii() and text.isdecimal() and len(text) < 10):  # noqa: PLR2004  # more is no number of an attempt
+        raise BadUsage(f"{name} is a number.", hint="Ask from the page.")
+    return int(text) if text else None
+
+
+def _with_headers(send: Send) -> Send:
+    async def sending(message: Any) -> None:
+        if message["type"] == "http.response.start":
+            names = {name.lower() for name, _ in message["headers"]}
+            more = [(name.encode(), value.encode()) for name, value in HEADERS.items() if name.encode() not in names]
+            message["headers"] = [*message["headers"], *more]
+        await send(message)
+
+    return sending

@@ -1,0 +1,159 @@
+"""Edge: The runs that pages look at, and everything that a page can ask about them; one reader of the journal for all."""
+
+import json
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+from unstuck.compose import Follower, View, brief_of, changed, experience_rows, reopen_run, tales
+from unstuck.errors import BadUsage, UnstuckError
+from unstuck.journal import Verb, iso
+from unstuck.web.followed import Followed
+from unstuck.web.overview import clean
+from unstuck.web.task_story import task_story
+
+TICK_SECONDS = 0.25
+DIFF_CHARS, LINE_CHARS, BRIEF_CHARS = 400_000, 1_000, 60_000
+VERBS: dict[str, Verb] = {
+    verb: verb for verb in ("answer", "retry", "skip", "accept", "approve", "reset", "undo", "stop")
+}
+"""What a page may ask for: what the commands of the same names do. Nothing that names a path or a commit is among them."""
+NEED_WORDS = ("answer", "accept")
+LONGEST_WORDS = 10_000
+
+
+class Hub:
+    """What all pages share. Its methods may be called from any thread."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._follower = Follower(root)
+        self._lock = threading.RLock()
+        self._runs: dict[str, Followed] = {}
+        self._seen: dict[str, float] = {}
+        self._told: dict[tuple[str, int, int], str] = {}
+
+    def latest(self) -> str:
+        """Return the name of the latest run; empty where there is none yet."""
+        runs = self._follower.runs()
+        return runs[-1] if runs else ""
+
+    def refresh(self, run: str) -> bool:
+        """Read what the journal has new of a run; return whether anything is."""
+        with self._lock:
+            followed = self._runs.setdefault(run, Followed())
+            news = self._follower.news(run, followed.seq)
+            self._seen[run] = time.monotonic()
+            return followed.take(news, live=self._follower.owner(run) is not None, now=time.time())
+
+    def told(self, run: str, version: int) -> tuple[int, int, str]:
+        """Return the version and the event of now, and as text what changed since a version; of 0, the whole run."""
+        with self._lock:
+            followed = self._followed(run)
+            if version == followed.version:
+                return version, followed.seq, ""
+            key = (run, version, followed.version)
+            if key not in self._told:
+                self._told = {old: text for old, text in self._told.items() if old[2] == self._runs[old[0]].version}
+                value = followed.since(version) if version else followed.whole()
+                self._told[key] = json.dumps(value, separators=(",", ":"))
+            return followed.version, followed.seq, self._told[key]
+
+    def doing(self, run: str) -> str:
+        """Return as text what the agents at work last did; empty where nobody is."""
+        with self._lock:
+            tasks = self._followed(run).state.tasks
+            busy = [name for name in self._runs[run].state.open if tasks[name].status == "running"]
+            if self._follower.owner(run) is None:
+                return ""
+        return json.dumps(clean({name: did for name in busy if (did := self._follower.doing(name))}))
+
+    def version_at(self, run: str, seq: int) -> int:
+        with self._lock:
+            return self._followed(run).version_at(seq)
+
+    def runs(self) -> list[dict[str, Any]]:
+        """List all runs, the latest first."""
+        found = []
+        for run in reversed(self._follower.runs()):
+            with self._lock:
+                whole = self._followed(run).state
+                tasks = whole.tasks.values()
+                found.append({
+                    "id": run,
+                    "plan": whole.started.plan if whole.started else "",
+                    "began": iso(whole.created),
+                    "live": self._follower.owner(run) is not None,
+                    "tasks": len(tasks),
+                    "landed": sum(task.status in ("complete", "skipped") for task in tasks),
+                    "stuck": sum(task.status == "stuck" for task in tasks),
+                })  # fmt: skip
+        listed: list[dict[str, Any]] = clean(found)
+        return listed
+
+    def whole(self, run: str) -> dict[str, Any]:
+        with self._lock:
+            return self._followed(run).whole()
+
+    def story(self, run: str, task: str, limit: int | None = None) -> dict[str, Any]:
+        """Tell the story of a task."""
+        view = self._view(run)
+        name = view.named(task)
+        tools = {tale.attempt.number: tale.tools for tale in tales(self.root, view, name)}
+        limits = {} if limit is None else {"limit": limit}
+        return task_story(view.state, view.entries, name, tools, **limits)
+
+    def diff(self, run: str, task: str, attempt: int | None, since: int | None, limit: int = DIFF_CHARS) -> str:
+        """Return what an attempt changed, or what differs between two."""
+        view = self._view(run)
+        patch = changed(self.root, view, view.named(task), attempt, stat=False, since=since)
+        lines = patch[: 4 * limit].split("\n")
+        short = "\n".join(line if len(line) <= LINE_CHARS else f"{line[:LINE_CHARS]} …" for line in lines)
+        return str(clean(short, limit))
+
+    def brief(self, run: str, task: str, attempt: int, limit: int = BRIEF_CHARS) -> str:
+        """Return what the last session of an attempt was told."""
+        view = self._view(run)
+        return str(clean(brief_of(self.root, view, view.named(task), attempt), limit))
+
+    def experience(self) -> dict[str, Any]:
+        """Return which remedies and agents work here."""
+        found = experience_rows(self.root)
+        learned: dict[str, Any] = clean({name: found[name] for name in ("rows", "proposals", "agents")})
+        return learned
+
+    def ask(self, run: str, verb: str, task: str | None, text: str, shown: str) -> dict[str, Any]:
+        """Leave a request as the command of that name does; say whether it was done or left for the supervisor."""
+        if verb not in VERBS:
+            raise BadUsage(f"Nobody can ask for {verb[:40]!r} here.", hint=f"There are: {', '.join(VERBS)}.")
+        if (verb in NEED_WORDS and not text.strip()) or len(text) > LONGEST_WORDS:
+            raise BadUsage("That needs a few words, and not too many.", hint="Write them, and ask again.")
+        view = self._view(run)
+        name = view.named(task) if task is not None else None
+        answer = reopen_run(run, cwd=self.root).operate(VERBS[verb], task=name, text=text, shown=shown)
+        if answer is not None and answer.refused:
+            raise BadUsage(answer.refused, hint="Nothing was changed.")
+        return {"left": answer is None, "next": "" if answer is None or verb == "stop" else "unstuck resume"}
+
+    def close(self) -> None:
+        self._follower.close()
+
+    def _followed(self, run: str) -> Followed:
+        """Return a run that is known and not older than a tick."""
+        if run not in self._runs and run not in self._follower.runs():
+            raise BadUsage(f"There is no run {run[:80]!r} here.", hint="See all of them with `unstuck runs`.")
+        if time.monotonic() - self._seen.get(run, 0.0) > TICK_SECONDS:
+            self.refresh(run)
+        return self._runs[run]
+
+    def _view(self, run: str) -> View:
+        with self._lock:
+            followed = self._followed(run)
+            entries = tuple(followed.entries)
+            return View(run=run, entries=entries, state=followed.state, owner=self._follower.owner(run))
+
+
+def refusal(error: UnstuckError) -> dict[str, str]:
+    """Return an error of ours as the page shows it."""
+    return {"error": str(clean(error.message)), "hint": str(clean(error.hint))}

@@ -1,0 +1,152 @@
+"""One run as one plain object: what the page shows live, and what the kept page holds. Pure: same journal, same object."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from unstuck.journal import Entry, Operated, RunState, TaskState, awaits_approval
+from unstuck.line import blocked
+from unstuck.tell import Row, Summary, sentence, summary, visible
+from unstuck.web.charts import Charts
+
+SCHEMA = 1
+LAST_EVENTS = 400
+TEXT_CHARS = 20_000
+SHOWN_NOTES = 100
+
+
+def overview(state: RunState, charts: Charts, entries: Sequence[Entry], *, live: bool, now: float) -> dict[str, Any]:
+    """Return everything about a run but the stories of its tasks; `clean` it before it leaves the house."""
+    told = summary(state, now if live else state.last_at, live=live)
+    waiting = blocked(state)
+    reach = _reach(waiting)
+    rows = [_task(row, state.tasks[row.id], reach.get(row.id, 0)) for row in told.rows]
+    return {
+        "schema": SCHEMA,
+        "seq": state.seq,
+        "run": _run(state, told, live=live),
+        "tasks": rows,
+        "questions": [_question(one.tasks, one.question, state, outside=one.outside) for one in told.questions],
+        "spans": charts.spans,
+        "bills": charts.bills,
+        "events": [event_object(entry, state) for entry in entries[-LAST_EVENTS:]],
+    }
+
+
+def event_object(entry: Entry, state: RunState) -> dict[str, Any]:
+    """Return an event as a line of the log; `undo` where it can be taken back."""
+    asked = entry.event.request if isinstance(entry.event, Operated) else None
+    return {
+        "seq": entry.seq,
+        "at": round(entry.at, 2),
+        "type": entry.event.type,
+        "task": asked.task if asked else getattr(entry.event, "task", None),
+        "text": sentence(entry.event),
+        "undo": entry.seq in state.undoable,
+        **({"verb": asked.verb, "who": asked.who} if asked else {}),
+    }
+
+
+def clean(value: Any, limit: int = TEXT_CHARS) -> Any:
+    """Return a plain value whose texts steer nothing, turn no order around, and are no longer than `limit`."""
+    match value:
+        case str():
+            text = visible(value[:limit])
+            return text if len(value) <= limit else f"{text}\n[{len(value) - limit} characters left out]"
+        case Mapping():
+            return {clean(key): clean(one, limit) for key, one in value.items()}
+        case list() | tuple():
+            return [clean(one, limit) for one in value]
+        case _:
+            return value
+
+
+def _run(state: RunState, told: Summary, *, live: bool) -> dict[str, Any]:
+    started = state.started
+    options = started.options if started else None
+    return {
+        "id": told.run,
+        "plan": started.plan if started else "",
+        "title": started.title if started else "",
+        "noun": "phase" if started and started.format == "superplan" else "task",
+        "live": live,
+        "began": state.created,
+        "last": state.last_at,
+        "seconds": round(told.seconds, 1),
+        "cost": told.cost_usd,
+        "exit": told.exit_code,
+        "reason": told.reason,
+        "halted": state.halted,
+        "branch": f"unstuck/{told.run}",
+        "home": told.home,
+        "landed": told.landed,
+        "commands": [list(pair) for pair in told.commands],
+        "cautions": list(told.cautions),
+        "notes": list(told.notes[-SHOWN_NOTES:]),
+        "meanwhile": list(told.meanwhile[-SHOWN_NOTES:]),
+        "profile": options.profile if options else "",
+        "agents": list(options.agents) if options else [],
+        "parallel": options.parallel if options else 1,
+        "budget": options.budget_usd if options else None,
+        "unapproved": bool(options and "plan" in options.approve and not state.approved and not live),
+    }
+
+
+def _task(row: Row, task: TaskState, reach: int) -> dict[str, Any]:
+    """Return one task as a row; what is empty is left out, because there may be ten thousand of them."""
+    last = task.attempts[-1] if task.attempts else None
+    changes = task.changes
+    found = {
+        "why": row.why if row.status not in ("waiting", "stuck") else "",
+        "attempts": row.attempts,
+        "commit": row.commit,
+        "cost": row.cost_usd,
+        "seconds": row.seconds,
+        "agent": row.agent,
+        "files": len(changes.files) if changes else 0,
+        "plus": changes.plus if changes else 0,
+        "minus": changes.minus if changes else 0,
+        "waits_on": row.waits_on,
+        "wait_until": task.wait_until if row.status == "waiting" else None,
+        "label": task.task.label,
+        "needs": list(task.needs),
+        "group": task.task.group,
+        "fixes": task.task.fixes,
+        "fix_tasks": list(row.fix_tasks),
+        "inserted": task.inserted,
+        "blocks": reach,
+        "began": last.started if last else None,
+        "at": task.last_at or None,
+        "slot": last.slot if last and row.status in ("running", "verifying", "waiting") else None,
+        "recovered": [kind.value for kind in _kinds(task)] if row.status == "complete" else [],
+    }
+    return {"id": row.id, "title": row.title, "status": row.status} | {
+        name: value for name, value in found.items() if value not in (None, "", 0, [], False)
+    }
+
+
+def _kinds(task: TaskState) -> Iterable[Any]:
+    return dict.fromkeys(one.failure.kind for one in task.attempts if one.failure is not None)
+
+
+def _question(tasks: Sequence[str], asked: str, state: RunState, *, outside: bool) -> dict[str, Any]:
+    """Return what waits for a person, with the very tree that would be accepted."""
+    first = state.tasks[tasks[0]]
+    verdict = first.current.verdict if first.attempts else None
+    return {
+        "tasks": list(tasks),
+        "question": asked,
+        "detail": first.question,
+        "outside": outside,
+        "approval": awaits_approval(first),
+        "tree": verdict.tree if verdict else "",
+        "files": list(verdict.files[:8]) if verdict else [],
+    }
+
+
+def _reach(waiting: Mapping[str, tuple[str, ...]]) -> dict[str, int]:
+    """Count how many tasks wait for each."""
+    found: dict[str, int] = {}
+    for causes in waiting.values():
+        for cause in causes:
+            found[cause] = found.get(cause, 0) + 1
+    return found
