@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from unstuck.compose.side_slots import Side, free_slot
+from unstuck.compose.side_slots import Side, first_checking_slot
 from unstuck.config import Config
 from unstuck.errors import Owned
 from unstuck.git import Repository
@@ -38,7 +38,7 @@ def look_where_checks_run(
     if not lines and not config.workspace.setup:
         return Looked()
     try:
-        with free_slot(repository) as slot:
+        with first_checking_slot(repository) as slot:
             bench = Side(repository=repository, config=config, stopper=stopper, seen=seen).bench(slot)
             Site(bench=bench, name=NAME, slot=slot).stand(repository.head)
             found = {line: next(_not_there(bench, slot, line), "") for line in lines}

@@ -13,6 +13,7 @@ from unstuck.agents import agent, agents_on_path, without_login
 from unstuck.compose.check_places import Looked, look_where_checks_run
 from unstuck.compose.fencing import fenced
 from unstuck.config import Config
+from unstuck.config_file import NAME as CONFIG_NAME
 from unstuck.config_file import read_config
 from unstuck.errors import UnstuckError
 from unstuck.git import BRANCHES, SNAPSHOTS, Repository, find, git_processes, slots_folder, traps
@@ -87,7 +88,7 @@ def _checkout(repository: Repository) -> Iterator[Finding]:
             says="HEAD is detached: at the end the work stays on the run's branch.",
             remedy="Switch to a branch first, if it should come home by itself: git switch BRANCH",
         )
-    if files := repository.uncommitted():
+    if files := tuple(name for name in repository.uncommitted() if name != CONFIG_NAME):  # that is read where it lies
         yield Finding(
             about="uncommitted",
             grade="note",

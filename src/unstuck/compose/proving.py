@@ -134,6 +134,7 @@ def _is_blind(site: Site, check: Check, result: CheckResult, head: str, nothing:
         return False
     site.stand(head)
     site.disturb(nothing, product)
+    site.bench.seen(NAME, "the same without the code of the repository; it must fail now")
     without = site.once(check)
     return without.ended.ok or (not result.ended.ok and compare(without, result).verdict == "same")
 
