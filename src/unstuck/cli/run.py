@@ -19,9 +19,11 @@ from click.core import ParameterSource
 from unstuck import compose
 from unstuck.cli import demo as story
 from unstuck.cli.screen.board import Board, Lines, Silence
-from unstuck.cli.screen.render import concern, plain, summary
+from unstuck.cli.screen.fitting import plain
+from unstuck.cli.screen.plan_text import concern
+from unstuck.cli.screen.render import summary
 from unstuck.cli.screen.saying import say
-from unstuck.cli.screen.steps import ending_on_interrupt, fitting, show_step
+from unstuck.cli.screen.steps import ending_on_interrupt, show_step, to_width
 from unstuck.decide import OnStuck, Quota
 from unstuck.journal import RECOVERY, CommitMode, Entry, Options, Order, RunResumed, RunState
 from unstuck.line import Stopper
@@ -201,7 +203,7 @@ def go(
     stopper = Stopper(drain=0.0)
     with ending_on_interrupt(stopper):
         for note in compose.try_what_fits(Path.cwd(), stopper, _nobody if quiet else show_step):
-            say(fitting(plain(note)), err=True)
+            say(to_width(plain(note)), err=True)
     with _progress(quiet=quiet) as progress:
         opened = compose.open_goal(
             goal,

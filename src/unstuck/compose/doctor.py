@@ -21,7 +21,7 @@ from unstuck.journal import SqliteJournal, journal_path
 from unstuck.line import Stopper
 from unstuck.process import inside, trouble
 from unstuck.tell import counted
-from unstuck.tools import detect, way_around
+from unstuck.tools import ci_commands, detect, drifted, way_around
 
 LEAST_SPACE = 500_000_000
 SHOWN = 3
@@ -214,7 +214,8 @@ def _checks(repository: Repository, config: Config, looked: Looked | None) -> It
             remedy="Let `setup` in [workspace] install it, or install it for yourself." if missing else "",
         )
     if not config.checks:
-        proposals = [check.command for check in detect(repository.root).checks]
+        of_ci = [one.command for one in ci_commands(repository.root)]
+        proposals = of_ci or [check.command for check in detect(repository.root).checks]
         yield Finding(
             about="check",
             grade="note",
@@ -223,6 +224,8 @@ def _checks(repository: Repository, config: Config, looked: Looked | None) -> It
             if proposals
             else "Name them under [checks].",
         )
+    for drift in drifted(config.checks.items(), ci_commands(repository.root)) if config.checks else ():
+        yield Finding(about="ci", grade="note", says=drift.says, remedy=drift.remedy)
 
 
 def _workspace(repository: Repository, config: Config) -> Iterator[Finding]:

@@ -15,7 +15,17 @@ from unstuck.line import Interrupted, Stopper
 from unstuck.plans import Check
 from unstuck.process import put
 from unstuck.tell import counted, one_line
-from unstuck.tools import FirstConfig, FoundGate, Proposal, Stack, config_text, detect, refuse_replacing, write_config
+from unstuck.tools import (
+    FirstConfig,
+    FoundGate,
+    Proposal,
+    Stack,
+    config_text,
+    detect,
+    refuse_replacing,
+    with_ci,
+    write_config,
+)
 from unstuck.verify import NotSetUp, Site, cannot_run, compare, evidence, on_base, open_memory, part_of
 
 NAME = "init"
@@ -49,7 +59,7 @@ class Initiation:
     def write(self, seen: Callable[[str, str], None] | None) -> FirstConfig:
         """Look at the repository, prove what fits it, and write it down; without anybody who is told, nothing is run."""
         root = self._repository.root
-        stack = detect(root)
+        stack = with_ci(detect(root), root)
         proof = unproven(stack) if seen is None else prove(self._repository, stack, self.stopper, seen)
         text = config_text(agents_on_path(), proof.gates, proof.copy, proof.setup)
         guards = any(gate.kept for gate in proof.gates)
@@ -67,7 +77,7 @@ def try_what_fits(cwd: Path, stopper: Stopper, seen: Callable[[str, str], None])
     if has_config(repository.root):
         kept.unlink(missing_ok=True)
         return ()
-    stack = detect(repository.root)
+    stack = with_ci(detect(repository.root), repository.root)
     proof = prove(repository, stack, stopper, seen) if stack.proposals else unproven(stack)
     put(kept, config_text((), proof.gates, proof.copy, proof.setup))
     told = [f"  {gate.kind}: {gate.says}    {gate.line}" for gate in proof.gates if gate.kept]
@@ -87,7 +97,7 @@ def prove(repository: Repository, stack: Stack, stopper: Stopper, seen: Callable
             return _in_slot(repository, stack, slot, stopper, seen)
         except NotSetUp as error:
             why = f"The set-up failed: {one_line(error.failure.summary, SAID_CHARS)}"
-            bare = detect(repository.root, as_it_is=True)
+            bare = with_ci(detect(repository.root, as_it_is=True), repository.root)
             proof = _in_slot(repository, replace(bare, copy=(*stack.copy, *stack.instead)), slot, stopper, seen)
             return replace(proof, notes=(f"{why} Tried: {'; '.join(stack.setup)}", *proof.notes))
         except Interrupted as error:

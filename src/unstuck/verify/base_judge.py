@@ -48,10 +48,10 @@ class Answer:
 def ask_base(probe: "Probe", checks: Sequence[tuple[Check, CheckResult]], doubts: Sequence[Remark]) -> Answer:
     """Run the checks that hold on the product part of the change with the base's judge; `doubts`: what the reader found."""
     subject, workspace = probe.subject, probe.site.bench.workspace
-    touched = bent(probe.changes, subject.task.files)
+    touched = bent(probe.changes, subject.task)
     if not touched:
         return Answer()
-    out = unnamed(probe.changes, subject.task.files)
+    out = unnamed(probe.changes, subject.task)
     kept = {one.path for one in probe.changes} - {one.path for one in out}
     tree = workspace.mixed(subject.base, subject.tree, sorted(kept))
     question = _Question(probe=probe, tree=tree, touched=touched, out=out, doubts=tuple(doubts))

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import click
 
 from unstuck.cli.screen.columns import cut_columns
-from unstuck.cli.screen.render import plain
+from unstuck.cli.screen.fitting import plain
 from unstuck.cli.screen.saying import say
 from unstuck.line import Stopper
 
@@ -18,10 +18,10 @@ INTERRUPTED = 130
 
 def show_step(_task: str, line: str) -> None:
     """Show a set-up command or a check as it starts and ends; beside the result, which others may read."""
-    say(click.style(fitting(f"  … {plain(line)}"), dim=True), err=True)
+    say(click.style(to_width(f"  … {plain(line)}"), dim=True), err=True)
 
 
-def fitting(line: str) -> str:
+def to_width(line: str) -> str:
     """Cut a line to the width of the terminal that it goes to, if it goes to one."""
     return cut_columns(line, shutil.get_terminal_size().columns) if sys.stderr.isatty() else line
 
