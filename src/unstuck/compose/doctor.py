@@ -1,32 +1,49 @@
 """Edge: Examine a machine and a repository: what is missing, what is left over, and the remedy for each."""
 
 import platform
+import re
+import shlex
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
 from unstuck.agents import agent, agents_on_path, without_login
-from unstuck.compose.check_places import Looked, look_where_checks_run
 from unstuck.compose.fencing import fenced
+from unstuck.compose.side_slots import Side, first_checking_slot
 from unstuck.config import Config
 from unstuck.config_file import NAME as CONFIG_NAME
 from unstuck.config_file import read_config
-from unstuck.errors import UnstuckError
+from unstuck.errors import Owned, UnstuckError
 from unstuck.git import BRANCHES, SNAPSHOTS, Repository, find, git_processes, slots_folder, traps
 from unstuck.journal import SqliteJournal, journal_path
-from unstuck.line import Stopper
+from unstuck.line import Bench, Interrupted, Stopper
 from unstuck.process import inside, trouble
-from unstuck.tell import counted
-from unstuck.tools import ci_commands, detect, drifted, way_around
+from unstuck.tell import counted, one_line
+from unstuck.tools import BUILTINS, ENDS, ci_commands, detect, drifted, way_around
+from unstuck.verify import NotSetUp, Site
 
+NAME = "doctor"
+"""The name of the log."""
+SECONDS, SAID_CHARS = 60.0, 200
+_SETS = re.compile(r"[A-Za-z_]\w*=\S*")
 LEAST_SPACE = 500_000_000
 SHOWN = 3
 
 Grade = Literal["ok", "note", "bad"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Looked:
+    """What was seen in the slot."""
+
+    trouble: str = ""
+    """Why it could not be set up."""
+    missing: Mapping[str, str] = field(default_factory=dict)
+    """What each line would not find there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -258,3 +275,60 @@ def _sandbox(_repository: Repository, config: Config) -> Iterator[Finding]:
 
 def _some(names: tuple[str, ...]) -> str:
     return ", ".join(names[:SHOWN]) + (" …" if len(names) > SHOWN else "")
+
+
+def look_where_checks_run(
+    repository: Repository, config: Config, stopper: Stopper, seen: Callable[[str, str], None]
+) -> Looked:
+    """Set a slot up as a run does, and ask there for the programs of every check."""
+    lines = tuple(config.checks.values())
+    if not lines and not config.workspace.setup:
+        return Looked()
+    try:
+        with first_checking_slot(repository) as slot:
+            bench = Side(repository=repository, config=config, stopper=stopper, seen=seen).bench(slot)
+            Site(bench=bench, name=NAME, slot=slot).stand(repository.head)
+            found = {line: next(_not_there(bench, slot, line), "") for line in lines}
+    except NotSetUp as error:
+        return Looked(trouble=one_line(error.failure.summary, SAID_CHARS))
+    except Owned as error:
+        return Looked(trouble=error.message)
+    except Interrupted as error:
+        raise KeyboardInterrupt from error
+    return Looked(missing={line: word for line, word in found.items() if word})
+
+
+def _not_there(bench: Bench, slot: int, line: str) -> Iterator[str]:
+    """Yield what a line calls and the slot has not; a folder that it changes into is changed into."""
+    before = ""
+    for part in ENDS.split(line):
+        words = _words(part)
+        if words[:1] == ["cd"]:
+            before += f"{shlex.join(words)} && "
+        elif words and words[0] not in BUILTINS:
+            ask = f"{before}command -v -- {shlex.quote(words[0])}"
+            module = words[2] if words[1:2] == ["-m"] and len(words) > 2 else ""  # noqa: PLR2004  # python -m MODULE
+            if not _holds(bench, slot, ask):
+                yield words[0]
+            elif module and not _holds(
+                bench, slot, f"{before}{shlex.quote(words[0])} -c {shlex.quote(_finds(module))}"
+            ):
+                yield f"the module {module} of {words[0]}"
+
+
+def _words(part: str) -> list[str]:
+    try:
+        words = shlex.split(part.strip(" \t()!"))
+    except ValueError:  # a quotation that goes on in the next part
+        return []
+    return words[next((place for place, word in enumerate(words) if not _SETS.fullmatch(word)), len(words)) :]
+
+
+def _finds(module: str) -> str:
+    return (
+        f"import importlib.util, sys; sys.exit(importlib.util.find_spec({module.split('.', maxsplit=1)[0]!r}) is None)"
+    )
+
+
+def _holds(bench: Bench, slot: int, line: str) -> bool:
+    return bench.processes.run(bench.command(NAME, line, slot, timeout=SECONDS), stop=bench.stop).ok
