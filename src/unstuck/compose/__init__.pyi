@@ -12,6 +12,7 @@ from unstuck.compose.beside.drafting import marked_text as marked_text
 from unstuck.compose.beside.drafting import place_of as place_of
 from unstuck.compose.beside.drafting import put_plan as put_plan
 from unstuck.compose.beside.proving import Initiation as Initiation
+from unstuck.compose.beside.proving import try_what_fits as try_what_fits
 from unstuck.compose.beside.trying_agents import check_agent as check_agent
 from unstuck.compose.beside.trying_agents import known_agents as known_agents
 from unstuck.compose.beside.trying_agents import read_session as read_session

@@ -38,6 +38,8 @@ from unstuck.journal import (
 )
 from unstuck.tell.text import counted, one_line, waits
 
+ABOUT_CHARS = 200
+
 LINE_CHARS = 300
 
 
@@ -51,7 +53,7 @@ def sentence(event: Event) -> str:
 def _sentence(event: Event) -> str:
     match event:
         case RunStarted():
-            return f"run {event.run} of {event.plan} started at {event.base[:12]}, {counted(len(event.tasks), 'task')}"
+            return f"run {event.run} of {one_line(event.about, ABOUT_CHARS)} started at {event.base[:12]}, {counted(len(event.tasks), 'task')}"
         case RunResumed():
             return "run resumed with fresh budgets for what was stuck" if event.epoch else "run resumed"
         case PlanChanged():
