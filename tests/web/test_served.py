@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.web.boards import Served, served
+from tests.web.journals import write_journal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -188,3 +189,19 @@ def test_the_kept_page_holds_the_same_run_and_lets_nothing_else_in(half_done: "P
     assert not re.search(r"""(?:src|href)=["']?(?:https?:)?//""", text), "it asks nobody for anything"
     assert half_done.ask("report", "--html", str(path / "nowhere.html")).code == 64
     assert half_done.ask("report", "--open").code == 64
+
+
+def test_a_hundred_talkative_tasks_are_kept_in_less_than_a_megabyte(project: "Project") -> None:
+    write_journal(
+        project, 100, 2, "".join(f"{number} <b>words</b> \x1b[31mand & more\x1b[0m\n" for number in range(300))
+    )
+    path = project.root.parent / "kept.html"
+    told = project.ask("report", "--html", str(path))
+    assert told.code == 0, told
+    assert path.stat().st_size < 1_000_000
+    held = re.search(r'id="kept">(.*?)</script>', path.read_text(encoding="utf-8"))
+    assert held is not None
+    kept = json.loads(held[1])
+    assert len(kept["stories"]) == 100
+    assert all(len(story["attempts"]) == 2 for story in kept["stories"].values())
+    assert "characters left out" in kept["stories"]["1.7"]["attempts"][0]["steps"][1]["words"]
