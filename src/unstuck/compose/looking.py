@@ -89,10 +89,16 @@ class Tale:
     """What its agent called, in all of its sessions, as far as its output is read."""
 
 
-def tales(place: Path | Repository, view: View, task: str) -> tuple[Tale, ...]:
-    """Tell of every attempt of a task, from the journal and from what its sessions printed."""
+def tales(
+    place: Path | Repository, view: View, task: str, own: Mapping[str, AgentConfig] | None = None
+) -> tuple[Tale, ...]:
+    """Tell of every attempt of a task, from the journal and from what its sessions printed.
+
+    `own` are the agents of the configuration, where they are known already.
+    """
     repository = _known(place)
-    layout, own = Layout(repository.root, repository.store), read_config(repository.root).agents
+    layout = Layout(repository.root, repository.store)
+    own = read_config(repository.root).agents if own is None else own
     return tuple(
         Tale(attempt=one, tools=tuple(_tools(layout, own, task, one))) for one in view.state.tasks[task].attempts
     )

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from unstuck.compose import Follower, View, brief_of, changed, experience_rows, reopen_run, tales
+from unstuck.config_file import read_config
 from unstuck.errors import BadUsage, UnstuckError
 from unstuck.journal import Verb, iso
 from unstuck.web.followed import Followed
@@ -29,6 +30,7 @@ class Hub:
     def __init__(self, root: Path) -> None:
         self.root = root
         self._follower = Follower(root)
+        self._agents = read_config(self._follower.repository.root).agents
         self._lock = threading.RLock()
         self._runs: dict[str, Followed] = {}
         self._seen: dict[str, float] = {}
@@ -96,7 +98,7 @@ class Hub:
         """Tell the story of a task."""
         view = self._view(run)
         name = view.named(task)
-        tools = {tale.attempt.number: tale.tools for tale in tales(self._follower.repository, view, name)}
+        tools = {tale.attempt.number: tale.tools for tale in tales(self._follower.repository, view, name, self._agents)}
         return task_story(view.state, view.entries, name, tools)
 
     def diff(self, run: str, task: str, attempt: int | None, since: int | None) -> str:

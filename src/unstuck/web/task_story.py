@@ -26,7 +26,7 @@ from unstuck.journal import (
 from unstuck.tell import deed, escalation, lineage_text, one_line, question, sentence
 from unstuck.web.overview import clean, event_object
 
-BODY_CHARS, OUTPUT_CHARS = 8_000, 8_000
+BODY_CHARS, OUTPUT_CHARS = 8_000, 12_000
 MOST_TOOLS, TOOL_CHARS = 200, 400
 
 
