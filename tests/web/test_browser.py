@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 KEY = "a-key-of-twenty-four-letters"
 PATIENCE = 20_000
+TOO_WIDE = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 
 
 @pytest.fixture(scope="module")
@@ -191,8 +192,7 @@ def test_the_kept_page_works_alone_with_the_keyboard_and_on_a_phone(
         page.keyboard.press(str(number))
         page.wait_for_function("n => document.querySelectorAll('.rail li a')[n - 1].ariaCurrent === 'page'", arg=number)
         seen.append(page.get_by_role("heading", level=1).inner_text())
-        wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
-        assert wide == 0, f"view {number} is wider than a phone"
+        assert page.evaluate(TOO_WIDE) == 0, f"view {number} is wider than a phone"
     assert seen[1:] == ["Plan", "Tasks", "Timeline", "Cost", "Experience", "Log"]
     page.keyboard.press("j")
     page.get_by_role("heading", name="1.1 Make a").wait_for()
@@ -200,6 +200,7 @@ def test_the_kept_page_works_alone_with_the_keyboard_and_on_a_phone(
     page.get_by_role("heading", name="1.2 Make b").wait_for()
     page.get_by_role("button", name="Changes").click()
     page.get_by_role("table", name="Changes of b.txt").get_by_text("+wrong").wait_for()
+    assert page.evaluate(TOO_WIDE) == 0
     before = page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
     page.keyboard.press("d")
     assert page.evaluate("getComputedStyle(document.documentElement).backgroundColor") != before
