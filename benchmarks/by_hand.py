@@ -69,11 +69,13 @@ class ByHand:
     """One task's commands, to be run again for further tasks in the repository that they were recorded in.
 
     Object ids differ from task to task. What a command printed when it was recorded and what it prints now tells which
-    id stands for which; the later commands are changed accordingly.
+    id stands for which; the later commands are changed accordingly. A task begins where the one before it ended.
     """
 
-    def __init__(self, steps: Sequence[Step], task: str) -> None:
+    def __init__(self, steps: Sequence[Step], task: str, tip: str) -> None:
         self.steps = steps
+        self._base, self._landed = _commits(steps)
+        self._tip = tip
         self.spent = [0.0] * len(steps)
         """Seconds per command, over all tasks. What we do between the commands is not counted."""
         self.tasks = 0
@@ -89,15 +91,22 @@ class ByHand:
 
     def _run_task(self) -> None:
         self.tasks += 1
-        now = {self._task: f"{self._task}x{self.tasks}"}
+        now = {self._task: f"{self._task}x{self.tasks}", self._base: self._tip}
         for place, step in enumerate(self.steps):
             argv = [self._renamed(word, now) for word in step.argv]
             out, seconds = _run(step, argv, self._renamed(step.stdin, now))
             self.spent[place] += seconds
             now |= zip(OBJECT_ID.findall(step.stdout), OBJECT_ID.findall(out), strict=False)
+        self._tip = now.get(self._landed, self._tip)
 
     def _renamed(self, text: str, now: Mapping[str, str]) -> str:
         return self._names.sub(lambda old: now.get(old[0], old[0]), text)
+
+
+def _commits(steps: Iterable[Step]) -> tuple[str, str]:
+    """Return the commit that the recorded task began with, and the one that it landed."""
+    landing = (step for step in steps if "commit-tree" in step.argv)
+    return next(((step.argv[step.argv.index("-p") + 1], step.stdout.strip()) for step in landing), ("", ""))
 
 
 def _run(step: Step, argv: Sequence[str], given: str) -> tuple[str, float]:

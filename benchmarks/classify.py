@@ -32,7 +32,7 @@ SEED_004 = {
     "circular_dependency": ("circular", "cycle"),
     "file_conflict": ("conflict",),
 }
-"""Seed 004 names types and no indicators: its own words, as keywords, are the mark in its view."""
+"""Autobuild names types and no indicators: its own words, as keywords, are the mark in its view."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +131,7 @@ def _case(number: int, record: dict[str, Any]) -> Case:
 
 
 def _label(view: str, label: str | None) -> str:
-    """For a failure no word and "unknown" are the same, except in seed 002's view, which has a word for everything."""
+    """For a failure no word and "unknown" are the same, except in Auto-Claude's view, which has a word for everything."""
     return NONE if view != "type" and label in {None, "unknown"} else str(label)
 
 

@@ -47,7 +47,7 @@ BENCHES: Mapping[str, Bench] = {
         ),
     ),
     "classify": Bench(
-        about="Our judgement of recorded outputs, against the seeds' keywords.",
+        about="Our judgement of recorded outputs, against the predecessors' keywords.",
         options=(click.Argument(["file"], metavar="CASES.jsonl", type=click.Path(path_type=Path)),),
         by_name_only=True,
     ),
@@ -85,6 +85,13 @@ BENCHES: Mapping[str, Bench] = {
     "remedies": Bench(
         about="Things broken for real in a box, and how many remedies heal.",
         options=(click.Option(["--repeats"], type=click.IntRange(1), help="Fresh processes to time.  [default: 5]"),),
+    ),
+    "hook": Bench(
+        about="One event answered in a fresh process, against a bare interpreter; a session of ten thousand calls.",
+        options=(
+            click.Option(["--repeats"], type=click.IntRange(1), help="How often each.  [default: 40]"),
+            click.Option(["--calls"], type=click.IntRange(2_000), help="Calls in one session.  [default: 10000]"),
+        ),
     ),
     "ui": Bench(
         about="A run that many pages watch, against the same run unwatched.",

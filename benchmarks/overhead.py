@@ -23,9 +23,8 @@ RUNS = {10: 5}
 BLOCK, BLOCKS = 10, 10
 """Tasks that are compared with as many by hand, and how often that is done in one run."""
 
-RATIO, GROWTH, MEMORY_MB = 1.5, 1.5, 150.0
-GIT_PROCESSES = 19
-"""One fewer than linked worktrees needed."""
+RATIO, GROWTH, MEMORY_MB = 1.2, 1.5, 150.0
+GIT_PROCESSES = 15
 
 AGENT, PROGRAMS = "tee work.txt", ("git", "bash", "tee")
 """The agent writes its brief into a file: every task changes one file, and nothing else is done."""
@@ -91,7 +90,9 @@ def record_task(place: Path, files: int) -> ByHand:
     with Supervised(root, {"PATH": f"{place / 'bin'}{os.pathsep}{os.environ['PATH']}"}) as run:
         before, middle, _ = run.landings()
     steps = [step for step in read_record(record, run.pid) if before.at < step.at < middle.at]
-    return ByHand(steps, middle.task)
+    return ByHand(
+        steps, middle.task, _git(root, "for-each-ref", "--format=%(objectname)", "refs/heads/unstuck").strip()
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,8 +180,8 @@ def make_repository(root: Path, *, files: int, tasks: int) -> None:
     _git(root, "reset", "--quiet", "--hard")
 
 
-def _git(root: Path, *arguments: str, stdin: str = "") -> None:
-    subprocess.run(["git", *arguments], cwd=root, input=stdin, text=True, check=True, capture_output=True)
+def _git(root: Path, *arguments: str, stdin: str = "") -> str:
+    return subprocess.run(["git", *arguments], cwd=root, input=stdin, text=True, check=True, capture_output=True).stdout
 
 
 def _blocks(pairs: Sequence[tuple[float, float]]) -> Iterator[Block]:

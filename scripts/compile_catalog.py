@@ -1,5 +1,6 @@
 """Bring the compiled forms of the catalogue up to date with its TOML files; tests compare the two."""
 
+import json
 import textwrap
 import tomllib
 
@@ -27,6 +28,11 @@ def compile_secrets() -> str:
     return f"{HEAD}\nSHAPES = (\n{shapes})\n\nWORDS = (\n{words})\n\nTOKENS = {{\n{tokens}}}\n"
 
 
+def compile_toolchains() -> str:
+    """Return the table of stacks as JSON."""
+    return json.dumps(tomllib.loads(shipped("toolchains.toml")), separators=(",", ":"), ensure_ascii=False) + "\n"
+
+
 def _rows(rows: dict[str, int]) -> str:
     entries = " ".join(f"{prefix}|{need}" for prefix, need in rows.items())
     return "\n".join(textwrap.wrap(entries, 110, break_long_words=False, break_on_hyphens=False))
@@ -35,4 +41,5 @@ def _rows(rows: dict[str, int]) -> str:
 if __name__ == "__main__":
     (CATALOG / "rules.json").write_text(compile_catalog(), encoding="utf-8")
     (CATALOG / "chains.json").write_text(compile_chains(), encoding="utf-8")
+    (CATALOG / "toolchains.json").write_text(compile_toolchains(), encoding="utf-8")
     SECRETS.write_text(compile_secrets(), encoding="utf-8")

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Any, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
 import click
 import pytest
@@ -18,7 +18,11 @@ from unstuck.config import Config
 from unstuck.decide.policy import page
 from unstuck.decide.profile_files import profiles
 from unstuck.journal.event import Event
+from unstuck.plans import Task
 from unstuck.remedies.chain import read_catalog
+
+if TYPE_CHECKING:
+    from tests.project import Project
 
 ROOT = Path(__file__).parents[1]
 DOCS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -129,8 +133,25 @@ def test_every_event_and_every_step_of_a_script_is_documented() -> None:
         assert f"{{ {step} = " in configuration
 
 
+def test_the_examples_of_all_plan_fields_are_read_as_they_stand(project: "Project") -> None:
+    text = (ROOT / "docs" / "reference" / "plan-fields.md").read_text(encoding="utf-8")
+    shown: dict[str, set[str]] = {}
+    names = ("tasks.md", "feature-plan.md", "implementation_plan.json")
+    blocks = re.findall(r"```(?:markdown|json)\n(.*?)\n```\n\n\|", text, re.DOTALL)
+    for name, block in zip(names, blocks, strict=True):
+        project.file(name, f"{block}\n", commit=False)
+        plan = project.ask("plan", name, "--json").json
+        assert (plan["valid"], plan["concerns"], plan["problems"]) == (True, [], []), name
+        shown[name] = {key for task in plan["tasks"] for key, value in task.items() if value}
+    everything = {field.name for field in fields(Task)} - {"skipped", "digest"}
+    assert everything <= set().union(*shown.values()), everything - set().union(*shown.values())
+    assert {"depends_on", "group", "checks", "files", "markers", "fixes", "commit", "agent", "done"} <= shown[
+        "tasks.md"
+    ]
+
+
 def test_the_page_of_policies_is_made_from_the_data() -> None:
-    """Make it anew with: python -c 'from unstuck.decide.policy_table import page; …' as below."""
+    """Make it anew with: python -c 'from unstuck.decide.policy import page; …' as below."""
     assert (ROOT / "docs" / "reference" / "policies.md").read_text(encoding="utf-8") == page(profiles().values())
 
 

@@ -150,7 +150,7 @@ class FixesConfig:
     """How fix tasks are written."""
 
     scope: str = ""
-    """The scope of their commits; empty takes that of the original's commit. Seed 003's example has `recovery`."""
+    """The scope of their commits; empty takes that of the original's commit. Smart-ralph's example has `recovery`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

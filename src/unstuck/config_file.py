@@ -22,7 +22,7 @@ KEY_ITSELF = "[key]"
 
 def read_config(root: Path) -> Config:
     """Return the repository's configuration; without any file, the defaults."""
-    path, content = _content(root)
+    path, content = written(root)
     for keys in _unknown(content, Config):
         raise _refused(path, keys, _nearest(keys))
     try:
@@ -38,11 +38,12 @@ def read_config(root: Path) -> Config:
 
 def has_config(root: Path) -> bool:
     """Whether the user configured anything here, if only an empty file."""
-    path, content = _content(root)
+    path, content = written(root)
     return bool(content) or path.is_file()
 
 
-def _content(root: Path) -> tuple[Path, dict[str, Any]]:
+def written(root: Path) -> tuple[Path, dict[str, Any]]:
+    """Return the file that the configuration is in, and what stands in it; nothing where there is none."""
     for path, table in ((root / NAME, ()), (root / "pyproject.toml", ("tool", "unstuck"))):
         try:
             content = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -100,7 +101,8 @@ def _nearest(keys: tuple[str, ...]) -> str:
 
 def _refused(path: Path, keys: tuple[str, ...], why: str) -> BadUsage:
     return BadUsage(
-        f"{path}{_line(path, keys)}: {'.'.join(keys)}: {why}.", hint="See docs/reference/configuration.md for all keys."
+        f"{path}{_line(path, keys)}: {'.'.join(keys)}: {why}.",
+        hint="See all keys: unstuck config, or: unstuck docs configuration",
     )
 
 

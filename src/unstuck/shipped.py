@@ -2,12 +2,20 @@
 
 from pathlib import Path
 
-CATALOG = Path(__file__).parent / "catalog"
+HERE = Path(__file__).parent
+CATALOG = HERE / "catalog"
 
 
 def shipped(name: str) -> str:
     """Return the text of one file of the catalogue."""
     return (CATALOG / name).read_text(encoding="utf-8")
+
+
+def pages() -> dict[str, str]:
+    """Return the pages of the documentation by their names: those in the wheel, or those of the checkout that this is."""
+    folder = next((place for place in (HERE / "docs", HERE.parents[1] / "docs") if place.is_dir()), None)
+    found = sorted(folder.rglob("*.md"), key=lambda path: (len(path.parts), path.stem)) if folder else []
+    return {path.stem: path.read_text(encoding="utf-8") for path in found}
 
 
 def shipped_in(folder: str) -> dict[str, str]:

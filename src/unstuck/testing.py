@@ -235,7 +235,13 @@ class World:
         self.slots[slot] = tree if tree is not None else self.branch[int(base)]
         return self.path(slot)
 
-    def settle(self, slot: int) -> None:
+    def settle(self, slot: int, before: Sequence[str]) -> None:
+        return None
+
+    def loose(self, slot: int) -> tuple[str, ...]:
+        return ()
+
+    def put_back(self, slot: int, paths: Sequence[str]) -> None:
         return None
 
     def put(self, slot: int, tree: str, paths: Sequence[str]) -> None:
@@ -267,7 +273,7 @@ class World:
         return ()
 
     def changes(self, base: str, tree: str) -> tuple[Change, ...]:
-        old = self.branch[int(base)]
+        old = self.branch[int(base)] if base.isdigit() else base
         return () if old == tree else (Change(path="file", old=old, new=tree),)
 
     def authors(self, path: str, commit: str, since: str) -> Sequence[tuple[str, str]]:

@@ -54,6 +54,6 @@ def all_right(**others: Sequence[Sequence[Any]]) -> dict[str, Sequence[Sequence[
 
 
 def run(project: "Project", *arguments: str) -> "Told":
-    """Run the plan in this process, as seed 004 wants it unless told otherwise."""
+    """Run the plan in this process, as autobuild wants it unless told otherwise."""
     chosen = arguments if "--profile" in arguments else ("--profile", "single-retry", *arguments)
     return project.ask("run", PLAN, "--agent", project.agent, *chosen)

@@ -1,4 +1,4 @@
-"""Seed 000's boxes, each as a story on real git: what was seen, what was done about it, and that nothing was lost."""
+"""Auto-Claude's boxes, each as a story on real git: what was seen, what was done about it, and that nothing was lost."""
 
 import json
 import os

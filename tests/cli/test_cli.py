@@ -15,7 +15,7 @@ import pytest
 
 import unstuck
 from unstuck.cli import COMMANDS
-from unstuck.cli.render import span
+from unstuck.cli.screen.render import span
 
 if TYPE_CHECKING:
     from tests.project import Project
@@ -173,7 +173,7 @@ def test_the_story_of_a_task_tells_what_was_seen_decided_and_what_to_type(half_d
     story = half_done.ask("show", "1.2").out
     for words in (
         "✘ Task 1.2: Make b (stuck)",
-        "the agent ended with exit code 0, says it is done",
+        "the agent ended with exit code 0, without a word",
         "fails: grep -q right b.txt",
         "decided to ask a person",
         "unstuck retry 1.2 --hint",

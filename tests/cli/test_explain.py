@@ -26,7 +26,7 @@ def told(project: "Project") -> "Project":
 
 def test_the_story_tells_what_was_seen_by_which_rule_on_which_rung_and_what_others_would_do(told: "Project") -> None:
     story = told.ask("explain", "1.1").out
-    assert story.splitlines()[0] == "Task 1.1: Answer (complete); decided by profile adaptive"
+    assert story.splitlines()[0] == "Task 1.1: Answer (landed); decided by profile adaptive"
     assert story.count("\nAttempt ") == 4
     first = story.split("\nAttempt ")[1]
     assert "seen:     check_failed: " in first
@@ -47,6 +47,31 @@ def test_a_replay_says_where_the_other_profile_would_have_stopped(told: "Project
     same = told.ask("replay", "--profile", "adaptive").out
     assert "4 decisions, 0 of them different." in same
     assert told.ask("log").out == before, "a replay changes nothing"
+
+
+def test_the_way_back_to_changes_that_failed_before_is_seen_though_the_files_differ(project: "Project") -> None:
+    check = "import cart\nassert cart.total() == 6, f'got {cart.total()}'\n"
+    project.file("check.py", check)
+    project.file("cart.py", "def total():\n    return 0\n")
+    project.plan(("1.1", "Add up", "python3 check.py"))
+    project.script(
+        _1_1=[
+            [
+                {"write": "cart.py", "text": f"def total():\n    return {got}\n{more}"},
+                {"print": f"APPROACH: {word}"},
+            ]
+            for got, word, more in (
+                (3, "recursion", ""),
+                (4, "a table", ""),
+                (3, "generators", "\n\n"),
+                (6, "sums", ""),
+            )
+        ]
+    )
+    assert project.run().code == 3
+    reasons = [line for line in project.ask("explain", "1.1").out.splitlines() if line.startswith("  because:")]
+    assert reasons[-1] == "  because:  Attempt 3 took back exactly the changes of attempt 2. [circular_fix[end]]"
+    assert len(reasons) == 3, "no fourth session repeats what failed twice"
 
 
 @pytest.mark.parametrize(

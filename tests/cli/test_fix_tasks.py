@@ -63,7 +63,7 @@ def fixed(*, lastError: str, ids: list[str]) -> dict[str, Any]:  # noqa: N803  #
 
 
 def failing(task: str, error: str, *steps: dict[str, str]) -> list[dict[str, str]]:
-    """Return the steps of an agent that works, fails, and says so as seed 003's executor does."""
+    """Return the steps of an agent that works, fails, and says so as smart-ralph's executor does."""
     said = f"Task {task}: Add it FAILED\n- Error: {error}\n- Attempted fix: Checked alternate paths\n- Status: Blocked"
     return [*steps, {"print": said}]
 
@@ -142,8 +142,8 @@ def test_a_fix_of_a_fix_brings_the_original_home(project: "Project") -> None:
     assert (project.root / "implement.md").read_text() == "half\nParse Failure\n", "the failed work was built upon"
     assert project.git("status", "--short", "--untracked-files=no") == ""
     show, explained = project.ask("show", "1.3.1").out, project.ask("explain", "1.3.1").out
-    assert "Lineage: 1.3 → 1.3.1; Fix tasks: 1.3.1.1 (complete)" in show
-    assert "Lineage: 1.3 → 1.3.1; Fix tasks: 1.3.1.1 (complete)" in explained
+    assert "Lineage: 1.3 → 1.3.1; Fix tasks: 1.3.1.1 (landed)" in show
+    assert "Lineage: 1.3 → 1.3.1; Fix tasks: 1.3.1.1 (landed)" in explained
     assert "fixes 1.3" in project.ask("status").out
     assert project.ask("status", "--json").json["tasks"]["1.3"]["fix_tasks"] == ["1.3.1"]
     brief = (project.home / "briefs" / "1.3.1-1-1.md").read_text()

@@ -137,6 +137,21 @@ def test_a_set_up_that_fails_halts_before_anybody_pays(project: "Project") -> No
     assert [name for name, task in state.tasks.items() if task.question] == ["1.1"]
 
 
+def test_a_gate_that_cannot_begin_halts_before_anybody_pays_unless_the_plan_brings_its_tool(project: "Project") -> None:
+    project.plan(*TEN_AT_ONCE[:3])
+    project.settings(f'{LIMITS}[checks]\nlint = "no-such-linter ."\n')
+    told = project.run("--parallel", "2")
+    assert told.code == 3, told
+    state = state_of(project)
+    assert sessions(project) == 0
+    assert "no-such-linter" in state.halted
+    assert "Please install no-such-linter" in told.out
+    project.plan(("1.1", "Write the script no-such-linter", "test -f a.txt"), name="next.md")
+    project.script(_1_1=[[{"write": "a.txt"}]])
+    assert project.run(plan="next.md").code == 3
+    assert sessions(project) == 1, "what a task brings is looked at after it"
+
+
 # --- what a check meets on its way ---------------------------------------------------------------------------
 
 OUTAGE = """import pathlib, sys

@@ -1,4 +1,4 @@
-"""Seed 004 as a program: phases in parallel, one retry after the siblings, a halt that keeps everything, and resuming."""
+"""Autobuild as a program: phases in parallel, one retry after the siblings, a halt that keeps everything, and resuming."""
 
 import json
 import re

@@ -48,7 +48,7 @@ def test_an_editable_install_is_not_copied_and_the_user_is_told_what_to_do_inste
     told = project.run("--max-attempts", "1")
     assert told.code == 3, "the check must not see the user's checkout, where the price is 1"
     assert "shop.pth in it installs the project from" in told.err, told
-    assert "setup = [" in told.err
+    assert "by a `setup` in `[workspace]`" in told.err
     assert "shop.pth" in project.ask("doctor").out
 
 
@@ -166,7 +166,7 @@ def test_a_workspace_link_that_leads_back_is_told_with_the_way_on(workspaces: "P
     told = workspaces.run("--max-attempts", "1")
     assert told.code == 3, "the check sees the user's own package, so green would be a lie"
     assert "node_modules cannot be placed" in told.err, told
-    assert "setup = [" in told.err
+    assert "by a `setup` in `[workspace]`" in told.err
 
 
 def test_setup_makes_workspace_links_that_lead_into_the_worktree(workspaces: "Project") -> None:

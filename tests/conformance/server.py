@@ -8,6 +8,7 @@ It is also the proxy that agents are given for everything else. A request to lea
 
 import json
 import math
+import re
 import select
 import socket
 import struct
@@ -28,15 +29,26 @@ AT_THE_END = Say("There is nothing left in the script.")
 ASIDE = Say("A scripted task")
 """The answer to a side question."""
 OVERFLOW = Fault(trouble="overflow")
+BRIEF = re.compile(r"# Task (\d+(?:\.\d+)*):")
 GONE_POLL = 0.1
 SESSION_HEADERS = ("x-claude-code-session-id", "session-id")
 
 
 class ModelServer:
-    """One model for one test. The turns are shared by all sessions: each request takes the next one."""
+    """One model for one test. The turns are shared by all sessions: each request takes the next one.
 
-    def __init__(self, turns: Iterable[Turn], *, window: int | None = None) -> None:
+    `tasks` are scripts for single tasks, by the id that stands in their briefs.
+    """
+
+    def __init__(
+        self,
+        turns: Iterable[Turn] = (),
+        *,
+        window: int | None = None,
+        tasks: Mapping[str, Iterable[Turn]] | None = None,
+    ) -> None:
         self._turns = deque(turns)
+        self._tasks = {name: deque(script) for name, script in (tasks or {}).items()}
         self._window = window
         self._full: set[str] = set()
         """Conversations that have overflown, where they have names: making one shorter does not save it."""
@@ -73,7 +85,7 @@ class ModelServer:
     @property
     def left(self) -> Sequence[Turn]:
         """Turns that nobody has asked for yet; a fault that lasts stays until a request comes after its end."""
-        return tuple(self._turns)
+        return tuple(turn for script in (self._turns, *self._tasks.values()) for turn in script)
 
     def turn(self, asked: Asked) -> tuple[int, Turn]:
         """Take the next turn; return it with its number."""
@@ -87,19 +99,24 @@ class ModelServer:
         if self._window is not None and (asked.results > self._window or asked.session in self._full):
             self._full |= {asked.session} - {""}
             return _met(OVERFLOW, time.time())
-        while self._turns:
-            turn = self._turns[0]
+        turns = self._script(asked)
+        while turns:
+            turn = turns[0]
             if not isinstance(turn, Fault):
-                return self._turns.popleft()
+                return turns.popleft()
             now = time.time()
             if not turn.ends:
-                turn = self._turns[0] = _met(turn, now)
+                turn = turns[0] = _met(turn, now)
             if turn.lasts and now < turn.ends:
                 return turn
-            self._turns.popleft()
+            turns.popleft()
             if not turn.lasts:
                 return turn
         return AT_THE_END
+
+    def _script(self, asked: Asked) -> deque[Turn]:
+        named = BRIEF.search(asked.conversation)
+        return self._tasks.get(named[1], self._turns) if named else self._turns
 
 
 def _met(fault: Fault, now: float) -> Fault:

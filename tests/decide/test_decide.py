@@ -1,4 +1,4 @@
-"""Decisions: seed 000's tree box by box, the ladders of all profiles, and an end to every story."""
+"""Decisions: Auto-Claude's tree box by box, the ladders of all profiles, and an end to every story."""
 
 import random
 from dataclasses import replace
@@ -84,7 +84,7 @@ RETRYABLE = {
     "verification_mismatch": True, "timeout": True, "parse_error": True, "dependency_missing": False,
     "circular_dependency": False, "file_conflict": False, "plan_invalid": False,
 }  # fmt: skip
-"""Seed 004's table."""
+"""Autobuild's table."""
 
 
 @pytest.mark.parametrize(("word", "again"), RETRYABLE.items(), ids=RETRYABLE)

@@ -1,4 +1,4 @@
-"""Fix tasks: seed 003's examples to the letter, its limits, and texts that try to break out of the plan."""
+"""Fix tasks: smart-ralph's examples to the letter, its limits, and texts that try to break out of the plan."""
 
 import random
 

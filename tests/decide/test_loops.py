@@ -1,6 +1,6 @@
 """Attempts that go in circles are told from attempts that only share words.
 
-Of the predecessors' cases in the group ac-circular-observed one does not hold, on purpose: seed 002's own worked example,
+Of the predecessors' cases in the group ac-circular-observed one does not hold, on purpose: Auto-Claude's own worked example,
 which its origin misses because it splits words at spaces only. Of fk-stop only the repetition guard is ours: a number of
 iterations, a completed task and interactive questions are the policy's and the decision's.
 """
@@ -14,11 +14,11 @@ from unstuck.decide.loops import (
     Signal,
     Strength,
     Thresholds,
-    changes,
     circular,
     converging,
     jaccard,
     looping,
+    patch_marks,
     repetition,
     signals,
     similar,
@@ -37,7 +37,7 @@ def judge(*approaches: str) -> Signal | None:
     return circular(current, earlier)
 
 
-# --- the rule of seed 002, as ruled ----------------------------------------------------------------
+# --- the rule of Auto-Claude, as ruled ----------------------------------------------------------------
 
 
 def test_the_worked_example_of_seed_002_is_circular() -> None:
@@ -220,29 +220,37 @@ def test_the_same_work_from_a_fresh_start_is_found() -> None:
     assert (found.sort, found.strength) == ("same_tree", Strength.CERTAIN)
 
 
-PATCH = """--- a/cart.py
-+++ b/cart.py
-@@ -{line} +{line} @@
--    return price{more}
-+    return  price * count{more}
-"""
+BEFORE = "def total(price, count):\n    return price\n"
+AFTER = BEFORE.replace("return price", "return price * count")
 
 
-def test_the_same_patch_is_known_wherever_it_lies() -> None:
-    moved = PATCH.format(line="90,7", more="")
-    assert changes(PATCH.format(line="1,2", more="")) == changes(moved.replace("price * count", "price   * count"))
-    assert changes(PATCH.format(line="1,2", more="")) != changes(PATCH.format(line="1,2", more=" + 1"))
-    assert changes(moved) != changes(moved.replace("cart.py", "till.py"))
+def test_the_same_patch_is_known_on_a_base_that_has_moved_and_nowhere_else() -> None:
+    marks = patch_marks([("cart.py", BEFORE, AFTER)])
+    above = "import math\n\n\n"
+    assert marks == patch_marks([("cart.py", above + BEFORE, above + AFTER + "\n")])
+    others: dict[str, list[tuple[str, str | None, str | None]]] = {
+        "another file": [("till.py", BEFORE, AFTER)],
+        "another line": [("cart.py", BEFORE, AFTER.replace("count\n", "count + 1\n"))],
+        "another place": [("cart.py", BEFORE, "    return price * count\n" + BEFORE.replace("    return price\n", ""))],
+        "another indentation": [("cart.py", BEFORE, AFTER.replace("    ", "  "))],
+        "a file more": [("cart.py", BEFORE, AFTER), ("new.py", None, "")],
+    }
+    assert [name for name, texts in others.items() if patch_marks(texts) in (marks, ())] == []
+    assert patch_marks([("run.sh", "a\n", "a\n")]) == (), "a mode is no line, so lines do not tell"
 
 
-def test_the_same_changes_again_are_found_and_so_is_their_reverse() -> None:
-    there = PATCH.format(line="1", more="")
-    back = "\n".join({"-": "+", "+": "-"}.get(line[:1], "") + line[1:] for line in there.splitlines()[3:])
-    back = f"--- a/cart.py\n+++ b/cart.py\n@@ -1 +1 @@\n{back}\n"
-    first = Footprint(attempt=1, tree="a", changes=changes(there))
-    (same,) = signals(Footprint(attempt=2, tree="b", changes=changes(there)), [first])
-    (undone,) = signals(Footprint(attempt=2, tree="b", changes=changes(back)), [first])
-    assert (same.sort, undone.sort) == ("same_diff", "reverted")
+def test_the_same_changes_again_are_found_and_so_are_their_reverse_and_the_way_back() -> None:
+    there, back = patch_marks([("cart.py", BEFORE, AFTER)]), patch_marks([("cart.py", AFTER, BEFORE)])
+    other = patch_marks([("cart.py", BEFORE, BEFORE + "total = None\n")])
+    first, second = (
+        Footprint(attempt=1, tree="a", changes=frozenset(there)),
+        Footprint(attempt=2, tree="b", changes=frozenset(other)),
+    )
+    (same,) = signals(Footprint(attempt=2, tree="b", changes=frozenset(there)), [first])
+    (undone,) = signals(Footprint(attempt=2, tree="b", changes=frozenset(back)), [first])
+    (returned,) = signals(Footprint(attempt=3, tree="c", changes=frozenset(there)), [first, second])
+    assert (same.sort, undone.sort, returned.sort) == ("same_diff", "reverted", "reverted")
+    assert returned.sentence == "Attempt 3 went back, past attempt 2, to the changes of attempt 1."
 
 
 def test_the_same_failure_three_times_in_a_row_is_a_signal() -> None:
@@ -340,7 +348,8 @@ def test_any_history_can_be_judged(current: Footprint, earlier: list[Footprint])
 def test_likeness_is_symmetric_and_bounded(a: str, b: str) -> None:
     assert similar(a, b) == similar(b, a)
     assert 0 <= similar(a, b) <= jaccard(a, b) <= 1
-    assert changes(a) <= changes(f"{a}\n{b}")
+    turned = {mark.translate({43: "-", 45: "+"}) for mark in patch_marks([("x", b, a)])}
+    assert set(patch_marks([("x", a, b)])) == turned
 
 
 # --- within one session ----------------------------------------------------------------------------

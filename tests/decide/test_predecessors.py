@@ -3,7 +3,7 @@
 What does not hold, and why:
 - The kind of a limit (session or weekly) and of an authentication failure (missing, invalid, expired) is not told
   apart: the way on is the same, and the reset time says how long it takes.
-- `Permission denied` alone is the file system's (seed 001), not an authentication failure (X-07).
+- `Permission denied` alone is the file system's (forgekeeper), not an authentication failure (X-07).
 - Confidence is the strongest rule's weight, not diluted by the number of rules that could have matched (X-08).
 - A bare `429` or `not found` somewhere in a line proves nothing (X-09).
 """

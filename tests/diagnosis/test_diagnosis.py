@@ -169,7 +169,7 @@ OBSERVED = {
     "prompt is too long: 210000 tokens > 200000 maximum": "UNKNOWN",
     "Expected ';' at end of declaration (compile error)": "VERIFICATION_FAILED",
 }
-"""What seed 002's lists make of real messages (ac-classify-observed): kept for who asks for it, and what ours must not say."""
+"""What Auto-Claude's lists make of real messages (ac-classify-observed): kept for who asks for it, and what ours must not say."""
 
 
 @pytest.mark.parametrize("text", OBSERVED)

@@ -2,11 +2,11 @@
 
 import re
 import string
-import time
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.growth import faster_than_linear
 
 from unstuck.diagnosis.cleaning import shown
 from unstuck.diagnosis.signature import normal, signature
@@ -162,40 +162,36 @@ def test_a_syntax_error_is_known_by_its_file() -> None:
     assert signature(text.format("cart.py")) != signature(text.format("till.py"))
 
 
-def test_the_decisive_line_is_found_in_the_middle_of_ten_megabytes_in_seconds() -> None:
+def test_the_decisive_line_is_found_in_the_middle_of_ten_megabytes() -> None:
     chatter = "\n".join(f"[{n}] step {n} of many, all is well with /srv/shop/{n}.txt" for n in range(90_000))
-    began = time.process_time()
     assert normal(f"{chatter}\nOSError: the till is shut\n{chatter}") == "OSError: the till is shut"
-    assert normal("error " * 1_500_000)
     assert normal(" " * 9_000_000 + "Error: x") == "Error: x"
-    assert time.process_time() - began < 20
+    assert faster_than_linear([chatter, "error " * 300_000], normal) == []
 
 
-@pytest.mark.parametrize(
-    "piece",
-    [
-        "/",
-        "a/",
-        "\\",
-        "C:\\",
-        "'",
-        "#",
-        "1:",
-        "12:34",
-        "error: ",
-        "FAILED a::b - ",
-        "\x1b[",
-        "\x1b]",
-        "- ",
-        "@",
-        "(1,",
-        "_",
-    ],
-)
-def test_no_line_takes_long(piece: str) -> None:
-    began = time.process_time()
-    signature(f"error: {piece * 100_000}\n" * 3 + f"FAILED x::{piece * 100_000}")
-    assert time.process_time() - began < 3
+HOSTILE = [
+    "/",
+    "a/",
+    "\\",
+    "C:\\",
+    "'",
+    "#",
+    "1:",
+    "12:34",
+    "error: ",
+    "FAILED a::b - ",
+    "\x1b[",
+    "\x1b]",
+    "- ",
+    "@",
+    "(1,",
+    "_",
+]
+
+
+def test_no_line_takes_more_than_linear_time() -> None:
+    lines = [piece * 100_000 for piece in HOSTILE]
+    assert faster_than_linear(lines, lambda line: signature(f"error: {line}\n" * 3 + f"FAILED x::{line}")) == []
 
 
 def test_terminal_text_becomes_plain() -> None:

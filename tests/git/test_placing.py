@@ -250,7 +250,7 @@ def test_a_venv_with_an_editable_install_is_a_trap(place: Place, files: object, 
     rules = {"link" if linked else "copy": (".venv",)}
     placed = Placing(root=place.root, **rules).place(place.worktree)
     assert placed.paths == ()
-    assert "python3 -m venv .venv" in placed.notes[0]
+    assert "unstuck init --force" in placed.notes[0]
     assert not os.path.lexists(place.worktree / ".venv")
 
 
@@ -314,7 +314,7 @@ def test_a_linked_node_modules_with_workspace_links_is_a_trap(place: Place, node
     _make_node_project(place, "../../packages/lib")
     placed = Placing(root=place.root, link=("node_modules",)).place(place.worktree)
     assert placed.paths == ()
-    assert "npm ci" in placed.notes[0]
+    assert "unstuck init --force" in placed.notes[0]
     (place.worktree / "node_modules").symlink_to(place.root / "node_modules")
     assert _run(node, "main.js", cwd=place.worktree) == "third, the checkout"
 

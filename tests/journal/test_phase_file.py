@@ -1,4 +1,4 @@
-"""The state files of seed 004: before a retry, after it succeeded, after it failed."""
+"""The state files of autobuild: before a retry, after it succeeded, after it failed."""
 
 import json
 from typing import Any

@@ -1,8 +1,7 @@
 """Secrets are taken out; everything else stays as it is, and fast."""
 
-import time
-
 import pytest
+from tests.growth import faster_than_linear
 
 from unstuck.journal.redact import Redactor, redactor
 
@@ -132,33 +131,30 @@ def test_a_private_key_waits_for_its_end() -> None:
     assert Redactor().split(text, len(text)) == ("before\n", text.removeprefix("before\n"))
 
 
-@pytest.mark.parametrize(
-    "piece",
-    [
-        "sk-",
-        "sk-a",
-        "eyJ",
-        "eyJaaaaaaaa.",
-        "://",
-        "://a:",
-        "://a:b",
-        "ghp_",
-        "-----BEGIN PRIVATE KEY-----",
-        "-----BEGIN PRIVATE KEY-----\n",
-        "-----BEGIN A ",
-        "-",
-        "uthorization: ",
-        "Authorization: Bearer ",
-        "A",
-        "AKIA",
-        "xoxb-",
-        " ",
-        "ecret_access_key===",
-        "glpat-",
-    ],
-)
-def test_a_hostile_text_takes_no_more_than_linear_time(piece: str) -> None:
-    text = piece * (400_000 // len(piece))
-    began = time.process_time()
-    Redactor().split(text, len(text))
-    assert time.process_time() - began < 2.0
+HOSTILE = [
+    "sk-",
+    "sk-a",
+    "eyJ",
+    "eyJaaaaaaaa.",
+    "://",
+    "://a:",
+    "://a:b",
+    "ghp_",
+    "-----BEGIN PRIVATE KEY-----",
+    "-----BEGIN PRIVATE KEY-----\n",
+    "-----BEGIN A ",
+    "-",
+    "uthorization: ",
+    "Authorization: Bearer ",
+    "A",
+    "AKIA",
+    "xoxb-",
+    " ",
+    "ecret_access_key===",
+    "glpat-",
+]
+
+
+def test_a_hostile_text_takes_no_more_than_linear_time() -> None:
+    texts = [piece * (30_000 // len(piece)) for piece in HOSTILE]
+    assert faster_than_linear(texts, lambda text: Redactor().split(text, len(text))) == []

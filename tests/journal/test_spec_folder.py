@@ -1,4 +1,4 @@
-"""The files beside a spec's plan: seed 003's examples, and what other people keep in them."""
+"""The files beside a spec's plan: smart-ralph's examples, and what other people keep in them."""
 
 import json
 import os

@@ -113,6 +113,8 @@ def test_wrong_and_hostile_arguments_are_answered_in_words(scratch: Path) -> Non
             assert "task" in await refused(client, "decide")
             assert "Nothing was recorded" in await refused(client, "decide", task="9.9")
             assert "no name of a task" in await refused(client, "record_attempt", task="../x", approach="a", **RED)
+            assert "no name of a task" in await refused(client, "ask_person", task="../../../evil", question="?")
+            assert "no name of a task" in await refused(client, "create_fix_task", task="../../../evil", error="e")
             assert "No remedy named" in await refused(client, "report_step", strategy="x", worked=True)
             assert "no JSON schema" in await refused(
                 client, "remedy", output="Error: x", exit_code=1, tool="t", schema={"type": 5}

@@ -130,7 +130,7 @@ def test_a_format_that_we_do_not_know_is_refused(spec: Path) -> None:
         open_tasks(spec, "scrum")
 
 
-@pytest.mark.parametrize("content", ["", "- [x](link)\n", "* [ ] 1.1 almost\n", "\r- [ ] 1.1 A"])
+@pytest.mark.parametrize("content", ["", "- [x](link)\n", "- [ ] 1.1 A\n* [ ] 1.2 almost\n", "\r- [ ] 1.1 A"])
 def test_a_file_called_tasks_md_is_read_as_one(content: str, tmp_path: Path) -> None:
     (tmp_path / "tasks.md").write_text(content, newline="")
     assert open_tasks(tmp_path).read().format == "tasks.md"

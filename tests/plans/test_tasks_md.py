@@ -477,7 +477,7 @@ def test_our_tasks_are_the_top_level_list_items_that_commonmark_sees(parts: list
         (["  - **Verify**:", "    ```", "    # look", "    echo ok", "    ```"], []),
         (["  - **Verify**: `", "  - **Commit**: `x`"], []),
         (["  - **Verify**:"], []),
-        (["  - Verify: `make a`"], []),
+        (["  - Verify: `make a`"], ["make a"]),
     ],
 )
 def test_checks_are_the_commands_in_verify_that_can_fail(verify: list[str], expected: list[str]) -> None:

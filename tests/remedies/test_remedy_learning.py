@@ -50,7 +50,7 @@ def test_one_way_alone_never_changes_the_order() -> None:
 
 
 def test_a_higher_confidence_further_down_is_no_evidence() -> None:
-    """Seed 001 lists `use_simpler_command` (0.9) behind `fix_syntax` (0.8): equal experience leaves it there."""
+    """Forgekeeper lists `use_simpler_command` (0.9) behind `fix_syntax` (0.8): equal experience leaves it there."""
     lessons = Lessons()
     for _ in range(ENOUGH):
         for name in ("fix_syntax", "use_simpler_command"):

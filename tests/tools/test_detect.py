@@ -3,9 +3,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from scripts.compile_catalog import compile_toolchains
 
 from unstuck.agents.manifests import catalog
 from unstuck.agents.surveying import agents_on_path
+from unstuck.shipped import shipped
 from unstuck.tools.detecting import detect
 
 NODE = json.dumps(
@@ -33,7 +35,11 @@ STACKS: dict[str, tuple[dict[str, str], tuple[str, ...], dict[str, str]]] = {
     "ruff and mypy": (
         {"pyproject.toml": "[tool.ruff]\n[tool.ruff.format]\n[tool.mypy]\nstrict = true\n"},
         ("python",),
-        {"lint": "python3 -m ruff check .", "format": "python3 -m ruff format --check .", "types": "python3 -m mypy ."},
+        {
+            "lint": "python3 -m ruff check --no-fix .",
+            "format": "python3 -m ruff format --check .",
+            "types": "python3 -m mypy .",
+        },
     ),
     "mypy that knows its files": (
         {"pyproject.toml": "[tool.mypy]\nfiles = ['src']\n"},
@@ -44,9 +50,13 @@ STACKS: dict[str, tuple[dict[str, str], tuple[str, ...], dict[str, str]]] = {
     "unittest": (
         {"setup.py": "", "tests/test_a.py": "import unittest"},
         ("python",),
-        {"test": "python3 -m unittest discover"},
+        {"test": ".venv/bin/python -m unittest discover"},
     ),
-    "uv": ({"pyproject.toml": "pytest", "uv.lock": ""}, ("python",), {"test": "uv run python -m pytest"}),
+    "uv": (
+        {"pyproject.toml": "[dependency-groups]\ntest = ['pytest']\n", "uv.lock": ""},
+        ("python",),
+        {"test": "uv run --no-sync python -m pytest"},
+    ),
     "a venv": (
         {"pyproject.toml": "pytest", ".venv/pyvenv.cfg": ""},
         ("python",),
@@ -89,12 +99,12 @@ STACKS: dict[str, tuple[dict[str, str], tuple[str, ...], dict[str, str]]] = {
     "maven's wrapper": ({"pom.xml": "", "mvnw": ""}, ("java",), {"test": "./mvnw -B -q test"}),
     "gradle": ({"build.gradle.kts": ""}, ("java",), {"test": "gradle test"}),
     "ruby": (
-        {"Gemfile": "", ".rspec": "", ".rubocop.yml": ""},
+        {"Gemfile": "gem 'rspec'\ngem 'rubocop'\n", ".rspec": "", ".rubocop.yml": ""},
         ("ruby",),
         {"test": "bundle exec rspec", "lint": "bundle exec rubocop"},
     ),
     "php": (
-        {"composer.json": "{}", "phpunit.xml.dist": "", "phpstan.neon": ""},
+        {"composer.json": '{"phpunit/phpunit": 1, "phpstan/phpstan": 1}', "phpunit.xml.dist": "", "phpstan.neon": ""},
         ("php",),
         {"test": "vendor/bin/phpunit", "types": "vendor/bin/phpstan analyse"},
     ),
@@ -109,7 +119,7 @@ STACKS: dict[str, tuple[dict[str, str], tuple[str, ...], dict[str, str]]] = {
     "black and flake8": (
         {"pyproject.toml": "[tool.black]\n", ".flake8": ""},
         ("python",),
-        {"lint": "python3 -m flake8", "format": "python3 -m black --check ."},
+        {"lint": "python3 -m flake8 --extend-exclude .venv", "format": "python3 -m black --check ."},
     ),
     "two languages with tests": (
         {"pytest.ini": "", "package.json": '{"scripts": {"test": "x"}}', "yarn.lock": ""},
@@ -156,28 +166,126 @@ def test_what_is_there_and_ignored_is_proposed_for_copying(tmp_path: Path) -> No
     )
     stack = detect(tmp_path)
     assert stack.copy == (".env", ".venv", "node_modules")
-    assert stack.link == stack.setup == ()
+    assert stack.setup == ()
 
 
-def test_a_trap_is_made_anew_instead_of_copied(tmp_path: Path) -> None:
+def test_what_a_set_up_makes_is_not_copied(tmp_path: Path) -> None:
     subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
     packages = ".venv/lib/python3.11/site-packages"
     _write(
         tmp_path,
         {
             ".gitignore": ".venv\nnode_modules\n",
-            "pyproject.toml": "",
+            "setup.py": "",
             ".venv/pyvenv.cfg": "",
             f"{packages}/x.pth": f"{tmp_path}/src",
+            "package.json": "{}",
             "yarn.lock": "",
             "node_modules/a/x": "",
         },
     )
-    (tmp_path / "node_modules" / "own").symlink_to(tmp_path / "packages" / "own")
     stack = detect(tmp_path)
     assert stack.copy == ()
-    assert stack.setup == ("python3 -m venv .venv && .venv/bin/pip install -e .", "yarn install --frozen-lockfile")
-    assert len(stack.notes) == 2
+    assert stack.instead == ("node_modules",), "a venv with an editable install is a trap"
+    assert stack.setup == (
+        "python3 -m venv .venv && .venv/bin/python -m pip install -q -e .",
+        "yarn install --frozen-lockfile",
+    )
+
+
+EXTRAS = "[project]\nname = 'x'\n[project.optional-dependencies]\ntest = ['pytest>=7']\ndocs = ['sphinx']\nfast = ['orjson']\n"
+SETUPS: dict[str, tuple[dict[str, str], str]] = {
+    "extras by name": ({"pyproject.toml": EXTRAS}, "-q -e '.[test]'"),
+    "extras in use": (
+        {
+            "pyproject.toml": EXTRAS,
+            ".venv/lib/python3/site-packages/pytest-8.0.dist-info/METADATA": "",
+            ".venv/lib/python3/site-packages/orjson-3.0.dist-info/METADATA": "",
+        },
+        "-q -e '.[test,fast]'",
+    ),
+    "an extra of extras": (
+        {
+            "pyproject.toml": "[project]\nname='x'\n[project.optional-dependencies]\ntest=['pytest']\ndev=['x[test]','ruff']\n"
+        },
+        "-q -e '.[test]'",
+    ),
+    "only dev": (
+        {"pyproject.toml": "[project]\nname='x'\n[project.optional-dependencies]\ndev=['pytest']\n"},
+        "-e '.[dev]'",
+    ),
+    "groups": (
+        {
+            "pyproject.toml": "[project]\nname='x'\n[dependency-groups]\ntests=['pytest']\nlint=[{include-group='tests'}]\n"
+        },
+        "-q -U pip && .venv/bin/python -m pip install -q --group tests --group lint -e .",
+    ),
+    "setup.cfg": ({"setup.py": "", "setup.cfg": "[options.extras_require]\ntesting =\n  pytest\n"}, "-e '.[testing]'"),
+    "setup.py": (
+        {"setup.py": "from setuptools import setup\nsetup(extras_require={'tests': ['pytest']})"},
+        "-e '.[tests]'",
+    ),
+    "requirement files": (
+        {"requirements.txt": "flask\n", "requirements-dev.txt": "-r requirements.txt\npytest\n"},
+        "-q -r requirements.txt -r requirements-dev.txt",
+    ),
+    "a folder of them": ({"setup.py": "", "requirements/test.txt": "pytest"}, "-q -r requirements/test.txt -e ."),
+    "tox": (
+        {"setup.py": "", "tox.ini": "[testenv]\ndeps =\n  pytest>=6\n  py3: odd\n  -r{toxinidir}/x.txt\n"},
+        "-q 'pytest>=6' -e .",
+    ),
+    "hatch": (
+        {"pyproject.toml": "[project]\nname='x'\n[tool.hatch.envs.test]\ndependencies=['pytest']\n"},
+        "-q pytest -e .",
+    ),
+    "uv": ({"pyproject.toml": EXTRAS, "uv.lock": ""}, "uv sync --frozen --extra test"),
+    "poetry": (
+        {"pyproject.toml": "[tool.poetry.group.test.dependencies]\npytest='*'\n", "poetry.lock": ""},
+        "poetry install --no-interaction --with test",
+    ),
+    "pdm": ({"pyproject.toml": EXTRAS, "pdm.lock": ""}, "pdm sync -G test"),
+    "npm's lock": ({"package.json": "{}", "package-lock.json": ""}, "npm ci --no-audit --no-fund"),
+    "no lock": (
+        {"package.json": '{"devDependencies": {"tape": "1"}}'},
+        "npm install --no-package-lock --no-audit --no-fund",
+    ),
+    "pnpm": ({"package.json": "{}", "pnpm-lock.yaml": ""}, "pnpm install --frozen-lockfile"),
+    "yarn 1": ({"package.json": "{}", "yarn.lock": "# yarn lockfile v1"}, "yarn install --frozen-lockfile"),
+    "yarn 4": ({"package.json": "{}", "yarn.lock": "__metadata:\n  version: 8"}, "yarn install --immutable"),
+    "bun": ({"package.json": "{}", "bun.lockb": ""}, "bun install --frozen-lockfile"),
+    "cargo": ({"Cargo.toml": "", "Cargo.lock": ""}, "cargo fetch --locked"),
+    "go": ({"go.mod": ""}, "go mod download"),
+    "bundler": ({"Gemfile": ""}, "bundle config set --local path vendor/bundle && bundle install"),
+    "maven": ({"pom.xml": "", "mvnw": ""}, "./mvnw -B -q -DskipTests test-compile"),
+    "gradle": ({"build.gradle": ""}, "gradle --no-daemon -q testClasses"),
+    "composer": ({"composer.json": "{}"}, "composer install --no-interaction --no-progress"),
+    "dotnet": ({"App.csproj": ""}, "dotnet restore"),
+}
+
+
+def test_a_fresh_clone_is_set_up_from_what_is_there(tmp_path: Path) -> None:
+    wrong = {}
+    for number, (name, (files, expected)) in enumerate(SETUPS.items()):
+        root = tmp_path / str(number)
+        _write(root, files)
+        if not any(expected in line for line in detect(root).setup):
+            wrong[name] = detect(root).setup
+    assert wrong == {}
+
+
+def test_a_tool_that_no_manifest_names_is_not_proposed(tmp_path: Path) -> None:
+    settings = "[tool.ruff]\n[tool.black]\n[tool.mypy]\n[tool.pytest.ini_options]\n"
+    _write(tmp_path, {"pyproject.toml": EXTRAS + settings, ".flake8": "", ".pre-commit-config.yaml": ""})
+    assert [(one.kind, one.lines) for one in detect(tmp_path).proposals] == [("test", (".venv/bin/python -m pytest",))]
+
+
+def test_a_script_that_repairs_files_is_asked_only_to_look(tmp_path: Path) -> None:
+    scripts = {"lint": "eslint --fix src && prettier -w .", "format:check": "biome check --write", "test": "jest -u"}
+    _write(tmp_path, {"package.json": json.dumps({"scripts": scripts})})
+    lines = {check.kind: check.command.rpartition('$PATH" && ')[2] for check in detect(tmp_path).checks}
+    assert detect(tmp_path).checks[1].command.endswith("&& eslint src && prettier --check .")
+    assert lines["format"] == "biome check"
+    assert lines["test"] == "jest"
 
 
 def test_outside_of_git_nothing_is_proposed_for_copying(tmp_path: Path) -> None:
@@ -200,3 +308,7 @@ def _write(root: Path, files: dict[str, str]) -> None:
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
+
+
+def test_the_compiled_table_of_stacks_is_up_to_date() -> None:
+    assert shipped("toolchains.json") == compile_toolchains(), "run `make rules`"

@@ -9,6 +9,7 @@ from unstuck.agents.claims import statement as statement
 from unstuck.agents.crew import agent as agent
 from unstuck.agents.crew import first_found as first_found
 from unstuck.agents.crew import gather as gather
+from unstuck.agents.crew import no_agent as no_agent
 from unstuck.agents.crew import without_login as without_login
 from unstuck.agents.manifests import manifest as manifest
 from unstuck.agents.readers import as_json as as_json

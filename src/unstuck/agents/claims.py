@@ -22,7 +22,7 @@ RAW_CHARS = 64_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """The failure object of seed 003."""
+    """The failure object of smart-ralph."""
 
     task_id: str
     error: str
@@ -36,7 +36,7 @@ class Report:
         return summary(self.error, self.task_id)
 
     def as_json(self) -> dict[str, object]:
-        """Return it under the seed's names."""
+        """Return it under smart-ralph's names."""
         return {
             "taskId": self.task_id,
             "failed": True,
@@ -49,7 +49,7 @@ class Report:
 
 NO_MARKER = "Task did not complete"
 NO_ERROR = "Task execution failed"
-NO_FIX = "No fix attempted"  # seed 003's table of fields says "No previous fix attempted"; its parser decides
+NO_FIX = "No fix attempted"  # smart-ralph's table of fields says "No previous fix attempted"; its parser decides
 NO_STATUS = "Unknown status"
 
 
@@ -148,7 +148,7 @@ def contradictions(text: str) -> tuple[str, ...]:
 
 
 def failure_report(text: str, task: str = "") -> Report:
-    """Parse the output of a session that did not complete; what it does not say gets seed 003's default texts."""
+    """Parse the output of a session that did not complete; what it does not say gets smart-ralph's default texts."""
     blocks = [block for block in _blocks(_lines(text)) if not task or block.task == task]
     if blocks:
         return _report(blocks[-1], text)

@@ -1,4 +1,4 @@
-"""Read the result JSON of a phase, as seed 004's sub-agents print it, from text that anybody may have written."""
+"""Read the result JSON of a phase, as autobuild's sub-agents print it, from text that anybody may have written."""
 
 import json
 import re
@@ -19,7 +19,7 @@ _MOST_BRACES = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """The result of a phase, as seed 004's sub-agents print it."""
+    """The result of a phase, as autobuild's sub-agents print it."""
 
     phase_id: str
     status: Literal["complete", "failed"]
@@ -43,7 +43,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """A result that was meant and cannot be read: seed 004's parse_error."""
+    """A result that was meant and cannot be read: autobuild's parse_error."""
 
     reason: str
 

@@ -6,20 +6,28 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 import click
 
 from unstuck import __version__
-from unstuck.cli.saying import say
+from unstuck.cli.screen.saying import say
 from unstuck.errors import UnstuckError
 
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
 USAGE, INTERRUPTED, BROKEN_PIPE = 64, 130, 141
+COMPLETE = "_UNSTUCK_COMPLETE"
+"""Set by a shell that wants to complete a line."""
 
 COMMANDS = {
     "demo": ("run", "See the whole story in a minute, in a scratch repository."),
     "init": ("setup", "Write unstuck.toml for this repository."),
     "doctor": ("setup", "Say what is missing or left over, and what to do about it."),
     "plan": ("look", "Read and check a plan; start nothing."),
+    "draft": ("draft", "Let an agent write a plan from a goal, a PRD or an issue."),
+    "go": ("run", "Reach a goal: one task, no plan file."),
     "run": ("run", "Run a plan, or go on with its unfinished run."),
     "resume": ("run", "Go on with the latest run, or the one named."),
     "runs": ("look", "List all runs of this repository."),
@@ -28,6 +36,7 @@ COMMANDS = {
     "diff": ("look", "Show what a task's attempt changed."),
     "log": ("look", "Print the journal."),
     "report": ("explain", "Print what waits for a person."),
+    "pr": ("explain", "Make a pull request of what landed."),
     "explain": ("explain", "Tell why a task went as it did."),
     "replay": ("explain", "Decide a run again under another profile."),
     "policy": ("explain", "Print the profiles and their ladders."),
@@ -52,15 +61,19 @@ COMMANDS = {
     "rollback": ("operating", "Move the run's branch back."),
     "undo": ("operating", "Take back what a command or a rollback did."),
     "prune": ("operating", "Remove what is clean, merged and unused."),
+    "docs": ("reference", "Print a page of the documentation."),
+    "config": ("reference", "Print every setting, and where it comes from."),
+    "completion": ("reference", "Let your shell complete commands and options."),
     "bench": ("bench", "Run the benchmarks."),
 }
 
 SECTIONS = {
-    "Start": ("demo", "init", "doctor", "agents", "plan"),
-    "Run": ("run", "resume", "stop"),
-    "Look": ("status", "show", "diff", "log", "runs", "report", "explain", "board", "ui"),
+    "Start": ("demo", "init", "doctor", "agents", "draft", "plan"),
+    "Run": ("go", "run", "resume", "stop"),
+    "Look": ("status", "show", "diff", "log", "runs", "report", "pr", "explain", "board", "ui"),
     "Take part": ("answer", "retry", "skip", "accept", "approve", "reset", "rollback", "undo", "prune"),
     "By hand": ("verify", "diagnose", "remedy", "experience"),
+    "Read": ("docs", "config", "completion"),
 }
 """The commands as people look for them; those that are not named here come last."""
 
@@ -89,7 +102,8 @@ EXAMPLE = {
     "show": "unstuck show 1.3",
     "diff": "unstuck diff 1.3 2 --stat",
     "log": "unstuck log -f",
-    "report": "unstuck report 1.3",
+    "report": "unstuck report --md > run.md",
+    "pr": "unstuck pr --draft-file",
     "replay": "unstuck replay --profile standard",
     "policy": "unstuck policy adaptive",
     "diagnose": "make 2>&1 | unstuck diagnose --exit-code 2 --json",
@@ -106,6 +120,9 @@ EXAMPLE = {
     "accept": "unstuck accept 1.3 --because 'the check is wrong'",
     "undo": "unstuck undo 42",
     "prune": "unstuck prune --dry-run",
+    "docs": "unstuck docs configuration",
+    "config": "unstuck config limits",
+    "completion": "unstuck completion zsh",
     "bench": "unstuck bench parallel --seconds 2 --json",
 }
 """How a command is typed, for those whose own help does not say."""
@@ -115,6 +132,7 @@ Examples:
 
 \b
   unstuck demo                                     see it work, no key, no network
+  unstuck go 'Add a maxLength option'              one task, checked by your own tests
   unstuck plan specs/login                         check a plan
   unstuck run specs/login --agent 'my-agent -p'    run it
   unstuck status                                   in another terminal
@@ -137,6 +155,14 @@ class Commands(click.Group):
         if cmd_name in EXAMPLE:
             command.epilog = f"Example:\n\n\b\n  {EXAMPLE[cmd_name]}"
         return command
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
+        """Complete names without loading what they stand for."""
+        from click.shell_completion import CompletionItem  # noqa: PLC0415  # only when a shell asks
+
+        if incomplete.startswith("-"):
+            return super().shell_complete(ctx, incomplete)
+        return [CompletionItem(name, help=COMMANDS[name][1]) for name in COMMANDS if name.startswith(incomplete)]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002  # click's signature
         sorted_in = {name for names in SECTIONS.values() for name in names}
@@ -187,7 +213,12 @@ def run_cli(arguments: Sequence[str]) -> int:
     except (click.Abort, KeyboardInterrupt):
         say("Interrupted.", err=True)
         return INTERRUPTED
-    except (BrokenPipeError, SystemExit):  # click exits by itself only where the reader of a pipe went away
+    except (
+        BrokenPipeError,
+        SystemExit,
+    ):  # click exits by itself where a shell asked, or the reader of a pipe went away
+        if COMPLETE in os.environ:
+            return 0
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
     except UnstuckError as error:

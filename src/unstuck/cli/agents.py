@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from unstuck import compose
-from unstuck.cli.saying import say
+from unstuck.cli.screen.saying import say
 from unstuck.tell import one_line
 
 SIGNS = {True: "logged in", False: "no sign of a login", None: "login unknown"}

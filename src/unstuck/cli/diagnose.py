@@ -9,7 +9,7 @@ from typing import Any, BinaryIO
 
 import click
 
-from unstuck.cli.saying import say
+from unstuck.cli.screen.saying import say
 from unstuck.diagnosis import KINDS, Evidence, Kind, as_json, guidance, open_rulebook
 from unstuck.errors import BadUsage
 
@@ -196,5 +196,5 @@ def _told(answer: dict[str, Any], classifier: str) -> Iterator[str]:
     again = "may be tried again" if answer["retryable"] else "trying again will not help"
     yield f"  blame: {answer['blame']}; {again}"
     words = (answer["type"], answer["category"] or "-", answer["phase_type"] or "-")
-    yield "  in the seeds' words: " + ", ".join(words)
+    yield "  in the predecessors' words: " + ", ".join(words)
     yield f"  {' '.join(guidance(kind).split())}"

@@ -1,4 +1,4 @@
-"""Edge: `explain`, `replay`, `policy` and `report`: why things were decided, and what another profile would have done."""
+"""Edge: `explain`, `replay`, `policy`, `report` and `pr`: why things were decided, and what another profile would have done."""
 
 from pathlib import Path
 
@@ -6,11 +6,12 @@ import click
 
 from unstuck import compose
 from unstuck.cli.look import run_option
-from unstuck.cli.saying import say
+from unstuck.cli.screen.render import fitted
+from unstuck.cli.screen.saying import say
 from unstuck.decide import Retold, retell, rungs_of, stopping_point
 from unstuck.errors import BadUsage
 from unstuck.line import blocked
-from unstuck.tell import causes, deed, escalation, lineage_text
+from unstuck.tell import WORDS, causes, deed, escalation, lineage_text, page_of
 
 profile_option = click.option("--profile", "profile_name", metavar="NAME", help="The profile to compare with.")
 
@@ -18,9 +19,10 @@ profile_option = click.option("--profile", "profile_name", metavar="NAME", help=
 @click.command(epilog="Example:\n\n\b\n  unstuck explain 1.3 --profile standard")
 @click.argument("task")
 @profile_option
-def explain(task: str, *, profile_name: str | None) -> None:
+@run_option
+def explain(task: str, *, profile_name: str | None, run_id: str | None) -> None:
     """Tell why TASK went as it did: each attempt, what was seen, which rung was taken, and what others would have done."""
-    view = compose.look(Path.cwd())
+    view = compose.look(Path.cwd(), run_id)
     task = view.named(task)
     profiles = compose.profiles(Path.cwd())
     if profile_name is not None and profile_name not in profiles:
@@ -29,7 +31,8 @@ def explain(task: str, *, profile_name: str | None) -> None:
     names = [profile_name] if profile_name else [name for name in profiles if name != ours]
     others = {name: [one for one in retell(view.entries, profiles[name]) if one.task == task] for name in names}
     state = view.state.tasks[task]
-    say(f"Task {task}: {state.task.title} ({state.status}); decided by profile {ours}")
+    status = next(row.status for row in view.summary.rows if row.id == task)
+    say(f"Task {task}: {state.task.title} ({WORDS[status]}); decided by profile {ours}")
     if lineage := lineage_text(view.state, task):
         say(lineage)
     for place, one in enumerate(next(iter(others.values()), [])):
@@ -90,10 +93,11 @@ def policy(name: str | None) -> None:
 
 @click.command()
 @click.argument("task", required=False)
+@click.option("--md", "markdown", is_flag=True, help="Print the whole run as a page of Markdown instead.")
 @click.option("--html", "page", metavar="FILE", type=click.Path(path_type=Path), help="Keep the whole run as one page.")
 @click.option("--open", "open_page", is_flag=True, help="Open that page in a browser.")
 @run_option
-def report(task: str | None, *, page: Path | None, open_page: bool, run_id: str | None) -> None:
+def report(task: str | None, *, markdown: bool, page: Path | None, open_page: bool, run_id: str | None) -> None:
     """Print what waits for a person: the report of TASK, or of every stuck task; one cause is told once.
 
     With --html the run is kept as one file that needs no network: for a pull request, or a mail.
@@ -104,6 +108,11 @@ def report(task: str | None, *, page: Path | None, open_page: bool, run_id: str 
         _keep(page, run_id, open_page=open_page)
         return
     view = compose.look(Path.cwd(), run_id)
+    if markdown:
+        if task is not None:
+            raise BadUsage("--md tells of the whole run.", hint="Leave the task out.")
+        say(page_of(view.state, view.summary).rstrip())
+        return
     stuck = {name: state for name, state in view.state.tasks.items() if state.status == "stuck"}
     task = view.named(task) if task is not None else None
     if task is not None and task not in stuck:
@@ -116,10 +125,31 @@ def report(task: str | None, *, page: Path | None, open_page: bool, run_id: str 
         if task is not None and task not in cause.tasks:
             continue
         if len(cause.tasks) > 1:
-            say(f"One cause, {len(cause.tasks)} tasks: {', '.join(cause.tasks)}. {cause.question}\n")
+            head = f"One cause, {len(cause.tasks)} tasks: {', '.join(cause.tasks)}. {cause.question}\n"
+            say(fitted(head.split("\n")))
         name = task or cause.tasks[0]
         blocks = [other for other, by in waiting.items() if name in by]
-        say(escalation(stuck[name], lineage_text(view.state, name), blocks))
+        say(fitted(escalation(stuck[name], lineage_text(view.state, name), blocks).split("\n")))
+
+
+@click.command()
+@click.option(
+    "--draft-file",
+    is_flag=False,
+    flag_value="",
+    metavar="[FILE]",
+    help="Only write it into a file (.unstuck/pull-request.md, if no other is named); open nothing.",
+)
+@run_option
+def pr(*, draft_file: str | None, run_id: str | None) -> None:
+    """Make a pull request of what landed: how it was verified, what was recovered, what is left.
+
+    It is written into a file, and opened where `gh` is there and logged in and the branch is at origin.
+    """
+    named = Path(draft_file) if draft_file else None
+    made = compose.draft_request(Path.cwd(), run_id, named, only_file=draft_file is not None)
+    say(f"{made.title}\n\n{made.body}".rstrip())
+    say(f"\nOpened: {made.address}" if made.address else f"\nWritten to {made.path}. {made.why}".rstrip(), err=True)
 
 
 def _briefly(one: Retold) -> str:

@@ -7,10 +7,10 @@ from pathlib import Path
 import click
 
 from unstuck import compose
-from unstuck.cli import render
-from unstuck.cli.attached import Attached, follow_lines
 from unstuck.cli.look import run_option
-from unstuck.cli.saying import say
+from unstuck.cli.screen import render
+from unstuck.cli.screen.attached import Attached, follow_lines
+from unstuck.cli.screen.saying import say
 from unstuck.errors import Unavailable
 
 

@@ -6,7 +6,7 @@ from typing import Literal
 
 import click
 
-from unstuck.cli.saying import say
+from unstuck.cli.screen.saying import say
 from unstuck.hook import AGENTS, WIRINGS, Edit, answer_event, carry_out, edits_to_install, edits_to_uninstall
 
 Scope = Literal["user", "project"]

@@ -11,8 +11,8 @@ from typing import Any
 import click
 
 from unstuck import compose
-from unstuck.cli import render
-from unstuck.cli.saying import say
+from unstuck.cli.screen import render
+from unstuck.cli.screen.saying import say
 from unstuck.errors import InvalidPlan
 from unstuck.journal import Entry, iso, phase
 from unstuck.plans import Plan, execution
@@ -31,17 +31,29 @@ def as_json(command: Any) -> Any:
 @click.command(epilog="Example:\n\n\b\n  unstuck plan specs/login")
 @click.argument("path", metavar="PLAN", type=click.Path(path_type=Path))
 @click.option("--format", "plan_format", metavar="NAME", help="The plan's format, where it is not recognised.")
+@click.option("--repair", is_flag=True, help="Let an agent mend what makes it invalid, and show the change first.")
+@click.option("--agent", metavar="NAME|COMMAND", help="Who repairs it; the first agent found, if left out.")
+@click.option("--yes", is_flag=True, help="Replace the plan, and let proposed checks run, without asking.")
 @as_json
-def plan(path: Path, *, plan_format: str | None, as_json: bool) -> None:
+def plan(
+    path: Path, *, plan_format: str | None, repair: bool, agent: str | None, yes: bool, as_json: bool
+) -> int | None:
     """Read and check PLAN: its tasks in batches, their checks, and what looks odd. Nothing is started."""
+    if repair:
+        from unstuck.cli.draft import repair as mend  # noqa: PLC0415  # few plans need it
+
+        return mend(path, plan_format, agent, yes=yes, as_json=as_json)
     document = compose.read_plan(path, plan_format=plan_format)
     message = problems(document)
     if as_json:
         say(json.dumps(_plan_object(document, valid=not message)))
     if message:
-        raise InvalidPlan(message, hint="Correct these lines. Nothing was started.")
+        raise InvalidPlan(
+            message, hint=f"Correct these lines, or let an agent: `unstuck plan {path} --repair`. Nothing was started."
+        )
     if not as_json:
         say(render.plan(document, compose.gates(Path.cwd(), document.gates)))
+    return None
 
 
 @click.command()
@@ -52,9 +64,7 @@ def status(*, run_id: str | None, as_json: bool) -> None:
     view = compose.look(Path.cwd(), run_id)
     owner = view.owner
     if as_json:
-        rows = {row.id: {key: value for key, value in asdict(row).items() if key != "id"} for row in view.summary.rows}
-        who = {"pid": owner.pid, "host": owner.host.partition("/")[0], "since": owner.since} if owner else None
-        say(json.dumps({"schema": 1, "run": view.run, "owner": who, "exit": view.summary.exit_code, "tasks": rows}))
+        say(json.dumps(_status_object(view)))
         return
     say(render.summary(view.summary))
     if owner is not None:
@@ -63,6 +73,25 @@ def status(*, run_id: str | None, as_json: bool) -> None:
         )
     elif view.summary.exit_code is None:
         say("No supervisor works on it. Go on with: unstuck resume")
+
+
+def _status_object(view: compose.View) -> dict[str, Any]:
+    told, owner = view.summary, view.owner
+    return {
+        "schema": 1,
+        "run": view.run,
+        "owner": {"pid": owner.pid, "host": owner.host.partition("/")[0], "since": owner.since} if owner else None,
+        "exit": told.exit_code,
+        "reason": told.reason,
+        "seconds": round(told.seconds, 1),
+        "cost_usd": told.cost_usd,
+        "home": told.home,
+        "landed": told.landed,
+        "commands": [{"for": what, "type": command} for what, command in told.commands],
+        "questions": [{"tasks": cause.tasks, "question": cause.question} for cause in told.questions],
+        "cautions": told.cautions,
+        "tasks": {row.id: {key: value for key, value in asdict(row).items() if key != "id"} for row in told.rows},
+    }
 
 
 @click.command()
@@ -85,9 +114,9 @@ def show(task: str, *, brief: bool, patch: bool, run_id: str | None, as_json: bo
         say(json.dumps({"schema": 1, **phase(view.state, task)}))
         return
     entries = [entry for entry in view.entries if _about(entry) == task]
-    status = next(row.status for row in view.summary.rows if row.id == task)
+    row = next(row for row in view.summary.rows if row.id == task)
     told = compose.tales(Path.cwd(), view, task)
-    say(render.story(view.state.tasks[task], status, entries, told, lineage_text(view.state, task)))
+    say(render.story(view.state.tasks[task], row, entries, told, lineage_text(view.state, task)))
 
 
 @click.command()
@@ -119,7 +148,7 @@ def runs(*, as_json: bool) -> None:
         say(render.run_line(view.summary, view.state, live=view.owner is not None))
 
 
-def _run_object(view: compose.View) -> dict[str, Any]:
+def _run_object(view: "compose.View") -> dict[str, Any]:
     started, result = view.state.started, view.summary
     return {
         "run": view.run,

@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from unstuck import compose
-from unstuck.cli.saying import say
+from unstuck.cli.screen.saying import say
 from unstuck.errors import BadUsage
 from unstuck.journal import Acted, Entry, Operated, Verb
 from unstuck.tell import one_line, sentence

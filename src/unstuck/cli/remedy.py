@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from unstuck.cli.diagnose import answers, evidence_options, opened, read_evidence, read_output, signal_name
-from unstuck.cli.saying import say
+from unstuck.cli.screen.saying import say
 from unstuck.compose import Surgery, make_call, open_surgery, pattern_here
 from unstuck.diagnosis import Diagnosis, Evidence, open_rulebook
 from unstuck.errors import BadUsage

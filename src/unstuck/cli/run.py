@@ -1,4 +1,4 @@
-"""Edge: `run`, `resume` and `demo`: start a run, show it while it works, sum it up."""
+"""Edge: `run`, `go`, `resume` and `demo`: start a run, show it while it works, sum it up."""
 
 import json
 import os
@@ -18,9 +18,9 @@ from click.core import ParameterSource
 
 from unstuck import compose
 from unstuck.cli import demo as story
-from unstuck.cli.board import Board, Lines, Silence
-from unstuck.cli.render import concern, summary
-from unstuck.cli.saying import say
+from unstuck.cli.screen.board import Board, Lines, Silence
+from unstuck.cli.screen.render import concern, summary
+from unstuck.cli.screen.saying import say
 from unstuck.decide import OnStuck, Quota
 from unstuck.journal import RECOVERY, CommitMode, Entry, Options, Order, RunResumed, RunState
 from unstuck.tell import Summary, fresh_start, run_object
@@ -35,6 +35,10 @@ STORED = {
     "max_attempts": "max_attempts", "max_time": "max_time", "quota": "quota", "no_cache": "cache",
 }  # fmt: skip
 """Our options that a run keeps, and what they are called in it."""
+UNCHECKED = (
+    "Nothing here can tell whether it is done, so a person will be asked. "
+    "Give a --check, or let `unstuck init` find the checks of this repository."
+)
 UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
@@ -56,17 +60,53 @@ def shown(command: Callable[..., Any]) -> Callable[..., Any]:
     return click.option("--json", "as_json", is_flag=True, help="Print one JSON object at the end.")(command)
 
 
-@click.command(
-    epilog="Examples:\n\n\b\n  unstuck run specs/login --agent 'my-agent -p'\n  unstuck run tasks.md --agent a --agent b --parallel 2 --max-time 8h"
-)
-@click.argument("plan", type=click.Path(path_type=Path))
-@click.option(
+agent_option = click.option(
     "--agent",
     "agents",
     multiple=True,
     metavar="NAME|COMMAND",
     help="Who does the work; give more to switch between them.",
 )
+commit_option = click.option(
+    "--commit",
+    type=click.Choice(["auto", "single", "message-only"]),
+    default="auto",
+    show_default=True,
+    help="What happens to your branch at the end.",
+)
+profile_option = click.option("--profile", metavar="NAME", help="How to recover; see them with `unstuck policy`.")
+
+
+def limited(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that say how much a run may use, in the order of the help."""
+    options = (
+        click.option(
+            "--max-attempts", type=click.IntRange(1), help="Charged attempts per task (default: the profile's)."
+        ),
+        click.option("--max-time", type=Duration(), help="A limit for the whole run, such as 8h."),
+        click.option(
+            "--budget-usd",
+            type=click.FloatRange(min=0, min_open=True),
+            help="What the whole run may cost, as far as the agents say.",
+        ),
+        click.option(
+            "--quota",
+            type=click.Choice(["wait", "switch", "exit"]),
+            default="wait",
+            show_default=True,
+            help="At a provider's limit: wait for its end, take another agent, or end with code 75.",
+        ),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+@click.command(
+    epilog="Examples:\n\n\b\n  unstuck run specs/login --agent 'my-agent -p'\n  unstuck run tasks.md --agent a --agent b --parallel 2 --max-time 8h"
+)
+@click.argument("plan", type=click.Path(path_type=Path))
+@agent_option
 @click.option(
     "--order",
     type=click.Choice(["given", "experience"]),
@@ -74,34 +114,15 @@ def shown(command: Callable[..., Any]) -> Callable[..., Any]:
 )
 @click.option("--format", "plan_format", metavar="NAME", help="The plan's format, where it is not recognised.")
 @click.option("--parallel", type=click.IntRange(1, 64), help="How many tasks may run side by side (a ceiling).")
-@click.option(
-    "--commit",
-    type=click.Choice(["auto", "single", "message-only"]),
-    default="auto",
-    show_default=True,
-    help="What happens to your branch at the end.",
-)
+@commit_option
 @click.option(
     "--on-stuck",
     type=click.Choice(["skip", "halt"]),
     help="Go on around a stuck task, or stop (default: the profile's).",
 )
-@click.option("--profile", metavar="NAME", help="How to recover; see them with `unstuck policy`.")
+@profile_option
 @click.option("--recovery-mode", is_flag=True, help="Repair failures with fix tasks: the profile `fix-tasks`.")
-@click.option("--max-attempts", type=click.IntRange(1), help="Charged attempts per task (default: the profile's).")
-@click.option("--max-time", type=Duration(), help="A limit for the whole run, such as 8h.")
-@click.option(
-    "--budget-usd",
-    type=click.FloatRange(min=0, min_open=True),
-    help="What the whole run may cost, as far as the agents say.",
-)
-@click.option(
-    "--quota",
-    type=click.Choice(["wait", "switch", "exit"]),
-    default="wait",
-    show_default=True,
-    help="At a provider's limit: wait for its end, take another agent, or end with code 75.",
-)
+@limited
 @click.option("--no-cache", is_flag=True, help="Run every check, though it passed on the same tree before.")
 @click.option("--resume", is_flag=True, help="Go on with the unfinished run (the default).")
 @click.option(
@@ -147,6 +168,48 @@ def run(
         _tell_what_to_know(opened, progress)
         with _signals(opened, progress):
             result = opened.go(fresh=fresh, accept_plan_change=accept_plan_change, start_from=start_from)
+    return _told(opened, result, as_json=as_json)
+
+
+@click.command(
+    epilog="Examples:\n\n\b\n  unstuck go 'Add a maxLength option'\n  unstuck go 'Fix the crash on empty input' --check 'pytest tests/test_empty.py' --agent codex"
+)
+@click.argument("goal")
+@click.option(
+    "--check",
+    "checks",
+    multiple=True,
+    metavar="CMD",
+    help="A command that must hold when it is done; give more for all.",
+)
+@agent_option
+@commit_option
+@profile_option
+@limited
+@click.option("--fresh", is_flag=True, help="Set the old state aside and begin anew; commits stay.")
+@shown
+def go(
+    goal: str, *, checks: tuple[str, ...], agents: tuple[str, ...], commit: CommitMode, profile: str | None, max_attempts: int | None,
+    max_time: float | None, budget_usd: float | None, quota: Quota, fresh: bool, as_json: bool, quiet: bool,
+) -> int:  # fmt: skip
+    """Reach GOAL: one task without a plan file. The repository's gates decide whether it is done, and every --check."""
+    options = Options(
+        agents=(), commit=commit, max_attempts=max_attempts, max_time=max_time, budget_usd=budget_usd, quota=quota
+    )
+    with _progress(quiet=quiet) as progress:
+        opened = compose.open_goal(
+            goal,
+            checks=checks,
+            agents=agents,
+            options=options,
+            profile=profile,
+            watcher=_telling_what_is_not_taken(replace(options, profile=profile or ""), progress),
+        )
+        if not checks and not compose.gates(Path.cwd()):
+            progress.say(UNCHECKED)
+        _tell_what_to_know(opened, progress)
+        with _signals(opened, progress):
+            result = opened.go(fresh=fresh)
     return _told(opened, result, as_json=as_json)
 
 

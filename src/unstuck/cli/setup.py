@@ -1,27 +1,45 @@
 """Edge: `init` and `doctor`: write a first configuration, and say what is missing."""
 
 import json
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 
 import click
 
 from unstuck import compose
-from unstuck.cli.saying import say
+from unstuck.cli.screen.render import plain
+from unstuck.cli.screen.saying import say, show_step
+from unstuck.line import Stopper
 
 MARKS = {"ok": ("✔", "green"), "note": ("!", "yellow"), "bad": ("✘", "red")}
-MISSING = 69
+MISSING, INTERRUPTED = 69, 130
 
 
 @click.command()
 @click.option("--force", is_flag=True, help="Replace an unstuck.toml that is there; the old one is kept beside it.")
-def init(*, force: bool) -> None:
-    """Write unstuck.toml: the agents found on PATH, the checks and set-up that fit this repository."""
-    written = compose.write_config(Path.cwd(), force=force)
+@click.option("--no-run", is_flag=True, help="Write what fits without setting anything up or running it.")
+def init(*, force: bool, no_run: bool) -> None:
+    """Write unstuck.toml: the set-up and the checks that fit this repository, each run on HEAD in a slot of its own."""
+    initiation = compose.Initiation(Path.cwd(), force=force)
+    with _ending_on_interrupt(initiation.stopper):
+        written = initiation.write(None if no_run else show_step)
     say(written.text)
     for note in written.notes:
-        say(f"Note: {note}", err=True)
-    say(f"Wrote {written.path}. Read it through, commit it, then: unstuck doctor", err=True)
+        say(f"Note: {plain(note)}", err=True)
+    say(f"Wrote {written.path}. Read it through and commit it, then: unstuck go 'What should be done'", err=True)
+
+
+@contextmanager
+def _ending_on_interrupt(stopper: Stopper) -> Iterator[None]:
+    """Let Ctrl-C end what runs in a slot, and then the command."""
+    before = signal.signal(signal.SIGINT, lambda *_: stopper.at_once("It was interrupted.", INTERRUPTED))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @click.command()

@@ -10,8 +10,8 @@ import click
 
 from unstuck import compose
 from unstuck.cli.look import as_json
-from unstuck.cli.render import plain, span
-from unstuck.cli.saying import say
+from unstuck.cli.screen.render import plain, span
+from unstuck.cli.screen.saying import say, show_step
 from unstuck.journal import CheckResult, Verdict, check_object, remark_object
 
 EXITS = {"pass": 0, "fail": 1, "inconclusive": 3}
@@ -34,7 +34,7 @@ def verify(name: str | None, *, no_cache: bool, sarif: Path | None, junit: Path 
 
     Exit code 0: everything holds. 1: something fails or is refused. 3: nobody can tell, a person is asked.
     """
-    verification = compose.verification(Path.cwd(), cache=not no_cache, seen=_show)
+    verification = compose.verification(Path.cwd(), cache=not no_cache, seen=show_step)
     _end_on_interrupt(verification)
     done = compose.verify(verification, Path.cwd(), name)
     verdict = done.verdict
@@ -51,11 +51,6 @@ def _end_on_interrupt(verification: Any) -> None:
         verification.stopper.at_once("It was interrupted.", 130)
 
     signal.signal(signal.SIGINT, end)
-
-
-def _show(_task: str, line: str) -> None:
-    """Show each set-up command and check as it starts and ends; beside the result, which others may read."""
-    say(click.style(f"  … {plain(line)}", dim=True), err=True)
 
 
 def _object(verdict: Verdict) -> dict[str, Any]:

@@ -1,33 +1,24 @@
 """Edge: Verification by hand, composed: the same audit and the same checks as in a run, for any task or commit."""
 
-import fcntl
-import os
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from unstuck.compose.gate_list import gates_of
+from unstuck.compose.goals import open_either
 from unstuck.compose.looking import look
-from unstuck.compose.runs import refuse_inside_an_agent, room_beside
-from unstuck.config import Config
+from unstuck.compose.runs import refuse_inside_an_agent
+from unstuck.compose.side_slots import NAME, Side, free_slot
 from unstuck.config_file import read_config
-from unstuck.decide import Experience, profile
-from unstuck.diagnosis import open_rulebook
-from unstuck.errors import BadUsage, CannotWrite, Owned, Unavailable
-from unstuck.git import GitWorkspace, Lender, Meanwhile, Placing, Repository, find, slots_folder
-from unstuck.journal import Entry, Event, RunState, Verdict, journal_path, redactor
-from unstuck.line import Bench, Interrupted, Layout, Recorder, Stopper, timed
-from unstuck.plans import Insertion, Plan, Task, open_plan
-from unstuck.process import DiskDesk, LocalProcesses, SystemClock, put
+from unstuck.errors import BadUsage, CannotWrite, Unavailable
+from unstuck.git import find
+from unstuck.journal import GOAL, RunState, Verdict, journal_path
+from unstuck.line import Interrupted, Stopper, timed
+from unstuck.plans import Task
+from unstuck.process import put
 from unstuck.verify import NoMemory, NotSetUp, Site, Subject, examine, open_memory, sarif_text
 from unstuck.verify import junit as junit_text
-
-FIRST_SLOT, SLOTS = 900, 8
-"""Worktrees of their own, so that a run beside it is not disturbed."""
-NAME = "verify"
-"""The name of the log, where no task is verified."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +64,7 @@ class Verification:
         if verdict is None:
             raise BadUsage(f"Task {name} has no work that could be verified.", hint="See `unstuck show " + name + "`.")
         what = f"Task {name}: {task.task.title}"
-        plan = state.started.plan if state.started else None
+        plan = state.started.plan if state.started and state.started.format != GOAL else None
         return self._examined(what, self._as_written(state, task.task), base=verdict.base, tree=verdict.tree, plan=plan)
 
     def _as_written(self, state: RunState, task: Task) -> Task:
@@ -82,7 +73,7 @@ class Verification:
         assert started is not None
         known = {name: one.task.title for name, one in state.tasks.items()}
         root = self._repository.root
-        written = open_plan(root / started.plan, started.format, root=root, known=known).read().tasks
+        written = open_either(root / started.plan, started.format, root=root, known=known).read().tasks
         return next((one for one in written if one.id == task.id), task)
 
     def _examined(self, what: str, task: Task, *, base: str, tree: str, plan: str | None) -> Verified:
@@ -91,8 +82,10 @@ class Verification:
         # Nobody claims anything here: an empty change is nothing to be held against anyone.
         asked = replace(timed(task, config.verify.timeout), commit="")
         subject = Subject(task=asked, base=base, tree=tree, claim="done")
-        with _free_slot(repository) as slot:
-            bench = self._bench(asked, slot, plan)
+        with free_slot(repository) as slot:
+            memory = open_memory(repository, config) if self._cache else NoMemory()
+            side = Side(repository=repository, config=config, stopper=self.stopper, seen=self._seen, memory=memory)
+            bench = side.bench(slot, asked, gates_of(config, repository.root), plan)
             try:
                 verdict = examine(Site(bench=bench, name=task.id, slot=slot), subject)
             except Interrupted as error:
@@ -100,97 +93,6 @@ class Verification:
             except NotSetUp as error:
                 raise Unavailable(error.failure.summary, hint="See `setup` in `[workspace]`.") from error
         return Verified(what=what, verdict=verdict, seconds=time.monotonic() - began)
-
-    def _bench(self, task: Task, slot: int, plan: str | None) -> Bench:
-        repository, config = self._repository, self._config
-        redact = redactor(os.environ)
-        return Bench(
-            run=NAME,
-            record=Recorder(_Nowhere(), RunState(), redact),
-            workspace=_workspace(repository, config, plan),
-            processes=LocalProcesses(),
-            agents={},
-            tasks={task.id: task},
-            plan=_NoPlan(),
-            config=config,
-            policy=profile("adaptive"),
-            experience=Experience(),
-            guidance={},
-            gates=gates_of(config, repository.root),
-            layout=Layout(repository.root, repository.store),
-            desk=DiskDesk(),
-            redactor=redact,
-            stop=self.stopper,
-            clock=SystemClock(),
-            judge=open_rulebook(repository.root),
-            spare=slot,
-            beside=room_beside(1),
-            memory=open_memory(repository, config) if self._cache else NoMemory(),
-            seen=self._seen,
-        )
-
-
-def _workspace(repository: Repository, config: Config, plan: str | None) -> GitWorkspace:
-    copy = (*config.workspace.copy, *((plan,) if plan and not Path(plan).is_absolute() else ()))
-    return GitWorkspace(
-        run=NAME,
-        identity=repository.identity(),
-        slots=slots_folder(repository, config.workspace.slots),
-        lender=Lender(repository),
-        meanwhile=Meanwhile(repository),
-        place=Placing(root=repository.root, copy=copy, link=config.workspace.link),
-    )
-
-
-@contextmanager
-def _free_slot(repository: Repository) -> Iterator[int]:
-    """Take a slot that no other verification uses."""
-    repository.exclude_ours()
-    folder = repository.store / "slots"
-    folder.mkdir(parents=True, exist_ok=True)
-    for slot in range(FIRST_SLOT, FIRST_SLOT + SLOTS):
-        with (folder / f"w{slot}.taken").open("a") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                continue
-            yield slot
-            return
-    raise Owned(f"{SLOTS} verifications are at work already.", hint="Wait for one of them.")
-
-
-class _Nowhere:
-    """A journal that keeps nothing: verification by hand is no part of any run."""
-
-    def append(self, event: Event) -> Entry:
-        return Entry(0, time.time(), event)
-
-    def read(self, run: str, after: int = 0) -> Iterator[Entry]:  # noqa: ARG002  # the port's signature
-        return iter(())
-
-    def requests(self, after: int) -> tuple[()]:  # noqa: ARG002  # as above
-        return ()
-
-    def beat(self) -> None:
-        """Own nothing."""
-
-
-class _NoPlan:
-    """A plan without tasks: nothing is ticked and nothing is added."""
-
-    extensible = False
-    companions = ()
-    spec_folder = False
-    path = Path()
-
-    def read(self) -> Plan:
-        return Plan(path="", format="none", tasks=())
-
-    def mark(self, statuses: Mapping[str, str]) -> bool:  # noqa: ARG002  # the port's signature
-        return False
-
-    def insert(self, insertion: Insertion) -> tuple[Task, ...]:  # noqa: ARG002  # as above
-        return ()
 
 
 def verification(cwd: Path, *, seen: Callable[[str, str], None], cache: bool = True) -> Verification:

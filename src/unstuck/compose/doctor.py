@@ -18,7 +18,7 @@ from unstuck.git import BRANCHES, SNAPSHOTS, Repository, find, git_processes, sl
 from unstuck.journal import SqliteJournal, journal_path
 from unstuck.process import trouble
 from unstuck.tell import counted
-from unstuck.tools import detect
+from unstuck.tools import detect, way_around
 
 LEAST_SPACE = 500_000_000
 SHOWN = 3
@@ -210,7 +210,7 @@ def _checks(repository: Repository, config: Config) -> Iterator[Finding]:
 def _workspace(repository: Repository, config: Config) -> Iterator[Finding]:
     for linked, names in ((False, config.workspace.copy), (True, config.workspace.link)):
         for trap in traps(repository.root, names, linked=linked):
-            yield Finding(about="workspace", grade="note", says=trap.message, remedy=trap.suggestion)
+            yield Finding(about="workspace", grade="note", says=trap.message, remedy=way_around(repository.root, trap))
 
 
 def _sandbox(_repository: Repository, config: Config) -> Iterator[Finding]:

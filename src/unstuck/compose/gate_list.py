@@ -29,4 +29,4 @@ def note_found(checks: Sequence[Check]) -> Iterator[str]:
 
 @lru_cache(maxsize=8)
 def _found_checks(root: Path) -> tuple[Check, ...]:
-    return tuple(replace(check, found=True) for check in detect(root).checks if is_present(check, root))
+    return tuple(replace(check, found=True) for check in detect(root, as_it_is=True).checks if is_present(check, root))

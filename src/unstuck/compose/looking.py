@@ -9,7 +9,7 @@ from unstuck.agents import ToolCall, manifest, read_files
 from unstuck.config import AgentConfig
 from unstuck.config_file import read_config
 from unstuck.errors import BadUsage
-from unstuck.git import Repository, find, slots_folder
+from unstuck.git import Repository, find, prune_abandoned, slots_folder
 from unstuck.git import prune as prune_repository
 from unstuck.journal import AttemptState, Entry, RunState, SqliteJournal, TaskState, encode, fold, journal_path
 from unstuck.line import Layout, unfinished
@@ -233,8 +233,9 @@ def prune(cwd: Path, *, dry_run: bool) -> tuple[str, ...]:
             finished = [run for run in journal.runs() if not unfinished(tuple(journal.read(run)))]
             slots = slots_folder(repository, read_config(repository.root).workspace.slots)
             pruned = prune_repository(repository, finished, slots, dry_run=dry_run)
+            abandoned = prune_abandoned(repository, slots, dry_run=dry_run)
         finally:
             journal.release()
     finally:
         journal.close()
-    return (*pruned.removed, *pruned.kept) or ("There was nothing to remove.",)
+    return (*pruned.removed, *pruned.kept, *abandoned.removed, *abandoned.kept) or ("There was nothing to remove.",)

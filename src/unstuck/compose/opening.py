@@ -1,24 +1,19 @@
-"""Edge: Open runs, and say what one here would go by: the plan, the profiles, the checks."""
+"""Edge: Open runs: a new one, the unfinished one of a plan, or one that is named."""
 
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from unstuck.agents import agents_on_path
-from unstuck.compose.gate_list import gates_of
+from unstuck.compose.goals import keep_goal, open_either
 from unstuck.compose.looking import look
 from unstuck.compose.runs import Run, Watcher
 from unstuck.config_file import read_config
-from unstuck.decide import Policy, resolved
-from unstuck.decide import profiles as all_profiles
-from unstuck.errors import Unavailable, UnstuckError
-from unstuck.git import find
+from unstuck.decide import resolved
+from unstuck.git import Repository, find
 from unstuck.journal import RECOVERY, Options, SqliteJournal, asked_by, open_to_write
-from unstuck.plans import Check, Plan, Problem, check, open_plan, reviewed
-from unstuck.ports import Clock
-from unstuck.tools import FirstConfig
-from unstuck.tools import write_config as write_first_config
+from unstuck.plans import open_plan
+from unstuck.ports import Clock, PlanFile
 
 
 def open_run(
@@ -40,17 +35,48 @@ def open_run(
     `recovery_mode` is the profile `fix-tasks`; a spec folder whose state file says `recoveryMode` has it, too.
     """
     repository = find(cwd or Path.cwd())
-    config = read_config(repository.root)
     plan_file = open_plan(_found(Path(plan), repository.root), plan_format, root=repository.root)
-    asked = asked_by(plan_file)
-    chosen = replace(
-        options or Options(agents=()),
-        agents=tuple(agents),
-        parallel=parallel or config.parallel,
-        profile=profile or (RECOVERY if recovery_mode or asked.recovery else config.profile),
+    asked = replace(options or Options(agents=()), agents=tuple(agents), parallel=parallel or 0, profile=profile or "")
+    return _opened(
+        repository, plan_file, asked, watcher, recovery=recovery_mode, open_journal=open_journal, clock=clock
     )
-    chosen = resolved(chosen, config, asked)
-    return Run(repository, config, plan_file, chosen, watcher or Watcher(), open_journal=open_journal, clock=clock)
+
+
+def open_goal(
+    goal: str,
+    *,
+    checks: Sequence[str] = (),
+    agents: Sequence[str] = (),
+    options: Options | None = None,
+    profile: str | None = None,
+    cwd: Path | None = None,
+    watcher: Watcher | None = None,
+) -> Run:
+    """Open the run of a goal, one task without a plan file: its unfinished one, or a new one."""
+    repository = find(cwd or Path.cwd())
+    asked = replace(options or Options(agents=()), agents=tuple(agents), profile=profile or "")
+    return _opened(repository, keep_goal(repository, goal, checks), asked, watcher)
+
+
+def _opened(
+    repository: Repository,
+    plan_file: PlanFile,
+    asked: Options,
+    watcher: Watcher | None,
+    *,
+    recovery: bool = False,
+    open_journal: Callable[[Path], SqliteJournal] = open_to_write,
+    clock: Clock | None = None,
+) -> Run:
+    """Fill in what nobody asked for, from the plan and the configuration."""
+    config, wanted = read_config(repository.root), asked_by(plan_file)
+    chosen = replace(
+        asked,
+        parallel=asked.parallel or config.parallel,
+        profile=asked.profile or (RECOVERY if recovery or wanted.recovery else config.profile),
+    )
+    options = resolved(chosen, config, wanted)
+    return Run(repository, config, plan_file, options, watcher or Watcher(), open_journal=open_journal, clock=clock)
 
 
 def _found(plan: Path, root: Path) -> Path:
@@ -71,39 +97,7 @@ def reopen_run(
     assert started is not None
     repository = find(cwd or Path.cwd())
     known = {name: task.task.title for name, task in view.state.tasks.items()}
-    plan_file = open_plan(repository.root / started.plan, started.format, root=repository.root, known=known)
+    plan_file = open_either(repository.root / started.plan, started.format, root=repository.root, known=known)
     config = read_config(repository.root)
     options = started.options if budget_usd is None else replace(started.options, budget_usd=budget_usd)
     return Run(repository, config, plan_file, options, watcher or Watcher(), view.run)
-
-
-def read_plan(path: Path, *, plan_format: str | None = None) -> Plan:
-    """Read a plan and look it over; its problems and concerns are in it."""
-    return reviewed(open_plan(path, plan_format).read(), gates=len(gates(Path.cwd())))
-
-
-def plan_problems(plan: Plan) -> tuple[Problem, ...]:
-    return check(plan)
-
-
-def profiles(cwd: Path) -> dict[str, Policy]:
-    """Return the profiles that a run here could use: the catalog's, and the configuration's own."""
-    try:
-        own = read_config(find(cwd).root).profiles
-    except Unavailable:
-        own = {}
-    return all_profiles(own)
-
-
-def gates(cwd: Path, wanted: Sequence[Check] = ()) -> tuple[Check, ...]:
-    """Return the checks that hold after every task: the repository's, and those that a plan wants besides."""
-    try:
-        root = find(cwd).root
-        return gates_of(read_config(root), root, wanted)
-    except UnstuckError:
-        return tuple(wanted)
-
-
-def write_config(cwd: Path, *, force: bool = False) -> FirstConfig:
-    """Write a first `unstuck.toml` into the root of the repository."""
-    return write_first_config(find(cwd).root, agents=agents_on_path(), force=force)

@@ -43,7 +43,7 @@ CONFIG_FILES = ("unstuck.toml", "pyproject.toml")
 
 
 class Remedy(dict[str, Any]):
-    """A recovery plan in its public form, seed 001's; the same as values in `plan`, `kind` and `plans`."""
+    """A recovery plan in its public form, forgekeeper's; the same as values in `plan`, `kind` and `plans`."""
 
     def __init__(self, content: Mapping[str, Any], plan: Plan | None) -> None:
         super().__init__(content)
@@ -160,7 +160,7 @@ def remedy(
     task_type: TaskType = "",
     cwd: Path | None = None,
 ) -> Remedy:
-    """Return the ways out of a failure, seed 001's recovery plan; `tools` are the caller's, as names or with their schemas."""
+    """Return the ways out of a failure, forgekeeper's recovery plan; `tools` are the caller's, as names or with their schemas."""
     if failure is None:
         return Remedy({"schema": 1, "failed": False, "kind": None, "category": None, "plans": [], "skipped": []}, None)
     surgery = open_surgery(cwd, task_type)

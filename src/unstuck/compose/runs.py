@@ -34,6 +34,7 @@ from unstuck.journal import (
     Verb,
     adopt,
     asked_by,
+    asking,
     begin_anew,
     experience_of,
     fold,
@@ -58,9 +59,19 @@ from unstuck.line import (
 )
 from unstuck.plans import Plan, Problem, named, reviewed
 from unstuck.ports import Agent, Clock, PlanFile
-from unstuck.process import DiskDesk, LocalProcesses, Owner, SystemClock, inside, require_writable, sweep, whoami
+from unstuck.process import (
+    DiskDesk,
+    LocalProcesses,
+    Owner,
+    SystemClock,
+    inside,
+    require_writable,
+    standing_by,
+    sweep,
+    whoami,
+)
 from unstuck.tell import Summary, problems, summary
-from unstuck.tools import commands, describe
+from unstuck.tools import commands, describe, way_around
 from unstuck.verify import NoMemory, open_memory
 
 INSIDE = "UNSTUCK_RUN"
@@ -109,6 +120,7 @@ class Run:
     def go(self, *, fresh: bool = False, accept_plan_change: bool = False, start_from: str | None = None) -> Summary:
         """Run the plan, or what is left of it, to the end; return what it came to."""
         refuse_inside_an_agent()
+        self._refuse_below_own_session()
         plan = self._sound_plan()
         first = _first(plan, start_from)
         self._repository.exclude_ours()
@@ -168,25 +180,19 @@ class Run:
         """
         assert self._run is not None
         with self._journal() as journal:
-            request = Request(
-                id=0,
-                verb=verb,
-                task=task,
-                text=redacted(text, redactor(os.environ)),
-                shown=shown,
-                who=whoami(),
-                place=f"{Path.cwd()} on {socket.gethostname()}",
-                at=time.time(),
-                inside=self._foreign(journal),
+            request = replace(
+                _request(verb, task, self._foreign(journal)), text=redacted(text, redactor(os.environ)), shown=shown
             )
-            number = journal.leave(self._run, request)
-            owner = journal.owner()
-            if owner is not None and owner.alive(time.time()):
-                return Operated(request=request, refused=refused) if (refused := nobodys_word(request)) else None
-            with _claimed(journal, self._run):
-                state = fold(journal.read(self._run))
-                supervisor = self._supervisor(journal, self._run, state, self._plan_file.read(), {})
-                return supervisor.answer()[number]
+            with standing_by(asking(journal.path)) as token:
+                request = replace(request, pid=os.getpid(), token=token)
+                number = journal.leave(self._run, request)
+                owner = journal.owner()
+                if owner is not None and owner.alive(time.time()):
+                    return Operated(request=request, refused=refused) if (refused := nobodys_word(request)) else None
+                with _claimed(journal, self._run):
+                    state = fold(journal.read(self._run))
+                    supervisor = self._supervisor(journal, self._run, state, self._plan_file.read(), {})
+                    return supervisor.answer()[number]
 
     def concerns(self) -> tuple[Problem, ...]:
         """List what a careful reader would ask about the plan."""
@@ -198,6 +204,18 @@ class Run:
         return tuple(path for path in self._repository.uncommitted() if path not in used)
 
     # --- below ---------------------------------------------------------------------------------------
+
+    def _refuse_below_own_session(self) -> None:
+        """Refuse to begin or go on with anything in the repository whose run this process works for, and have it told."""
+        session, path = inside(), journal_path(self._repository)
+        if session is None or not session.run or not path.exists():
+            return
+        with self._journal() as journal:
+            if session.run not in journal.runs():
+                return
+            request = _request("run", None, str(session))
+            journal.leave(session.run, request)
+        raise BadUsage(nobodys_word(request), hint="Nothing was changed.")
 
     def _foreign(self, journal: SqliteJournal) -> str:
         """Name the session that this process belongs to, unless the run is one that the session itself began."""
@@ -286,7 +304,7 @@ class Run:
         return policy_of(self._options, self._config, asked_by(self._plan_file))
 
     def _recovery(self) -> Policy | None:
-        """Return the profile of tasks that force recovery mode: seed 003's, but the run's own word on stuck tasks."""
+        """Return the profile of tasks that force recovery mode: smart-ralph's, but the run's own word on stuck tasks."""
         if not self._plan_file.extensible:
             return None
         forced = policy_of(replace(self._options, profile=RECOVERY), self._config, asked_by(self._plan_file))
@@ -350,21 +368,28 @@ class Run:
         """Say what will not be placed in slots, because it would lead back into the user's checkout."""
         root, workspace = self._repository.root, self._config.workspace
         found = (*traps(root, workspace.copy), *traps(root, workspace.link, linked=True))
-        return (*(f"{trap.message} {trap.suggestion}" for trap in found), *note_found(gates_of(self._config, root)))
+        return (
+            *(f"{trap.message} {way_around(root, trap)}" for trap in found),
+            *note_found(gates_of(self._config, root)),
+        )
 
     def _tracked(self, path: str) -> bool:
         return bool(self._repository.git.names("ls-files", "-z", "--", f":(literal){path}"))
 
     @property
     def _plan_paths(self) -> tuple[str, ...]:
-        """The plan and its companions, relative to the root; empty for a plan outside the repository."""
+        """The plan and its companions, relative to the root; empty for one outside of the checkout, or kept by us."""
         plan, root = self._plan_file.path.resolve(), self._repository.root.resolve()
+        if plan.is_relative_to(self._repository.store.resolve()):
+            return ()
         paths = [plan, *(plan.parent / name for name in self._plan_file.companions)]
         return tuple(str(path.relative_to(root)) for path in paths if path.is_relative_to(root))
 
     @property
     def _plan_name(self) -> str:
-        return self._plan_paths[0] if self._plan_paths else str(self._plan_file.path.resolve())
+        """The plan from the root, so that it is found again where the repository was moved to."""
+        plan, root = self._plan_file.path.resolve(), self._repository.root.resolve()
+        return str(plan.relative_to(root) if plan.is_relative_to(root) else plan)
 
 
 def _first(plan: Plan, start_from: str | None) -> str | None:
@@ -375,6 +400,11 @@ def _first(plan: Plan, start_from: str | None) -> str | None:
             f"There is no task {start_from} in {plan.path}.", hint=f"See all of them with `unstuck plan {plan.path}`."
         )
     return found
+
+
+def _request(verb: Verb, task: str | None, session: str) -> Request:
+    place = f"{Path.cwd()} on {socket.gethostname()}"
+    return Request(id=0, verb=verb, task=task, who=whoami(), place=place, at=time.time(), inside=session)
 
 
 @contextmanager

@@ -41,11 +41,13 @@ from unstuck.decide.loops import Footprint as Footprint
 from unstuck.decide.loops import Strength as Strength
 from unstuck.decide.loops import circular as circular
 from unstuck.decide.loops import meaningful as meaningful
+from unstuck.decide.loops import patch_marks as patch_marks
 from unstuck.decide.loops import repetition as repetition
 from unstuck.decide.loops import signals as signals
 from unstuck.decide.loops import stalled as stalled
 from unstuck.decide.loops import words as words
 from unstuck.decide.own_doing import asks_for_it as asks_for_it
+from unstuck.decide.own_doing import missing_names as missing_names
 from unstuck.decide.past import circling as circling
 from unstuck.decide.past import commit_of as commit_of
 from unstuck.decide.past import done_by_others as done_by_others

@@ -59,6 +59,8 @@ class History:
     """A person's reason to take the work as it is."""
     met_by_check: bool = False
     """It was a check that failed, and not the agent's session."""
+    denied: bool = False
+    """The agent stopped because it was not allowed what it wanted to do."""
     own_doing: bool = False
     """The work itself asks for what is missing: the agent can do without it."""
     task: str = ""
@@ -126,6 +128,8 @@ def _ladder(failure: Failure, history: History, policy: Policy) -> tuple[str, La
     if history.met_by_check and failure.kind in PASSING:
         return CHECK_AGAIN, (Rung("wait", policy.limits.check_waits),)
     name, ladder = policy.ladder(failure)
+    if history.denied:
+        return name, (Rung("switch", len(history.agents)),)  # it is denied again, however often it tries
     if failure.kind in FUTILE and not history.own_doing:
         return name, (Rung("switch", len(history.agents)),) if failure.kind in AGENT_DOWN else ()
     return name, ladder

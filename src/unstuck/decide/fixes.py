@@ -1,4 +1,4 @@
-"""Fix tasks: a failure becomes a task of its own that repairs it. Seed 003's texts and limits; pure."""
+"""Fix tasks: a failure becomes a task of its own that repairs it. Smart-ralph's texts and limits; pure."""
 
 import re
 from collections.abc import Container, Iterator, Mapping
@@ -14,7 +14,7 @@ SUMMARY_CHARS = 50
 ERROR_CHARS = 300
 NO_FILES = "Same directory as original"
 NO_VERIFY = "echo 'Verify manually'"
-"""Seed 003's text; it always passes, so no reader of ours takes it for a check: such a task is unverified."""
+"""Smart-ralph's text; it always passes, so no reader of ours takes it for a check: such a task is unverified."""
 SEED_SCOPE = "recovery"
 NO_TYPE = "error"
 
@@ -48,7 +48,7 @@ class Lineage:
 
 
 def exceeded(lineage: Lineage, limits: Limits) -> tuple[str, str] | None:
-    """Return the limit that forbids another fix task, as a rung and seed 003's message; None while one is allowed."""
+    """Return the limit that forbids another fix task, as a rung and smart-ralph's message; None while one is allowed."""
     task = lineage.chain[-1]
     if len(lineage.fixes) >= limits.fixes:
         history = ", ".join(lineage.fixes)
@@ -73,7 +73,7 @@ def next_id(task: str, fixes: int, taken: Container[str]) -> str:
 
 
 def fix_block(original: Task, fix: Fix, *, scope: str = "") -> str:
-    """Write the fix task in seed 003's markdown. Text from an error stays inside its line, whatever it says.
+    """Write the fix task in smart-ralph's markdown. Text from an error stays inside its line, whatever it says.
 
     `scope` replaces the one that the original's own commit names.
     """

@@ -5,9 +5,11 @@ Law: a false alarm throws good work away, so only what could not be progress is 
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from itertools import pairwise
 from typing import Literal
 
 from unstuck.tell import one_line
@@ -35,7 +37,7 @@ class Footprint:
     """The tree that it began with."""
     tree: str = ""
     changes: frozenset[str] = frozenset()
-    """Its changed lines since `start`, see `changes`; a patch id alone does as well."""
+    """What it changed since `start`, see `patch_marks`."""
     signature: str = ""
     failing: int | None = None
     """How many tests fail."""
@@ -151,7 +153,7 @@ def similar(a: str, b: str) -> float:
 
 
 def jaccard(a: str, b: str) -> float:
-    """Return how many of all words both share, as seed 002 counts them."""
+    """Return how many of all words both share, as Auto-Claude counts them."""
     ours, theirs = words(a), words(b)
     return len(ours & theirs) / len(ours | theirs) if ours | theirs else 0.0
 
@@ -195,16 +197,32 @@ def _stem(word: str) -> str:
 MOST_LINES = 20_000
 
 
-def changes(patch: str) -> frozenset[str]:
-    """Return a fingerprint of each changed line of a unified diff, whatever its place and white space."""
-    path, marks = "", set[str]()
-    for line in patch.split("\n")[:MOST_LINES]:
-        if line.startswith(("--- ", "+++ ")):
-            path = path if line.endswith("/dev/null") else line[4:].strip().removeprefix("a/").removeprefix("b/")
-        elif line.startswith(("+", "-")) and (text := " ".join(line[1:].split())):
-            digest = hashlib.sha256(f"{path}\n{text}".encode(errors="replace")).hexdigest()
-            marks.add(f"{line[0]}{digest[:16]}")
-    return frozenset(marks)
+def patch_marks(texts: Iterable[tuple[str, str | None, str | None]]) -> tuple[str, ...]:
+    """Return a digest of all added and one of all removed lines, given each path with its text before and after.
+
+    A line is known by its file and the line before it, not by its number: the same work on a base that has moved has the
+    same marks, and marks with their signs turned are those of the work taken back. Empty where lines do not tell.
+    """
+    added, removed = list[str](), list[str]()
+    for path, old, new in texts:
+        before, after = _placed(path, old), _placed(path, new)
+        if before == after:
+            return ()
+        added += (after - before).elements()
+        removed += (before - after).elements()
+    if not added and not removed:
+        return ()
+    return f"+{_digest(added)}", f"-{_digest(removed)}"
+
+
+def _placed(path: str, text: str | None) -> Counter[str]:
+    lines = [line.rstrip() for line in (text or "").splitlines()[:MOST_LINES] if line.strip()]
+    there = Counter(f"{path}\n{before}\n{line}" for before, line in pairwise(("", *lines)))
+    return there if text is None else there + Counter([path])
+
+
+def _digest(lines: Iterable[str]) -> str:
+    return hashlib.sha256("\0".join(sorted(lines)).encode(errors="replace")).hexdigest()[:16]
 
 
 def _no_change(current: Footprint, past: Sequence[Footprint]) -> Signal | None:
@@ -244,11 +262,13 @@ def _undid_everything(current: Footprint, past: Sequence[Footprint]) -> bool:
 
 
 def _same_changes(current: Footprint, past: Sequence[Footprint]) -> Signal | None:
-    """Compare changed lines: the same patch again, or exactly the reverse of one."""
+    """Compare changes: the same again, in a row or by way of others, or exactly the reverse of earlier ones."""
     if not current.changes or any(one.tree and one.tree == current.tree for one in past):
         return None
     if same := [one for one in past if one.changes == current.changes]:
-        return _signal("same_diff", Strength.STRONG, current, "made the same changes as", same)
+        between = [one for one in past if one.attempt > same[-1].attempt and one.changes]
+        says = f"went back, past {_names(between)}, to the changes of" if between else "made the same changes as"
+        return _signal("reverted" if between else "same_diff", Strength.STRONG, current, says, same)
     undone = frozenset(_reverse(mark) for mark in current.changes)
     if opposite := [one for one in past if undone == one.changes]:
         return _signal("reverted", Strength.STRONG, current, "took back exactly the changes of", opposite)
@@ -322,7 +342,7 @@ def repetition(
 ) -> Repetition | None:
     """Say why an action (a tool and its arguments) should not be taken once more.
 
-    Counting a tool with any arguments is seed 001's rule for short recovery plans; `tool=0` leaves it out.
+    Counting a tool with any arguments is forgekeeper's rule for short recovery plans; `tool=0` leaves it out.
     """
     if row and [*done[-(row - 1) :], action] == [action] * row:
         return "in_a_row"

@@ -65,6 +65,7 @@ def history(
         index=state.places[name],
         accepted=task.accepted,
         met_by_check=current is not None and current.met_by_check,
+        denied=current is not None and current.denied,
         own_doing=own_doing,
         task=name,
         wants_approval=wants_approval,
@@ -120,6 +121,7 @@ def footprint(attempt: AttemptState) -> Footprint:
         approach=attempt.outcome.approach if attempt.outcome else "",
         start=attempt.tree or "",
         tree=attempt.verdict.tree if attempt.verdict else "",
+        changes=frozenset(attempt.verdict.patch if attempt.verdict else ()),
         signature=failure.signature if failure else "",
         failing=len(failure.tests) if failure and failure.tests else None,
         failed=failure is not None,
@@ -160,8 +162,8 @@ def _everywhere(state: RunState, name: str, attempt: AttemptState, gates: Collec
         others = (state.tasks[one] for one in list(state.open) if one != name)
         agents = {next_agent(state, other, now) for other in others} - {attempt.agent}
         return not any(held(state, name, agent, now) is None for agent in agents)
-    if kind is Kind.SETUP_FAILED:
-        return attempt.sessions == 0
+    if attempt.sessions == 0:  # the set-up or a gate cannot begin, whoever the agent is
+        return True
     return attempt.met_by_check and failed_command(state.tasks[name]) in gates
 
 

@@ -1,4 +1,4 @@
-"""What is worth keeping of a failure, by seed 004's type: counts, files, names, rules and lines, read from its output."""
+"""What is worth keeping of a failure, by autobuild's type: counts, files, names, rules and lines, read from its output."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -19,12 +19,12 @@ NOUNS: Mapping[str, str] = {"test_failure": "test", "lint_error": "lint error", 
 
 
 def phase_type(failure: Failure) -> str:
-    """Return seed 004's word for a failure."""
+    """Return autobuild's word for a failure."""
     return KINDS[failure.kind].phase_type or "unknown"
 
 
 def capture(failure: Failure, verdict: Verdict | None = None, outcome: Outcome | None = None) -> dict[str, Any]:
-    """Return what a retry and a person want to know about a failure of this type, for seed 004's types as it lists it."""
+    """Return what a retry and a person want to know about a failure of this type, for autobuild's types as it lists it."""
     kind = phase_type(failure)
     match kind:
         case "test_failure":

@@ -54,7 +54,7 @@ BY_RULE: Mapping[str, Kind] = {
 }
 """What a rejected change is called; by every other rule the checks were tampered with."""
 OF_GATES = frozenset({"test_failure", "lint_error", "typecheck_error", "format_error"})
-"""Seed 004's words for a red check."""
+"""Autobuild's words for a red check."""
 LIMITS: tuple[Ending, ...] = ("first_output", "silence", "wall_clock")
 
 OF_PROVIDERS = frozenset({
@@ -79,8 +79,6 @@ OF_CHECKS = frozenset({
 """What a red check's output may make of it. Other words in it are the project's own."""
 
 
-OUR_FOLDER = re.compile(r"(?:/[^\s'\"():,]+)?/slots/w\d+/")
-"""Where the check was run: to the reader the files are the project's own."""
 AT_HOME = re.compile(r"(?i)\blocalhost\b|\b127\.\d+\.\d+\.\d+|\b0\.0\.0\.0\b|\[?::1\]?|\brefused\b|ECONNREFUSED")
 
 
@@ -92,7 +90,9 @@ def evidence_of(outcome: Outcome, verdict: Verdict) -> Evidence | None:
     if not ended.ok and not outcome.end:
         return Evidence(stdout=ended.tail, exit_code=ended.exit_code or 1)
     result = _red(verdict)
-    if result is None or result.ended.ending in LIMITS or outcome.end not in NOT_JUDGED:
+    if result is None or result.ended.ending in LIMITS:
+        return None
+    if outcome.end not in NOT_JUDGED and not _did_without(outcome, verdict):
         return None
     return Evidence(
         stdout=result.ended.tail,
@@ -111,9 +111,9 @@ def classify(outcome: Outcome, verdict: Verdict, found: Diagnosis | None = None)
         if outcome.end in FAULTS and ended.ending not in OURS:
             return _typed(outcome)
         if BY_ENDING.get(ended.ending) is Kind.INTERRUPTED:
-            return _failure(Kind.INTERRUPTED, ended.tail)
-        return _reported(outcome, _failure(Kind.NO_CLAIM, ended.tail, error=_last_words(outcome)))
-    if outcome.end not in NOT_JUDGED and ended.ending not in OURS:
+            return _failure(Kind.INTERRUPTED, _printed(outcome))
+        return _reported(outcome, _failure(Kind.NO_CLAIM, _printed(outcome), error=_last_words(outcome)))
+    if outcome.end not in NOT_JUDGED and ended.ending not in OURS and not _did_without(outcome, verdict):
         return _typed(outcome)
     if found is not None and not ended.ok and not outcome.end and found.kind in OF_PROVIDERS:
         return _failure(found.kind, ended.tail, because=found.message, found=found)
@@ -121,33 +121,48 @@ def classify(outcome: Outcome, verdict: Verdict, found: Diagnosis | None = None)
     if rejected is not None and rejected.kind is Kind.TAMPERED:
         return rejected
     if ended.ending in BY_ENDING and not outcome.claimed:
-        return _failure(BY_ENDING[ended.ending], ended.tail, error=_last_words(outcome))
+        return _failure(BY_ENDING[ended.ending], _printed(outcome), error=_last_words(outcome))
     if verdict.status == "inconclusive":
         return _failure(Kind.UNVERIFIED, "", because=verdict.reason)
     if not ended.ok and not outcome.claimed:
         how = f"it ended with exit code {ended.exit_code}"
-        return _failure(Kind.AGENT_CRASHED, ended.tail, because=how, error=_last_words(outcome))
+        return _failure(Kind.AGENT_CRASHED, _printed(outcome), because=how, error=_last_words(outcome))
     result = _red(verdict)
     if outcome.claim == "failed" and (result is None or not _names_a_check(outcome)):
-        return _failure(Kind.AGENT_FAILED, ended.tail, error=_own_words(outcome))
+        return _failure(Kind.AGENT_FAILED, _printed(outcome), error=_own_words(outcome))
     if result is None:
         return rejected
     return flaky(result) if result.flaky else _reported(outcome, red(result, found))
+
+
+def _did_without(outcome: Outcome, verdict: Verdict) -> bool:
+    """Whether an agent that was denied a call worked on and says that it is done: then its work is judged."""
+    return outcome.end == "permission_denied" and outcome.claim == "done" and bool(verdict.files)
 
 
 def _typed(outcome: Outcome) -> Failure:
     """Say what the agent's own end reason means."""
     kind = Kind.INTERRUPTED if outcome.lost else BY_END[outcome.end]
     if outcome.end in CUT_OFF:
-        kind = BY_ENDING.get(outcome.ended.ending, kind)
+        kind = BY_ENDING.get(outcome.ended.ending, Kind.KILLED)
     whole = outcome.end in FAULTS or outcome.lost
     said = one_line(outcome.message, MESSAGE_CHARS) if whole else asks(outcome.message) or _last_words(outcome)
-    detail = outcome.message or outcome.ended.tail
-    return replace(_failure(kind, detail, error=said), resets_at=outcome.resets_at)
+    return replace(_failure(kind, _printed(outcome), error=said), resets_at=outcome.resets_at)
+
+
+def _printed(outcome: Outcome) -> str:
+    """Return what the agent said, or what it printed; a record of events is for programs, and holds our own brief again."""
+    if not outcome.end:
+        return outcome.ended.tail
+    return outcome.message or "\n".join(line for line in outcome.ended.tail.splitlines() if not EVENT.search(line))
+
+
+EVENT = re.compile(r'^\{.*\}$|":.*\}$')
+"""A line of such a record, or the end of one that is cut."""
 
 
 def result_of(outcome: Outcome) -> Result | Unreadable | None:
-    """Return the result that the agent reported in seed 004's form, where it did."""
+    """Return the result that the agent reported in autobuild's form, where it did."""
     return read_result(outcome.words)
 
 
@@ -232,7 +247,7 @@ def red(result: CheckResult, found: Diagnosis | None = None) -> Failure:
         found.kind if found is not None and found.kind in OF_CHECKS and not _at_home(found) else BY_CHECK[result.kind]
     )
     said = error_of(read(text, formatter=result.kind == "format"), text)
-    said = one_line(OUR_FOLDER.sub("", said), MESSAGE_CHARS)
+    said = one_line(said, MESSAGE_CHARS)
     how = f"{command} (exit code {result.ended.exit_code})"
     failure = _failure(kind, text, because=f"{said}, from {how}" if said else how, found=found)
     return replace(failure, error=f"{said}, from {command}" if said else "")

@@ -40,7 +40,8 @@ def pivot(approaches: Sequence[str], about: str = "") -> tuple[str, ...]:
     counts = Counter(
         word for approach in approaches if meaningful(approach) for word in words(approach) - FILLERS - theirs
     )
-    return tuple(word for word, count in counts.most_common() if count >= PIVOT_AFTER)[:PIVOT_WORDS]
+    shared = sorted((-count, word) for word, count in counts.items() if count >= PIVOT_AFTER)  # a set has no order
+    return tuple(word for _, word in shared)[:PIVOT_WORDS]
 
 
 def _blanks(failure: Failure, task: Task, checks: Sequence[Check]) -> dict[str, str]:

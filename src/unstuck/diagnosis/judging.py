@@ -104,6 +104,9 @@ ABOUT_CODE = frozenset({
 MERE_FILE = re.compile(r"^\S*?[\w/-]\.\w{1,4}(?: \([\d.]+ m?s\))?$")
 CHECKS = frozenset({Kind.TEST_FAILED, Kind.LINT_FAILED, Kind.TYPES_FAILED, Kind.FORMAT_FAILED, Kind.CHECK_FAILED})
 
+NO_TEST_RUN: Mapping[Role, int] = {"build": ERROR_FOUND - 1, "install": NOISE}
+"""What words that only look like a test's verdict are worth where no test runs: steps and downloads fail, too."""
+
 READ = CHECKS | TESTED | {Kind.CLAIM_REFUTED, Kind.BUILD_BROKEN, Kind.SYNTAX_ERROR, Kind.MODULE_MISSING}
 """Kinds whose output names tests or findings."""
 
@@ -204,6 +207,10 @@ def _votes(hits: Sequence[Hit], noisy: set[int], for_what: Role, rules: Mapping[
             weight = NOISE  # a failing test names its place, too
         if for_what == "test" and kind in TESTED:
             weight = min(weight + VERDICT, max(weight, SURE))
+        if for_what in {"build", "install"} and kind in TESTED and weight < OWN_WORDS:
+            weight = min(weight, NO_TEST_RUN[for_what])
+        if for_what and kind is Kind.TASK_INCOMPLETE and weight < OWN_WORDS:
+            weight = NOISE  # "0 of 3 steps succeeded" counts the tool's own steps
         if hit.line in findings and rule.proves != "finding" and kind not in ABOUT_CODE and rule.strength < SURE:
             weight = min(weight, NOISE)
         if hit.line in noisy and not rule.loud:
@@ -223,6 +230,10 @@ def _kind(rule: Rule, for_what: Role, *, about_code: bool) -> Kind | None:
     vague = rule.proves is Kind.CHECK_FAILED or (rule.proves is Kind.TEST_FAILED and rule.strength < OWN_WORDS)
     if vague and for_what in {"test", "lint", "types", "format"}:
         return BY_ROLE[for_what]
+    if rule.proves is Kind.BUILD_BROKEN and rule.strength < ERROR_FOUND and for_what in {"lint", "types", "format"}:
+        return BY_ROLE[for_what]  # "build failed" is how a build tool tells that its linter found something
+    if rule.proves is Kind.DEPENDENCY_MISSING and for_what == "install":
+        return Kind.PACKAGE_NOT_FOUND
     if rule.proves is Kind.FILE_NOT_FOUND and about_code and for_what == "build":
         return Kind.MODULE_MISSING
     return rule.proves

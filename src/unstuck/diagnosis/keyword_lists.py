@@ -1,4 +1,4 @@
-"""The seeds' own classifiers, word for word: for who needs their answers, and as the mark that ours must beat."""
+"""The predecessors' own classifiers, word for word: for who needs their answers, and as the mark that ours must beat."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -49,7 +49,7 @@ UNKNOWN_CONFIDENCE = 0.3
 
 
 def seed_002(text: str) -> str:
-    """Return seed 002's type of an error text."""
+    """Return Auto-Claude's type of an error text."""
     lower = text.lower()
     for kind, indicators in SEED_002.items():
         if any(indicator in lower for indicator in indicators):
@@ -66,7 +66,7 @@ def by_word_lists(failure: Failure) -> Failure:
 
 
 def seed_001(evidence: Evidence, *, code: str = "", message: str = "") -> tuple[str, float]:
-    """Return seed 001's category and its confidence: the base times the share of the listed patterns that match."""
+    """Return forgekeeper's category and its confidence: the base times the share of the listed patterns that match."""
     fields = {
         "code": code or ("" if evidence.exit_code is None else str(evidence.exit_code)),
         "message": message or f"{evidence.stdout}\n{evidence.stderr}",

@@ -85,14 +85,14 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What holds for every failure of a kind, and what the three seed vocabularies call it; None: no word for it."""
+    """What holds for every failure of a kind, and what the predecessors' three vocabularies call it; None: no word for it."""
 
     type: str
-    """Seed 002."""
+    """Auto-Claude."""
     category: str | None
-    """Seed 001: the tool call."""
+    """Forgekeeper: the tool call."""
     phase_type: str | None
-    """Seed 004: the phase."""
+    """Autobuild: the phase."""
     blame: Blame
     retryable: bool
     means: str
@@ -227,7 +227,7 @@ KINDS: Mapping[Kind, Facts] = {
         "the checks pass, but they passed before, and the agent did not say that it is done",
     ),
     Kind.NO_CHANGE: Facts(
-        _OTHER, "unknown", "task_incomplete", "agent", _AGAIN, "the agent says that it is done, and changed nothing"
+        _OTHER, "unknown", "task_incomplete", "agent", _AGAIN, "the agent ended without having done anything"
     ),
     Kind.CHECK_TIMEOUT: Facts(
         _OTHER, "timeout", "timeout", "agent", _AGAIN, "a check did not end within its time limit"

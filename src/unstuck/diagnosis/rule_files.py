@@ -212,4 +212,4 @@ def _near(word: str, known: Sequence[str]) -> list[str]:
 
 
 def _refused(path: Path, line: int, why: str) -> BadUsage:
-    return BadUsage(f"{path}:{line}: {why}.", hint="See docs/reference/rules.md for the shape of a rule.")
+    return BadUsage(f"{path}:{line}: {why}.", hint="See the shape of a rule: unstuck docs rules")

@@ -20,7 +20,7 @@ class ReScanner:
         self._rules = tuple(rule for rule in rules if rule.pattern)
 
     def scan(self, lines: Sequence[str]) -> tuple[Hit, ...]:
-        """Return the hits in the order of the lines; `lines` are plain, as `core.cleaning.plain` gives them."""
+        """Return the hits in the order of the lines; `lines` are plain, as `cleaning.plain` gives them."""
         pairs = bounded(pair for start, block in _blocks(lines) for pair in self._block(start, block))
         return tuple(Hit(self._rules[rule].id, line, self._groups(rule, lines[line])) for line, rule in pairs)
 

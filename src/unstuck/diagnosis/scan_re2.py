@@ -29,7 +29,7 @@ class Re2Scanner:
             self._set.Compile()
 
     def scan(self, lines: Sequence[str]) -> tuple[Hit, ...]:
-        """Return the hits in the order of the lines; `lines` are plain, as `core.cleaning.plain` gives them."""
+        """Return the hits in the order of the lines; `lines` are plain, as `cleaning.plain` gives them."""
         if not self._rules:
             return ()
         pairs = bounded(self._pairs(lines))

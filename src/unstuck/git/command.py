@@ -2,9 +2,12 @@
 
 import os
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from tempfile import TemporaryFile
+from typing import IO
 
 from unstuck.errors import GitFailed, Unavailable
 
@@ -74,18 +77,34 @@ class Git:
 
     def attempt(self, *args: str, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
         """Run a command that may fail."""
+        # Bytes, because text mode would turn a carriage return in a file name into a newline.
+        with self._started(*args, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            printed = process.communicate((stdin or "").encode("utf-8", "surrogateescape"))
+            out, err = (stream.decode("utf-8", "surrogateescape") for stream in printed)
+        return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+
+    @contextmanager
+    def streaming(self, *args: str, stdin: str) -> Iterator[IO[bytes]]:
+        """Run a command whose output may be larger than what is wanted of it; give it as it is printed."""
+        with TemporaryFile() as given:  # a pipe could fill up on both sides
+            given.write(stdin.encode("utf-8", "surrogateescape"))
+            given.seek(0)
+            with self._started(*args, stdin=given.fileno(), stderr=subprocess.DEVNULL) as process:
+                assert process.stdout is not None
+                yield process.stdout
+
+    def _started(self, *args: str, stdin: int, stderr: int) -> "subprocess.Popen[bytes]":
         settings = [*QUIET_CONFIG, f"commit.gpgSign={str(self.sign).lower()}", *self.settings]
         options = [part for setting in settings for part in ("-c", setting)]
         environment = {name: value for name, value in os.environ.items() if name not in INHERITED}
         try:
-            # Bytes, because text mode would turn a carriage return in a file name into a newline.
-            done = subprocess.run(
+            return subprocess.Popen(
                 ["git", *options, *args],
                 cwd=self.cwd,
                 env=environment | FIXED | dict(self.env),
-                input=b"" if stdin is None else stdin.encode("utf-8", "surrogateescape"),
-                capture_output=True,
-                check=False,
+                stdin=stdin,
+                stdout=subprocess.PIPE,
+                stderr=stderr,
             )
         except FileNotFoundError as error:
             if not self.cwd.is_dir():
@@ -96,8 +115,6 @@ class Git:
                 f"git could not be started in {self.cwd}: {error.strerror}.",
                 hint="See whether there are too many processes, then go on with `unstuck resume`.",
             ) from error
-        out, err = (stream.decode("utf-8", "surrogateescape") for stream in (done.stdout, done.stderr))
-        return subprocess.CompletedProcess(done.args, done.returncode, out, err)
 
     def succeeds(self, *args: str) -> bool:
         return self.attempt(*args).returncode == 0

@@ -1,6 +1,7 @@
-"""Edge: Read what two trees hold and where they differ, in a few git commands, however many files there are."""
+"""Edge: Read what two trees hold and where they differ, in two git commands, however many files there are."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from unstuck.git.command import Git
@@ -12,23 +13,60 @@ LARGEST = 1_000_000
 """Bytes of a file that is still read; a larger one counts as binary."""
 LARGEST_ALL = 32_000_000
 """Bytes of all files that are read at once; what comes after counts as binary."""
-GITLINK = 0o160000
+FACTS = 3
+"""What git says of an object: its name, kind and size."""
+GITLINK = "160000"
+GONE = "000000"
 
 
-def changes(git: Git, base: str, tree: str) -> "tuple[Change, ...]":
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One path in which two trees, or the index and a tree, differ: modes as git writes them, and object ids."""
+
+    path: str
+    old_mode: str
+    new_mode: str
+    old: str
+    new: str
+
+    @property
+    def sides(self) -> tuple[tuple[str, str], tuple[str, str]]:
+        return (self.old_mode, self.old), (self.new_mode, self.new)
+
+
+def rows(git: Git, base: str, tree: str) -> tuple[Row, ...]:
+    """Say where two trees differ."""
+    return tuple(
+        parsed(
+            git("diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", "--ignore-submodules=none", base, tree)
+        )
+    )
+
+
+def parsed(raw: str) -> Iterator[Row]:
+    """Read what git prints with `--raw -z`."""
+    fields = raw.split("\0")
+    for facts, path in zip(fields[::2], fields[1::2], strict=False):
+        old_mode, new_mode, old, new, _ = facts.removeprefix(":").split(" ")
+        yield Row(path=path, old_mode=old_mode, new_mode=new_mode, old=old, new=new)
+
+
+def changes(git: Git, found: Sequence[Row]) -> "tuple[Change, ...]":
     """Return every path in which two trees differ, with its texts; a rename is one path gone and another one new."""
     from unstuck.verify import Change  # noqa: PLC0415  # heavy, and needed only where something changed
 
-    rows = list(_rows(git, base, tree))
-    blobs = _read(git, [blob for _, sides in rows for mode, blob in sides if mode not in (0, GITLINK)])
-    found = []
-    for path, ((old_mode, old_blob), (new_mode, new_blob)) in rows:
-        old, new = _text(old_mode, old_blob, blobs), _text(new_mode, new_blob, blobs)
-        binary = any(mode and blobs.get(blob) is None for mode, blob in ((old_mode, old_blob), (new_mode, new_blob)))
-        found.append(
-            Change(path=path, old=old, new=new, old_mode=old_mode or None, new_mode=new_mode or None, binary=binary)
+    blobs = _read(git, [blob for row in found for mode, blob in row.sides if mode not in (GONE, GITLINK)])
+    return tuple(
+        Change(
+            path=row.path,
+            old=_text(row.old_mode, row.old, blobs),
+            new=_text(row.new_mode, row.new, blobs),
+            old_mode=int(row.old_mode, 8) or None,
+            new_mode=int(row.new_mode, 8) or None,
+            binary=any(mode != GONE and blobs.get(blob) is None for mode, blob in row.sides),
         )
-    return tuple(found)
+        for row in found
+    )
 
 
 def files(git: Git, tree: str) -> tuple[str, ...]:
@@ -36,41 +74,28 @@ def files(git: Git, tree: str) -> tuple[str, ...]:
     return git.names("ls-tree", "-r", "-z", "--name-only", "--full-tree", tree)
 
 
-def _rows(git: Git, base: str, tree: str) -> Iterator[tuple[str, tuple[tuple[int, str], tuple[int, str]]]]:
-    raw = git("diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", "--ignore-submodules=none", base, tree)
-    fields = raw.split("\0")
-    for facts, path in zip(fields[::2], fields[1::2], strict=False):
-        old_mode, new_mode, old, new, _ = facts.removeprefix(":").split(" ")
-        yield path, ((int(old_mode, 8), old), (int(new_mode, 8), new))
-
-
-def _text(mode: int, blob: str, blobs: Mapping[str, str | None]) -> str | None:
-    return (blobs.get(blob) or "") if mode else None
+def _text(mode: str, blob: str, blobs: Mapping[str, str | None]) -> str | None:
+    return (blobs.get(blob) or "") if mode != GONE else None
 
 
 def _read(git: Git, names: Sequence[str]) -> dict[str, str | None]:
     """Return the text of each object that is small enough and is text; None for the others."""
-    wanted = list(dict.fromkeys(names))
-    if not wanted:
-        return {}
-    asked = "".join(f"{name}\n" for name in wanted)
-    sizes = git("cat-file", "--batch-check=%(objecttype) %(objectsize)", stdin=asked).split("\n")
-    read: dict[str, str | None] = dict.fromkeys(wanted)
-    small, room = [], LARGEST_ALL
-    for name, facts in zip(wanted, sizes, strict=True):
-        kind, _, size = facts.partition(" ")
-        if kind == "blob" and int(size) <= min(LARGEST, room):
-            room -= int(size)
-            small.append(name)
-    if not small:
+    read: dict[str, str | None] = dict.fromkeys(names)
+    if not read:
         return read
-    done = git.attempt("cat-file", "--batch=%(objectsize)", stdin="".join(f"{name}\n" for name in small))
-    rest = done.stdout.encode("utf-8", "surrogateescape")
-    at = 0
-    for name in small:
-        end = rest.index(b"\n", at)
-        last = end + 1 + int(rest[at:end])
-        content = rest[end + 1 : last]
-        at = last + 1
-        read[name] = None if b"\0" in content else content.decode("utf-8", "replace")
+    room = LARGEST_ALL
+    with git.streaming("cat-file", "--batch", stdin="".join(f"{name}\n" for name in read)) as out:
+        for name in read:
+            facts = out.readline().decode().split()
+            if len(facts) != FACTS:  # it is missing
+                continue
+            kind, left = facts[1], int(facts[2])
+            if kind == "blob" and left <= min(LARGEST, room):
+                room -= left
+                content = out.read(left)
+                read[name] = None if b"\0" in content else content.decode("utf-8", "replace")
+                left = 0
+            while left and (passed_over := out.read(min(left, LARGEST))):
+                left -= len(passed_over)
+            out.read(1)
     return read

@@ -15,11 +15,14 @@ _PLAIN = ("-r", "--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-subm
 
 def listed(git: Git, base: str, tree: str) -> Changes:
     """Sort the files in which the two differ by what happened to them."""
-    names = git.names("diff-tree", *_PLAIN, "-z", "--name-status", base, tree)
+    told = iter(git.names("diff-tree", *_PLAIN, "-z", "--raw", "--numstat", base, tree))
     found: dict[str, list[str]] = {"A": [], "D": [], "M": []}
-    for letter, path in zip(names[::2], names[1::2], strict=True):
-        found.get(letter, found["M"]).append(path)
-    counts = [entry.split("\t")[:2] for entry in git.names("diff-tree", *_PLAIN, "-z", "--numstat", base, tree)]
+    counts = []
+    for entry in told:  # a line that begins with a colon is followed by its path; the numbers come last, with theirs
+        if entry.startswith(":"):
+            found.get(entry[-1], found["M"]).append(next(told))
+        else:
+            counts.append(entry.split("\t")[:2])
     return Changes(
         created=tuple(found["A"][:MOST_FILES]),
         modified=tuple(found["M"][:MOST_FILES]),

@@ -6,9 +6,10 @@ import stat
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from unstuck.git.command import Git
+from unstuck.git.contents import GITLINK, GONE, Row
 from unstuck.git.removal import remove
 from unstuck.git.repository import Repository
 
@@ -49,6 +50,7 @@ REFS = ("refs/heads", "refs/remotes", "refs/tags")
 LISTED = "--format=%(objectname) %(objecttype) %(*objecttype) %(refname)"
 PEELED = "--format=%(if)%(*objectname)%(then)%(*objectname)%(else)%(objectname)%(end)"
 SHA256 = 64
+MOST_ROWS = 16
 REPLACED = ("HEAD", "index")
 
 
@@ -77,6 +79,19 @@ class Lender:
         """The trees of commits."""
         self.held: dict[str, str] = {}
         """What slots hold at the moment, by the names of their refs."""
+        self.rows: dict[tuple[str, str], tuple[Row, ...]] = {}
+        """Where a base and a tree that was made of it differ: the last few, as they were staged."""
+
+    def remember(self, base: str, tree: str, rows: Sequence[Row]) -> None:
+        """Keep what staging knows of a tree, so that git is not asked again: where it differs, and its folders."""
+        self.rows[base, tree] = tuple(rows)
+        for forgotten in list(self.rows)[:-MOST_ROWS]:
+            self.rows.pop(forgotten, None)
+        known = self.folders.get(self.trees.get(base, base))
+        if known is None or any(row.new_mode == GONE or GITLINK in (row.old_mode, row.new_mode) for row in rows):
+            return
+        parents = {str(parent) for row in rows for parent in PurePosixPath(row.path).parents} - {"."}
+        self.folders[tree] = ([*known[0], *sorted(parents - set(known[0]))], known[1])
 
     def borrowed(self) -> Borrowed:
         with self._lock:
@@ -160,22 +175,21 @@ def furnish(git_dir: Path, source: Path, head: str, borrowed: Borrowed) -> None:
 
 def _holds(git_dir: Path, files: Mapping[str, bytes]) -> bool:
     """Tell whether a git folder is as we made it, but for HEAD and index, which are put anew anyway."""
-    found = 0
-    for folder, folders, names in os.walk(git_dir):
-        here = Path(folder)
-        if here.is_symlink() or any((here / name).is_symlink() or name in REPLACED for name in folders):
+    found, top = 0, str(git_dir)
+    for folder, folders, names in os.walk(top):  # as text: paths would take longer than git itself
+        if os.path.islink(folder) or any(os.path.islink(f"{folder}/{name}") or name in REPLACED for name in folders):  # noqa: PTH114
             return False
-        for path in (here / name for name in names):
-            name = str(path.relative_to(git_dir))
+        for path in (f"{folder}/{name}" for name in names):
+            name = path[len(top) + 1 :]
             if name not in REPLACED and (name not in files or not _is(path, files[name])):
                 return False
             found += name in files
     return found == len(files)
 
 
-def _is(path: Path, content: bytes) -> bool:
-    facts = path.lstat()
-    return stat.S_ISREG(facts.st_mode) and facts.st_size == len(content) and path.read_bytes() == content
+def _is(path: str, content: bytes) -> bool:
+    facts = os.lstat(path)
+    return stat.S_ISREG(facts.st_mode) and facts.st_size == len(content) and Path(path).read_bytes() == content
 
 
 def alternates(borrowed: Borrowed) -> str:

@@ -26,6 +26,8 @@ Place = Callable[[Path, bool], tuple[str, ...]]
 
 HELD = "refs/unstuck/slots/"
 """Hold what a slot stands on, so that the user may collect garbage at any time."""
+TIP = f"{HELD}tip"
+"""Holds what the next slots will stand on, as of a landing: with all that slots stood on before it."""
 
 DURABLE = ("core.fsync=committed,reference", "core.fsyncMethod=batch")
 """The journal survives a power cut, so what it names must, too."""
@@ -54,6 +56,8 @@ class Prepared:
     notes: tuple[str, ...] = ()
     made: tuple[str, ...] = ()
     """Ignored files that the set-up made: they stay in a clean slot."""
+    brought: tuple[str, ...] = ()
+    """Files that the set-up made and git does not ignore: they stay as well, and are nobody's work."""
     links: tuple[str, ...] = ()
     """The submodules."""
     clean: bool = False
@@ -107,10 +111,10 @@ class Slot:
     def prepared(self) -> Prepared:
         try:
             saved = json.loads(self._note.read_text())
-            lists = {name: tuple(saved.get(name, ())) for name in ("placed", "notes", "made", "links")}
-            return Prepared(**{**saved, **lists})
-        except (OSError, ValueError, KeyError, TypeError):
-            return Prepared()
+            lists = {name: tuple(saved.get(name, ())) for name in ("placed", "notes", "made", "brought", "links")}
+            return Prepared(**{**saved, **lists, "ready": not self._preparing.exists()})
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            return Prepared(ready=not self._preparing.exists())
 
     def prepare(self, base: str, tree: str | None, place: Place, *, clean: bool = False) -> None:
         """Make the folder hold `base`, with `tree`'s files on top when given; a clean one holds little else."""
@@ -118,9 +122,9 @@ class Slot:
         if not before.ready or self._lock.exists():
             git_locks.await_quiet(self.path)  # a git command of ours may have outlived its supervisor
         self.hold(base=base, **({tree: tree} if tree else {}))
-        self._save(replace(before, base=base, notes=(), ready=False))
+        self._begin()
         wanted = tree if tree is not None and clean else base
-        fresh = self._reset_or_remake(wanted, (*before.placed, *before.made), clean=clean)
+        fresh = self._reset_or_remake(wanted, (*before.placed, *before.made, *before.brought), clean=clean)
         plain, links = self._folders(wanted)
         self._remove_inner_repositories(plain)
         furnish(self.path / ".git", self.repository.common_dir, base, self.lender.borrowed())
@@ -131,8 +135,10 @@ class Slot:
         notes = submodules.fill(self.path, links, self.repository, self.index)
         placed = place(self.path, fresh)
         self._forget(before.placed, placed)
-        made = () if fresh else before.made
-        self._save(Prepared(base=base, placed=placed, notes=notes, made=made, links=tuple(links), clean=clean))
+        kept = Prepared() if fresh else before
+        about = Prepared(base=base, placed=placed, notes=notes, links=tuple(links), clean=clean)
+        self._save(replace(about, made=kept.made, brought=kept.brought))
+        self._preparing.unlink(missing_ok=True)
 
     def hold(self, **objects: str) -> None:
         """Hold objects under names of this slot: in the user's repository, while the slot stands on them."""
@@ -155,18 +161,33 @@ class Slot:
             hint="See whether the repository can be written, then go on with `unstuck resume`.",
         )
 
-    def settle(self) -> None:
-        """Remember the ignored files that are there now."""
+    def settle(self, before: Sequence[str]) -> None:
+        """Remember the ignored files that are there now, and the others but for those that were there `before`."""
         there = self.git.names("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
-        self._save(replace(self.prepared(), made=tuple(name.rstrip("/") for name in there)))
+        prepared = self.prepared()
+        new = [name for name in self.loose() if name not in before]
+        brought = tuple(dict.fromkeys((*prepared.brought, *new)))
+        self._save(replace(prepared, made=tuple(name.rstrip("/") for name in there), brought=brought))
+
+    def loose(self) -> tuple[str, ...]:
+        """List what lies about untracked and not ignored; a folder of nothing else is one name."""
+        names = self.git.names("ls-files", "-z", "--others", "--exclude-standard", "--directory")
+        placed = self.prepared().placed
+        return tuple(name.rstrip("/") for name in names if name.rstrip("/") not in placed)
+
+    def put_back(self, paths: Sequence[str]) -> None:
+        """Give files the form again that they were prepared with."""
+        listed = "".join(f"{path}\0" for path in paths)
+        self.git("checkout-index", "--force", "-z", "--stdin", stdin=listed)
 
     def altered(self) -> tuple[str, ...]:
         """List the files of the prepared tree that the folder holds in another form, or no more; placed ones aside.
 
         Submodules are left alone: git would run in them, by settings that a check may have written.
         """
-        self.git.attempt("update-index", "-q", "--ignore-submodules", "--really-refresh")
-        names = self.git.names("diff-files", "-z", "--name-only", "--ignore-submodules=all")
+        plain = ("--no-ext-diff", "--no-textconv", "--no-renames", "--ignore-submodules=all")
+        git = self.git.with_settings("diff.autoRefreshIndex=true", "diff.orderFile=/dev/null")
+        names = git.names("diff", "-z", "--name-only", *plain)
         placed = self.prepared().placed
         return tuple(name for name in names if not any(f"{name}/".startswith(f"{one}/") for one in placed))
 
@@ -191,12 +212,18 @@ class Slot:
         """Remove the folder, what we keep of it and what it holds in the user's repository; repeatable at any point."""
         self._remove_folder()
         self._note.unlink(missing_ok=True)
+        self._preparing.unlink(missing_ok=True)
         held = self.repository.git("for-each-ref", "--format=delete %(refname)", f"{HELD}w{self.number}/")
         self.repository.git("update-ref", "--stdin", stdin=f"{held}\n" if held else "")
 
     @property
     def _note(self) -> Path:
         return self.index.with_suffix(".json")
+
+    @property
+    def _preparing(self) -> Path:
+        """Exists while `prepare` works."""
+        return self.index.with_suffix(".preparing")
 
     @property
     def _lock(self) -> Path:
@@ -278,16 +305,29 @@ class Slot:
         for beside in (self.staging, *self.index.parent.glob(f"{self.index.name}*")):
             beside.unlink(missing_ok=True)
 
-    def _save(self, prepared: Prepared) -> None:
+    def _begin(self) -> None:
         try:
             self._note.parent.mkdir(parents=True, exist_ok=True)
+            self._preparing.touch()
+        except OSError as error:
+            raise self._unwritable(error) from error
+
+    def _save(self, prepared: Prepared) -> None:
+        try:
             temporary = self._note.with_suffix(".tmp")
             temporary.write_text(json.dumps(asdict(prepared)))
+            if (
+                self._preparing.exists()
+            ):  # without the old one a rename is quick: the file system does not write at once
+                self._note.unlink(missing_ok=True)
             temporary.replace(self._note)
         except OSError as error:
-            raise CannotWrite(
-                f"{self._note} cannot be written: {error.strerror}.", hint="Make room and go on with `unstuck resume`."
-            ) from error
+            raise self._unwritable(error) from error
+
+    def _unwritable(self, error: OSError) -> CannotWrite:
+        return CannotWrite(
+            f"{self._note} cannot be written: {error.strerror}.", hint="Make room and go on with `unstuck resume`."
+        )
 
 
 def _clean(git: Git, spared: tuple[str, ...], *, ignored: bool) -> subprocess.CompletedProcess[str]:

@@ -10,33 +10,21 @@ from pathlib import Path
 from unstuck.errors import GitFailed
 from unstuck.git import submodules
 from unstuck.git.command import Git, shown
+from unstuck.git.contents import GITLINK, GONE, Row, parsed
 from unstuck.git.repository import OURS
 from unstuck.git.returning import head_of
 from unstuck.git.slots import Prepared, Slot
 from unstuck.ports import Tree
 
-GITLINK = "160000"
 LINK = "120000"
-GONE = "000000"
 UNREAD = re.compile(r"^error: unable to index file '(.*)'$", re.MULTILINE)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
-    """One path in which the index differs from the base."""
-
-    path: str
-    old_mode: str
-    new_mode: str
-    old: str
-    new: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Staged:
     """The difference between the base and the files, and what git could not take in."""
 
-    changes: tuple[Change, ...]
+    changes: tuple[Row, ...]
     nested: tuple[str, ...] = ()
     """Repositories of their own inside the slot."""
     unread: tuple[str, ...] = ()
@@ -50,7 +38,7 @@ def stage(slot: Slot, base: str, prepared: Prepared) -> Staged:
     slot.release_index()
     git = slot.git
     inner = [path for path in prepared.links if os.path.lexists(slot.path / path / ".git")]
-    out = (*prepared.placed, *inner)
+    out = (*prepared.placed, *prepared.brought, *inner)
     empty: tuple[str, ...] = ()
     unread: tuple[str, ...] = ()
     whole = slot.index.exists() and not slot.staging.exists()
@@ -58,7 +46,7 @@ def stage(slot: Slot, base: str, prepared: Prepared) -> Staged:
     if not whole or git.attempt("add", "-A", "--sparse", "--", *_all_but(out)).returncode != 0:
         empty, unread = _stage_from_scratch(slot, base, out)
     raw = git("diff-index", "--cached", "--raw", "-z", "--no-renames", "--no-abbrev", "--ignore-submodules=none", base)
-    found = [*_changes(raw)]
+    found = [*parsed(raw)]
     nested = [change for change in found if change.new_mode == GITLINK != change.old_mode]
     moved = [*_moved(slot, base, inner)] if inner else []
     undone = [replace(change, new_mode=change.old_mode, new=change.old) for change in nested]
@@ -90,9 +78,9 @@ def _write(slot: Slot, base: str, left_out: Sequence[str]) -> Tree:
     notes += [f"{shown(name)} could not be read and was left out." for name in staged.unread]
     if (slot.path / OURS).exists() and not slot.git("ls-tree", base, OURS):
         notes.append(f"The agent wrote into {OURS}/; that was left out.")
-    drop: list[Change] = []
+    drop: list[Row] = []
     for change in staged.changes:
-        if _is_within(change.path, (*prepared.placed, OURS)):
+        if _is_within(change.path, (*prepared.placed, *prepared.brought, OURS)):
             drop.append(change)
         elif note := _reason_to_drop(slot, change, left_out):
             drop.append(change)
@@ -104,6 +92,7 @@ def _write(slot: Slot, base: str, left_out: Sequence[str]) -> Tree:
     tree = git("write-tree")
     slot.hold(**{tree: tree})
     slot.staging.unlink()
+    slot.lender.remember(base, tree, [change for change in staged.changes if change not in drop])
     return Tree(id=tree, notes=tuple(notes))
 
 
@@ -150,27 +139,20 @@ def _stage_from_scratch(slot: Slot, base: str, out: Sequence[str]) -> tuple[tupl
     return empty, tuple(UNREAD.findall(done.stderr))
 
 
-def _changes(raw: str) -> Iterable[Change]:
-    fields = raw.split("\0")
-    for facts, path in zip(fields[::2], fields[1::2], strict=False):
-        old_mode, new_mode, old, new, _ = facts.removeprefix(":").split(" ")
-        yield Change(path=path, old_mode=old_mode if old_mode != GONE else "0", new_mode=new_mode, old=old, new=new)
-
-
-def _moved(slot: Slot, base: str, links: Sequence[str]) -> Iterable[Change]:
+def _moved(slot: Slot, base: str, links: Sequence[str]) -> Iterable[Row]:
     """Yield the submodules that the agent set to another commit."""
     before = submodules.folders(slot.git, base)[1]
     for path in links:
         now = head_of(slot.path / path, slot.path)
         if now is not None and path in before and now != before[path]:
-            yield Change(path=path, old_mode=GITLINK, new_mode=GITLINK, old=before[path], new=now)
+            yield Row(path=path, old_mode=GITLINK, new_mode=GITLINK, old=before[path], new=now)
 
 
 def _is_within(path: str, places: Iterable[str]) -> bool:
     return any(path == place or path.startswith(place + "/") for place in places)
 
 
-def _reason_to_drop(slot: Slot, change: Change, left_out: Sequence[str]) -> str | None:
+def _reason_to_drop(slot: Slot, change: Row, left_out: Sequence[str]) -> str | None:
     name = shown(change.path)
     if _is_within(change.path, left_out):
         return f"The agent changed {name}; that was left out, because the plan belongs to its author."
@@ -184,7 +166,7 @@ def _reason_to_drop(slot: Slot, change: Change, left_out: Sequence[str]) -> str 
     return f"The submodule {name} was moved to {change.new[:12]}, a commit that only the slot has; that was left out."
 
 
-def _is_harmless(slot: Slot, change: Change) -> bool:
+def _is_harmless(slot: Slot, change: Row) -> bool:
     """Tell whether a `.gitmodules` could be pushed: no link, no name that leaves git's folder, nothing like an option."""
     if change.new_mode == GONE:
         return True

@@ -6,24 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-NODE_INSTALLS = {
-    "pnpm-lock.yaml": "pnpm install --frozen-lockfile",
-    "yarn.lock": "yarn install --frozen-lockfile",
-    "bun.lock": "bun install --frozen-lockfile",
-    "bun.lockb": "bun install --frozen-lockfile",
-    "package-lock.json": "npm ci",
-}
-"""Lock file → the command that installs exactly what it says."""
-
-PYTHON_INSTALLS = {
-    "uv.lock": "uv sync --frozen",
-    "poetry.lock": "poetry install",
-    "pdm.lock": "pdm sync",
-    "pyproject.toml": "python3 -m venv {name} && {name}/bin/pip install -e .",
-    "setup.py": "python3 -m venv {name} && {name}/bin/pip install -e .",
-    "requirements.txt": "python3 -m venv {name} && {name}/bin/pip install -r requirements.txt",
-}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trap:
@@ -31,12 +13,10 @@ class Trap:
 
     name: str
     message: str
-    setup: str
-    """A command that makes the folder anew in the worktree."""
 
     @property
     def suggestion(self) -> str:
-        return f"Make it anew instead: setup = [{json.dumps(self.setup)}] in `[workspace]`."
+        return "Make it anew instead, by a `setup` in `[workspace]`: `unstuck init --force` proposes one."
 
 
 def traps(root: Path, names: Sequence[str], *, linked: bool = False) -> tuple[Trap, ...]:
@@ -55,7 +35,6 @@ def _venv(root: Path, name: str) -> Trap | None:
                 return Trap(
                     name=name,
                     message=f"{name} cannot be placed: {path.name} in it installs the project from {root}, so tests would import your checkout.",
-                    setup=_install(root, PYTHON_INSTALLS, "python3 -m venv {name}").format(name=name),
                 )
     return None
 
@@ -99,7 +78,6 @@ def _modules(root: Path, name: str, *, linked: bool) -> Trap | None:
             return Trap(
                 name=name,
                 message=f"{name} cannot be placed: {link.relative_to(modules)} in it is a link to {goal}, so code would load your checkout.",
-                setup=_install(root, NODE_INSTALLS, "npm install"),
             )
     return None
 
@@ -112,10 +90,6 @@ def _links(modules: Path) -> Iterator[Path]:
     for folder in (modules, *modules.glob("@*"), modules / ".pnpm" / "node_modules"):
         entries = sorted(folder.iterdir()) if folder.is_dir() else ()
         yield from (entry for entry in entries if entry.is_symlink())
-
-
-def _install(root: Path, commands: dict[str, str], default: str) -> str:
-    return next((command for marker, command in commands.items() if (root / marker).is_file()), default)
 
 
 def _text(path: Path) -> str:

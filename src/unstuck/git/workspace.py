@@ -14,7 +14,7 @@ from unstuck.git.furnishing import Lender
 from unstuck.git.meanwhile import Meanwhile
 from unstuck.git.repository import Identity, Repository
 from unstuck.git.returning import COMMIT
-from unstuck.git.slots import DURABLE, Place, Slot
+from unstuck.git.slots import DURABLE, TIP, Place, Slot
 from unstuck.journal import Changes
 from unstuck.ports import Conflict, Landing, Snapshot, Tree
 
@@ -66,7 +66,7 @@ class GitWorkspace:
         )
 
     def tip(self) -> str:
-        tip = self._resolve(self.branch)
+        tip = self._written_tip() or self._resolve(self.branch)
         if tip is None:
             raise CheckpointGone(
                 f"The branch unstuck/{self.run} is gone.",
@@ -84,8 +84,14 @@ class GitWorkspace:
         self._slot(slot).prepare(base, tree, self.place, clean=clean)
         return self.path(slot)
 
-    def settle(self, slot: int) -> None:
-        self._slot(slot).settle()
+    def settle(self, slot: int, before: Sequence[str]) -> None:
+        self._slot(slot).settle(before)
+
+    def loose(self, slot: int) -> tuple[str, ...]:
+        return self._slot(slot).loose()
+
+    def put_back(self, slot: int, paths: Sequence[str]) -> None:
+        self._slot(slot).put_back(paths)
 
     def put(self, slot: int, tree: str, paths: Sequence[str]) -> None:
         self._slot(slot).put(tree, paths)
@@ -123,12 +129,10 @@ class GitWorkspace:
         return Snapshot(ref=ref, commit=commit)
 
     def changed(self, base: str, tree: str) -> tuple[str, ...]:
-        return self._git.names(
-            "diff-tree", "-r", "-z", "--name-only", "--no-renames", "--ignore-submodules=none", base, tree
-        )
+        return tuple(row.path for row in self._rows(base, tree))
 
     def changes(self, base: str, tree: str) -> "tuple[Change, ...]":
-        return contents.changes(self._git, base, tree)
+        return contents.changes(self._git, self._rows(base, tree))
 
     def listed(self, base: str, tree: str) -> Changes:
         return differences.listed(self._git, base, tree)
@@ -160,7 +164,7 @@ class GitWorkspace:
         tip = self._resolve(self.branch) if self.sign else landing.base  # nobody signs what cannot land
         if tip == landing.base:
             commit = self._commit(landing, sign=self.sign)
-            failed = self._set_ref(self.branch, commit, landing.base)
+            failed = self._set_ref(self.branch, commit, landing.base, held=True)
             if failed is None:
                 self.lender.trees[commit] = landing.tree
                 return commit
@@ -211,8 +215,20 @@ class GitWorkspace:
     def _slot(self, slot: int) -> Slot:
         return Slot(lender=self.lender, folder=self.slots, number=slot)
 
+    def _rows(self, base: str, tree: str) -> tuple[contents.Row, ...]:
+        known = self.lender.rows.get((base, tree))
+        return contents.rows(self._git, base, tree) if known is None else known
+
     def _snapshot_ref(self, name: str) -> str:
         return f"refs/unstuck/snapshots/{self.run}/{name}"
+
+    def _written_tip(self) -> str | None:
+        """Read the branch where git writes one that moves often; None if it keeps it elsewhere."""
+        try:
+            commit = (self.repository.common_dir / self.branch).read_text("ascii").strip()
+        except (OSError, ValueError):
+            return None
+        return commit if COMMIT.fullmatch(commit) else None
 
     def _resolve(self, name: str) -> str | None:
         return snapshots.resolve(self._git, name)[0]
@@ -242,10 +258,18 @@ class GitWorkspace:
                 return commit
         return None
 
-    def _set_ref(self, ref: str, new: str, old: str) -> str | None:
-        """Compare-and-swap a ref; return git's reason if it did not happen."""
-        done = self._git.attempt("update-ref", ref, new, old)
+    def _set_ref(self, ref: str, new: str, old: str, *, held: bool = False) -> str | None:
+        """Compare-and-swap a ref; return git's reason if it did not happen. Where asked, slots can stand on it at once."""
         lock = self.repository.common_dir / f"{ref}.lock"
+        if held:
+            lines = f"update {ref} {new} {old}\nupdate {TIP} {new}\n"
+            both = self._git.attempt("update-ref", "--stdin", stdin=lines)
+            if both.returncode == 0:
+                self.lender.held[TIP] = new
+                return None
+            if ref in both.stderr and not lock.exists():
+                return shown(both.stderr.strip())
+        done = self._git.attempt("update-ref", ref, new, old)
         if done.returncode != 0 and lock.exists() and git_locks.release_abandoned(lock):
             done = self._git.attempt("update-ref", ref, new, old)
         return None if done.returncode == 0 else shown(done.stderr.strip())

@@ -14,6 +14,7 @@ from unstuck.journal.autobuild import adopt as adopt
 from unstuck.journal.autobuild import inherited as inherited
 from unstuck.journal.codec import decode as decode
 from unstuck.journal.codec import encode as encode
+from unstuck.journal.event import GOAL as GOAL
 from unstuck.journal.event import Acted as Acted
 from unstuck.journal.event import AttemptStarted as AttemptStarted
 from unstuck.journal.event import BroughtHome as BroughtHome
@@ -57,6 +58,7 @@ from unstuck.journal.setting_aside import begin_anew as begin_anew
 from unstuck.journal.spec_folders import asked_by as asked_by
 from unstuck.journal.spec_folders import spec_folder as spec_folder
 from unstuck.journal.sqlite import SqliteJournal as SqliteJournal
+from unstuck.journal.sqlite import asking as asking
 from unstuck.journal.sqlite import open_to_write as open_to_write
 from unstuck.journal.storing import journal_path as journal_path
 from unstuck.journal.storing import show_store as show_store

@@ -169,3 +169,5 @@ class Verdict:
     """Why the verdict is inconclusive."""
     files: tuple[str, ...] = ()
     """The files in which the tree differs from its base, the first few."""
+    patch: tuple[str, ...] = ()
+    """Marks of what this attempt changed in the tree that it began with, for comparing it with others."""

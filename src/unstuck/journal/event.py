@@ -9,8 +9,8 @@ from unstuck.journal.attempt import Changes, Outcome, Verdict
 from unstuck.plans import Task
 
 CommitMode = Literal["auto", "single", "message-only"]
-Verb = Literal["stop", "retry", "answer", "skip", "reset", "accept", "approve", "rollback", "undo", "unreadable"]
-"""What can be asked; the last stands for a row that is no request of ours."""
+Verb = Literal["stop", "retry", "answer", "skip", "reset", "accept", "approve", "rollback", "undo", "run", "unreadable"]
+"""What can be asked; `run` only to be refused, and the last stands for a row that is no request of ours."""
 Order = Literal["given", "experience"]
 Gate = Literal["plan", "land"]
 """What a person may want to approve: that the plan is begun, and that work lands."""
@@ -44,7 +44,7 @@ class Options:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PastAttempt:
-    """An attempt that a predecessor recorded, in seed 000's words."""
+    """An attempt that a predecessor recorded, in Auto-Claude's words."""
 
     session: int
     timestamp: str
@@ -85,9 +85,18 @@ class Request:
     at: float = 0.0
     inside: str = ""
     """The session or check that asked; empty for a person."""
+    pid: int = 0
+    token: str = ""
+    """The process that stands by it until it is seen, and by what that is known."""
+    doubt: str = ""
+    """Why it is nobody's word, as seen by the run's owner."""
 
 
 # --- facts about the run ---------------------------------------------------------------------------
+
+
+GOAL = "goal"
+"""The format of a plan that is one sentence of a person's, kept by us."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,6 +116,11 @@ class RunStarted:
     inside: str = ""
     """The run whose session began this one; empty where a person did. Only that run's sessions may operate it."""
     type: Literal["run_started"] = "run_started"
+
+    @property
+    def about(self) -> str:
+        """What it works on, as people know it: the plan's path, or the goal where there is no plan."""
+        return self.title if self.format == GOAL else self.plan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

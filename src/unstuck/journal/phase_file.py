@@ -1,4 +1,4 @@
-"""A task's state file, and the run's, in the shape that seed 004 gives them."""
+"""A task's state file, and the run's, in the shape that autobuild gives them."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -14,9 +14,9 @@ from unstuck.plans import CheckKind, Task, parts
 from unstuck.tell import one_line
 
 PHASE_STATUS = {"stuck": "failed", "verifying": "running", "waiting": "running"}
-"""Our statuses as seed 004's files know them; the others have the same name there."""
+"""Our statuses as autobuild's files know them; the others have the same name there."""
 GATES: dict[CheckKind, str] = {"types": "typecheck"}
-"""Our kinds of checks as seed 004's files know them, where the names differ."""
+"""Our kinds of checks as autobuild's files know them, where the names differ."""
 CLAIMS = {"done": "complete", "failed": "failed", "none": None}
 VERDICTS = {"pass": "passed", "fail": "failed", "inconclusive": "inconclusive"}
 FINAL = "Failed after maximum retries"

@@ -92,6 +92,17 @@ class AttemptState:
         return f"git diff {self.base[:12]} {self.snapshot}" if self.snapshot else ""
 
     @property
+    def denied(self) -> bool:
+        """Whether the agent stopped because it was not allowed what it wanted to do."""
+        was = self.outcome is not None and self.outcome.end == "permission_denied"
+        return was and self.failure is not None and self.failure.kind is Kind.PERMISSION_DENIED
+
+    @property
+    def idle(self) -> bool:
+        """Whether the agent left everything as it was, and a check is red."""
+        return self.verdict is not None and self.verdict.status == "fail" and not self.verdict.files
+
+    @property
     def met_by_check(self) -> bool:
         """Whether it was a check that failed, and not the session: the agent's own end says nothing against it."""
         red = self.verdict is not None and self.verdict.status == "fail"
@@ -298,7 +309,7 @@ def operated(state: TaskState, event: Operated) -> TaskState:
 def _continued(state: TaskState, again: TaskState) -> TaskState:
     """Let an agent that stopped to ask go on with its work, and in the session that asked."""
     last = state.attempts[-1] if state.attempts else None
-    if last is None or last.failure is None or last.failure.kind is not Kind.QUESTION:
+    if last is None or last.failure is None or not (last.denied or last.failure.kind is Kind.QUESTION):
         return again
     tree, session = last.verdict.tree if last.verdict else None, last.outcome.session if last.outcome else ""
     return replace(again, agent=last.agent, session=session, seed=tree, base=last.base if tree else None)

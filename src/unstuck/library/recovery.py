@@ -88,8 +88,6 @@ class Recovery:
 
         After `continue` and `wait` it is the same attempt, in a new session.
         """
-        if not TASK_ID.fullmatch(task):
-            raise BadUsage(f"{task[:80]!r} is no name of a task.", hint="Use letters, digits and - _ . as in 1.3.")
         with self._lock, self._ledger.held() as state:
             now = self._clock()
             if task not in state.tasks:
@@ -307,6 +305,9 @@ class Recovery:
 
 
 def _with_task(state: RunState, task: Task) -> PlanChanged:
+    """Take in a task; files are named after it, so its name must be one."""
+    if not TASK_ID.fullmatch(task.id):
+        raise BadUsage(f"{task.id[:80]!r} is no name of a task.", hint="Use letters, digits and - _ . as in 1.3.")
     return PlanChanged(tasks=(*(one.task for one in state.tasks.values()), task), reopened=())
 
 

@@ -7,7 +7,7 @@ from hashlib import sha256
 
 from unstuck.config import WALL_CLOCK
 from unstuck.decide import AGENT, Amend, seen_failures
-from unstuck.diagnosis import Failure, set_up_failed
+from unstuck.diagnosis import Failure, Kind, set_up_failed
 from unstuck.journal import (
     Acted,
     AttemptStarted,
@@ -222,6 +222,7 @@ def set_up(bench: Bench, name: str, slot: int, *, needs: str | None = None) -> F
     done = "\n".join(commands if needs is None else (*commands, sha256(needs.encode(errors="replace")).hexdigest()))
     if not commands or bench.desk.read(stamp) == done:
         return None
+    loose, altered = bench.workspace.loose(slot), bench.workspace.altered(slot) if needs is None else ()
     for line in commands:
         bench.seen(name, f"set-up: {line}")
         ended = bench.processes.run(
@@ -232,19 +233,21 @@ def set_up(bench: Bench, name: str, slot: int, *, needs: str | None = None) -> F
             raise Interrupted
         if not ended.ok:
             return set_up_failed(line, ended)
-    if needs is not None:
-        bench.workspace.settle(slot)
+    bench.workspace.settle(slot, loose)
+    if needs is None:  # what a set-up does to the tree itself, to a lock file say, is not the agent's work
+        bench.workspace.put_back(slot, [name for name in bench.workspace.altered(slot) if name not in altered])
     bench.desk.put(stamp, done)
     return None
 
 
 def _ways_out(bench: Bench, task: TaskState, slot: int) -> tuple[str, ...]:
     """Say what the agent itself may do about the surroundings that the last attempt failed in."""
-    failure = next((one.failure for one in reversed(task.attempts) if one.failure is not None), None)
-    if failure is None:
+    last = next((one for one in reversed(task.attempts) if one.failure is not None), None)
+    if last is None or last.failure is None:
         return ()
     shared = pattern(seen_failures(bench.record.state), bench.clock.now())
-    ways = bench.remedies.advise(failure, failed_command(task), bench.workspace.path(slot))
+    hung = last.failure.kind in (Kind.HANG, Kind.TIMEOUT, Kind.KILLED)  # the session: no check is to blame
+    ways = () if hung else bench.remedies.advise(last.failure, failed_command(task), bench.workspace.path(slot))
     return (*((f"{shared.advice} ({shared.because})",) if shared else ()), *ways)
 
 

@@ -14,5 +14,15 @@ from unstuck.plans.plan import execution as execution
 from unstuck.plans.plan import named as named
 from unstuck.plans.plan import recovers as recovers
 from unstuck.plans.plan_file import open_plan as open_plan
+from unstuck.plans.plan_file import read_text as read_text
+from unstuck.plans.proposals import Proof as Proof
+from unstuck.plans.proposals import Proposal as Proposal
+from unstuck.plans.proposals import Standing as Standing
+from unstuck.plans.proposals import faults as faults
+from unstuck.plans.proposals import is_guard as is_guard
+from unstuck.plans.proposals import marked as marked
+from unstuck.plans.proposals import proposed as proposed
+from unstuck.plans.proposals import unmarked as unmarked
+from unstuck.plans.proposals import wanting as wanting
 from unstuck.plans.review import reviewed as reviewed
 from unstuck.plans.tasks_md import read as read

@@ -100,12 +100,16 @@ class Located:
     places: Places
     parents: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Tasks that are done when all of these are."""
+    within: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Boxes that are ticked with a task, because they are part of it."""
 
     def tick(self, done: Mapping[str, bool]) -> "Located":
         """Tick or un-tick the tasks that are there. `X` is a tick and stays."""
         wanted = {name: ticked for name, ticked in done.items() if name in self.places}
+        wanted.update((name, True) for task, ticked in done.items() if ticked for name in self.within.get(task, ()))
         for parent in sorted(self.parents, key=len, reverse=True):  # the deepest first: theirs count for those above
-            wanted[parent] = all(wanted.get(name, self._ticked(name)) for name in self.parents[parent])
+            if not wanted.keys().isdisjoint(self.parents[parent]):
+                wanted[parent] = all(wanted.get(name, self._ticked(name)) for name in self.parents[parent])
         boxes = sorted((self.places[name].box, name) for name, ticked in wanted.items() if self._ticked(name) != ticked)
         return self._edited([Edit(box, box + 1, "x" if wanted[name] else " ") for box, name in boxes])
 

@@ -12,11 +12,14 @@ from unstuck.plans.plan import Check
 from unstuck.tools import Runnable, can_fail, first_word
 
 _FIELD = re.compile(
-    r"\n([ \t]*)(?:[-*+][ \t]+)?\*\*((?i:Files|Verify|Commit|Agent|Depends(?:[ \t]+on)?|Dependencies|Requires|Blocked[ \t]+by))(?:\*\*[ \t]*:|:\*\*)[ \t]*"
-    r"((?:`([^`\n]+)`[ \t\r]*(?=\n|\Z))?[^\n]*)(?=(\n(?:\1[ \t]|[ \t]*\r?\n|[^ \t\r\n]))?)"
+    r"\n(?P<indent>[ \t]*)(?:[-*+][ \t]+)?"
+    r"(?:\*\*(?P<bold>(?i:Files|Verify|Commit|Agent|Depends(?:[ \t]+on)?|Dependencies|Requires|Blocked[ \t]+by))"
+    r"(?:\*\*[ \t]*(?P<mark>\(proposed by [^()\n]{1,80}\)[ \t]*)?:|:\*\*)"
+    r"|(?<=[-*+][ \t])(?P<plain>(?i:Files|Verify|Commit))[ \t]*(?P<plain_mark>\(proposed by [^()\n]{1,80}\)[ \t]*)?:(?=[ \t\r\n]|\Z))[ \t]*"
+    r"(?P<value>[^\n]*)(?=(?P<more>\n(?:(?P=indent)[ \t]|[ \t]*\r?\n|[^ \t\r\n]))?)"
 )
-"""Groups: indentation, name, value; what is in back-ticks, if the value is nothing else; and, there if something below
-may belong to the field, the beginning of that. Most fields are only back-ticked, and asking here is quick."""
+"""A field's name, bold or after a bullet, whether its value is a proposal that nobody has approved, and the value;
+`more` is there if something below may belong to it: asking here is quick."""
 _BULLET = re.compile(r"[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]+")
 _TICKS = re.compile(r"`+")
 _REMARK = re.compile(r"(?<![&|;\s])[ \t]+\([^()]*\)\s*\Z")
@@ -38,6 +41,8 @@ class Asked(NamedTuple):
     agent: str = ""
     depends: tuple[str, ...] = ()
     """The ids of tasks that must be done before."""
+    proposed: str = ""
+    """Who proposed commands that nobody has approved yet: none of them is a check."""
 
 
 class Part(NamedTuple):
@@ -54,6 +59,8 @@ class Field(NamedTuple):
     indent: int
     value: str
     more: Sequence[Part]
+    proposed: str = ""
+    """Who proposed it, where nobody has approved it yet."""
 
 
 class Span(NamedTuple):
@@ -76,11 +83,13 @@ def read_asked(flat: str, block: Block, runnable: Runnable) -> Asked:
     files: dict[str, None] = {}
     commands: dict[str, None] = {}
     commit: str | None = None
-    reason = agent = ""
+    reason = agent = proposed = ""
     depends: dict[str, None] = {}
     for field in _read_fields(flat, block):
         if field.name == "files":
             files.update(dict.fromkeys(_read_files(field)))
+        elif field.name == "verify" and field.proposed:
+            proposed, reason = field.proposed, f"its **Verify** was {field.proposed} and nobody has approved it"
         elif field.name == "verify":
             verification = _read_verify(field, runnable)
             commands.update(dict.fromkeys(verification.commands))
@@ -92,7 +101,7 @@ def read_asked(flat: str, block: Block, runnable: Runnable) -> Asked:
         elif field.name not in {"files", "verify", "commit", "agent"}:
             depends.update(dict.fromkeys(named_tasks(field.value)))
     checks = tuple(Check(command=command) for command in commands)
-    return Asked(tuple(files), checks, commit, reason, agent, tuple(depends))
+    return Asked(tuple(files), checks, commit, reason, agent, tuple(depends), proposed)
 
 
 def _read_fields(flat: str, block: Block) -> list[Field]:
@@ -105,9 +114,15 @@ def _read_fields(flat: str, block: Block) -> list[Field]:
     for place, head in enumerate(heads, 1):
         end = heads[place].start() + 1 if place < len(heads) else block.end
         below = block.literal[bisect_left(starts, head.end()) : bisect_left(starts, end)] if starts else ()
-        more = _parts(flat, head, end, below) if head[5] and end > head.end() + 1 else ()
-        fields.append(Field(head[2].lower(), len(head[1]), head[3].strip(), more))
+        more = _parts(flat, head, end, below) if head["more"] and end > head.end() + 1 else ()
+        name, mark = (head["bold"] or head["plain"]).lower(), head["mark"] or head["plain_mark"] or ""
+        fields.append(Field(name, len(head["indent"]), head["value"].strip(), more, mark.strip(" \t()")))
     return fields
+
+
+def find_verify(flat: str) -> Iterator[re.Match[str]]:
+    """Find the heads of all Verify fields in a text, in code as well; see `_FIELD` for their parts."""
+    return (head for head in _FIELD.finditer(flat) if (head["bold"] or head["plain"]).lower() == "verify")
 
 
 def _read_files(files: Field) -> tuple[str, ...]:
@@ -191,7 +206,7 @@ def _inside(place: int, literals: Sequence[Stretch], starts: Sequence[int]) -> b
 def _parts(flat: str, head: re.Match[str], end: int, literals: Sequence[Stretch]) -> Sequence[Part]:
     """Collect what belongs to a field below its line: literal stretches, and lines that are further in than it."""
     at = head.end() + 1
-    indent = len(head[1])
+    indent = len(head["indent"])
     parts: list[Part] = []
     for literal in (*literals, None):
         limit = literal.start if literal else end

@@ -1,84 +1,15 @@
 """Read an `implementation_plan.json` as forgivingly as its makers do, and keep its statuses current: one value changes, and nothing else."""
 
 import json
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from unstuck.plans.commit_text import conventional
+from unstuck.plans.json_places import Node, places, plain_object, set_value, strings, word
 from unstuck.plans.plan import Check, Plan, Problem, Task
 from unstuck.plans.superplans.phase_marks import Edit, apply
-
-_BLANKS = re.compile(r"[ \t\r\n]*")
-_DECODER = json.JSONDecoder()
-
-
-@dataclass(frozen=True, slots=True)
-class Node:
-    """A value and its place; of an object's members, or a list's, each is a node again."""
-
-    value: Any
-    start: int
-    end: int
-
-    def get(self, *names: str) -> "Node | None":
-        """Return an object's member under the first of these names that it has."""
-        return (
-            next((self.value[name] for name in names if name in self.value), None)
-            if isinstance(self.value, dict)
-            else None
-        )
-
-    @property
-    def items(self) -> tuple["Node", ...]:
-        return tuple(self.value) if isinstance(self.value, list) else ()
-
-
-def places(text: str) -> Node:
-    """Read a text that `json.loads` accepts."""
-    return _value(text, _blank(text, int(text.startswith("\ufeff"))))
-
-
-def _value(text: str, at: int) -> Node:
-    if text[at] == "{":
-        return _object(text, at)
-    if text[at] == "[":
-        return _list(text, at)
-    value, end = _DECODER.raw_decode(text, at)
-    return Node(value, at, end)
-
-
-def _object(text: str, at: int) -> Node:
-    members: dict[str, Node] = {}
-    start, at = at, _blank(text, at + 1)
-    while text[at] != "}":
-        name, at = _DECODER.raw_decode(text, at)
-        node = _value(text, _blank(text, _blank(text, at) + 1))
-        members[name] = node
-        at = _next(text, node.end)
-    return Node(members, start, at + 1)
-
-
-def _list(text: str, at: int) -> Node:
-    items: list[Node] = []
-    start, at = at, _blank(text, at + 1)
-    while text[at] != "]":
-        items.append(_value(text, at))
-        at = _next(text, items[-1].end)
-    return Node(items, start, at + 1)
-
-
-def _next(text: str, at: int) -> int:
-    at = _blank(text, at)
-    return _blank(text, at + 1) if text[at] == "," else at
-
-
-def _blank(text: str, at: int) -> int:
-    found = _BLANKS.match(text, at)
-    return found.end() if found else at
-
 
 FORMAT = "implementation_plan.json"
 
@@ -211,49 +142,38 @@ def mark(text: str, statuses: Mapping[str, str]) -> tuple[str, frozenset[str]]:
     for subtask in subtasks:
         wanted = WRITTEN.get(statuses.get(subtask.id, ""), subtask.status)
         after.append(wanted)
-        edits += _set(subtask.node, "status", wanted, subtask.status)
+        edits += set_value(subtask.node, "status", wanted, subtask.status)
     before = overall([one.status for one in subtasks])
     now = overall(after)
     for name, old, new in zip(("status", "planStatus"), before, now, strict=True):
         if root.get(name) is not None and old != new:
-            edits += _set(root, name, new, "")
+            edits += set_value(root, name, new, "")
     return apply(text, edits), frozenset(one.id for one in subtasks)
 
 
-def _set(node: Node, name: str, wanted: str, read_as: str) -> Iterator[Edit]:
-    member = node.get(name)
-    if wanted == read_as:
-        return
-    if member is not None:
-        yield Edit(member.start, member.end, json.dumps(wanted))
-    else:
-        rest = ", " if node.value else ""
-        yield Edit(node.start + 1, node.start + 1, f'"{name}": {json.dumps(wanted)}{rest}')
-
-
 def _phase(node: Node, place: int) -> Phase:
-    raw = _plain(node)
-    number = _text(raw.get("phase")) or str(place)
-    identity = _text(raw.get("id")) or _text(raw.get("phase_id"))
+    raw = plain_object(node)
+    number = word(raw.get("phase")) or str(place)
+    identity = word(raw.get("id")) or word(raw.get("phase_id"))
     depends = raw.get("depends_on")
     listed = depends if isinstance(depends, list) else [] if depends is None else [depends]
     found = node.get("subtasks", "chunks")
     subtasks = [one for one in (found.items if found else ()) if isinstance(one.value, dict)]
     return Phase(
         number=number,
-        name=_text(raw.get("name")) or _text(raw.get("title")) or f"Phase {number}",
+        name=word(raw.get("name")) or word(raw.get("title")) or f"Phase {number}",
         names=tuple(dict.fromkeys(name for name in (identity, number) if name)),
-        depends_on=tuple(_text(one) for one in listed if _text(one)),
+        depends_on=tuple(word(one) for one in listed if word(one)),
         parallel=raw.get("parallel_safe") is True,
         subtasks=tuple(_subtask(one, f"{number}.{at}") for at, one in enumerate(subtasks, 1)),
     )
 
 
 def _subtask(node: Node, fallback: str) -> Subtask:
-    raw = _plain(node)
+    raw = plain_object(node)
     return Subtask(
-        id=_text(raw.get("id")) or _text(raw.get("subtask_id")) or _text(raw.get("chunk_id")) or fallback,
-        description=_text(raw.get("description")) or _text(raw.get("title")) or _text(raw.get("name")),
+        id=word(raw.get("id")) or word(raw.get("subtask_id")) or word(raw.get("chunk_id")) or fallback,
+        description=word(raw.get("description")) or word(raw.get("title")) or word(raw.get("name")),
         status=_status(raw) or "pending",
         node=node,
         raw=raw,
@@ -262,14 +182,14 @@ def _subtask(node: Node, fallback: str) -> Subtask:
 
 def _status(raw: Mapping[str, Any]) -> str:
     """Return the status that a subtask has; "" for one that we do not know."""
-    said = _text(raw.get("status")).replace(" ", "_").replace("-", "_").casefold() or "pending"
+    said = word(raw.get("status")).replace(" ", "_").replace("-", "_").casefold() or "pending"
     status = ALIASES.get(said, said)
     return status if status in STATUSES else ""
 
 
 def _task(subtask: Subtask, line: int, depends_on: tuple[str, ...], kind: str, beside: tuple[str, ...]) -> Task:
     raw = subtask.raw
-    files = [*_strings(raw.get("files_to_create")), *_strings(raw.get("files_to_modify"))]
+    files = [*strings(raw.get("files_to_create")), *strings(raw.get("files_to_modify"))]
     shown = {name: value for name, value in raw.items() if name not in _OURS}
     return Task(
         id=subtask.id,
@@ -280,7 +200,7 @@ def _task(subtask: Subtask, line: int, depends_on: tuple[str, ...], kind: str, b
         parallel_with=beside,
         checks=_checks(raw.get("verification")),
         files=tuple(dict.fromkeys(files)),
-        commit=conventional(subtask.description, scope=_text(raw.get("service")), kind=kind)
+        commit=conventional(subtask.description, scope=word(raw.get("service")), kind=kind)
         if subtask.description
         else None,
         done=subtask.status == "completed",
@@ -296,7 +216,7 @@ def _checks(verification: Any) -> tuple[Check, ...]:
     """Return the command, under either of its names; other ways to verify need a person or a browser."""
     if not isinstance(verification, dict):
         return ()
-    command = _text(verification.get("command")) or _text(verification.get("run"))
+    command = word(verification.get("command")) or word(verification.get("run"))
     return (Check(command=command),) if command else ()
 
 
@@ -304,12 +224,12 @@ def _odd(subtask: Subtask, line: int) -> Iterator[Problem]:
     raw = subtask.raw
     if not _status(raw):
         yield Problem(
-            message=f"Subtask {subtask.id} has the unknown status {_text(raw.get('status'))!r}; it is read as pending.",
+            message=f"Subtask {subtask.id} has the unknown status {word(raw.get('status'))!r}; it is read as pending.",
             line=line,
             hint=f"Use one of {', '.join(STATUSES)}.",
         )
     verification = raw.get("verification")
-    kind = _text(verification.get("type")) if isinstance(verification, dict) else ""
+    kind = word(verification.get("type")) if isinstance(verification, dict) else ""
     if verification and not isinstance(verification, dict):
         yield Problem(
             message=f"The verification of subtask {subtask.id} is not read: it is not an object.",
@@ -353,26 +273,3 @@ def _before(phase: Phase, phases: Sequence[Phase], problems: list[Problem]) -> t
                 found.update(dict.fromkeys(one.id for one in other.subtasks))
                 waiting += () if other.subtasks else other.depends_on
     return tuple(found)
-
-
-def _plain(node: Node) -> dict[str, Any]:
-    return {name: _unwrap(child) for name, child in node.value.items()}
-
-
-def _unwrap(node: Node) -> Any:
-    if isinstance(node.value, dict):
-        return _plain(node)
-    return [_unwrap(one) for one in node.value] if isinstance(node.value, list) else node.value
-
-
-def _strings(value: Any) -> list[str]:
-    return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
-
-
-def _text(value: Any) -> str:
-    """Return a word that may be written as a number."""
-    if isinstance(value, bool) or value is None:
-        return ""
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    return str(value).strip() if isinstance(value, str | int | float) else ""

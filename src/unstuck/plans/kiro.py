@@ -44,9 +44,8 @@ def read_located(
     blocks = list(_blocks(text))
     above = parents(blocks)
     own = [block for block in blocks if block.id not in above and _OPTIONAL not in block.markers]
-    tasks = tuple(
-        tasks_md.make_task(text, block, block.id, read_asked(text, block, runnable=runnable)) for block in own
-    )
+    asked = [read_asked(text, block, runnable=runnable) for block in own]
+    tasks = tuple(tasks_md.make_task(text, block, block.id, fields) for block, fields in zip(own, asked, strict=True))
     title = _TITLE.search(text)
     plan = Plan(
         path=path,
@@ -54,6 +53,7 @@ def read_located(
         title=title[1].strip() if title else "",
         tasks=tasks,
         concerns=tuple(_left_out(blocks)),
+        problems=tuple(tasks_md.unapproved(own, [block.id for block in own], asked)),
     )
     return plan, place(blocks, [block.id for block in blocks])
 

@@ -131,7 +131,7 @@ class Plan:
     @property
     def phased(self) -> bool:
         """Whether its tasks say themselves what they depend on and what may run beside them."""
-        return self.format in ("superplan", "implementation_plan.json")
+        return self.format in ("superplan", "implementation_plan.json", "task-master", "prd.json")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,7 +153,7 @@ def cleans_up(task: Task) -> bool:
 
 
 def is_cleanup(name: str, title: str) -> bool:
-    """Tell the cleaning up among end-to-end steps by its title, or by the number that seed 003 gives it."""
+    """Tell the cleaning up among end-to-end steps by its title, or by the number that smart-ralph gives it."""
     words = re.search(r"(?i)\b(?:clean ?-?up|tear ?-?down)\b", title)
     return END_TO_END.fullmatch(name) is not None and (words is not None or name.split(".", maxsplit=1)[0] == "VE3")
 

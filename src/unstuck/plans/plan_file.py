@@ -14,34 +14,45 @@ from types import ModuleType
 from typing import Any
 
 from unstuck.errors import BadUsage, CannotWrite
-from unstuck.plans import implementation_plan, kiro, spec_kit, tasks_md
+from unstuck.plans import checklist, implementation_plan, kiro, prd_json, spec_kit, task_master, tasks_md
 from unstuck.plans.blocks import OUR_ID
 from unstuck.plans.editor import Located, Places
 from unstuck.plans.plan import Insertion, Plan, Problem, Task
 from unstuck.plans.superplans import superplan
-from unstuck.plans.superplans.phases_file import PhasesFile, plan_parts
+from unstuck.plans.superplans.phases_file import JSON, PhasesFile, plan_parts
+from unstuck.plans.superplans.translated import COLUMNS, LEAD, PHASE
 from unstuck.process import LARGEST, load, rewrite
 from unstuck.tools import BUILTINS, Runnable
 
-DIALECTS: Mapping[str, ModuleType] = {dialect.FORMAT: dialect for dialect in (tasks_md, spec_kit, kiro)}
-SUPPORTED = (*DIALECTS, superplan.FORMAT, implementation_plan.FORMAT)
+DIALECTS: Mapping[str, ModuleType] = {dialect.FORMAT: dialect for dialect in (tasks_md, spec_kit, kiro, checklist)}
+SUPPORTED = (*DIALECTS, superplan.FORMAT, *JSON)
 
 COMPANIONS = (".ralph-state.json", ".progress.md")
 """What stands beside a plan in a spec folder and is kept up with it."""
 
+IN_FOLDERS = (implementation_plan.FORMAT, "tasks.json", "tasks/tasks.json", "prd.json", "fix_plan.md", "@fix_plan.md")
+"""What else may be the plan of a folder that has no tasks.md."""
 _SPEC_FILES = (*COMPANIONS, "research.md", "requirements.md", "design.md")
 _CHECKBOX = re.compile(r"^[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]*\[[ \t]*\S?[ \t]*\]", re.MULTILINE)
+_BARE_LIST = re.compile(r"^[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]+\S", re.MULTILINE)
+_FIX_PLAN = re.compile(r"(?i)^@?fix[_-]plan\b")
 _SUPERPLAN = re.compile(
     r"^[ \t]*\|?[ \t]*\**Phase\**[ \t]*\|[^\n]*\b(?:Depends[ \t]+On|Parallel[ \t]+With)\b", re.MULTILINE | re.IGNORECASE
 )
-_PHASE_COLUMN = re.compile(r"\|[ \t]*\**Phase\**[ \t]*(?:\||$)", re.MULTILINE | re.IGNORECASE)
-_PHASE_HEADS = re.compile(r"^#{2,4}[ \t]+Phase[ \t]+\w", re.MULTILINE)
-_PHASE_FACT = re.compile(r"^>[ \t]*\**(?:Depends On|Can Run With)\b", re.MULTILINE | re.IGNORECASE)
+_PHASE_COLUMN = re.compile(rf"\|[ \t]*\**(?:{PHASE})\**[ \t]*(?:\||$)", re.MULTILINE | re.IGNORECASE)
+_PHASE_HEADS = re.compile(rf"^#{{2,4}}[ \t]+{LEAD}\w", re.MULTILINE | re.IGNORECASE)
+_PHASE_FACT = re.compile(
+    rf"^>[ \t]*\**(?:Depends On|Can Run With|{COLUMNS['depends on']})\b", re.MULTILINE | re.IGNORECASE
+)
 ALIASES = {
     "superplan.md": superplan.FORMAT,
     "implementation_plan": implementation_plan.FORMAT,
     "implementation-plan": implementation_plan.FORMAT,
     "tasks": tasks_md.FORMAT,
+    "tasks.json": task_master.FORMAT,
+    "taskmaster": task_master.FORMAT,
+    "prd": prd_json.FORMAT,
+    "ralph": prd_json.FORMAT,
 }
 """Other names that people give the formats."""
 
@@ -76,8 +87,8 @@ def open_plan(
     runnable = runnable_in(root or _repository(file))
     if seen == superplan.FORMAT:
         return PhasesFile(plan_parts(file, content), superplan.FORMAT, runnable=runnable)
-    if seen == implementation_plan.FORMAT:
-        return PhasesFile((file,), implementation_plan.FORMAT, runnable=runnable)
+    if seen in JSON:
+        return PhasesFile((file,), seen, runnable=runnable, tag=_current_tag(file))
     spec_folder = in_folder or any((file.parent / name).exists() for name in _SPEC_FILES)
     return TasksFile(
         file,
@@ -88,10 +99,21 @@ def open_plan(
     )
 
 
+def read_text(text: str, plan_format: str, path: str, root: Path) -> Plan:
+    """Read a plan that is not on disk, in a format that is known; `path` is what its messages call it."""
+    if plan_format == superplan.FORMAT:
+        return superplan.read([superplan.Part("", text)], path, runnable=runnable_in(root))
+    if plan_format in JSON:
+        return JSON[plan_format][0](text, path, "")
+    dialect: Any = DIALECTS[plan_format]
+    found: tuple[Plan, Places] = dialect.read_located(text, path, runnable=runnable_in(root), known={})
+    return found[0]
+
+
 def _in_folder(folder: Path) -> Path:
-    """Return the plan of a spec folder."""
-    other = folder / implementation_plan.FORMAT
-    return other if other.is_file() and not (folder / "tasks.md").exists() else folder / "tasks.md"
+    """Return the plan of a spec folder, or of a folder that another tool keeps its plan in."""
+    others = () if (folder / "tasks.md").exists() else (folder / name for name in IN_FOLDERS)
+    return next((other for other in others if other.is_file()), folder / "tasks.md")
 
 
 class TasksFile:
@@ -133,7 +155,8 @@ class TasksFile:
         plan, places = self._read_located(text)
         if any(map(OUR_ID.fullmatch, places)):
             self._known.update((task.id, task.title) for task in plan.tasks)
-        self._located = None if self._dialect is kiro else Located(content, text, places)
+        nested = self._dialect in (kiro, checklist)  # what is above or below a task is found when it is ticked
+        self._located = None if nested else Located(content, text, places)
         return plan
 
     def mark(self, statuses: Mapping[str, str]) -> bool:
@@ -250,9 +273,14 @@ def _detect(content: bytes, file: Path) -> str:
         return kiro.FORMAT
     if spec_kit.looks_like(text):
         return spec_kit.FORMAT
+    if checklist.looks_like(text, named=_FIX_PLAN.search(file.name) is not None):
+        return checklist.FORMAT
     if file.name == "tasks.md" or "\0" in text or len(content) > LARGEST or _CHECKBOX.search(text):
         return tasks_md.FORMAT
-    return "a text without a task line such as `- [ ] 1.1 Add a parser`" if text.strip() else "empty"
+    if not text.strip():
+        return "empty"
+    bare = " (it has lists, but no boxes)" if _BARE_LIST.search(text) else ""
+    return f"a text without a task line such as `- [ ] 1.1 Add a parser`{bare}"
 
 
 def _detect_json(text: str) -> str:
@@ -260,7 +288,27 @@ def _detect_json(text: str) -> str:
         value = json.loads(text)
     except (ValueError, RecursionError):
         return ""
-    return implementation_plan.FORMAT if isinstance(value, dict) and "phases" in value else "a JSON file"
+    if isinstance(value, dict) and "phases" in value:
+        return implementation_plan.FORMAT
+    known = {task_master.FORMAT: task_master.looks_like, prd_json.FORMAT: prd_json.looks_like}
+    return next((name for name, fits in known.items() if fits(value)), JSON_UNKNOWN)
+
+
+JSON_UNKNOWN = (
+    'a JSON file without "phases" (implementation_plan.json), "tasks" with id, title and status (task-master), '
+    'or stories with "passes" (prd.json)'
+)
+
+
+def _current_tag(file: Path) -> str:
+    """Return the tag that Task Master works on; empty where it says nothing."""
+    folder = next((above for above in file.resolve().parents if above.name == ".taskmaster"), None)
+    try:
+        state = json.loads((folder / "state.json").read_text(encoding="utf-8")) if folder else {}
+    except (OSError, ValueError, RecursionError):
+        return ""
+    tag = state.get("currentTag") if isinstance(state, dict) else ""
+    return tag if isinstance(tag, str) else ""
 
 
 def runnable_in(root: Path) -> Runnable:

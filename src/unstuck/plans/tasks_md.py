@@ -57,7 +57,7 @@ def read_located(
             blocks, names, asked, _dependencies(blocks, names), _groups(blocks, asked), strict=True
         )
     )
-    concerns += [*reading.concerns, *_unverified(blocks, names, asked), *_unknown_originals(blocks, names)]
+    concerns += [*reading.concerns, *unverified(blocks, names, asked), *_unknown_originals(blocks, names)]
     concerns += _overlooked(reading.flat, blocks, names)
     plan = Plan(
         path=path,
@@ -65,7 +65,9 @@ def read_located(
         title=reading.title,
         tasks=tasks,
         concerns=tuple(sorted(concerns, key=lambda concern: concern.line or 0)),
-        problems=tuple(sorted(reading.problems, key=lambda problem: problem.line or 0)),
+        problems=tuple(
+            sorted([*reading.problems, *unapproved(blocks, names, asked)], key=lambda problem: problem.line or 0)
+        ),
     )
     return plan, place(blocks, names)
 
@@ -195,13 +197,26 @@ def _groups(blocks: Sequence[Block], asked: Sequence[Asked]) -> list[str | None]
     return found
 
 
-def _unverified(blocks: Sequence[Block], names: Sequence[str], fields: Sequence[Asked]) -> Iterator[Problem]:
+def unapproved(blocks: Sequence[Block], names: Sequence[str], fields: Sequence[Asked]) -> Iterator[Problem]:
+    """Name the open tasks whose commands an agent proposed and no person has said yes to: none of them is run."""
+    for block, name, asked in zip(blocks, names, fields, strict=True):
+        if asked.proposed and not block.ticked:
+            yield Problem(
+                message=f"The Verify of task {name} was {asked.proposed}, and nobody has approved it.",
+                line=block.line,
+                hint="Look at it and say yes with `unstuck plan PLAN --repair`, or take the words in brackets out.",
+            )
+
+
+def unverified(blocks: Sequence[Block], names: Sequence[str], fields: Sequence[Asked]) -> Iterator[Problem]:
     """Tell which tasks have no check that could fail; those without a Verify field in one sentence."""
     hint = "Put a command that fails while the task is not done after **Verify**:, in back-ticks."
     silent: dict[str, int] = {}
     for block, name, asked in zip(blocks, names, fields, strict=True):
         if block.ticked:
             continue
+        if asked.proposed:
+            continue  # a problem of its own
         if asked.reason and not asked.checks:
             yield Problem(message=f"Task {name} has nothing to verify it: {asked.reason}.", line=block.line, hint=hint)
         elif not asked.checks:

@@ -67,12 +67,13 @@ def end_orphans(spared: Collection[int]) -> None:
 
 def children() -> frozenset[int]:
     """Return the processes that are directly below this one."""
-    try:
-        lists = [place.read_bytes() for place in Path("/proc/self/task").glob("*/children")]
-    except OSError:  # a thread ended meanwhile
-        lists = []
-    if lists:
-        return frozenset(int(pid) for one in lists for pid in one.split())
+    listed: list[bytes] = []
+    with suppress(OSError):
+        for thread in os.listdir("/proc/self/task"):  # noqa: PTH208  # asked for with every command
+            with suppress(FileNotFoundError), open(f"/proc/self/task/{thread}/children", "rb") as file:  # noqa: PTH123  # as above
+                listed.append(file.read())
+    if listed:
+        return frozenset(int(pid) for one in listed for pid in one.split())
     own = str(os.getpid())
     return frozenset(pid for pid in _numbers() if stat(pid)[1] == own)
 
@@ -91,12 +92,13 @@ def strangers(folder: Path, since: float) -> tuple[str, ...]:
     except OSError:
         return ()
     longest = time.time() - since
-    ours = {os.getpid(), *_descendants({os.getpid()})}
+    inside = [pid for pid in _numbers() if _works_in(pid, str(folder))]
+    ours = {os.getpid(), *_descendants({os.getpid()})} if inside else set[int]()
     told = []
-    for pid in _numbers():
+    for pid in inside:
         state, _, started = stat(pid)
         recent = state not in ("", "Z", "X") and uptime - int(started) / os.sysconf("SC_CLK_TCK") <= longest
-        if recent and pid not in ours and _works_in(pid, folder):
+        if recent and pid not in ours:
             told.append(
                 f"Process {pid} ({_name(pid)}) works in the slot and is not below this supervisor: a daemon was asked to "
                 f"start it. It was left running; end it with: kill {pid}"
@@ -153,9 +155,9 @@ def _numbers() -> list[int]:
         return []
 
 
-def _works_in(pid: int, folder: Path) -> bool:
+def _works_in(pid: int, folder: str) -> bool:
     try:
-        return Path(f"/proc/{pid}/cwd").readlink().is_relative_to(folder)
+        return f"{os.readlink(f'/proc/{pid}/cwd')}/".startswith(f"{folder}/")  # noqa: PTH115  # as text: one for every process
     except OSError:
         return False
 

@@ -204,7 +204,7 @@ def _asking(situation: Situation, chain: Chain) -> Strategy:
 
 
 def plan_json(made: Plan) -> dict[str, Any]:
-    """Return the plan in its public form, which is seed 001's."""
+    """Return the plan in its public form, which is forgekeeper's."""
     names = [strategy.strategy for strategy in made.strategies]
     return {
         "schema": 1,

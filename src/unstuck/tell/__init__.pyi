@@ -1,4 +1,5 @@
 from unstuck.tell.asking import Cause as Cause
+from unstuck.tell.asking import adds as adds
 from unstuck.tell.asking import causes as causes
 from unstuck.tell.asking import question as question
 from unstuck.tell.briefs import brief as brief
@@ -7,12 +8,16 @@ from unstuck.tell.briefs import go_on as go_on
 from unstuck.tell.briefs import hints as hints
 from unstuck.tell.chronicle import fresh_start as fresh_start
 from unstuck.tell.chronicle import told as told
+from unstuck.tell.drafting_brief import SHAPES as SHAPES
+from unstuck.tell.drafting_brief import draft_brief as draft_brief
+from unstuck.tell.drafting_brief import repair_brief as repair_brief
 from unstuck.tell.escalations import escalation as escalation
 from unstuck.tell.event_lines import counted as counted
 from unstuck.tell.event_lines import deed as deed
 from unstuck.tell.event_lines import sentence as sentence
 from unstuck.tell.halt import Halted as Halted
 from unstuck.tell.halt import Line as Line
+from unstuck.tell.report import WORDS as WORDS
 from unstuck.tell.report import Row as Row
 from unstuck.tell.report import Summary as Summary
 from unstuck.tell.report import attempt_history as attempt_history
@@ -21,6 +26,8 @@ from unstuck.tell.report import lineage_text as lineage_text
 from unstuck.tell.report import problems as problems
 from unstuck.tell.report import run_object as run_object
 from unstuck.tell.report import summary as summary
+from unstuck.tell.run_page import page_of as page_of
+from unstuck.tell.run_page import pull_request as pull_request
 from unstuck.tell.text import ESCAPES as ESCAPES
 from unstuck.tell.text import one_line as one_line
 from unstuck.tell.text import quoted as quoted

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from unstuck.agents import last_question
 from unstuck.diagnosis import KINDS, Blame, Failure, Kind, capture
-from unstuck.journal import TaskState
+from unstuck.journal import AttemptState, TaskState
 from unstuck.tell.text import one_line
 
 SAID_CHARS = 200
@@ -22,13 +22,15 @@ ASKED_OF_KIND: Mapping[Kind, str] = {
     Kind.TEST_TIMEOUT: "{command} did not end in time ({error}). May it take longer, or is it the work that hangs?",
     Kind.FLAKY: "{command} passes and fails on the same tree ({error}). Which of the two counts?",
     Kind.SETUP_FAILED: "A worktree could not be set up ({error}). What does it need?",
-    Kind.NO_CHANGE: "The agent says that it is done, and changed nothing. Is there nothing to do? Then skip it.",
+    Kind.NO_CHANGE: "{agent} {said}, and changed nothing. Does it work here, or is there nothing to do? Then skip it.",
     Kind.NO_CLAIM: "The checks passed before as they do now, and the agent does not say that it is done. Is it?",
     Kind.HANG: "The agent fell silent ({error}). Should it have more time, or what does it wait for?",
     Kind.TIMEOUT: "The agent ran out of time ({error}). Should it have more, or how can the task be split?",
-    Kind.PERMISSION_DENIED: "The agent was not allowed {denied}. May it, or how should it do without?",
+    Kind.PERMISSION_DENIED: "The agent was not allowed {denied}. How should it do without? What it may is set in unstuck.toml: `[agents.{agent}] permission`.",
 }
 """By kind; where a blank stays empty, by blame."""
+IDLE = "{agent} {said}, and changed nothing: {error}. Does it work here, or what does the task not tell it?"
+"""Asked where an agent left everything as it was, whichever check is red for it."""
 ASKED_OF_BLAME: Mapping[Blame, str] = {
     "agent": "{attempts} ended with: {error}. Is the check right? If it is, what has the agent missed?",
     "plan": "The task cannot be done as the plan has it ({error}). How should it read?",
@@ -61,6 +63,8 @@ def question(task: TaskState) -> str:
     if task.asks:
         return task.asks
     blanks = _blanks(task, failure)
+    if failure.charged and failure.kind is not Kind.NO_CHANGE and all(one.idle for one in task.tries):
+        return IDLE.format_map(blanks)
     for form in (ASKED_OF_KIND.get(failure.kind, ""), ASKED_OF_BLAME[KINDS[failure.kind].blame]):
         if form and all(blanks.get(blank) for blank in _BLANK.findall(form)):
             return form.format_map(blanks)
@@ -71,6 +75,11 @@ def agents_question(task: TaskState) -> str:
     """Return what the agent asked with its last words, if it asked anything."""
     outcome = task.attempts[-1].outcome if task.attempts else None
     return one_line(last_question(outcome.words), SAID_CHARS) if outcome else ""
+
+
+def adds(told: str, asked: str) -> bool:
+    """Whether what was told last adds anything to a question: the agent's own words are not said twice."""
+    return bool(told) and not asked.endswith(told.rpartition(": ")[2])
 
 
 def causes(stuck: Iterable[TaskState]) -> tuple[Cause, ...]:
@@ -98,6 +107,8 @@ def _kind(task: TaskState) -> Kind | None:
 
 def _cause(task: TaskState) -> str:
     failure = task.attempts[-1].failure if task.attempts else None
+    if failure is not None and failure.charged and _is_mute(task):
+        return f"mute {task.attempts[-1].agent}"
     if failure is None or (failure.charged and not task.asks):
         return f"task {task.task.id}"
     if failure.kind is Kind.UNVERIFIED:
@@ -127,11 +138,24 @@ def _blanks(task: TaskState, failure: Failure) -> dict[str, str]:
         "agent": last.agent,
         "attempts": "One attempt" if count == 1 else f"{count} attempts",
         "error": one_line(failure.says, SAID_CHARS).rstrip("."),
+        "said": _said(last),
         "summary": one_line(failure.summary, SAID_CHARS),
         "command": f"`{one_line(command, SAID_CHARS)}`" if command else "",
         "denied": one_line("; ".join(last.outcome.denied), SAID_CHARS) if last.outcome else "",
         "touches": " ".join(_touched(failure)),
     }
+
+
+def _is_mute(task: TaskState) -> bool:
+    """Whether no attempt changed anything and the last did not even say anything: an agent that does not work."""
+    return all(one.idle for one in task.tries) and _said(task.attempts[-1]) == "said nothing"
+
+
+def _said(last: AttemptState) -> str:
+    """Say how the agent took its leave."""
+    if last.outcome is None or not last.outcome.words.strip():
+        return "said nothing"
+    return "says that it is done" if last.outcome.claim == "done" else "stopped"
 
 
 def _touched(failure: Failure) -> Iterable[str]:

@@ -150,7 +150,7 @@ def _finished(state: TaskState) -> list[AttemptState]:
 
 
 def _context(attempt: AttemptState, failure: Failure) -> list[str]:
-    """Name the type of the last failure as seed 004's phases know it, and how many tasks the agent says it completed."""
+    """Name the type of the last failure as autobuild's phases know it, and how many tasks the agent says it completed."""
     kind, short = phase_type(failure), headline(failure)
     lines = [f"Type: {kind}{f' ({short})' if short != failure.summary else ''}"] if kind != "unknown" else []
     captured = capture(failure, attempt.verdict, attempt.outcome)
@@ -220,6 +220,8 @@ def _attempt(attempt: AttemptState, earlier: int) -> list[str]:
     lines = [f"Attempt {earlier + attempt.number}: {_approach(approach)} - FAILED"]
     if failure is not None:
         lines.append(f"  Error: {one_line(failure.says, ERROR_CHARS)}")
+    if attempt.idle:
+        lines.append("  It changed nothing at all.")
     if attempt.shown_by:
         lines.append(f"  Its work is kept: {attempt.shown_by}")
     return lines

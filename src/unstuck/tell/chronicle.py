@@ -1,4 +1,4 @@
-"""Which of seed 004's blocks an event calls for. Pure: the same event in the same state, the same text."""
+"""Which of autobuild's blocks an event calls for. Pure: the same event in the same state, the same text."""
 
 import shlex
 from collections.abc import Sequence

@@ -1,10 +1,10 @@
-"""What a stuck task tells a person: seed 000's report, the one question that needs an answer, and every way on."""
+"""What a stuck task tells a person: Auto-Claude's report, the one question that needs an answer, and every way on."""
 
 from collections.abc import Iterable, Sequence
 
 from unstuck.decide import Rollback
 from unstuck.diagnosis import Failure, read
-from unstuck.journal import TaskState
+from unstuck.journal import AttemptState, TaskState
 from unstuck.tell.asking import question
 from unstuck.tell.text import one_line, quoted
 
@@ -64,6 +64,7 @@ def _attempts(task: TaskState) -> list[str]:
         approach = attempt.outcome.approach if attempt.outcome else ""
         result = attempt.failure.says if attempt.failure else "no result"
         told = f"{one_line(approach, 200) or 'no approach given'} - {one_line(result, LINE_CHARS)}"
+        told += "; nothing was changed" if attempt.idle else ""
         lines.append(f"{number}. Attempt {number}: {told}")
     return lines or ["None."]
 
@@ -73,14 +74,20 @@ def _details(failure: Failure | None) -> str:
 
 
 def _files(task: TaskState) -> list[str]:
-    """List the files that the agent changed, those that the plan names, and those of the failing tests."""
-    failure, last = _failure(task), task.attempts[-1] if task.attempts else None
-    touched = last.verdict.files if last and last.verdict else ()
+    """List the files that the agent changed, last and before, those that the plan names, and those of the failing tests."""
+    failure = _failure(task)
     tests = [one.file for one in read(failure.detail).failures if one.file] if failure else []
-    known = dict.fromkeys(touched, "changed by the agent")
+    known: dict[str, str] = {}
+    for attempt in reversed(task.attempts):
+        by = "the agent" if attempt is task.attempts[-1] else f"the agent in attempt {attempt.number}"
+        known |= {file: f"changed by {by}" for file in _changed(attempt) if file not in known}
     known |= {file: "named by the plan" for file in task.task.files if file not in known}
     known |= {file: "its test fails" for file in tests if file not in known}
     return [f"- {one_line(file, 200)} ({why})" for file, why in list(known.items())[:MANY_FILES]] or ["- none"]
+
+
+def _changed(attempt: AttemptState) -> tuple[str, ...]:
+    return attempt.verdict.files if attempt.verdict else ()
 
 
 def _rollback(task: TaskState) -> str:

@@ -110,10 +110,24 @@ def _session_ended(event: SessionEnded) -> str:
         "not_started": f"the agent could not be started: {ended.tail}",
         "supervisor_died": "the supervisor died in the middle of the session",
     }
-    claim = {"done": ", says it is done", "failed": ", says it failed", "none": ""}[event.outcome.claim]
-    end = event.outcome.end
-    told = f", {end}" if end not in ("", "done_claimed", "failed_claimed") else ""
+    end, cut = event.outcome.end, ended.ending not in ("exited", "signalled")
+    told = "" if end in TOLD_BY_CLAIM or (cut and end in CUT_OFF) else f", {ENDS.get(end, end)}"
+    mute = event.outcome.claim == "done" and not event.outcome.words.strip()
+    claim = "" if end == "asks" else ", without a word" if mute else CLAIMS[event.outcome.claim]
     return f"{ways[ended.ending]}{told}{claim} ({ended.seconds:.1f} s)"
+
+
+TOLD_BY_CLAIM = ("", "done_claimed", "failed_claimed")
+CUT_OFF = ("killed", "tool_hang")
+"""Ends that say no more than that the output breaks off: where we ended the session, that is known."""
+CLAIMS = {"done": ", says it is done", "failed": ", says it failed", "none": ""}
+ENDS = {
+    "asks": "and asks something",
+    "permission_denied": "was not allowed what it needs",
+    "tool_hang": "killed while a tool ran",
+    "no_work": "without a word",
+}
+"""How a session ended, where our word for it is no sentence."""
 
 
 def _verdict(verdict: Verdict) -> str:

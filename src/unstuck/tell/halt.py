@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from unstuck.diagnosis import KINDS, Kind, capture, headline, phase_type, said
-from unstuck.journal import RunState, TaskState, subject
+from unstuck.journal import GOAL, RunState, TaskState, subject
 from unstuck.line import blocked
 from unstuck.tell.notices import find_missing
 from unstuck.tell.text import one_line
@@ -25,7 +25,7 @@ FIXES = {
     "task_incomplete": "Read how far the agent came",
     "parse_error": "Read what the agent printed",
 }
-"""The first step of a person, by seed 004's type."""
+"""The first step of a person, by autobuild's type."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +56,8 @@ class Halted:
 def resume_command(state: RunState) -> str:
     """Return the command that goes on with this run."""
     started = state.started
+    if started is not None and started.format == GOAL:
+        return f"unstuck resume {started.run}"
     plan = started.plan if started else ""
     return f"unstuck run {shlex.quote(plan)} --commit {started.options.commit if started else 'auto'} --resume"
 

@@ -1,4 +1,4 @@
-"""The blocks of text that seed 004 prints when a phase fails: what happened, what is done about it, what a person can do."""
+"""The blocks of text that autobuild prints when a phase fails: what happened, what is done about it, what a person can do."""
 
 import re
 import shlex
@@ -24,7 +24,7 @@ USER_ACTIONS: Mapping[str, tuple[str, ...]] = {
     "task_incomplete": ("Review sub-agent logs", "Break phase into smaller phases"),
     "parse_error": ("Review sub-agent logs", "Check what form of result the agent is asked for"),
 }  # fmt: skip
-"""What a person can do when the retry has failed, too; seed 004's words where it has some."""
+"""What a person can do when the retry has failed, too; autobuild's words where it has some."""
 
 CAPTURED: Mapping[str, str] = {
     "count": "Number of errors", "files": "File paths with errors", "rules": "Rule names violated", "lines": "Line numbers",
@@ -33,7 +33,7 @@ CAPTURED: Mapping[str, str] = {
     "discrepancy": "Discrepancy details", "tasks_completed": "Tasks completed", "tasks_total": "Tasks in all",
     "reason": "Why the result cannot be read",
 }  # fmt: skip
-"""Seed 004's names for what is captured; of tests it has its own."""
+"""Autobuild's names for what is captured; of tests it has its own."""
 OF_TESTS: Mapping[str, str] = {"count": "Number of tests failed", "files": "Test file paths"}
 
 REQUIRED_BY: Mapping[CheckKind, str] = {

@@ -24,10 +24,22 @@ ENDED_BUT_RIGHT: dict[Ending, str] = {
 }
 
 HISTORY_STATUS = {"complete": "completed", "pending": "pending", "stuck": "stuck", "skipped": "stuck"}
-"""Our statuses as seed 000's files know them; what is under way is `in_progress` there, or `failed` between two attempts."""
+"""Our statuses as Auto-Claude's files know them; what is under way is `in_progress` there, or `failed` between two attempts."""
 
 
 UNDER_WAY = ("running", "verifying", "waiting")
+WORDS = {
+    "complete": "landed",
+    "running": "running",
+    "verifying": "checking",
+    "waiting": "waiting",
+    "stuck": "stuck",
+    "blocked": "blocked",
+    "skipped": "skipped",
+    "interrupted": "interrupted",
+    "pending": "pending",
+}
+"""How a task's status is told to people, everywhere."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,13 +176,13 @@ def lineage_text(state: RunState, name: str) -> str:
     """Say in a line what a task repairs and what repairs it; empty for a task that stands alone."""
     task, chain = state.tasks[name], state.lineage(name).chain
     parts = [f"Lineage: {' → '.join(chain)}" if len(chain) > 1 else ""]
-    fixes = [f"{fix} ({state.tasks[fix].status})" for fix in task.fixes if fix in state.tasks]
+    fixes = [f"{fix} ({WORDS[state.tasks[fix].status]})" for fix in task.fixes if fix in state.tasks]
     parts.append(f"Fix tasks: {', '.join(fixes)}" if fixes else "")
     return "; ".join(part for part in parts if part)
 
 
 def attempt_history(state: RunState) -> dict[str, Any]:
-    """Return the attempts of all tasks, in seed 000's shape."""
+    """Return the attempts of all tasks, in Auto-Claude's shape."""
     past = state.inherited.tasks if state.inherited else ()
     unknown = [task for task in past if task.id not in state.tasks]
     subtasks = {
@@ -191,7 +203,7 @@ def attempt_history(state: RunState) -> dict[str, Any]:
 
 
 def build_commits(state: RunState) -> dict[str, Any]:
-    """Return the commits at which our checks were green, in seed 000's shape."""
+    """Return the commits at which our checks were green, in Auto-Claude's shape."""
     landed = [task for task in state.tasks.values() if task.commit is not None]
     past = state.inherited.commits if state.inherited else ()
     commits = [asdict(commit) for commit in past] + [
@@ -248,7 +260,12 @@ def _how_it_landed(task: TaskState, fixes: Sequence[str]) -> str:
     failed = dict.fromkeys(attempt.failure.kind.value for attempt in task.attempts if attempt.failure is not None)
     ending = task.current.outcome.ended.ending if task.current.outcome else "exited"
     by = f" by {', '.join(fixes)}" if fixes else ""
-    parts = [f"recovered from {', '.join(failed)}{by}" if failed else "", ENDED_BUT_RIGHT.get(ending, "")]
+    most = max(attempt.sessions for attempt in task.attempts)
+    parts = [
+        f"recovered from {', '.join(failed)}{by}" if failed else "",
+        f"went on in session {most}" if most > 1 else "",
+        ENDED_BUT_RIGHT.get(ending, ""),
+    ]
     return "; ".join(part for part in parts if part)
 
 

@@ -1,10 +1,16 @@
-from unstuck.tools.detecting import commands as commands
-from unstuck.tools.detecting import describe as describe
+from unstuck.tools.describing import commands as commands
+from unstuck.tools.describing import describe as describe
+from unstuck.tools.detecting import Proposal as Proposal
+from unstuck.tools.detecting import Stack as Stack
 from unstuck.tools.detecting import detect as detect
 from unstuck.tools.detecting import is_present as is_present
+from unstuck.tools.detecting import way_around as way_around
 from unstuck.tools.effects import effect as effect
 from unstuck.tools.effects import only_checks as only_checks
 from unstuck.tools.first_config import FirstConfig as FirstConfig
+from unstuck.tools.first_config import FoundGate as FoundGate
+from unstuck.tools.first_config import config_text as config_text
+from unstuck.tools.first_config import refuse_replacing as refuse_replacing
 from unstuck.tools.first_config import write_config as write_config
 from unstuck.tools.roles import IDLE as IDLE
 from unstuck.tools.roles import Role as Role
@@ -22,3 +28,5 @@ from unstuck.tools.shell import Runnable as Runnable
 from unstuck.tools.shell import can_fail as can_fail
 from unstuck.tools.shell import first_word as first_word
 from unstuck.tools.shell import programs as programs
+from unstuck.tools.toolchains import judges as judges
+from unstuck.tools.toolchains import manifest_files as manifest_files

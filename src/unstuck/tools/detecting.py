@@ -1,4 +1,4 @@
-"""Edge: Find out what a repository is made of: which checks fit it, what its slots need, and what it is called."""
+"""Edge: Find out what a repository is made of, by the table of stacks: which gates fit it, and what its slots need."""
 
 import json
 import re
@@ -6,95 +6,85 @@ import shlex
 import shutil
 import subprocess
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from unstuck.git import Git, traps
+from unstuck.git import Git, Trap, traps
 from unstuck.plans import Check, CheckKind
+from unstuck.tools.python_needs import VENVS, Needs, python_needs
+from unstuck.tools.runners import looking_line
+from unstuck.tools.toolchains import Gate, Setup, Signs, Toolchain, toolchains
 
 CARRIED = (".env", ".env.local", ".env.test", ".venv", "venv", "node_modules", "vendor", "target")
 """What a project often needs and git often ignores. Only what is there and ignored is proposed."""
-
-PYTHON_MARKERS = ("pyproject.toml", "setup.py", "setup.cfg", "requirements.txt", "tox.ini", "pytest.ini")
-PYTHON_RUNNERS = {"uv.lock": "uv run ", "poetry.lock": "poetry run ", "pdm.lock": "pdm run "}
-
-PYTHON_TOOLS: tuple[tuple[CheckKind, str, str, Mapping[str, str]], ...] = (
-    (
-        "test",
-        "pytest",
-        "",
-        {
-            "pytest.ini": "",
-            "conftest.py": "",
-            "tests/conftest.py": "",
-            "pyproject.toml": "pytest",
-            "setup.cfg": "pytest",
-            "tox.ini": "pytest",
-            "requirements.txt": "pytest",
-            "requirements-dev.txt": "pytest",
-        },
-    ),
-    ("lint", "ruff", "check .", {"ruff.toml": "", ".ruff.toml": "", "pyproject.toml": "[tool.ruff"}),
-    ("format", "ruff", "format --check .", {"pyproject.toml": "[tool.ruff.format"}),
-    ("lint", "flake8", "", {".flake8": "", "setup.cfg": "[flake8"}),
-    ("lint", "pylint", "{sources}", {".pylintrc": "", "pylintrc": "", "pyproject.toml": "[tool.pylint"}),
-    ("format", "black", "--check .", {"pyproject.toml": "[tool.black"}),
-    (
-        "types",
-        "mypy",
-        "{targets}",
-        {"mypy.ini": "", ".mypy.ini": "", "pyproject.toml": "[tool.mypy", "setup.cfg": "[mypy"},
-    ),
-    ("types", "pyright", "", {"pyrightconfig.json": "", "pyproject.toml": "[tool.pyright"}),
-)
-"""Kind, module, arguments, and where its use shows: a file that is there and holds a text. The first of a kind counts."""
-
-NODE_RUNNERS = {"pnpm-lock.yaml": "pnpm", "yarn.lock": "yarn", "bun.lock": "bun", "bun.lockb": "bun"}
-NODE_SCRIPTS: tuple[tuple[CheckKind, tuple[str, ...]], ...] = (
-    ("test", ("test",)),
-    ("lint", ("lint",)),
-    ("types", ("typecheck", "type-check", "types", "tsc")),
-    ("format", ("format:check", "format-check", "prettier:check")),
-    ("build", ("build",)),
-)
 NO_TEST = "no test specified"
 """What `npm init` writes into a package that has no tests."""
-
+LOCAL_PROGRAMS = 'export PATH="$PWD/node_modules/.bin:$PATH" && '
+"""Where npm finds the programs of a script."""
 PARTS = ("*", "packages/*", "apps/*", "services/*", "libs/*", "crates/*", "modules/*")
 """Where the parts of a monorepo lie."""
 MOST_PARTS = 20
 NO_PARTS = frozenset({"node_modules", "vendor", "target", "build", "dist", "examples", "docs", "venv"})
+NODE_MANAGERS = ("npm", "pnpm", "yarn", "bun")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposal:
+    """A gate that fits: lines that could be it, the best first."""
+
+    stack: str
+    kind: CheckKind
+    lines: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stack:
-    """What was found, and what follows from it. Proposals: a person reads them before they count."""
+    """What was found, and what follows from it. Proposals: a run of them, or a person, decides what counts."""
 
     languages: tuple[str, ...] = ()
-    checks: tuple[Check, ...] = ()
+    proposals: tuple[Proposal, ...] = ()
     copy: tuple[str, ...] = ()
-    link: tuple[str, ...] = ()
-    """Always empty today: through a link an agent's install would change the user's own copy."""
     setup: tuple[str, ...] = ()
+    makes: tuple[str, ...] = ()
+    """The folders that the set-up fills."""
+    instead: tuple[str, ...] = ()
+    """What could be copied where the set-up cannot run."""
     notes: tuple[str, ...] = ()
 
+    @property
+    def checks(self) -> tuple[Check, ...]:
+        """The first of each, where nothing can be tried."""
+        return joined([(one.kind, one.lines[0]) for one in self.proposals])
 
-def detect(root: Path) -> Stack:
-    """Look at the files of a repository; nothing of it is run."""
-    copy, setup, notes = _carried(root)
-    found = _in_folder(root)
-    languages = [name for name, there in (("python", _is_python(root)), ("node", _package(root) is not None)) if there]
-    if not found and not languages:
-        found = [one for part in _parts(root) for one in _in_part(root, part)]
-    return Stack(
-        languages=tuple(dict.fromkeys([*languages, *(language for language, _ in found)])),
-        checks=_one_of_each_kind([check for _, check in found]),
-        copy=copy,
-        setup=setup,
-        notes=notes,
+
+def joined(lines: Sequence[tuple[CheckKind, str]]) -> tuple[Check, ...]:
+    """Join the lines of one kind: a gate is one line, and all of it must hold."""
+    kinds = {kind: " && ".join(dict.fromkeys(line for one, line in lines if one == kind)) for kind, _ in lines}
+    return tuple(Check(kind=kind, command=line) for kind, line in kinds.items())
+
+
+def detect(root: Path, *, as_it_is: bool = False) -> Stack:
+    """Look at the files of a repository; nothing of it is run. `as_it_is`: only for what is installed, no set-up."""
+    found = _in_folder(root, as_it_is=as_it_is)
+    if not found.languages:
+        parts = [(part, _in_folder(part, as_it_is=as_it_is)) for part in _folders(root)]
+        parts = [(part, inner) for part, inner in parts if inner.languages][:MOST_PARTS]
+        found = _together([_placed(inner, shlex.quote(str(part.relative_to(root)))) for part, inner in parts])
+    copy, notes = _carried(root)
+    return replace(
+        found,
+        copy=tuple(name for name in copy if name not in found.makes),
+        instead=tuple(name for name in copy if name in found.makes),
+        notes=() if found.setup else notes,
     )
+
+
+def way_around(root: Path, trap: Trap) -> str:
+    """Say what to do about a folder that cannot be placed, with the commands for this repository where they are known."""
+    lines = detect(root).setup
+    return f"Make it anew instead: setup = {json.dumps(lines)} in `[workspace]`." if lines else trap.suggestion
 
 
 def is_present(check: Check, root: Path) -> bool:
@@ -105,46 +95,108 @@ def is_present(check: Check, root: Path) -> bool:
     if program is None:
         return False
     if words[1:2] != ["-m"]:
-        return words[0] not in ("npm", "pnpm", "yarn", "bun") or (root / "node_modules").is_dir()
+        return words[0] not in NODE_MANAGERS or (root / "node_modules").is_dir()
     ask = f"import importlib.util, sys; sys.exit(importlib.util.find_spec({words[2]!r}) is None)"
     return subprocess.run([program, "-I", "-c", ask], capture_output=True, check=False).returncode == 0
 
 
-def _in_folder(folder: Path) -> list[tuple[str, Check]]:
-    found = [*_python(folder), *_node(folder), *by_file(folder)]
-    for more in (by_target(folder), by_file(folder, FALLBACKS)):
-        kinds = {check.kind for _, check in found}
-        seen = dict.fromkeys(kinds)
-        for language, check in more:
-            if check.kind not in seen:
-                seen[check.kind] = None
-                found.append((language, check))
-    return found
+def _in_folder(folder: Path, *, as_it_is: bool) -> Stack:
+    found: list[Stack] = []
+    for chain in toolchains():
+        if chain.shows and not _shows(folder, tuple((name, "") for name in chain.shows)):
+            continue
+        one = _of_chain(
+            folder, chain, {proposal.kind for part in found for proposal in part.proposals}, as_it_is=as_it_is
+        )
+        if one.languages:
+            found.append(one)
+    return _together(found)
 
 
-def _parts(root: Path) -> list[Path]:
-    """List the folders of a monorepo that are projects of their own."""
-    folders = sorted({path for pattern in PARTS for path in root.glob(pattern) if path.is_dir()})
-    usable = [path for path in folders if path.name not in NO_PARTS and not path.name.startswith(".")]
-    return [path for path in usable if _in_folder(path)][:MOST_PARTS]
-
-
-def _in_part(root: Path, part: Path) -> Iterator[tuple[str, Check]]:
-    place = shlex.quote(str(part.relative_to(root)))
-    for language, check in _in_folder(part):
-        yield language, replace(check, command=f"(cd {place} && {check.command})")
-
-
-def _one_of_each_kind(checks: list[Check]) -> tuple[Check, ...]:
-    """Join checks of one kind: a gate is one line, and all of it must hold."""
+def _of_chain(folder: Path, chain: Toolchain, kinds: set[CheckKind], *, as_it_is: bool) -> Stack:
+    """Say what one stack proposes; its fallbacks only for kinds that no other has."""
+    row = next((row for row in chain.setup if _shows(folder, row.shown_by)), None)
+    needs = python_needs(folder, chain) if chain.checking else None
+    places = _places(folder, None if as_it_is else row, row)
     lines: dict[CheckKind, list[str]] = {}
-    for check in checks:
-        lines.setdefault(check.kind, []).append(check.command)
-    return tuple(Check(kind=kind, command=" && ".join(dict.fromkeys(parts))) for kind, parts in lines.items())
+    for gate in chain.gate:
+        if gate.fallback and (gate.kind in kinds or gate.kind in lines):
+            continue
+        if gate.scripts:
+            lines.setdefault(gate.kind, []).extend(_scripts(folder, gate, places))
+        elif _shows(folder, gate.shown_by) and _is_declared(folder, chain, gate, needs, row):
+            lines.setdefault(gate.kind, []).append(gate.line.format(**places).rstrip())
+    proposals = tuple(Proposal(stack=chain.name, kind=kind, lines=tuple(some)) for kind, some in lines.items() if some)
+    shown = bool(proposals or chain.shows) and (chain.name != "node" or _package(folder) is not None)
+    found = Stack(languages=(chain.name,) if shown else (), proposals=proposals)
+    if not shown or row is None or as_it_is:
+        return found
+    return replace(found, setup=(needs.line(row) if needs else row.line,), makes=(row.makes,) if row.makes else ())
 
 
-def _carried(root: Path) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
-    """Say what to copy, what to make anew because a copy would lead back into the user's checkout, and why."""
+def _together(parts: Sequence[Stack]) -> Stack:
+    return Stack(
+        languages=tuple(dict.fromkeys(name for part in parts for name in part.languages)),
+        proposals=tuple(one for part in parts for one in part.proposals),
+        setup=tuple(dict.fromkeys(line for part in parts for line in part.setup)),
+        makes=tuple(dict.fromkeys(name for part in parts for name in part.makes)),
+    )
+
+
+def _placed(found: Stack, place: str) -> Stack:
+    """Let everything of a part happen in its folder."""
+    return replace(
+        found,
+        proposals=tuple(
+            replace(one, lines=tuple(f"(cd {place} && {line})" for line in one.lines)) for one in found.proposals
+        ),
+        setup=tuple(f"(cd {place} && {line})" for line in found.setup),
+        makes=(),
+    )
+
+
+def _folders(root: Path) -> list[Path]:
+    """List the folders that may be projects of their own."""
+    folders = sorted({path for pattern in PARTS for path in root.glob(pattern) if path.is_dir()})
+    return [path for path in folders if path.name not in NO_PARTS and not path.name.startswith(".")]
+
+
+def _is_declared(folder: Path, chain: Toolchain, gate: Gate, needs: Needs | None, row: Setup | None) -> bool:
+    """Whether a manifest names the tool; where there is none that anything is installed by, what the machine has may do."""
+    if not gate.needs:
+        return True
+    if needs is not None:
+        return row is None or needs.names(gate.needs)
+    named = rf"(?<![\w.-]){re.escape(gate.needs)}(?![\w.])"
+    there = _shows(folder, tuple((name, "") for name in chain.manifests))
+    return not there or _shows(folder, tuple((name, named) for name in chain.manifests))
+
+
+def _places(folder: Path, row: Setup | None, alone: Setup | None) -> dict[str, str]:
+    """Fill in what lines leave open."""
+    venv = next((name for name in VENVS if (folder / name / "pyvenv.cfg").is_file()), None)
+    bare = (alone.alone if alone else "") or (f"{venv}/bin/python" if venv else "python3")
+    return {
+        "python": (row.runs if row else "") or bare,
+        "targets": "" if {"files", "packages", "modules"} & _settings(folder, "mypy").keys() else ".",
+        "sources": " ".join(sorted(path.parent.name for path in folder.glob("*/__init__.py"))) or ".",
+        "manager": alone.manager if alone else "npm",
+    }
+
+
+def _scripts(folder: Path, gate: Gate, places: dict[str, str]) -> Iterator[str]:
+    """Yield the scripts of a package that a gate could run; one that would repair files in the form that does not."""
+    package = _package(folder) or {}
+    scripts: Any = package.get("scripts")
+    for script in gate.scripts if isinstance(scripts, dict) else ():
+        text = str(scripts.get(script, ""))
+        if text and NO_TEST not in text:
+            looking = looking_line(text)
+            yield LOCAL_PROGRAMS + looking if looking != text else gate.line.format(**places, script=script)
+
+
+def _carried(root: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Say what to copy, and what cannot be, because a copy would lead back into the user's checkout."""
     there = [name for name in CARRIED if (root / name).exists()]
     # A folder is asked for with its slash: `node_modules/` in .gitignore names folders only.
     asked = "".join(f"{name}/\0" if (root / name).is_dir() else f"{name}\0" for name in there)
@@ -153,192 +205,37 @@ def _carried(root: Path) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, .
     trapped = {trap.name: trap for trap in traps(root, ignored)}
     return (
         tuple(name for name in ignored if name not in trapped),
-        tuple(dict.fromkeys(trap.setup for trap in trapped.values())),
         tuple(trap.message for trap in trapped.values()),
     )
 
 
-def _python(root: Path) -> Iterator[tuple[str, Check]]:
-    if not _is_python(root):
-        return
-    runner = next((runner for lock, runner in PYTHON_RUNNERS.items() if (root / lock).is_file()), None)
-    venv = next((name for name in (".venv", "venv") if (root / name / "pyvenv.cfg").is_file()), None)
-    prefix = f"{runner}python" if runner else f"{venv}/bin/python" if venv else "python3"
-    kinds = set()
-    places = {
-        "targets": "" if _names_targets(root) else ".",
-        "sources": " ".join(sorted(path.parent.name for path in root.glob("*/__init__.py"))) or ".",
-    }
-    for kind, module, arguments, signs in PYTHON_TOOLS:
-        if kind not in kinds and any(_shows(root / name, text) for name, text in signs.items()):
-            kinds.add(kind)
-            yield "python", Check(kind=kind, command=f"{prefix} -m {module} {arguments.format(**places)}".rstrip())
-    if "test" not in kinds and any(root.glob("test*/test*.py")):
-        yield "python", Check(kind="test", command=f"{prefix} -m unittest discover")
-
-
-def _is_python(root: Path) -> bool:
-    return any((root / name).is_file() for name in PYTHON_MARKERS)
-
-
-def _names_targets(root: Path) -> bool:
-    """Tell whether mypy's own settings say what it shall look at."""
-    settings = _tool(root, "mypy")
-    return bool({"files", "packages", "modules"} & settings.keys())
-
-
-def _tool(root: Path, name: str) -> Mapping[str, Any]:
+def _settings(root: Path, name: str) -> dict[str, Any]:
     try:
-        found = tomllib.loads(read(root / "pyproject.toml")).get("tool", {}).get(name, {})
+        found = tomllib.loads(_read(root / "pyproject.toml")).get("tool", {}).get(name, {})
     except tomllib.TOMLDecodeError:
         return {}
     return found if isinstance(found, dict) else {}
 
 
-def _node(root: Path) -> Iterator[tuple[str, Check]]:
-    scripts = (_package(root) or {}).get("scripts")
-    if not isinstance(scripts, dict):
-        return
-    runner = next((name for lock, name in NODE_RUNNERS.items() if (root / lock).is_file()), "npm")
-    for kind, names in NODE_SCRIPTS:
-        script = next((name for name in names if name in scripts), None)
-        if script and NO_TEST not in str(scripts[script]):
-            yield "node", Check(kind=kind, command=f"{runner} run {script}")
-
-
 def _package(root: Path) -> dict[str, Any] | None:
     try:
-        package = json.loads(read(root / "package.json"))
+        package = json.loads(_read(root / "package.json"))
     except ValueError:
         return None
     return package if isinstance(package, dict) else None
 
 
-def _shows(path: Path, text: str) -> bool:
-    return path.is_file() and text in read(path)
+def _shows(folder: Path, signs: Signs) -> bool:
+    """Whether one of the files is there and holds its text."""
+    return any(
+        path.is_file() and (not text or re.search(text, _read(path), re.MULTILINE) is not None)
+        for name, text in signs
+        for path in ([folder / name] if not re.search(r"[*?\[]", name) else sorted(folder.glob(name)))
+    )
 
 
-Row = tuple[str, str, str, tuple[tuple[CheckKind, str], ...]]
-
-BY_FILE: tuple[Row, ...] = (
-    # (language, file or pattern, a text that it must hold, checks); the first row of a kind counts
-    ("go", "go.mod", "", (("test", "go test ./..."),)),
-    ("go", ".golangci.y*ml", "", (("lint", "golangci-lint run"),)),
-    ("go", "go.mod", "", (("lint", "go vet ./..."),)),
-    ("rust", "Cargo.toml", "", (("test", "cargo test"),)),
-    ("rust", "rustfmt.toml", "", (("format", "cargo fmt --check"),)),
-    ("rust", "clippy.toml", "", (("lint", "cargo clippy --all-targets -- -D warnings"),)),
-    ("java", "mvnw", "", (("test", "./mvnw -B -q test"),)),
-    ("java", "pom.xml", "", (("test", "mvn -B -q test"),)),
-    ("java", "gradlew", "", (("test", "./gradlew test"),)),
-    ("java", "build.gradle*", "", (("test", "gradle test"),)),
-    ("ruby", "spec/spec_helper.rb", "", (("test", "bundle exec rspec"),)),
-    ("ruby", ".rspec", "", (("test", "bundle exec rspec"),)),
-    ("ruby", "Rakefile", "TestTask", (("test", "bundle exec rake test"),)),
-    ("ruby", ".rubocop.yml", "", (("lint", "bundle exec rubocop"),)),
-    ("php", "phpunit.xml*", "", (("test", "vendor/bin/phpunit"),)),
-    ("php", "composer.json", "pestphp/pest", (("test", "vendor/bin/pest"),)),
-    ("php", "phpstan.neon*", "", (("types", "vendor/bin/phpstan analyse"),)),
-    ("php", "phpcs.xml*", "", (("lint", "vendor/bin/phpcs"),)),
-    ("dotnet", "*.sln", "", (("test", "dotnet test"),)),
-    ("dotnet", "*.slnx", "", (("test", "dotnet test"),)),
-    ("dotnet", "*.csproj", "", (("test", "dotnet test"),)),
-)
-
-FALLBACKS: tuple[Row, ...] = (
-    ("tox", "tox.ini", "[tox]", (("test", "tox"),)),
-    ("tox", "tox.ini", "[testenv", (("test", "tox"),)),
-    ("nox", "noxfile.py", "", (("test", "nox"),)),
-    ("pre-commit", ".pre-commit-config.yaml", "", (("lint", "pre-commit run --all-files"),)),
-)
-"""Tools that run other tools: used for what nothing else was found for."""
-
-TARGETS: tuple[tuple[CheckKind, str], ...] = (
-    ("test", "test"), ("test", "check"), ("lint", "lint"), ("types", "typecheck"), ("format", "format-check"),
-)  # fmt: skip
-"""Targets of a Makefile or recipes of a justfile; the first of a kind counts."""
-
-
-def by_file(root: Path, rows: tuple[Row, ...] = BY_FILE) -> Iterator[tuple[str, Check]]:
-    """Yield the checks of all rows that fit, the first of each kind and language."""
-    seen: set[tuple[str, CheckKind]] = set()
-    for language, name, text, checks in rows:
-        if not any(path.is_file() and (not text or text in read(path)) for path in sorted(root.glob(name))):
-            continue
-        for kind, command in checks:
-            if (language, kind) not in seen:
-                seen.add((language, kind))
-                yield language, Check(kind=kind, command=command)
-
-
-def by_target(root: Path) -> Iterator[tuple[str, Check]]:
-    """Yield the checks that a Makefile or a justfile names."""
-    for program, names in (
-        ("make", ("Makefile", "makefile", "GNUmakefile")),
-        ("just", ("justfile", "Justfile", ".justfile")),
-    ):
-        text = next((read(root / name) for name in names if (root / name).is_file()), "")
-        for kind, target in TARGETS:
-            if re.search(rf"^@?{target}\b[^:=\n]*::?(?!=)", text, re.MULTILINE):
-                yield program, Check(kind=kind, command=f"{program} {target}")
-
-
-def read(path: Path) -> str:
+def _read(path: Path) -> str:
     try:
         return path.read_text("utf-8", "replace")
-    except OSError:
-        return ""
-
-
-LANGUAGES: Sequence[tuple[str, str]] = (
-    ("tsconfig.json", "typescript"), ("package.json", "javascript"), ("pyproject.toml", "python"), ("setup.py", "python"),
-    ("requirements.txt", "python"), ("go.mod", "go"), ("Cargo.toml", "rust"), ("pom.xml", "java"), ("build.gradle", "java"),
-    ("Gemfile", "ruby"), ("composer.json", "php"),
-)  # fmt: skip
-MANAGERS: Sequence[tuple[str, str]] = (
-    ("pnpm-lock.yaml", "pnpm"), ("yarn.lock", "yarn"), ("bun.lockb", "bun"), ("package-lock.json", "npm"), ("uv.lock", "uv"),
-    ("poetry.lock", "poetry"), ("Pipfile.lock", "pipenv"), ("go.sum", "go"), ("Cargo.lock", "cargo"), ("package.json", "npm"),
-    ("requirements.txt", "pip"),
-)  # fmt: skip
-TOOLS: Mapping[CheckKind, Sequence[str]] = {
-    "test": ("pytest", "jest", "vitest", "mocha", "unittest", "go test", "cargo test", "rspec", "phpunit"),
-    "lint": ("eslint", "ruff", "pylint", "flake8", "golangci-lint", "clippy", "rubocop", "biome"),
-    "format": ("prettier", "ruff", "black", "gofmt", "rustfmt", "cargo fmt", "biome"),
-}
-FRAMEWORKS = ("next", "express", "react", "vue", "svelte", "angular", "django", "flask", "fastapi")
-NAMES: Mapping[CheckKind, str] = {"lint": "lint", "format": "format", "types": "typecheck", "test": "test"}
-LARGEST = 200_000
-
-
-def describe(root: Path, gates: Sequence[Check]) -> dict[str, str | None]:
-    """Return the project's stack by its files and its gates; None for what nothing shows."""
-    commands = {gate.kind: gate.command for gate in gates}
-    manifest = "".join(_text(root / name) for name in ("package.json", "pyproject.toml", "requirements.txt"))
-    return {
-        "language": next((name for file, name in LANGUAGES if (root / file).is_file()), None),
-        "framework": next((name for name in FRAMEWORKS if f'"{name}"' in manifest or f"{name}=" in manifest), None),
-        "package_manager": next((name for file, name in MANAGERS if (root / file).is_file()), None),
-        "test_framework": _tool_named("test", commands, manifest),
-        "linter": _tool_named("lint", commands, manifest),
-        "formatter": _tool_named("format", commands, manifest),
-    }
-
-
-def commands(gates: Sequence[Check]) -> dict[str, str | None]:
-    """Return the gates by the names that seed 004's files give them."""
-    found = {gate.kind: gate.command for gate in gates}
-    return {name: found.get(kind) for kind, name in NAMES.items()}
-
-
-def _tool_named(kind: CheckKind, commands: Mapping[CheckKind, str], manifest: str) -> str | None:
-    names = TOOLS[kind]
-    asked = next((name for name in names if name in commands.get(kind, "")), None)
-    return asked or next((name for name in names if f'"{name}"' in manifest), None)
-
-
-def _text(path: Path) -> str:
-    try:
-        with path.open(encoding="utf-8", errors="replace") as file:
-            return file.read(LARGEST)
     except OSError:
         return ""

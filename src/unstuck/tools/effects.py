@@ -1,7 +1,7 @@
 """Say what a command does besides answering: whether it only checks, and whether it deletes, deploys or writes outside."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from unstuck.tools.roles import role_of
 from unstuck.tools.shell import QUOTED, programs
@@ -40,6 +40,7 @@ EFFECTS: Sequence[tuple[str, re.Pattern[str]]] = (
     ("deletes", re.compile(r"^(?:rm|rmdir|unlink|shred|truncate|dropdb|mkfs\S*|dd)\b|^git\s+(?:\S+\s+)*(?:clean|reset|checkout|restore|stash)\b|^find\b.*\s-(?:delete|exec\s+rm)\b")),
     ("deletes", re.compile(r"^(?:docker|podman|kubectl|terraform|tofu|helm|aws|gcloud|az)\s.*\b(?:rm|rmi|prune|delete|destroy|uninstall|down)\b")),
     ("deletes", re.compile(r"\bDROP\s+(?:TABLE|DATABASE|SCHEMA)\b|\bTRUNCATE\s+TABLE\b|\bDELETE\s+FROM\b", re.IGNORECASE)),
+    ("deletes", re.compile(r"\bshutil\.rmtree\b|\bos\.(?:remove|unlink|rmdir|removedirs)\b|\b(?:rm|unlink|rmdir)Sync\b|\bfs\.(?:rm|unlink|rmdir)\b|\bFileUtils\.rm")),
     ("deploys", re.compile(r"(?:^|[\s:/_-])(?:deploy\w*|rollout|provision|migrate:prod\w*)\b|^(?:kubectl|terraform|tofu|pulumi)\s+(?:\S+\s+)*(?:apply|up|replace|scale)\b|^helm\s+(?:install|upgrade)\b|^(?:vercel|netlify|fly|flyctl|firebase|heroku|serverless|sls|cdk|ansible-playbook)\b", re.IGNORECASE)),
     ("pushes", re.compile(r"^git\s+(?:\S+\s+)*(?:push|send-email)\b|^(?:docker|podman|helm)\s+(?:image\s+)?push\b|^(?:scp|rsync|sftp|ssh|ftp)\b|^(?:gh|glab)\s+(?:pr|release|repo|issue|workflow)\s+(?:create|merge|upload|delete|close|run|edit)\b")),
     ("publishes", re.compile(r"(?:^|[\s:/_]|semantic-)(?:publish\w*|release)(?![\w.=-])|^twine\s+upload\b|^gem\s+push\b|^aws\s+s3\s+(?:cp|sync|mv)\b|^(?:curl|wget|http)\b.*\s(?:-X\s*(?:POST|PUT|DELETE|PATCH)|--request|-d|--data\S*|-F|--upload-file|-T)\b", re.IGNORECASE)),
@@ -47,13 +48,35 @@ EFFECTS: Sequence[tuple[str, re.Pattern[str]]] = (
     ("writes outside the repository", re.compile(r"^(?:sudo|doas|systemctl|service|apt|apt-get|yum|dnf|brew|crontab|chown|useradd|kill|pkill|killall|reboot|shutdown)\b|^npm\s+(?:\S+\s+)*(?:-g|--global)\b")),
 )  # fmt: skip
 """What a command may do to the world, by its words; the first row that fits is told."""
+DEEPEST = 3
+_LITERAL = re.compile(r"'[^']*'")
+_SUBSTITUTED = re.compile(r"\$\(([^()]*)\)|`([^`]*)`")
+_TOLD = re.compile(
+    r"^(?:(?:ba|da|z|k)?sh(?:\s+-\w+)*?\s+-\w*c|eval)\s+(?:'([^']*)'|\"((?:[^\"\\]|\\.)*)\"|(\S.*))", re.DOTALL
+)
+"""Commands inside of commands: what the shell puts in, and what another shell is told."""
 
 
 def effect(command: str) -> str:
     """Say in a word what a command does to the world, as far as its text shows; empty for one that only answers."""
-    parts = (*programs(command), *(part.strip() for part in re.split(r"\|\||&&|[;|&\n]", command)))
-    found = (name for part in parts for name, shape in EFFECTS if shape.search(part) and not _quoted_only(part, shape))
-    return next(found, "")
+    return next(_effects(command, DEEPEST), "")
+
+
+def _effects(command: str, depth: int) -> Iterator[str]:
+    """Read every simple command, and what shells inside of it are told to run."""
+    parts = (*programs(command), *(part.strip().lstrip("\\") for part in re.split(r"\|\||&&|[;|&\n]", command)))
+    for part in parts:
+        acts = _acting(part)
+        yield from (name for name, shape in EFFECTS if shape.search(acts) and not _quoted_only(acts, shape))
+    inner = [*_SUBSTITUTED.findall(_LITERAL.sub("", command)), *(one for part in parts for one in _TOLD.findall(part))]
+    for script in inner if depth else ():
+        yield from _effects("".join(script).replace('\\"', '"'), depth - 1)
+
+
+def _acting(part: str) -> str:
+    """Return what of a simple command can act: of a program that only looks, where its output goes."""
+    looks = part.split(" ", 1)[0] in LOOKS
+    return part[part.index(">") :] if looks and ">" in part else "" if looks else part
 
 
 def only_checks(command: str) -> bool:
@@ -69,6 +92,4 @@ def _checks(part: str) -> bool:
 
 def _quoted_only(part: str, shape: re.Pattern[str]) -> bool:
     """Whether only a quoted text says so, such as the pattern of a search; what a database is told is no such text."""
-    return re.match(r"(?:grep|egrep|fgrep|rg|echo|printf|test|\[)\b", part) is not None and not shape.search(
-        QUOTED.sub("''", part)
-    )
+    return re.match(r"(?:echo|printf)\b", part) is not None and not shape.search(QUOTED.sub("''", part))

@@ -1,44 +1,20 @@
 """What test runners and formatters can be asked for: some test files only, or a look without repairs. The table is data."""
 
 import re
-import tomllib
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from functools import cache
+from collections.abc import Iterable, Iterator, Sequence
 
-from unstuck.shipped import shipped
 from unstuck.tools.shell import ENDS, QUOTED, programs
+from unstuck.tools.toolchains import Runner, fixers, toolchains
 
 _PLAIN = re.compile(r"[\w./-]+", re.ASCII)
 """Folders and stems that need no quotes."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Runner:
-    """A row of the table."""
-
-    name: str
-    shows: str
-    keeps: str
-    item: str
-    takes: str
-    between: str = " "
-    ran: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fixer:
-    """A tool that may repair what it should check, and how it is asked not to."""
-
-    shows: str
-    asks: str
 
 
 def selecting(commands: Iterable[str], files: Sequence[str]) -> str | None:
     """Return a command that runs these test files and no others; None where no check shows how."""
     for command in commands:
         for part in _parts(command):
-            for runner in _table()[0]:
+            for runner in _runners():
                 shown = re.match(runner.shows, part)
                 mine = [file for file in sorted(files) if re.search(runner.takes, file)]
                 if shown and mine and (items := _items(runner, mine)):
@@ -66,12 +42,20 @@ def shows_tests(command: str, output: str) -> bool:
 
 def checking_form(command: str) -> str:
     """Say how the tool of a command is asked to look without repairing; empty where the table does not know it."""
-    shown = (fixer.asks for fixer in _table()[1] for part in programs(command) if re.match(fixer.shows, part))
+    shown = (fixer.asks for fixer in fixers() for part in programs(command) if re.match(fixer.shows, part))
     return next(shown, "")
 
 
+def looking_line(command: str) -> str:
+    """Return a line with every tool in it in the form that changes no file, as far as the table knows one."""
+    for fixer in fixers():
+        if fixer.writes and any(re.match(fixer.shows, part) for part in programs(command)):
+            command = re.sub(fixer.writes, fixer.looks, command)
+    return command
+
+
 def _runner(command: str) -> Runner | None:
-    return next((runner for runner in _table()[0] if re.match(runner.shows, command.strip())), None)
+    return next((runner for runner in _runners() if re.match(runner.shows, command.strip())), None)
 
 
 def _parts(command: str) -> list[str]:
@@ -100,7 +84,5 @@ def _quoted(word: str) -> str:
     return "'" + word.replace("'", "'\"'\"'") + "'"
 
 
-@cache
-def _table() -> tuple[tuple[Runner, ...], tuple[Fixer, ...]]:
-    rows = tomllib.loads(shipped("toolchains.toml"))
-    return tuple(Runner(**row) for row in rows["runner"]), tuple(Fixer(**row) for row in rows["fixer"])
+def _runners() -> Iterator[Runner]:
+    return (runner for chain in toolchains() for runner in chain.runner)

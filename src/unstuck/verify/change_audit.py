@@ -30,6 +30,8 @@ class Subject:
     said: str = ""
     alone: bool = True
     """The session ended by itself and well."""
+    start: str = ""
+    """The tree that the attempt began with, where that is not its base."""
 
 
 def load_ahead() -> None:

@@ -12,7 +12,7 @@ from unstuck.diagnosis import Diagnosis, Evidence, Failure, Kind, is_own_module,
 from unstuck.journal import CheckResult, Counts, Ended
 from unstuck.line import Bench, Interrupted, set_up
 from unstuck.plans import Check
-from unstuck.tools import can_fail, is_plain_run, programs, selecting
+from unstuck.tools import can_fail, is_plain_run, manifest_files, programs, selecting
 from unstuck.verify.checkout import NoMemory
 
 CANNOT_FAIL = "`{}` ends with exit code 0 whatever the work is like"
@@ -35,12 +35,6 @@ LOOKS_OUTSIDE = frozenset(
 """Programs whose answer does not follow from the files: never answered from memory."""
 ASKS_FOR_US = "UNSTUCK_"
 """A command with a variable of ours in it may say something else for every task."""
-MANIFESTS = (
-    *("package.json", "package-lock.json", "pnpm-lock.yaml", "yarn.lock", "bun.lock", "pyproject.toml", "uv.lock"),
-    *("poetry.lock", "pdm.lock", "requirements.txt", "requirements-dev.txt", "setup.py", "setup.cfg", "go.sum"),
-    *("Cargo.lock", "Gemfile.lock", "composer.lock", "pom.xml", "build.gradle", "build.gradle.kts"),
-)
-"""Where projects say what they need: a clean checkout is set up anew when one of them changes."""
 NOT_INSTALLED = frozenset({Kind.DEPENDENCY_MISSING, Kind.PACKAGE_NOT_FOUND})
 _PASSING = re.compile(r"0x[0-9a-fA-F]+|\b[0-9a-f]{7,}\b|/tmp/\S+|[\d.:]+")
 """What differs between two runs that say the same: addresses, hashes, folders of the moment, times."""
@@ -87,7 +81,7 @@ class Site:
         folder = bench.workspace.prepare(self.slot, base, tree, clean=True)
         self.altered = frozenset()
         if bench.config.workspace.setup:
-            needs = "\n".join(bench.desk.read(folder / name) or "" for name in MANIFESTS)
+            needs = "\n".join(bench.desk.read(folder / name) or "" for name in manifest_files())
             if (failure := set_up(bench, self.name, self.slot, needs=needs)) is not None:
                 raise NotSetUp(failure)
             self.altered = frozenset(bench.workspace.altered(self.slot))
@@ -123,7 +117,7 @@ class Site:
         bench = self.bench
         bench.seen(self.name, f"check: {check.command}")
         command = bench.command(self.name, check.command, self.slot, timeout=check.timeout)
-        ended = bench.processes.run(command, stop=bench.stop)
+        ended = _from_the_root(bench.processes.run(command, stop=bench.stop), str(bench.workspace.path(self.slot)))
         if ended.ending == "stopped":
             raise Interrupted
         how = "passed" if ended.ok else f"exit code {ended.exit_code}" if ended.ending == "exited" else "did not end"
@@ -173,7 +167,7 @@ def check_on(site: Site, check: Check, base: str, tree: str | None, tree_id: str
     return result
 
 
-def baseline(site: Site, check: Check, base: str) -> CheckResult:
+def on_base(site: Site, check: Check, base: str) -> CheckResult:
     """Say how a check goes on the commit that the task began with; asked once for a tree."""
     bench = site.bench
     tree = bench.workspace.tree_of(base)
@@ -232,6 +226,12 @@ def _told(site: Site, check: Check, runs: Sequence[_Run]) -> CheckResult:
         counts=_counts(last.ended.tail),
         log=str(site.bench.layout.log(site.name)),
     )
+
+
+def _from_the_root(ended: Ended, slot: str) -> Ended:
+    """Name the project's files as the project does: which slot a check ran in says nothing, and differs from its base's."""
+    tail = ended.tail.replace(f"{slot}/", "")
+    return replace(ended, tail=tail, output_bytes=ended.output_bytes - len(ended.tail.encode()) + len(tail.encode()))
 
 
 def _counts(output: str) -> Counts | None:

@@ -3,14 +3,14 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from unstuck.decide import done_by_others
+from unstuck.decide import done_by_others, patch_marks
 from unstuck.journal import CheckResult, Remark, Severity, Verdict
 from unstuck.plans import Check
 from unstuck.tools import can_fail, is_plain_run
 from unstuck.verify.base_judge import ask_base, is_test_run, settled
 from unstuck.verify.baseline import MISSING_TOOL, compare
 from unstuck.verify.change_audit import Subject, changed_tests, look_at, names_path
-from unstuck.verify.checks import Site, baseline, check_on, diagnosed, evidence
+from unstuck.verify.checks import Site, check_on, diagnosed, evidence, on_base
 from unstuck.verify.counting_tests import fewer_tests
 from unstuck.verify.judge_files import bent
 from unstuck.verify.landed_before import stays_green
@@ -36,7 +36,7 @@ def examine(site: Site, subject: Subject) -> Verdict:
     bench = site.bench
     changes = bench.workspace.changes(subject.base, subject.tree)
     probe = Probe(site=site, subject=subject, changes=changes)
-    touched = {change.path for change in bent(changes, subject.task.files)} if changes else set[str]()
+    touched = {change.path for change in bent(changes, subject.task)} if changes else set[str]()
     looked = look_at(bench, subject, changes, _red_before(probe))
     doubts = [one for one in looked if one.path in touched and one.rule not in NOT_OF_THE_JUDGE]
     weights: Mapping[Severity, Weight] = {"reject": bench.config.verify.tampered, "ask": bench.config.verify.doubtful}
@@ -61,6 +61,7 @@ def examine(site: Site, subject: Subject) -> Verdict:
         unchanged=unchanged and why == DONE_ALREADY,
         reason=why,
         files=tuple(change.path for change in changes)[:MOST_REMARKS],
+        patch=_patch(probe) if status != "pass" else (),
     )
 
 
@@ -77,6 +78,13 @@ def told(verdict: Verdict) -> Iterator[str]:
             yield f"`{result.command}` {NOT_COUNTED}: {result.although}."
         elif result.idle and any(one.status == "pass" for one in verdict.results):
             yield f"A check says nothing: {result.idle}."
+
+
+def _patch(probe: Probe) -> tuple[str, ...]:
+    """Mark what this attempt did: only work that was not right is compared with what comes after it."""
+    subject, workspace = probe.subject, probe.site.bench.workspace
+    changes = workspace.changes(subject.start, subject.tree) if subject.start else probe.changes
+    return () if any(one.binary for one in changes) else patch_marks((one.path, one.old, one.new) for one in changes)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -142,7 +150,7 @@ def _red_before(probe: Probe) -> tuple[str, ...]:
     if not any(one.old is not None and names_path(task, one.path) for one in changed_tests(probe.changes)):
         return ()
     runs = [check for check in (*task.checks, *site.bench.gates) if can_fail(check.command) and is_test_run(check)]
-    return tuple(test for check in runs for test in baseline(site, check, probe.subject.base).tests)
+    return tuple(test for check in runs for test in on_base(site, check, probe.subject.base).tests)
 
 
 def _own(probe: Probe, check: Check) -> CheckResult:
@@ -165,7 +173,7 @@ def _gate(probe: Probe, gate: Check) -> tuple[CheckResult, *tuple[Remark, ...]]:
         return (result,)
     if RED in subject.task.markers and gate.kind == "test" and probe.new_tests_fail(result):
         return (replace(result, although=AS_ASKED),)
-    before = baseline(site, gate, subject.base)
+    before = on_base(site, gate, subject.base)
     if before.status == "pass":
         return (result,)
     if cannot_run(site, gate, before, subject.base):

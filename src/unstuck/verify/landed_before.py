@@ -7,7 +7,7 @@ from unstuck.journal import Remark
 from unstuck.plans import END_TO_END, Check
 from unstuck.tell import one_line
 from unstuck.verify.change_audit import names_path
-from unstuck.verify.checks import Site, baseline, check_on
+from unstuck.verify.checks import Site, check_on, on_base
 from unstuck.verify.weighing import own
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def _red_now(probe: "Probe", name: str, checks: Collection[Check]) -> Iterator[R
     probe.site.stands_on = None  # the same folder, entered under another task's name
     for check in checks:
         result = check_on(site, check, subject.base, subject.tree, subject.tree)
-        if result.status != "fail" or result.flaky or baseline(site, check, subject.base).status == "fail":
+        if result.status != "fail" or result.flaky or on_base(site, check, subject.base).status == "fail":
             continue
         last = next((line for line in reversed(result.ended.tail.splitlines()) if line.strip()), "it says nothing")
         says = f"It undoes what task {name} did: `{check.command}`, which held, fails now: {one_line(last, 160)}"

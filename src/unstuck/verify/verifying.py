@@ -1,11 +1,13 @@
 """Edge: Check the work ourselves, after every end of a session, in a clean checkout of exactly the tree that would land."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import PurePath
 
-from unstuck.decide import Amend
-from unstuck.diagnosis import repairs
+from unstuck.decide import Amend, missing_names
+from unstuck.diagnosis import Failure, red, repairs
 from unstuck.journal import (
+    AttemptState,
     CheckResult,
     Classified,
     Ended,
@@ -18,8 +20,10 @@ from unstuck.journal import (
 )
 from unstuck.line import Bench, Interrupted, run_session
 from unstuck.plans import Check
+from unstuck.tools import manifest_files
+from unstuck.verify.baseline import MISSING_TOOL
 from unstuck.verify.change_audit import Subject
-from unstuck.verify.checks import MANIFESTS, NotSetUp, Site, baseline
+from unstuck.verify.checks import NotSetUp, Site, diagnosed, evidence, on_base
 from unstuck.verify.examining import NOT_COUNTED, cannot_run, examine, told
 
 NO_AGENT_NEEDED = Ended(ending="exited", exit_code=0, tail="The checks pass as it is: no agent was needed.")
@@ -38,6 +42,7 @@ def verify(bench: Bench, task: TaskState, slot: int) -> LineEvent:
         claim=outcome.claim if outcome else "none",
         said=outcome.words if outcome else "",
         alone=outcome is not None and (outcome.ended.ok or outcome.claimed),
+        start="" if _merged(task.current) else task.current.tree or "",
     )
     try:
         verdict = examine(Site(bench=bench, name=name, slot=bench.spare + slot), subject)
@@ -49,14 +54,20 @@ def verify(bench: Bench, task: TaskState, slot: int) -> LineEvent:
 
 
 def look_before(bench: Bench) -> None:
-    """Run the gates before the first session: one that is red already is told once, and guards nothing that was red."""
+    """Run the set-up and the gates before the first session: what is red already is told once, and guards nothing that was.
+
+    What cannot even begin is met by the first task, before anybody pays for it; see `check_first`.
+    """
     site = Site(bench=bench, name=BASE, slot=bench.spare)
-    base = bench.workspace.tip() if bench.gates else ""
-    for gate in bench.gates:
-        try:
-            before = baseline(site, gate, base)
-        except (NotSetUp, Interrupted):
-            return  # the first task meets the same, and tells it
+    setup = bench.config.workspace.setup
+    base = bench.workspace.tip() if bench.gates or setup else ""
+    try:
+        if setup:
+            site.stand(base)
+        befores = [(gate, on_base(site, gate, base)) for gate in bench.gates]
+    except (NotSetUp, Interrupted):
+        return  # the first task meets the same in its own worktree, and tells it with what to do
+    for gate, before in befores:
         if before.status == "fail" and not cannot_run(site, gate, before, base):
             sentence = _red_before(gate, before)
             if bench.redactor.text(sentence) not in bench.record.state.notes:
@@ -77,6 +88,9 @@ def _red_before(gate: Check, before: CheckResult) -> str:
 def check_first(bench: Bench, task: TaskState, slot: int) -> LineEvent:
     """Run a session; where there may be nothing to do, an agent is called only if the checks fail."""
     name, attempt = task.task.id, task.current
+    if not attempt.sessions and (failure := _cannot_begin(bench, attempt)) is not None:
+        bench.workspace.prepare(slot, attempt.base, attempt.tree)
+        return Classified(task=name, failure=failure)
     only_checks = bench.tasks[name].only_checks and attempt.number == task.epoch_from + 1
     if attempt.sessions or not (only_checks or _split_before(task)):
         return run_session(bench, task, slot)
@@ -94,6 +108,25 @@ def check_first(bench: Bench, task: TaskState, slot: int) -> LineEvent:
     return run_session(bench, task, slot)
 
 
+def _cannot_begin(bench: Bench, attempt: AttemptState) -> Failure | None:
+    """Say which gate that somebody asked for cannot run where the attempt begins; what a task of the plan names, it may bring."""
+    tree = bench.workspace.tree_of(attempt.base)
+    for gate in bench.gates:
+        before = None if gate.found else bench.baselines.recall(tree, gate)
+        if before is None or before.ended.ok:
+            continue
+        found = diagnosed(bench, evidence(gate, before.ended), tree)
+        if found is not None and found.kind in MISSING_TOOL and not _planned(bench, before.ended.tail):
+            return red(replace(before, command=bench.redactor.text(before.command)), found)
+    return None
+
+
+def _planned(bench: Bench, output: str) -> bool:
+    """Whether a task of the plan names what an output misses."""
+    texts = [f"{task.title}\n{task.body}".lower() for task in bench.tasks.values() if not task.done]
+    return any(name.lower() in text for name in missing_names(output) for text in texts)
+
+
 def _split_before(task: TaskState) -> bool:
     """Whether the attempt before this one split the task, and its parts have landed meanwhile."""
     last = task.modifications[-1] if task.modifications else None
@@ -103,8 +136,7 @@ def _split_before(task: TaskState) -> bool:
 def _what_would_land(bench: Bench, task: TaskState, slot: int) -> str:
     """Write the worktree's files as a tree; work that was merged onto another task's is a tree already."""
     attempt = task.current
-    merged = attempt.verdict is not None and attempt.verdict.base != attempt.base
-    if merged and attempt.tree is not None:
+    if _merged(attempt) and attempt.tree is not None:
         return attempt.tree
     if not bench.workspace.present(slot):
         bench.workspace.prepare(slot, attempt.base, attempt.tree)
@@ -114,11 +146,18 @@ def _what_would_land(bench: Bench, task: TaskState, slot: int) -> str:
     return tree.id
 
 
+def _merged(attempt: AttemptState) -> bool:
+    """Whether the work was put on top of another task's since it was last verified: its tree is the merged one then."""
+    return attempt.verdict is not None and attempt.verdict.base != attempt.base
+
+
 def _needs_set_up(bench: Bench, verdict: Verdict) -> Iterator[str]:
     """Say why work that installs something may be red here: a clean checkout has the user's own packages."""
     if verdict.status != "fail" or bench.config.workspace.setup:
         return
-    needs = [path for path in bench.workspace.changed(verdict.base, verdict.tree) if PurePath(path).name in MANIFESTS]
+    needs = [
+        path for path in bench.workspace.changed(verdict.base, verdict.tree) if PurePath(path).name in manifest_files()
+    ]
     if needs:
         yield (
             f"The work changes {', '.join(needs[:3])}. The checks run with the packages that [workspace] brings along; "

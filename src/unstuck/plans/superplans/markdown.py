@@ -8,6 +8,7 @@ from typing import NamedTuple
 from unstuck.plans.lines import Scanner
 from unstuck.plans.plan import Problem
 from unstuck.plans.superplans.phase_words import without_links
+from unstuck.plans.superplans.translated import canonical
 
 _UNFIT = re.compile("[\udc80-\udcff\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 """Bytes that are not UTF-8, as we carry them, and what would steer a terminal: shown as U+FFFD, one for one."""
@@ -47,7 +48,7 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table: its columns by name in lower case, and its rows."""
+    """A table: its columns by name, in lower case and in English where we know the word, and its rows."""
 
     line: int
     columns: dict[str, int]
@@ -94,7 +95,7 @@ class Document:
                 at += 1
             columns = dict[str, int]()
             for place, cell in enumerate(_cells(head)):
-                columns.setdefault(plain(cell.text).casefold(), place)
+                columns.setdefault(canonical(plain(cell.text)), place)
             yield Table(head.number, columns, tuple(rows))
 
 

@@ -7,6 +7,7 @@ from unstuck.plans.superplans.markdown import Document
 from unstuck.plans.superplans.phase_section import Section, find_sections
 from unstuck.plans.superplans.phase_words import SYMBOLS, WRITTEN, PhaseStatus, normalise, read_cell, read_status
 from unstuck.plans.superplans.superplan import STATUS, is_overview
+from unstuck.plans.superplans.translated import in_the_language_of
 
 PHASE_STATUS: Mapping[str, PhaseStatus] = {
     "pending": "pending",
@@ -76,6 +77,7 @@ def _status(text: str, start: int, end: int, wanted: PhaseStatus) -> Iterator[Ed
     if read_status(text) == (wanted, True) and text:
         return
     symbol, words = WRITTEN[wanted]
+    words = in_the_language_of(text, wanted) or words
     has_symbol = any(char in SYMBOLS for char in text)
     has_words = any(char.isalpha() for char in text)
     new = f"{symbol} {words}" if has_symbol and has_words else words if has_words else symbol

@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 from unstuck.plans.fields import code_spans
 from unstuck.plans.superplans.markdown import Document, Heading, Line
 from unstuck.plans.superplans.phase_words import normalise
+from unstuck.plans.superplans.translated import COLON, LEAD, canonical
 from unstuck.tools import Runnable, can_fail, first_word, only_checks
 
 Area = Literal["work", "done", "checkpoint"]
@@ -15,15 +16,16 @@ Area = Literal["work", "done", "checkpoint"]
 _NAMED = r"[A-Za-z0-9]+(?:[.-][A-Za-z0-9]+)*"
 _DASH = "[-\N{EN DASH}\N{EM DASH}]"
 _PHASE = re.compile(
-    rf"\W*(?P<word>Phase[ \t]+)?(?P<id>{_NAMED})(?:[ \t]*:[ \t]*|[ \t]+{_DASH}[ \t]+|[ \t]*\Z)(?P<name>.*)",
+    rf"\W*(?P<word>{LEAD})?(?P<id>{_NAMED})(?:[ \t]*{COLON}[ \t]*|[ \t]+{_DASH}[ \t]+|[ \t]*\Z)(?P<name>.*)",
     re.IGNORECASE,
 )
-_FACT = re.compile(r"[ \t]*>[ \t]*\**([A-Za-z][A-Za-z ]{0,40})(?:\*\*[ \t]*:|:\*\*|:)[ \t]*(.*)")
+_FACT = re.compile(
+    rf"[ \t]*>[ \t]*\**([^\W\d_]{{1,40}}(?: [^\W\d_]{{1,20}}){{0,4}})(?:\*\*[ \t]*{COLON}|{COLON}\*\*|{COLON})[ \t]*(.*)"
+)
 _UNQUOTED = re.compile(
-    r"[ \t]*(?:[-*+][ \t]+)?\*\*(Depends On|Dependencies|Parallel With|Can Run With|Estimate|Status)"
-    r"(?:\*\*[ \t]*:|:\*\*)[ \t]*(.*)",
-    re.IGNORECASE,
+    rf"[ \t]*(?:[-*+][ \t]+)?\*\*([^\W\d_][^*:\n]{{1,40}}?)(?:\*\*[ \t]*{COLON}|{COLON}\*\*)[ \t]*(.*)"
 )
+_FACTS = frozenset({"depends on", "dependencies", "parallel with", "can run with", "estimate", "status"})
 """The same facts as many write them; only above the section's first heading, where they cannot be about anything else."""
 _BOX = re.compile(r"[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]+\[([ xX]?)\](?=[ \t]|\Z)[ \t]*(.*)")
 _FILE_HEAD = re.compile(r"(?:Files?|Path)[ \t]*:[ \t]*(.+)", re.IGNORECASE)
@@ -135,10 +137,10 @@ def _fill(section: Section, document: Document, headings: Sequence[Heading], run
             ahead = next(marks)
             continue
         fact = _FACT.fullmatch(line.seen) or (_UNQUOTED.fullmatch(line.seen) if line.start < above else None)
-        if fact:
+        if fact and (line.seen.lstrip().startswith(">") or canonical(fact[1]) in _FACTS):
             at = line.start + fact.start(2)
             section.facts.setdefault(
-                fact[1].strip().casefold(), Value(fact[2].rstrip(), at, at + len(fact[2].rstrip()), line.number)
+                canonical(fact[1]), Value(fact[2].rstrip(), at, at + len(fact[2].rstrip()), line.number)
             )
             continue
         if box := _BOX.fullmatch(line.seen):

@@ -2,19 +2,22 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, cast
+
+from unstuck.plans.superplans import translated
+from unstuck.plans.superplans.translated import AND, NOTHING, PHASE
 
 PhaseStatus = Literal["pending", "running", "complete", "failed", "blocked", "skipped"]
 
-_WORD = re.compile(r"\bphases?(?![a-z])", re.IGNORECASE)
+_WORD = re.compile(rf"\b(?:{PHASE})(?![a-z])", re.IGNORECASE)
 _REMARK = re.compile(r"\([^()]*\)?|\[[^\][]*\]?")
-_SEPARATOR = re.compile(r"[,;&+]|\band\b", re.IGNORECASE)
+_SEPARATOR = re.compile(rf"[,;&+，；]|\band\b|{AND}", re.IGNORECASE)  # noqa: RUF001  # people do write these commas
 _RANGE = re.compile(r"(.+?)(?:\s*[-–—]\s*|\s+(?:to|through)\s+)(.+)", re.IGNORECASE)  # noqa: RUF001  # people do write these dashes
 LONGEST_RANGE = 60
 _LINK = re.compile(r"\[([^\][]*)\]\([^()]*\)")
 _TITLED = re.compile(r"([\w.-]{1,40}?)(?:\s*:\s+|\s+[-–—]\s+)(.*[^\W\d_]{2}.*)")  # noqa: RUF001  # as above
 _TOKEN = re.compile(r"[\s/:]+|<br\s*/?>", re.IGNORECASE)
-_NOTHING = frozenset({"", "none", "nothing", "na", "no", "nil", "null"})
+_NOTHING = frozenset({"", "none", "nothing", "na", "no", "nil", "null"}) | NOTHING
 _ALL = frozenset({"all", "allprevious", "allabove", "everything"})
 
 SYMBOLS: Mapping[str, PhaseStatus] = {
@@ -91,9 +94,8 @@ def read_status(text: str) -> tuple[PhaseStatus, bool]:
     if symbols:
         return next(iter(symbols)), len(symbols) == 1
     words = " ".join(_REMARK.sub(" ", _ticked(text)).translate(_BLANK).casefold().split())
-    found = STATUS_WORDS.get(words) or next(
-        (value for word, value in STATUS_WORDS.items() if words.startswith(word)), None
-    )
+    known = {**STATUS_WORDS, **cast("Mapping[str, PhaseStatus]", translated.STATUS_WORDS)}
+    found = known.get(words) or next((value for word, value in known.items() if words.startswith(word)), None)
     return found or "pending", found is not None or not words.strip("–— ")  # noqa: RUF001  # as above
 
 

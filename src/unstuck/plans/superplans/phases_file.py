@@ -1,11 +1,11 @@
-"""Edge: Plans whose tasks carry a status: superplans, in one file or several, and `implementation_plan.json`."""
+"""Edge: Plans whose tasks carry a status: superplans, in one file or several, and the lists in JSON of other tools."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from unstuck.errors import CannotWrite
-from unstuck.plans import implementation_plan
+from unstuck.plans import implementation_plan, prd_json, task_master
 from unstuck.plans.plan import Insertion, Plan, Problem, Task
 from unstuck.plans.superplans import phase_marks, superplan
 from unstuck.plans.tasks_md import decode
@@ -16,7 +16,20 @@ _PART = re.compile(r"\bPart[ \t]+(\d{1,3})[ \t]+of[ \t]+(\d{1,3})\b", re.IGNOREC
 _NUMBERED = re.compile(r"(.*?)(\d{1,3})(\.\w+)", re.DOTALL)
 _HEAD_CHARS = 4000
 
-MARKS = {superplan.FORMAT: phase_marks.mark, implementation_plan.FORMAT: implementation_plan.mark}
+Reader = Callable[[str, str, str], Plan]
+Marker = Callable[[str, Mapping[str, str], str], tuple[str, frozenset[str]]]
+JSON: Mapping[str, tuple[Reader, Marker]] = {
+    implementation_plan.FORMAT: (
+        lambda text, path, _: implementation_plan.read(text, path),
+        lambda text, statuses, _: implementation_plan.mark(text, statuses),
+    ),
+    prd_json.FORMAT: (
+        lambda text, path, _: prd_json.read(text, path),
+        lambda text, statuses, _: prd_json.mark(text, statuses),
+    ),
+    task_master.FORMAT: (task_master.read, task_master.mark),
+}
+"""The formats in JSON: how each is read and marked, given the tag that is current where lists have tags."""
 
 
 def plan_parts(file: Path, content: bytes) -> tuple[Path, ...]:
@@ -34,7 +47,7 @@ class PhasesFile:
     spec_folder = False
     extensible = False
 
-    def __init__(self, parts: Sequence[Path], plan_format: str, *, runnable: Runnable) -> None:
+    def __init__(self, parts: Sequence[Path], plan_format: str, *, runnable: Runnable, tag: str = "") -> None:
         self.path = parts[0]
         self.format = plan_format
         self.companions = tuple(part.name for part in parts[1:])
@@ -43,6 +56,7 @@ class PhasesFile:
         """The tasks that the last `mark` did not find."""
         self._parts = tuple(parts)
         self._runnable = runnable
+        self._tag = tag
 
     def read(self) -> Plan:
         present = [part for part in self._parts if part.is_file()]
@@ -63,8 +77,8 @@ class PhasesFile:
         path = str(self.path)
         if any(len(content) > LARGEST or b"\0" in content for content in contents):
             return Plan(path=path, format=self.format, tasks=(), problems=tuple(problems))
-        if self.format == implementation_plan.FORMAT:
-            return implementation_plan.read(_readable(contents[0]), path)
+        if self.format in JSON:
+            return JSON[self.format][0](_readable(contents[0]), path, self._tag)
         parts = [
             superplan.Part("" if part == self.path else part.name, decode(content))
             for part, content in zip(present, contents, strict=True)
@@ -80,7 +94,12 @@ class PhasesFile:
         known: set[str] = set()
 
         def change(content: bytes) -> bytes:
-            after, found = MARKS[self.format](decode(content), statuses)
+            text = decode(content)
+            after, found = (
+                JSON[self.format][1](text, statuses, self._tag)
+                if self.format in JSON
+                else phase_marks.mark(text, statuses)
+            )
             known.update(found)
             return after.encode("utf-8", "surrogateescape")
 

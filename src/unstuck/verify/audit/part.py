@@ -1,7 +1,11 @@
 """Which part a path plays: the product, or one of the parts of its judge. What is not known to be product is the judge's."""
 
 import re
+from collections.abc import Mapping
+from functools import cache
 from typing import Literal
+
+from unstuck.tools import judges
 
 Part = Literal[
     "product", "docs", "test", "support", "snapshot", "testdata", "settings", "commands", "lock", "ours", "unknown"
@@ -18,13 +22,19 @@ def _(pattern: str, flags: int = 0) -> re.Pattern[str]:
     return re.compile(pattern, flags)
 
 
+@cache
+def _parts() -> tuple[tuple[Part, re.Pattern[str]], ...]:
+    """Return the rows, the first that fits decides; which settings and locks a stack has, its own table says."""
+    settings, locks = judges()
+    own: Mapping[Part, str] = {"settings": settings, "lock": locks}
+    return tuple((part, re.compile(rf"(?:^|/)(?:{own[part]})$") if part in own else shape) for part, shape in _PARTS)
+
+
+_OF_THE_STACKS = _(r"(?!)")
 _PARTS: tuple[tuple[Part, re.Pattern[str]], ...] = (
     ("ours", _(r"(?:^|/)(?:unstuck\.toml$|\.unstuck/)")),
     ("snapshot", _(r"(?:^|/)(?:__snapshots__|__image_snapshots__|snapshots?|goldens?|approved|cassettes)/|\.(?:snap|ambr|snapshot|golden|approved)(?:\.\w+)?$")),
-    (
-        "lock",
-        _(r"(?:^|/)(?:[\w.-]*lock(?:\.\w+)?|go\.sum|npm-shrinkwrap\.json|packages\.lock\.json|gradle\.lockfile|Package\.resolved|constraints[\w.-]*\.txt)$"),
-    ),
+    ("lock", _OF_THE_STACKS),
     (
         "commands",
         _(
@@ -35,19 +45,7 @@ _PARTS: tuple[tuple[Part, re.Pattern[str]], ...] = (
             r"|WORKSPACE|build\.rs|build\.sbt|gradlew|mvnw|dune|SConstruct)$|\.(?:mk|cmake|sh|bash|zsh|bat|ps1)$|(?:^|/)(?:scripts?|ci|tools)/[^/.]+$"
         ),
     ),
-    (
-        "settings",
-        _(
-            r"(?:^|/)(?:pyproject\.toml|setup\.cfg|setup\.py|tox\.ini|\.?pytest\.(?:ini|toml)|\.coveragerc|\.?ruff\.toml|\.?mypy\.ini|\.flake8|\.?pylintrc|pyrightconfig\.json|package\.json"
-            r"|\.?(?:jest|vitest|vite|next|playwright|cypress|karma|ava|nyc|c8|babel|eslint|prettier|stylelint|biome|webpack|rollup|metro|wdio|knip)[\w.-]*\.conf(?:ig)?[\w.-]*\.(?:[cm]?[jt]s|json)"
-            r"|vitest\.workspace\.[jt]s|biome\.jsonc?|[tj]sconfig[^/]*\.json|deno\.jsonc?|\.(?:mocharc|nycrc|c8rc|eslintrc|prettierrc|stylelintrc|swcrc|babelrc|taprc|jshintrc)(?:\.[^/]+)?"
-            r"|\.[\w-]*ignore|\.gitattributes|\.npmrc|\.yarnrc[\w.]*|\.nvmrc|\.tool-versions|\.python-version|(?:[\w-]+-)?requirements[^/]*\.(?:txt|in)|\.?codecov\.ya?ml"
-            r"|sonar-project\.properties|\.bandit|\.golangci\.ya?ml|go\.(?:mod|work)|Cargo\.toml|\.cargo/config(?:\.toml)?|nextest\.toml|\.?clippy\.toml|\.?rustfmt\.toml|\.rubocop[\w.]*\.ya?ml|\.rspec|\.simplecov"
-            r"|Gemfile|[\w-]+\.gemspec|phpunit[\w.]*\.xml(?:\.dist)?|phpstan[\w.]*\.neon(?:\.dist)?|psalm\.xml|composer\.json|pom\.xml|(?:build|settings)\.gradle(?:\.kts)?|gradle\.properties|[\w.-]+\.gradle"
-            r"|[\w.-]+\.(?:csproj|fsproj|vbproj|sln|props|targets|runsettings|ruleset)|\.editorconfig|mix\.exs|\.formatter\.exs|\.credo\.exs|coveralls\.json|Package\.swift|\.swiftlint\.ya?ml"
-            r"|testng[\w.-]*\.xml|\.clang-(?:tidy|format)|\.detekt[\w.]*|detekt[\w.]*\.ya?ml|checkstyle[\w.]*\.xml|\.envrc)$"
-        ),
-    ),
+    ("settings", _OF_THE_STACKS),
     (
         "support",
         _(
@@ -57,6 +55,7 @@ _PARTS: tuple[tuple[Part, re.Pattern[str]], ...] = (
             re.IGNORECASE,
         ),
     ),
+    ("settings", _(r"^(?!(?:.*/)?src/)(?:.*/)?(?:[^/]+\.config|[^/]+\.conf|wallaby|rector|ecs|conanfile)\.(?:[cm]?[jt]s|py|php|exs?)$|(?:^|/)\.[^/]+" + _CODE + r"|(?:^|/)\.[^/.][^/]*/.*" + _CODE)),
     ("test", _(r"(?:^|/)(?:test[_-][^/]*|tests?|[^/]*_tests?)\.pyi?$|[._-](?:test|spec|tests|specs)\.[cm]?[jt]sx?$|(?:^|/)(?:tests?|spec)\.[cm]?[jt]sx?$")),
     (
         "test",
@@ -78,7 +77,7 @@ _PARTS: tuple[tuple[Part, re.Pattern[str]], ...] = (
 
 def part_of(path: str) -> Part:
     """Tell what part a path plays; the first row that fits decides."""
-    return next((part for part, shape in _PARTS if shape.search(path)), "unknown")
+    return next((part for part, shape in _parts() if shape.search(path)), "unknown")
 
 
 def is_judge(path: str) -> bool:

@@ -6,17 +6,18 @@ import shutil
 import sys
 import textwrap
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 import click
 
-from unstuck.cli.columns import columns, cut_columns
-from unstuck.cli.halt_box import halt_summary
+from unstuck.cli.screen.columns import columns, cut_columns
+from unstuck.cli.screen.halt_box import halt_summary
 from unstuck.compose import Tale
-from unstuck.journal import Entry, RunState, TaskState
+from unstuck.diagnosis import Kind
+from unstuck.journal import AttemptState, Entry, RunState, TaskState
 from unstuck.plans import Check, Plan, Problem, Task, execution
-from unstuck.tell import Row, Summary, counted, one_line, question, sentence
+from unstuck.tell import WORDS, Row, Summary, adds, counted, one_line, question, sentence
 
 MARKS = {
     "complete": ("✔", "green"),
@@ -29,17 +30,7 @@ MARKS = {
     "waiting": ("⏳", "yellow"),
     "pending": ("·", "white"),
 }
-WORDS = {
-    "complete": "landed",
-    "running": "running",
-    "verifying": "checking",
-    "waiting": "waiting",
-    "stuck": "stuck",
-    "blocked": "blocked",
-    "skipped": "skipped",
-    "interrupted": "interrupted",
-    "pending": "pending",
-}
+HELD_UP = ("blocked", "waiting")
 MANY = 60
 TITLE_CHARS = 56
 SHORTEST_TITLE = 12
@@ -61,30 +52,25 @@ def summary(result: Summary) -> str:
     if result.halted is not None:
         width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
         box = halt_summary(result.halted, width)
-        return "\n".join(
-            [
-                box,
-                "",
-                f"Run {result.run}: {_counts(result)}",
-                *_whereabouts(result),
-                *_meanwhile(result),
-                *_ways_on(result),
-            ]
-        )
+        around = (f"Run {result.run}: {_counts(result)}", *_whereabouts(result), *_meanwhile(result), *_ways_on(result))
+        return f"{box}\n\n{fitted(around)}"
     few = len(result.rows) <= MANY
     shown = result.rows if few else [row for row in result.rows if row.status not in ("complete", "pending")][:MANY]
     lines = [f"Run {result.run}", "", *_rows(shown)]
     if len(shown) < len(result.rows):
         lines.append(f"  … and {len(result.rows) - len(shown)} more")
     lines += ["", _counts(result), *_whereabouts(result), *_meanwhile(result), *_ways_on(result)]
-    return "\n".join(lines)
+    return fitted(lines)
 
 
 def _whereabouts(result: Summary) -> list[str]:
     """Say where the work is, how it is taken, and what is worth knowing about it."""
     lines = [result.home] if result.home else []
     if result.landed:
-        lines += ["", result.landed, *(f"  {what}: {command}" for what, command in result.commands)]
+        lines += ["", result.landed]
+        for what, command in result.commands:
+            beside = len(what) + len(command) + len("  : ") <= width()
+            lines += [f"  {what}: {command}"] if beside else [f"  {what}:", f"{COMMAND}{command}"]
     if result.cautions:
         lines += ["", "Worth a look:", *(f"  {plain(one)}" for one in result.cautions[:SHOWN_CAUTIONS])]
         more = len(result.cautions) - SHOWN_CAUTIONS
@@ -102,7 +88,7 @@ def _meanwhile(result: Summary) -> list[str]:
 
 def run_line(result: Summary, state: RunState, *, live: bool) -> str:
     """Tell of a run in a line."""
-    plan = state.started.plan if state.started else ""
+    plan = state.started.about if state.started else ""
     how = "running now" if live else "finished" if result.exit_code == 0 else "to be resumed"
     return f"{result.run}  {day(state.created)}  {cut(plan)}: {_counts(result)} ({how})"
 
@@ -111,25 +97,32 @@ def day(at: float) -> str:
     return datetime.fromtimestamp(at).astimezone().strftime("%Y-%m-%d %H:%M")
 
 
-def story(task: TaskState, status: str, entries: list[Entry], told: Sequence[Tale], lineage: str = "") -> str:
+def story(task: TaskState, row: Row, entries: list[Entry], told: Sequence[Tale], lineage: str = "") -> str:
     """Tell everything that happened to one task, in order."""
-    mark, colour = MARKS[status]
-    head = f"{click.style(mark, fg=colour)} Task {task.task.id}: {task.task.title} ({status})"
-    lines = [head, *([lineage] if lineage else []), ""]
+    mark, colour = MARKS[row.status]
+    head = f"{click.style(mark, fg=colour)} Task {task.task.id}: {task.task.title} ({WORDS[row.status]})"
+    lines = [head, *([lineage] if lineage else []), *([plain(f"It {row.why}.")] if row.status in HELD_UP else []), ""]
     lines += [f"  {clock(entry.at)}  {entry.seq:>5}  {_after_id(entry)}" for entry in entries]
     for tale in told:
         lines += ["", *_tale(tale)]
     for attempt in task.attempts[-1:]:
-        if attempt.failure is not None and attempt.failure.detail:
+        if attempt.failure is not None and attempt.failure.detail and _is_news(attempt):
             lines += [
                 "",
                 "The end of the output:",
                 *(f"  | {plain(line)}" for line in attempt.failure.detail.splitlines()[-DETAIL_LINES:]),
             ]
     if task.question:
-        asked = f"{question(task)}\n{task.question}"
-        lines += ["", f"It waits for a person: {_indented(asked)}", *ways_on(task.task.id, story=False), GO_ON]
-    return "\n".join(lines)
+        asked = question(task)
+        more = [f"    {line}" for line in _clean(task.question)] if adds(task.question, asked) else []
+        lines += ["", *_under("It waits for a person: ", asked), *more, *ways_on(task.task.id, story=False), GO_ON]
+    return fitted(lines)
+
+
+def _is_news(attempt: AttemptState) -> bool:
+    """Whether the end of the output is more than what the agent said, which stands above it."""
+    said = attempt.outcome.words if attempt.outcome else ""
+    return attempt.failure is not None and attempt.failure.detail.strip() not in said
 
 
 def _tale(tale: Tale) -> list[str]:
@@ -138,14 +131,15 @@ def _tale(tale: Tale) -> list[str]:
     price = "" if attempt.cost_usd is None else f"${attempt.cost_usd:.2f}"
     head = ", ".join(part for part in (f"Attempt {attempt.number}", attempt.agent, span(attempt.worked), price) if part)
     files = attempt.verdict.files if attempt.verdict else ()
+    asked = attempt.failure is not None and attempt.failure.kind is Kind.QUESTION
     calls = Counter(call.name for call in tale.tools)
     used = ", ".join(f"{name} {count} times" if count > 1 else name for name, count in calls.most_common(MOST_TOOLS))
     facts = [
-        ("changed", ", ".join(files[:MOST_FILES]) + (f" and {len(files) - MOST_FILES} more" if len(files) > MOST_FILES else "")),
+        ("changed", "nothing" if attempt.idle else ", ".join(files[:MOST_FILES]) + (f" and {len(files) - MOST_FILES} more" if len(files) > MOST_FILES else "")),
         ("tools", used),
         ("last", " · ".join(f"{call.name} {cut(call.input)}".strip() for call in tale.tools[-LAST_CALLS:])),
         ("denied", "; ".join(outcome.denied) if outcome else ""),
-        ("error", attempt.failure.says if attempt.failure else ""),
+        ("asks" if asked else "error", attempt.failure.says if attempt.failure else ""),
         ("said", _last_words(outcome.words) if outcome else ""),
     ]  # fmt: skip
     return [plain(head), *(line for name, text in facts if text for line in _fact(name, text))]
@@ -191,8 +185,14 @@ def _commands(document: Plan, gates: Sequence[Check]) -> list[str]:
     """List every command that a run will start by itself, agents aside."""
     after = [(check, "after every task") for check in gates]
     own = [(one, task.shown) for task in document.tasks if not task.done and not task.skipped for one in task.checks]
-    lines = [f"  {plain(check.command)}  ({when})" for check, when in (*own, *after)]
+    lines = [line for check, when in (*own, *after) for line in _command(check.command, when)]
     return ["", "Commands that will be run:", *lines] if lines else []
+
+
+def _command(command: str, when: str) -> list[str]:
+    """Tell a command and when it is run; a script keeps its lines."""
+    first, *rest = [plain(line) for line in command.splitlines()] or [""]
+    return [f"  {first}  ({when})", *(f"    {line}" for line in rest)]
 
 
 def concern(one: Problem) -> str:
@@ -244,9 +244,11 @@ def _rows(rows: Sequence[Row]) -> list[str]:
     told = [_facts(row) for row in rows]
     names = max((columns(row.id) for row in rows), default=0)
     indent = len("  ✔ ") + names + len("  ")
-    titles = [cut(row.title, min(max(width() - indent, SHORTEST_TITLE), TITLE_CHARS)) for row in rows]
+    room = max(width() - indent, SHORTEST_TITLE)
+    titles = [cut(row.title, min(room, TITLE_CHARS)) for row in rows]
     longest = max((columns(title) for title in titles), default=0)
     beside = all(indent + longest + len("  ") + columns(text) <= width() for text in told)
+    titles = titles if beside else [cut(row.title, room) for row in rows]
     lines: list[str] = []
     for row, title, text in zip(rows, titles, told, strict=True):
         mark, colour = MARKS.get(row.status, ("?", "white"))
@@ -279,8 +281,34 @@ def _facts(row: Row) -> str:
 
 def width() -> int:
     """Return the width to keep to; a file may be as wide as it likes, unless somebody says otherwise."""
-    known = sys.stdout.isatty() or "COLUMNS" in os.environ
-    return shutil.get_terminal_size().columns if known else 200
+    return shutil.get_terminal_size().columns if _is_known() else 200
+
+
+def _is_known() -> bool:
+    return sys.stdout.isatty() or "COLUMNS" in os.environ
+
+
+def fitted(lines: Iterable[str]) -> str:
+    """Join lines; on a terminal, break those that are too long between words. Commands and quotations stay whole."""
+    room, fenced, told = width() if _is_known() else sys.maxsize, False, []
+    for line in lines:
+        fenced ^= line.startswith("```")
+        whole = fenced or columns(line) <= room or WHOLE.match(line)
+        told += [line] if whole else _broken(line, room)
+    return "\n".join(told)
+
+
+def _broken(line: str, room: int) -> list[str]:
+    head = BEFORE_TEXT.match(line)
+    margin = " " * min(len(head[0]) if head else 0, room // 2)
+    return textwrap.wrap(line, room, subsequent_indent=margin, break_long_words=False, break_on_hyphens=False)
+
+
+COMMAND = "      "
+WHOLE = re.compile(rf"  \| |{COMMAND}|- .*`")
+"""What is not broken: a program's output, a command on its own line, an item that names one."""
+BEFORE_TEXT = re.compile(r"  \d\d:\d\d:\d\d +\d+  |  \d[\w., ]*: | *(?:- |\d+\. )?")
+"""What stands before the text of a line: a time and a number, a task, or blanks and a bullet."""
 
 
 def patch_line(line: str) -> str:
@@ -307,8 +335,11 @@ def _ways_on(result: Summary) -> list[str]:
     lines = ["", "What needs you:"] if stuck else []
     for cause in result.questions[:ASKED]:
         first = stuck[cause.tasks[0]]
-        lines.append(f"  {cut(', '.join(cause.tasks))}: {_indented(cause.question)}")
-        lines += [] if cause.outside else [f"    {_indented(first.why)}", *ways_on(first.id)]
+        lines += _under(f"  {cut(', '.join(cause.tasks))}: ", cause.question)
+        if not cause.outside:
+            lines += [f"    {line}" for line in _clean(first.why)] if adds(first.why, cause.question) else []
+            lines += ways_on(first.id)
+            lines += [f"    and so for        {cut(', '.join(cause.tasks[1:]))}"] if len(cause.tasks) > 1 else []
     if len(result.questions) > ASKED:
         left = [name for cause in result.questions[ASKED:] for name in cause.tasks]
         lines.append(f"  and {len(left)} more: {cut(', '.join(left))}")
@@ -318,9 +349,14 @@ def _ways_on(result: Summary) -> list[str]:
     return lines
 
 
-def _indented(text: str) -> str:
+def _under(head: str, text: str) -> list[str]:
     """Put the further lines of a question under its first."""
-    return "\n    ".join(plain(line, QUESTION_CHARS) for line in text.splitlines())
+    first, *rest = _clean(text) or [""]
+    return [f"{head}{first}", *(f"    {line}" for line in rest)]
+
+
+def _clean(text: str) -> list[str]:
+    return [plain(line, QUESTION_CHARS) for line in text.splitlines()]
 
 
 GO_ON = "Then go on with: unstuck resume"

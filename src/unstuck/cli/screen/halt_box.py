@@ -1,8 +1,8 @@
-"""The summary of a halted run: seed 004's box on a terminal, the same text without lines elsewhere."""
+"""The summary of a halted run: autobuild's box on a terminal, the same text without lines elsewhere."""
 
 from collections.abc import Iterator, Sequence
 
-from unstuck.cli.columns import columns, cut_columns
+from unstuck.cli.screen.columns import columns, cut_columns
 from unstuck.tell import Halted, Line
 
 TITLE = "UNSTUCK HALTED"

@@ -1,0 +1,180 @@
+"""Edge: `draft`, and `plan --repair`: let an agent write a plan or mend one, and ask a person before anything of it runs."""
+
+import json
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import click
+
+from unstuck import compose
+from unstuck.cli.screen import render
+from unstuck.cli.screen.saying import say
+from unstuck.errors import BadUsage, InvalidPlan
+from unstuck.plans import Proposal
+
+WAITS_FOR_A_PERSON = 3
+PROOFS = {
+    "red": ("✔", "green", "red on HEAD, as new work must be"),
+    "guard": ("✔", "green", "a guard"),
+    "green": ("✘", "red", "passes before any work"),
+    "absent": ("✘", "red", "a program is missing"),
+    "wavers": ("✘", "red", "not the same twice"),
+    "changes": ("✘", "red", "changes files"),
+}
+
+
+@click.command(
+    epilog="Examples:\n\n\b\n  unstuck draft 'Add a --depth option to the walk'\n  unstuck draft docs/prd.md --agent claude -o specs/depth/tasks.md\n  gh issue view 12 | unstuck draft - --yes"
+)
+@click.argument("goal", metavar="GOAL|FILE|-")
+@click.option("--agent", metavar="NAME|COMMAND", help="Who writes the plan; the first agent found, if left out.")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path, dir_okay=False), default="tasks.md", show_default=True, help="Where the plan goes."
+)  # fmt: skip
+@click.option("--format", "plan_format", default="tasks.md", show_default=True, help="tasks.md, kiro or spec-kit.")
+@click.option(
+    "--yes", is_flag=True, help="Let the proposed checks run without asking: in a clone, and none that deletes."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def draft(goal: str, *, agent: str | None, output: Path, plan_format: str, yes: bool, as_json: bool) -> int:
+    """Let an agent write a plan from a GOAL, a FILE (a PRD, an issue), or standard input.
+
+    Every check it proposes is listed for your yes, then run on HEAD, where it must be red, or be called a guard. What is
+    wrong is handed back, in three rounds at most. Exit code 3: the plan is written, and its checks wait for your yes.
+    """
+    if os.path.lexists(output):
+        raise BadUsage(f"{output} is there already.", hint="Name another file with -o; nothing was started.")
+    wanted = _wanted(goal)
+    made = _drafting(output, plan_format, agent, yes=yes).write(wanted)
+    if made.problems:
+        kept = compose.keep_patch(Path.cwd(), str(output), compose.difference("", made, str(output)))
+        return _refused(made, kept, as_json=as_json)
+    text = made.text if made.approved else compose.marked_text(Path.cwd(), made)
+    compose.put_plan(output, text)
+    _tell(made, str(output), as_json=as_json)
+    if made.approved:
+        say(f"Wrote {output}. Nothing of it was started. Next: unstuck run {output}", err=True)
+        return 0
+    say(f"Wrote {output} with its checks marked as proposed: none of them was run, and none will be.", err=True)
+    say(f"Read them, then say yes: unstuck plan {output} --repair", err=True)
+    return WAITS_FOR_A_PERSON
+
+
+def repair(path: Path, plan_format: str | None, agent: str | None, *, yes: bool, as_json: bool) -> int:
+    """Let an agent mend a plan; a person sees the change before it replaces the file."""
+    there = compose.existing_plan(path, plan_format)
+    if there.sound:
+        say(f"{path} is a sound plan: nothing to repair.", err=True)
+        return 0
+    made = _drafting(there.path, there.format, agent, yes=yes).repair(there.text, there.own)
+    patch = compose.difference(there.text, made, str(path))
+    if made.problems or not made.approved or not _may_replace(patch, path, yes=yes):
+        kept = compose.keep_patch(Path.cwd(), path.name, patch)
+        if made.problems:
+            return _refused(made, kept, as_json=as_json)
+        _tell(made, str(path), as_json=as_json)
+        say(f"{path} is as it was: nobody has said yes. What would change is in {kept}", err=True)
+        return WAITS_FOR_A_PERSON
+    compose.put_plan(there.path, made.text)
+    _tell(made, str(path), as_json=as_json)
+    say(f"Repaired {path}. Nothing of it was started. Next: unstuck run {path}", err=True)
+    return 0
+
+
+def _drafting(output: Path, plan_format: str, agent: str | None, *, yes: bool) -> compose.Drafting:
+    cwd = Path.cwd()
+    drafting = compose.Drafting(
+        cwd=cwd,
+        file=compose.place_of(cwd, output),
+        format=plan_format,
+        agents=(agent,) if agent else (),
+        consent=lambda asked: _consents(asked, yes=yes),
+        seen=lambda _, line: say(click.style(f"  … {render.plain(line)}", dim=True), err=True),
+    )
+
+    def end(_number: int, _frame: FrameType | None) -> None:
+        drafting.stopper.at_once("It was interrupted.", 130)
+
+    signal.signal(signal.SIGINT, end)
+    return drafting
+
+
+def _wanted(goal: str) -> str:
+    """Return the goal: what stands in a file of that name, on standard input, or the words themselves."""
+    found = sys.stdin.read() if goal == "-" else compose.goal_in(goal)
+    text = goal if found is None else found
+    if not text.strip():
+        raise BadUsage("There is no goal to make a plan for.", hint="Say in a sentence what should be true afterwards.")
+    return text
+
+
+def _consents(asked: Sequence[Proposal], *, yes: bool) -> bool:
+    """List the commands in full, and ask; without a terminal only --yes is a yes."""
+    safe = [one for one in asked if not one.effect]
+    say(f"The agent proposes {len(asked)} command{'s'[: len(asked) != 1]} to check the work by:", err=True)
+    for one in asked:
+        warning = click.style(f"  ! {one.effect}; it is not run", fg="red") if one.effect else ""
+        first, *rest = one.command.splitlines() or [""]
+        say(f"  {one.task or 'gate':<6} {first}{warning}", err=True)
+        for line in rest:
+            say(f"         {line}", err=True)
+    if yes:
+        return True
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        say("Nobody is here to say yes, and --yes was not given: none of them is run.", err=True)
+        return False
+    what = "it" if len(safe) == 1 else f"these {len(safe)}"
+    return click.confirm(f"Run {what} in a clone of HEAD, to see what they say before any work?", err=True)
+
+
+def _may_replace(patch: str, path: Path, *, yes: bool) -> bool:
+    if yes or not patch:
+        return True
+    say("\n".join(render.patch_line(line) for line in patch.splitlines()), err=True)
+    return sys.stdin.isatty() and sys.stderr.isatty() and click.confirm(f"Change {path} like this?", err=True)
+
+
+def _refused(made: compose.Draft, kept: Path, *, as_json: bool) -> int:
+    """Say what is still wrong after the last round; the draft is kept as a patch, which nobody runs by mistake."""
+    if as_json:
+        say(json.dumps(_object(made, None)))
+    lines = [f"  {render.concern(one)}" for one in made.problems]
+    many = f"{len(made.problems)} problem{'s'[: len(made.problems) != 1]}"
+    raise InvalidPlan(
+        "\n".join([f"After {made.rounds} rounds the plan still has {many}:", *lines]),
+        hint=f"The last draft is in {kept}. Say more in the goal, name another agent, or correct it by hand.",
+    )
+
+
+def _tell(made: compose.Draft, path: str, *, as_json: bool) -> None:
+    if as_json:
+        say(json.dumps(_object(made, path)))
+        return
+    say(render.plan(made.plan, compose.gates(Path.cwd(), made.plan.gates)))
+    if made.proofs:
+        say(f"\nProof, on HEAD (round {made.rounds}):" if made.rounds else "\nProof, on HEAD:")
+    for proof in made.proofs:
+        mark, colour, words = PROOFS[proof.standing]
+        say(f"  {click.style(mark, fg=colour)} {proof.task}  {render.plain(proof.command)}  ({words})")
+
+
+def _object(made: compose.Draft, path: str | None) -> dict[str, Any]:
+    return {
+        "schema": 1,
+        "path": path,
+        "format": made.plan.format,
+        "agent": made.agent,
+        "rounds": made.rounds,
+        "valid": made.sound,
+        "approved": made.approved,
+        "tasks": [{"id": task.id, "title": task.title} for task in made.plan.tasks],
+        "proposals": [asdict(one) for one in made.proposals],
+        "proofs": [asdict(one) for one in made.proofs],
+        "problems": [asdict(one) for one in made.problems],
+    }

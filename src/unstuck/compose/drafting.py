@@ -1,0 +1,379 @@
+"""Edge: Let an agent write a plan or repair one: hand back all that is wrong with it, three times at most, and prove what is left.
+
+Law: an agent's text reaches a shell only after `consent` was given for that very command, and never one that destroys.
+"""
+
+import difflib
+import os
+import stat
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from unstuck.agents import first_found, no_agent
+from unstuck.compose.fencing import fence_of
+from unstuck.compose.gate_list import gates_of
+from unstuck.compose.runs import refuse_inside_an_agent
+from unstuck.compose.side_slots import Side, free_slot
+from unstuck.config import WALL_CLOCK
+from unstuck.config_file import read_config
+from unstuck.diagnosis import Evidence, Kind
+from unstuck.errors import BadUsage, CannotWrite, Unavailable
+from unstuck.git import find
+from unstuck.journal import CheckResult, Outcome
+from unstuck.line import Bench, Interrupted, Stopper, timed
+from unstuck.plans import (
+    Plan,
+    Problem,
+    Proof,
+    Proposal,
+    Standing,
+    Task,
+    check,
+    faults,
+    is_guard,
+    marked,
+    open_plan,
+    proposed,
+    read_text,
+    reviewed,
+    unmarked,
+    wanting,
+)
+from unstuck.ports import Assignment, TimeLimits
+from unstuck.process import LARGEST, load, put, rewrite
+from unstuck.tell import SHAPES, draft_brief, one_line, repair_brief, visible
+from unstuck.verify import NotSetUp, Site, check_on, diagnosed, open_memory
+
+ROUNDS = 3
+NAME = "draft"
+WORDS_CHARS = 300
+LARGEST_GOAL = 2_000_000
+CANNOT_WORK = frozenset({"auth_failed", "billing", "rate_limited", "overloaded", "network", "bad_request"})
+"""Ends of a session after which another one would end the same."""
+MISSING = frozenset({Kind.COMMAND_NOT_FOUND, Kind.DEPENDENCY_MISSING, Kind.PACKAGE_NOT_FOUND})
+
+Consent = Callable[[Sequence[Proposal]], bool]
+"""Asks a person whether these commands may be run."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """A plan as the last round left it, and what is known about it."""
+
+    text: str
+    plan: Plan
+    problems: tuple[Problem, ...]
+    proofs: tuple[Proof, ...]
+    proposals: tuple[Proposal, ...]
+    """The commands that an agent proposed."""
+    approved: bool
+    """Whether a person said yes to all of them."""
+    rounds: int
+    agent: str
+
+    @property
+    def sound(self) -> bool:
+        return not self.problems
+
+
+@dataclass(slots=True, kw_only=True)
+class Drafting:
+    """One plan in the making; `stopper` ends it early."""
+
+    cwd: Path
+    file: str
+    """The plan's name, from the root of the repository."""
+    format: str
+    agents: tuple[str, ...]
+    consent: Consent
+    seen: Callable[[str, str], None]
+    stopper: Stopper = field(default_factory=lambda: Stopper(drain=0.0))
+    _allowed: set[str] = field(default_factory=set)
+    _refused: bool = False
+
+    def write(self, goal: str) -> Draft:
+        """Let the agent write a plan for the goal."""
+        if self.format not in SHAPES:
+            raise BadUsage(
+                f"Plans are not drafted as {self.format}.", hint=f"Formats to draft in: {', '.join(SHAPES)}."
+            )
+        gates = gates_of(read_config(find(self.cwd).root), find(self.cwd).root)
+        shape = SHAPES[self.format]
+        with self._at_work() as bench:
+            brief = draft_brief(goal, file=self.file, shape=shape, gates=gates)
+            return self._rounds(bench, goal, brief, text="", own=())
+
+    def repair(self, text: str, own: Sequence[str]) -> Draft:
+        """Let the agent repair a plan; `own` are the commands that a person wrote into it.
+
+        Where only a person's yes is missing, no agent is asked.
+        """
+        with self._at_work() as bench:
+            draft = self._examined(bench, unmarked(text), own, rounds=0)
+            if draft.sound:
+                return draft
+            brief = repair_brief("", draft.text, draft.problems, file=self.file, shape=SHAPES.get(self.format, ""))
+            return self._rounds(bench, "", brief, text=draft.text, own=own)
+
+    # --- below ---------------------------------------------------------------------------------------
+
+    def _rounds(self, bench: Bench, goal: str, brief: str, *, text: str, own: Sequence[str]) -> Draft:
+        """Ask until nothing is wrong any more, or nobody expects another round to help."""
+        draft, shape = self._round(bench, 1, brief, text, own), SHAPES.get(self.format, "")
+        while not draft.sound and draft.rounds < ROUNDS:
+            brief = repair_brief(goal, draft.text, draft.problems, file=self.file, shape=shape)
+            draft = self._round(bench, draft.rounds + 1, brief, draft.text, own)
+        return draft
+
+    def _round(self, bench: Bench, number: int, brief: str, text: str, own: Sequence[str]) -> Draft:
+        return self._examined(bench, self._session(bench, number, brief, text), own, rounds=number)
+
+    @contextmanager
+    def _at_work(self) -> Iterator[Bench]:
+        refuse_inside_an_agent()
+        repository = find(self.cwd)
+        config = read_config(repository.root)
+        if not (names := self.agents or config.agent[:1] or first_found(config)):
+            no_agent()
+        self.agents = names[:1]
+        task = Task(id=NAME, title="Write a plan")
+        with free_slot(repository) as slot:
+            side = Side(
+                repository=repository,
+                config=config,
+                stopper=self.stopper,
+                seen=self.seen,
+                memory=open_memory(repository, config),
+                run=NAME,
+                agents=self.agents,
+                fence=fence_of(config, repository),
+            )
+            bench = side.bench(slot, task, gates_of(config, repository.root))
+            try:
+                yield bench
+            except Interrupted as error:
+                raise KeyboardInterrupt from error
+            except NotSetUp as error:
+                raise Unavailable(error.failure.summary, hint="See `setup` in `[workspace]`.") from error
+
+    def _session(self, bench: Bench, number: int, brief: str, text: str) -> str:
+        """Run one session of the agent in a slot at HEAD, and return the plan that it left there."""
+        head, slot = find(self.cwd).head, bench.spare
+        place = bench.workspace.prepare(slot, head, None, clean=True) / self.file
+        if text:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_text(text, encoding="utf-8", errors="surrogateescape")
+        else:
+            place.unlink(missing_ok=True)
+        (agent,) = bench.agents.values()
+        layout = bench.layout
+        assignment = Assignment(
+            run=NAME,
+            task=NAME,
+            attempt=number,
+            session=1,
+            slot=slot,
+            worktree=bench.workspace.path(slot),
+            brief=bench.redactor.text(brief),
+            brief_file=layout.brief(NAME, number, 1),
+            log=layout.log(NAME),
+            transcript=layout.transcript(NAME, number, 1),
+        )
+        bench.desk.put(assignment.brief_file, assignment.brief)
+        self.seen(NAME, f"round {number}: {agent.name} writes the plan")
+        command = agent.command(assignment)
+        limits = bench.config.limits
+        environment = bench.environment(NAME, slot) | {"UNSTUCK_ATTEMPT": str(number)}
+        command = replace(
+            command,
+            env={**command.env, **environment, "UNSTUCK_BRIEF": str(assignment.brief_file)},
+            limits=TimeLimits(
+                first_output=None if command.quiet else limits.first_output or None,
+                silence=None if command.quiet else limits.silence or None,
+                wall_clock=(WALL_CLOCK if limits.wall_clock is None else limits.wall_clock) or None,
+            ),
+        )
+        ended = bench.processes.run(
+            bench.fence.around(command, "session"),
+            stop=self.stopper,
+            seen=lambda line: self.seen(NAME, gist) if (gist := command.gist(line)) else None,
+        )
+        if ended.ending == "stopped":
+            raise Interrupted
+        return _taken(place) or _said(agent.name, agent.outcome(ended, assignment))
+
+    def _examined(self, bench: Bench, text: str, own: Sequence[str], *, rounds: int) -> Draft:
+        """Read the plan, then run what a person lets us run of it; what is wrong with it is in its problems."""
+        plan = self._read(bench, text)
+        problems = list(faults(plan, own))
+        asked = proposed(plan, own)
+        proofs: tuple[Proof, ...] = ()
+        if approved := self._may_run(asked):
+            proofs = tuple(self._proofs(bench, plan, {one.command for one in asked if not one.effect}))
+            problems += wanting(proofs)
+        return Draft(
+            text=text,
+            plan=plan,
+            problems=tuple(sorted(problems, key=lambda one: one.line or 0)),
+            proofs=proofs,
+            proposals=asked,
+            approved=approved,
+            rounds=rounds,
+            agent=", ".join(self.agents),
+        )
+
+    def _read(self, bench: Bench, text: str) -> Plan:
+        if not text.strip():
+            missing = Problem(message=f"No plan was written to {self.file}.", hint="Write it to exactly that file.")
+            return Plan(path=self.file, format=self.format, tasks=(), problems=(missing,))
+        return reviewed(read_text(text, self.format, self.file, find(self.cwd).root), gates=len(bench.gates))
+
+    def _may_run(self, asked: Sequence[Proposal]) -> bool:
+        """Ask for what was not asked for yet; a person who said no is not asked again."""
+        harmless = [one for one in asked if not one.effect]
+        new = [one for one in harmless if one.command not in self._allowed]
+        if new and not self._refused:
+            listed = [*new, *(one for one in asked if one.effect)]
+            if self.consent(listed):
+                self._allowed.update(one.command for one in new)
+            else:
+                self._refused = True
+        return all(one.command in self._allowed for one in harmless)
+
+    def _proofs(self, bench: Bench, plan: Plan, commands: set[str]) -> Iterator[Proof]:
+        head = find(self.cwd).head
+        site = Site(bench=bench, name=NAME, slot=bench.spare)
+        bench.tasks.update((task.id, task) for task in plan.tasks)  # what they are to write is not missing yet
+        tree = bench.workspace.tree_of(head)
+        for task in plan.tasks:
+            for own in timed(task, bench.config.verify.timeout).checks if not task.done else ():
+                if own.command in commands:
+                    result = check_on(site, own, head, None, tree)
+                    standing = _standing(bench, task, result, tree)
+                    says = one_line(bench.redactor.text(result.ended.tail), WORDS_CHARS)
+                    yield Proof(task=task.shown, command=own.command, standing=standing, says=says)
+
+
+def _standing(bench: Bench, task: Task, result: CheckResult, tree: str) -> Standing:
+    if result.repaired:
+        return "changes"
+    if result.flaky:
+        return "wavers"
+    if not result.ended.ok and _is_missing(bench, task, result, tree):
+        return "absent"
+    if is_guard(task):
+        return "guard"
+    return "green" if result.ended.ok else "red"
+
+
+def _is_missing(bench: Bench, task: Task, result: CheckResult, tree: str) -> bool:
+    """Whether a program or a package is not here that no task is to write."""
+    ended = result.ended
+    found = diagnosed(bench, Evidence(stdout=ended.tail, exit_code=ended.exit_code, command=result.command), tree)
+    written = any(Path(name).name in result.command for name in task.files)
+    return found is not None and found.kind in MISSING and not (written and found.kind is Kind.COMMAND_NOT_FOUND)
+
+
+def _taken(place: Path) -> str:
+    """Return the plan that a session left; nothing if it is no plain file, or beyond measure."""
+    try:
+        handle = os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return ""
+    with os.fdopen(handle, "rb") as file:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            return ""
+        return visible(file.read(LARGEST).decode("utf-8", "replace"))
+
+
+def _said(agent: str, outcome: Outcome) -> str:
+    """Return the plan that the agent only printed; raise where it cannot work at all."""
+    if outcome.end in CANNOT_WORK or outcome.ended.ending == "not_started":
+        told = one_line(outcome.message or outcome.ended.tail, WORDS_CHARS)
+        raise Unavailable(
+            f"{agent} wrote no plan, its session ended with {outcome.end or outcome.ended.ending}: {told}",
+            hint=f"Try it with `unstuck agents check {agent}`, or name another with --agent.",
+        )
+    return _fenced(outcome.words)
+
+
+def _fenced(words: str) -> str:
+    """Return what stands in the last fence of a message that holds a task, without the fence."""
+    parts = words.split("\n```")
+    found = [part.partition("\n")[2] for part in parts[1:] if "- [ ]" in part]
+    return f"{found[-1].rstrip()}\n" if found else ""
+
+
+def marked_text(cwd: Path, draft: Draft) -> str:
+    """Return the plan with every command marked that an agent proposed; refuse one in which anything could still be run."""
+    text = marked(draft.text, draft.agent)
+    left = proposed(read_text(text, draft.plan.format, draft.plan.path, find(cwd).root))
+    if left:
+        raise CannotWrite(
+            f"The check `{one_line(left[0].command, WORDS_CHARS)}` could not be marked as proposed; nothing was written.",
+            hint="Draft the plan again, or look at what is proposed and say --yes.",
+        )
+    return text
+
+
+def difference(before: str, draft: Draft, name: str) -> str:
+    """Return what a repair would change, as a patch."""
+    lines = difflib.unified_diff(
+        before.splitlines(keepends=True), draft.text.splitlines(keepends=True), f"a/{name}", f"b/{name}"
+    )
+    return "".join(line if line.endswith("\n") else f"{line}\n" for line in lines)
+
+
+def place_of(cwd: Path, path: Path) -> str:
+    """Return what a plan is called in a slot: its path from the root, or its name where it lies elsewhere."""
+    root, place = find(cwd).root.resolve(), (cwd / path).resolve()
+    return str(place.relative_to(root)) if place.is_relative_to(root) else place.name
+
+
+def keep_patch(cwd: Path, name: str, text: str) -> Path:
+    """Keep what nobody has approved where no run would take it for a plan."""
+    kept = find(cwd).store / "drafts" / f"{Path(name).name}.diff"
+    put(kept, text)
+    return kept
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Existing:
+    """A plan that is there, with the commands that a person wrote into it."""
+
+    path: Path
+    format: str
+    text: str
+    own: tuple[str, ...]
+    sound: bool
+
+
+def existing_plan(path: Path, plan_format: str | None) -> Existing:
+    """Open a plan that is to be repaired; one in several files is refused."""
+    opened = open_plan(path, plan_format)
+    if opened.companions and not opened.spec_folder:
+        raise BadUsage(f"{path} is a plan in several files, which are not repaired.", hint="Correct them by hand.")
+    plan = opened.read()
+    checks = (*(one for task in plan.tasks for one in task.checks), *plan.gates)
+    return Existing(
+        path=opened.path,
+        format=opened.format,
+        text=load(opened.path).decode("utf-8", "surrogateescape"),
+        own=tuple(dict.fromkeys(one.command for one in checks)),
+        sound=not check(plan),
+    )
+
+
+def put_plan(path: Path, text: str) -> None:
+    """Write a plan, atomically."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    rewrite(path, lambda _: text.encode("utf-8", "surrogateescape"), create=True)
+
+
+def goal_in(name: str) -> str | None:
+    """Return the text of the file of that name, if there is one; a goal in a few words is none."""
+    if not os.path.isfile(name):  # noqa: PTH113  # Path.is_file raises on odd names
+        return None
+    return load(Path(name))[:LARGEST_GOAL].decode("utf-8", "replace")

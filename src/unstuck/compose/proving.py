@@ -1,0 +1,134 @@
+"""Edge: Prove what fits a repository: set a slot up, run every gate on HEAD there, and keep what can guard something."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from unstuck.agents import agents_on_path
+from unstuck.compose.runs import refuse_inside_an_agent
+from unstuck.compose.side_slots import Side, free_slot
+from unstuck.config import GATE_TIMEOUTS, Config, WorkspaceConfig
+from unstuck.git import Repository, find
+from unstuck.journal import CheckResult
+from unstuck.line import Interrupted, Stopper
+from unstuck.plans import Check
+from unstuck.tell import counted, one_line
+from unstuck.tools import FirstConfig, FoundGate, Proposal, Stack, config_text, detect, refuse_replacing, write_config
+from unstuck.verify import NotSetUp, Site, cannot_run, compare, evidence, on_base, open_memory
+
+NAME = "init"
+"""The name of the log."""
+GREEN, RED, USELESS = "green", "red", "useless"
+SAID_CHARS = 120
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proof:
+    """What was seen: a workspace in which checks can run, and the gates that were run in it."""
+
+    copy: tuple[str, ...]
+    setup: tuple[str, ...]
+    gates: tuple[FoundGate, ...]
+    notes: tuple[str, ...] = ()
+
+
+class Initiation:
+    """A first configuration in the making; `stopper` ends it early, and then nothing is written."""
+
+    def __init__(self, cwd: Path, *, force: bool) -> None:
+        refuse_inside_an_agent()
+        self.stopper = Stopper(drain=0.0)
+        self._repository = find(cwd)
+        refuse_replacing(self._repository.root, force=force)
+
+    def write(self, seen: Callable[[str, str], None] | None) -> FirstConfig:
+        """Look at the repository, prove what fits it, and write it down; without anybody who is told, nothing is run."""
+        root = self._repository.root
+        stack = detect(root)
+        proof = unproven(stack) if seen is None else prove(self._repository, stack, self.stopper, seen)
+        text = config_text(agents_on_path(), proof.gates, proof.copy, proof.setup)
+        return write_config(root, text, proof.notes)
+
+
+def unproven(stack: Stack) -> Proof:
+    """Return a proposal as it is: nothing was run."""
+    gates = [FoundGate(kind=one.kind, line=one.lines[0], says="not run yet") for one in stack.proposals]
+    return Proof(copy=stack.copy, setup=stack.setup, gates=tuple(gates), notes=stack.notes)
+
+
+def prove(repository: Repository, stack: Stack, stopper: Stopper, seen: Callable[[str, str], None]) -> Proof:
+    """Set a slot up and run the gates; where the set-up fails, with copies of what the user's checkout has instead."""
+    with free_slot(repository) as slot:
+        try:
+            return _in_slot(repository, stack, slot, stopper, seen)
+        except NotSetUp as error:
+            why = f"The set-up failed: {one_line(error.failure.summary, SAID_CHARS)}"
+            bare = detect(repository.root, as_it_is=True)
+            proof = _in_slot(repository, replace(bare, copy=(*stack.copy, *stack.instead)), slot, stopper, seen)
+            return replace(proof, notes=(f"{why} Tried: {'; '.join(stack.setup)}", *proof.notes))
+        except Interrupted as error:
+            raise KeyboardInterrupt from error
+
+
+def _in_slot(
+    repository: Repository, stack: Stack, slot: int, stopper: Stopper, seen: Callable[[str, str], None]
+) -> Proof:
+    config = Config(workspace=WorkspaceConfig(copy=stack.copy, setup=stack.setup))
+    memory = open_memory(repository, config)
+    side = Side(repository=repository, config=config, stopper=stopper, seen=seen, memory=memory)
+    site = Site(bench=side.bench(slot), name=NAME, slot=slot)
+    site.stand(repository.head)
+    gates = [gate for proposal in stack.proposals for gate in _tried(site, proposal, repository.head)]
+    return Proof(copy=stack.copy, setup=stack.setup, gates=tuple(gates), notes=stack.notes)
+
+
+def _tried(site: Site, proposal: Proposal, head: str) -> Iterator[FoundGate]:
+    """Try the lines of a proposal until one is green; else the first that is red in a way that can be compared."""
+    tried: list[tuple[str, FoundGate]] = []
+    for line in proposal.lines:
+        check = Check(command=line, kind=proposal.kind, timeout=GATE_TIMEOUTS[proposal.kind])
+        grade, says = _judged(site, check, on_base(site, check, head), head)
+        tried.append((grade, FoundGate(kind=proposal.kind, line=line, says=says, kept=grade != USELESS)))
+        if grade == GREEN:
+            break
+    best = next((gate for wanted in (GREEN, RED) for grade, gate in tried if grade == wanted), None)
+    yield from (best,) if best is not None else (gate for _, gate in tried)
+
+
+def _judged(site: Site, check: Check, result: CheckResult, head: str) -> tuple[str, str]:
+    """Say what a gate is good for, by how it went on HEAD."""
+    took = f"in {max(round(result.ended.seconds), 1)} s"
+    if result.repaired:
+        return USELESS, f"it changes files: {', '.join(result.repaired[:3])}"
+    if result.status == "pass":
+        counts = result.counts
+        if check.kind == "test" and counts is not None and not counts.passed:
+            return USELESS, "it runs no test"
+        skipped = f", {counts.skipped} skipped" if counts and counts.skipped else ""
+        return GREEN, f"{counts.passed} pass{skipped} {took}" if counts else f"passes {took}"
+    if result.idle:
+        return USELESS, result.idle
+    if result.ended.ending != "exited":
+        return USELESS, f"it did not end within {check.timeout:.0f} s"
+    if cannot_run(site, check, result, head):
+        return USELESS, f"it cannot run here: {_message(site, check, result)}"
+    if check.kind == "test" and result.counts is None and not result.tests:
+        return USELESS, f"it fails before any test: {_message(site, check, result)}"
+    if result.flaky or compare(result, result).verdict != "same":
+        return USELESS, f"it is red, and what it says cannot be compared: {_message(site, check, result)}"
+    return RED, f"red before: {_how_red(result)}; that is excused, more is not"
+
+
+def _how_red(result: CheckResult) -> str:
+    counts = result.counts
+    if counts is not None and counts.failed:
+        return f"{counts.failed} of {counts.passed + counts.failed} fail"
+    return (
+        counted(len(result.tests), "test fails" if len(result.tests) == 1 else "test") if result.tests else "findings"
+    )
+
+
+def _message(site: Site, check: Check, result: CheckResult) -> str:
+    found = site.bench.judge.diagnose(evidence(check, result.ended))
+    last = next((line for line in reversed(result.ended.tail.splitlines()) if line.strip()), "no output")
+    return one_line(site.bench.redactor.text(found.message if found else last), SAID_CHARS)

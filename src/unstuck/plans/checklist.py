@@ -1,0 +1,286 @@
+"""Read a plain checklist, nested or not: boxes after `-`, `*`, `+` or a number, as issues, to-do files and fix plans have them.
+
+A box with boxes below it is done when they are; one that has a Verify of its own is one task, and the boxes below it are
+its items, which are ticked with it.
+"""
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+
+from unstuck.plans import tasks_md
+from unstuck.plans.blocks import Block, Reading, name_tasks, read_head
+from unstuck.plans.editor import Located, Place, Places
+from unstuck.plans.fields import Asked, read_asked
+from unstuck.plans.lines import Scanner
+from unstuck.plans.plan import Plan, Problem, Task
+from unstuck.tools import Runnable
+
+FORMAT = "checklist"
+BOX = re.compile(
+    r"^(?P<indent>[ \t]*)(?P<bullet>[-*+]|(?P<number>\d{1,9})[.)])[ \t]+\[(?P<box>[ xX~/-])\](?=[ \t]|$)[ \t]*(?P<title>[^\r\n]*)",
+    re.MULTILINE,
+)
+_CLEAR_ID = re.compile(r"(?:\d+(?:\.\d+)+|T\d{3,})[.:)]?[ \t]|\d+[.:)][ \t]|\S+[ \t]+\[FIX[ \t]")
+_FIELDS = re.compile(r"\*\*(?:Do|Files|Verify|Done when|Commit)(?:\*\*[ \t]*:|:\*\*)")
+_FIX_PLAN = re.compile(r"^#+[^\n]*\bfix[ _-]plan\b", re.MULTILINE | re.IGNORECASE)
+_TASKLIST = re.compile(r"^([ \t]*)(`{3,})\[tasklist\][^\n]*\n(.*?)^[ \t]*\2[ \t]*$", re.MULTILINE | re.DOTALL)
+"""GitHub's own fence around a list of tasks."""
+_STRUCK = re.compile(r"~~.*~~\W*")
+_REFERENCE = re.compile(r"(?:[\w.-]+/[\w.-]+)?#\d+|https?://\S+/(?:issues|pull)/\d+")
+_TITLE = re.compile(r"^# +([^\r\n]+)", re.MULTILINE)
+_LINE = re.compile(r"[^\n]*\n|[^\n]+")
+_TAB = 4
+NOTHING_ASKED = Asked()
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Item:
+    """One box, with what stands below it and is no other box's."""
+
+    head: re.Match[str]
+    line: int
+    place: str
+    """Where it stands among all; the deeper, the longer."""
+    end: int = 0
+    """Where it ends, all that is nested included."""
+    number: str = ""
+    """Where it stands among numbered boxes, such as 2.1."""
+    own: list[str] = field(default_factory=list)
+    """Its own lines, as far out as if it stood at column 0."""
+    above: "Item | None" = None
+    below: list["Item"] = field(default_factory=list)
+    asked: Asked = NOTHING_ASKED
+    name: str = ""
+    block: Block | None = None
+
+    @property
+    def indent(self) -> int:
+        return len(self.head["indent"].expandtabs(_TAB))
+
+    @property
+    def ticked(self) -> bool:
+        return self.head["box"] in "xX"
+
+    @property
+    def struck(self) -> bool:
+        """Whether a person crossed it out."""
+        return _STRUCK.fullmatch(self.head["title"].strip()) is not None
+
+    @property
+    def is_task(self) -> bool:
+        """Whether it is attempted: nothing nested in it is, and nothing that it is nested in."""
+        above = self.above
+        while above is not None:
+            if above.asked.checks or above.asked.reason:
+                return False
+            above = above.above
+        return not self.below or bool(self.asked.checks or self.asked.reason)
+
+
+def looks_like(text: str, *, named: bool = False) -> bool:
+    """Tell a plain checklist from a tasks.md; `named`: the file's own name says that it is a fix plan."""
+    boxes = list(_boxes(text))
+    dashes = [box for box in boxes if not box["indent"] and box["bullet"] == "-"]
+    others = [box for box in boxes if not box["indent"] and box["bullet"] != "-"]
+    clear = any(_CLEAR_ID.match(box["title"]) for box in (*dashes, *others))
+    if others:
+        return not dashes or not clear
+    nested = len(dashes) < len(boxes)
+    fix_plan = bool(boxes) and (named or _FIX_PLAN.search(text) is not None)
+    return (nested or fix_plan) and not clear and _FIELDS.search(text) is None
+
+
+def read_located(
+    text: str, path: str, *, runnable: Runnable, known: Mapping[str, str] | None = None
+) -> tuple[Plan, Places]:
+    """Read a whole plan, and say where each box stands."""
+    if problems := list(tasks_md.not_text(text)):
+        return Plan(path=path, format=FORMAT, tasks=(), problems=tuple(problems)), Places({})
+    text = tasks_md.printable(text)
+    items = _items(text, runnable, known or {})
+    tasks = [item for item in items if item.is_task]
+    wanted = [item for item in tasks if not item.struck]
+    blocks = [item.block for item in wanted if item.block is not None]
+    title = _TITLE.search(text)
+    asked, names = [item.asked for item in wanted], [item.name for item in wanted]
+    plan = Plan(
+        path=path,
+        format=FORMAT,
+        title=title[1].strip() if title else "",
+        tasks=tuple(map(_task, tasks)),
+        concerns=(*tasks_md.unverified(blocks, names, asked), *_odd(tasks)),
+        problems=tuple(tasks_md.unapproved(blocks, names, asked)),
+    )
+    return plan, _places(items)
+
+
+def locate(content: bytes, known: Mapping[str, str] | None = None) -> Located:
+    """Find every box of a plan."""
+    text = tasks_md.decode(content)
+    readable = "" if any(tasks_md.not_text(text)) else tasks_md.printable(text)
+    items = _items(readable, lambda _: False, known or {})
+    above = {item.name: tuple(one.name for one in item.below) for item in items if item.below and not item.is_task}
+    within = {item.name: tuple(_nested(item)) for item in items if item.is_task and item.below}
+    inside = {name for names in within.values() for name in names}
+    groups = {name: below for name, below in above.items() if name not in inside}
+    return Located(content, text, _places(items), groups, within)
+
+
+def _nested(item: Item) -> Iterator[str]:
+    for one in item.below:
+        yield one.name
+        yield from _nested(one)
+
+
+def _items(text: str, runnable: Runnable, known: Mapping[str, str]) -> list[Item]:
+    """Find the boxes, what belongs to each, and their names."""
+    items = _found(_without_tasklists(text))
+    for item in items:
+        _read(item, runnable)
+    _name(items, known)
+    return items
+
+
+def _boxes(text: str) -> Iterator[re.Match[str]]:
+    """Find the lines with boxes; what is code or a comment holds none."""
+    flat = _flat(_without_tasklists(text))
+    hidden = [(one.start, one.end) for one in Scanner(flat) if one.kind != "text"]
+    starts = [start for start, _ in hidden]
+    for head in BOX.finditer(flat):
+        above = bisect_right(starts, head.start()) - 1
+        if above < 0 or head.start() >= hidden[above][1]:
+            yield head
+
+
+def _found(text: str) -> list[Item]:
+    """Find the boxes; a line belongs to the innermost box that it stands further in than."""
+    flat, items = _flat(text), list[Item]()
+    heads = {head.start(): head for head in _boxes(text)}
+    stack: list[Item] = []
+    outermost = 0
+    for number, found in enumerate(_LINE.finditer(flat), 1):
+        line, at = found[0], found.start()
+        indent = len(line) - len(line.lstrip(" \t"))
+        wide = len(line[:indent].expandtabs(_TAB))
+        blank, top = not line.strip(), wide == 0 and line[:1] not in "-*+" and not line[:1].isdigit()
+        while stack and not blank and (wide <= stack[-1].indent or top):
+            stack.pop()
+        if at in heads:
+            above = stack[-1] if stack else None
+            outermost += above is None
+            place = f"{above.place}.{len(above.below):06}" if above is not None else f"{outermost:06}"
+            item = Item(head=heads[at], line=number, place=place, above=above)
+            if above is not None:
+                above.below.append(item)
+            stack.append(item)
+            items.append(item)
+        elif stack:
+            stack[-1].own.append(line[min(indent, len(stack[-1].head["indent"])) :])
+        for one in stack if not blank else ():
+            one.end = found.end()
+    return items
+
+
+def _flat(text: str) -> str:
+    return text.replace("\r\n", " \n").replace("\r", "\n")  # the same places, one end of line
+
+
+def _without_tasklists(text: str) -> str:
+    """Blank the lines of GitHub's fences out, so that what they hold is text; all places stay."""
+
+    def opened(found: re.Match[str]) -> str:
+        lines = found[0].split("\n")
+        return "\n".join([" " * len(lines[0]), *lines[1:-1], " " * len(lines[-1])])
+
+    return _TASKLIST.sub(opened, text) if "[tasklist]" in text else text
+
+
+def _read(item: Item, runnable: Runnable) -> None:
+    """Read the fields of a box, as those of a task that stands alone."""
+    alone = f"- [ ] x\n{''.join(item.own)}"
+    reading = Reading(alone)
+    (block, *_) = reading.blocks()
+    item.asked = read_asked(reading.flat, block, runnable)
+
+
+def _name(items: Sequence[Item], known: Mapping[str, str]) -> None:
+    """Name every box: as its text or its numbers do, if no other has that name; a group after where it stands."""
+    for item in items:
+        item.block = Block(item.line, item.head.start(), item.end, 0, item.ticked, indent=len(item.head["indent"]))
+        title = item.head["title"].strip()
+        clear = _CLEAR_ID.match(title) is not None
+        read_head(item.block, title if clear else f"x0 {title}")
+        item.block.id = item.block.id if clear else ""
+        item.number = _number(item)
+    numbers = [item.number for item in items if item.number and item.block and not item.block.id]
+    unique = len(set(numbers)) == len(numbers)
+    tasks = [item for item in items if item.is_task]
+    for item in tasks:
+        if unique and item.block and not item.block.id and item.number:
+            item.block.id = item.number
+    blocks = [item.block for item in tasks if item.block is not None]
+    for item, name in zip(tasks, name_tasks(blocks, known), strict=True):
+        item.name = name
+    for item in items:
+        item.name = item.name or f"box {item.place}"
+
+
+def _number(item: Item) -> str:
+    own = item.head["number"]
+    if own is None or item.above is None:
+        return own or ""
+    return f"{item.above.number}.{own}" if item.above.number else ""
+
+
+def _places(items: Sequence[Item]) -> Places:
+    found: dict[str, Place] = {}
+    for item in items:
+        fixes = item.block.fixes if item.block else None
+        found.setdefault(item.name, Place(item.head.start(), item.end, item.head.start("box"), fixes))
+    return Places(found)
+
+
+def _task(item: Item) -> Task:
+    assert item.block is not None
+    head = f"- [{item.head['box']}] {item.head['title'].strip()}"
+    text = f"{head}\n{''.join(item.own)}{''.join(_shown(item.below, 1))}"
+    above = [one.head["title"].strip() for one in _chain(item)]
+    body = (f"Part of: {' / '.join(above)}\n\n" if above else "") + text
+    task = tasks_md.make_task(body, replace(item.block, start=0, end=len(body)), item.name, item.asked)
+    return replace(
+        task,
+        line=item.line,
+        items=tuple(one.head["title"].strip() for one in item.below),
+        skipped=item.struck and not item.ticked,
+        digest=sha256(re.sub(r"\[[ xX]\]", "[]", body).encode(errors="replace")).hexdigest()[:16],
+    )
+
+
+def _chain(item: Item) -> list[Item]:
+    """Return the boxes that a box is nested in, the outermost first."""
+    found: list[Item] = []
+    while item.above is not None:
+        item = item.above
+        found.insert(0, item)
+    return found
+
+
+def _shown(items: Sequence[Item], depth: int) -> Iterator[str]:
+    for item in items:
+        yield f"{'  ' * depth}- [{item.head['box']}] {item.head['title'].strip()}\n"
+        yield from ("  " * depth + line for line in item.own)
+        yield from _shown(item.below, depth + 1)
+
+
+def _odd(items: Sequence[Item]) -> Iterator[Problem]:
+    for item in items:
+        title = item.block.title if item.block else ""
+        if _REFERENCE.fullmatch(title.strip()) and not item.ticked:
+            yield Problem(
+                message=f"Task {item.name} only refers to {title.strip()}: nothing here says what is to be done.",
+                line=item.line,
+                hint="Write what it asks for behind the reference.",
+            )

@@ -1,0 +1,201 @@
+"""Read a Task Master `tasks.json`, with tags or without, and keep its statuses current: one value changes, and nothing else.
+
+A task with subtasks is done when they are: the subtasks are what is attempted, under ids such as 5.2.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from unstuck.plans.json_places import Node, places, plain_object, set_value, word
+from unstuck.plans.plan import Plan, Problem, Task
+from unstuck.plans.superplans.phase_marks import Edit, apply
+from unstuck.plans.told_checks import told_checks
+
+FORMAT = "task-master"
+DEFAULT_TAG = "master"
+STATUSES: Mapping[str, str] = {
+    "pending": "pending",
+    "todo": "pending",
+    "in-progress": "running",
+    "blocked": "pending",
+    "done": "complete",
+    "completed": "complete",
+    "review": "skipped",
+    "deferred": "skipped",
+    "cancelled": "skipped",
+}
+"""Their words, and what we make of them; what a person has put aside is left alone."""
+WRITTEN: Mapping[str, str] = {
+    "pending": "pending",
+    "running": "in-progress",
+    "verifying": "in-progress",
+    "waiting": "in-progress",
+    "blocked": "pending",
+    "complete": "done",
+    "stuck": "blocked",
+}
+"""Our statuses as they know them; what a person skipped keeps the word it has."""
+_OURS = ("status", "subtasks", "updatedAt", "complexity", "complexityScore")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Item:
+    """A task or a subtask of theirs, with the ids of what it waits for."""
+
+    id: str
+    node: Node
+    raw: Mapping[str, Any]
+    depends_on: tuple[str, ...]
+    parts: tuple["Item", ...] = ()
+
+    @property
+    def status(self) -> str:
+        return word(self.raw.get("status")).casefold().replace("_", "-").replace(" ", "-") or "pending"
+
+    @property
+    def leaves(self) -> tuple["Item", ...]:
+        return self.parts or (self,)
+
+
+def looks_like(value: Any) -> bool:
+    """Tell whether a JSON value is a list of Task Master's tasks, by what others do not have."""
+    listed = _tags(value)
+    return bool(listed) and all(
+        isinstance(one, dict) and "id" in one and "title" in one and ("status" in one or "dependencies" in one)
+        for tasks in listed.values()
+        for one in tasks
+    )
+
+
+def _tags(value: Any) -> dict[str, list[Any]]:
+    if not isinstance(value, dict):
+        return {}
+    if isinstance(value.get("tasks"), list):
+        return {"": value["tasks"]}
+    return {
+        name: one["tasks"]
+        for name, one in value.items()
+        if isinstance(one, dict) and isinstance(one.get("tasks"), list)
+    }
+
+
+def read(text: str, path: str, tag: str = "") -> Plan:
+    """Read the tasks of a tag; everything wrong with the plan is in its problems and concerns."""
+    try:
+        json.loads(text.removeprefix("\ufeff"))
+        items, chosen, others = _items(text, tag)
+    except (ValueError, RecursionError) as error:
+        problem = Problem(message=f"The file is not a list of tasks in JSON: {error}.", hint="Correct the JSON.")
+        return Plan(path=path, format=FORMAT, tasks=(), problems=(problem,))
+    known = {item.id: tuple(leaf.id for leaf in item.leaves) for item in items}
+    tasks = tuple(_task(text, leaf, item, known) for item in items for leaf in item.leaves)
+    aside = f"The tags {', '.join(others)} are not read; {chosen} is." if others else ""
+    told = (Problem(message=aside, line=1, hint="Choose with `task-master use-tag NAME`."),) if aside else ()
+    return Plan(path=path, format=FORMAT, tasks=tasks, concerns=(*told, *_odd(text, items)), title=chosen)
+
+
+def mark(text: str, statuses: Mapping[str, str], tag: str = "") -> tuple[str, frozenset[str]]:
+    """Write the statuses of tasks, and of those above them that follow; no other byte changes."""
+    items = _items(text, tag)[0]
+    edits, known = list[Edit](), set[str]()
+    for item in items:
+        after = []
+        for leaf in item.leaves:
+            wanted = WRITTEN.get(statuses.get(leaf.id, ""), "")
+            same = not wanted or STATUSES.get(leaf.status) == STATUSES[wanted] != "pending" or leaf.status == wanted
+            edits += () if same else set_value(leaf.node, "status", wanted, leaf.status)
+            after.append(leaf.status if same else wanted)
+            known.add(leaf.id)
+        if item.parts and any(leaf.id in statuses for leaf in item.leaves):
+            edits += set_value(item.node, "status", _above(item.status, after), item.status)
+    return apply(text, edits), frozenset(known)
+
+
+def _above(before: str, parts: Sequence[str]) -> str:
+    """Return the status of a task by those of its subtasks."""
+    settled = [STATUSES.get(one, "pending") in ("complete", "skipped") for one in parts]
+    if all(settled):
+        return "done" if STATUSES.get(before) != "complete" else before
+    begun = any(settled) or any(STATUSES.get(one) == "running" for one in parts)
+    return "in-progress" if begun else "pending" if STATUSES.get(before) == "complete" else before
+
+
+def _items(text: str, tag: str) -> tuple[tuple[Item, ...], str, tuple[str, ...]]:
+    """Return the tasks of the tag that is current, its name, and those of the other tags."""
+    root = places(text)
+    listed = root.get("tasks")
+    if listed is not None:
+        return tuple(map(_item, _objects(listed))), "", ()
+    tags = {name: found for name, node in root.value.items() if (found := node.get("tasks")) is not None}
+    if not tags:
+        raise ValueError('it has no list "tasks"')
+    chosen = next((name for name in (tag, DEFAULT_TAG) if name in tags), next(iter(tags)))
+    return tuple(map(_item, _objects(tags[chosen]))), chosen, tuple(name for name in tags if name != chosen)
+
+
+def _objects(listed: Node) -> Iterator[Node]:
+    return (node for node in listed.items if isinstance(node.value, dict))
+
+
+def _item(node: Node) -> Item:
+    raw = plain_object(node)
+    name = word(raw.get("id"))
+    nested = node.get("subtasks")
+    below = list(_objects(nested)) if nested is not None else []
+    siblings = {word(plain_object(one).get("id")) for one in below}
+    parts = tuple(_part(name, one, siblings) for one in below)
+    return Item(id=name, node=node, raw=raw, depends_on=_listed(raw), parts=parts)
+
+
+def _part(above: str, node: Node, siblings: set[str]) -> Item:
+    """Read a subtask: a bare number that it waits for is a subtask beside it, if there is one."""
+    raw = plain_object(node)
+    own = word(raw.get("id"))
+    depends = (f"{above}.{one}" if one in siblings else one for one in _listed(raw))
+    name = own if own.startswith(f"{above}.") else f"{above}.{own}"
+    return Item(id=name, node=node, raw=raw, depends_on=tuple(depends))
+
+
+def _listed(raw: Mapping[str, Any]) -> tuple[str, ...]:
+    listed = raw.get("dependencies")
+    return tuple(word(one) for one in listed if word(one)) if isinstance(listed, list) else ()
+
+
+def _task(text: str, leaf: Item, item: Item, known: Mapping[str, tuple[str, ...]]) -> Task:
+    """Make the task; what waits for a task with subtasks waits for all of them."""
+    waits = (*leaf.depends_on, *(item.depends_on if leaf is not item else ()))
+    depends = (below for name in waits for below in known.get(name, (name,)))
+    shown = {name: value for name, value in leaf.raw.items() if name not in _OURS}
+    above = {name: value for name, value in item.raw.items() if name not in _OURS}
+    body = shown if leaf is item else {**shown, "partOf": above}
+    state = STATUSES.get(leaf.status, "pending")
+    return Task(
+        id=leaf.id,
+        title=word(leaf.raw.get("title")) or word(leaf.raw.get("description")) or f"Task {leaf.id}",
+        line=text.count("\n", 0, leaf.node.start) + 1,
+        body=json.dumps(body, indent=2, ensure_ascii=False),
+        depends_on=tuple(dict.fromkeys(name for name in depends if name != leaf.id or name in leaf.depends_on)),
+        checks=told_checks(leaf.raw, [word(leaf.raw.get("testStrategy"))]),
+        done=state == "complete",
+        skipped=state == "skipped",
+        digest=json.dumps(body, sort_keys=True, default=str),
+    )
+
+
+def _odd(text: str, items: Sequence[Item]) -> Iterator[Problem]:
+    for leaf in (leaf for item in items for leaf in item.leaves):
+        line = text.count("\n", 0, leaf.node.start) + 1
+        if leaf.status not in STATUSES:
+            yield Problem(
+                message=f"Task {leaf.id} has the unknown status {leaf.status!r}; it is read as pending.",
+                line=line,
+                hint=f"Use one of {', '.join(STATUSES)}.",
+            )
+        elif STATUSES[leaf.status] == "skipped":
+            yield Problem(
+                message=f"Task {leaf.id} is {leaf.status} and is left alone.",
+                line=line,
+                hint="Set it to pending to have it done.",
+            )

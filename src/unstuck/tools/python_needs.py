@@ -1,0 +1,242 @@
+"""Edge: Find out what a Python project's checks need: extras, dependency groups, requirement files, and tools named elsewhere."""
+
+import ast
+import configparser
+import re
+import shlex
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from unstuck.tools.toolchains import Setup, Toolchain
+
+VENVS = (".venv", "venv")
+_NAME = re.compile(r"\s*([A-Za-z0-9][\w.-]*)")
+_OWN_EXTRAS = re.compile(r"^\s*[\w.-]+\[([\w.,\s-]+)\]\s*$")
+_PLAIN = re.compile(r"[A-Za-z0-9][\w.-]*(?:\[[\w,.-]+\])?(?:\s*[<>=!~]=?[\w.*,<>=!~ ]*)?")
+"""A requirement that means the same to everybody: no variable of tox's, no option, no address."""
+_INCLUDE = re.compile(r"^\s*-r\s*(\S+)", re.MULTILINE)
+_TOX_FACTOR = re.compile(r"^[\w{},.!-]+:\s+")
+
+Listed = Mapping[str, tuple[str, ...]]
+"""Requirements by the name of the extra, the group or the file that holds them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Needs:
+    """What is installed for the checks."""
+
+    extras: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    loose: tuple[str, ...] = ()
+    """Requirements that no installer reads, from tox's and hatch's settings."""
+    declared: frozenset[str] = frozenset()
+    """The names of all packages that this names; what they need themselves is not known."""
+
+    def names(self, tool: str) -> bool:
+        """Whether a tool is among them, or comes along with a plug-in of its own."""
+        return any(name == tool or name.startswith(f"{tool}-") for name in self.declared)
+
+    def line(self, row: Setup) -> str:
+        """Return the command that installs them."""
+        together = row.extra == "[]"
+        project = shlex.quote(f".[{','.join(self.extras)}]" if self.extras and together else ".")
+        line = row.line.format(
+            project=project,
+            extras="" if together else "".join(row.extra.format(name) for name in self.extras),
+            groups="".join(row.group.format(name) for name in self.groups) if row.group else "",
+            files="".join(row.each.format(shlex.quote(name)) for name in self.files)
+            + "".join(f" {shlex.quote(one)}" for one in self.loose),
+        )
+        # Groups are known to pip since 25.1, and a new venv may hold an older one.
+        groups = self.groups and row.manager == "pip" and "{groups}" in row.line
+        return (
+            line.replace(" install -q", " install -q -U pip && .venv/bin/python -m pip install -q", 1)
+            if groups
+            else line
+        )
+
+
+def python_needs(root: Path, chain: Toolchain) -> Needs:
+    """Look at everything in which a project names what it is developed with; the user's venv says what is in use."""
+    document = _toml(root / "pyproject.toml")
+    setup_cfg, own = _ini(root / "setup.cfg"), _setup_call(root / "setup.py")
+    extras = {
+        **_extras(document),
+        **_listed(setup_cfg, "options.extras_require"),
+        **_literal(own.get("extras_require")),
+    }
+    groups, files = _groups(document), dict(_files(root, chain))
+    installed = _installed(root)
+    chosen = [_chosen(part, chain, installed) for part in (extras, groups)]
+    base = _requirements(document.get("project", {}).get("dependencies"))
+    poetry = document.get("tool", {}).get("poetry", {}).get("dependencies", {})
+    kept = [name for name in files if "{}" not in name]
+    loose = tuple(dict.fromkeys((*_hatch(document, chain), *_tox(root), *_literal_list(own.get("tests_require")))))
+    named = [one for part, names in zip((extras, groups), chosen, strict=True) for name in names for one in part[name]]
+    inside = [one for name in kept for one in files[name]]
+    declared = frozenset(map(_name, (*base, *poetry, *named, *inside, *loose)))
+    more = tuple(one for one in loose if _name(one) not in {_name(other) for other in (*base, *named, *inside)})
+    return Needs(extras=chosen[0], groups=chosen[1], files=tuple(kept), loose=more, declared=declared)
+
+
+def _chosen(listed: Listed, chain: Toolchain, installed: frozenset[str]) -> tuple[str, ...]:
+    """Choose the extras or groups in use: by what is installed, else those whose names say that they are for checking."""
+    if installed:
+        used = [name for name, held in listed.items() if held and {_name(one) for one in held} <= installed]
+        if used:
+            return tuple(used)
+    known = {name.lower().replace("_", "-"): name for name in listed}
+    found = [known[name] for name in (*chain.checking, *chain.linting) if name in known]
+    return tuple(found or [known[name] for name in chain.developing if name in known])
+
+
+def _installed(root: Path) -> frozenset[str]:
+    """Name the packages in the user's own venv."""
+    folders = [path for name in VENVS for path in (root / name).glob("lib/python*/site-packages")]
+    return frozenset(_name(path.name.split("-")[0]) for folder in folders for path in folder.glob("*.dist-info"))
+
+
+def _extras(document: Mapping[str, Any]) -> Listed:
+    project = document.get("project", {})
+    listed = {name: _requirements(held) for name, held in _table(project.get("optional-dependencies")).items()}
+    poetry = _table(document.get("tool", {}).get("poetry", {}).get("extras"))
+    listed |= {name: _requirements(held) for name, held in poetry.items()}
+    own = str(project.get("name", ""))
+    return {name: tuple(_spread(held, listed, own)) for name, held in listed.items()}
+
+
+def _spread(held: Iterable[str], listed: Listed, own: str) -> Iterator[str]:
+    """Follow an extra that names other extras of the project itself."""
+    for one in held:
+        inner = _OWN_EXTRAS.match(one)
+        if inner and own and _name(one) == _name(own):
+            yield from (other for name in inner[1].split(",") for other in listed.get(name.strip(), ()))
+        else:
+            yield one
+
+
+def _groups(document: Mapping[str, Any]) -> Listed:
+    tool = document.get("tool", {})
+    found = {name: tuple(_grouped(document, name)) for name in _table(document.get("dependency-groups"))}
+    found |= {name: _requirements(held) for name, held in _table(tool.get("pdm", {}).get("dev-dependencies")).items()}
+    for name, group in _table(tool.get("poetry", {}).get("group")).items():
+        found[name] = tuple(_table(_table(group).get("dependencies")))
+    return found
+
+
+def _grouped(document: Mapping[str, Any], name: str, depth: int = 5) -> Iterator[str]:
+    held = _table(document.get("dependency-groups")).get(name)
+    for one in held if isinstance(held, list) else ():
+        if isinstance(one, str):
+            yield one
+        elif isinstance(one, dict) and depth:
+            yield from _grouped(document, str(one.get("include-group")), depth - 1)
+
+
+def _files(root: Path, chain: Toolchain) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield the requirement files to install: the plain one, then those for checking, else those for developing."""
+    plain = [pattern for pattern in chain.requirements if "{}" not in pattern]
+    patterns = [pattern for pattern in chain.requirements if "{}" in pattern]
+    there = [name for name in plain if (root / name).is_file()]
+    for words in ((*chain.checking, *chain.linting), chain.developing):
+        named = [
+            pattern.format(word) for word in words for pattern in patterns if (root / pattern.format(word)).is_file()
+        ]
+        if named:
+            there += named
+            break
+    for name in there:
+        text = _text(root / name)
+        more = [_text((root / name).parent / inner) for inner in _INCLUDE.findall(text)]
+        yield name, tuple(one for part in (text, *more) for one in part.splitlines() if _NAME.match(one))
+
+
+def _hatch(document: Mapping[str, Any], chain: Toolchain) -> Iterator[str]:
+    wanted = {"default", "hatch-test", *chain.checking, *chain.linting}
+    for name, env in _table(_table(document.get("tool", {}).get("hatch")).get("envs")).items():
+        if name in wanted:
+            held = [
+                *_requirements(_table(env).get("dependencies")),
+                *_requirements(_table(env).get("extra-dependencies")),
+            ]
+            yield from (one for one in held if _PLAIN.fullmatch(one))
+
+
+def _tox(root: Path) -> Iterator[str]:
+    """Yield what tox's main environment installs by plain names."""
+    deps = _ini(root / "tox.ini").get("testenv", {}).get("deps", "")
+    for line in deps.splitlines():
+        if not _TOX_FACTOR.match(line) and _PLAIN.fullmatch(line.strip()):
+            yield line.strip()
+
+
+def _setup_call(path: Path) -> Mapping[str, ast.expr]:
+    """Return the arguments of `setup(…)`, unread; nothing of it is run."""
+    try:
+        tree = ast.parse(_text(path))
+    except (SyntaxError, ValueError):
+        return {}
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    named = [call for call in calls if getattr(call.func, "id", getattr(call.func, "attr", "")) == "setup"]
+    return {word.arg: word.value for call in named for word in call.keywords if word.arg}
+
+
+def _literal(node: ast.expr | None) -> Listed:
+    found = _value(node)
+    return {str(name): _requirements(held) for name, held in found.items()} if isinstance(found, dict) else {}
+
+
+def _literal_list(node: ast.expr | None) -> tuple[str, ...]:
+    return tuple(one for one in _requirements(_value(node)) if _PLAIN.fullmatch(one))
+
+
+def _value(node: ast.expr | None) -> Any:
+    try:
+        return ast.literal_eval(node) if node is not None else None
+    except (ValueError, TypeError, SyntaxError, RecursionError):
+        return None
+
+
+def _listed(sections: Mapping[str, Mapping[str, str]], name: str) -> Listed:
+    held = sections.get(name, {})
+    return {key: tuple(line.strip() for line in value.splitlines() if line.strip()) for key, value in held.items()}
+
+
+def _requirements(value: Any) -> tuple[str, ...]:
+    return tuple(one for one in value if isinstance(one, str)) if isinstance(value, list | tuple) else ()
+
+
+def _table(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _name(requirement: str) -> str:
+    found = _NAME.match(requirement)
+    return re.sub(r"[-_.]+", "-", found[1]).lower() if found else ""
+
+
+def _toml(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(_text(path))
+    except tomllib.TOMLDecodeError:
+        return {}
+
+
+def _ini(path: Path) -> Mapping[str, Mapping[str, str]]:
+    reader = configparser.ConfigParser(interpolation=None, strict=False)
+    try:
+        reader.read_string(_text(path))
+    except configparser.Error:
+        return {}
+    return {section: dict(reader[section]) for section in reader.sections()}
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text("utf-8", "replace")
+    except OSError:
+        return ""

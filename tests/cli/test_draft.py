@@ -1,0 +1,129 @@
+"""`draft` and `plan --repair`: an agent writes a plan, all its mistakes are handed back, and nothing of it runs without a yes."""
+
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.project import Project
+
+GOOD = """# Greetings
+
+- [ ] 1.1 Write a greeting
+  - **Files**: `greeting.txt`
+  - **Verify**: `grep -q hello greeting.txt`
+- [ ] 1.2 Write a farewell
+  - **Files**: `farewell.txt`
+  - **Depends**: 1.1
+  - **Verify**: `grep -q bye farewell.txt`
+- [ ] 1.3 [VERIFY] The readme is still there
+  - **Verify**: `test -f readme.txt`
+"""
+TWO_MISTAKES = GOOD.replace("**Depends**: 1.1", "**Depends**: 9.9").replace(
+    "grep -q bye farewell.txt", "test -f readme.txt"
+)
+RAN = "ran.log"
+
+
+def writes(*plans: str) -> list[list[dict[str, str]]]:
+    return [[{"write": "tasks.md", "text": plan}] for plan in plans]
+
+
+def test_a_plan_with_two_mistakes_is_repaired_in_the_second_round_and_runs(project: Project) -> None:
+    project.script(
+        draft=writes(TWO_MISTAKES, GOOD),
+        _1_1=[[{"write": "greeting.txt", "text": "hello\n"}]],
+        _1_2=[[{"write": "farewell.txt", "text": "bye\n"}]],
+    )
+    told = project.ask("draft", "Greet people", "--agent", project.agent, "--yes", "--json")
+    assert told.code == 0, told
+    assert told.json["rounds"] == 2
+    assert [proof["standing"] for proof in told.json["proofs"]] == ["red", "red", "guard"]
+    brief = (project.store / "briefs" / "draft-2-1.md").read_text()
+    assert "depends on an unknown task '9.9'" in brief
+    assert "passes already on HEAD" in brief
+    assert (project.root / "tasks.md").read_text() == GOOD
+    assert project.run().code == 0
+
+
+def test_without_a_yes_nothing_is_run_and_a_run_refuses_what_is_only_proposed(project: Project) -> None:
+    ran = project.root.parent / RAN
+    plan = GOOD.replace("grep -q hello greeting.txt", f"date > {ran}; grep -q hello greeting.txt")
+    plan = plan.replace(f"date > {ran}", f"date >{ran}")
+    project.script(draft=writes(plan), _1_1=[[{"write": "greeting.txt", "text": "hello\n"}]])
+    told = project.ask("draft", "Greet people", "--agent", project.agent)
+    assert told.code == 3, told
+    assert "none of them is run" in told.err
+    assert (project.root / "tasks.md").read_text().count("**Verify** (proposed by scripted") == 3
+    refused = project.run()
+    assert refused.code == 64
+    assert "nobody has approved it" in refused.err
+    assert not ran.exists()
+
+
+def test_a_destructive_check_is_pointed_out_and_never_run(project: Project) -> None:
+    treasure = project.root.parent / "treasure.txt"
+    treasure.write_text("gold\n")
+    plan = GOOD.replace("grep -q bye farewell.txt", f"rm -rf {treasure}; test -f farewell.txt")
+    project.script(draft=writes(plan))
+    told = project.ask("draft", "Greet people", "--agent", project.agent, "--yes")
+    assert told.code == 64, told
+    assert "deletes" in told.err
+    assert "not run" in told.err
+    assert treasure.exists()
+    assert not (project.root / "tasks.md").exists()
+
+
+def test_a_marked_plan_is_approved_later_without_an_agent(project: Project) -> None:
+    project.script(draft=writes(GOOD))
+    assert project.ask("draft", "Greet people", "--agent", project.agent).code == 3
+    told = project.ask("plan", "tasks.md", "--repair", "--agent", project.agent, "--yes", "--json")
+    assert told.code == 0, told
+    assert told.json["rounds"] == 0
+    assert (project.root / "tasks.md").read_text() == GOOD
+
+
+def test_an_invalid_plan_is_repaired_and_a_persons_own_commands_need_no_yes(project: Project) -> None:
+    broken = GOOD.replace("1.2 Write a farewell", "1.1 Write a farewell")
+    project.file("specs/greet/tasks.md", broken)
+    project.script(draft=[[{"write": "specs/greet/tasks.md", "text": GOOD}]])
+    kept = project.ask("plan", "specs/greet", "--repair", "--agent", project.agent)
+    assert kept.code == 3, kept
+    assert (project.root / "specs/greet/tasks.md").read_text() == broken
+    assert "+- [ ] 1.2 Write a farewell" in (project.store / "drafts" / "greet.diff").read_text()
+    told = project.ask("plan", "specs/greet", "--repair", "--agent", project.agent, "--yes")
+    assert told.code == 0, told
+    assert "proposes" not in told.err
+    assert (project.root / "specs/greet/tasks.md").read_text() == GOOD
+
+
+def test_what_is_wrong_after_three_rounds_is_told_and_not_written(project: Project) -> None:
+    (project.root / "prd.md").write_text("People want to be greeted.\n")
+    project.script(draft=writes("no plan at all\n", TWO_MISTAKES, TWO_MISTAKES))
+    told = project.ask("draft", "prd.md", "--agent", project.agent, "--yes", "-o", "plan.md")
+    assert told.code == 64, told
+    assert "After 3 rounds" in told.err
+    assert "People want to be greeted." in (project.store / "briefs" / "draft-1-1.md").read_text()
+    assert not (project.root / "plan.md").exists()
+
+
+def test_a_person_at_a_terminal_is_asked_and_says_yes(project: Project) -> None:
+    project.script(draft=writes(GOOD))
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-P", "-m", "unstuck", "draft", "Greet people", "--agent", project.agent]
+    with subprocess.Popen(command, cwd=project.root, stdin=theirs, stderr=theirs, stdout=subprocess.DEVNULL) as process:
+        os.close(theirs)
+        said = b""
+        while b"before any work?" not in said:
+            said += os.read(ours, 4096)
+        os.write(ours, b"y\n")
+        while process.poll() is None:
+            try:
+                said += os.read(ours, 4096)
+            except OSError:
+                break
+    os.close(ours)
+    assert process.returncode == 0, said
+    assert b"grep -q hello greeting.txt" in said
+    assert Path(project.root / "tasks.md").read_text() == GOOD

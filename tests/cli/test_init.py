@@ -1,0 +1,115 @@
+"""`init` proves what it writes: every gate is run on HEAD in a slot of its own, after the set-up."""
+
+import json
+import shutil
+import tomllib
+from pathlib import Path
+
+import pytest
+from tests.project import Project
+
+MAKEFILE = """
+lint:
+\t@echo "src/a.py:1:1: F401 unused import"; exit 1
+typecheck:
+\tno-such-type-checker-here .
+format-check:
+\techo more >> readme.txt
+"""
+TESTS = "import unittest\nclass T(unittest.TestCase):\n  def test_a(self): pass\n  def test_b(self): pass\n"
+
+
+@pytest.fixture
+def stranger(project: Project) -> Project:
+    """Make a project that nobody has configured."""
+    project.git("rm", "-q", "unstuck.toml")
+    project.git("commit", "-qm", "Nobody knows unstuck here")
+    return project
+
+
+def test_what_is_written_was_seen(stranger: Project) -> None:
+    stranger.file("setup.cfg", "")
+    stranger.file("tests/test_a.py", TESTS)
+    stranger.file("Makefile", MAKEFILE)
+    (stranger.root / "tests" / "test_a.py").write_text("not committed, so nobody's business")
+    told = stranger.unstuck("init")
+    assert told.code == 0, told
+    text = (stranger.root / "unstuck.toml").read_text()
+    assert tomllib.loads(text)["checks"] == {"test": "python3 -m unittest discover -s tests", "lint": "make lint"}
+    assert "# test: 2 pass in 1 s\n" in text
+    assert "# lint: red before" in text
+    assert "# types: left out, because it cannot run here: " in text
+    assert "# format: left out, because it changes files: readme.txt\n" in text
+    assert "check: make lint" in told.err
+    assert stranger.git("status", "--porcelain").splitlines() == [" M tests/test_a.py", "?? unstuck.toml"]
+
+
+def test_without_running_anything_nothing_is_claimed(stranger: Project) -> None:
+    stranger.file("Makefile", MAKEFILE)
+    told = stranger.ask("init", "--no-run")
+    assert told.code == 0, told
+    assert "lint: not run yet" in told.out
+    assert "pass" not in told.out
+    assert stranger.slots == []
+
+
+@pytest.mark.skipif(shutil.which("npm") is None, reason="npm is not on PATH")
+def test_a_fresh_clone_is_set_up_tried_and_then_worked_on(stranger: Project) -> None:
+    package = {
+        "name": "shop",
+        "scripts": {"test": "check-shop", "lint": "no-such-linter --fix"},
+        "devDependencies": {"checker": "file:./checker"},
+    }
+    checker = {"name": "checker", "version": "1.0.0", "bin": {"check-shop": "check.js"}}
+    stranger.file("package.json", json.dumps(package))
+    stranger.file("checker/package.json", json.dumps(checker))
+    stranger.file(
+        "checker/check.js", "#!/usr/bin/env node\nconsole.log('ok 1 - sells\\n1..1\\n# tests 1\\n# pass 1')\n"
+    )
+    (stranger.root / ".gitignore").write_text("")
+    stranger.git("commit", "-qam", "Ignore nothing, not even node_modules")
+    told = stranger.unstuck("init")
+    assert told.code == 0, told
+    written = tomllib.loads((stranger.root / "unstuck.toml").read_text())
+    assert written["workspace"] == {"setup": ["npm install --no-package-lock --no-audit --no-fund"]}
+    assert written["checks"] == {"test": "npm run test"}
+    stranger.script(goal=[[{"write": "shop.js", "text": "// open\n"}]])
+    done = stranger.unstuck("go", "Open the shop", "--agent", stranger.agent)
+    assert done.code == 0, done
+    assert stranger.git("diff", "--name-only", "HEAD^", "HEAD") == "shop.js", "what the set-up makes is nobody's work"
+    assert not (stranger.root / "node_modules").exists()
+
+
+@pytest.mark.skipif(shutil.which("npm") is None, reason="npm is not on PATH")
+def test_where_the_set_up_fails_what_is_there_is_copied_instead(stranger: Project) -> None:
+    stranger.file("package.json", json.dumps({"scripts": {"test": "ours"}}))
+    stranger.file("package-lock.json", "this is no lock file")
+    ours = stranger.root / "node_modules" / ".bin" / "ours"
+    ours.parent.mkdir(parents=True)
+    ours.write_text("#!/bin/sh\nprintf 'ok 1 - sells\\n1..1\\n# tests 1\\n# pass 1\\n'\n")
+    ours.chmod(0o755)
+    told = stranger.unstuck("init")
+    assert told.code == 0, told
+    assert "The set-up failed" in told.err
+    written = tomllib.loads((stranger.root / "unstuck.toml").read_text())
+    assert written["workspace"] == {"copy": ["node_modules"]}
+    assert written["checks"] == {"test": "npm run test"}
+
+
+def test_what_a_set_up_does_to_the_tree_is_not_the_agents_work(project: Project) -> None:
+    line = "mkdir -p tool && echo made > tool/it && echo more >> readme.txt"
+    project.settings(f"[workspace]\nsetup = ['{line}']\n[checks]\ntest = 'test -f tool/it'\n")
+    project.plan(("1.1", "Make a", "test -f a.txt"), ("1.2", "Make b", "test -f b.txt"))
+    project.script(_1_1=[[{"write": "a.txt"}]], _1_2=[[{"write": "b.txt"}]])
+    told = project.run("--parallel", "1")
+    assert told.code == 0, told
+    start = project.git("rev-list", "--max-parents=0", "HEAD")
+    changed = set(project.git("diff", "--name-only", start, "HEAD").splitlines())
+    assert changed - {"unstuck.toml", "tasks.md"} == {"a.txt", "b.txt"}
+
+
+def test_a_file_that_is_there_is_refused_before_anything_is_run(project: Project) -> None:
+    told = project.ask("init")
+    assert told.code == 64
+    assert "--force" in told.err
+    assert not Path(project.store / "slots").exists()

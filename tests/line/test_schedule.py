@@ -1,0 +1,133 @@
+"""The schedule, asked after every event of whole runs: what may start, what waits, and what stands behind a stuck task."""
+
+from dataclasses import replace
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from unstuck.decide.profile_files import profile
+from unstuck.journal.attempt import Ended, Outcome
+from unstuck.journal.event import AttemptStarted
+from unstuck.journal.run_state import RunState, fold
+from unstuck.journal.task_state import SETTLED
+from unstuck.line.schedule import blocked, due, settled, startable, waits
+from unstuck.plans.plan import Check, Task, beside
+from unstuck.ports import Assignment
+from unstuck.testing import MemoryJournal, Part, World
+
+RIGHT, WRONG = Part(work="right"), Part(work="wrong")
+ROOM = 3
+
+
+def task(name: str, *needs: str, group: str | None = None) -> Task:
+    return Task(id=name, title=name, depends_on=needs, group=group, checks=(Check(command="right"),))
+
+
+def history(tasks: list[Task], script: dict[str, list[Part]], parallel: int = 1) -> tuple[MemoryJournal, RunState]:
+    journal = MemoryJournal()
+    return journal, World(script).run(tasks, journal=journal, parallel=parallel)
+
+
+def running(state: RunState) -> list[str]:
+    return [name for name, one in state.tasks.items() if one.attempts and one.status in ("running", "verifying")]
+
+
+@st.composite
+def plans(draw: st.DrawFn) -> tuple[list[Task], dict[str, list[Part]]]:
+    """Draw a plan whose tasks lean on earlier ones, some of them in groups, and what their attempts bring."""
+    tasks: list[Task] = []
+    for number in range(draw(st.integers(1, 6))):
+        earlier = [one.id for one in tasks]
+        needs = draw(st.lists(st.sampled_from(earlier), unique=True, max_size=2)) if earlier else []
+        tasks.append(task(f"1.{number}", *needs, group=draw(st.sampled_from([None, "a", "b"]))))
+    attempts = st.lists(st.sampled_from([RIGHT, WRONG]), min_size=1, max_size=3)
+    return tasks, {one.id: draw(attempts) for one in tasks}
+
+
+@given(plans(), st.integers(0, ROOM))
+@settings(max_examples=60, deadline=None)
+def test_whatever_happened_only_what_may_start_is_started(
+    plan: tuple[list[Task], dict[str, list[Part]]], room: int
+) -> None:
+    tasks, script = plan
+    journal, _ = history(tasks, script, parallel=2)
+    order = [one.id for one in tasks]
+    for count in range(1, len(journal.entries)):
+        state = fold(journal.entries[:count])
+        busy = running(state)
+        chosen = startable(state, busy, room)
+        assert len(chosen) <= room
+        assert chosen == sorted(chosen, key=order.index)
+        assert not set(chosen) & set(busy)
+        assert all(state.tasks[need].status in SETTLED for name in chosen for need in state.tasks[name].needs)
+        beginning = [state.tasks[name].task for name in (*busy, *chosen)]
+        assert all(beside(one, other) for one in beginning for other in beginning if one is not other)
+
+
+@given(plans())
+@settings(max_examples=30, deadline=None)
+def test_a_run_ends_with_every_task_settled_stuck_or_behind_a_stuck_one(
+    plan: tuple[list[Task], dict[str, list[Part]]],
+) -> None:
+    _, state = history(*plan)
+    stuck = {name for name, one in state.tasks.items() if one.status == "stuck"}
+    behind = blocked(state)
+    left = {name for name, one in state.tasks.items() if one.status not in SETTLED} - stuck
+    assert set(behind) == left
+    assert all(set(causes) <= stuck | left and causes for causes in behind.values())
+    assert settled(state) == (not stuck and not left)
+
+
+def test_a_stuck_task_blocks_all_that_leans_on_it_each_by_what_stands_before_it_and_nothing_else() -> None:
+    tasks = [task("1"), task("2", "1"), task("3", "2"), task("4")]
+    _, state = history(tasks, {"1": [WRONG]} | {name: [RIGHT] for name in "234"})
+    assert blocked(state) == {"2": ("1",), "3": ("2",)}
+    assert state.tasks["4"].status == "complete"
+
+
+def test_a_task_behind_two_stuck_ones_names_both() -> None:
+    tasks = [task("1"), task("2"), task("3", "1", "2")]
+    _, state = history(tasks, {"1": [WRONG], "2": [WRONG]})
+    assert blocked(state) == {"3": ("1", "2")}
+
+
+class Limited(World):
+    """An agent whose provider refuses its first session."""
+
+    def outcome(self, ended: Ended, assignment: Assignment) -> Outcome:
+        first = assignment.task == "1" and assignment.attempt == 1 and assignment.session == 1
+        return replace(World.outcome(self, ended, assignment), end="rate_limited" if first else "")
+
+
+def test_a_waiting_task_starts_again_when_its_time_has_come() -> None:
+    journal = MemoryJournal()
+    failed = Part(ended=Ended(ending="exited", exit_code=1))
+    Limited({"1": [failed, RIGHT]}).run([task("1")], journal=journal)
+    states = [fold(journal.entries[:count]) for count in range(1, len(journal.entries))]
+    state = next(one for one in states if one.tasks["1"].wait_until)
+    until = state.tasks["1"].wait_until
+    assert until is not None
+    assert waits(state.tasks["1"], until - 1)
+    assert due(state, until - 1) == 1
+    assert startable(state, [], ROOM, until - 1) == []
+    assert due(state, until) is None
+    assert startable(state, [], ROOM, until) == ["1"]
+
+
+def test_side_by_side_means_the_same_group_and_no_more_than_there_is_room_for() -> None:
+    tasks = [task("1", group="a"), task("2", group="a"), task("3", group="b"), task("4"), task("5", group="a")]
+    journal, _ = history(tasks, {one.id: [RIGHT] for one in tasks}, parallel=2)
+    fresh = fold(journal.entries[:1])
+    assert startable(fresh, [], ROOM) == ["1", "2", "5"]
+    assert startable(fresh, [], 2) == ["1", "2"]
+    assert startable(fresh, ["3"], ROOM) == []
+    assert startable(fresh, ["4"], ROOM) == []
+    assert startable(fresh, ["1"], ROOM) == ["2", "5"]
+    assert startable(fresh, [], 0) == []
+
+
+def test_a_profile_that_says_no_number_ends_after_its_own() -> None:
+    """Five attempts are the default of `max-retries`: one more would be somebody's money, one less somebody's night."""
+    journal = MemoryJournal()
+    World({"1": [WRONG]}).run([task("1")], journal=journal, policy=profile("max-retries"))
+    assert sum(isinstance(entry.event, AttemptStarted) for entry in journal.entries) == 5

@@ -1,0 +1,277 @@
+"""Plans as other tools and people keep them: Task Master, Ralph loops, checklists, issues, and overviews in other languages."""
+
+import copy
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.project import Project
+
+from unstuck.errors import BadUsage
+from unstuck.plans.plan import Insertion, Plan, check
+from unstuck.plans.plan_file import TasksFile, open_plan
+
+TASK_MASTER: dict[str, Any] = {
+    "master": {
+        "tasks": [
+            {
+                "id": 1,
+                "title": "Parse the option",
+                "description": "Read --depth.",
+                "details": "In options.txt.",
+                "testStrategy": "Run `grep -q depth options.txt` in the root.",
+                "status": "pending",
+                "dependencies": [],
+                "priority": "high",
+                "subtasks": [],
+            },
+            {
+                "id": 2,
+                "title": "Walk with the depth",
+                "description": "Use it.",
+                "details": "",
+                "testStrategy": "",
+                "status": "pending",
+                "dependencies": [1],
+                "priority": "medium",
+                "subtasks": [
+                    {
+                        "id": 1,
+                        "title": "Stop",
+                        "status": "pending",
+                        "dependencies": [],
+                        "testStrategy": "`test -f a.txt`",
+                        "parentTaskId": 2,
+                    },
+                    {
+                        "id": 2,
+                        "title": "Say so",
+                        "status": "pending",
+                        "dependencies": [1, "2.1"],
+                        "testStrategy": "`test -f b.txt`",
+                        "parentTaskId": 2,
+                    },
+                ],
+            },
+            {"id": 3, "title": "Later", "status": "deferred", "dependencies": [2], "priority": "low", "subtasks": []},
+        ],
+        "metadata": {"created": "2026-11-16T12:53:55.962Z", "updated": "2026-11-16T12:54:12.397Z"},
+    },
+    "spike": {"tasks": [{"id": 1, "title": "Other", "status": "pending", "dependencies": []}], "metadata": {}},
+}
+PRD = """{
+  "project": "Greeter",
+  "branchName": "ralph/greet",
+  "userStories": [
+    {"id": "US-002", "title": "Part", "acceptanceCriteria": ["`test -f bye.txt` passes"], "priority": 2, "passes": false, "notes": ""},
+    {"id": "US-001", "title": "Greet", "acceptanceCriteria": ["There is a greeting", "Verify: `grep -q hello hi.txt`"],
+     "priority": 1, "passes": false, "dependsOn": []}
+  ]
+}
+"""
+ISSUE = """\
+### Tasks
+
+* [ ] Login
+  * [ ] Form
+    * Verify: `test -f form.txt`
+  * [x] Route
+* [ ] #123
+* [ ] ~~Old idea~~
+* [ ] Search
+  * [ ] index
+  * [ ] query
+  * Verify: `test -f search.txt`
+
+```[tasklist]
+- [ ] In a fence of GitHub's
+```
+
+```sh
+- [ ] no task
+```
+"""
+FIX_PLAN = (
+    "# Ralph Fix Plan\n\n## High Priority\n- [ ] V2 of the store\n\n## Completed\n- [x] Begin\n\n## Notes\n- Focus\n"
+)
+NUMBERED = "1. [ ] First\n   - Verify: `test -f a`\n2. [ ] Second\n   1. [ ] Inner\n   2. [ ] Outer\n"
+GERMAN = """\
+# Anmeldung
+
+| Phase | Name | Abhängig von | Parallel mit | Aufwand | Stand |
+|---|---|---|---|---|---|
+| 1 | Grundlage | keine | - | 3 | Erledigt |
+| 2A | Dienst | Phase 1 | 2B | 5 | ⬜ Offen |
+| 2B | Rest | 1 | 2A | 5 | Offen |
+| 3 | Ende | 2A und 2B | - | 1 | Offen |
+
+### Phase 2A: Dienst
+> **Abhängig von**: Phase 1
+> **Stand**: ⬜ Offen
+"""
+CHINESE = """\
+| 阶段 | 名称 | 依赖 | 并行 | 状态 |
+|---|---|---|---|---|
+| 1 | 基础 | 无 | - | 已完成 |
+| 2 | 后端 | 1 | - | 未开始 |
+
+### 阶段 2：后端
+- Verify: `test -f a`
+"""  # noqa: RUF001  # as people write it
+
+
+def tasks(plan: Plan) -> dict[str, tuple[str, ...]]:
+    return {task.id: tuple(one.command for one in task.checks) for task in plan.tasks}
+
+
+def put(folder: Path, name: str, content: object) -> Path:
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(content if isinstance(content, str) else json.dumps(content, indent=2))
+    return path
+
+
+PLANS: Mapping[str, tuple[str, object, str, Mapping[str, tuple[str, ...]]]] = {
+    "task master": (
+        "tasks.json", TASK_MASTER, "task-master",
+        {"1": ("grep -q depth options.txt",), "2.1": ("test -f a.txt",), "2.2": ("test -f b.txt",), "3": ()},
+    ),
+    "ralph": ("prd.json", PRD, "prd.json", {"US-001": ("grep -q hello hi.txt",), "US-002": ("test -f bye.txt",)}),
+    "a list of features": (
+        "feature_list.json", [{"category": "ui", "description": "It greets", "steps": ["look"], "passes": False}],
+        "prd.json", {"s1": ()},
+    ),
+    "an issue": (
+        "issue.md", ISSUE, "checklist",
+        {"t1": ("test -f form.txt",), "t2": (), "t3": (), "t4": (), "t5": ("test -f search.txt",), "t6": ()},
+    ),
+    "a fix plan": ("fix_plan.md", FIX_PLAN, "checklist", {"t1": (), "t2": ()}),
+    "numbers": ("todo.md", NUMBERED, "checklist", {"1": ("test -f a",), "2.1": (), "2.2": ()}),
+    "german": ("plan.md", GERMAN, "superplan", {"1": (), "2a": (), "2b": (), "3": ()}),
+    "chinese": ("plan.md", CHINESE, "superplan", {"1": (), "2": ("test -f a",)}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "content", "plan_format", "expected"), PLANS.values(), ids=PLANS)
+def test_a_plan_is_recognised_by_its_content(
+    tmp_path: Path, name: str, content: object, plan_format: str, expected: Mapping[str, tuple[str, ...]]
+) -> None:
+    plan = open_plan(put(tmp_path, name, content)).read()
+    assert (plan.format, tasks(plan), check(plan)) == (plan_format, expected, ())
+
+
+def test_a_task_of_task_master_waits_for_tasks_subtasks_and_what_stands_above_it(tmp_path: Path) -> None:
+    plan = open_plan(put(tmp_path, "tasks.json", TASK_MASTER)).read()
+    waits = {task.id: task.depends_on for task in plan.tasks}
+    assert waits == {"1": (), "2.1": ("1",), "2.2": ("2.1", "1"), "3": ("2.1", "2.2")}
+    assert [task.id for task in plan.tasks if task.skipped] == ["3"]
+    assert any("spike" in concern.message for concern in plan.concerns)
+
+
+def test_the_current_tag_is_task_masters_own(tmp_path: Path) -> None:
+    put(tmp_path, ".taskmaster/state.json", {"currentTag": "spike"})
+    put(tmp_path, ".taskmaster/tasks/tasks.json", TASK_MASTER)
+    plan_file = open_plan(tmp_path / ".taskmaster")
+    assert [task.title for task in plan_file.read().tasks] == ["Other"]
+    plan_file.mark({"1": "complete"})
+    after = json.loads(plan_file.path.read_text())
+    assert after["spike"]["tasks"][0]["status"] == "done"
+    assert after["master"] == TASK_MASTER["master"]
+
+
+def test_statuses_are_written_in_their_own_words_and_nothing_else_changes(tmp_path: Path) -> None:
+    path = put(tmp_path, "tasks.json", TASK_MASTER)
+    before = path.read_text()
+    plan_file = open_plan(path)
+    plan_file.mark({"1": "complete", "2.1": "complete", "2.2": "stuck"})
+    items = json.loads(path.read_text())["master"]["tasks"]
+    assert [items[0]["status"], items[1]["status"], items[2]["status"]] == ["done", "in-progress", "deferred"]
+    assert [one["status"] for one in items[1]["subtasks"]] == ["done", "blocked"]
+    plan_file.mark({"1": "pending", "2.2": "complete"})
+    items = json.loads(path.read_text())["master"]["tasks"]
+    assert [items[0]["status"], items[1]["status"]] == ["pending", "done"]
+    changed = [one for one in zip(before.splitlines(), path.read_text().splitlines(), strict=True) if one[0] != one[1]]
+    assert all('"status"' in old for old, _ in changed)
+
+
+def test_a_story_passes_and_no_other_byte_changes(tmp_path: Path) -> None:
+    path = put(tmp_path, "prd.json", PRD)
+    assert open_plan(path).mark({"US-001": "complete", "US-002": "running"})
+    assert path.read_text() == PRD.replace('"passes": false, "dependsOn"', '"passes": true, "dependsOn"')
+
+
+def test_a_box_above_others_is_ticked_with_them_and_items_with_their_task(tmp_path: Path) -> None:
+    path = put(tmp_path, "issue.md", ISSUE)
+    plan_file = open_plan(path)
+    plan = plan_file.read()
+    assert [task.id for task in plan.tasks if task.skipped] == ["t4"]
+    assert plan.tasks[4].items == ("index", "query")
+    assert any("only refers to #123" in concern.message for concern in plan.concerns)
+    plan_file.mark({"t5": "complete"})
+    ticked = ISSUE.replace("* [ ] Search", "* [x] Search").replace("* [ ] index", "* [x] index")
+    assert path.read_text() == ticked.replace("* [ ] query", "* [x] query")
+    plan_file.mark({"t1": "complete"})
+    assert "* [x] Login\n  * [x] Form" in path.read_text()
+    plan_file.mark({"t1": "pending"})
+    assert "* [ ] Login\n  * [ ] Form" in path.read_text()
+
+
+def test_a_checklist_takes_fix_tasks(tmp_path: Path) -> None:
+    path = put(tmp_path, "todo.md", NUMBERED)
+    plan_file = open_plan(path)
+    assert isinstance(plan_file, TasksFile)
+    plan_file.read()
+    block = "- [ ] 2.1.1 [FIX 2.1] Fix: it\n  - **Verify**: `test -f x`\n"
+    (task,) = plan_file.insert(Insertion(blocks={"2.1.1": block}, beside="2.1"))
+    assert (task.id, task.fixes, [one.command for one in task.checks]) == ("2.1.1", "2.1", ["test -f x"])
+    again = open_plan(path, "checklist").read()
+    assert [(one.id, one.fixes) for one in again.tasks] == [("1", None), ("2.1", None), ("2.1.1", "2.1"), ("2.2", None)]
+
+
+def test_an_overview_is_kept_current_in_its_own_language(tmp_path: Path) -> None:
+    path = put(tmp_path, "plan.md", GERMAN)
+    plan_file = open_plan(path)
+    plan = plan_file.read()
+    assert {task.id: task.depends_on for task in plan.tasks}["3"] == ("2a", "2b")
+    assert [task.id for task in plan.tasks if task.done] == ["1"]
+    plan_file.mark({"2a": "complete", "2b": "running"})
+    after = path.read_text()
+    assert "| 2A | Dienst | Phase 1 | 2B | 5 | ✅ Erledigt |" in after
+    assert "| 2B | Rest | 1 | 2A | 5 | In Arbeit |" in after
+    assert "> **Stand**: ✅ Erledigt" in after
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("notes.md", "# Notes\n\n- one\n- two\n", "it has lists, but no boxes"),
+        ("data.json", '{"users": [1]}', 'stories with "passes"'),
+        ("tasks.json", '{"version": 2, "tasks": [{"label": "build"}]}', '"tasks" with id, title and status'),
+    ],
+)
+def test_what_is_no_plan_is_told_in_words_that_help(tmp_path: Path, name: str, content: str, words: str) -> None:
+    with pytest.raises(BadUsage, match="this version reads") as error:
+        open_plan(put(tmp_path, name, content))
+    assert words in error.value.message
+
+
+def test_the_lists_of_other_tools_are_run_and_ticked_in_their_own_form(project: Project) -> None:
+    begun = copy.deepcopy(TASK_MASTER)
+    first, second, _ = begun["master"]["tasks"]
+    first["status"] = second["subtasks"][0]["status"] = "done"
+    (project.root / "tasks.json").write_text(json.dumps(begun, indent=2))
+    (project.root / "prd.json").write_text(PRD.replace('"passes": false', '"passes": true', 1))
+    (project.root / "todo.md").write_text("* [ ] Greet\n  * [ ] Loudly\n    * Verify: `test -f loud.txt`\n")
+    project.git("add", "-A")
+    project.git("commit", "--quiet", "-m", "Plans")
+    writes = {"2.2": "b.txt", "US-001": "hi.txt", "t1": "loud.txt"}
+    project.script(**{name: [[{"write": path, "text": "hello\n"}]] for name, path in writes.items()})
+    for plan in ("tasks.json", "prd.json", "todo.md"):
+        told = project.run(plan=plan)
+        assert told.code == 0, told
+    items = json.loads((project.root / "tasks.json").read_text())["master"]["tasks"]
+    assert [item["status"] for item in items] == ["done", "done", "deferred"]
+    assert (project.root / "prd.json").read_text() == PRD.replace('"passes": false', '"passes": true')
+    assert (project.root / "todo.md").read_text().startswith("* [x] Greet\n  * [x] Loudly")
