@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tests.project import Project
 
 KEY = "a-key-of-twenty-four-letters"
-PATIENCE = 20_000
+PATIENCE = 45_000
 TOO_WIDE = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 
 

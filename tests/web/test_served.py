@@ -159,7 +159,7 @@ def test_beyond_this_machine_it_is_served_only_with_a_token(project: "Project") 
     assert "at least" in told[1].err
 
 
-def test_a_board_before_the_first_run_waits_for_it(project: "Project") -> None:
+def test_a_board_before_the_first_run_waits_for_it_and_knows_all_that_follow(project: "Project") -> None:
     with served(project.root) as board:
         cookie = board.cookie()
         assert board.ask("/api/runs", cookie=cookie).json == {"runs": [], "latest": ""}
@@ -167,8 +167,15 @@ def test_a_board_before_the_first_run_waits_for_it(project: "Project") -> None:
         project.plan(("1.1", "Make a", "test -f a.txt"))
         project.script(_1_1=[[{"write": "a.txt"}]])
         assert project.run().code == 0
-        ((_, _, view),) = islice(board.events(), 1)
-        assert [row["status"] for row in view["tasks"]] == ["complete"]
+        ((_, _, first),) = islice(board.events(), 1)
+        assert [row["status"] for row in first["tasks"]] == ["complete"]
+        project.plan(("1.1", "Make b", ""), ("1.2", "Make c", ""), name="more.md")
+        assert project.run("--max-attempts", "1", plan="more.md").code == 3
+        told = board.ask("/api/runs", cookie=cookie).json
+        assert [(run["plan"], run["tasks"]) for run in told["runs"]] == [("more.md", 2), ("tasks.md", 1)]
+        ((_, _, latest),) = islice(board.events(), 1)
+        ((_, _, named),) = islice(board.events(first["run"]["id"]), 1)
+        assert (latest["run"]["id"], named) == (told["latest"], first)
 
 
 def test_the_kept_page_holds_the_same_run_and_lets_nothing_else_in(half_done: "Project", board: Served) -> None:
