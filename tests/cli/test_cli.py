@@ -15,7 +15,7 @@ import pytest
 
 import unstuck
 from unstuck.cli import COMMANDS
-from unstuck.cli.screen.render import span
+from unstuck.cli.screen.fitting import span
 
 if TYPE_CHECKING:
     from tests.project import Project
@@ -327,3 +327,13 @@ def wait_for(path: Path) -> None:
     while not path.exists():
         assert time.monotonic() < deadline, f"{path} did not appear"
         time.sleep(0.05)
+
+
+def test_a_plan_is_read_without_loading_a_run(project: "Project") -> None:
+    project.file("tasks.md", "- [ ] 1.1 Do it\n  - **Verify**: `test -f x`\n")
+    code = (
+        "import sys; from unstuck.cli import run_cli; run_cli(['plan', 'tasks.md', '--json']);"
+        "print([name for name in sys.modules if name.startswith(('unstuck.line.', 'unstuck.verify.', 'unstuck.journal.'))])"
+    )
+    told = subprocess.run([sys.executable, "-c", code], cwd=project.root, capture_output=True, text=True, check=True)
+    assert told.stdout.splitlines()[-1] == "[]"

@@ -25,7 +25,7 @@ COMMANDS = {
     "demo": ("run", "See the whole story in a minute, in a scratch repository."),
     "init": ("setup", "Write unstuck.toml for this repository."),
     "doctor": ("setup", "Say what is missing or left over, and what to do about it."),
-    "plan": ("look", "Read and check a plan; start nothing."),
+    "plan": ("reading_plans", "Read and check a plan; start nothing."),
     "draft": ("draft", "Let an agent write a plan from a goal, a PRD or an issue."),
     "go": ("run", "Reach a goal: one task, no plan file."),
     "run": ("run", "Run a plan, or go on with its unfinished run."),

@@ -10,8 +10,8 @@ from click.shell_completion import get_completion_class
 
 from unstuck import compose
 from unstuck.cli import COMPLETE
-from unstuck.cli.look import as_json as json_option
-from unstuck.cli.screen.render import cut
+from unstuck.cli.options import as_json as json_option
+from unstuck.cli.screen.fitting import cut
 from unstuck.cli.screen.saying import say
 from unstuck.errors import BadUsage
 from unstuck.shipped import pages, shipped_in

@@ -19,7 +19,8 @@ from click.core import ParameterSource
 from unstuck import compose
 from unstuck.cli import demo as story
 from unstuck.cli.screen.board import Board, Lines, Silence
-from unstuck.cli.screen.render import concern, summary
+from unstuck.cli.screen.plan_text import concern
+from unstuck.cli.screen.render import summary
 from unstuck.cli.screen.saying import say
 from unstuck.decide import OnStuck, Quota
 from unstuck.journal import RECOVERY, CommitMode, Entry, Options, Order, RunResumed, RunState

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from unstuck import compose
-from unstuck.cli.screen.render import plain
+from unstuck.cli.screen.fitting import plain
 from unstuck.cli.screen.saying import say, show_step
 from unstuck.line import Stopper
 

@@ -18,7 +18,7 @@ from unstuck.git import BRANCHES, SNAPSHOTS, Repository, find, git_processes, sl
 from unstuck.journal import SqliteJournal, journal_path
 from unstuck.process import trouble
 from unstuck.tell import counted
-from unstuck.tools import detect, way_around
+from unstuck.tools import ci_commands, detect, drifted, way_around
 
 LEAST_SPACE = 500_000_000
 SHOWN = 3
@@ -196,7 +196,8 @@ def _checks(repository: Repository, config: Config) -> Iterator[Finding]:
             remedy="" if there else "Install it, or see that `setup` in [workspace] does.",
         )
     if not config.checks:
-        proposals = [check.command for check in detect(repository.root).checks]
+        of_ci = [one.command for one in ci_commands(repository.root)]
+        proposals = of_ci or [check.command for check in detect(repository.root).checks]
         yield Finding(
             about="check",
             grade="note",
@@ -205,6 +206,8 @@ def _checks(repository: Repository, config: Config) -> Iterator[Finding]:
             if proposals
             else "Name them under [checks].",
         )
+    for drift in drifted(config.checks.items(), ci_commands(repository.root)) if config.checks else ():
+        yield Finding(about="ci", grade="note", says=drift.says, remedy=drift.remedy)
 
 
 def _workspace(repository: Repository, config: Config) -> Iterator[Finding]:

@@ -13,7 +13,17 @@ from unstuck.journal import CheckResult
 from unstuck.line import Interrupted, Stopper
 from unstuck.plans import Check
 from unstuck.tell import counted, one_line
-from unstuck.tools import FirstConfig, FoundGate, Proposal, Stack, config_text, detect, refuse_replacing, write_config
+from unstuck.tools import (
+    FirstConfig,
+    FoundGate,
+    Proposal,
+    Stack,
+    config_text,
+    detect,
+    refuse_replacing,
+    with_ci,
+    write_config,
+)
 from unstuck.verify import NotSetUp, Site, cannot_run, compare, evidence, on_base, open_memory
 
 NAME = "init"
@@ -44,7 +54,7 @@ class Initiation:
     def write(self, seen: Callable[[str, str], None] | None) -> FirstConfig:
         """Look at the repository, prove what fits it, and write it down; without anybody who is told, nothing is run."""
         root = self._repository.root
-        stack = detect(root)
+        stack = with_ci(detect(root), root)
         proof = unproven(stack) if seen is None else prove(self._repository, stack, self.stopper, seen)
         text = config_text(agents_on_path(), proof.gates, proof.copy, proof.setup)
         return write_config(root, text, proof.notes)
@@ -63,7 +73,7 @@ def prove(repository: Repository, stack: Stack, stopper: Stopper, seen: Callable
             return _in_slot(repository, stack, slot, stopper, seen)
         except NotSetUp as error:
             why = f"The set-up failed: {one_line(error.failure.summary, SAID_CHARS)}"
-            bare = detect(repository.root, as_it_is=True)
+            bare = with_ci(detect(repository.root, as_it_is=True), repository.root)
             proof = _in_slot(repository, replace(bare, copy=(*stack.copy, *stack.instead)), slot, stopper, seen)
             return replace(proof, notes=(f"{why} Tried: {'; '.join(stack.setup)}", *proof.notes))
         except Interrupted as error:

@@ -13,9 +13,10 @@ from unstuck.agents import first_found, gather
 from unstuck.compose.fencing import fence_of, without_fence
 from unstuck.compose.gate_list import gates_of, note_found
 from unstuck.compose.remedy_runs import Relief
+from unstuck.compose.shared_experience import known_experience
 from unstuck.config import Config
 from unstuck.config_file import NAME as CONFIG_NAME
-from unstuck.decide import Experience, Policy, policy_of
+from unstuck.decide import Experience, Policy, policy_of, task_sort
 from unstuck.diagnosis import catalog_guidance, open_rulebook
 from unstuck.errors import BadUsage, InvalidPlan, Owned
 from unstuck.git import GitWorkspace, Homecoming, Lender, Meanwhile, Placing, Repository, slots_folder, traps
@@ -36,7 +37,6 @@ from unstuck.journal import (
     asked_by,
     asking,
     begin_anew,
-    experience_of,
     fold,
     inherited,
     journal_path,
@@ -139,7 +139,7 @@ class Run:
             if not self._options.agents:
                 self._options = replace(self._options, agents=self._config.agent or first_found(self._config))
             if run is None:
-                self._options = _ordered(self._options, experience_of(journal))
+                self._options = _ordered(self._options, known_experience(self._repository, journal), plan)
             root, options = self._repository.root, self._options
             crew = gather(options.agents, plan, self._config, root, budget_usd=options.budget_usd)
             plan = crew.fitted(plan)
@@ -267,7 +267,7 @@ class Run:
             config=config,
             policy=self._policy,
             recovery=self._recovery(),
-            experience=experience_of(journal),
+            experience=known_experience(repository, journal, without=run),
             guidance=catalog_guidance(),
             gates=gates_of(config, repository.root, plan.gates),
             layout=layout,
@@ -426,12 +426,15 @@ def refuse_inside_an_agent() -> None:
         )
 
 
-def _ordered(options: Options, experience: Experience) -> Options:
+def _ordered(options: Options, experience: Experience, plan: Plan) -> Options:
     """Let experience say who begins, where that is asked for, or nobody said otherwise and there is evidence enough."""
     wanted = options.order == "experience" or (options.order is None and experience.enough(options.agents))
     if not wanted or len(options.agents) < 2:  # noqa: PLR2004  # one agent is in order by itself
         return replace(options, order="given")
-    return replace(options, order="experience", records=experience.records(options.agents))
+    records = experience.records(options.agents)
+    own = {sort: experience.records(options.agents, sort) for sort in sorted({task_sort(one) for one in plan.tasks})}
+    known = tuple((sort, each) for sort, each in own.items() if each != records)
+    return replace(options, order="experience", records=records, sorts=known)
 
 
 def _who_begins(options: Options) -> tuple[str, ...]:
@@ -440,7 +443,12 @@ def _who_begins(options: Options) -> tuple[str, ...]:
         return ()
     rates = sorted(options.records, key=lambda one: -(one[1] + 1) / (one[1] + one[2] + 2))
     told = ", ".join(f"{name} landed {landed} of {landed + failed}" for name, landed, failed in rates)
-    return (f"Who begins a task is drawn by experience ({told}); --order given keeps your order.",)
+    apart = (
+        f"; tasks of the sorts {', '.join(sort for sort, _ in options.sorts)} by their own figures"
+        if options.sorts
+        else ""
+    )
+    return (f"Who begins a task is drawn by experience ({told}{apart}); --order given keeps your order.",)
 
 
 def room_beside(parallel: int) -> int | None:

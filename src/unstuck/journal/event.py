@@ -38,6 +38,8 @@ class Options:
     """Who begins a task: the first agent named, or who did best; None: as named, until there is evidence enough."""
     records: tuple[tuple[str, int, int], ...] = ()
     """Where experience orders: what each agent landed and failed in earlier runs. Kept, so that a replay draws the same."""
+    sorts: tuple[tuple[str, tuple[tuple[str, int, int], ...]], ...] = ()
+    """The same by sort of task, for those of which enough is known."""
     approve: tuple[Gate, ...] = ()
     """What a person wants to approve before it is done."""
 

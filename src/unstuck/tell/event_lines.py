@@ -14,6 +14,7 @@ from unstuck.decide import (
     Skip,
     Switch,
     Wait,
+    Weighed,
 )
 from unstuck.journal import (
     Acted,
@@ -35,7 +36,7 @@ from unstuck.journal import (
     Verdict,
     Verified,
 )
-from unstuck.tell.text import one_line, waits
+from unstuck.tell.text import counted, one_line, waits
 
 LINE_CHARS = 300
 
@@ -45,11 +46,6 @@ def sentence(event: Event) -> str:
     text = _sentence(event)
     task = getattr(event, "task", None)
     return one_line(f"{task}: {text}" if task else text, LINE_CHARS)
-
-
-def counted(number: int, noun: str) -> str:
-    """Return a number with its noun: 1 task, 2 tasks."""
-    return f"{number} {noun}{'s'[: number != 1]}"
 
 
 def _sentence(event: Event) -> str:
@@ -144,6 +140,12 @@ def _verdict(verdict: Verdict) -> str:
     told = f"{len(results) - excused - idle} of {len(results)} checks pass"
     told += f", {excused} {'is' if excused == 1 else 'are'} red and excused" if excused else ""
     return f"{told}, {idle} {'says' if idle == 1 else 'say'} nothing" if idle else told
+
+
+def weighed_text(one: Weighed) -> str:
+    """Say what something was worth, and by which figures."""
+    seen = f"{one.won} of {one.tried} landed" if one.tried else "no evidence"
+    return f"{one.move} [{one.rung}] {one.worth:.2f} = {one.chance:.2f} for {one.cost:.2g} ({seen})"
 
 
 def deed(action: Action) -> str:

@@ -7,7 +7,8 @@ from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any, Self
 
-from unstuck.cli.screen.render import MARKS, cut, entry_line, price, span
+from unstuck.cli.screen.fitting import cut, price, span
+from unstuck.cli.screen.render import MARKS, entry_line
 from unstuck.cli.screen.saying import say
 from unstuck.compose import Watcher
 from unstuck.journal import AttemptStarted, Classified, Entry, RunState, SessionStarted, TaskState

@@ -27,7 +27,9 @@ def _parts() -> tuple[tuple[Part, re.Pattern[str]], ...]:
     """Return the rows, the first that fits decides; which settings and locks a stack has, its own table says."""
     settings, locks = judges()
     own: Mapping[Part, str] = {"settings": settings, "lock": locks}
-    return tuple((part, re.compile(rf"(?:^|/)(?:{own[part]})$") if part in own else shape) for part, shape in _PARTS)
+    return tuple(
+        (part, re.compile(rf"(?:^|/)(?:{own[part]})$") if shape is _OF_THE_STACKS else shape) for part, shape in _PARTS
+    )
 
 
 _OF_THE_STACKS = _(r"(?!)")
