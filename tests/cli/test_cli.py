@@ -26,7 +26,7 @@ CONTRACT = [
     "demo", "init", "doctor", "plan", "run", "resume", "status", "show", "log", "stop", "retry", "skip", "reset",
     "answer", "diagnose", "agents", "report", "explain", "replay", "policy", "accept", "rollback", "undo", "prune", "bench",
     "verify", "remedy", "experience", "install", "uninstall", "hook", "mcp", "diff", "runs",
-    "approve",
+    "approve", "go", "draft", "pr", "board", "ui", "docs", "config", "completion",
 ]  # fmt: skip
 
 
@@ -308,9 +308,9 @@ def test_a_demo_is_not_kept_where_a_file_is(project: "Project") -> None:
 
 
 def test_a_benchmark_that_is_not_there_is_answered_with_those_that_are(project: "Project") -> None:
-    told = project.ask("bench", "hook")
+    told = project.ask("bench", "naught")
     assert told.code == 64
-    assert "There is no benchmark 'hook'. There are: overhead, " in told.err
+    assert "There is no benchmark 'naught'. There are: overhead, " in told.err
 
 
 def test_a_second_agent_takes_over_where_the_first_one_fails(project: "Project") -> None:

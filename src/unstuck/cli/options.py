@@ -1,4 +1,4 @@
-"""Options that many commands have."""
+"""Edge: Options that many commands have."""
 
 from typing import Any
 
