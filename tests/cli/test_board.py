@@ -131,7 +131,7 @@ def test_a_board_attaches_to_a_run_and_tells_the_story_of_a_task_on_enter(half_d
         screen.wait_for("enter its story")
         screen.press("Up")
         screen.press("Enter")
-        screen.wait_for("Task 1.1: Make a (complete)")
+        screen.wait_for("Task 1.1: Make a (landed)")
         screen.press("q")
         screen.wait_for("What needs you:")
 
