@@ -5,6 +5,7 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -26,7 +27,7 @@ def read_config(root: Path) -> Config:
     for keys in _unknown(content, Config):
         raise _refused(path, keys, _nearest(keys))
     try:
-        config = TypeAdapter(Config).validate_python(content)
+        config = _shape().validate_python(content)
     except ValidationError as error:
         first = error.errors()[0]
         keys = tuple(str(part) for part in first["loc"] if part != KEY_ITSELF)
@@ -34,6 +35,11 @@ def read_config(root: Path) -> Config:
     for keys in _too_small(config):
         raise _refused(path, keys, f"must be at least {LEAST.get(keys[-1], 0)}")
     return config
+
+
+@cache
+def _shape() -> TypeAdapter[Config]:
+    return TypeAdapter(Config)
 
 
 def has_config(root: Path) -> bool:
