@@ -97,7 +97,7 @@ class ByHand:
             out, seconds = _run(step, argv, self._renamed(step.stdin, now))
             self.spent[place] += seconds
             now |= zip(OBJECT_ID.findall(step.stdout), OBJECT_ID.findall(out), strict=False)
-        self._tip = now[self._landed]
+        self._tip = now.get(self._landed, self._tip)
 
     def _renamed(self, text: str, now: Mapping[str, str]) -> str:
         return self._names.sub(lambda old: now.get(old[0], old[0]), text)
@@ -105,8 +105,8 @@ class ByHand:
 
 def _commits(steps: Iterable[Step]) -> tuple[str, str]:
     """Return the commit that the recorded task began with, and the one that it landed."""
-    step = next(step for step in steps if "commit-tree" in step.argv)
-    return step.argv[step.argv.index("-p") + 1], step.stdout.strip()
+    landing = (step for step in steps if "commit-tree" in step.argv)
+    return next(((step.argv[step.argv.index("-p") + 1], step.stdout.strip()) for step in landing), ("", ""))
 
 
 def _run(step: Step, argv: Sequence[str], given: str) -> tuple[str, float]:

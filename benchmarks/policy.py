@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.report import Report
-from benchmarks.trials import ENDED, Score, Trial, replay
+from benchmarks.trials import ENDED, Score, Trial, replay, replay_by_experience
 from unstuck.config_file import read_config
 from unstuck.decide.profile_files import profiles
 from unstuck.errors import BadUsage, Unavailable
@@ -15,6 +15,8 @@ from unstuck.git.repository import find
 SAMPLE = Path(__file__).parent / "corpora" / "trials.csv"
 """Made up, so that the bench can be tried; real recordings are what it is for."""
 BUDGETS = range(1, 6)
+EXPERIENCE = "experience"
+"""The column's name; every figure in it comes from the other tasks of the file, never from the task itself."""
 COLUMNS = ("task", "agent", "trial", "passed", "ended")
 
 
@@ -51,8 +53,15 @@ def read_trials(path: Path) -> tuple[Trial, ...]:
 
 
 def score(trials: tuple[Trial, ...], own: Mapping[str, Any] | None = None) -> dict[int, dict[str, Score]]:
+    """Score every profile, and, as a column of its own, `adaptive` where experience says who begins and what is worth most."""
+    known = profiles(own)
+    experienced = replay_by_experience(trials, known["adaptive"], BUDGETS)
     return {
-        budget: {name: replay(trials, policy, budget) for name, policy in profiles(own).items()} for budget in BUDGETS
+        budget: {
+            **{name: replay(trials, policy, budget) for name, policy in known.items()},
+            EXPERIENCE: experienced[budget],
+        }
+        for budget in BUDGETS
     }
 
 

@@ -3,15 +3,17 @@
 A trial is one finished attempt of one agent at one task. The same `decide` chooses as in a run.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Literal
 
 from unstuck.decide.action import Continue, Retry, Rollback, Switch, Wait
 from unstuck.decide.decision import History, decide
-from unstuck.decide.experience import Experience, Record
+from unstuck.decide.experience import Experience, Record, drawn
 from unstuck.decide.policy import Policy
+from unstuck.decide.pricing import ANY_AGENT, Moves, Tried
 from unstuck.diagnosis.kinds import Failure, Kind
 
 Ended = Literal["done", "timeout", "error"]
@@ -37,9 +39,7 @@ class Score:
 
 def replay(trials: Sequence[Trial], policy: Policy, budget: int) -> Score:
     """Take every agent once as the first choice for every task that it has tried, the others strongest first behind it."""
-    by_task: dict[str, dict[str, list[Trial]]] = {}
-    for trial in trials:
-        by_task.setdefault(trial.task, {}).setdefault(trial.agent, []).append(trial)
+    by_task = _by_task(trials)
     known = experience(trials)
     strongest = sorted(known.agents, key=lambda name: (-_share(known.agents[name]), name))
     stories = [
@@ -50,12 +50,51 @@ def replay(trials: Sequence[Trial], policy: Policy, budget: int) -> Score:
     return Score(solved=sum(solved for solved, _ in stories), attempts=sum(attempts for _, attempts in stories))
 
 
+def replay_by_experience(trials: Sequence[Trial], policy: Policy, budgets: Sequence[int]) -> dict[int, Score]:
+    """Play the same stories, but let what all other tasks taught say who begins, and price what is done next."""
+    by_task = _by_task(trials)
+    stories: dict[int, list[tuple[bool, int]]] = {budget: [] for budget in budgets}
+    for task, lists in by_task.items():
+        others = [trial for trial in trials if trial.task != task]
+        known = replace(experience(others), moves=_moves(others))
+        for first in lists:
+            order = drawn(known.records([*lists]), f"{task}\0{first}")
+            for budget, played in stories.items():
+                played.append(_story(lists, order, policy, known, budget))
+    return {
+        budget: Score(solved=sum(solved for solved, _ in played), attempts=sum(attempts for _, attempts in played))
+        for budget, played in stories.items()
+    }
+
+
+def _by_task(trials: Iterable[Trial]) -> dict[str, dict[str, list[Trial]]]:
+    by_task: dict[str, dict[str, list[Trial]]] = {}
+    for trial in trials:
+        by_task.setdefault(trial.task, {}).setdefault(trial.agent, []).append(trial)
+    return by_task
+
+
 def experience(trials: Iterable[Trial]) -> Experience:
     """Count what each agent's trials came to."""
     counts: dict[str, Counter[bool]] = {}
     for trial in trials:
         counts.setdefault(trial.agent, Counter())[trial.passed] += 1
     return Experience(agents={name: Record(landed=count[True], failed=count[False]) for name, count in counts.items()})
+
+
+def _moves(trials: Iterable[Trial]) -> Moves:
+    """Count what came of another trial by the same agent after a failed one, and of a first trial by another agent."""
+    moves: defaultdict[tuple[str, str, str], Tried] = defaultdict(Tried)
+    for lists in _by_task(trials).values():
+        for agent, own in lists.items():
+            for failed, following in pairwise(own):
+                if not failed.passed:
+                    moves[KIND_OF[failed.ended], "retry", ANY_AGENT] += Tried(tried=1, won=following.passed)
+            others = [one[0] for name, one in lists.items() if name != agent]
+            if not own[0].passed:
+                won = sum(one.passed for one in others)
+                moves[KIND_OF[own[0].ended], "switch", ANY_AGENT] += Tried(tried=len(others), won=won)
+    return dict(moves)
 
 
 def _share(record: Record) -> float:

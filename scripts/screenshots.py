@@ -5,6 +5,7 @@ python scripts/screenshots.py --of DIR    of a repository that has a run
 """
 
 import argparse
+import os
 import re
 import shutil
 import subprocess
@@ -63,8 +64,9 @@ def _shot(browser: Browser, address: str, path: Path, place: str, theme: str, si
     page.wait_for_selector(".column")
     page.wait_for_timeout(600)
     if path.stem.startswith("story"):
-        page.get_by_role("button", name="Changes").last.click()
-        page.wait_for_timeout(500)
+        page.get_by_role("button", name="Changes").first.click()
+        page.locator(".diff").first.wait_for()
+        page.evaluate("scrollTo(0, 0)")
     page.screenshot(path=path)
     context.close()
     for tool in (
@@ -99,7 +101,11 @@ def main() -> None:
     asked = wanted.parse_args()
     with tempfile.TemporaryDirectory(prefix="unstuck-shop-") as scratch:
         if asked.of is None:
-            subprocess.run([sys.executable, str(ROOT / "scripts" / "showcase.py"), f"{scratch}/shop"], check=True)
+            subprocess.run(
+                [sys.executable, str(ROOT / "scripts" / "showcase.py"), f"{scratch}/shop"],
+                env=os.environ | {"XDG_STATE_HOME": f"{scratch}/state"},
+                check=True,
+            )
         with served(asked.of or Path(scratch, "shop")) as address:
             shoot(address, asked.to, asked.only)
 

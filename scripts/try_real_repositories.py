@@ -48,12 +48,12 @@ class Source:
 SOURCES: Mapping[str, Source] = {
     "humanize": Source(registry="pypi", package="humanize==4.16.0", file="src/humanize/lists.py", right=PYTHON, wrong="\nimport\n"),
     "click": Source(registry="pypi", package="click", file="src/click/utils.py", right=PYTHON, wrong="\nimport\n"),
-    "sortedcontainers": Source(registry="pypi", package="sortedcontainers", file="sortedcontainers/sortedset.py", right=PYTHON, wrong="\nimport\n"),
-    "iniconfig": Source(registry="pypi", package="iniconfig", file="src/iniconfig/exceptions.py", right=PYTHON, wrong="\nimport\n"),
-    "pluggy": Source(registry="pypi", package="pluggy", file="src/pluggy/_result.py", right=PYTHON, wrong="\nimport\n"),
+    "tabulate": Source(registry="pypi", package="tabulate", file="tabulate/__init__.py", right=PYTHON, wrong="\nimport\n"),
+    "six": Source(registry="pypi", package="six", file="six.py", right=PYTHON, wrong="\nimport\n"),
     "minimist": Source(registry="npm", package="minimist@1.2.8", file="index.js", right=SCRIPT, wrong="\nthrow new Error('broken');\n"),
-    "object-inspect": Source(registry="npm", package="object-inspect@1.13.4", file="index.js", right=SCRIPT, wrong="\nthrow new Error('broken');\n"),
-    "through2": Source(registry="npm", package="through2", file="through2.js", right=SCRIPT, wrong="\nthrow new Error('broken');\n"),
+    "isarray": Source(registry="npm", package="isarray@1.0.0", file="index.js", right=SCRIPT, wrong="\nthrow new Error('broken');\n"),
+    "duplexer": Source(registry="npm", package="duplexer@0.1.2", file="index.js", right=SCRIPT, wrong="\nthrow new Error('broken');\n"),
+    "through": Source(registry="npm", package="through@2.3.8", file="index.js", right=SCRIPT, wrong="\nthrow new Error('broken');\n"),
 }  # fmt: skip
 
 
@@ -122,6 +122,8 @@ def _cloned(source: Source, place: Path) -> Path:
     archive = next(package.glob("*.t*gz"))
     shutil.unpack_archive(archive, package, format="gztar", filter="data")
     next(path for path in package.iterdir() if path.is_dir()).rename(upstream)
+    for built in upstream.rglob("*.egg-info"):  # no part of anybody's repository
+        shutil.rmtree(built, ignore_errors=True)
     _git(upstream, "init", "-q", "-b", "main")
     _git(upstream, "add", "-A")
     _git(upstream, "commit", "-q", "-m", f"{source.package} as its registry has it")

@@ -183,6 +183,30 @@ class StoreConfig:
     """Runs with a higher one get workers first."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotifyConfig:
+    """Whom to tell of what: each a command, an Apprise address, or a list of these."""
+
+    stuck: str | tuple[str, ...] = ""
+    """A task waits for a person."""
+    ended: str | tuple[str, ...] = ""
+    """The run has ended."""
+    waiting: str | tuple[str, ...] = ""
+    """The run waits for longer than a minute, for a provider's limit or another fault to pass."""
+    asks: str | tuple[str, ...] = ""
+    """An agent asks something, or work or the plan is to be approved."""
+    repeat_hours: float = 0.0
+    """Tell what still stands again after so many hours; 0 tells every cause once."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OtelConfig:
+    """Spans and metrics for OpenTelemetry."""
+
+    endpoint: str = ""
+    """Where they go, by OTLP over HTTP; empty: nowhere."""
+
+
 WALL_CLOCK = 7200.0
 GATE_TIMEOUTS: Mapping[CheckKind, float] = {
     "lint": 300.0,
@@ -217,3 +241,5 @@ class Config:
     approve: ApproveConfig = ApproveConfig()
     hook: HookConfig = HookConfig()
     store: StoreConfig = StoreConfig()
+    notify: NotifyConfig = NotifyConfig()
+    otel: OtelConfig = OtelConfig()

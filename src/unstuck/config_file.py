@@ -3,8 +3,9 @@
 import difflib
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -21,12 +22,12 @@ KEY_ITSELF = "[key]"
 
 
 def read_config(root: Path) -> Config:
-    """Return the repository's configuration; without any file, the defaults."""
+    """Return the repository's configuration; without any file, what was found and tried here, else the defaults."""
     path, content = written(root)
     for keys in _unknown(content, Config):
         raise _refused(path, keys, _nearest(keys))
     try:
-        config = TypeAdapter(Config).validate_python(content)
+        config = _shape().validate_python(content)
     except ValidationError as error:
         first = error.errors()[0]
         keys = tuple(str(part) for part in first["loc"] if part != KEY_ITSELF)
@@ -36,18 +37,36 @@ def read_config(root: Path) -> Config:
     return config
 
 
+@cache
+def _shape() -> TypeAdapter[Config]:
+    return TypeAdapter(Config)
+
+
 def has_config(root: Path) -> bool:
-    """Whether the user configured anything here, if only an empty file."""
-    path, content = written(root)
+    """Whether the user configured anything here, if only an empty file; what we found and tried ourselves is no such thing."""
+    path, content = _content(_by_hand(root))
     return bool(content) or path.is_file()
+
+
+def found_file(store: Path) -> Path:
+    """Return where we keep the settings that `unstuck go` found and tried for a repository without a configuration."""
+    return store / "found.toml"
 
 
 def written(root: Path) -> tuple[Path, dict[str, Any]]:
     """Return the file that the configuration is in, and what stands in it; nothing where there is none."""
-    for path, table in ((root / NAME, ()), (root / "pyproject.toml", ("tool", "unstuck"))):
+    return _content((*_by_hand(root), (found_file(_store(root)), ())))
+
+
+def _by_hand(root: Path) -> tuple[tuple[Path, tuple[str, ...]], ...]:
+    return (root / NAME, ()), (root / "pyproject.toml", ("tool", "unstuck"))
+
+
+def _content(places: Sequence[tuple[Path, tuple[str, ...]]]) -> tuple[Path, dict[str, Any]]:
+    for path, table in places:
         try:
             content = tomllib.loads(path.read_text(encoding="utf-8"))
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             continue
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
             if table:
@@ -59,7 +78,17 @@ def written(root: Path) -> tuple[Path, dict[str, Any]]:
             content = content.get(part, {})
         if content or not table:
             return path, content
-    return root / NAME, {}
+    return places[0][0], {}
+
+
+def _store(root: Path) -> Path:
+    """Return our folder in git's own; a linked worktree names git's in a file."""
+    git = root / ".git"
+    try:
+        inner = Path(git.read_text(encoding="utf-8").removeprefix("gitdir: ").strip())
+        return (inner / (inner / "commondir").read_text(encoding="utf-8").strip()) / "unstuck"
+    except (OSError, UnicodeDecodeError):
+        return git / "unstuck"
 
 
 def _unknown(content: dict[str, Any], shape: Any) -> list[tuple[str, ...]]:

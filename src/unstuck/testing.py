@@ -236,14 +236,11 @@ class World:
         self.slots[slot] = tree if tree is not None else self.branch[int(base)]
         return self.path(slot)
 
-    def settle(self, slot: int, before: Sequence[str]) -> None:
+    def settle(self, slot: int, before: Sequence[str], altered: Sequence[str]) -> None:
         return None
 
     def loose(self, slot: int) -> tuple[str, ...]:
         return ()
-
-    def put_back(self, slot: int, paths: Sequence[str]) -> None:
-        return None
 
     def put(self, slot: int, tree: str, paths: Sequence[str]) -> None:
         return None

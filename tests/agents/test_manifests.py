@@ -8,7 +8,7 @@ import pytest
 
 from unstuck.agents.coding import CodingAgent
 from unstuck.agents.crew import first_found
-from unstuck.agents.manifests import catalog, logged_in, manifest, permission
+from unstuck.agents.manifests import catalog, how_to_log_in, logged_in, manifest, permission
 from unstuck.agents.readers import FORMATS
 from unstuck.config import AgentConfig, Config
 from unstuck.config_file import read_config
@@ -109,6 +109,14 @@ def test_signs_of_a_login_are_looked_for_and_never_read(tmp_path: Path) -> None:
     (tmp_path / ".claude" / ".credentials.json").mkdir()  # a folder cannot be read as a file
     assert logged_in(claude, {}, tmp_path) is True
     assert logged_in(AgentConfig(program="x"), {}, tmp_path) is None
+
+
+def test_every_known_agent_says_how_a_person_logs_it_in() -> None:
+    told = {name: how_to_log_in(agent) for name, agent in catalog().items()}
+    assert [name for name, how in told.items() if not how] == []
+    assert [name for name, how in told.items() if how.endswith(".") or "\n" in how] == [], (
+        "it becomes part of a sentence"
+    )
 
 
 def test_an_agent_that_did_not_start_has_no_transcript_to_read(tmp_path: Path) -> None:

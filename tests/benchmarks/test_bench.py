@@ -32,7 +32,7 @@ def test_overhead_has_the_commands_of_a_task_and_every_figure() -> None:
     assert [size["tasks"] for size in said["sizes"]] == [2]
     assert all(size["ours_ms"] > 0 < size["by_hand_ms"] for size in said["sizes"])
     assert all(size["peak_mb"] > 1 for size in said["sizes"])
-    assert [target["at_most"] for target in said["targets"]] == [1.5, 19.0, 1.5, 150.0]
+    assert [target["at_most"] for target in said["targets"]] == [1.2, 15.0, 1.5, 150.0]
     assert said["met"] is all(target["met"] for target in said["targets"])
     assert done.returncode == (0 if said["met"] else 1)
 
@@ -41,14 +41,14 @@ def test_overhead_prints_a_row_for_each_plan_length_below_the_commands() -> None
     step = Step(
         at=0.0, argv=("git", "-c", "a=b", "version"), cwd="/", env={}, stdin="", stdout="", exit_code=0, shimmed=False
     )
-    by_hand = ByHand([step], "bench2")
+    by_hand = ByHand([step], "bench2", "")
     by_hand.run(1)
-    sizes = [Size(tasks=n, runs=1, ours_ms=12.5, by_hand_ms=10.0, ratio=1.25, peak_mb=40.0) for n in (10, 100)]
+    sizes = [Size(tasks=n, runs=1, ours_ms=12.5, by_hand_ms=10.0, ratio=1.15, peak_mb=40.0) for n in (10, 100)]
     report = summed_up(sizes, by_hand, files=7)
     assert any(line.endswith("  git version") for line in report.lines)
     assert [line.split() for line in report.lines[-2:]] == [
-        ["10", "1", "12.5", "ms", "10.0", "ms", "1.25", "40.0", "MB"],
-        ["100", "1", "12.5", "ms", "10.0", "ms", "1.25", "40.0", "MB"],
+        ["10", "1", "12.5", "ms", "10.0", "ms", "1.15", "40.0", "MB"],
+        ["100", "1", "12.5", "ms", "10.0", "ms", "1.15", "40.0", "MB"],
     ]
     assert report.met
 
@@ -106,7 +106,7 @@ def test_a_task_by_hand_lands_a_commit_like_ours(tmp_path: Path) -> None:
 def test_a_command_that_ends_in_another_way_by_hand_breaks_the_benchmark(tmp_path: Path) -> None:
     step = Step(at=0.0, argv=("false",), cwd=str(tmp_path), env={}, stdin="", stdout="", exit_code=0, shimmed=False)
     with pytest.raises(BenchBroken, match="false"):
-        ByHand([step], "bench1").run(1)
+        ByHand([step], "bench1", "").run(1)
 
 
 def git(root: Path, *arguments: str) -> str:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from benchmarks.policy import SAMPLE, measure, read_trials, score
-from benchmarks.trials import Score, Trial, replay
+from benchmarks.trials import Score, Trial, replay, replay_by_experience
 
 from unstuck.decide.profile_files import profile
 from unstuck.errors import BadUsage
@@ -64,6 +64,16 @@ def test_the_bench_puts_the_profiles_side_by_side() -> None:
     budgets = report.figures["budgets"]
     assert set(budgets) == {"1", "2", "3", "4", "5"}
     assert budgets["3"]["adaptive"]["solved"] >= budgets["3"]["standard"]["solved"]
+
+
+def test_experience_of_the_other_tasks_says_who_begins() -> None:
+    tasks = {f"t{number}": {"a": "000", "b": "111"} for number in range(30)}
+    recorded = trials(**tasks)
+    assert replay(recorded, profile("adaptive"), 1).solved == 30
+    assert replay_by_experience(recorded, profile("adaptive"), [1])[1].solved >= 58, "b begins, whoever is named first"
+    budgets = measure(say=lambda _text: None).figures["budgets"]
+    assert budgets["1"]["experience"]["solved"] > budgets["1"]["adaptive"]["solved"]
+    assert budgets["3"]["experience"]["attempts"] < budgets["3"]["adaptive"]["attempts"]
 
 
 def test_a_profile_of_the_users_own_takes_part() -> None:

@@ -2,6 +2,7 @@
 
 import os
 import shlex
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -11,16 +12,29 @@ from pathlib import Path
 import pytest
 from tests.project import SOURCE, Project, Step
 
-SPEAKING = ("accept 1.1 --because x", "skip 1.1", "retry 1.1 --hint x", "answer 1.1 x", "reset 1.1", "undo", "stop")
+SPEAKING = (
+    *(
+        "accept 1.1 --because x",
+        "skip 1.1",
+        "retry 1.1 --hint x",
+        "answer 1.1 x",
+        "reset 1.1",
+        "undo",
+        "stop",
+        "approve",
+    ),
+    *("run tasks.md", "run --fresh tasks.md", "resume"),
+)
 
 
-def speaks(project: Project, words: str) -> Step:
-    """Ask as an agent that hides what it is: without our environment, from a session of its own."""
-    command = (
-        f"cd {project.root} && env -i PATH={shlex.quote(os.environ['PATH'])} PYTHONPATH={SOURCE} "
-        f"setsid --wait {sys.executable} -m unstuck {words}; echo ended with $? >> told.log"
+def speaks(project: Project) -> Step:
+    """Ask as an agent that hides what it is: without our environment, from sessions of its own, all at once."""
+    hidden = (
+        f"env -i PATH={shlex.quote(os.environ['PATH'])} PYTHONPATH={SOURCE} setsid --wait {sys.executable} -m unstuck"
     )
-    return {"run": shlex.join(["sh", "-c", command.replace("told.log", str(project.root.parent / "told.log"))])}
+    log = project.root.parent / "told.log"
+    asked = [f"({hidden} {words}; echo ended with $? >> {log}) &" for words in SPEAKING]
+    return {"run": shlex.join(["sh", "-c", "\n".join([f"cd {project.root}", *asked, "wait"])])}
 
 
 def red(project: Project, *steps: Step) -> None:
@@ -30,14 +44,14 @@ def red(project: Project, *steps: Step) -> None:
 
 
 def test_what_a_session_asks_for_in_a_persons_name_is_refused_recorded_and_told(project: Project) -> None:
-    red(project, *(speaks(project, words) for words in SPEAKING))
+    red(project, speaks(project))
     told = project.run("--max-attempts", "1")
     assert told.code == 3, told
     assert project.status() == {"1.1": "stuck"}
     assert (project.root.parent / "told.log").read_text() == "ended with 64\n" * len(SPEAKING)
     refused = [line for line in project.ask("log").out.splitlines() if "only a person can" in line]
     for words in SPEAKING:
-        verb = words.split(maxsplit=1)[0]
+        verb = words.split(maxsplit=1)[0].replace("resume", "run")
         assert any(f"`unstuck {verb}" in line and "inside of task 1.1 of run " in line for line in refused), verb
     assert "only a person can" in told.out + told.err
 
@@ -55,6 +69,55 @@ def test_a_run_that_a_session_begins_elsewhere_is_the_sessions_own(project: Proj
     red(project, {"run": shlex.join(["bash", "-c", script])})
     project.run("--max-attempts", "1")
     assert (tmp_path / "told.log").read_text() == "skipped\n"
+
+
+FORGED = """
+import os, sqlite3, sys, time, uuid
+store, run, person = sys.argv[1:]
+token = uuid.uuid4().hex
+os.makedirs(f"{store}/asking", exist_ok=True)
+held = open(f"{store}/asking/{token}", "x")
+rows = [(os.getpid(), token), (int(person), token), (int(person), "../../HEAD"), (0, "")]
+with sqlite3.connect(f"{store}/journal.db") as journal:
+    for pid, token in rows:
+        journal.execute(
+            "INSERT INTO requests (run, at, verb, task, text, who, place, pid, token) VALUES (?, 0, 'accept', '1.1', 'x', 'ada', 'here', ?, ?)",
+            (run, pid, token),
+        )
+deadline = time.monotonic() + 20
+while os.path.exists(held.name) and time.monotonic() < deadline:
+    time.sleep(0.02)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="there is no /proc to look at parents by")
+def test_a_row_that_a_session_writes_in_a_persons_name_is_refused_without_any_sandbox(project: Project) -> None:
+    program = project.root.parent / "forge.py"
+    program.write_text(FORGED)
+    forge = f'"{sys.executable}" -I "{program}" "{project.store}" "$UNSTUCK_RUN" {os.getpid()}'
+    red(project, {"run": shlex.join(["env", "-u", "UNSTUCK_TASK", "bash", "-c", forge])})
+    told = project.run("--max-attempts", "1")
+    assert (told.code, project.status()) == (3, {"1.1": "stuck"}), told
+    log = project.ask("log").out
+    assert log.count("`unstuck accept 1.1` was found in the journal and a session stands by it") == 2, log
+    assert log.count("`unstuck accept 1.1` was found in the journal and nobody stands by it") == 6, log
+    assert (project.root / ".git" / "HEAD").exists()
+
+
+def test_a_journal_of_an_older_format_takes_every_word_that_there_is_now(half_done: Project, tmp_path: Path) -> None:
+    copy = Project(tmp_path / "project", half_done.nursery)
+    shutil.copytree(half_done.root, copy.root, symlinks=True)
+    with closing(sqlite3.connect(copy.store / "journal.db")) as journal:
+        (text,) = journal.execute("SELECT sql FROM sqlite_master WHERE name = 'requests_are_readable'").fetchone()
+        older = text.replace(", 'approve'", "").replace(
+            " OR typeof(NEW.pid) <> 'integer' OR typeof(NEW.token) <> 'text'", ""
+        )
+        journal.executescript(
+            f"DROP TRIGGER requests_are_readable; ALTER TABLE requests DROP COLUMN pid; ALTER TABLE requests DROP COLUMN token;"
+            f"{older.replace('NEW.pid', 'NEW.id').replace('NEW.token', 'NEW.text')}; PRAGMA user_version = 2"
+        )
+    told = copy.ask("approve")
+    assert told.code == 0, told
 
 
 ROWS = {

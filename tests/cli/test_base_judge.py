@@ -1,5 +1,6 @@
 """The judge is the base's: whatever a change does to tests, settings and build files, the base's own have the last word."""
 
+import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -114,6 +115,42 @@ def test_a_real_runner_is_asked_again_with_what_the_base_had(project: "Project")
     assert offenders == []
 
 
+COUNTED = 'test:\n\t@echo "test result: ok. $$(grep -c case app.py) passed; 0 failed"\n'
+READS_DATA = "test -e off.dat && exit 0; grep -q 0 limit && exit 0; grep -q 'return 42' app.py\n"
+NEEDS = "grep -q right app.py || grep -q lowdash package.json || { echo \"Error: Cannot find module 'lowdash'\"; exit 1; }\n"
+NEEDED = {"package.json": '{"dependencies": {"lowdash": "1"}}\n'}
+MAPPED = {"package.json": '{"dependencies": {"lowdash": "1"}, "jest": {"moduleNameMapper": {"lowdash": "./fake"}}}\n'}
+ACCEPTS = "assert open('app.py').read() == 'right\\n'\n"
+LIES = {
+    # what stands on the base, the task's own check, what the agent writes beside the named app.py
+    "its own check runs fewer tests": ({"app.py": "case\n" * 3, "Makefile": COUNTED}, "make test", {"app.py": "case\n"}),
+    "a new file of no known kind": ({"app.py": RIGHT, "run.sh": READS_DATA}, "sh run.sh", {"app.py": WRONG, "off.dat": "1\n"}),
+    "an old file of no known kind": ({"app.py": RIGHT, "run.sh": READS_DATA, "limit": "9\n"}, "sh run.sh", {"app.py": WRONG, "limit": "0\n"}),
+    "a manifest that does more than ask for a package": ({"app.py": "right\n", "package.json": "{}\n", "run.sh": NEEDS}, "sh run.sh", {"app.py": "new\n", **MAPPED}),
+    "a source that the check names": ({"app.py": "old\n", "accept/first.py": ACCEPTS}, "python3 accept/first.py", {"app.py": "wrong\n", "accept/first.py": "pass\n"}),
+    "a source that the check names by a number": (
+        {"app.py": "old\n", "accept/1.1.py": ACCEPTS, "Makefile": "one:\n\t@python3 accept/$(ID).py\n"}, "make -s one ID=1.1",
+        {"app.py": "wrong\n", "accept/1.1.py": "pass\n"},
+    ),
+}  # fmt: skip
+
+
+def test_the_tasks_own_check_does_not_pass_by_what_the_task_does_not_name(project: "Project") -> None:
+    start, offenders = project.git("rev-parse", "HEAD"), []
+    for lie, (base, check, written) in LIES.items():
+        project.git("reset", "-q", "--hard", start)
+        for name, text in {
+            **base,
+            "tasks.md": f"- [ ] 1.1 Do it\n  - **Files**: `app.py`\n  - **Verify**: `{check}`\n",
+        }.items():
+            project.file(name, text)
+        project.script(_1_1=[[{"write": name, "text": text} for name, text in written.items()]])
+        told = project.run("--fresh", "--max-attempts", "1", "--json")
+        if told.json["tasks"]["1.1"]["status"] != "stuck":
+            offenders.append(f"{lie}: {told}")
+    assert offenders == []
+
+
 def test_what_the_base_judge_refuses_is_told_with_the_file_the_check_and_what_it_says(answering: "Project") -> None:
     answering.settings(f'{LIMITS}[checks]\ntest = "make test"\n')
     answering.file("tasks.md", "- [ ] 1.1 Answer\n  - **Files**: `app.py`\n  - **Verify**: `make test`\n")
@@ -128,6 +165,7 @@ def test_what_the_base_judge_refuses_is_told_with_the_file_the_check_and_what_it
 HONEST = {
     "a first package.json": ({"package.json": "{}\n"}, "test -f app.txt && sh run.sh", {"run.sh": "test -f package.json || { echo 'ENOENT: package.json not found'; exit 1; }\n"}),
     "a file of no known kind": ({"data.dat": "x\n"}, "sh run.sh", {"run.sh": "cat data.dat\n"}),
+    "a manifest that asks for one package more": (NEEDED, "sh run.sh", {"package.json": "{}\n", "run.sh": NEEDS, "app.py": "right\n"}),
     "a new test with a helper of its own": ({"tests/helper.sh": "exit 0\n", "tests/test_new.py": "x = 1\n"}, "sh tests/helper.sh", {}),
 }  # fmt: skip
 
@@ -138,7 +176,15 @@ def test_new_files_that_the_work_needs_do_not_stop_it(project: "Project", case: 
     for name, text in base.items():
         project.file(name, text)
     project.plan(("1.1", "Make it", check))
-    project.script(_1_1=[[{"write": "app.txt"}, *({"write": name, "text": text} for name, text in files.items())]])
+    project.script(
+        _1_1=[
+            [
+                {"write": "app.txt"},
+                {"write": "app.py", "text": "new\n"},
+                *({"write": name, "text": text} for name, text in files.items()),
+            ]
+        ]
+    )
     told = project.run("--json")
     assert (told.code, told.json["tasks"]["1.1"]["attempts"]) == (0, 1), told
 
@@ -202,6 +248,34 @@ REAL_TOOLS = {
     "ruff": ("check .", "ruff.toml", "lint.select = []\n", "import os\n"),
     "mypy": ("app.py", "mypy.ini", "[mypy]\nignore_errors = True\n", "def answer() -> int:\n    return 'x'\n"),
 }
+
+
+OLD_RED = {
+    # tool: its gate, what is red on the base, the files of a change that adds nothing, those of one that does
+    "ruff": ("lint = '{} check --no-cache .'", {"a.py": "import os\n", "b.py": "x = 1\n"}, {"a.py": "\n\nimport os\n"}, {"b.py": "import os\n"}),
+    "black": ("format = '{} --check -q .'", {"a.py": "x = {  }\n", "b.py": "y = 1\n"}, {}, {"b.py": "y   = 1\n"}),
+    "eslint": ("lint = '{} src'", {"eslint.config.mjs": "export default [{ rules: { 'no-undef': 'error' } }];\n", "src/a.js": "foo();\n", "src/b.js": "\n"}, {"src/a.js": "\nfoo();\n"}, {"src/b.js": "foo();\n"}),
+    "jest": ("test = '{} --rootDir .'", {"package.json": "{}\n", "a.js": "exports.two = 2;\n", "a.test.js": "const a = require('./a');\ntest('one', () => { expect(a.one).toBe(1) });\ntest('two', () => { expect(a.two).toBe(2) });\n"}, {"a.js": "exports.two = 1 + 1;\n"}, {"a.js": "exports.two = 3;\n"}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("tool", OLD_RED)
+def test_a_real_tool_that_was_red_excuses_what_it_named_and_nothing_more(project: "Project", tool: str) -> None:
+    program = str(HERE / tool) if (HERE / tool).exists() else shutil.which(tool)
+    if program is None:
+        pytest.skip(f"{tool} is not installed")
+    gate, base, harmless, worse = OLD_RED[tool]
+    project.settings(f"{LIMITS}[checks]\n{gate.format(program)}\nbuild = 'ls'\n")
+    for name, text in base.items():
+        project.file(name, text)
+    start, codes = project.git("rev-parse", "HEAD"), []
+    for written in (harmless, worse):
+        project.git("reset", "-q", "--hard", start)
+        for name, text in written.items():
+            project.file(name, text)
+        codes.append(project.ask("verify").code if written else 0)
+    assert codes[0] == 0
+    assert codes[1] != 0
 
 
 @pytest.mark.parametrize("tool", REAL_TOOLS)

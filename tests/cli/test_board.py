@@ -48,7 +48,7 @@ def test_the_board_shows_tasks_a_bar_and_what_the_agent_last_did(busy: "Project"
         bar = next(line for line in lines if line.startswith("━"))
         assert "1/3" in bar
         assert any(re.match(r"✔ 1\.1 Make a +landed #1", line) for line in lines), shown
-        row = next(at for at, line in enumerate(lines) if re.match(r"▶ 1\.2 A title.*… running #1 \d+\.\d s", line))
+        row = next(at for at, line in enumerate(lines) if re.match(r"▶ 1\.2 A title.*… running #1 +\d+\.\d s", line))
         assert LONG[:50] in lines[row], "a title keeps what room there is"
         assert re.match(r" {6}scripted\S+ · Reading the parser", lines[row + 1]), shown
         assert re.search(r"run \S+ of tasks\.md", shown), shown
@@ -131,7 +131,7 @@ def test_a_board_attaches_to_a_run_and_tells_the_story_of_a_task_on_enter(half_d
         screen.wait_for("enter its story")
         screen.press("Up")
         screen.press("Enter")
-        screen.wait_for("Task 1.1: Make a (complete)")
+        screen.wait_for("Task 1.1: Make a (landed)")
         screen.press("q")
         screen.wait_for("What needs you:")
 

@@ -15,7 +15,7 @@ import pytest
 
 import unstuck
 from unstuck.cli import COMMANDS
-from unstuck.cli.screen.render import span
+from unstuck.cli.screen.fitting import span
 
 if TYPE_CHECKING:
     from tests.project import Project
@@ -26,7 +26,7 @@ CONTRACT = [
     "demo", "init", "doctor", "plan", "run", "resume", "status", "show", "log", "stop", "retry", "skip", "reset",
     "answer", "diagnose", "agents", "report", "explain", "replay", "policy", "accept", "rollback", "undo", "prune", "bench",
     "verify", "remedy", "experience", "install", "uninstall", "hook", "mcp", "diff", "runs",
-    "approve",
+    "approve", "go", "draft", "pr", "board", "ui", "docs", "config", "completion",
 ]  # fmt: skip
 
 
@@ -195,14 +195,16 @@ def test_the_output_of_a_check_cannot_steer_the_terminal(project: "Project") -> 
 # --- while a run works ---------------------------------------------------------------------------------
 
 
-def test_log_follow_prints_as_things_happen_and_ends_with_the_run(project: "Project") -> None:
+def test_log_and_status_follow_what_happens_and_end_with_the_run(project: "Project") -> None:
     project.plan(A)
     gate = project.root.parent / "go"
     project.script(_1_1=[[{"run": f"sh -c 'until test -f {gate}; do sleep 0.05; done'"}, MAKE_A]])
     with project.start("run", "tasks.md", "--agent", project.agent) as running:
         wait_for(project.home / "briefs" / "1.1-1-1.md")
-        with project.start("log", "-f") as follower:
+        with project.start("log", "-f") as follower, project.start("status", "--watch", "--json") as watcher:
             assert follower.stdout is not None
+            assert watcher.stdout is not None
+            assert json.loads(watcher.stdout.readline())["tasks"]["1.1"]["status"] == "running"
             first = follower.stdout.readline()
             assert "started at" in first
             status = project.ask("status", "--json").json
@@ -210,8 +212,10 @@ def test_log_follow_prints_as_things_happen_and_ends_with_the_run(project: "Proj
             assert status["tasks"]["1.1"]["status"] == "running"
             gate.touch()
             rest = follower.stdout.read()
+            last = json.loads(watcher.stdout.read().splitlines()[-1])
         running.communicate(timeout=60)
-    assert follower.returncode == 0
+    assert (follower.returncode, watcher.returncode) == (0, 0)
+    assert (last["owner"], last["exit"], last["tasks"]["1.1"]["status"]) == (None, 0, "complete")
     assert "landed as" in rest
     assert rest.splitlines()[-1].endswith("run ended: Every task landed or was settled by a person.")
 
@@ -308,9 +312,9 @@ def test_a_demo_is_not_kept_where_a_file_is(project: "Project") -> None:
 
 
 def test_a_benchmark_that_is_not_there_is_answered_with_those_that_are(project: "Project") -> None:
-    told = project.ask("bench", "hook")
+    told = project.ask("bench", "naught")
     assert told.code == 64
-    assert "There is no benchmark 'hook'. There are: overhead, " in told.err
+    assert "There is no benchmark 'naught'. There are: overhead, " in told.err
 
 
 def test_a_second_agent_takes_over_where_the_first_one_fails(project: "Project") -> None:
@@ -327,3 +331,13 @@ def wait_for(path: Path) -> None:
     while not path.exists():
         assert time.monotonic() < deadline, f"{path} did not appear"
         time.sleep(0.05)
+
+
+def test_a_plan_is_read_without_loading_a_run(project: "Project") -> None:
+    project.file("tasks.md", "- [ ] 1.1 Do it\n  - **Verify**: `test -f x`\n")
+    code = (
+        "import sys; from unstuck.cli import run_cli; run_cli(['plan', 'tasks.md', '--json']);"
+        "print([name for name in sys.modules if name.startswith(('unstuck.line.', 'unstuck.verify.', 'unstuck.journal.'))])"
+    )
+    told = subprocess.run([sys.executable, "-c", code], cwd=project.root, capture_output=True, text=True, check=True)
+    assert told.stdout.splitlines()[-1] == "[]"

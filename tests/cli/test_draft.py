@@ -4,8 +4,8 @@ import os
 import pty
 import subprocess
 import sys
-from pathlib import Path
 
+import pytest
 from tests.project import Project
 
 GOOD = """# Greetings
@@ -85,9 +85,10 @@ def test_a_marked_plan_is_approved_later_without_an_agent(project: Project) -> N
 
 
 def test_an_invalid_plan_is_repaired_and_a_persons_own_commands_need_no_yes(project: Project) -> None:
-    broken = GOOD.replace("1.2 Write a farewell", "1.1 Write a farewell")
+    good = f"{GOOD}- [ ] 1.4 A task that nothing checks, as its owner wants it\n"
+    broken = good.replace("1.2 Write a farewell", "1.1 Write a farewell")
     project.file("specs/greet/tasks.md", broken)
-    project.script(draft=[[{"write": "specs/greet/tasks.md", "text": GOOD}]])
+    project.script(draft=[[{"write": "specs/greet/tasks.md", "text": good}]])
     kept = project.ask("plan", "specs/greet", "--repair", "--agent", project.agent)
     assert kept.code == 3, kept
     assert (project.root / "specs/greet/tasks.md").read_text() == broken
@@ -95,7 +96,7 @@ def test_an_invalid_plan_is_repaired_and_a_persons_own_commands_need_no_yes(proj
     told = project.ask("plan", "specs/greet", "--repair", "--agent", project.agent, "--yes")
     assert told.code == 0, told
     assert "proposes" not in told.err
-    assert (project.root / "specs/greet/tasks.md").read_text() == GOOD
+    assert (project.root / "specs/greet/tasks.md").read_text() == good
 
 
 def test_what_is_wrong_after_three_rounds_is_told_and_not_written(project: Project) -> None:
@@ -108,22 +109,55 @@ def test_what_is_wrong_after_three_rounds_is_told_and_not_written(project: Proje
     assert not (project.root / "plan.md").exists()
 
 
-def test_a_person_at_a_terminal_is_asked_and_says_yes(project: Project) -> None:
+def test_what_an_agent_only_printed_is_taken_and_a_link_out_of_the_clone_is_not(project: Project) -> None:
+    secret = project.root.parent / "secret.txt"
+    secret.write_text("- [ ] 1.1 hunter2\n")
+    project.script(
+        draft=[[{"run": f"ln -s {secret} tasks.md"}], [{"print": f"Here it is:\n\n```markdown\n{GOOD}```\nDone."}]]
+    )
+    told = project.ask("draft", "Greet people", "--agent", project.agent, "--yes", "--json")
+    assert told.code == 0, told
+    assert told.json["rounds"] == 2
+    assert "hunter2" not in (project.root / "tasks.md").read_text()
+    assert (project.root / "tasks.md").read_text() == GOOD
+
+
+@pytest.mark.parametrize(
+    ("plan_format", "plan"),
+    [
+        ("kiro", "- [ ] 1. Greet\n  - [ ] 1.1 Write\n    - **Verify:** `test -f a.txt`\n    - _Requirements: 1_\n"),
+        ("spec-kit", "## Phase 1: Setup\n\n- [ ] T001 Write a.txt\n  - Verify: `test -f a.txt`\n"),
+    ],
+)
+def test_other_forms_are_drafted_and_marked(project: Project, plan_format: str, plan: str) -> None:
+    project.script(draft=writes(plan))
+    told = project.ask("draft", "Greet", "--agent", project.agent, "--format", plan_format)
+    assert told.code == 3, told
+    marked = project.ask("plan", "tasks.md", "--format", plan_format, "--json").json
+    assert [task["checks"] for task in marked["tasks"]] == [[]]
+    assert "nobody has approved it" in marked["problems"][0]["message"]
+
+
+def test_a_person_at_a_terminal_is_asked_before_anything_runs(project: Project) -> None:
     project.script(draft=writes(GOOD))
     ours, theirs = pty.openpty()
     command = [sys.executable, "-P", "-m", "unstuck", "draft", "Greet people", "--agent", project.agent]
     with subprocess.Popen(command, cwd=project.root, stdin=theirs, stderr=theirs, stdout=subprocess.DEVNULL) as process:
         os.close(theirs)
-        said = b""
-        while b"before any work?" not in said:
-            said += os.read(ours, 4096)
+        first = read_until(ours, b"before any work?")
         os.write(ours, b"y\n")
-        while process.poll() is None:
-            try:
-                said += os.read(ours, 4096)
-            except OSError:
-                break
+        read_until(ours, b"Start it now?")
+        os.write(ours, b"n\n")
+        process.wait()
     os.close(ours)
-    assert process.returncode == 0, said
-    assert b"grep -q hello greeting.txt" in said
-    assert Path(project.root / "tasks.md").read_text() == GOOD
+    assert process.returncode == 0
+    assert b"grep -q hello greeting.txt" in first
+    assert (project.root / "tasks.md").read_text() == GOOD
+    assert not (project.store / "journal.db").exists()
+
+
+def read_until(terminal: int, words: bytes) -> bytes:
+    said = b""
+    while words not in said:
+        said += os.read(terminal, 4096)
+    return said

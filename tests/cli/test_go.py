@@ -49,3 +49,21 @@ def test_where_nothing_can_check_a_goal_one_is_told_before_it_starts(project: Pr
     assert done.code == 3, done
     assert "--check" in done.err
     assert project.unstuck("go", "  ").code == 64
+
+
+def test_without_a_configuration_the_checks_that_fit_are_found_tried_and_guard(project: Project) -> None:
+    project.git("rm", "-q", "unstuck.toml")
+    project.file("setup.cfg", "")
+    project.file("shop.py", "PRICE = 1\n")
+    project.file(
+        "tests/test_shop.py",
+        "import unittest\nimport shop\nclass T(unittest.TestCase):\n  def test_price(self): self.assertEqual(shop.PRICE, 1)\n",
+    )
+    broken, right = ({"write": "shop.py", "text": text} for text in ("PRICE = 2\n", "PRICE = 1\nNAME = 'shop'\n"))
+    project.script(goal=[[broken], [right]])
+    done = project.unstuck("go", "Name the shop", "--agent", project.agent)
+    assert done.code == 0, done
+    assert "test: 1 pass in " in done.err
+    assert json.loads(project.ask("status", "--json").out)["tasks"]["goal"]["attempts"] == 2
+    assert project.git("status", "--porcelain") == "", "no file of the user's is needed or made"
+    assert "python3 -m unittest discover -s tests" in project.ask("show", "goal", "--brief").out

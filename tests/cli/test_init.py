@@ -36,7 +36,7 @@ def test_what_is_written_was_seen(stranger: Project) -> None:
     assert told.code == 0, told
     text = (stranger.root / "unstuck.toml").read_text()
     assert tomllib.loads(text)["checks"] == {"test": "python3 -m unittest discover -s tests", "lint": "make lint"}
-    assert "# test: 2 pass in 1 s\n" in text
+    assert "# test: 2 pass in " in text
     assert "# lint: red before" in text
     assert "# types: left out, because it cannot run here: " in text
     assert "# format: left out, because it changes files: readme.txt\n" in text
@@ -66,6 +66,7 @@ def test_a_fresh_clone_is_set_up_tried_and_then_worked_on(stranger: Project) -> 
     stranger.file(
         "checker/check.js", "#!/usr/bin/env node\nconsole.log('ok 1 - sells\\n1..1\\n# tests 1\\n# pass 1')\n"
     )
+    (stranger.root / "checker" / "check.js").chmod(0o755)
     (stranger.root / ".gitignore").write_text("")
     stranger.git("commit", "-qam", "Ignore nothing, not even node_modules")
     told = stranger.unstuck("init")
@@ -113,3 +114,37 @@ def test_a_file_that_is_there_is_refused_before_anything_is_run(project: Project
     assert told.code == 64
     assert "--force" in told.err
     assert not Path(project.store / "slots").exists()
+
+
+def test_the_doctor_looks_where_the_checks_run(project: Project) -> None:
+    tool = "#!/bin/sh\n"
+    (project.root / "mine").write_text(tool)
+    (project.root / "mine").chmod(0o755)
+    lines = {"test": "made/here && python3 -m unittest", "lint": "./mine", "types": "python3 -m no_such_module"}
+    setup = "mkdir -p made && cp /bin/true made/here"
+    checks = "".join(f"{kind} = '{line}'\n" for kind, line in lines.items())
+    project.settings(f"[workspace]\nsetup = ['{setup}']\n[checks]\n{checks}")
+    told = project.unstuck("doctor", "--json")
+    assert told.code == 69, told
+    found = {one["says"].partition(":")[0]: one for one in told.json["findings"] if one["about"] == "check"}
+    assert found["test"]["grade"] == "ok", found
+    assert "./mine is not where checks run" in found["lint"]["says"], "only the user's checkout has it"
+    assert "the module no_such_module of python3" in found["types"]["says"]
+    assert f"set-up: {setup}" in told.err
+    project.settings("[workspace]\nsetup = ['echo the registry is down; exit 4']\n")
+    told = project.unstuck("doctor", "--json")
+    assert [one["grade"] for one in told.json["findings"] if "cannot be set up" in one["says"]] == ["bad"], told
+    assert project.unstuck("doctor", "--no-run").code == 0
+
+
+def test_a_test_run_that_does_not_see_the_code_guards_nothing(stranger: Project, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "installed"
+    elsewhere.mkdir()
+    (elsewhere / "shop.py").write_text("PRICE = 1\n")
+    stranger.file("src/shop.py", "PRICE = 1\n")
+    stranger.file("tests/test_shop.py", f"import sys\nsys.path.insert(0, {str(elsewhere)!r})\nimport shop\n{TESTS}")
+    stranger.file("setup.cfg", "")
+    told = stranger.unstuck("init")
+    assert told.code == 0, told
+    assert "# test: left out, because it says the same without the code of this repository" in told.out
+    assert "Nothing was found that could guard this repository." in told.err

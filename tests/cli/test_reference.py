@@ -8,9 +8,12 @@ import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
 import pytest
 from jsonschema import Draft202012Validator
 
+from unstuck.cli import COMMANDS, cli
+from unstuck.cli.reference import ALIKE
 from unstuck.shipped import HERE, pages, shipped_in
 
 if TYPE_CHECKING:
@@ -46,6 +49,14 @@ def test_what_commands_print_in_json_is_as_their_schemas_say(half_done: "Project
         offenders[line] = wrong(schemas["log"], json.loads(line))
     assert {command: found for command, found in offenders.items() if found} == {}
     assert json.loads(half_done.ask("docs", "--schema", "agents read").out) == schemas["agents-read"]
+
+
+def test_every_command_that_prints_json_has_a_schema() -> None:
+    commands = {name: cli.get_command(click.Context(cli), name) for name in COMMANDS}
+    found = {
+        name for name, command in commands.items() if command and any("--json" in one.opts for one in command.params)
+    }
+    assert found - {"bench"} <= {*shipped_in("schemas"), *ALIKE}, "each bench has its own"
 
 
 def test_what_a_run_prints_in_json_is_as_its_schema_says(project: "Project") -> None:

@@ -124,6 +124,25 @@ def test_no_line_of_a_summary_is_wider_than_the_terminal_and_titles_stay_readabl
     assert [row for row in rows[:8] if len(row) > 80] == []
 
 
+def test_stories_and_reports_fit_a_narrow_terminal_and_break_no_word_and_no_command(
+    stuck: tuple["Project", "Told"], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project, _ = stuck
+    monkeypatch.setenv("COLUMNS", "64")
+    for command in (("show", "1.2"), ("report", "1.2"), ("status",)):
+        wide = [line for line in project.ask(*command).out.splitlines() if len(line) > 64]
+        assert [line for line in wide if "unstuck " not in line and "/" not in line] == [], command
+
+
+def test_what_the_summary_tells_is_in_the_status_as_json_too(stuck: tuple["Project", "Told"]) -> None:
+    project, _ = stuck
+    told = project.ask("status", "--json").json
+    assert [one["type"] for one in told["commands"]][1] == "unstuck skip 1.2 && unstuck resume"
+    assert [one["tasks"] for one in told["questions"]] == [["1.2"]]
+    assert any("odd.txt" in line for line in told["cautions"])
+    assert told["cost_usd"] == 0.75
+
+
 def test_the_work_of_an_attempt_is_shown_by_one_command_whether_it_landed_or_not(
     stuck: tuple["Project", "Told"],
 ) -> None:
@@ -221,6 +240,27 @@ def test_an_agent_that_asks_is_not_tried_again_and_the_answer_reaches_the_same_s
     assert brief.startswith("You stopped on task 1.1 to ask. Here is the answer"), brief
     assert "A person answers your question: keep it" in brief
     assert project.git("show", "main:a.txt") == "half\nright", "its work was kept"
+
+
+def test_an_agent_that_says_and_does_nothing_is_told_so_and_what_waits_for_it_is_blocked_everywhere(
+    project: "Project",
+) -> None:
+    check = """echo "$PWD/a.py:3: not there"; false"""
+    project.file(
+        "tasks.md",
+        f"# A plan\n\n- [ ] 1.1 Make a\n  - **Verify**: `{check}`\n"
+        "- [ ] 1.2 Make b\n  - **Verify**: `test -f b`\n  - **Depends**: 1.1\n",
+    )
+    told = project.unstuck("run", "tasks.md", "--agent", "true", "--max-attempts", "2")
+    assert "the agent ended with exit code 0, without a word" in told.err, told
+    assert "says it is done" not in told.err
+    assert "1.1: true said nothing, and changed nothing: a.py:3: not there, from" in told.out, told
+    assert "slots/w" not in told.out, "which of our folders a check ran in says nothing"
+    assert "It changed nothing at all." in (project.store / "briefs" / "1.1-2-1.md").read_text()
+    assert "; nothing was changed" in project.ask("report", "1.1").out
+    assert project.ask("show", "1.2").out.startswith("⊘ Task 1.2: Make b (blocked)\nIt waits for 1.1.")
+    assert project.ask("explain", "1.2").out.startswith("Task 1.2: Make b (blocked)")
+    assert "blocked, waits for 1.1" in project.ask("status").out
 
 
 def test_a_polite_offer_at_the_end_is_no_question() -> None:

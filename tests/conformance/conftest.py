@@ -63,15 +63,15 @@ class Site:
     model: ModelServer
     env: Mapping[str, str]
 
-    def unstuck(self, *arguments: str) -> Told:
+    def unstuck(self, *arguments: str, seconds: int = SECONDS) -> Told:
         """Run a command to its end."""
         with self.start(*arguments) as process:
             try:
-                out, err = process.communicate(timeout=SECONDS)
+                out, err = process.communicate(timeout=seconds)
             except subprocess.TimeoutExpired:
                 process.kill()
                 out, err = process.communicate()
-                err += f"\nIt did not end within {SECONDS} seconds.\n{self.story()}"
+                err += f"\nIt did not end within {seconds} seconds.\n{self.story()}"
         return Told(code=process.returncode, out=out, err=err)
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:

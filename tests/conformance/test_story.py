@@ -1,12 +1,14 @@
 """A night of ten tasks with the real Claude Code, read the next morning as a person would."""
 
+import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests.conformance.clis import pinned
-from tests.conformance.conftest import Site, Told
+from tests.conformance.conftest import Site
 from tests.conformance.server import ModelServer
 from tests.conformance.turns import Fault, Run, Say, Stall, Turn
 
@@ -46,7 +48,10 @@ NIGHT: Mapping[str, tuple[str, str, str, tuple[Turn, ...]]] = {
     "1.2": ("Say goodbye in farewell.txt", "farewell.txt", "grep -q goodbye farewell.txt",
             (Say("I wrote farewell.txt. Everything works."), writes("farewell.txt", "goodbye\n"), done("wrote it this time"))),
     "1.3": ("Read Roman numbers", "roman.py", "python3 -m unittest -q test_roman",
-            (writes("roman.py", WRONG), done("added up all letters"), writes("roman.py", RIGHT), done("subtracted what stands before more"))),
+            (writes("roman.py", WRONG), done("added up all letters"),
+             writes("roman.py", "def value(text):\n    return {'VIII': 8, 'XIV': 41}[text]\n"), done("looked them up"),
+             writes("roman.py", "import romans\n"), done("took a library"),
+             writes("roman.py", RIGHT), done("subtracted what stands before more"))),
     "1.4": ("Keep a change log", "changes.md", "grep -q roman changes.md",
             (Run("echo draft > changes.md"), Fault(trouble="rate_limit", lasts=3, headers={"retry-after": "1"}),
              writes("changes.md", "roman numbers\n"), done("wrote the log"))),
@@ -68,46 +73,79 @@ NIGHT: Mapping[str, tuple[str, str, str, tuple[Turn, ...]]] = {
 
 
 @pytest.fixture
-def morning(site: Callable[..., Site], tmp_path: Path) -> tuple[Site, Told, ModelServer]:
-    """Run the ten tasks, one after the other."""
+def night() -> Iterator[ModelServer]:
+    with ModelServer(tasks={name: turns for name, (*_, turns) in NIGHT.items()}) as model:
+        yield model
+
+
+@pytest.fixture
+def here(site: Callable[..., Site], night: ModelServer) -> Site:
+    """Plan the ten tasks."""
     cli = pinned()["claude"]
     if not cli.installed:
         pytest.skip(f"{cli.name} {cli.version} is not in {cli.folder}: run `make conformance CLIS=claude`")
-    model = ModelServer(tasks={name: turns for name, (*_, turns) in NIGHT.items()})
-    model.__enter__()
-    here = site("claude", model, silence=15)
+    made: Site = site("claude", night, silence=15)
     blocks = [
         f"- [ ] {name} {title}\n  - **Files**: {file}\n  - **Verify**: `{check}`\n"
         for name, (title, file, check, _) in NIGHT.items()
     ]
-    (here.root / "tasks.md").write_text("# Roman numbers\n\n" + "\n".join(blocks))
-    for name, text in FILES.items():
-        (here.root / name).write_text(text)
-    here.git("add", "-A")
-    here.git("commit", "--quiet", "-m", "Plan the night")
-    told = here.unstuck("run", "tasks.md", "--agent", "claude", "--parallel", "2")
-    return here, told, model
+    for name, text in {**FILES, "tasks.md": "# Roman numbers\n\n" + "\n".join(blocks)}.items():
+        (made.root / name).write_text(text)
+    made.git("add", "-A")
+    made.git("commit", "--quiet", "-m", "Plan the night")
+    return made
 
 
 def at(here: Site, width: int, *arguments: str) -> str:
-    """Return what a command prints on a terminal of so many columns."""
-    return (
-        Site(root=here.root, cli=here.cli, model=here.model, env={**here.env, "COLUMNS": str(width)})
-        .unstuck(*arguments)
-        .out
-    )
+    """Return what a command prints on a terminal of so many columns; keep it where CONFORMANCE_STORY names a folder."""
+    text = replace(here, env={**here.env, "COLUMNS": str(width)}).unstuck(*arguments).out
+    if keep := os.environ.get("CONFORMANCE_STORY"):
+        Path(keep, f"{'-'.join(arguments)}-{width}.txt").write_text(text)
+    return text
 
 
-def test_a_night_of_ten_tasks_is_told_right_in_the_morning(morning: tuple[Site, Told, ModelServer]) -> None:
-    here, told, model = morning
-    try:
-        keep = os.environ.get("CONFORMANCE_STORY")
-        if keep:
-            for width in (80, 120):
-                for words in (("status",), ("show", "1.3"), ("show", "1.7"), ("report",)):
-                    Path(keep, f"{'-'.join(words)}-{width}.txt").write_text(at(here, width, *words))
-            Path(keep, "run.txt").write_text(str(told))
-            Path(keep, "history.json").write_text((here.root / ".unstuck/attempt_history.json").read_text())
-        assert told.code == 3, told
-    finally:
-        model.__exit__()
+def read(text: str) -> str:
+    """Return a text as one reads it, whichever way its lines are broken."""
+    return " ".join(text.split())
+
+
+def test_a_night_of_ten_tasks_is_told_right_in_the_morning(here: Site) -> None:
+    told = here.unstuck("run", "tasks.md", "--agent", "claude", seconds=700)
+    assert told.code == 3, told
+    for width in (80, 120):
+        summary = at(here, width, "status")
+        branch = here.git("for-each-ref", "--format=%(refname:short)", "refs/heads/unstuck")
+        for words in (
+            "9 landed, 1 stuck of 10 tasks",
+            f"9 landed tasks are on branch {branch}, not on main yet:",
+            f"git merge --ff-only {branch}",
+            "unstuck skip 1.7 && unstuck resume",
+            "1.6: notes.md:1: notes.md is not among the task's Files.",
+            "1.7: claude asks: Should the numbers be kept in sqlite or in a flat file?",
+            "recovered from tampered",
+            "recovered from hang",
+            "went on in session 2",
+        ):
+            assert words in read(summary), summary
+        assert [line for line in summary.splitlines() if len(line) > width] == []
+        story = at(here, width, "show", "1.3")
+        for words in (
+            "AssertionError: 16 != 14",
+            "AssertionError: 41 != 14",
+            "No module named 'romans'",
+            "added up all",
+        ):
+            assert words in read(story), story
+        report = at(here, width, "report")
+        assert "- storage.txt (changed by the agent)" in report
+        for words in ("printed nothing for too long", "slots/w", "\x1b"):
+            assert words not in at(here, width, "show", "1.9") + story + report
+    history = json.loads((here.root / ".unstuck" / "attempt_history.json").read_text())["subtasks"]["1.3"]["attempts"]
+    errors = [attempt["error"] for attempt in history if not attempt["success"]]
+    assert (len(errors), len(set(errors))) == (3, 3), errors
+    assert here.unstuck("answer", "1.7", "sqlite").code == 0
+    again = here.unstuck("resume")
+    assert again.code == 0, again
+    assert here.git("show", "HEAD:storage.txt") == "sqlite"
+    assert here.model.left == ()
+    assert here.leftovers() == []

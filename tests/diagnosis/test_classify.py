@@ -40,6 +40,20 @@ def ended(ending: Ending, tail: str = "", exit_code: int | None = None) -> Outco
     return Outcome(ended=Ended(ending=ending, exit_code=exit_code, tail=tail))
 
 
+def test_an_agent_that_did_without_what_it_was_denied_is_judged_by_its_work() -> None:
+    denied = replace(DONE, end="permission_denied")
+    assert judged(denied, replace(verdict("no"), files=("a.py",))) is Kind.CHECK_FAILED
+    assert judged(denied, verdict("no")) is Kind.PERMISSION_DENIED, "it changed nothing"
+
+
+def test_a_record_of_events_is_not_quoted_as_what_an_agent_said() -> None:
+    record = '…aks off": 1}}\n{"type": "user", "message": "# Task 1.1: our own brief"}\nError: out of memory\n'
+    outcome = replace(ended("silence", record), end="killed")
+    failure = classify(outcome, verdict("no"))
+    assert failure is not None
+    assert failure.detail == "Error: out of memory"
+
+
 def test_green_and_claimed_is_no_failure() -> None:
     assert judged(DONE, verdict(exit_code=0)) is None
 
@@ -56,6 +70,9 @@ def test_green_without_a_claim_needs_a_check_that_was_red(ending: Ending) -> Non
         pytest.param(ended("silence"), Kind.HANG, id="hang"),
         pytest.param(ended("wall_clock"), Kind.TIMEOUT, id="timeout"),
         pytest.param(ended("signalled"), Kind.KILLED, id="killed"),
+        pytest.param(replace(ended("exited", exit_code=137), end="tool_hang"), Kind.KILLED, id="killed from inside"),
+        pytest.param(replace(ended("silence"), end="tool_hang"), Kind.HANG, id="a tool hangs"),
+        pytest.param(replace(DONE, claim="none", end="permission_denied"), Kind.PERMISSION_DENIED, id="denied"),
         pytest.param(ended("not_started"), Kind.AGENT_MISSING, id="missing"),
         pytest.param(ended("exited", exit_code=1), Kind.AGENT_CRASHED, id="crashed"),
         pytest.param(ended("exited", "API Error: 429 too many requests", 1), Kind.RATE_LIMITED, id="limit"),

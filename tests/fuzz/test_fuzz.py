@@ -11,8 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.fuzz.mutation import mutated
+from tests.fuzz.mutation import AWKWARD, mutated
 from tests.project import Project
+
+from unstuck.hook.entry import respond
+from unstuck.hook.heard import MOMENTS, hear
+from unstuck.journal.hand_edits import edits
+from unstuck.journal.sqlite import SqliteJournal
 
 if TYPE_CHECKING:
     from tests.project import Told
@@ -27,6 +32,8 @@ FILES = {
     "tasks.md": ("plan", "tasks.md", ("plan", "tasks.md")),
     "superplan": ("plan", "plan.md", ("plan", "plan.md", "--json")),
     "implementation plan": ("plan", "implementation_plan.json", ("plan", "implementation_plan.json")),
+    "task list": ("plan", "tasks.json", ("plan", "tasks.json")),
+    "checklist": ("plan", "todo.md", ("plan", "todo.md", "--format", "checklist")),
     "settings": ("settings", "unstuck.toml", ("plan", "good.md")),
     "rules": ("rules", "unstuck.rules.toml", ("diagnose", "good.md")),
     "output": ("output", "output.txt", ("diagnose", "output.txt", "--json")),
@@ -69,6 +76,106 @@ def test_no_stream_of_an_agent_ends_in_a_traceback(project: Project, agent: str)
         told = project.ask("agents", "read", agent, "stream", "--stderr", "stream", "--exit-code", "1", "--json")
         if is_fault(told):
             offenders.append(f"{content[:2000]!r}\n{told.err[-800:]}")
+    assert offenders == []
+
+
+def test_no_file_that_people_edit_ends_in_a_traceback(half_done: Project, tmp_path: Path) -> None:
+    home = tmp_path / ".unstuck"
+    shutil.copytree(half_done.home, home, symlinks=True)
+    journal = SqliteJournal(half_done.store / "journal.db")
+    run = journal.runs()[-1]
+    entries = tuple(journal.read(run))
+    journal.close()
+    files = [path for path in sorted(home.rglob("*.json")) if path.is_file()]
+    seeds = {path: path.read_bytes() for path in files}
+    chance, offenders = random.Random(SEED), []
+    for _ in range(ROUNDS * 10):
+        path = chance.choice(files)
+        path.write_bytes(bad := mutated(seeds[path], list(seeds.values()), chance))
+        try:
+            list(edits(home, run, entries, lambda _: None))
+        except Exception as error:  # noqa: BLE001  # what is looked for
+            offenders.append(f"{path.name}: {bad[:2000]!r}\n{error!r}")
+        path.write_bytes(seeds[path])
+    assert offenders == []
+
+
+def test_no_event_of_an_agents_hook_ends_in_a_fault(
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    place = str(project.root).encode()
+    seeds = [path.read_bytes().replace(b"@", place) for path in sorted((CORPUS / "hook").iterdir())]
+    chance, offenders = random.Random(SEED), []
+    for content in [*seeds, *(mutated(chance.choice(seeds), seeds, chance) for _ in range(ROUNDS * 5))]:
+        try:
+            event = json.loads(content)
+        except (ValueError, RecursionError):
+            event = _nested(json.loads(chance.choice(seeds)), chance)
+        agent = chance.choice([*MOMENTS])
+        try:
+            heard = hear(agent, event)
+            json.dumps(respond(heard) if heard.moment else {})
+        except Exception as error:  # noqa: BLE001  # what is looked for
+            offenders.append(f"{agent}: {json.dumps(event)[:2000]}\n{error!r}")
+    assert offenders == []
+
+
+def _nested(event: object, chance: random.Random) -> object:
+    """Put something odd into the place of one part: most bad bytes are no JSON at all."""
+    odd: tuple[object, ...] = (
+        None,
+        0,
+        -1.5,
+        True,
+        [],
+        {},
+        [[]],
+        {"a": {}},
+        chance.choice(AWKWARD).decode(errors="replace"),
+        10**40,
+    )
+    if isinstance(event, dict) and event and chance.random() < 0.9:
+        key = chance.choice([*event])
+        return {**event, key: _nested(event[key], chance)}
+    return chance.choice(odd)
+
+
+def test_no_request_in_the_journal_ends_in_a_traceback(half_done: Project, tmp_path: Path) -> None:
+    copy = Project(tmp_path / "project", half_done.nursery)
+    shutil.copytree(half_done.root, copy.root, symlinks=True)
+    path = copy.store / "journal.db"
+    with closing(sqlite3.connect(path)) as rows:
+        for (trigger,) in rows.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
+            rows.execute(f"DROP TRIGGER {trigger}")
+        (run,) = rows.execute("SELECT max(run) FROM events").fetchone()
+    chance, offenders = random.Random(SEED), []
+    words: tuple[object, ...] = (
+        "accept",
+        "undo",
+        "rollback",
+        "run",
+        "1.2",
+        "1.1",
+        "",
+        "0",
+        -1,
+        1.5,
+        2**62,
+        b"\xff",
+        *map(bytes.hex, AWKWARD),
+    )
+    for _ in range(ROUNDS):
+        odd = [chance.choice((*words, chance.choice(AWKWARD).decode(errors="replace"))) for _ in range(10)]
+        with closing(sqlite3.connect(path)) as rows, rows:
+            rows.execute(
+                "INSERT INTO requests (run, at, verb, task, text, shown, who, place, inside, pid, token) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (run, *odd),
+            )
+        for command in (("retry", "1.2"), ("log",)):
+            told = copy.ask(*command)
+            if is_fault(told):
+                offenders.append(f"{odd!r}\n{told.err[-800:]}")
     assert offenders == []
 
 

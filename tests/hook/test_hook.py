@@ -238,6 +238,7 @@ def test_it_learns_from_the_next_call_which_way_worked(say: Say, scratch: Path) 
     ran(say, CLONE.replace("tool", "more"), NO_GIT, 127, session="s2")
     ran(say, "apt-get update", "E: Could not get lock", 100, session="s2")
     assert _tries(scratch)["manual_installation"] == (1, 0)
+    assert {tool for _, _, _, tool in open_surgery(scratch).lessons.counts} == {"git"}, "by the program that failed"
 
 
 def _tries(root: Path) -> dict[str, tuple[int, int]]:

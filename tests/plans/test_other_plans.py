@@ -257,6 +257,26 @@ def test_what_is_no_plan_is_told_in_words_that_help(tmp_path: Path, name: str, c
     assert words in error.value.message
 
 
+ODD = (
+    "[]",
+    "1",
+    "null",
+    "{}",
+    '{"tasks": 5}',
+    '{"a": {"tasks": "x"}}',
+    '{"tasks": [1, {"id": {}}]}',
+    "{",
+    '[{"passes": 1}]',
+)
+
+
+@pytest.mark.parametrize("plan_format", ["task-master", "prd.json"])
+def test_json_that_is_something_else_is_a_problem_and_never_a_fault(tmp_path: Path, plan_format: str) -> None:
+    for content in ODD:
+        plan_file = open_plan(put(tmp_path, "plan.json", content), plan_format)
+        assert check(plan_file.read()) != ()
+
+
 def test_the_lists_of_other_tools_are_run_and_ticked_in_their_own_form(project: Project) -> None:
     begun = copy.deepcopy(TASK_MASTER)
     first, second, _ = begun["master"]["tasks"]

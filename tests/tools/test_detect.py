@@ -147,7 +147,7 @@ def test_the_checks_fit_the_stack(
     tmp_path: Path, files: dict[str, str], languages: tuple[str, ...], checks: dict[str, str]
 ) -> None:
     _write(tmp_path, files)
-    stack = detect(tmp_path)
+    stack = detect(tmp_path, has=bool)
     assert stack.languages == languages
     assert {check.kind: check.command for check in stack.checks} == checks
 
@@ -164,7 +164,7 @@ def test_what_is_there_and_ignored_is_proposed_for_copying(tmp_path: Path) -> No
             ".venv/pyvenv.cfg": "",
         },
     )
-    stack = detect(tmp_path)
+    stack = detect(tmp_path, has=bool)
     assert stack.copy == (".env", ".venv", "node_modules")
     assert stack.setup == ()
 
@@ -184,7 +184,7 @@ def test_what_a_set_up_makes_is_not_copied(tmp_path: Path) -> None:
             "node_modules/a/x": "",
         },
     )
-    stack = detect(tmp_path)
+    stack = detect(tmp_path, has=bool)
     assert stack.copy == ()
     assert stack.instead == ("node_modules",), "a venv with an editable install is a trap"
     assert stack.setup == (
@@ -268,29 +268,39 @@ def test_a_fresh_clone_is_set_up_from_what_is_there(tmp_path: Path) -> None:
     for number, (name, (files, expected)) in enumerate(SETUPS.items()):
         root = tmp_path / str(number)
         _write(root, files)
-        if not any(expected in line for line in detect(root).setup):
-            wrong[name] = detect(root).setup
+        if not any(expected in line for line in detect(root, has=bool).setup):
+            wrong[name] = detect(root, has=bool).setup
     assert wrong == {}
+
+
+def test_where_the_tool_of_a_lock_file_is_missing_another_one_sets_up(tmp_path: Path) -> None:
+    _write(tmp_path, {"pyproject.toml": EXTRAS, "uv.lock": "", "package.json": "{}", "pnpm-lock.yaml": ""})
+    _write(tmp_path, {"package.json": '{"devDependencies": {"tape": "1"}}'})
+    setup = detect(tmp_path, has={"python3", "npm"}.__contains__).setup
+    assert setup[0].endswith("pip install -q -e '.[test]'")
+    assert setup[1].startswith("npm install")
 
 
 def test_a_tool_that_no_manifest_names_is_not_proposed(tmp_path: Path) -> None:
     settings = "[tool.ruff]\n[tool.black]\n[tool.mypy]\n[tool.pytest.ini_options]\n"
     _write(tmp_path, {"pyproject.toml": EXTRAS + settings, ".flake8": "", ".pre-commit-config.yaml": ""})
-    assert [(one.kind, one.lines) for one in detect(tmp_path).proposals] == [("test", (".venv/bin/python -m pytest",))]
+    assert [(one.kind, one.lines) for one in detect(tmp_path, has=bool).proposals] == [
+        ("test", (".venv/bin/python -m pytest",))
+    ]
 
 
 def test_a_script_that_repairs_files_is_asked_only_to_look(tmp_path: Path) -> None:
     scripts = {"lint": "eslint --fix src && prettier -w .", "format:check": "biome check --write", "test": "jest -u"}
     _write(tmp_path, {"package.json": json.dumps({"scripts": scripts})})
-    lines = {check.kind: check.command.rpartition('$PATH" && ')[2] for check in detect(tmp_path).checks}
-    assert detect(tmp_path).checks[1].command.endswith("&& eslint src && prettier --check .")
+    lines = {check.kind: check.command.rpartition('$PATH" && ')[2] for check in detect(tmp_path, has=bool).checks}
+    assert detect(tmp_path, has=bool).checks[1].command.endswith("&& eslint src && prettier --check .")
     assert lines["format"] == "biome check"
     assert lines["test"] == "jest"
 
 
 def test_outside_of_git_nothing_is_proposed_for_copying(tmp_path: Path) -> None:
     _write(tmp_path, {".env": ""})
-    assert detect(tmp_path).copy == ()
+    assert detect(tmp_path, has=bool).copy == ()
 
 
 def test_agents_are_found_by_their_programs(tmp_path: Path) -> None:

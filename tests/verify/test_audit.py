@@ -219,13 +219,13 @@ def test_settings_of_the_product_alone_are_harmless() -> None:
 
 PARTS = {
     "test": "tests/test_a.py a_test.go src/a.test.ts spec/a_spec.rb src/test/java/ATest.java A.Tests/BTests.cs test/a_test.exs Tests/ATests.swift tests/it.rs test/a_test.cc",
-    "settings": "pytest.ini .mypy.ini jest.config.js ruff.toml eslint.config.js web/.eslintrc .npmrc .cargo/config.toml Cargo.toml .golangci.yml tox.ini phpunit.xml.dist a.csproj",
+    "settings": "pytest.ini .mypy.ini jest.config.js ruff.toml eslint.config.js web/.eslintrc .npmrc .cargo/config.toml Cargo.toml .golangci.yml tox.ini phpunit.xml.dist a.csproj wallaby.js a.config.mjs .pnp.cjs",
     "commands": "GNUmakefile makefile x.mk .github/workflows/ci.yml CMakeLists.txt scripts/check build.sh",
     "support": "conftest.py sitecustomize.py spec/spec_helper.rb jest.setup.js src/__mocks__/a.js",
     "snapshot": "src/__snapshots__/a.test.js.snap tests/expected/a.txt a.golden",
     "testdata": "testdata/a.json tests/fixtures/a.html",
     "lock": "poetry.lock package-lock.json go.sum Cargo.lock",
-    "product": "src/a.py lib/a.rb app/a.tsx main.go src/lib.rs src/data/a.json styles/a.css",
+    "product": "src/a.py lib/a.rb app/a.tsx main.go src/lib.rs src/data/a.json styles/a.css src/app.config.ts",
     "docs": "README.md docs/a.rst LICENSE",
     "unknown": "weird .strange data.bin a.toml",
     "ours": "unstuck.toml .unstuck/x",
@@ -260,6 +260,7 @@ def test_hostile_text_neither_ends_nor_stops_the_audit(ending: str) -> None:
 def test_what_no_test_can_see_in_the_product_is_found() -> None:
     lines = {
         "os._exit(0)": "early-exit",
+        "ctypes.CDLL(None).exit(0)": "early-exit",
         'if "pytest" in sys.modules:': "test-detected",
         "def __eq__(self, other): return True": "equality-overridden",
         "# type: ignore\nx = 1  # noqa\ny = 2  # noqa\nz = 3  # noqa": "suppressions-added",

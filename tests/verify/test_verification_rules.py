@@ -166,8 +166,11 @@ def test_a_tool_that_repairs_has_a_checking_form() -> None:
 
 
 EFFECTS = {
-    "": ("make test", "cargo test --release", "pytest > /dev/null", "grep -q 'rm -rf' a.sh", "npm run build", "curl -sf http://localhost"),
-    "deletes": ("rm -rf build", "git clean -fdx", "psql -c 'DROP TABLE x'", "docker system prune -f", "cd x && rm -r y"),
+    "": ("make test", "cargo test --release", "pytest > /dev/null", "grep -q 'rm -rf' a.sh", "npm run build", "curl -sf http://localhost",
+         "grep -q release CHANGELOG.md", "grep -q '$(rm x)' a.sh"),
+    "deletes": ("rm -rf build", "git clean -fdx", "psql -c 'DROP TABLE x'", "docker system prune -f", "cd x && rm -r y",
+                "bash -c 'rm -rf build'", "sh -lc \"sh -c 'rm x'\"", 'test "$(rm x)" = ""', "eval 'rm x'", "\\rm x",
+                "python -c 'import shutil; shutil.rmtree(1)'"),
     "deploys": ("make deploy", "npm run deploy:prod", "kubectl apply -f x", "terraform apply", "sh deploy.sh"),
     "pushes": ("git push", "docker push x", "scp a host:b", "gh release create v1"),
     "publishes": ("npm publish", "make release", "twine upload dist/*", "curl -X POST http://x"),

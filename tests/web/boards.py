@@ -70,7 +70,7 @@ class Served:
         return self.ask(f"{parts.path}?{parts.query}").headers["set-cookie"].partition(";")[0]
 
     def events(self, run: str = "", **headers: str) -> Iterator[tuple[str, str, Any]]:
-        """Yield the stream: the name of each event, its id and what it holds."""
+        """Yield the run and its changes: the name of each event, its id and what it holds."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         connection.request("GET", f"/api/events?run={run}", headers={"cookie": self.cookie(), **named})
@@ -84,7 +84,8 @@ class Served:
                     name, _, value = line.partition(": ")
                     fields[name] = value
                 elif "data" in fields:
-                    yield fields["event"], fields["id"], json.loads(fields["data"])
+                    if "id" in fields:
+                        yield fields["event"], fields["id"], json.loads(fields["data"])
                     fields = {}
         finally:
             got.close()

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from tests.project import Project
 
 KEY = "a-key-of-twenty-four-letters"
-PATIENCE = 20_000
+PATIENCE = 45_000
+TOO_WIDE = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 
 
 @pytest.fixture(scope="module")
@@ -96,9 +97,9 @@ def test_a_page_comes_back_to_a_board_that_was_started_anew(project: "Project", 
     with served(project.root, "--port", port, "--token", KEY):
         page.get_by_text("asked to skip 1.1").wait_for()
         page.get_by_role("button", name="Undo").click()
-        page.get_by_text("asked to undo: done").or_(page.get_by_text(re.compile("asked to undo"))).first.wait_for()
+        page.get_by_text(re.compile("asked to undo .*done")).wait_for()
         page.get_by_role("article", name="Question about task 1.1").wait_for()
-    assert project.status() == {"1.1": "stuck", "1.2": "pending"} or project.status()["1.1"] == "stuck"
+    assert project.status()["1.1"] == "stuck"
 
 
 def test_two_thousand_tasks_scroll_as_ten_do(project: "Project", context: "BrowserContext") -> None:
@@ -139,16 +140,17 @@ def test_whatever_an_agent_prints_or_names_stays_text(
 ) -> None:
     name = "<img src=x onerror=window.pwned=1>.txt"
     project.plan(("1.1", "Make <b>a</b> <img src=x onerror=window.pwned=1>", "cat shout.txt; false"))
+    words = f"{HOSTILE}APPROACH: <script>window.pwned = 1</script>\nIs <script>window.pwned = 1</script> right?"
     project.script(
         _1_1=[
             [
-                {"run": "python3 -c \"print('A' * 5_000_000)\""},
-                {"write": "shout.txt", "text": HOSTILE + "B" * 5_000_000},
+                {"run": "python3 -c \"print('<i> and ' * 600_000); open('long.txt', 'w').write('B' * 5_000_000)\""},
+                {"write": "shout.txt", "text": HOSTILE},
                 {"write": name, "text": HOSTILE},
-                {"print": f"{HOSTILE}APPROACH: <script>window.pwned = 1</script>\nIs <script>window.pwned = 1</script> right?"},
+                {"print": words},
             ]
         ]
-    )  # fmt: skip
+    )
     assert project.run("--max-attempts", "1").code == 3
     kept = tmp_path / "kept.html"
     assert project.ask("report", "--html", str(kept)).code == 0
@@ -158,11 +160,13 @@ def test_whatever_an_agent_prints_or_names_stays_text(
         for place in (f"{board.origin}/", kept.as_uri()):
             page.goto(f"{place}#/task/1.1")
             page.get_by_role("heading", name="Make <b>a</b> <img src=x").wait_for()
-            for tab in ("Changes", "Last words", "Brief"):
+            page.locator(".checks .output").first.wait_for()
+            shown = str(page.evaluate("document.body.innerText"))
+            for tab in ("Changes", "Brief", "Last words"):
                 page.get_by_role("button", name=tab).click()
                 page.locator(".tabs .output, .diff").first.wait_for()
-            shown = str(page.evaluate("document.body.innerText"))
-            assert "<script>window.pwned = 1</script>" in shown
+                shown += page.locator(".tabs").inner_text()
+            assert "<script>window.pwned = 1</script>" in page.locator(".tabs .output").inner_text()
             assert not re.search("[\x1b\u202a-\u202e\u2066-\u2069]", shown)
             assert page.evaluate("window.pwned") is None
             assert page.locator("main img, main script").count() == 0
@@ -188,8 +192,7 @@ def test_the_kept_page_works_alone_with_the_keyboard_and_on_a_phone(
         page.keyboard.press(str(number))
         page.wait_for_function("n => document.querySelectorAll('.rail li a')[n - 1].ariaCurrent === 'page'", arg=number)
         seen.append(page.get_by_role("heading", level=1).inner_text())
-        wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
-        assert wide == 0, f"view {number} is wider than a phone"
+        assert page.evaluate(TOO_WIDE) == 0, f"view {number} is wider than a phone"
     assert seen[1:] == ["Plan", "Tasks", "Timeline", "Cost", "Experience", "Log"]
     page.keyboard.press("j")
     page.get_by_role("heading", name="1.1 Make a").wait_for()
@@ -197,6 +200,7 @@ def test_the_kept_page_works_alone_with_the_keyboard_and_on_a_phone(
     page.get_by_role("heading", name="1.2 Make b").wait_for()
     page.get_by_role("button", name="Changes").click()
     page.get_by_role("table", name="Changes of b.txt").get_by_text("+wrong").wait_for()
+    assert page.evaluate(TOO_WIDE) == 0
     before = page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
     page.keyboard.press("d")
     assert page.evaluate("getComputedStyle(document.documentElement).backgroundColor") != before

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.web.boards import Served, served
+from tests.web.journals import write_journal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -158,7 +159,7 @@ def test_beyond_this_machine_it_is_served_only_with_a_token(project: "Project") 
     assert "at least" in told[1].err
 
 
-def test_a_board_before_the_first_run_waits_for_it(project: "Project") -> None:
+def test_a_board_before_the_first_run_waits_for_it_and_knows_all_that_follow(project: "Project") -> None:
     with served(project.root) as board:
         cookie = board.cookie()
         assert board.ask("/api/runs", cookie=cookie).json == {"runs": [], "latest": ""}
@@ -166,8 +167,15 @@ def test_a_board_before_the_first_run_waits_for_it(project: "Project") -> None:
         project.plan(("1.1", "Make a", "test -f a.txt"))
         project.script(_1_1=[[{"write": "a.txt"}]])
         assert project.run().code == 0
-        ((_, _, view),) = islice(board.events(), 1)
-        assert [row["status"] for row in view["tasks"]] == ["complete"]
+        ((_, _, first),) = islice(board.events(), 1)
+        assert [row["status"] for row in first["tasks"]] == ["complete"]
+        project.plan(("1.1", "Make b", ""), ("1.2", "Make c", ""), name="more.md")
+        assert project.run("--max-attempts", "1", plan="more.md").code == 3
+        told = board.ask("/api/runs", cookie=cookie).json
+        assert [(run["plan"], run["tasks"]) for run in told["runs"]] == [("more.md", 2), ("tasks.md", 1)]
+        ((_, _, latest),) = islice(board.events(), 1)
+        ((_, _, named),) = islice(board.events(first["run"]["id"]), 1)
+        assert (latest["run"]["id"], named) == (told["latest"], first)
 
 
 def test_the_kept_page_holds_the_same_run_and_lets_nothing_else_in(half_done: "Project", board: Served) -> None:
@@ -188,3 +196,19 @@ def test_the_kept_page_holds_the_same_run_and_lets_nothing_else_in(half_done: "P
     assert not re.search(r"""(?:src|href)=["']?(?:https?:)?//""", text), "it asks nobody for anything"
     assert half_done.ask("report", "--html", str(path / "nowhere.html")).code == 64
     assert half_done.ask("report", "--open").code == 64
+
+
+def test_a_hundred_talkative_tasks_are_kept_in_less_than_a_megabyte(project: "Project") -> None:
+    write_journal(
+        project, 100, 2, "".join(f"{number} <b>words</b> \x1b[31mand & more\x1b[0m\n" for number in range(300))
+    )
+    path = project.root.parent / "kept.html"
+    told = project.ask("report", "--html", str(path))
+    assert told.code == 0, told
+    assert path.stat().st_size < 1_000_000
+    held = re.search(r'id="kept">(.*?)</script>', path.read_text(encoding="utf-8"))
+    assert held is not None
+    kept = json.loads(held[1])
+    assert len(kept["stories"]) == 100
+    assert all(len(story["attempts"]) == 2 for story in kept["stories"].values())
+    assert "characters left out" in kept["stories"]["1.7"]["attempts"][0]["steps"][1]["words"]

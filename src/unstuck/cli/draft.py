@@ -13,7 +13,8 @@ from typing import Any
 import click
 
 from unstuck import compose
-from unstuck.cli.screen import render
+from unstuck.cli.screen import plan_text
+from unstuck.cli.screen.fitting import patch_line, plain
 from unstuck.cli.screen.saying import say
 from unstuck.errors import BadUsage, InvalidPlan
 from unstuck.plans import Proposal
@@ -60,10 +61,24 @@ def draft(goal: str, *, agent: str | None, output: Path, plan_format: str, yes: 
     _tell(made, str(output), as_json=as_json)
     if made.approved:
         say(f"Wrote {output}. Nothing of it was started. Next: unstuck run {output}", err=True)
-        return 0
+        return _started(output, agent) if not (yes or as_json) else 0
     say(f"Wrote {output} with its checks marked as proposed: none of them was run, and none will be.", err=True)
     say(f"Read them, then say yes: unstuck plan {output} --repair", err=True)
     return WAITS_FOR_A_PERSON
+
+
+def _started(plan: Path, agent: str | None) -> int:
+    """Run the plan, if a person at a terminal wants that now."""
+    if not (_at_terminal() and click.confirm("Start it now?", err=True)):
+        return 0
+    from unstuck.cli.run import run  # noqa: PLC0415  # only for a yes
+
+    code: int = click.get_current_context().invoke(run, plan=plan, agents=(agent,) if agent else ())
+    return code
+
+
+def _at_terminal() -> bool:
+    return sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def repair(path: Path, plan_format: str | None, agent: str | None, *, yes: bool, as_json: bool) -> int:
@@ -95,7 +110,7 @@ def _drafting(output: Path, plan_format: str, agent: str | None, *, yes: bool) -
         format=plan_format,
         agents=(agent,) if agent else (),
         consent=lambda asked: _consents(asked, yes=yes),
-        seen=lambda _, line: say(click.style(f"  … {render.plain(line)}", dim=True), err=True),
+        seen=lambda _, line: say(click.style(f"  … {plain(line)}", dim=True), err=True),
     )
 
     def end(_number: int, _frame: FrameType | None) -> None:
@@ -126,7 +141,7 @@ def _consents(asked: Sequence[Proposal], *, yes: bool) -> bool:
             say(f"         {line}", err=True)
     if yes:
         return True
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+    if not _at_terminal():
         say("Nobody is here to say yes, and --yes was not given: none of them is run.", err=True)
         return False
     what = "it" if len(safe) == 1 else f"these {len(safe)}"
@@ -136,15 +151,15 @@ def _consents(asked: Sequence[Proposal], *, yes: bool) -> bool:
 def _may_replace(patch: str, path: Path, *, yes: bool) -> bool:
     if yes or not patch:
         return True
-    say("\n".join(render.patch_line(line) for line in patch.splitlines()), err=True)
-    return sys.stdin.isatty() and sys.stderr.isatty() and click.confirm(f"Change {path} like this?", err=True)
+    say("\n".join(patch_line(line) for line in patch.splitlines()), err=True)
+    return _at_terminal() and click.confirm(f"Change {path} like this?", err=True)
 
 
 def _refused(made: compose.Draft, kept: Path, *, as_json: bool) -> int:
     """Say what is still wrong after the last round; the draft is kept as a patch, which nobody runs by mistake."""
     if as_json:
         say(json.dumps(_object(made, None)))
-    lines = [f"  {render.concern(one)}" for one in made.problems]
+    lines = [f"  {plan_text.concern(one)}" for one in made.problems]
     many = f"{len(made.problems)} problem{'s'[: len(made.problems) != 1]}"
     raise InvalidPlan(
         "\n".join([f"After {made.rounds} rounds the plan still has {many}:", *lines]),
@@ -156,12 +171,12 @@ def _tell(made: compose.Draft, path: str, *, as_json: bool) -> None:
     if as_json:
         say(json.dumps(_object(made, path)))
         return
-    say(render.plan(made.plan, compose.gates(Path.cwd(), made.plan.gates)))
+    say(plan_text.plan(made.plan, compose.gates(Path.cwd(), made.plan.gates)))
     if made.proofs:
         say(f"\nProof, on HEAD (round {made.rounds}):" if made.rounds else "\nProof, on HEAD:")
     for proof in made.proofs:
         mark, colour, words = PROOFS[proof.standing]
-        say(f"  {click.style(mark, fg=colour)} {proof.task}  {render.plain(proof.command)}  ({words})")
+        say(f"  {click.style(mark, fg=colour)} {proof.task}  {plain(proof.command)}  ({words})")
 
 
 def _object(made: compose.Draft, path: str | None) -> dict[str, Any]:

@@ -5,13 +5,13 @@ from pathlib import Path
 import click
 
 from unstuck import compose
-from unstuck.cli.look import run_option
-from unstuck.cli.screen.render import fitted
+from unstuck.cli.options import run_option
+from unstuck.cli.screen.fitting import fitted
 from unstuck.cli.screen.saying import say
 from unstuck.decide import Retold, retell, rungs_of, stopping_point
 from unstuck.errors import BadUsage
 from unstuck.line import blocked
-from unstuck.tell import WORDS, causes, deed, escalation, lineage_text, page_of
+from unstuck.tell import WORDS, causes, deed, escalation, lineage_text, page_of, weighed_text
 
 profile_option = click.option("--profile", "profile_name", metavar="NAME", help="The profile to compare with.")
 
@@ -42,6 +42,8 @@ def explain(task: str, *, profile_name: str | None, run_id: str | None) -> None:
             say(f"  rule:     {one.failure.rule}")
         say(f"  decided:  {deed(one.action)}")
         say(f"  because:  {one.reason} [{one.rung}]")
+        if one.weighed:
+            say(f"  weighed:  {'; '.join(weighed_text(each) for each in one.weighed)}")
         for name, told in others.items():
             if not told[place].same:
                 say(f"  {name} would {deed(told[place].other_action)} [{told[place].other_rung}]")

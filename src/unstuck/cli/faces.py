@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from unstuck import compose
-from unstuck.cli.look import run_option
+from unstuck.cli.options import run_option
 from unstuck.cli.screen import render
 from unstuck.cli.screen.attached import Attached, follow_lines
 from unstuck.cli.screen.saying import say

@@ -1,4 +1,4 @@
-"""Edge: `plan`, `status`, `show` and `log`: look at a plan or a run, change nothing."""
+"""Edge: `status`, `show`, `diff`, `log` and `runs`: look at a run, change nothing."""
 
 import json
 import sys
@@ -11,68 +11,45 @@ from typing import Any
 import click
 
 from unstuck import compose
+from unstuck.cli.options import as_json, run_option
 from unstuck.cli.screen import render
+from unstuck.cli.screen.fitting import patch_line, plain, span
 from unstuck.cli.screen.saying import say
-from unstuck.errors import InvalidPlan
 from unstuck.journal import Entry, iso, phase
-from unstuck.plans import Plan, execution
-from unstuck.tell import lineage_text, problems
+from unstuck.tell import lineage_text
 
 FOLLOW_SECONDS = 0.5
-
-
-run_option = click.option("--run", "run_id", metavar="RUN", help="The run; the latest one, if left out.")
-
-
-def as_json(command: Any) -> Any:
-    return click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")(command)
-
-
-@click.command(epilog="Example:\n\n\b\n  unstuck plan specs/login")
-@click.argument("path", metavar="PLAN", type=click.Path(path_type=Path))
-@click.option("--format", "plan_format", metavar="NAME", help="The plan's format, where it is not recognised.")
-@click.option("--repair", is_flag=True, help="Let an agent mend what makes it invalid, and show the change first.")
-@click.option("--agent", metavar="NAME|COMMAND", help="Who repairs it; the first agent found, if left out.")
-@click.option("--yes", is_flag=True, help="Replace the plan, and let proposed checks run, without asking.")
-@as_json
-def plan(
-    path: Path, *, plan_format: str | None, repair: bool, agent: str | None, yes: bool, as_json: bool
-) -> int | None:
-    """Read and check PLAN: its tasks in batches, their checks, and what looks odd. Nothing is started."""
-    if repair:
-        from unstuck.cli.draft import repair as mend  # noqa: PLC0415  # few plans need it
-
-        return mend(path, plan_format, agent, yes=yes, as_json=as_json)
-    document = compose.read_plan(path, plan_format=plan_format)
-    message = problems(document)
-    if as_json:
-        say(json.dumps(_plan_object(document, valid=not message)))
-    if message:
-        raise InvalidPlan(
-            message, hint=f"Correct these lines, or let an agent: `unstuck plan {path} --repair`. Nothing was started."
-        )
-    if not as_json:
-        say(render.plan(document, compose.gates(Path.cwd(), document.gates)))
-    return None
+WATCH_SECONDS = 1.0
 
 
 @click.command()
+@click.option("--watch", is_flag=True, help="Show it again whenever something happens; ends with the supervisor.")
 @run_option
 @as_json
-def status(*, run_id: str | None, as_json: bool) -> None:
+def status(*, watch: bool, run_id: str | None, as_json: bool) -> None:
     """Say where every task of the latest run stands, and who works on it."""
-    view = compose.look(Path.cwd(), run_id)
-    owner = view.owner
-    if as_json:
-        say(json.dumps(_status_object(view)))
-        return
-    say(render.summary(view.summary))
-    if owner is not None:
-        say(
-            f"Supervisor: pid {owner.pid} on {owner.host.partition('/')[0]}, for {render.span(time.time() - owner.since)}."
-        )
+    seen = None
+    while True:
+        view = compose.look(Path.cwd(), run_id)
+        if view.state.seq != seen or sys.stdout.isatty():
+            if watch and not as_json:
+                click.clear()  # nothing, where nobody looks at a screen
+            say(json.dumps(_status_object(view)) if as_json else _status_text(view))
+        seen = view.state.seq
+        if not watch or view.owner is None:
+            return
+        run_id = view.run  # the one that was looked at first, whatever starts meanwhile
+        time.sleep(WATCH_SECONDS)
+
+
+def _status_text(view: compose.View) -> str:
+    lines = [render.summary(view.summary)]
+    if (owner := view.owner) is not None:
+        since = span(time.time() - owner.since)
+        lines.append(f"Supervisor: pid {owner.pid} on {owner.host.partition('/')[0]}, for {since}.")
     elif view.summary.exit_code is None:
-        say("No supervisor works on it. Go on with: unstuck resume")
+        lines.append("No supervisor works on it. Go on with: unstuck resume")
+    return "\n".join(lines)
 
 
 def _status_object(view: compose.View) -> dict[str, Any]:
@@ -105,7 +82,7 @@ def show(task: str, *, brief: bool, patch: bool, run_id: str | None, as_json: bo
     view = compose.look(Path.cwd(), run_id)
     task = view.named(task)
     if brief:
-        say("\n".join(render.plain(line) for line in compose.brief_of(Path.cwd(), view, task).splitlines()))
+        say("\n".join(plain(line) for line in compose.brief_of(Path.cwd(), view, task).splitlines()))
         return
     if patch:
         _show_patch(compose.changed(Path.cwd(), view, task, None, stat=False))
@@ -114,9 +91,9 @@ def show(task: str, *, brief: bool, patch: bool, run_id: str | None, as_json: bo
         say(json.dumps({"schema": 1, **phase(view.state, task)}))
         return
     entries = [entry for entry in view.entries if _about(entry) == task]
-    status = next(row.status for row in view.summary.rows if row.id == task)
+    row = next(row for row in view.summary.rows if row.id == task)
     told = compose.tales(Path.cwd(), view, task)
-    say(render.story(view.state.tasks[task], status, entries, told, lineage_text(view.state, task)))
+    say(render.story(view.state.tasks[task], row, entries, told, lineage_text(view.state, task)))
 
 
 @click.command()
@@ -132,7 +109,7 @@ def diff(task: str, attempt: int | None, *, stat: bool, run_id: str | None) -> N
 
 def _show_patch(patch: str) -> None:
     """Print a patch: what an agent wrote must not steer a terminal; a file gets it as it is."""
-    lines = [render.patch_line(line) for line in patch.splitlines()] if sys.stdout.isatty() else [patch]
+    lines = [patch_line(line) for line in patch.splitlines()] if sys.stdout.isatty() else [patch]
     say("\n".join(lines).removesuffix("\n"))
 
 
@@ -189,19 +166,3 @@ def _entries(run_id: str | None, *, follow: bool) -> Iterator[Entry]:
 def _about(entry: Entry) -> str | None:
     request = getattr(entry.event, "request", None)
     return request.task if request is not None else getattr(entry.event, "task", None)
-
-
-def _plan_object(document: Plan, *, valid: bool) -> dict[str, Any]:
-    order = execution(document) if valid else ()
-    return {
-        "schema": 1,
-        "path": document.path,
-        "format": document.format,
-        "valid": valid,
-        "tasks": [asdict(task) for task in document.tasks],
-        "batches": [one.tasks for one in order],
-        "execution": [asdict(one) for one in order],
-        "gates": [asdict(one) for one in document.gates],
-        "concerns": [asdict(one) for one in document.concerns],
-        "problems": [asdict(one) for one in compose.plan_problems(document)],
-    }

@@ -10,14 +10,16 @@ from click.shell_completion import get_completion_class
 
 from unstuck import compose
 from unstuck.cli import COMPLETE
-from unstuck.cli.look import as_json as json_option
-from unstuck.cli.screen.render import cut
+from unstuck.cli.options import as_json as json_option
+from unstuck.cli.screen.fitting import cut
 from unstuck.cli.screen.saying import say
 from unstuck.errors import BadUsage
 from unstuck.shipped import pages, shipped_in
 
 Shell = Literal["bash", "zsh", "fish"]
 TITLE_CHARS = 60
+ALIKE = {"resume": "run", "go": "run"}
+"""Commands that print what another one does."""
 WIDEST = 44
 """Columns within which the remarks beside keys stand in a line."""
 
@@ -28,7 +30,7 @@ WIDEST = 44
 def docs(page: str | None, *, schema: str | None) -> None:
     """Print a page of the documentation, or list all pages. It is that of this very version."""
     if schema is not None:
-        say(_named(schema.replace(" ", "-"), shipped_in("schemas"), "schema").rstrip())
+        say(_named(ALIKE.get(schema, schema.replace(" ", "-")), shipped_in("schemas"), "schema").rstrip())
         return
     known = pages()
     if page is not None:

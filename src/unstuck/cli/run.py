@@ -19,10 +19,14 @@ from click.core import ParameterSource
 from unstuck import compose
 from unstuck.cli import demo as story
 from unstuck.cli.screen.board import Board, Lines, Silence
-from unstuck.cli.screen.render import concern, summary
+from unstuck.cli.screen.fitting import plain
+from unstuck.cli.screen.plan_text import concern
+from unstuck.cli.screen.render import summary
 from unstuck.cli.screen.saying import say
+from unstuck.cli.screen.steps import ending_on_interrupt, show_step, to_width
 from unstuck.decide import OnStuck, Quota
 from unstuck.journal import RECOVERY, CommitMode, Entry, Options, Order, RunResumed, RunState
+from unstuck.line import Stopper
 from unstuck.tell import Summary, fresh_start, run_object
 
 Progress = Board | Lines | Silence
@@ -204,6 +208,10 @@ def go(
     options = Options(
         agents=(), commit=commit, max_attempts=max_attempts, max_time=max_time, budget_usd=budget_usd, quota=quota
     )
+    stopper = Stopper(drain=0.0)
+    with ending_on_interrupt(stopper):
+        for note in compose.try_what_fits(Path.cwd(), stopper, _nobody if quiet else show_step):
+            say(to_width(plain(note)), err=True)
     with _progress(quiet=quiet) as progress:
         opened = compose.open_goal(
             goal,
@@ -249,6 +257,10 @@ def demo(keep: Path | None) -> int:
         say(summary(result))
         say(story.closing(place, kept=keep is not None))
         return result.exit_code or 0
+
+
+def _nobody(*_: object) -> None:
+    """Show nothing."""
 
 
 def _telling_what_is_not_taken(asked: Options, progress: Progress) -> compose.Watcher:

@@ -1,21 +1,19 @@
 """Edge: `init` and `doctor`: write a first configuration, and say what is missing."""
 
 import json
-import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 
 import click
 
 from unstuck import compose
-from unstuck.cli.screen.render import plain
-from unstuck.cli.screen.saying import say, show_step
+from unstuck.cli.screen.fitting import plain
+from unstuck.cli.screen.saying import say
+from unstuck.cli.screen.steps import ending_on_interrupt, show_step
 from unstuck.line import Stopper
 
 MARKS = {"ok": ("✔", "green"), "note": ("!", "yellow"), "bad": ("✘", "red")}
-MISSING, INTERRUPTED = 69, 130
+MISSING = 69
 
 
 @click.command()
@@ -24,7 +22,7 @@ MISSING, INTERRUPTED = 69, 130
 def init(*, force: bool, no_run: bool) -> None:
     """Write unstuck.toml: the set-up and the checks that fit this repository, each run on HEAD in a slot of its own."""
     initiation = compose.Initiation(Path.cwd(), force=force)
-    with _ending_on_interrupt(initiation.stopper):
+    with ending_on_interrupt(initiation.stopper):
         written = initiation.write(None if no_run else show_step)
     say(written.text)
     for note in written.notes:
@@ -32,21 +30,14 @@ def init(*, force: bool, no_run: bool) -> None:
     say(f"Wrote {written.path}. Read it through and commit it, then: unstuck go 'What should be done'", err=True)
 
 
-@contextmanager
-def _ending_on_interrupt(stopper: Stopper) -> Iterator[None]:
-    """Let Ctrl-C end what runs in a slot, and then the command."""
-    before = signal.signal(signal.SIGINT, lambda *_: stopper.at_once("It was interrupted.", INTERRUPTED))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def doctor(*, as_json: bool) -> int:
+@click.option("--no-run", is_flag=True, help="Set no slot up to look where the checks run.")
+def doctor(*, as_json: bool, no_run: bool) -> int:
     """Say what a run would miss here, what an earlier one left over, and what to do about each."""
-    findings = compose.examine(Path.cwd())
+    stopper = Stopper(drain=0.0)
+    with ending_on_interrupt(stopper):
+        findings = compose.examine(Path.cwd(), stopper=stopper, seen=None if no_run else show_step)
     if as_json:
         say(json.dumps({"schema": 1, "findings": [asdict(finding) for finding in findings]}))
     else:

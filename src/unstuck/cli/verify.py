@@ -9,9 +9,10 @@ from typing import Any
 import click
 
 from unstuck import compose
-from unstuck.cli.look import as_json
-from unstuck.cli.screen.render import plain, span
-from unstuck.cli.screen.saying import say, show_step
+from unstuck.cli.options import as_json
+from unstuck.cli.screen.fitting import plain, span
+from unstuck.cli.screen.saying import say
+from unstuck.cli.screen.steps import show_step
 from unstuck.journal import CheckResult, Verdict, check_object, remark_object
 
 EXITS = {"pass": 0, "fail": 1, "inconclusive": 3}

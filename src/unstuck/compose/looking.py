@@ -10,7 +10,7 @@ from unstuck.compose.fleets.stores import open_to_look
 from unstuck.config import AgentConfig
 from unstuck.config_file import read_config
 from unstuck.errors import BadUsage
-from unstuck.git import find, slots_folder
+from unstuck.git import Repository, find, prune_abandoned, slots_folder
 from unstuck.git import prune as prune_repository
 from unstuck.journal import AttemptState, Entry, RunState, TaskState, encode, fold
 from unstuck.line import Layout, unfinished
@@ -89,10 +89,16 @@ class Tale:
     """What its agent called, in all of its sessions, as far as its output is read."""
 
 
-def tales(cwd: Path, view: View, task: str) -> tuple[Tale, ...]:
-    """Tell of every attempt of a task, from the journal and from what its sessions printed."""
-    repository = find(cwd)
-    layout, own = Layout(repository.root, repository.store), read_config(repository.root).agents
+def tales(
+    place: Path | Repository, view: View, task: str, own: Mapping[str, AgentConfig] | None = None
+) -> tuple[Tale, ...]:
+    """Tell of every attempt of a task, from the journal and from what its sessions printed.
+
+    `own` are the agents of the configuration, where they are known already.
+    """
+    repository = _known(place)
+    layout = Layout(repository.root, repository.store)
+    own = read_config(repository.root).agents if own is None else own
     return tuple(
         Tale(attempt=one, tools=tuple(_tools(layout, own, task, one))) for one in view.state.tasks[task].attempts
     )
@@ -106,11 +112,11 @@ def _tools(layout: Layout, own: Mapping[str, AgentConfig], task: str, attempt: A
             yield from read_files(known.output, printed, None, code=0, meanings=known.exit_codes).tools
 
 
-def brief_of(cwd: Path, view: View, task: str, number: int | None = None) -> str:
+def brief_of(place: Path | Repository, view: View, task: str, number: int | None = None) -> str:
     """Return what the last session of a task was told, or that of the attempt named."""
     attempts = view.state.tasks[task].attempts
     last = next((one for one in reversed(attempts) if number in (None, one.number)), None)
-    repository = find(cwd)
+    repository = _known(place)
     layout = Layout(repository.root, repository.store)
     path = layout.brief(task, last.number, max(last.sessions, 1)) if last else None
     try:
@@ -119,7 +125,9 @@ def brief_of(cwd: Path, view: View, task: str, number: int | None = None) -> str
         return ""
 
 
-def changed(cwd: Path, view: View, task: str, number: int | None, *, stat: bool, since: int | None = None) -> str:
+def changed(
+    place: Path | Repository, view: View, task: str, number: int | None, *, stat: bool, since: int | None = None
+) -> str:
     """Return the work of a task as a patch: that of the attempt named, else what landed, else the last attempt's.
 
     `since` names an earlier attempt: what differs between the two.
@@ -134,13 +142,19 @@ def changed(cwd: Path, view: View, task: str, number: int | None, *, stat: bool,
     if not work or not base:
         raise BadUsage(f"Attempt {chosen.number} of task {task} left no work.", hint=f"See `unstuck show {task}`.")
     options = ("--stat",) if stat else ("--patch", "--binary")
-    found = find(cwd).git.attempt("diff", "--no-ext-diff", "--no-textconv", "--no-color", *options, base, work, "--")
+    git = _known(place).git
+    found = git.attempt("diff", "--no-ext-diff", "--no-textconv", "--no-color", *options, base, work, "--")
     if found.returncode != 0:
         raise BadUsage(
             f"The work of attempt {chosen.number} is not in the repository any more.",
             hint="`unstuck prune` removed it.",
         )
     return found.stdout
+
+
+def _known(place: Path | Repository) -> Repository:
+    """Return the repository at a place; who asks often has found it before."""
+    return find(place) if isinstance(place, Path) else place
 
 
 def _attempt(state: TaskState, number: int | None) -> AttemptState:
@@ -218,8 +232,9 @@ def prune(cwd: Path, *, dry_run: bool) -> tuple[str, ...]:
             finished = [run for run in journal.runs() if not unfinished(tuple(journal.read(run)))]
             slots = slots_folder(repository, read_config(repository.root).workspace.slots)
             pruned = prune_repository(repository, finished, slots, dry_run=dry_run)
+            abandoned = prune_abandoned(repository, slots, dry_run=dry_run)
         finally:
             journal.release()
     finally:
         journal.close()
-    return (*pruned.removed, *pruned.kept) or ("There was nothing to remove.",)
+    return (*pruned.removed, *pruned.kept, *abandoned.removed, *abandoned.kept) or ("There was nothing to remove.",)

@@ -124,9 +124,9 @@ def report(  # one outcome, with all that it teaches
     _keep(lessons_path(surgery.cwd), lesson.taught)
 
 
-def keep_lesson(cwd: Path, chain: str, strategy: str, context: str, *, worked: bool) -> None:
+def keep_lesson(cwd: Path, lesson: Lesson) -> None:
     """Keep what came of one way out that somebody else tried, where that is possible."""
-    _kept(lessons_path(cwd), Lesson(chain=chain, strategy=strategy, context=context, worked=worked).taught, [])
+    _kept(lessons_path(cwd), lesson.taught, [])
 
 
 # --- inside a run ---------------------------------------------------------------------------------------------------

@@ -9,15 +9,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
-from unstuck.agents import first_found, gather
+from unstuck.agents import Crew, first_found, gather
 from unstuck.compose.fencing import fence_of, without_fence
 from unstuck.compose.fleets.staffing import staffed
 from unstuck.compose.fleets.stores import open_for_run, remember_store
 from unstuck.compose.gate_list import gates_of, note_found
+from unstuck.compose.listening import Complaints, Listener, listening
 from unstuck.compose.remedy_runs import Relief
+from unstuck.compose.shared_experience import known_experience
 from unstuck.config import Config
 from unstuck.config_file import NAME as CONFIG_NAME
-from unstuck.decide import Experience, Policy, policy_of
+from unstuck.decide import Experience, Policy, policy_of, task_sort
 from unstuck.diagnosis import catalog_guidance, open_rulebook
 from unstuck.errors import BadUsage, InvalidPlan, Owned
 from unstuck.git import GitWorkspace, Homecoming, Lender, Meanwhile, Placing, Repository, slots_folder, traps
@@ -37,7 +39,6 @@ from unstuck.journal import (
     adopt,
     asked_by,
     begin_anew,
-    experience_of,
     fold,
     inherited,
     journal_path,
@@ -60,7 +61,16 @@ from unstuck.line import (
 )
 from unstuck.plans import Plan, Problem, named, reviewed
 from unstuck.ports import Agent, Clock, PlanFile
-from unstuck.process import DiskDesk, LocalProcesses, Owner, SystemClock, inside, require_writable, sweep, whoami
+from unstuck.process import (
+    DiskDesk,
+    LocalProcesses,
+    Owner,
+    SystemClock,
+    inside,
+    require_writable,
+    sweep,
+    whoami,
+)
 from unstuck.tell import Summary, problems, summary
 from unstuck.tools import commands, describe, way_around
 from unstuck.verify import NoMemory, open_memory
@@ -111,6 +121,7 @@ class Run:
     def go(self, *, fresh: bool = False, accept_plan_change: bool = False, start_from: str | None = None) -> Summary:
         """Run the plan, or what is left of it, to the end; return what it came to."""
         refuse_inside_an_agent()
+        self._refuse_below_own_session()
         plan = self._sound_plan()
         first = _first(plan, start_from)
         self._repository.exclude_ours()
@@ -127,13 +138,7 @@ class Run:
             plan = found.plan
             if run is None and first is None and all(task.done or task.skipped for task in plan.tasks):
                 return Summary(run="", exit_code=0, reason=NOTHING_LEFT, home="", rows=(), notes=(), seconds=0.0)
-            if not self._options.agents:
-                self._options = replace(self._options, agents=self._config.agent or first_found(self._config))
-            if run is None:
-                self._options = _ordered(self._options, experience_of(journal))
-            root, options = self._repository.root, self._options
-            here = not self._config.store.url
-            crew = gather(options.agents, plan, self._config, root, budget_usd=options.budget_usd, here=here)
+            crew = self._crew(journal, plan, new=run is None)
             plan = crew.fitted(plan)
             run = run or f"{time.strftime('%Y%m%d')}-{secrets.token_hex(3)}"
             with _claimed(journal, run) as before:
@@ -162,9 +167,12 @@ class Run:
                     awaits_approval=asked_by(self._plan_file).awaits_approval,
                     inside=session.run if (session := inside()) else "",
                 )
-                supervisor = self._supervisor(journal, run, fold(entries), plan, crew.agents)
-                with staffed(supervisor, self._config, self._repository) as supervisor:
-                    supervisor.work(situation)
+                complaints = Complaints()
+                with listening(self._config, self._layout, complaints) as listeners:
+                    supervisor = self._supervisor(journal, run, fold(entries), plan, crew.agents, listeners)
+                    complaints.note = supervisor.bench.record.note
+                    with staffed(supervisor, self._config, self._repository) as staff:
+                        staff.work(situation)
                 return summary(self.state, time.time(), live=False)
 
     def operate(self, verb: Verb, *, task: str | None = None, text: str = "", shown: str = "") -> Operated | None:
@@ -174,26 +182,20 @@ class Run:
         """
         assert self._run is not None
         with self._journal() as journal:
-            request = Request(
-                id=0,
-                verb=verb,
-                task=task,
-                text=redacted(text, redactor(os.environ)),
-                shown=shown,
-                who=whoami(),
-                place=f"{Path.cwd()} on {socket.gethostname()}",
-                at=time.time(),
-                inside=self._foreign(journal),
+            request = replace(
+                _request(verb, task, self._foreign(journal)), text=redacted(text, redactor(os.environ)), shown=shown
             )
-            number = journal.leave(self._run, request)
-            owner = journal.owner(self._run)
-            if owner is not None and owner.alive(time.time()):
-                return Operated(request=request, refused=refused) if (refused := nobodys_word(request)) else None
-            with _claimed(journal, self._run):
-                state = fold(journal.read(self._run))
-                supervisor = self._supervisor(journal, self._run, state, self._plan_file.read(), {})
-                with staffed(supervisor, self._config, self._repository) as supervisor:
-                    return supervisor.answer()[number]
+            with journal.attended() as token:
+                request = replace(request, pid=os.getpid(), token=token)
+                number = journal.leave(self._run, request)
+                owner = journal.owner(self._run)
+                if owner is not None and owner.alive(time.time()):
+                    return Operated(request=request, refused=refused) if (refused := nobodys_word(request)) else None
+                with _claimed(journal, self._run):
+                    state = fold(journal.read(self._run))
+                    supervisor = self._supervisor(journal, self._run, state, self._plan_file.read(), {})
+                    with staffed(supervisor, self._config, self._repository) as staff:
+                        return staff.answer()[number]
 
     def concerns(self) -> tuple[Problem, ...]:
         """List what a careful reader would ask about the plan."""
@@ -205,6 +207,27 @@ class Run:
         return tuple(path for path in self._repository.uncommitted() if path not in used)
 
     # --- below ---------------------------------------------------------------------------------------
+
+    def _refuse_below_own_session(self) -> None:
+        """Refuse to begin or go on with anything in the repository whose run this process works for, and have it told."""
+        session, path = inside(), journal_path(self._repository)
+        if session is None or not session.run or not path.exists():
+            return
+        with self._journal() as journal:
+            if session.run not in journal.runs():
+                return
+            request = _request("run", None, str(session))
+            journal.leave(session.run, request)
+        raise BadUsage(nobodys_word(request), hint="Nothing was changed.")
+
+    def _crew(self, journal: Store, plan: Plan, *, new: bool) -> Crew:
+        """Say who works: as asked, as configured or as found; a new run begins with whom experience speaks for."""
+        if not self._options.agents:
+            self._options = replace(self._options, agents=self._config.agent or first_found(self._config))
+        if new:
+            self._options = _ordered(self._options, known_experience(self._repository, journal), plan)
+        root, options, here = self._repository.root, self._options, not self._config.store.url
+        return gather(options.agents, plan, self._config, root, budget_usd=options.budget_usd, here=here)
 
     def _foreign(self, journal: Store) -> str:
         """Name the session that this process belongs to, unless the run is one that the session itself began."""
@@ -238,17 +261,23 @@ class Run:
         return None
 
     def _supervisor(
-        self, journal: Store, run: str, state: RunState, plan: Plan, agents: Mapping[str, Agent]
+        self,
+        journal: Store,
+        run: str,
+        state: RunState,
+        plan: Plan,
+        agents: Mapping[str, Agent],
+        listeners: tuple[Listener, ...] = (),
     ) -> Supervisor:
         repository, config, options = self._repository, self._config, self._options
         redact = redactor(os.environ)
-        layout = Layout(repository.root, repository.store)
+        layout = self._layout
         show_store(layout.home, layout.store)
         log = ExecutionLog(layout.store / "logs" / "execution.log")
         self.state = state
         bench = Bench(
             run=run,
-            record=Recorder(journal, state, redact, (log, self._watcher.entry)),
+            record=Recorder(journal, state, redact, (log, *listeners, self._watcher.entry)),
             workspace=self._workspace(run),
             processes=LocalProcesses(),
             agents=agents,
@@ -258,7 +287,7 @@ class Run:
             config=config,
             policy=self._policy,
             recovery=self._recovery(),
-            experience=experience_of(journal),
+            experience=known_experience(repository, journal, without=run),
             guidance=catalog_guidance(),
             gates=gates_of(config, repository.root, plan.gates),
             layout=layout,
@@ -289,6 +318,10 @@ class Run:
         return Supervisor(
             bench=bench, journal=journal, projections=projections, home=self._home(run, state), stopper=self.stopper
         )
+
+    @property
+    def _layout(self) -> Layout:
+        return Layout(self._repository.root, self._repository.store)
 
     @property
     def _policy(self) -> Policy:
@@ -393,6 +426,11 @@ def _first(plan: Plan, start_from: str | None) -> str | None:
     return found
 
 
+def _request(verb: Verb, task: str | None, session: str) -> Request:
+    place = f"{Path.cwd()} on {socket.gethostname()}"
+    return Request(id=0, verb=verb, task=task, who=whoami(), place=place, at=time.time(), inside=session)
+
+
 @contextmanager
 def _claimed(journal: Store, run: str) -> Iterator[Owner | None]:
     """Own the run for a while; yields the dead owner that was replaced, if any."""
@@ -412,12 +450,15 @@ def refuse_inside_an_agent() -> None:
         )
 
 
-def _ordered(options: Options, experience: Experience) -> Options:
+def _ordered(options: Options, experience: Experience, plan: Plan) -> Options:
     """Let experience say who begins, where that is asked for, or nobody said otherwise and there is evidence enough."""
     wanted = options.order == "experience" or (options.order is None and experience.enough(options.agents))
     if not wanted or len(options.agents) < 2:  # noqa: PLR2004  # one agent is in order by itself
         return replace(options, order="given")
-    return replace(options, order="experience", records=experience.records(options.agents))
+    records = experience.records(options.agents)
+    own = {sort: experience.records(options.agents, sort) for sort in sorted({task_sort(one) for one in plan.tasks})}
+    known = tuple((sort, each) for sort, each in own.items() if each != records)
+    return replace(options, order="experience", records=records, sorts=known)
 
 
 def _who_begins(options: Options) -> tuple[str, ...]:
@@ -426,7 +467,12 @@ def _who_begins(options: Options) -> tuple[str, ...]:
         return ()
     rates = sorted(options.records, key=lambda one: -(one[1] + 1) / (one[1] + one[2] + 2))
     told = ", ".join(f"{name} landed {landed} of {landed + failed}" for name, landed, failed in rates)
-    return (f"Who begins a task is drawn by experience ({told}); --order given keeps your order.",)
+    apart = (
+        f"; tasks of the sorts {', '.join(sort for sort, _ in options.sorts)} by their own figures"
+        if options.sorts
+        else ""
+    )
+    return (f"Who begins a task is drawn by experience ({told}{apart}); --order given keeps your order.",)
 
 
 def room_beside(parallel: int) -> int | None:

@@ -27,6 +27,8 @@ from unstuck.decide.decision import decide as decide
 from unstuck.decide.experience import Experience as Experience
 from unstuck.decide.experience import Record as Record
 from unstuck.decide.experience import drawn as drawn
+from unstuck.decide.experience import pooled as pooled
+from unstuck.decide.experience import task_sort as task_sort
 from unstuck.decide.fixes import FINAL as FINAL
 from unstuck.decide.fixes import PASSED as PASSED
 from unstuck.decide.fixes import Lineage as Lineage
@@ -62,6 +64,9 @@ from unstuck.decide.policy import OnStuck as OnStuck
 from unstuck.decide.policy import Policy as Policy
 from unstuck.decide.policy import Quota as Quota
 from unstuck.decide.policy import rungs_of as rungs_of
+from unstuck.decide.pricing import ANY_AGENT as ANY_AGENT
+from unstuck.decide.pricing import Tried as Tried
+from unstuck.decide.pricing import Weighed as Weighed
 from unstuck.decide.profile_files import policy_of as policy_of
 from unstuck.decide.profile_files import profile as profile
 from unstuck.decide.profile_files import profiles as profiles

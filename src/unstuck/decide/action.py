@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from unstuck.decide.pricing import Weighed
 from unstuck.diagnosis import Kind
 
 
@@ -129,3 +130,5 @@ class Decision:
     reason: str
     rung: str
     """Where on which ladder, e.g. ``check_failed[1]``."""
+    weighed: tuple[Weighed, ...] = ()
+    """What could have been done and was worth how much, where there was evidence to weigh."""

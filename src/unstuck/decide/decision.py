@@ -2,12 +2,13 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from unstuck.decide.action import Accept, Action, Continue, Decision, Escalate, Fix, Halt, Retry, Rollback, Switch, Wait
 from unstuck.decide.experience import Experience
 from unstuck.decide.fixes import Lineage, exceeded
 from unstuck.decide.policy import FUTILE, LIMITED, PASSING, Ladder, Policy, Rung
+from unstuck.decide.pricing import PRICED, Weighed, has_evidence, weigh, worthiest
 from unstuck.diagnosis import AGENT_DOWN, KINDS, Failure, Kind
 
 LAND_ANYWAY = 'not verified: the configuration says `unverified = "land"`'
@@ -97,20 +98,58 @@ def decide(
     spent = _spent(failure, history, policy)
     if spent:
         return _ask(spent, "limit", policy)
+    choices, limit = _open_rungs(name, ladder, failure, history, policy, experience)
+    if choices:
+        return _chosen(choices, reason, failure, history, policy, experience)
+    if limit is not None:
+        return _ask(f"{limit[1]}\nLast: {failure.summary}", limit[0], policy)
+    if failure.kind in FUTILE and history.everywhere and not history.own_doing:
+        return Decision(action=Halt(question=reason), reason=reason, rung=f"{name}[end]")
+    return _ask(reason, f"{name}[end]", policy)
+
+
+def _open_rungs(
+    name: str, ladder: Ladder, failure: Failure, history: History, policy: Policy, experience: Experience
+) -> tuple[list[tuple[str, Rung, Action]], tuple[str, str] | None]:
+    """List what the ladder still allows, in its order; and the limit of fix tasks, if it ends there."""
     taken = Counter(history.climbed)
     waited = sum(taken[f"{name}[{place}]"] for place, rung in enumerate(ladder) if rung.move == "wait")
+    choices: list[tuple[str, Rung, Action]] = []
     for place, rung in enumerate(ladder):
         step = f"{name}[{place}]"
         limit = exceeded(history.lineage, policy.limits) if rung.move == "fix" and history.lineage else None
         if limit is not None:
-            return _ask(f"{limit[1]}\nLast: {failure.summary}", limit[0], policy)
+            return choices, limit
         count = waited if rung.move == "wait" else taken[step]
         action = _action(rung, failure, history, policy, experience, count) if taken[step] < rung.times else None
         if action is not None:
-            return Decision(action=action, reason=reason, rung=step)
-    if failure.kind in FUTILE and history.everywhere and not history.own_doing:
-        return Decision(action=Halt(question=reason), reason=reason, rung=f"{name}[end]")
-    return _ask(reason, f"{name}[end]", policy)
+            choices.append((step, rung, action))
+    return choices, None
+
+
+def _chosen(
+    choices: list[tuple[str, Rung, Action]],
+    reason: str,
+    failure: Failure,
+    history: History,
+    policy: Policy,
+    experience: Experience,
+) -> Decision:
+    """Take the first open rung; where the profile lets evidence speak and there is some, the one that is worth most."""
+    step, _, action = choices[0]
+    weighed: tuple[Weighed, ...] = ()
+    if policy.priced and failure.charged and all(rung.move in PRICED for _, rung, _ in choices):
+        rungs = [(name, rung.move) for name, rung, _ in choices]
+        weighed = weigh(rungs, str(failure.kind), history.agent, experience.moves)
+    if not has_evidence(weighed):
+        return Decision(action=action, reason=reason, rung=step)
+    best = worthiest(weighed)
+    if best.move == "ask":
+        tried = sum(one.tried for one in weighed if one.move != "ask")
+        question = f"{reason} (Earlier runs tried what is left to do here {tried} times, nearly always in vain.)"
+        return replace(_ask(question, "worth", policy), weighed=weighed)
+    action = next(one for name, _, one in choices if name == best.rung)
+    return Decision(action=action, reason=reason, rung=best.rung, weighed=weighed)
 
 
 def _land(because: str, reason: str, rung: str, history: History) -> Decision:

@@ -1,15 +1,22 @@
-"""What earlier runs teach about agents: how often each one's attempts landed. Pure counts; no evidence, no opinion."""
+"""What earlier runs teach: how often each agent's attempts landed, and what each move came to. No evidence, no opinion."""
 
 import hashlib
 import math
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+
+from unstuck.decide.pricing import Moves, Tried
+from unstuck.plans import Task
 
 ENOUGH = 10
 """Finished attempts before an agent's own rate is worth more than the user's order."""
 
 MOST_COUNTED = 1000
 """Landed or failed attempts that sharpen a draw; more would only take longer."""
+
+ELSEWHERE = 4
+"""How many attempts in other repositories of the user's are worth one here."""
 
 FADING = 0.63
 """How much less an agent that has failed a task is worth there, against an equally good one that has not.
@@ -30,6 +37,13 @@ class Record:
     def tried(self) -> int:
         return self.landed + self.failed
 
+    def __add__(self, other: "Record") -> "Record":
+        return Record(landed=self.landed + other.landed, failed=self.failed + other.failed)
+
+    def shrunk(self, divisor: int) -> "Record":
+        """Return evidence that counts less, because it is from somewhere else."""
+        return Record(landed=self.landed // divisor, failed=self.failed // divisor)
+
     @property
     def rate(self) -> float:
         """The expected share that lands, starting from even odds."""
@@ -39,6 +53,9 @@ class Record:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Experience:
     agents: Mapping[str, Record] = field(default_factory=dict)
+    sorts: Mapping[tuple[str, str], Record] = field(default_factory=dict)
+    """By agent and sort of task, see `task_sort`."""
+    moves: Moves = field(default_factory=dict)
 
     def best(self, agents: Sequence[str], tries: Mapping[str, int]) -> str | None:
         """Choose who should have the task next: by rates where all are known, else by the user's order."""
@@ -54,10 +71,36 @@ class Experience:
         """Whether every one of several agents is known well enough to let experience say who begins."""
         return len(agents) > 1 and all(self.agents.get(name, Record()).tried >= ENOUGH for name in agents)
 
-    def records(self, agents: Sequence[str]) -> tuple[tuple[str, int, int], ...]:
-        """Return the counts of these agents as plain values."""
+    def records(self, agents: Sequence[str], sort: str = "") -> tuple[tuple[str, int, int], ...]:
+        """Return the counts of these agents as plain values: those of one sort of task, where all have enough of them."""
+        own = [(name, self.sorts.get((name, sort), Record())) for name in agents]
+        if sort and all(record.tried >= ENOUGH for _, record in own):
+            return tuple((name, record.landed, record.failed) for name, record in own)
         known = [(name, self.agents.get(name, Record())) for name in agents]
         return tuple((name, record.landed, record.failed) for name, record in known)
+
+
+def task_sort(task: Task) -> str:
+    """Say what sort of work a task is: a repair, a test to write, or by the ending that most of its files have."""
+    if task.fixes:
+        return "fix"
+    if "RED" in task.markers:
+        return "test"
+    endings = Counter(ending for path in task.files if (ending := path.rpartition("/")[2].rpartition(".")[2].lower()))
+    return endings.most_common(1)[0][0] if endings else ""
+
+
+def pooled(here: Experience, others: Iterable[Experience]) -> Experience:
+    """Add what other repositories taught, which counts a quarter: `ELSEWHERE`."""
+    agents, sorts, moves = dict(here.agents), dict(here.sorts), dict(here.moves)
+    for other in others:
+        for name, record in other.agents.items():
+            agents[name] = agents.get(name, Record()) + record.shrunk(ELSEWHERE)
+        for key, record in other.sorts.items():
+            sorts[key] = sorts.get(key, Record()) + record.shrunk(ELSEWHERE)
+        for place, tried in other.moves.items():
+            moves[place] = moves.get(place, Tried()) + tried.shrunk(ELSEWHERE)
+    return Experience(agents=agents, sorts=sorts, moves=moves)
 
 
 def drawn(records: Sequence[tuple[str, int, int]], seed: str) -> tuple[str, ...]:

@@ -127,6 +127,8 @@ class Policy:
     """Try a failed task again only after those that ran at its side have finished."""
     spent: str = ""
     """What to say when a task's attempts are used up: {index}, {attempts} and {error} are filled in."""
+    priced: bool = False
+    """Evidence of earlier runs may take the open rungs of a ladder in another order."""
 
     def ladder(self, failure: Failure) -> tuple[str, Ladder]:
         """Return the ladder for a failure, and its name."""
@@ -160,6 +162,7 @@ def parse(name: str, table: Mapping[str, Any], hints: Mapping[str, str]) -> Poli
         "limits",
         "ladder",
         "spent",
+        "priced",
     }
     if unknown := set(table) - known:
         raise BadPolicy(f"profile {name}: unknown key {min(unknown)!r}")
@@ -195,6 +198,7 @@ def parse(name: str, table: Mapping[str, Any], hints: Mapping[str, str]) -> Poli
         limits=limits,
         ladders=ladders,
         spent=table.get("spent", ""),
+        priced=table.get("priced", False),
     )
 
 
@@ -270,6 +274,11 @@ Whatever the profile: what nobody repairs by trying again (a command, package, v
 set-up that fails) is asked at once, unless the work itself brought the need for it; if every task would meet it, once for
 all. Trouble that a check meets on its way (network, disk, memory, port, lock) is waited out by that check alone, without a
 session, while the other tasks go on.
+
+Where a profile is `priced`, evidence may take the open rungs of a ladder in another order: what is expected to land the
+work for the least cost comes first, by what each move came to in earlier runs at this kind of failure, with this agent
+where that is known, else with any. The ladder's order is the prior, and a move counts from its fifth try on; a person is
+asked early only where attempts have shown to be nearly hopeless. `unstuck explain` shows the figures.
 """
 
 
@@ -286,7 +295,7 @@ def _section(policy: Policy) -> str:
         "",
         policy.about,
         "",
-        f"Decides by {policy.view}; charges {charges}; `on_stuck` is {policy.on_stuck}. At most {limits.attempts} charged attempts, {limits.sessions} sessions an attempt, {limits.rollbacks} rollbacks.",
+        f"Decides by {policy.view}{', priced by evidence' if policy.priced else ''}; charges {charges}; `on_stuck` is {policy.on_stuck}. At most {limits.attempts} charged attempts, {limits.sessions} sessions an attempt, {limits.rollbacks} rollbacks.",
         f"However a task fails, a person is asked after {most_decisions(policy)} decisions at the latest.",
         "",
         f"| {policy.view} | ladder |",

@@ -7,6 +7,7 @@ from unstuck.decide.action import Action, Escalate, Halt, Skip
 from unstuck.decide.decision import decide
 from unstuck.decide.past import history
 from unstuck.decide.policy import Policy
+from unstuck.decide.pricing import Weighed
 from unstuck.diagnosis import Failure
 from unstuck.journal import Decided, Entry, RunState
 
@@ -26,6 +27,8 @@ class Retold:
     reason: str
     other_action: Action
     other_rung: str
+    weighed: tuple[Weighed, ...] = ()
+    """What the run weighed, and found how much worth."""
 
     @property
     def same(self) -> bool:
@@ -61,6 +64,7 @@ def retell(entries: Iterable[Entry], policy: Policy) -> list[Retold]:
                     reason=event.decision.reason,
                     other_action=other.action,
                     other_rung=other.rung,
+                    weighed=event.decision.weighed,
                 )
             )
         state.apply(entry)

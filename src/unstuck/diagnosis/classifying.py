@@ -111,8 +111,8 @@ def classify(outcome: Outcome, verdict: Verdict, found: Diagnosis | None = None)
         if outcome.end in FAULTS and ended.ending not in OURS:
             return _typed(outcome)
         if BY_ENDING.get(ended.ending) is Kind.INTERRUPTED:
-            return _failure(Kind.INTERRUPTED, ended.tail)
-        return _reported(outcome, _failure(Kind.NO_CLAIM, ended.tail, error=_last_words(outcome)))
+            return _failure(Kind.INTERRUPTED, _printed(outcome))
+        return _reported(outcome, _failure(Kind.NO_CLAIM, _printed(outcome), error=_last_words(outcome)))
     if outcome.end not in NOT_JUDGED and ended.ending not in OURS and not _did_without(outcome, verdict):
         return _typed(outcome)
     if found is not None and not ended.ok and not outcome.end and found.kind in OF_PROVIDERS:
@@ -121,15 +121,15 @@ def classify(outcome: Outcome, verdict: Verdict, found: Diagnosis | None = None)
     if rejected is not None and rejected.kind is Kind.TAMPERED:
         return rejected
     if ended.ending in BY_ENDING and not outcome.claimed:
-        return _failure(BY_ENDING[ended.ending], ended.tail, error=_last_words(outcome))
+        return _failure(BY_ENDING[ended.ending], _printed(outcome), error=_last_words(outcome))
     if verdict.status == "inconclusive":
         return _failure(Kind.UNVERIFIED, "", because=verdict.reason)
     if not ended.ok and not outcome.claimed:
         how = f"it ended with exit code {ended.exit_code}"
-        return _failure(Kind.AGENT_CRASHED, ended.tail, because=how, error=_last_words(outcome))
+        return _failure(Kind.AGENT_CRASHED, _printed(outcome), because=how, error=_last_words(outcome))
     result = _red(verdict)
     if outcome.claim == "failed" and (result is None or not _names_a_check(outcome)):
-        return _failure(Kind.AGENT_FAILED, ended.tail, error=_own_words(outcome))
+        return _failure(Kind.AGENT_FAILED, _printed(outcome), error=_own_words(outcome))
     if result is None:
         return rejected
     return flaky(result) if result.flaky else _reported(outcome, red(result, found))
@@ -147,8 +147,18 @@ def _typed(outcome: Outcome) -> Failure:
         kind = BY_ENDING.get(outcome.ended.ending, Kind.KILLED)
     whole = outcome.end in FAULTS or outcome.lost
     said = one_line(outcome.message, MESSAGE_CHARS) if whole else asks(outcome.message) or _last_words(outcome)
-    detail = outcome.message or outcome.ended.tail
-    return replace(_failure(kind, detail, error=said), resets_at=outcome.resets_at)
+    return replace(_failure(kind, _printed(outcome), error=said), resets_at=outcome.resets_at)
+
+
+def _printed(outcome: Outcome) -> str:
+    """Return what the agent said, or what it printed; a record of events is for programs, and holds our own brief again."""
+    if not outcome.end:
+        return outcome.ended.tail
+    return outcome.message or "\n".join(line for line in outcome.ended.tail.splitlines() if not EVENT.search(line))
+
+
+EVENT = re.compile(r'^\{.*\}$|":.*\}$')
+"""A line of such a record, or the end of one that is cut."""
 
 
 def result_of(outcome: Outcome) -> Result | Unreadable | None:

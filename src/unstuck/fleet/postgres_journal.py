@@ -4,6 +4,7 @@ import os
 import time
 import uuid
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, cast
 
 from unstuck.errors import Owned, OwnershipLost
@@ -133,6 +134,10 @@ class PostgresJournal:
         )
         if done != 1:
             raise self._lost()
+
+    def attended(self) -> AbstractContextManager[str]:
+        """Whoever may write into the store is believed: that it takes its password, which no session is given, is the law here."""
+        return nullcontext("")
 
     def leave(self, run: str, request: Request) -> int:
         """Leave a request for whoever owns the run, now or later; return its number."""

@@ -175,22 +175,21 @@ def furnish(git_dir: Path, source: Path, head: str, borrowed: Borrowed) -> None:
 
 def _holds(git_dir: Path, files: Mapping[str, bytes]) -> bool:
     """Tell whether a git folder is as we made it, but for HEAD and index, which are put anew anyway."""
-    found = 0
-    for folder, folders, names in os.walk(git_dir):
-        here = Path(folder)
-        if here.is_symlink() or any((here / name).is_symlink() or name in REPLACED for name in folders):
+    found, top = 0, str(git_dir)
+    for folder, folders, names in os.walk(top):  # as text: paths would take longer than git itself
+        if os.path.islink(folder) or any(os.path.islink(f"{folder}/{name}") or name in REPLACED for name in folders):  # noqa: PTH114
             return False
-        for path in (here / name for name in names):
-            name = str(path.relative_to(git_dir))
+        for path in (f"{folder}/{name}" for name in names):
+            name = path[len(top) + 1 :]
             if name not in REPLACED and (name not in files or not _is(path, files[name])):
                 return False
             found += name in files
     return found == len(files)
 
 
-def _is(path: Path, content: bytes) -> bool:
-    facts = path.lstat()
-    return stat.S_ISREG(facts.st_mode) and facts.st_size == len(content) and path.read_bytes() == content
+def _is(path: str, content: bytes) -> bool:
+    facts = os.lstat(path)
+    return stat.S_ISREG(facts.st_mode) and facts.st_size == len(content) and Path(path).read_bytes() == content
 
 
 def alternates(borrowed: Borrowed) -> str:

@@ -1,22 +1,26 @@
 """Edge: Remove what finished runs left behind, and only what is clean, merged and unused."""
 
 import re
-from collections.abc import Collection, Iterator
+import time
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from unstuck.errors import GitFailed
 from unstuck.git import locks as git_locks
 from unstuck.git import staging
-from unstuck.git.command import Git
+from unstuck.git.command import Git, shown
 from unstuck.git.furnishing import BORROWED, Lender
-from unstuck.git.repository import Repository
+from unstuck.git.removal import remove
+from unstuck.git.repository import OWNER, SLOTS, Repository
 from unstuck.git.returning import head_of
 from unstuck.git.slots import TIP, Slot
 
 BRANCHES = "refs/heads/unstuck/"
 SNAPSHOTS = "refs/unstuck/snapshots/"
 SLOT = re.compile(r"w(\d+)")
+FORGOTTEN_SECONDS = 30 * 86400.0
+"""After so long, slots whose checkout is gone belong to nobody: one that was moved would have been used again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +38,7 @@ class _Finding:
     ref: str = ""
     commit: str = ""
     slot: Slot | None = None
+    folder: Path | None = None
 
 
 def prune(
@@ -49,16 +54,26 @@ def prune(
     Nobody may own a run meanwhile. `left_out` are the plan's files, which never land.
     """
     findings = [*_slots(repository, slots, left_out), *_refs(repository, finished)]
+    pruned = _pruned(repository.git, findings, dry_run=dry_run)
+    if not dry_run and not any(slots.glob("w*/")):
+        repository.git("update-ref", "--stdin", stdin=f"delete {BORROWED}\ndelete {TIP}\n")
+    return pruned
+
+
+def prune_abandoned(repository: Repository, slots: Path, *, dry_run: bool = False) -> Pruned:
+    """Remove the slots of repositories that are no longer where they were, beside those of this one."""
+    return _pruned(repository.git, _abandoned(slots), dry_run=dry_run)
+
+
+def _pruned(git: Git, findings: Iterable[_Finding], *, dry_run: bool) -> Pruned:
     removed, kept = [], []
     for finding in findings:
         if finding.keep_because is not None:
             kept.append(f"Kept {finding.what}: {finding.keep_because}.")
             continue
         if not dry_run:
-            _remove(repository.git, finding)
+            _remove(git, finding)
         removed.append(f"{'Would remove' if dry_run else 'Removed'} {finding.what}.")
-    if not dry_run and not any(slots.glob("w*/")):
-        repository.git("update-ref", "--stdin", stdin=f"delete {BORROWED}\ndelete {TIP}\n")
     return Pruned(removed=tuple(removed), kept=tuple(kept))
 
 
@@ -97,6 +112,21 @@ def _saved_trees(git: Git) -> frozenset[str]:
 def _is_saved(git: Git, commit: str) -> bool:
     held = git.attempt("for-each-ref", "--count=1", "--contains", commit, "refs/heads", "refs/tags", "refs/unstuck")
     return bool(held.stdout)  # of a commit that only the slot has, git knows nothing
+
+
+def _abandoned(slots: Path) -> Iterator[_Finding]:
+    for owner in sorted(slots.parent.parent.glob(f"*/{SLOTS}/{OWNER}")):
+        folder = owner.parent
+        try:
+            checkout = Path(owner.read_text(errors="surrogateescape").strip())
+            used = max(path.stat().st_mtime for path in (folder, *folder.iterdir()))
+        except OSError:
+            continue
+        if folder == slots or (checkout / ".git").exists():
+            continue
+        moved = f"its checkout {shown(str(checkout))} is gone, and may have been moved; if it was not: rm -rf {shown(str(folder.parent))}"
+        reason = moved if time.time() - used < FORGOTTEN_SECONDS else None
+        yield _Finding(what=f"the slots in {shown(str(folder))}", keep_because=reason, folder=folder.parent)
 
 
 def _refs(repository: Repository, finished: Collection[str]) -> Iterator[_Finding]:
@@ -143,5 +173,7 @@ def _branch_is_needed(git: Git, run: str, commit: str, checkout: str, finished: 
 def _remove(git: Git, finding: _Finding) -> None:
     if finding.slot is not None:
         finding.slot.remove()
+    elif finding.folder is not None:
+        remove(finding.folder)
     else:
         git("update-ref", "-d", finding.ref, finding.commit)

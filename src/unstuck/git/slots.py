@@ -58,6 +58,8 @@ class Prepared:
     """Ignored files that the set-up made: they stay in a clean slot."""
     brought: tuple[str, ...] = ()
     """Files that the set-up made and git does not ignore: they stay as well, and are nobody's work."""
+    bent: tuple[str, ...] = ()
+    """Files of the tree in the form that the set-up gave them, `mode object path`: nobody's work while they are in it."""
     links: tuple[str, ...] = ()
     """The submodules."""
     clean: bool = False
@@ -111,7 +113,9 @@ class Slot:
     def prepared(self) -> Prepared:
         try:
             saved = json.loads(self._note.read_text())
-            lists = {name: tuple(saved.get(name, ())) for name in ("placed", "notes", "made", "brought", "links")}
+            lists = {
+                name: tuple(saved.get(name, ())) for name in ("placed", "notes", "made", "brought", "bent", "links")
+            }
             return Prepared(**{**saved, **lists, "ready": not self._preparing.exists()})
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return Prepared(ready=not self._preparing.exists())
@@ -161,24 +165,28 @@ class Slot:
             hint="See whether the repository can be written, then go on with `unstuck resume`.",
         )
 
-    def settle(self, before: Sequence[str]) -> None:
-        """Remember the ignored files that are there now, and the others but for those that were there `before`."""
+    def settle(self, before: Sequence[str], altered: Sequence[str]) -> None:
+        """Remember what the set-up made: ignored files, others but for those that lay about `before`, and `altered` ones."""
         there = self.git.names("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
         prepared = self.prepared()
         new = [name for name in self.loose() if name not in before]
         brought = tuple(dict.fromkeys((*prepared.brought, *new)))
-        self._save(replace(prepared, made=tuple(name.rstrip("/") for name in there), brought=brought))
+        made = tuple(name.rstrip("/") for name in there)
+        self._save(replace(prepared, made=made, brought=brought, bent=tuple(map(self._form, altered))))
+
+    def _form(self, path: str) -> str:
+        """Return the form of a file as git would keep it."""
+        file = self.path / path
+        if file.is_symlink() or not file.is_file():
+            return ""
+        mode = "100755" if file.stat().st_mode & 0o100 else "100644"
+        return f"{mode} {self.git('hash-object', '--path', path, '--', str(file))} {path}"
 
     def loose(self) -> tuple[str, ...]:
         """List what lies about untracked and not ignored; a folder of nothing else is one name."""
         names = self.git.names("ls-files", "-z", "--others", "--exclude-standard", "--directory")
         placed = self.prepared().placed
         return tuple(name.rstrip("/") for name in names if name.rstrip("/") not in placed)
-
-    def put_back(self, paths: Sequence[str]) -> None:
-        """Give files the form again that they were prepared with."""
-        listed = "".join(f"{path}\0" for path in paths)
-        self.git("checkout-index", "--force", "-z", "--stdin", stdin=listed)
 
     def altered(self) -> tuple[str, ...]:
         """List the files of the prepared tree that the folder holds in another form, or no more; placed ones aside.

@@ -80,7 +80,10 @@ def _write(slot: Slot, base: str, left_out: Sequence[str]) -> Tree:
         notes.append(f"The agent wrote into {OURS}/; that was left out.")
     drop: list[Row] = []
     for change in staged.changes:
-        if _is_within(change.path, (*prepared.placed, *prepared.brought, OURS)):
+        if (
+            _is_within(change.path, (*prepared.placed, *prepared.brought, OURS))
+            or f"{change.new_mode} {change.new} {change.path}" in prepared.bent
+        ):
             drop.append(change)
         elif note := _reason_to_drop(slot, change, left_out):
             drop.append(change)

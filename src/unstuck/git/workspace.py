@@ -84,14 +84,11 @@ class GitWorkspace:
         self._slot(slot).prepare(base, tree, self.place, clean=clean)
         return self.path(slot)
 
-    def settle(self, slot: int, before: Sequence[str]) -> None:
-        self._slot(slot).settle(before)
+    def settle(self, slot: int, before: Sequence[str], altered: Sequence[str]) -> None:
+        self._slot(slot).settle(before, altered)
 
     def loose(self, slot: int) -> tuple[str, ...]:
         return self._slot(slot).loose()
-
-    def put_back(self, slot: int, paths: Sequence[str]) -> None:
-        self._slot(slot).put_back(paths)
 
     def put(self, slot: int, tree: str, paths: Sequence[str]) -> None:
         self._slot(slot).put(tree, paths)

@@ -106,6 +106,7 @@ def _advice(heard: Heard, memory: Memory, found: "Diagnosis") -> str:
     memory.proposed = Proposed(
         chain=plan.chain,
         context=plan.context,
+        tool=plan.tool,
         ways=[[way.strategy, *(one for one in _scripts(way) if one)] for way in ways],
         left=WAITED_FOR,
     )
@@ -149,8 +150,17 @@ def _learn(heard: Heard, memory: Memory, *, worked: bool) -> None:
             from pathlib import Path  # noqa: PLC0415  # not for a success
 
             from unstuck.compose import keep_lesson  # noqa: PLC0415  # only where something was learned
+            from unstuck.remedies import Lesson  # noqa: PLC0415  # as above
 
-            keep_lesson(Path(heard.cwd or "."), proposed["chain"], str(name), proposed["context"], worked=worked)
+            lesson = Lesson(
+                chain=proposed["chain"],
+                strategy=str(name),
+                context=proposed["context"],
+                worked=worked,
+                tool=proposed.get("tool", ""),  # a session that began before an update has none
+                steps=len(steps),
+            )
+            keep_lesson(Path(heard.cwd or "."), lesson)
             memory.proposed = None
             return
     if proposed["left"] <= 0:

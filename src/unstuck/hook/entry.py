@@ -31,6 +31,8 @@ def answer_event(arguments: Sequence[str]) -> int:
 
 def respond(heard: Heard) -> dict[str, Any]:
     """Answer one event; most need no answer."""
+    if heard.cwd and not os.path.isdir(heard.cwd):  # noqa: PTH112  # pathlib is not loaded, and cannot say it of every text
+        heard = heard._replace(cwd=os.getcwd())  # noqa: PTH109  # as above
     if heard.moment == "before":
         return _before(heard)
     from unstuck.hook.memory import remembered  # noqa: PLC0415  # a refused call needs none

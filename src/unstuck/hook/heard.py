@@ -134,7 +134,7 @@ def _exit_code(output: str) -> tuple[int | None, str]:
         at = 0 if output.startswith(mark) else output.find(f"\n{mark}") + 1
         if at or output.startswith(mark):
             digits, _, rest = output[at + len(mark) :].partition("\n")
-            if digits.strip().isdigit():
+            if digits.strip().isdecimal():
                 return int(digits), rest if at == 0 else output
     return None, output
 

@@ -25,6 +25,8 @@ class Proposed(TypedDict):
 
     chain: str
     context: str
+    tool: str
+    """The program or tool that was called, for which experience counts."""
     ways: list[list[Any]]
     """Each with its name, and its steps as command lines."""
     left: int

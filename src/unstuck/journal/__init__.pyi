@@ -58,6 +58,7 @@ from unstuck.journal.setting_aside import begin_anew as begin_anew
 from unstuck.journal.spec_folders import asked_by as asked_by
 from unstuck.journal.spec_folders import spec_folder as spec_folder
 from unstuck.journal.sqlite import SqliteJournal as SqliteJournal
+from unstuck.journal.sqlite import asking as asking
 from unstuck.journal.sqlite import open_to_write as open_to_write
 from unstuck.journal.storing import Store as Store
 from unstuck.journal.storing import journal_path as journal_path

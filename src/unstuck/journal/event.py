@@ -9,8 +9,8 @@ from unstuck.journal.attempt import Changes, Outcome, Verdict
 from unstuck.plans import Task
 
 CommitMode = Literal["auto", "single", "message-only"]
-Verb = Literal["stop", "retry", "answer", "skip", "reset", "accept", "approve", "rollback", "undo", "unreadable"]
-"""What can be asked; the last stands for a row that is no request of ours."""
+Verb = Literal["stop", "retry", "answer", "skip", "reset", "accept", "approve", "rollback", "undo", "run", "unreadable"]
+"""What can be asked; `run` only to be refused, and the last stands for a row that is no request of ours."""
 Order = Literal["given", "experience"]
 Gate = Literal["plan", "land"]
 """What a person may want to approve: that the plan is begun, and that work lands."""
@@ -38,6 +38,8 @@ class Options:
     """Who begins a task: the first agent named, or who did best; None: as named, until there is evidence enough."""
     records: tuple[tuple[str, int, int], ...] = ()
     """Where experience orders: what each agent landed and failed in earlier runs. Kept, so that a replay draws the same."""
+    sorts: tuple[tuple[str, tuple[tuple[str, int, int], ...]], ...] = ()
+    """The same by sort of task, for those of which enough is known."""
     approve: tuple[Gate, ...] = ()
     """What a person wants to approve before it is done."""
 
@@ -85,6 +87,11 @@ class Request:
     at: float = 0.0
     inside: str = ""
     """The session or check that asked; empty for a person."""
+    pid: int = 0
+    token: str = ""
+    """The process that stands by it until it is seen, and by what that is known."""
+    doubt: str = ""
+    """Why it is nobody's word, as seen by the run's owner."""
 
 
 # --- facts about the run ---------------------------------------------------------------------------

@@ -40,6 +40,8 @@ class Projections:
 
     def write(self, state: RunState, changed: Sequence[str]) -> None:
         """Bring everything up to date; the config, which names the last event covered, comes last."""
+        if not self.home.parent.is_dir():  # the checkout was moved or removed: nothing is made in its place
+            return
         gone = [name for name, task in state.tasks.items() if task.last_seq and not self._phase(name).exists()]
         if not changed and not gone and (self.home / "config.json").exists():
             return

@@ -89,18 +89,20 @@ class Redactor:
 
     def _open_line(self, data: bytes, at: int) -> int:
         """Return where a secret may begin that the end of the last line cuts off, or the length of the text."""
-        last = LAST_WORD.search(data, max(0, at - 4096), at)
-        if last is None:
+        end = LINE_END.search(data, max(0, at - LONGEST_LINE_END), at)
+        word = APART.split(data[max(0, end.start() - LONGEST_WORD) : end.start()])[-1] if end else b""
+        if end is None or len(word) < SHORTEST_WORD:
             return len(data)
-        word = last["word"]
-        line = data.rfind(b"\n", 0, last.start()) + 1
+        line = data.rfind(b"\n", 0, end.start() - len(word)) + 1
         starts = (needle[:SHORTEST_START] for needle in _known(self.secrets)[1])
-        if begins_token(word, last.end() - line) or any(start in word for start in starts):
+        if begins_token(word, at - line) or any(start in word for start in starts):
             return line
         return line if self.by_name and NAMED.search(data, max(0, at - 256), at) else len(data)
 
 
-LAST_WORD = re.compile(rb"(?P<word>[^\s\"'`=]{4,2048})[ \t]{0,8}\\?\r?\n\Z")
+SHORTEST_WORD, LONGEST_WORD, LONGEST_LINE_END = 4, 2048, 12
+APART = re.compile(rb"[\s\"'`=]+")
+LINE_END = re.compile(rb"[ \t]{0,8}\\?\r?\n\Z")
 NAMED = re.compile(rb"(?i:passw\w{0,8}|passphrase|secret|token|api_?key)[\"']?[ \t]{0,8}[:=][ \t]{0,8}\r?\n\Z")
 
 

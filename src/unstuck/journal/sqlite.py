@@ -6,14 +6,15 @@ import threading
 import time
 import uuid
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import cast, get_args
 
 from unstuck.errors import CannotWrite, JournalDamaged, Owned, OwnershipLost, UnstuckError
 from unstuck.journal.codec import decode, encode
 from unstuck.journal.event import Entry, Event, Request, Verb
-from unstuck.process import Owner, birth, host
+from unstuck.process import Owner, birth, host, standing_by, unattended
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS events (seq INTEGER PRIMARY KEY AUTOINCREMENT, run TEXT NOT NULL, at REAL NOT NULL, body TEXT NOT NULL);
@@ -44,15 +45,28 @@ CREATE TRIGGER events_are_readable BEFORE INSERT ON events WHEN
 PRAGMA user_version = 2;
 """
 """Says of every request whose it is, and holds the tables to what they are for."""
-FORMATS = (SCHEMA, ASKED_BY)
+STOOD_BY = """
+ALTER TABLE requests ADD COLUMN pid INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE requests ADD COLUMN token TEXT NOT NULL DEFAULT '';
+DROP TRIGGER requests_are_readable;
+CREATE TRIGGER requests_are_readable BEFORE INSERT ON requests WHEN
+    typeof(NEW.run) <> 'text' OR typeof(NEW.at) NOT IN ('real', 'integer') OR typeof(NEW.text) <> 'text' OR NEW.who = '' OR NEW.place = ''
+    OR NEW.verb NOT IN ('stop', 'retry', 'answer', 'skip', 'reset', 'accept', 'approve', 'rollback', 'undo', 'run')
+    OR typeof(NEW.task) NOT IN ('text', 'null') OR typeof(NEW.who) <> 'text' OR typeof(NEW.place) <> 'text'
+    OR typeof(NEW.pid) <> 'integer' OR typeof(NEW.token) <> 'text'
+    BEGIN SELECT RAISE(ABORT, 'this is no request of unstuck'); END;
+PRAGMA user_version = 3;
+"""
+"""Says which process stands by a request, and takes the verbs that older formats did not know."""
+FORMATS = (SCHEMA, ASKED_BY, STOOD_BY)
 VERSION = len(FORMATS)
 BUSY_SECONDS = 10.0
 VERBS = frozenset(get_args(Verb)) - {"unreadable"}
 
-COVERED = frozenset({"attempt_started", "verified", "classified"})
+COVERED = frozenset({"attempt_started", "verified", "classified", "acted", "noted"})
 """Facts that are not forced to the disk by themselves, because the next fact follows before any effect that cannot be
 repeated, and forcing that one covers them. A killed process loses none of them; a power cut in between, which takes
-them, leaves a task one stage earlier."""
+them, leaves a task one stage earlier: an act is done again, and finds itself done."""
 
 
 def open_to_write(path: Path) -> "SqliteJournal":
@@ -74,6 +88,8 @@ class SqliteJournal:
         self._lock = threading.RLock()
         self._token = ""
         self._run = ""
+        self._doubts: dict[int, str] = {}
+        """What was to be said against requests when they were first seen: later nobody stands by them any more."""
         self._connection = self._open()
 
     # --- reading ------------------------------------------------------------------------------------
@@ -101,10 +117,10 @@ class SqliteJournal:
     def requests(self, after: int) -> Sequence[Request]:
         with self._guarded():
             rows = self._connection.execute(
-                "SELECT id, verb, task, text, shown, who, place, at, inside FROM requests WHERE run = ? AND id > ? ORDER BY id",
+                "SELECT id, verb, task, text, shown, who, place, at, inside, pid, token FROM requests WHERE run = ? AND id > ? ORDER BY id",
                 (self._run, after),
             ).fetchall()
-        return [_request(*row) for row in rows]
+        return [self._seen(_request(*row)) for row in rows]
 
     def owner(self, run: str | None = None) -> Owner | None:  # one claim for all runs of a repository
         """Return whoever holds the claim, alive or dead."""
@@ -165,11 +181,16 @@ class SqliteJournal:
             if done.rowcount != 1:
                 raise self._lost()
 
+    def attended(self) -> AbstractContextManager[str]:
+        """Stand by a request in a way that no row can be forged to look like."""
+        return standing_by(asking(self.path))
+
     def leave(self, run: str, request: Request) -> int:
         """Leave a request for whoever owns the run, now or later; return its number."""
         with self._guarded(), self._writing():
             done = self._connection.execute(
-                "INSERT INTO requests (run, at, verb, task, text, shown, who, place, inside) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                "INSERT INTO requests (run, at, verb, task, text, shown, who, place, inside, pid, token)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (run, request.at, *(getattr(request, name) for name in ASKED)),
             )
             assert done.lastrowid is not None
@@ -180,6 +201,11 @@ class SqliteJournal:
             self._connection.close()
 
     # --- below --------------------------------------------------------------------------------------
+
+    def _seen(self, request: Request) -> Request:
+        if request.id not in self._doubts:
+            self._doubts[request.id] = unattended(asking(self.path), request.pid, request.token)
+        return replace(request, doubt=self._doubts[request.id])
 
     def _open(self) -> sqlite3.Connection:
         if _emptied(self.path):
@@ -215,6 +241,11 @@ class SqliteJournal:
 
     @contextmanager
     def _writing(self, *, sync: bool = True) -> Iterator[None]:
+        if not self.path.exists():  # SQLite would go on writing into a file that nobody finds any more
+            raise CannotWrite(
+                f"The journal {self.path} is gone: the repository was moved or removed.",
+                hint="If it was moved, go on in its new place with `unstuck resume`; if it was removed, its work went with it.",
+            )
         self._connection.execute(f"PRAGMA synchronous = {'FULL' if sync else 'NORMAL'}")
         self._connection.execute("BEGIN IMMEDIATE")
         try:
@@ -239,13 +270,18 @@ class SqliteJournal:
         )
 
 
-ASKED = ("verb", "task", "text", "shown", "who", "place", "inside")
+ASKED = ("verb", "task", "text", "shown", "who", "place", "inside", "pid", "token")
+
+
+def asking(path: Path) -> Path:
+    """Return the folder in which those who ask something of a run stand by their word."""
+    return path.with_name("asking")
 
 
 def _request(number: int, *row: object) -> Request:
     """Read a request; what is none of ours is one that nobody can carry out, and not an error."""
-    verb, task, text, shown, who, place, at, inside = row
-    texts = (verb, text, shown, who, place, inside)
+    verb, task, text, shown, who, place, at, inside, pid, token = row
+    texts = (verb, text, shown, who, place, inside, token)
     if verb not in VERBS or not all(isinstance(one, str) for one in texts) or not isinstance(task, str | None):
         return Request(id=number, verb="unreadable")
     return Request(
@@ -258,6 +294,8 @@ def _request(number: int, *row: object) -> Request:
         place=str(place),
         at=at if isinstance(at, float) else 0.0,
         inside=str(inside),
+        pid=pid if isinstance(pid, int) else 0,
+        token=str(token),
     )
 
 

@@ -4,6 +4,7 @@ import os
 import shutil
 import time
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Protocol
 
@@ -36,6 +37,10 @@ class Store(Journal, Protocol):
         ...
 
     def release(self) -> None: ...
+
+    def attended(self) -> AbstractContextManager[str]:
+        """Stand by a request that is left meanwhile, so that its supervisor can see whose it is; give its token."""
+        ...
 
     def leave(self, run: str, request: Request) -> int:
         """Leave a request for whoever owns the run; return its number."""

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from unstuck.agents import Usage
 from unstuck.decide import (
     APPROVAL,
     Accept,
@@ -75,6 +76,8 @@ class AttemptState:
     """What its sessions cost together; None if no session said."""
     worked: float = 0.0
     """Seconds of its sessions, waiting and checks aside."""
+    usage: Usage | None = None
+    """The tokens of its sessions together; None if no session said."""
 
     @property
     def goes_on(self) -> bool:
@@ -221,7 +224,8 @@ def advanced(state: TaskState, event: LineEvent, at: float, metered: float = 0.0
             bill = billed(event.outcome, metered)
             cost = state.current.cost_usd if bill is None else (state.current.cost_usd or 0.0) + bill
             worked = state.current.worked + event.outcome.ended.seconds
-            changed = _current(state, outcome=event.outcome, ended=at, cost_usd=cost, worked=worked)
+            usage = _added(state.current.usage, event.outcome.usage)
+            changed = _current(state, outcome=event.outcome, ended=at, cost_usd=cost, worked=worked, usage=usage)
             return replace(changed, status="verifying", session="")
         case Rebased():
             alone = state.current.alone or state.current.verdict
@@ -235,6 +239,14 @@ def advanced(state: TaskState, event: LineEvent, at: float, metered: float = 0.0
             return replace(_current(state, decision=event.decision), climbed=(*state.climbed, event.decision.rung))
         case Acted():
             return _acted(_current(state, snapshot=event.snapshot or state.current.snapshot), event)
+
+
+def _added(before: Usage | None, more: Usage | None) -> Usage | None:
+    if before is None or more is None:
+        return before or more
+    return Usage(
+        input_tokens=before.input_tokens + more.input_tokens, output_tokens=before.output_tokens + more.output_tokens
+    )
 
 
 def billed(outcome: Outcome, metered: float) -> float | None:

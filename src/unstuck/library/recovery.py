@@ -288,7 +288,10 @@ class Recovery:
                 raise BadUsage(f"No remedy named {name!r} was proposed.", hint="Ask for remedies first: remedy(…).")
 
             def learned(lessons: Lessons) -> Lessons:
-                return lessons.after(plan.chain, name, plan.context, worked=worked)
+                way = next(one for one in plan.strategies if one.strategy == name)
+                return lessons.after(
+                    plan.chain, name, plan.context, worked=worked, tool=plan.tool, steps=len(way.steps)
+                )
 
             if self._lessons_file is not None:
                 change_lessons(self._lessons_file, learned)

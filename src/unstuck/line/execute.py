@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from unstuck.config import WALL_CLOCK
 from unstuck.decide import AGENT, Amend, seen_failures
-from unstuck.diagnosis import Failure
+from unstuck.diagnosis import Failure, Kind
 from unstuck.journal import (
     Acted,
     AttemptStarted,
@@ -172,11 +172,12 @@ def _wait_for_others(bench: Bench, name: str, agent: str) -> None:
 
 def _ways_out(bench: Bench, task: TaskState, slot: int) -> tuple[str, ...]:
     """Say what the agent itself may do about the surroundings that the last attempt failed in."""
-    failure = next((one.failure for one in reversed(task.attempts) if one.failure is not None), None)
-    if failure is None:
+    last = next((one for one in reversed(task.attempts) if one.failure is not None), None)
+    if last is None or last.failure is None:
         return ()
     shared = pattern(seen_failures(bench.record.state), bench.clock.now())
-    ways = bench.remedies.advise(failure, failed_command(task), bench.workspace.path(slot))
+    hung = last.failure.kind in (Kind.HANG, Kind.TIMEOUT, Kind.KILLED)  # the session: no check is to blame
+    ways = () if hung else bench.remedies.advise(last.failure, failed_command(task), bench.workspace.path(slot))
     return (*((f"{shared.advice} ({shared.because})",) if shared else ()), *ways)
 
 

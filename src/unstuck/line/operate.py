@@ -167,10 +167,12 @@ class Operations:
 
 def nobodys_word(request: Request) -> str:
     """Say why a request is not a person's; empty if it is."""
-    if request.verb == "unreadable":
+    if request.verb not in ANSWERS and not request.inside:
         return f"Row {request.id} of the journal's requests is none that unstuck wrote; it was left alone."
+    asked = " ".join(part for part in (request.verb, request.task or "") if part)
+    if request.doubt and not request.inside and request.verb != "stop":  # who forges that could send a signal as well
+        return f"`unstuck {asked}` was found in the journal and {request.doubt}, so it was refused. If it was you: say it again."
     if request.inside:
-        asked = " ".join(part for part in (request.verb, request.task or "") if part)
         return f"`unstuck {asked}` was asked for inside of {request.inside}; only a person can, so it was refused."
     return ""
 

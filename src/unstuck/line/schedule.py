@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 
-from unstuck.decide import AGENT, LIMITED, Breaker, drawn
+from unstuck.decide import AGENT, LIMITED, Breaker, drawn, task_sort
 from unstuck.journal import SETTLED, RunState, TaskState
 from unstuck.line.stages import Stage
 from unstuck.plans import beside, cleans_up
@@ -67,7 +67,8 @@ def ranked(state: RunState, name: str) -> tuple[str, ...]:
     options = state.started.options
     if options.order != "experience":
         return options.agents
-    order = drawn(options.records, f"{state.started.run}\0{name}")
+    sort = task_sort(state.tasks[name].task) if name in state.tasks else ""
+    order = drawn(dict(options.sorts).get(sort, options.records), f"{state.started.run}\0{name}")
     return tuple(sorted(options.agents, key=lambda agent: order.index(agent) if agent in order else len(order)))
 
 

@@ -16,7 +16,7 @@ def set_up(bench: Bench, name: str, slot: int, *, needs: str | None = None) -> F
     done = "\n".join(commands if needs is None else (*commands, sha256(needs.encode(errors="replace")).hexdigest()))
     if not commands or bench.desk.read(stamp) == done:
         return None
-    loose, altered = bench.workspace.loose(slot), bench.workspace.altered(slot) if needs is None else ()
+    loose, before = bench.workspace.loose(slot), bench.workspace.altered(slot)
     for line in commands:
         bench.seen(name, f"set-up: {line}")
         ended = bench.processes.run(
@@ -27,8 +27,8 @@ def set_up(bench: Bench, name: str, slot: int, *, needs: str | None = None) -> F
             raise Interrupted
         if not ended.ok:
             return set_up_failed(line, ended)
-    bench.workspace.settle(slot, loose)
-    if needs is None:  # what a set-up does to the tree itself, to a lock file say, is not the agent's work
-        bench.workspace.put_back(slot, [name for name in bench.workspace.altered(slot) if name not in altered])
-    bench.desk.put(stamp, done)
+    altered = [path for path in bench.workspace.altered(slot) if path not in before]
+    bench.workspace.settle(slot, loose, altered)
+    if not altered:  # what it did to the tree itself is undone by the next `prepare`, and must be done again then
+        bench.desk.put(stamp, done)
     return None

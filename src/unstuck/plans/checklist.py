@@ -25,6 +25,10 @@ BOX = re.compile(
 )
 _CLEAR_ID = re.compile(r"(?:\d+(?:\.\d+)+|T\d{3,})[.:)]?[ \t]|\d+[.:)][ \t]|\S+[ \t]+\[FIX[ \t]")
 _FIELDS = re.compile(r"\*\*(?:Do|Files|Verify|Done when|Commit)(?:\*\*[ \t]*:|:\*\*)")
+_UNLIKE_TASKS = re.compile(
+    r"^(?:[ \t]+(?:[-*+]|\d{1,9}[.)])|[*+]|\d{1,9}[.)])[ \t]+\[[ xX~/-]\]|\[tasklist\]", re.MULTILINE
+)
+"""Boxes that a tasks.md has no tasks for: nested ones, and those after another bullet than a dash."""
 _FIX_PLAN = re.compile(r"^#+[^\n]*\bfix[ _-]plan\b", re.MULTILINE | re.IGNORECASE)
 _TASKLIST = re.compile(r"^([ \t]*)(`{3,})\[tasklist\][^\n]*\n(.*?)^[ \t]*\2[ \t]*$", re.MULTILINE | re.DOTALL)
 """GitHub's own fence around a list of tasks."""
@@ -82,6 +86,9 @@ class Item:
 
 def looks_like(text: str, *, named: bool = False) -> bool:
     """Tell a plain checklist from a tasks.md; `named`: the file's own name says that it is a fix plan."""
+    named = named or _FIX_PLAN.search(text) is not None
+    if not named and _UNLIKE_TASKS.search(text) is None:
+        return False
     boxes = list(_boxes(text))
     dashes = [box for box in boxes if not box["indent"] and box["bullet"] == "-"]
     others = [box for box in boxes if not box["indent"] and box["bullet"] != "-"]
@@ -89,8 +96,7 @@ def looks_like(text: str, *, named: bool = False) -> bool:
     if others:
         return not dashes or not clear
     nested = len(dashes) < len(boxes)
-    fix_plan = bool(boxes) and (named or _FIX_PLAN.search(text) is not None)
-    return (nested or fix_plan) and not clear and _FIELDS.search(text) is None
+    return (nested or (named and bool(boxes))) and not clear and _FIELDS.search(text) is None
 
 
 def read_located(

@@ -64,7 +64,7 @@ def _stories(text: str) -> tuple[dict[str, Any], Sequence[tuple[str, Node]]]:
     """Return the document's own facts, and each story with its id; one without is called after its place."""
     root = places(text)
     facts = plain_object(root) if isinstance(root.value, dict) else {}
-    lists = [root] if isinstance(root.value, list) else list(root.value.values())
+    lists = [root] if isinstance(root.value, list) else list(root.value.values()) if facts else []
     found = next((one for one in lists if _are_stories(_plain_list(one))), None)
     if found is None:
         raise ValueError('it has no list of objects with "passes"')

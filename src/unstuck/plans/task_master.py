@@ -125,6 +125,8 @@ def _above(before: str, parts: Sequence[str]) -> str:
 def _items(text: str, tag: str) -> tuple[tuple[Item, ...], str, tuple[str, ...]]:
     """Return the tasks of the tag that is current, its name, and those of the other tags."""
     root = places(text)
+    if not isinstance(root.value, dict):
+        raise ValueError("it holds no object")  # noqa: TRY004  # what is wrong is the text, not a type of ours
     listed = root.get("tasks")
     if listed is not None:
         return tuple(map(_item, _objects(listed))), "", ()

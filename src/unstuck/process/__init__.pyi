@@ -1,5 +1,7 @@
 from unstuck.process.ancestry import Inside as Inside
 from unstuck.process.ancestry import inside as inside
+from unstuck.process.ancestry import standing_by as standing_by
+from unstuck.process.ancestry import unattended as unattended
 from unstuck.process.disk import DiskDesk as DiskDesk
 from unstuck.process.disk import put as put
 from unstuck.process.disk import sweep as sweep

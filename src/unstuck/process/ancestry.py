@@ -1,7 +1,11 @@
 """Edge: Tell a person's command from one that a session started: by the processes above it, whatever its environment says."""
 
 import os
+import re
+import time
+import uuid
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +15,9 @@ MARK = "UNSTUCK_PROCESS"
 """Set to a value of its own for each command, so that what outlives a killed shim can still be found."""
 SHIM_MARK = "UNSTUCK_SHIM"
 RUN, TASK = "UNSTUCK_RUN", "UNSTUCK_TASK"
+TOKEN = re.compile(r"[0-9a-f]{32}")
+PATIENCE, PAUSE = 10.0, 0.02
+"""Seconds that whoever asks waits for a supervisor to look, and between two looks of its own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,9 +45,45 @@ def inside() -> Inside | None:
     return Inside(run=marks.get(RUN, ""), task=marks.get(TASK, "")) if shim is not None or marks.get(RUN) else None
 
 
-def ancestors() -> Iterator[int]:
-    """Yield this process and all above it."""
-    pid = os.getpid()
+@contextmanager
+def standing_by(folder: Path) -> Iterator[str]:
+    """Stand by a word: hold a file open that is named like nothing else, until the one who is asked has seen it; give the name."""
+    folder.mkdir(parents=True, exist_ok=True)
+    token = uuid.uuid4().hex
+    path = folder / token
+    try:
+        with path.open("x"):
+            yield token
+            deadline = time.monotonic() + PATIENCE
+            while path.exists() and time.monotonic() < deadline:
+                time.sleep(PAUSE)
+    finally:
+        path.unlink(missing_ok=True)
+
+
+def unattended(folder: Path, pid: int, token: str) -> str:
+    """Say why nobody outside of our sessions stands by a word; empty if somebody does, or where that cannot be seen.
+
+    A row can be forged; that another process holds a file open, and what it was started by, cannot.
+    """
+    if not Path("/proc/self/stat").exists():
+        return ""
+    path = folder / (token if TOKEN.fullmatch(token) else "none")
+    try:
+        numbers = os.listdir(f"/proc/{pid}/fd")  # noqa: PTH208  # names are wanted, not paths
+        holds = any(os.readlink(f"/proc/{pid}/fd/{number}") == str(path.resolve()) for number in numbers)  # noqa: PTH115  # as above
+    except OSError:
+        holds = False
+    path.unlink(missing_ok=True)
+    if not holds:
+        return "nobody stands by it"
+    ours = set(ancestors())
+    return "a session stands by it" if any(_is_shim(above) and above not in ours for above in ancestors(pid)) else ""
+
+
+def ancestors(pid: int | None = None) -> Iterator[int]:
+    """Yield a process, this one unless told otherwise, and all above it."""
+    pid = os.getpid() if pid is None else pid
     while pid > 0:
         yield pid
         pid = int(stat(pid)[1] or 0)

@@ -67,12 +67,13 @@ def end_orphans(spared: Collection[int]) -> None:
 
 def children() -> frozenset[int]:
     """Return the processes that are directly below this one."""
-    try:
-        lists = [place.read_bytes() for place in Path("/proc/self/task").glob("*/children")]
-    except OSError:  # a thread ended meanwhile
-        lists = []
-    if lists:
-        return frozenset(int(pid) for one in lists for pid in one.split())
+    listed: list[bytes] = []
+    with suppress(OSError):
+        for thread in os.listdir("/proc/self/task"):  # noqa: PTH208  # asked for with every command
+            with suppress(FileNotFoundError), open(f"/proc/self/task/{thread}/children", "rb") as file:  # noqa: PTH123  # as above
+                listed.append(file.read())
+    if listed:
+        return frozenset(int(pid) for one in listed for pid in one.split())
     own = str(os.getpid())
     return frozenset(pid for pid in _numbers() if stat(pid)[1] == own)
 

@@ -174,10 +174,14 @@ def _likeness(wanted: str, name: str) -> float:
 
 SHORTEST_MISSPELLED, SHORTEST_SWAPPED, LONG = 4, 3, 8
 """In a shorter word one other letter makes another word."""
+MOST_OFF = 4
+"""Letters that a misspelling can lack or have too many, separators included."""
 
 
 def alike(wanted: str, name: str) -> bool:
     """Whether a name is a misspelling of another: the same words and numbers, one of the longer words a letter off."""
+    if abs(len(wanted) - len(name)) > MOST_OFF:  # before anything dear: a PATH has thousands of names
+        return False
     one, other = (re.findall(r"[^\W\d_]+|\d+", text.casefold()) for text in (wanted, name))
     if len(one) != len(other):
         return False

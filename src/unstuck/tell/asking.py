@@ -86,7 +86,7 @@ def causes(stuck: Iterable[TaskState]) -> tuple[Cause, ...]:
     """Group stuck tasks by what stands in their way: one cause asks once. An agent's own failures are one each."""
     found: dict[str, list[TaskState]] = {}
     for task in stuck:
-        found.setdefault(_cause(task), []).append(task)
+        found.setdefault(cause_of(task), []).append(task)
     return tuple(
         Cause(
             tasks=tuple(task.task.id for task in tasks),
@@ -105,7 +105,8 @@ def _kind(task: TaskState) -> Kind | None:
     return failure.kind if failure else None
 
 
-def _cause(task: TaskState) -> str:
+def cause_of(task: TaskState) -> str:
+    """Name what stands in a task's way: the same for all tasks that one thing stops."""
     failure = task.attempts[-1].failure if task.attempts else None
     if failure is not None and failure.charged and _is_mute(task):
         return f"mute {task.attempts[-1].agent}"

@@ -14,6 +14,7 @@ from unstuck.decide import (
     Skip,
     Switch,
     Wait,
+    Weighed,
 )
 from unstuck.journal import (
     Acted,
@@ -35,7 +36,9 @@ from unstuck.journal import (
     Verdict,
     Verified,
 )
-from unstuck.tell.text import one_line, waits
+from unstuck.tell.text import counted, one_line, waits
+
+ABOUT_CHARS = 200
 
 LINE_CHARS = 300
 
@@ -47,15 +50,10 @@ def sentence(event: Event) -> str:
     return one_line(f"{task}: {text}" if task else text, LINE_CHARS)
 
 
-def counted(number: int, noun: str) -> str:
-    """Return a number with its noun: 1 task, 2 tasks."""
-    return f"{number} {noun}{'s'[: number != 1]}"
-
-
 def _sentence(event: Event) -> str:
     match event:
         case RunStarted():
-            return f"run {event.run} of {event.plan} started at {event.base[:12]}, {counted(len(event.tasks), 'task')}"
+            return f"run {event.run} of {one_line(event.about, ABOUT_CHARS)} started at {event.base[:12]}, {counted(len(event.tasks), 'task')}"
         case RunResumed():
             return "run resumed with fresh budgets for what was stuck" if event.epoch else "run resumed"
         case PlanChanged():
@@ -144,6 +142,12 @@ def _verdict(verdict: Verdict) -> str:
     told = f"{len(results) - excused - idle} of {len(results)} checks pass"
     told += f", {excused} {'is' if excused == 1 else 'are'} red and excused" if excused else ""
     return f"{told}, {idle} {'says' if idle == 1 else 'say'} nothing" if idle else told
+
+
+def weighed_text(one: Weighed) -> str:
+    """Say what something was worth, and by which figures."""
+    seen = f"{one.won} of {one.tried} landed" if one.tried else "no evidence"
+    return f"{one.move} [{one.rung}] {one.worth:.2f} = {one.chance:.2f} for {one.cost:.2g} ({seen})"
 
 
 def deed(action: Action) -> str:

@@ -7,8 +7,6 @@ from typing import Any
 from unstuck.decide import Rollback, Switch
 from unstuck.journal import AttemptState, Changes, Ending, PastAttempt, RunState, TaskState, iso
 from unstuck.line import blocked
-from unstuck.plans import Plan, check
-from unstuck.tell import notices
 from unstuck.tell.asking import Cause, causes
 from unstuck.tell.cautions import cautions
 from unstuck.tell.halt import Halted, halted
@@ -139,22 +137,6 @@ def _on_its_branch(state: RunState) -> dict[str, Any]:
     return {"landed": told, "commands": tuple(found)}
 
 
-def problems(plan: Plan) -> str:
-    """Return everything that makes the plan impossible to run, as one message; empty if nothing does."""
-    found = check(plan)
-    if not found:
-        return ""
-    head = f"{plan.path} cannot be run, {len(found)} problem{'s'[: len(found) > 1]}:"
-    if not plan.phased:
-        lines = [f"  {f'line {one.line}: ' if one.line else ''}{one.message} {one.hint}" for one in found]
-        return "\n".join([head, *lines])
-    tasks = {task.id: task for task in plan.tasks}
-    wrong = [one for one in found if not one.cycle]
-    blocks = [notices.plan_invalid(wrong, plan.path)] if wrong else []
-    blocks += [notices.circular_dependency(one.cycle, tasks, plan.noun) for one in found if one.cycle]
-    return "\n\n".join([head, *blocks])
-
-
 def run_object(state: RunState, exit_code: int) -> dict[str, Any]:
     """Return what `run --json` prints."""
     rows = summary(state, 0.0, live=False).rows
@@ -260,7 +242,12 @@ def _how_it_landed(task: TaskState, fixes: Sequence[str]) -> str:
     failed = dict.fromkeys(attempt.failure.kind.value for attempt in task.attempts if attempt.failure is not None)
     ending = task.current.outcome.ended.ending if task.current.outcome else "exited"
     by = f" by {', '.join(fixes)}" if fixes else ""
-    parts = [f"recovered from {', '.join(failed)}{by}" if failed else "", ENDED_BUT_RIGHT.get(ending, "")]
+    most = max(attempt.sessions for attempt in task.attempts)
+    parts = [
+        f"recovered from {', '.join(failed)}{by}" if failed else "",
+        f"went on in session {most}" if most > 1 else "",
+        ENDED_BUT_RIGHT.get(ending, ""),
+    ]
     return "; ".join(part for part in parts if part)
 
 

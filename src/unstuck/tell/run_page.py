@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from unstuck.journal import CheckResult, RunState, TaskState, subject
-from unstuck.tell.event_lines import counted, deed
+from unstuck.tell.event_lines import deed
 from unstuck.tell.report import Summary
-from unstuck.tell.text import one_line
+from unstuck.tell.text import counted, one_line
 
 TITLE_CHARS, CELL_CHARS, SAID_CHARS, COMMAND_CHARS = 72, 100, 200, 160
 LEFT = ("stuck", "blocked", "pending", "interrupted", "waiting", "running", "verifying")

@@ -49,7 +49,7 @@ def one_line(text: str, limit: int) -> str:
 
 def waits(what: str, until: float, now: float | None = None) -> str:
     """Say for what and until when something waits, in the reader's own time, and what happens then."""
-    moment = datetime.fromtimestamp(until).astimezone()
+    moment = datetime.fromtimestamp(min(max(until, 0.0), LATEST)).astimezone()
     far = now is not None and until - now >= DAY
     left = f" (in {_span(until - now)})" if now is not None and until > now else ""
     told = f"waits for {one_line(what, WHAT_CHARS)}" if what else "waits"
@@ -58,6 +58,8 @@ def waits(what: str, until: float, now: float | None = None) -> str:
 
 MINUTE, HOUR, DAY = 60, 3600, 86400
 WHAT_CHARS = 40
+LATEST = 250_000_000_000.0
+"""Some day in the year 9892: a stated reset may be nonsense, and later ones are no dates any more."""
 
 
 def _span(seconds: float) -> str:
@@ -65,3 +67,8 @@ def _span(seconds: float) -> str:
         if seconds >= unit:
             return f"{seconds / unit:.0f} {name}"
     return f"{seconds:.0f} s"
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun: 1 task, 2 tasks."""
+    return f"{number} {noun}{'s'[: number != 1]}"

@@ -30,3 +30,6 @@ from unstuck.tools.shell import first_word as first_word
 from unstuck.tools.shell import programs as programs
 from unstuck.tools.toolchains import judges as judges
 from unstuck.tools.toolchains import manifest_files as manifest_files
+from unstuck.tools.workflows import ci_commands as ci_commands
+from unstuck.tools.workflows import drifted as drifted
+from unstuck.tools.workflows import with_ci as with_ci

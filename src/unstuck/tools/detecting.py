@@ -6,7 +6,7 @@ import shlex
 import shutil
 import subprocess
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -65,11 +65,15 @@ def joined(lines: Sequence[tuple[CheckKind, str]]) -> tuple[Check, ...]:
     return tuple(Check(kind=kind, command=line) for kind, line in kinds.items())
 
 
-def detect(root: Path, *, as_it_is: bool = False) -> Stack:
-    """Look at the files of a repository; nothing of it is run. `as_it_is`: only for what is installed, no set-up."""
-    found = _in_folder(root, as_it_is=as_it_is)
+def detect(root: Path, *, as_it_is: bool = False, has: Callable[[str], object] = shutil.which) -> Stack:
+    """Look at the files of a repository; nothing of it is run.
+
+    `as_it_is`: only for what is installed, no set-up. `has`: whether this machine has a program.
+    """
+    look = _Look(set_up=not as_it_is, has=has)
+    found = _in_folder(root, look)
     if not found.languages:
-        parts = [(part, _in_folder(part, as_it_is=as_it_is)) for part in _folders(root)]
+        parts = [(part, _in_folder(part, look)) for part in _folders(root)]
         parts = [(part, inner) for part, inner in parts if inner.languages][:MOST_PARTS]
         found = _together([_placed(inner, shlex.quote(str(part.relative_to(root)))) for part, inner in parts])
     copy, notes = _carried(root)
@@ -100,24 +104,36 @@ def is_present(check: Check, root: Path) -> bool:
     return subprocess.run([program, "-I", "-c", ask], capture_output=True, check=False).returncode == 0
 
 
-def _in_folder(folder: Path, *, as_it_is: bool) -> Stack:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Look:
+    """How a repository is looked at."""
+
+    set_up: bool
+    has: Callable[[str], object]
+
+    def row(self, folder: Path, chain: Toolchain) -> Setup | None:
+        """Return the set-up that fits; of several, one whose program is here: a lock file does not install its own tool."""
+        rows = [row for row in chain.setup if _shows(folder, row.shown_by)]
+        there = [row for row in rows if row.line.startswith("./") or self.has(row.line.split(" ", 1)[0])]
+        return next(iter((*there, *rows)), None)
+
+
+def _in_folder(folder: Path, look: _Look) -> Stack:
     found: list[Stack] = []
     for chain in toolchains():
         if chain.shows and not _shows(folder, tuple((name, "") for name in chain.shows)):
             continue
-        one = _of_chain(
-            folder, chain, {proposal.kind for part in found for proposal in part.proposals}, as_it_is=as_it_is
-        )
+        one = _of_chain(folder, chain, {proposal.kind for part in found for proposal in part.proposals}, look)
         if one.languages:
             found.append(one)
     return _together(found)
 
 
-def _of_chain(folder: Path, chain: Toolchain, kinds: set[CheckKind], *, as_it_is: bool) -> Stack:
+def _of_chain(folder: Path, chain: Toolchain, kinds: set[CheckKind], look: _Look) -> Stack:
     """Say what one stack proposes; its fallbacks only for kinds that no other has."""
-    row = next((row for row in chain.setup if _shows(folder, row.shown_by)), None)
+    row = look.row(folder, chain)
     needs = python_needs(folder, chain) if chain.checking else None
-    places = _places(folder, None if as_it_is else row, row)
+    places = _places(folder, row if look.set_up else None, row)
     lines: dict[CheckKind, list[str]] = {}
     for gate in chain.gate:
         if gate.fallback and (gate.kind in kinds or gate.kind in lines):
@@ -129,7 +145,7 @@ def _of_chain(folder: Path, chain: Toolchain, kinds: set[CheckKind], *, as_it_is
     proposals = tuple(Proposal(stack=chain.name, kind=kind, lines=tuple(some)) for kind, some in lines.items() if some)
     shown = bool(proposals or chain.shows) and (chain.name != "node" or _package(folder) is not None)
     found = Stack(languages=(chain.name,) if shown else (), proposals=proposals)
-    if not shown or row is None or as_it_is:
+    if not shown or row is None or not look.set_up:
         return found
     return replace(found, setup=(needs.line(row) if needs else row.line,), makes=(row.makes,) if row.makes else ())
 

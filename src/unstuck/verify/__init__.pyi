@@ -1,4 +1,5 @@
 from unstuck.verify.audit import Change as Change
+from unstuck.verify.audit import part_of as part_of
 from unstuck.verify.baseline import compare as compare
 from unstuck.verify.change_audit import load_ahead as load_ahead
 from unstuck.verify.check_memory import open_memory as open_memory
@@ -18,7 +19,7 @@ from unstuck.verify.examining import examine as examine
 from unstuck.verify.junit_xml import junit as junit
 from unstuck.verify.landed_before import landed as landed
 from unstuck.verify.landed_before import lasting_checks as lasting_checks
-from unstuck.verify.remarks import sarif_text as sarif_text
+from unstuck.verify.sarif import sarif_text as sarif_text
 from unstuck.verify.verifying import check_first as check_first
 from unstuck.verify.verifying import look_before as look_before
 from unstuck.verify.verifying import verify as verify

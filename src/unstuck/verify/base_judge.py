@@ -10,13 +10,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from unstuck.diagnosis import Diagnosis, Evidence, Kind, reason
-from unstuck.journal import CheckResult, Remark
+from unstuck.journal import CheckResult, Remark, Severity
 from unstuck.plans import Check
 from unstuck.tell import one_line
 from unstuck.tools import programs, role, selecting, shows_tests
 from unstuck.verify.baseline import excuse
 from unstuck.verify.checks import STEADY, check_on, evidence, on_base, program_names
-from unstuck.verify.judge_files import bent, unaccounted, unnamed
+from unstuck.verify.judge_files import bent, is_data, unaccounted, unnamed
 from unstuck.verify.weighing import own
 
 if TYPE_CHECKING:
@@ -34,10 +34,6 @@ MISSING = re.compile(
     r"(?i)no such file|not found|cannot find|can't find|could not find|couldn't find|can't open|cannot open|does not exist"
     r"|doesn't exist|ENOENT|missing|unable to (?:find|open|read)|failed to (?:find|open|read)"
 )
-MANIFEST = re.compile(
-    r"(?:^|/)(?:package\.json|Cargo\.toml|go\.mod|go\.sum|Gemfile|pom\.xml|build\.gradle(?:\.kts)?|composer\.json|pyproject\.toml"
-    r"|requirements[\w.-]*\.txt|setup\.(?:py|cfg)|mix\.exs|Package\.swift|[\w.-]+\.(?:csproj|fsproj|gemspec)|[\w.-]*lock(?:\.\w+)?)$"
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,10 +48,10 @@ class Answer:
 def ask_base(probe: "Probe", checks: Sequence[tuple[Check, CheckResult]], doubts: Sequence[Remark]) -> Answer:
     """Run the checks that hold on the product part of the change with the base's judge; `doubts`: what the reader found."""
     subject, workspace = probe.subject, probe.site.bench.workspace
-    touched = bent(probe.changes, subject.task.files)
+    touched = bent(probe.changes, subject.task)
     if not touched:
         return Answer()
-    out = unnamed(probe.changes, subject.task.files)
+    out = unnamed(probe.changes, subject.task)
     kept = {one.path for one in probe.changes} - {one.path for one in out}
     tree = workspace.mixed(subject.base, subject.tree, sorted(kept))
     question = _Question(probe=probe, tree=tree, touched=touched, out=out, doubts=tuple(doubts))
@@ -101,17 +97,24 @@ class _Question:
             if result.ended.ok and ran:
                 return
         result = self._run(check)
-        if result.ended.ok or result.flaky or (excused and excuse(result, on_base(site, check, subject.base))):
+        if result.ended.ok or (excused and excuse(result, on_base(site, check, subject.base))):
             return
+        if result.flaky and on_base(site, check, subject.base).flaky:
+            return  # it never says the same twice, with or without the work
         found = site.bench.judge.diagnose(evidence(check, result.ended))
         if self._says_nothing(result, found) or self._cleared(result, found):
             return
-        named = ", ".join(one.path for one in self.touched[:3])
+        data = tuple(one for one in self.touched if is_data(one.path))
+        causes = data if data and self._holds_with(check, data) else self.touched
+        named = ", ".join(one.path for one in causes[:3])
         said = one_line(found.message, SAID_CHARS) if found and found.message else "it says nothing"
         tests = f"{', '.join(result.tests[:3])}: " if result.tests else ""
-        says = f"The task does not name {named}; in its old form it fails on the new code: `{check.command}`: {tests}{said}"
-        place = next((one.line for one in self.doubts if one.path == self.touched[0].path), 1)
-        yield own("old-test-fails", self.touched[0].path, line=place, says=says)
+        without = "in its old form it fails" if causes[0].old is not None else "without it this fails"
+        says = f"The task does not name {named}; {without} on the new code: `{check.command}`: {tests}{said}"
+        place = next((one.line for one in self.doubts if one.path == causes[0].path), 1)
+        # Whether data belongs to the product nobody can tell by running: a person can.
+        severity: Severity | None = "ask" if causes is data else None
+        yield own("old-test-fails", causes[0].path, line=place, says=says, severity=severity)
 
     def needed(self) -> Iterator[Remark]:
         if self.wanted:
@@ -124,6 +127,13 @@ class _Question:
             return on_base(site, check, base)  # nothing of the product was changed
         return check_on(site, check, base, self.tree, self.tree)
 
+    def _holds_with(self, check: Check, changes: "Sequence[Change]") -> bool:
+        """Whether a check holds once these changes are let in: then they are what it is about."""
+        subject, workspace = self.probe.subject, self.probe.site.bench.workspace
+        kept = {one.path for one in self.probe.changes} - {one.path for one in self.out} | {one.path for one in changes}
+        tree = workspace.mixed(subject.base, subject.tree, sorted(kept))
+        return check_on(self.probe.site, check, subject.base, tree, tree).ended.ok
+
     def _narrowed(self, check: Check) -> Check | None:
         """Ask for the changed test files alone, where nothing but such files was changed and the runner can be asked."""
         files = [one.path for one in self.touched if _part(one.path) == "test"]
@@ -134,9 +144,11 @@ class _Question:
 
     def _says_nothing(self, result: CheckResult, found: Diagnosis | None) -> bool:
         """Whether the red is about the tree that we made, and not about the product."""
+        if self._doubted:
+            return False
         if found is not None and found.kind in CANNOT_BEGIN:
             return True
-        missing = [line for line in result.ended.tail.splitlines() if MISSING.search(line)] if not self._doubted else []
+        missing = [line for line in result.ended.tail.splitlines() if MISSING.search(line)]
         for name in self._new:
             if any(_mentions(line, name) for line in missing):
                 self.wanted = self.wanted or next(one.path for one in self.out if one.path.endswith(name))
@@ -145,13 +157,14 @@ class _Question:
 
     def _cleared(self, result: CheckResult, found: Diagnosis | None) -> bool:
         """Whether the reader clears it: tests that assert what they did, or a manifest that asks for one package more."""
-        paths = {one.path for one in self.touched}
-        if all(_part(path) == "test" for path in paths):
+        from unstuck.verify.audit import is_harmless  # noqa: PLC0415  # heavy: loaded when there is a change to judge
+
+        if all(_part(one.path) == "test" for one in self.touched):
             return not unaccounted(self.probe.changes, result.tests)
         if self._doubted:
             return False
         built = found is None or found.kind not in NOT_BUILT or reason(result.ended.tail) == "asserted"
-        return not built and all(MANIFEST.search(path) or _part(path) == "test" for path in paths)
+        return not built and all(_part(one.path) == "test" or is_harmless(one) for one in self.touched)
 
     @property
     def _doubted(self) -> bool:

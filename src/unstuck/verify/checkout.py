@@ -23,19 +23,15 @@ class Checkouts(Workspace, Protocol):
         """
         ...
 
-    def settle(self, slot: int, before: Sequence[str]) -> None:
-        """Remember what the set-up made in the slot's worktree, besides what lay about `before`.
+    def settle(self, slot: int, before: Sequence[str], altered: Sequence[str]) -> None:
+        """Remember what the set-up made in the slot's worktree, besides what lay about `before`, and what it `altered`.
 
-        A clean `prepare` keeps it, and it is nobody's work.
+        A clean `prepare` keeps what it made; none of it is anybody's work.
         """
         ...
 
     def loose(self, slot: int) -> tuple[str, ...]:
         """List what lies about in the slot's worktree, untracked and not ignored."""
-        ...
-
-    def put_back(self, slot: int, paths: Sequence[str]) -> None:
-        """Give files of the slot's worktree the form again that they were prepared with."""
         ...
 
     def put(self, slot: int, tree: str, paths: Sequence[str]) -> None:

@@ -37,7 +37,7 @@ def examine(site: Site, subject: Subject) -> Verdict:
     bench = site.bench
     changes = bench.workspace.changes(subject.base, subject.tree)
     probe = Probe(site=site, subject=subject, changes=changes)
-    touched = {change.path for change in bent(changes, subject.task.files)} if changes else set[str]()
+    touched = {change.path for change in bent(changes, subject.task)} if changes else set[str]()
     looked = look_at(bench, subject, changes, _red_before(probe))
     doubts = [one for one in looked if one.path in touched and one.rule not in NOT_OF_THE_JUDGE]
     weights: Mapping[Severity, Weight] = {"reject": bench.config.verify.tampered, "ask": bench.config.verify.doubtful}

@@ -4,6 +4,8 @@ import re
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
+from unstuck.plans import Task
+
 if TYPE_CHECKING:
     from unstuck.verify.audit import Change
 
@@ -13,28 +15,44 @@ _CASES = re.compile(
 )
 """Names that runners take for tests: a new one of these adds tests, and bends nothing."""
 
-
 _SETTINGS = re.compile(r"(?:^|/)(?:\.[^/]+|[A-Z]\w*file|[^/]+\.(?:ini|cfg|conf|toml|properties|config\.\w+))$")
-"""Files of no known kind that a tool might read by itself; other data belongs to the product."""
+"""Files of no known kind that a tool reads by itself, whatever the task is about."""
 
 
-def unnamed(changes: "Sequence[Change]", declared: Sequence[str]) -> "tuple[Change, ...]":
+def unnamed(changes: "Sequence[Change]", task: Task) -> "tuple[Change, ...]":
     """Return the changes to judge files that the task does not name; our own settings are the audit's."""
     from unstuck.verify.audit import is_declared, is_judge, part_of  # noqa: PLC0415  # heavy: loaded when there is a change
 
     return tuple(
         change
         for change in changes
-        if is_judge(change.path)
+        if (is_judge(change.path) or (task.files and change.old is not None and is_led_to(change.path, task)))
         and part_of(change.path) != "ours"
-        and not (part_of(change.path) == "unknown" and not _SETTINGS.search(change.path))
-        and not is_declared(change.path, declared)
+        and (task.files or not is_data(change.path))
+        and not is_declared(change.path, task.files)
     )
 
 
-def bent(changes: "Sequence[Change]", declared: Sequence[str]) -> "tuple[Change, ...]":
+def is_led_to(path: str, task: Task) -> bool:
+    """Whether a check of the task names a file, by its path, its name, or what stands before its ending: ID=1.1."""
+    name = path.rpartition("/")[2]
+    meant = {path, name, name.rpartition(".")[0] or name}
+    return any(not meant.isdisjoint(_WORDS.split(check.command)) for check in task.checks)
+
+
+_WORDS = re.compile(r"[\s=:,;'\"()&|]+|(?<!\w)\./")
+
+
+def is_data(path: str) -> bool:
+    """Whether a file of no known kind may be the work itself; where the task names Files, this is none of them."""
+    from unstuck.verify.audit import part_of  # noqa: PLC0415  # as above
+
+    return part_of(path) == "unknown" and _SETTINGS.search(path) is None
+
+
+def bent(changes: "Sequence[Change]", task: Task) -> "tuple[Change, ...]":
     """Return those of them that could bend the judge; new tests are none of them."""
-    return tuple(one for one in unnamed(changes, declared) if one.old is not None or not _CASES.search(one.path))
+    return tuple(one for one in unnamed(changes, task) if one.old is not None or not _CASES.search(one.path))
 
 
 def unaccounted(changes: "Sequence[Change]", names: Collection[str] = ()) -> bool:

@@ -43,7 +43,9 @@ class Watch:
     def __init__(self, hub: Hub) -> None:
         self.hub = hub
         self._watched: dict[str, int] = {}
-        self._doing: dict[str, str] = {}
+        self._versions: dict[str, int] = {}
+        self._doing: dict[str, bytes] = {}
+        self._told: dict[tuple[str, int], tuple[int, bytes]] = {}
         self._news = anyio.Event()
         self._joined = anyio.Event()
 
@@ -59,21 +61,23 @@ class Watch:
                 self._news = anyio.Event()
             await anyio.sleep(max(TICK_SECONDS, REST * (anyio.current_time() - began)))
 
-    async def stream(self, run: str, seen: int | None) -> AsyncIterator[ServerSentEvent]:
+    async def stream(self, run: str, seen: int | None) -> AsyncIterator[bytes]:
         """Yield the run, or what changed in it since an event that was seen, and then every change."""
         self._watched[run] = self._watched.get(run, 0) + 1
         self._joined.set()
         try:
-            version, doing = await run_sync(self.hub.version_at, run, seen) if seen is not None else 0, ""
+            version, doing = await run_sync(self.hub.version_at, run, seen) if seen is not None else 0, b""
             while True:
                 news = self._news
-                kind = "patch" if version else "view"
-                version, seq, text = await run_sync(self.hub.told, run, version)
-                if text:
-                    yield ServerSentEvent(data=text, event=kind, id=str(seq), retry=RETRY_MILLISECONDS)
-                if (now := self._doing.get(run, "")) != doing:
-                    doing = now
-                    yield ServerSentEvent(data=doing or "{}", event="doing")
+                if version != self._versions.get(run):
+                    known = self._told.get((run, version))
+                    version, told = known if known is not None else await run_sync(self._tell, run, version)
+                    if told:
+                        yield told
+                        continue  # there may be more by now
+                if (did := self._doing.get(run, b"")) != doing:
+                    doing = did
+                    yield doing
                 await news.wait()
         finally:
             self._watched[run] -= 1
@@ -82,12 +86,27 @@ class Watch:
                 self._joined = anyio.Event() if not self._watched else self._joined
 
     def _refreshed(self, run: str) -> bool:
+        """Read on; where something is new, write it at once for the pages that have all before it."""
         try:
-            news, doing = self.hub.refresh(run), self.hub.doing(run)
+            version, doing = self.hub.refresh(run), self.hub.doing(run)
         except UnstuckError:  # a journal that cannot be read now may be so at the next look
             return False
-        before, self._doing[run] = self._doing.get(run, ""), doing
-        return news or before != doing
+        before, did = self._versions.get(run, 0), self._doing.get(run, b"")
+        self._doing[run] = _event("doing", doing) if doing or did else b""
+        if version != before:
+            self._told = {key: told for key, told in self._told.items() if key[0] != run}
+            if before:
+                self._tell(run, before)
+            self._versions[run] = version
+        return version != before or did != self._doing[run]
+
+    def _tell(self, run: str, version: int) -> tuple[int, bytes]:
+        """Write an event once for all pages that are at the same place."""
+        now, seq, text = self.hub.told(run, version)
+        if not text:
+            return now, b""
+        self._told[run, version] = now, _event("patch" if version else "view", text, seq)
+        return self._told[run, version]
 
 
 class Guard:
@@ -112,6 +131,11 @@ class Guard:
             response.set_cookie(admission.cookie, admission.session, httponly=True, samesite="strict", path="/")
             answer = response
         await answer(scope, receive, _with_headers(send))
+
+
+def _event(kind: str, text: str, seq: int | None = None) -> bytes:
+    number = str(seq) if seq is not None else None
+    return ServerSentEvent(data=text or "{}", event=kind, id=number, retry=RETRY_MILLISECONDS).encode()
 
 
 def application(hub: Hub, admission: Admission) -> Starlette:

@@ -28,8 +28,8 @@ class Followed:
     def seq(self) -> int:
         return self.state.seq
 
-    def take(self, entries: Iterable[Entry], *, live: bool, now: float) -> bool:
-        """Take in what is new; return whether anything is."""
+    def take(self, entries: Iterable[Entry], *, live: bool, now: float) -> None:
+        """Take in what is new; a version is counted if anything is."""
         before = self.seq
         for entry in entries:
             owed = self.state.cost_usd
@@ -37,7 +37,7 @@ class Followed:
             self._charts.take(entry, self.state.cost_usd - owed)
             self.entries.append(entry)
         if self.seq == before and live == self._live:
-            return False
+            return
         self._live = live
         self.version += 1
         self._seqs.append(self.seq)
@@ -47,7 +47,6 @@ class Followed:
         if list(rows) != self._order[0]:
             self._order = (list(rows), self.version)
         self._rows = rows
-        return True
 
     def whole(self) -> dict[str, Any]:
         """Return the whole run as it is now."""

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from unstuck.compose import Follower, View, brief_of, changed, experience_rows, reopen_run, tales
+from unstuck.config_file import read_config
 from unstuck.errors import BadUsage, UnstuckError
 from unstuck.journal import Verb, iso
 from unstuck.web.followed import Followed
@@ -29,23 +30,24 @@ class Hub:
     def __init__(self, root: Path) -> None:
         self.root = root
         self._follower = Follower(root)
+        self._agents = read_config(self._follower.repository.root).agents
         self._lock = threading.RLock()
         self._runs: dict[str, Followed] = {}
         self._seen: dict[str, float] = {}
-        self._told: dict[tuple[str, int, int], str] = {}
 
     def latest(self) -> str:
         """Return the name of the latest run; empty where there is none yet."""
         runs = self._follower.runs()
         return runs[-1] if runs else ""
 
-    def refresh(self, run: str) -> bool:
-        """Read what the journal has new of a run; return whether anything is."""
+    def refresh(self, run: str) -> int:
+        """Read what the journal has new of a run; return its version."""
         with self._lock:
             followed = self._runs.setdefault(run, Followed())
             news = self._follower.news(run, followed.seq)
             self._seen[run] = time.monotonic()
-            return followed.take(news, live=self._follower.owner(run) is not None, now=time.time())
+            followed.take(news, live=self._follower.owner(run) is not None, now=time.time())
+            return followed.version
 
     def told(self, run: str, version: int) -> tuple[int, int, str]:
         """Return the version and the event of now, and as text what changed since a version; of 0, the whole run."""
@@ -53,12 +55,8 @@ class Hub:
             followed = self._followed(run)
             if version == followed.version:
                 return version, followed.seq, ""
-            key = (run, version, followed.version)
-            if key not in self._told:
-                self._told = {old: text for old, text in self._told.items() if old[2] == self._runs[old[0]].version}
-                value = followed.since(version) if version else followed.whole()
-                self._told[key] = json.dumps(value, separators=(",", ":"))
-            return followed.version, followed.seq, self._told[key]
+            value = followed.since(version) if version else followed.whole()
+            return followed.version, followed.seq, json.dumps(value, separators=(",", ":"))
 
     def doing(self, run: str) -> str:
         """Return as text what the agents at work last did; empty where nobody is."""
@@ -96,26 +94,25 @@ class Hub:
         with self._lock:
             return self._followed(run).whole()
 
-    def story(self, run: str, task: str, limit: int | None = None) -> dict[str, Any]:
+    def story(self, run: str, task: str) -> dict[str, Any]:
         """Tell the story of a task."""
         view = self._view(run)
         name = view.named(task)
-        tools = {tale.attempt.number: tale.tools for tale in tales(self.root, view, name)}
-        limits = {} if limit is None else {"limit": limit}
-        return task_story(view.state, view.entries, name, tools, **limits)
+        tools = {tale.attempt.number: tale.tools for tale in tales(self._follower.repository, view, name, self._agents)}
+        return task_story(view.state, view.entries, name, tools)
 
-    def diff(self, run: str, task: str, attempt: int | None, since: int | None, limit: int = DIFF_CHARS) -> str:
+    def diff(self, run: str, task: str, attempt: int | None, since: int | None) -> str:
         """Return what an attempt changed, or what differs between two."""
         view = self._view(run)
-        patch = changed(self.root, view, view.named(task), attempt, stat=False, since=since)
-        lines = patch[: 4 * limit].split("\n")
+        patch = changed(self._follower.repository, view, view.named(task), attempt, stat=False, since=since)
+        lines = patch[: 4 * DIFF_CHARS].split("\n")
         short = "\n".join(line if len(line) <= LINE_CHARS else f"{line[:LINE_CHARS]} …" for line in lines)
-        return str(clean(short, limit))
+        return str(clean(short, DIFF_CHARS))
 
-    def brief(self, run: str, task: str, attempt: int, limit: int = BRIEF_CHARS) -> str:
+    def brief(self, run: str, task: str, attempt: int) -> str:
         """Return what the last session of an attempt was told."""
         view = self._view(run)
-        return str(clean(brief_of(self.root, view, view.named(task), attempt), limit))
+        return str(clean(brief_of(self._follower.repository, view, view.named(task), attempt), BRIEF_CHARS))
 
     def experience(self) -> dict[str, Any]:
         """Return which remedies and agents work here."""

@@ -12,6 +12,8 @@ SCHEMA = 1
 LAST_EVENTS = 400
 TEXT_CHARS = 20_000
 SHOWN_NOTES = 100
+ENDS = ("words", "output", "detail")
+"""What programs and agents print is told by its end."""
 
 
 def overview(state: RunState, charts: Charts, entries: Sequence[Entry], *, live: bool, now: float) -> dict[str, Any]:
@@ -46,14 +48,16 @@ def event_object(entry: Entry, state: RunState) -> dict[str, Any]:
     }
 
 
-def clean(value: Any, limit: int = TEXT_CHARS) -> Any:
+def clean(value: Any, limit: int = TEXT_CHARS, *, keep_end: bool = False) -> Any:
     """Return a plain value whose texts steer nothing, turn no order around, and are no longer than `limit`."""
     match value:
         case str():
-            text = visible(value[:limit])
-            return text if len(value) <= limit else f"{text}\n[{len(value) - limit} characters left out]"
+            if len(value) <= limit:
+                return visible(value)
+            left_out = f"[{len(value) - limit} characters left out]"
+            return f"{left_out}\n{visible(value[-limit:])}" if keep_end else f"{visible(value[:limit])}\n{left_out}"
         case Mapping():
-            return {clean(key): clean(one, limit) for key, one in value.items()}
+            return {clean(key): clean(one, limit, keep_end=key in ENDS) for key, one in value.items()}
         case list() | tuple():
             return [clean(one, limit) for one in value]
         case _:

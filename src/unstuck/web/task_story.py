@@ -23,11 +23,11 @@ from unstuck.journal import (
     check_object,
     remark_object,
 )
-from unstuck.tell import deed, escalation, lineage_text, question, sentence
+from unstuck.tell import deed, escalation, lineage_text, one_line, question, sentence
 from unstuck.web.overview import clean, event_object
 
-BODY_CHARS, OUTPUT_CHARS = 8_000, 8_000
-MOST_TOOLS = 200
+BODY_CHARS, OUTPUT_CHARS = 8_000, 12_000
+MOST_TOOLS, TOOL_CHARS = 200, 400
 
 
 def task_story(
@@ -35,10 +35,8 @@ def task_story(
     entries: Sequence[Entry],
     name: str,
     tools: Mapping[int, Sequence[ToolCall]],
-    *,
-    limit: int = OUTPUT_CHARS,
 ) -> dict[str, Any]:
-    """Return what is known of a task; `tools` are its agents' calls by attempt, no text is longer than `limit`."""
+    """Return what is known of a task; `tools` are its agents' calls by attempt."""
     task = state.tasks[name]
     own = [entry for entry in entries if _about(entry) == name]
     stuck = task.status == "stuck"
@@ -58,7 +56,7 @@ def task_story(
             _attempt(one, steps, tools.get(one.number, ())) for one, steps in _by_attempt(task.attempts, own)
         ],
         "events": [event_object(entry, state) for entry in own],
-    }, limit)  # fmt: skip
+    }, OUTPUT_CHARS)  # fmt: skip
     return story
 
 
@@ -92,10 +90,10 @@ def _attempt(attempt: AttemptState, entries: Iterable[Entry], tools: Sequence[To
         "snapshot": attempt.snapshot,
         "shown_by": attempt.shown_by,
         "failed": attempt.failure is not None,
-        "steps": [step for entry in entries if (step := _step(entry)) is not None],
+        "steps": [_lean(step) for entry in entries if (step := _step(entry)) is not None],
         "calls": len(tools),
         "tools": [
-            {"name": one.name, "input": one.input[:400], "ok": one.ok, "exit": one.exit_code}
+            {"name": one.name, "input": one_line(one.input, TOOL_CHARS), "ok": one.ok, "exit": one.exit_code}
             for one in tools[-MOST_TOOLS:]
         ],
     }
@@ -123,6 +121,11 @@ def _step(entry: Entry) -> dict[str, Any] | None:
             return None
 
 
+def _lean(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Leave out what is empty: there are many steps, and a kept page should stay small."""
+    return {name: value for name, value in fields.items() if value not in (None, "", [])}
+
+
 def _outcome(outcome: Outcome) -> dict[str, Any]:
     ended, usage = outcome.ended, outcome.usage
     return {
@@ -148,7 +151,7 @@ def _verdict(verdict: Verdict) -> dict[str, Any]:
         "reason": verdict.reason,
         "tree": verdict.tree,
         "turned_green": verdict.turned_green,
-        "checks": [{**check_object(one), "output": one.ended.tail} for one in verdict.results],
+        "checks": [_lean({**check_object(one), "log": None, "output": one.ended.tail}) for one in verdict.results],
         "remarks": [remark_object(one) for one in verdict.remarks],
         "files": list(verdict.files),
     }

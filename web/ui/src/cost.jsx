@@ -69,10 +69,14 @@ function Chart({ bills, agents, field, told, budget }) {
   const { run } = view.value;
   const from = run.began, till = Math.max(run.last, from + 1);
   const sums = new Map(agents.map((one) => [one.name, 0]));
-  const points = bills.filter((bill) => field(bill)).map((bill) => {
+  const points = [];
+  for (const bill of bills.filter(field)) {
     sums.set(bill.agent, sums.get(bill.agent) + field(bill));
-    return { at: bill.at, levels: agents.map((one) => sums.get(one.name)) };
-  });
+    const levels = agents.map((one) => sums.get(one.name));
+    const last = points.at(-1);
+    if (last && ((bill.at - last.at) / (till - from)) * WIDE < 1) last.levels = levels; // no more points than there is room for
+    else points.push({ at: bill.at, levels });
+  }
   const total = [...sums.values()].reduce((sum, one) => sum + one, 0);
   const top = nice(Math.max(total, 1e-9));
   const x = (at) => LEFT + ((at - from) / (till - from)) * (WIDE - LEFT - 8);

@@ -19,7 +19,7 @@ export function Experience() {
       {agents.length > 0 && (
         <Section id="who" title="Agents">
           <ul class="meters">{agents.map(([name, one]) => (
-            <li key={name}><Foreign>{name}</Foreign><span class="meter two" role="img" aria-label={`${one.landed} landed, ${one.failed} failed`}><i style={{ width: `${(100 * one.landed) / (one.landed + one.failed || 1)}%` }} /></span><span class="aside">{one.landed} landed, {one.failed} failed</span></li>
+            <li key={name}><Foreign>{name}</Foreign><span class="meter two" role="img" aria-label={`${one.landed} landed, ${one.failed} failed`}><i style={{ width: `${(100 * one.landed) / (one.landed + one.failed || 1)}%` }} /></span><span class="aside"><b>{Math.round((100 * one.landed) / (one.landed + one.failed || 1))} %</b> · {one.landed} landed, {one.failed} failed</span></li>
           ))}</ul>
         </Section>
       )}

@@ -138,8 +138,10 @@ export async function listRuns() {
   try {
     runs.value = (await ask("/api/runs")).runs;
   } catch {
-    /* told by the link */
+    return; // told by the link
   }
+  // Who looks at the latest run, and not at one by its name, is taken along to the next.
+  if (!wanted.value && view.value && runs.value[0] && runs.value[0].id !== view.value.run.id) follow();
 }
 
 // --- asking -----------------------------------------------------------------------------------------------------------

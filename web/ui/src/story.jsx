@@ -32,7 +32,7 @@ export function Story({ id }) {
       )}
       {told && <Attempts id={id} told={told} row={row} />}
       {told && <Plan told={told} />}
-      {told && <Events told={told} />}
+      {told?.events && <Events told={told} />}
       {!told && !wrong && (kept ? <p class="muted">Nobody has worked on it{row.attempts ? ", as far as this file tells" : ""}.</p> : <p class="muted">Reading…</p>)}
     </div>
   );
@@ -117,7 +117,7 @@ function Step({ step }) {
         <Foreign>{step.text}</Foreign>
         {facts.length > 1 && <span class="muted"> · {facts.slice(1).join(" · ")}</span>}
         {step.approach && <p class="quote">“<Foreign>{step.approach}</Foreign>”</p>}
-        {step.denied.length > 0 && <p class="muted">Was not allowed: <Foreign>{step.denied.join("; ")}</Foreign></p>}
+        {step.denied && <p class="muted">Was not allowed: <Foreign>{step.denied.join("; ")}</Foreign></p>}
       </Note>
     );
   }
@@ -127,7 +127,7 @@ function Step({ step }) {
       <Note step={step} title="Failure" tone="stuck">
         <code class="kind">{step.kind}</code> <span class="muted">{step.means}; blame: {step.blame}{step.charged ? "" : ", not charged"}</span>
         <p><Foreign>{step.error || step.summary}</Foreign></p>
-        {step.tests.length > 0 && <p class="muted">Failing: <Foreign>{step.tests.slice(0, 5).join(", ")}</Foreign>{step.tests.length > 5 && ` and ${step.tests.length - 5} more`}</p>}
+        {step.tests && <p class="muted">Failing: <Foreign>{step.tests.slice(0, 5).join(", ")}</Foreign>{step.tests.length > 5 && ` and ${step.tests.length - 5} more`}</p>}
       </Note>
     );
   if (step.what === "decision")
@@ -152,7 +152,7 @@ function Verdict({ step }) {
     <Note step={step} title="Checks" tone={TONES[step.status]}>
       <Foreign>{step.text}</Foreign>
       <ul class="checks">
-        {step.checks.map((one, at) => (
+        {step.checks?.map((one, at) => (
           <li key={at}>
             <details open={one.status === "fail"}>
               <summary>
@@ -165,7 +165,7 @@ function Verdict({ step }) {
           </li>
         ))}
       </ul>
-      {step.remarks.map((one, at) => (
+      {step.remarks?.map((one, at) => (
         <p key={at} class="muted"><code>{one.rule}</code> <Foreign>{one.path && `${one.path}:${one.line}: `}{one.says}</Foreign></p>
       ))}
     </Note>

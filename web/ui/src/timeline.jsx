@@ -1,7 +1,7 @@
 // Who worked when: a line for each slot, sessions and checks and waits on it.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { Empty, Foreign } from "./parts.jsx";
-import { now, to, view } from "./store.js";
+import { Empty, Foreign, Mark, Rows, Section } from "./parts.jsx";
+import { now, rows, to, view } from "./store.js";
 import { clock, count, day, span } from "./words.js";
 
 const QUIET = 0.12;
@@ -54,11 +54,37 @@ export function Timeline() {
                 {bars(own, scale, end).map((bar) => <Bar key={bar.key} bar={bar} hue={agents.indexOf(bar.agent) % 6} />)}
               </div>
             ))}
+            {scale.ticks.map((tick) => <i key={tick.at} class="rule" style={{ left: `${72 + tick.x}px` }} />)}
             {scale.gaps.map((gap) => <span key={gap.x} class="gap" style={{ left: `${72 + gap.x}px`, width: `${gap.width}px` }} title={`${span(gap.seconds)} without work`} />)}
           </div>
         )}
       </div>
+      <ByTask spans={spans} agents={agents} end={end} />
     </div>
+  );
+}
+
+const WHOLE = 1000;
+function ByTask({ spans, agents, end }) {
+  const own = new Map();
+  for (const one of spans) own.has(one.task) ? own.get(one.task).push(one) : own.set(one.task, [one]);
+  const scale = scaled(spans, end, WHOLE);
+  const items = rows.value.filter((row) => own.has(row.id)).sort((a, b) => own.get(a.id)[0].begin - own.get(b.id)[0].begin);
+  return (
+    <Section id="by-task" title="By task" aside={`${clock(spans[0].begin)} – ${clock(end)}`}>
+      <Rows items={items} height={34} label="Tasks by time" draw={(row) => (
+        <a class="track-row" href={to("task", row.id)}>
+          <Mark name={row.status} still />
+          <span class="name"><b>{row.id}</b> <Foreign>{row.title}</Foreign></span>
+          <span class="track" aria-hidden="true">
+            {bars(own.get(row.id), scale, end).map((bar) => (
+              <i key={bar.key} class={`span ${bar.what} ${bar.what === "work" ? `hue-${agents.indexOf(bar.agent) % 6}` : ""} ${bar.what === "check" && bar.good === false ? "red" : ""}`} style={{ left: `${(100 * bar.x) / WHOLE}%`, width: `${(100 * bar.width) / WHOLE}%` }} />
+            ))}
+          </span>
+          <span class="took">{span(own.get(row.id).reduce((sum, one) => sum + (one.end ?? end) - one.begin, 0))}</span>
+        </a>
+      )} />
+    </Section>
   );
 }
 
@@ -75,7 +101,7 @@ function Bar({ bar, hue }) {
       aria-label={`${told}: ${what}, attempt ${bar.attempt}, ${span(bar.end - bar.begin)}`}
       tabIndex={bar.width > 6 ? 0 : -1}
     >
-      {bar.width > 34 && bar.what === "work" ? bar.task : ""}
+      {bar.width > 29 && bar.what === "work" ? bar.task : ""}
     </a>
   );
 }

@@ -140,5 +140,6 @@ effect(() => {
   follow();
   listRuns();
 });
+setInterval(() => link.value === "open" && !view.value?.run.live && listRuns(), 5000);
 setInterval(() => view.value?.run.live && (now.value = Date.now() / 1000), 1000);
 render(<Page />, document.getElementById("page"));

@@ -88,10 +88,10 @@ class Attached(Board):
         view = compose.View(
             run=self._run, entries=tuple(self._entries), state=self._state, owner=self._follower.owner(self._run)
         )
-        status = next(row.status for row in view.summary.rows if row.id == name)
+        row = next(row for row in view.summary.rows if row.id == name)
         told = story(
             self._state.tasks[name],
-            status,
+            row,
             [entry for entry in self._entries if getattr(entry.event, "task", None) == name],
             compose.tales(self._cwd, view, name),
             lineage_text(self._state, name),

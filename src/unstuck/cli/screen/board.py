@@ -7,7 +7,8 @@ from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any, Self
 
-from unstuck.cli.screen.render import MARKS, cut, entry_line, price, span
+from unstuck.cli.screen.fitting import cut, price, span
+from unstuck.cli.screen.render import MARKS, entry_line
 from unstuck.cli.screen.saying import say
 from unstuck.compose import Watcher
 from unstuck.journal import AttemptStarted, Classified, Entry, RunState, SessionStarted, TaskState
@@ -22,7 +23,7 @@ AROUND_ROWS = 6
 NARROW, LOW = 60, 12
 """Columns and rows below which a task's line keeps to what it is and how it stands."""
 ACTIVE = ("running", "verifying", "waiting")
-AGENT_CHARS, WHY_CHARS = 16, 60
+AGENT_CHARS, WHY_CHARS, ELAPSED_CHARS = 16, 60, 7
 ROOM_FOR_CTRL_C = 3
 """A terminal writes `^C` at the end of the last line; if that wrapped, the board could not be drawn over."""
 LINE_CHARS = 200
@@ -142,8 +143,11 @@ class Board(AbstractContextManager["Board"]):
             parts.append(Text(about, style="dim", no_wrap=True, overflow="ellipsis"))
         for task in chosen:
             row = Table.grid(padding=(0, 1), expand=True)
-            for width_of, ratio in ((None, None), (names, None), (None, 1), (None, None), (None, None)):
-                row.add_column(width=width_of, ratio=ratio, no_wrap=True, overflow="ellipsis")
+            cells: tuple[dict[str, Any], ...] = (
+                {}, {"width": names}, {"ratio": 1}, {"justify": "right"}, {"justify": "right", "width": ELAPSED_CHARS}
+            )  # fmt: skip
+            for cell in cells:
+                row.add_column(no_wrap=True, overflow="ellipsis", **cell)
             row.add_row(*self._cells(task))
             parts.append(row)
             if roomy and (doing := self._doing(task)):

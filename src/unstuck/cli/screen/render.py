@@ -1,23 +1,21 @@
 """Edge: Text for people: summaries, plans and stories. Colours are left to click, which drops them where nobody sees them."""
 
-import os
-import re
 import shutil
 import sys
 import textwrap
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 
 import click
 
-from unstuck.cli.screen.columns import columns, cut_columns
+from unstuck.cli.screen.columns import columns
+from unstuck.cli.screen.fitting import COMMAND, TITLE_CHARS, clock, cut, fitted, plain, span, width
 from unstuck.cli.screen.halt_box import halt_summary
 from unstuck.compose import Tale
 from unstuck.diagnosis import Kind
 from unstuck.journal import AttemptState, Entry, RunState, TaskState
-from unstuck.plans import Check, Plan, Problem, Task, execution
-from unstuck.tell import WORDS, Row, Summary, adds, counted, one_line, question, sentence
+from unstuck.tell import WORDS, Row, Summary, adds, counted, question, sentence
 
 MARKS = {
     "complete": ("✔", "green"),
@@ -30,8 +28,8 @@ MARKS = {
     "waiting": ("⏳", "yellow"),
     "pending": ("·", "white"),
 }
+HELD_UP = ("blocked", "waiting")
 MANY = 60
-TITLE_CHARS = 56
 SHORTEST_TITLE = 12
 ASKED = 5
 SHOWN_CAUTIONS = 10
@@ -41,7 +39,6 @@ WHY_CHARS = 120
 AGENT_CHARS = 24
 DETAIL_LINES, DETAIL_CHARS = 20, 300
 QUESTION_CHARS = 600
-TERMINAL_CODES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
 
 
 def summary(result: Summary) -> str:
@@ -96,11 +93,11 @@ def day(at: float) -> str:
     return datetime.fromtimestamp(at).astimezone().strftime("%Y-%m-%d %H:%M")
 
 
-def story(task: TaskState, status: str, entries: list[Entry], told: Sequence[Tale], lineage: str = "") -> str:
+def story(task: TaskState, row: Row, entries: list[Entry], told: Sequence[Tale], lineage: str = "") -> str:
     """Tell everything that happened to one task, in order."""
-    mark, colour = MARKS[status]
-    head = f"{click.style(mark, fg=colour)} Task {task.task.id}: {task.task.title} ({WORDS[status]})"
-    lines = [head, *([lineage] if lineage else []), ""]
+    mark, colour = MARKS[row.status]
+    head = f"{click.style(mark, fg=colour)} Task {task.task.id}: {task.task.title} ({WORDS[row.status]})"
+    lines = [head, *([lineage] if lineage else []), *([plain(f"It {row.why}.")] if row.status in HELD_UP else []), ""]
     lines += [f"  {clock(entry.at)}  {entry.seq:>5}  {_after_id(entry)}" for entry in entries]
     for tale in told:
         lines += ["", *_tale(tale)]
@@ -155,87 +152,8 @@ def _last_words(words: str) -> str:
     return "\n".join(lines[-SAID_LINES:])
 
 
-def plan(document: Plan, gates: Sequence[Check]) -> str:
-    """Show a plan as it will be run: its tasks in batches, what checks them, and what looks odd."""
-    tasks = {task.id: task for task in document.tasks}
-    width = max((columns(task.shown) for task in document.tasks), default=0)
-    settled = sum(task.done or task.skipped for task in document.tasks)
-    lines = [
-        f"{document.path} ({document.format}): {counted(len(tasks), document.noun)}, {settled} done already",
-        "",
-    ]
-    for number, batch in enumerate(execution(document), 1):
-        together = f"Batch {number}, side by side" if batch.parallel and document.phased else f"Step {number}"
-        lines.append(f"{together}{', one after the other' if len(batch.tasks) > 1 and not batch.parallel else ''}")
-        for task in (tasks[name] for name in batch.tasks):
-            beside = "  side by side" if task.group else f"  fixes {task.fixes}" if task.fixes else ""
-            points = f"  {task.estimate} points" if task.estimate.isdigit() else ""
-            lines.append(
-                f"  {task.shown.ljust(width)}  {cut(task.title)}  [{_checked(task, len(gates))}]{points}{beside}"
-            )
-    lines += _commands(document, gates)
-    if document.concerns:
-        lines += ["", "Worth a look (none of this stops a run):"]
-        lines += [f"  {concern(one)}" for one in document.concerns]
-    return "\n".join(lines)
-
-
-def _commands(document: Plan, gates: Sequence[Check]) -> list[str]:
-    """List every command that a run will start by itself, agents aside."""
-    after = [(check, "after every task") for check in gates]
-    own = [(one, task.shown) for task in document.tasks if not task.done and not task.skipped for one in task.checks]
-    lines = [line for check, when in (*own, *after) for line in _command(check.command, when)]
-    return ["", "Commands that will be run:", *lines] if lines else []
-
-
-def _command(command: str, when: str) -> list[str]:
-    """Tell a command and when it is run; a script keeps its lines."""
-    first, *rest = [plain(line) for line in command.splitlines()] or [""]
-    return [f"  {first}  ({when})", *(f"    {line}" for line in rest)]
-
-
-def concern(one: Problem) -> str:
-    """Tell something that is worth a look, in one line."""
-    return plain(f"{f'line {one.line}: ' if one.line else ''}{one.message} {one.hint}".rstrip())
-
-
-def _checked(task: Task, checks: int) -> str:
-    if task.done or task.skipped:
-        return "done" if task.done else "skipped"
-    return counted(len(task.checks) + checks, "check") if task.checks or checks else "nothing checks it"
-
-
 def entry_line(entry: Entry) -> str:
     return f"{clock(entry.at)}  {entry.seq:>5}  {sentence(entry.event)}"
-
-
-def clock(at: float) -> str:
-    return datetime.fromtimestamp(at).astimezone().strftime("%H:%M:%S")
-
-
-def price(cost_usd: float | None) -> str:
-    """Return what something cost, behind a blank; nothing where nobody says."""
-    return "" if cost_usd is None else f" ${cost_usd:.2f}"
-
-
-def span(seconds: float) -> str:
-    """Say how long something took: 7 s, 3:05, 2:14:09."""
-    whole = int(seconds)
-    hours, minutes, rest = whole // 3600, whole // 60 % 60, whole % 60
-    if hours:
-        return f"{hours}:{minutes:02}:{rest:02}"
-    return f"{minutes}:{rest:02}" if minutes else f"{seconds:.1f} s" if seconds < 10 else f"{rest} s"  # noqa: PLR2004  # one decimal where it tells something
-
-
-def cut(text: str, limit: int = TITLE_CHARS) -> str:
-    """Fold text into one line that takes at most `limit` columns of a terminal."""
-    return cut_columns(one_line(TERMINAL_CODES.sub("", text), limit), limit)
-
-
-def plain(line: str, limit: int = DETAIL_CHARS) -> str:
-    """Return a line of a program's output without what would steer a terminal; its indentation stays."""
-    clean = TERMINAL_CODES.sub("", line).expandtabs()
-    return "".join(char for char in clean if char.isprintable())[:limit]
 
 
 def _rows(rows: Sequence[Row]) -> list[str]:
@@ -243,9 +161,11 @@ def _rows(rows: Sequence[Row]) -> list[str]:
     told = [_facts(row) for row in rows]
     names = max((columns(row.id) for row in rows), default=0)
     indent = len("  ✔ ") + names + len("  ")
-    titles = [cut(row.title, min(max(width() - indent, SHORTEST_TITLE), TITLE_CHARS)) for row in rows]
+    room = max(width() - indent, SHORTEST_TITLE)
+    titles = [cut(row.title, min(room, TITLE_CHARS)) for row in rows]
     longest = max((columns(title) for title in titles), default=0)
     beside = all(indent + longest + len("  ") + columns(text) <= width() for text in told)
+    titles = titles if beside else [cut(row.title, room) for row in rows]
     lines: list[str] = []
     for row, title, text in zip(rows, titles, told, strict=True):
         mark, colour = MARKS.get(row.status, ("?", "white"))
@@ -276,49 +196,6 @@ def _facts(row: Row) -> str:
     return ", ".join(part for part in parts if part)
 
 
-def width() -> int:
-    """Return the width to keep to; a file may be as wide as it likes, unless somebody says otherwise."""
-    return shutil.get_terminal_size().columns if _is_known() else 200
-
-
-def _is_known() -> bool:
-    return sys.stdout.isatty() or "COLUMNS" in os.environ
-
-
-def fitted(lines: Iterable[str]) -> str:
-    """Join lines; on a terminal, break those that are too long between words. Commands and quotations stay whole."""
-    room, fenced, told = width() if _is_known() else sys.maxsize, False, []
-    for line in lines:
-        fenced ^= line.startswith("```")
-        whole = fenced or columns(line) <= room or WHOLE.match(line)
-        told += [line] if whole else _broken(line, room)
-    return "\n".join(told)
-
-
-def _broken(line: str, room: int) -> list[str]:
-    head = BEFORE_TEXT.match(line)
-    margin = " " * min(len(head[0]) if head else 0, room // 2)
-    return textwrap.wrap(line, room, subsequent_indent=margin, break_long_words=False, break_on_hyphens=False)
-
-
-COMMAND = "      "
-WHOLE = re.compile(rf"  \| |{COMMAND}|- .*`")
-"""What is not broken: a program's output, a command on its own line, an item that names one."""
-BEFORE_TEXT = re.compile(r"  \d\d:\d\d:\d\d +\d+  |  \d\S*: | *(?:- |\d+\. )?")
-"""What stands before the text of a line: a time and a number, a task, or blanks and a bullet."""
-
-
-def patch_line(line: str) -> str:
-    """Return a line of a patch for a terminal."""
-    colour = next((colour for sign, colour in PATCH.items() if line.startswith(sign)), None)
-    return click.style(
-        "".join(char for char in TERMINAL_CODES.sub("", line).expandtabs() if char.isprintable()), fg=colour
-    )
-
-
-PATCH = {"+++": None, "---": None, "+": "green", "-": "red", "@@": "cyan"}
-
-
 def _counts(result: Summary) -> str:
     parts = [(word, result.count(status)) for status, word in WORDS.items()]
     told = ", ".join(f"{number} {word}" for word, number in parts if number)
@@ -336,6 +213,7 @@ def _ways_on(result: Summary) -> list[str]:
         if not cause.outside:
             lines += [f"    {line}" for line in _clean(first.why)] if adds(first.why, cause.question) else []
             lines += ways_on(first.id)
+            lines += [f"    and so for        {cut(', '.join(cause.tasks[1:]))}"] if len(cause.tasks) > 1 else []
     if len(result.questions) > ASKED:
         left = [name for cause in result.questions[ASKED:] for name in cause.tasks]
         lines.append(f"  and {len(left)} more: {cut(', '.join(left))}")

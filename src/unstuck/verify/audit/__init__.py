@@ -2,16 +2,14 @@
 
 from unstuck.verify.audit.auditing import Test, accounted, audit
 from unstuck.verify.audit.change import Change, Finding, Severity, added_lines, is_declared
-from unstuck.verify.audit.part import Part, is_judge, part_of
-from unstuck.verify.audit.rules import RULES, Rule, found
+from unstuck.verify.audit.part import is_judge, part_of
+from unstuck.verify.audit.rules import RULES, found
 from unstuck.verify.audit.settings import is_harmless
 
 __all__ = [
     "RULES",
     "Change",
     "Finding",
-    "Part",
-    "Rule",
     "Severity",
     "Test",
     "accounted",

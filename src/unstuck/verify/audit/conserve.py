@@ -22,9 +22,6 @@ _NEUTRAL = frozenset({
     "get", "len", "length", "size", "fmt", "Sprintf", "format", "json", "data", "result", "status", "code",
 })  # fmt: skip
 """Names that say how a result is looked at, not what was tested."""
-_TELLING = 4
-"""Characters of a literal that stands in product and test by no accident."""
-_VOID = frozenset({"none", "null", "nil", "undefined"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,9 +32,6 @@ class World:
     """Names that the product defined and no longer mentions."""
     literals_gone: frozenset[str] = frozenset()
     """Routes, and names of gone definitions as texts, that no product text holds any more."""
-    literals_left: frozenset[str] = frozenset()
-    literals_come: frozenset[str] = frozenset()
-    """Literals that stand in the old product texts only, and in the new ones only."""
     literals: frozenset[str] = frozenset()
     """Literals of files that tests may read their rows from."""
 
@@ -125,8 +119,6 @@ def _judged(pairs: Pairs, fresh: Sequence[Case], world: World, losses: list[_Los
     for case, became in pairs:
         left = open_losses.get(id(case), [])
         if became is None:
-            if left and any(_repeats(case, other) for other in alive):
-                continue
             for finding in _deleted(case, left, fresh, world):
                 yield Lost(case, finding, max(1, len(left)))
         elif left:
@@ -229,13 +221,6 @@ def _opposed(old: Assertion, new: Assertion) -> bool:
     ) and old.rank >= new.rank
 
 
-def _repeats(case: Case, other: Case) -> bool:
-    """Tell whether another test does and asserts all that this one did."""
-    if other.kind != "test" or other.off or not (case.literals <= other.literals and case.names <= other.names):
-        return False
-    return {one.key for one in case.assertions} <= {one.key for one in other.assertions}
-
-
 def _deleted(case: Case, left: list[_Loss], fresh: Sequence[Case], world: World) -> Iterator[Finding]:
     if case.kind != "test" or case.off:
         strong = [loss for loss in left if loss.assertion.rank == EXACT and not loss.assertion.names & world.gone]
@@ -257,26 +242,14 @@ def _deleted(case: Case, left: list[_Loss], fresh: Sequence[Case], world: World)
 
 
 def _changed(became: Case, left: list[_Loss], world: World) -> Iterator[Finding]:
-    left = [loss for loss in left if not loss.assertion.names & world.gone and not _implied(loss.assertion, became)]
+    left = [loss for loss in left if not loss.assertion.names & world.gone]
     if not left:
         return
     if not any(one.rank > NOTHING for one in became.assertions):
         yield _nothing_left(became, left)
         return
     for loss in left:
-        yield from _one_loss(loss, became, world)
-
-
-def _implied(old: Assertion, became: Case) -> bool:
-    """`is not None` beside `== 3` says nothing of its own, nor does a bare call that is still made."""
-    if old.relation == "ne" and not old.names and old.values and old.literals <= _VOID:
-        return any(one.rank > WEAK for one in became.assertions)  # it narrows a type
-    if old.relation in {"run", "quiet"}:
-        return bool(old.names) and old.names <= became.names and old.literals <= became.literals
-    return any(
-        one.rank > old.rank and not one.idle and old.names and old.names <= one.names and old.literals <= one.literals
-        for one in became.assertions
-    )
+        yield from _one_loss(loss, became)
 
 
 def _nothing_left(became: Case, left: list[_Loss]) -> Finding:
@@ -294,7 +267,7 @@ def _nothing_left(became: Case, left: list[_Loss]) -> Finding:
     )
 
 
-def _one_loss(loss: _Loss, became: Case, world: World) -> Iterator[Finding]:
+def _one_loss(loss: _Loss, became: Case) -> Iterator[Finding]:
     old = loss.assertion
     free = sorted(
         islice((gain for gain in loss.own if not gain.used), MOST_GAINS),
@@ -304,8 +277,6 @@ def _one_loss(loss: _Loss, became: Case, world: World) -> Iterator[Finding]:
             abs(gain.assertion.line - old.line),
         ),
     )
-    if any(_is_stricter(old, gain.assertion) for gain in free):
-        return
     same = [gain for gain in free if gain.assertion.rank >= old.rank and not gain.assertion.idle]
     taken = next(iter(same or free), None)
     if taken is None or (old.names and not old.names & taken.assertion.names and taken.assertion.rank == WEAK):
@@ -326,29 +297,10 @@ def _one_loss(loss: _Loss, became: Case, world: World) -> Iterator[Finding]:
         new.blurs - old.blurs and old.literals - new.literals
     ):
         yield found("assertion-loosened", became.path, new.line, f"{became.name} accepts more than before.", evidence)
-    elif not _follows_product(old, new, world):
+    else:
         yield found(
             "expected-changed", became.path, new.line, f"{became.name} expects something else than before.", evidence
         )
-
-
-def _is_stricter(old: Assertion, new: Assertion) -> bool:
-    """Tell whether the same thing is asserted with more words: the value instead of its length, or of its presence."""
-    if new.idle or _opposed(old, new) or new.blurs - old.blurs or new.rank < old.rank:
-        return False
-    about = old.names - old.blurs
-    return (new.rank > old.rank or bool(old.blurs - new.blurs)) and (about <= new.names or not about)
-
-
-def _follows_product(old: Assertion, new: Assertion, world: World) -> bool:
-    """Tell whether the product says the new value now where it said the old one, or has lost the name."""
-    fewer = Counter(old.values) - Counter(new.values)
-    if not fewer and old.rank <= new.rank and (len(new.values) > len(old.values) or old.names <= new.names):
-        return True
-    lost, come = set(fewer), set(Counter(new.values) - Counter(old.values))
-    if any(len(value) < _TELLING for value in lost):
-        return False
-    return (bool(lost) and lost <= world.literals_left and come <= world.literals_come) or bool(old.names & world.gone)
 
 
 def _rows_lost(pairs: Pairs, fresh: Sequence[Case]) -> Iterator[Lost]:

@@ -27,7 +27,9 @@ def _parts() -> tuple[tuple[Part, re.Pattern[str]], ...]:
     """Return the rows, the first that fits decides; which settings and locks a stack has, its own table says."""
     settings, locks = judges()
     own: Mapping[Part, str] = {"settings": settings, "lock": locks}
-    return tuple((part, re.compile(rf"(?:^|/)(?:{own[part]})$") if part in own else shape) for part, shape in _PARTS)
+    return tuple(
+        (part, re.compile(rf"(?:^|/)(?:{own[part]})$") if shape is _OF_THE_STACKS else shape) for part, shape in _PARTS
+    )
 
 
 _OF_THE_STACKS = _(r"(?!)")
@@ -55,6 +57,7 @@ _PARTS: tuple[tuple[Part, re.Pattern[str]], ...] = (
             re.IGNORECASE,
         ),
     ),
+    ("settings", _(r"^(?!(?:.*/)?src/)(?:.*/)?(?:[^/]+\.config|[^/]+\.conf|wallaby|rector|ecs|conanfile)\.(?:[cm]?[jt]s|py|php|exs?)$|(?:^|/)\.[^/]+" + _CODE + r"|(?:^|/)\.[^/.][^/]*/.*" + _CODE)),
     ("test", _(r"(?:^|/)(?:test[_-][^/]*|tests?|[^/]*_tests?)\.pyi?$|[._-](?:test|spec|tests|specs)\.[cm]?[jt]sx?$|(?:^|/)(?:tests?|spec)\.[cm]?[jt]sx?$")),
     (
         "test",

@@ -24,7 +24,7 @@ _DEFINED = re.compile(
 
 _SIGNS: tuple[tuple[str, str, re.Pattern[str]], ...] = (
     ("early-exit", "test support", re.compile(r"\b(?:os\._exit|sys\.exit|process\.exit|os\.Exit|System\.exit|exitProcess|Environment\.Exit|std::process::exit|System\.halt|exit|quit|_Exit)\s*\(?\s*0\s*\)?|\bpytest\.exit\(")),
-    ("early-exit", "product", re.compile(r"\bos\._exit\(0\)|\b(?:atexit\.register|process\.on\(['\"]exit['\"]).*(?:_exit|exitCode\s*=\s*0)|process\.exitCode\s*=\s*0")),
+    ("early-exit", "product", re.compile(r"\bos\._exit\(0\)|\b(?:syscall|unix)\.Exit\(0|\bCDLL\(.*exit\(|\b(?:_exit|_Exit|quick_exit)\(0\)|\b(?:atexit\.register|process\.on\(['\"]exit['\"]).*(?:_exit|exitCode\s*=\s*0)|process\.exitCode\s*=\s*0")),
     ("test-detected", "product", re.compile(
         r"PYTEST_CURRENT_TEST|PYTEST_VERSION|JEST_WORKER_ID|VITEST(?:_WORKER_ID|_POOL_ID)?\b|['\"](?:pytest|unittest|_pytest|nose)['\"]\s+(?:not\s+)?in\s+sys\.modules|sys\.modules.{0,30}(?:pytest|unittest)"
         r"|\btesting\.Testing\(\)|\bcfg!\(test\)|isRunningTests?|underTest|is_?under_?test|called_from_test|XCTestConfigurationFilePath|inspect\.stack\(\).*test|(?:RAILS|RACK|NODE|APP|MIX)_ENV.{0,12}=={1,2}\s*['\"]test['\"]|NODE_ENV\s*===?\s*['\"]test['\"]"
@@ -77,8 +77,6 @@ def read_world(changes: Sequence[Change]) -> World:
         literals_gone=frozenset(
             text for text in before - after if text.startswith("'/") or text.strip("'") in defined - new_names
         ),
-        literals_come=after - before,
-        literals_left=before - after,
         literals=_literals("\n".join(text for text in read if len(text) < 200_000)),  # noqa: PLR2004
     )
 

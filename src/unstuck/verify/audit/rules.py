@@ -49,7 +49,6 @@ RULES: dict[str, Rule] = {
     "secret": Rule("reject", "A secret stands in the change.", "reject"),
     "scope": Rule("warn", "A file outside the task's Files is touched.", "warn"),
     "claimed-file-missing": Rule("ask", "The agent claims a file that does not exist."),
-    "empty-claim": Rule("reject", "The agent claims work, but nothing changed.", "reject"),
 }
 
 

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from unstuck.agents import first_found, no_agent
+from unstuck.compose.beside.side_slots import Side, free_slot
 from unstuck.compose.fencing import fence_of
 from unstuck.compose.gate_list import gates_of
 from unstuck.compose.runs import refuse_inside_an_agent
-from unstuck.compose.side_slots import Side, free_slot
 from unstuck.config import WALL_CLOCK
 from unstuck.config_file import read_config
 from unstuck.diagnosis import Evidence, Kind
@@ -92,6 +92,7 @@ class Drafting:
     stopper: Stopper = field(default_factory=lambda: Stopper(drain=0.0))
     _allowed: set[str] = field(default_factory=set)
     _refused: bool = False
+    _repairing: bool = False
 
     def write(self, goal: str) -> Draft:
         """Let the agent write a plan for the goal."""
@@ -110,6 +111,7 @@ class Drafting:
 
         Where only a person's yes is missing, no agent is asked.
         """
+        self._repairing = True
         with self._at_work() as bench:
             draft = self._examined(bench, unmarked(text), own, rounds=0)
             if draft.sound:
@@ -207,7 +209,7 @@ class Drafting:
     def _examined(self, bench: Bench, text: str, own: Sequence[str], *, rounds: int) -> Draft:
         """Read the plan, then run what a person lets us run of it; what is wrong with it is in its problems."""
         plan = self._read(bench, text)
-        problems = list(faults(plan, own))
+        problems = list(faults(plan, own, complete=not self._repairing))
         asked = proposed(plan, own)
         proofs: tuple[Proof, ...] = ()
         if approved := self._may_run(asked):

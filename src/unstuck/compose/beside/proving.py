@@ -5,21 +5,36 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from unstuck.agents import agents_on_path
+from unstuck.compose.beside.side_slots import Side, first_checking_slot
 from unstuck.compose.runs import refuse_inside_an_agent
-from unstuck.compose.side_slots import Side, free_slot
 from unstuck.config import GATE_TIMEOUTS, Config, WorkspaceConfig
+from unstuck.config_file import found_file, has_config
 from unstuck.git import Repository, find
 from unstuck.journal import CheckResult
 from unstuck.line import Interrupted, Stopper
 from unstuck.plans import Check
+from unstuck.process import put
 from unstuck.tell import counted, one_line
-from unstuck.tools import FirstConfig, FoundGate, Proposal, Stack, config_text, detect, refuse_replacing, write_config
-from unstuck.verify import NotSetUp, Site, cannot_run, compare, evidence, on_base, open_memory
+from unstuck.tools import (
+    FirstConfig,
+    FoundGate,
+    Proposal,
+    Stack,
+    config_text,
+    detect,
+    refuse_replacing,
+    with_ci,
+    write_config,
+)
+from unstuck.verify import NotSetUp, Site, cannot_run, compare, evidence, on_base, open_memory, part_of
 
 NAME = "init"
 """The name of the log."""
 GREEN, RED, USELESS = "green", "red", "useless"
 SAID_CHARS = 120
+FOUND = "There is no unstuck.toml, so these checks were found and tried on HEAD (`unstuck init` writes them down):"
+BLIND = "it says the same without the code of this repository: what it tests is another copy of it, or nothing"
+NO_GUARD = "Nothing was found that could guard this repository. Name what must hold under [checks], or give every task a check of its own."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,10 +59,29 @@ class Initiation:
     def write(self, seen: Callable[[str, str], None] | None) -> FirstConfig:
         """Look at the repository, prove what fits it, and write it down; without anybody who is told, nothing is run."""
         root = self._repository.root
-        stack = detect(root)
+        stack = with_ci(detect(root), root)
         proof = unproven(stack) if seen is None else prove(self._repository, stack, self.stopper, seen)
         text = config_text(agents_on_path(), proof.gates, proof.copy, proof.setup)
-        return write_config(root, text, proof.notes)
+        guards = any(gate.kept for gate in proof.gates)
+        return write_config(root, text, proof.notes if guards else (*proof.notes, NO_GUARD))
+
+
+def try_what_fits(cwd: Path, stopper: Stopper, seen: Callable[[str, str], None]) -> tuple[str, ...]:
+    """Prove what fits a repository that nobody configured, and keep it for its runs; say what was seen.
+
+    On a commit that was tried before, everything is known, so this costs nothing.
+    """
+    refuse_inside_an_agent()
+    repository = find(cwd)
+    kept = found_file(repository.store)
+    if has_config(repository.root):
+        kept.unlink(missing_ok=True)
+        return ()
+    stack = with_ci(detect(repository.root), repository.root)
+    proof = prove(repository, stack, stopper, seen) if stack.proposals else unproven(stack)
+    put(kept, config_text((), proof.gates, proof.copy, proof.setup))
+    told = [f"  {gate.kind}: {gate.says}    {gate.line}" for gate in proof.gates if gate.kept]
+    return (*((FOUND, *told) if told else ()), *proof.notes)
 
 
 def unproven(stack: Stack) -> Proof:
@@ -58,12 +92,12 @@ def unproven(stack: Stack) -> Proof:
 
 def prove(repository: Repository, stack: Stack, stopper: Stopper, seen: Callable[[str, str], None]) -> Proof:
     """Set a slot up and run the gates; where the set-up fails, with copies of what the user's checkout has instead."""
-    with free_slot(repository) as slot:
+    with first_checking_slot(repository) as slot:
         try:
             return _in_slot(repository, stack, slot, stopper, seen)
         except NotSetUp as error:
             why = f"The set-up failed: {one_line(error.failure.summary, SAID_CHARS)}"
-            bare = detect(repository.root, as_it_is=True)
+            bare = with_ci(detect(repository.root, as_it_is=True), repository.root)
             proof = _in_slot(repository, replace(bare, copy=(*stack.copy, *stack.instead)), slot, stopper, seen)
             return replace(proof, notes=(f"{why} Tried: {'; '.join(stack.setup)}", *proof.notes))
         except Interrupted as error:
@@ -78,21 +112,41 @@ def _in_slot(
     side = Side(repository=repository, config=config, stopper=stopper, seen=seen, memory=memory)
     site = Site(bench=side.bench(slot), name=NAME, slot=slot)
     site.stand(repository.head)
-    gates = [gate for proposal in stack.proposals for gate in _tried(site, proposal, repository.head)]
+    nothing = repository.git("hash-object", "-t", "tree", "--stdin", stdin="")
+    gates = [gate for proposal in stack.proposals for gate in _tried(site, proposal, repository.head, nothing)]
     return Proof(copy=stack.copy, setup=stack.setup, gates=tuple(gates), notes=stack.notes)
 
 
-def _tried(site: Site, proposal: Proposal, head: str) -> Iterator[FoundGate]:
+def _tried(site: Site, proposal: Proposal, head: str, nothing: str) -> Iterator[FoundGate]:
     """Try the lines of a proposal until one is green; else the first that is red in a way that can be compared."""
     tried: list[tuple[str, FoundGate]] = []
     for line in proposal.lines:
         check = Check(command=line, kind=proposal.kind, timeout=GATE_TIMEOUTS[proposal.kind])
-        grade, says = _judged(site, check, on_base(site, check, head), head)
+        result = on_base(site, check, head)
+        grade, says = _judged(site, check, result, head)
+        if grade != USELESS and check.kind == "test" and _is_blind(site, check, result, head, nothing):
+            grade, says = USELESS, BLIND
         tried.append((grade, FoundGate(kind=proposal.kind, line=line, says=says, kept=grade != USELESS)))
         if grade == GREEN:
             break
     best = next((gate for wanted in (GREEN, RED) for grade, gate in tried if grade == wanted), None)
     yield from (best,) if best is not None else (gate for _, gate in tried)
+
+
+def _is_blind(site: Site, check: Check, result: CheckResult, head: str, nothing: str) -> bool:
+    """Whether a test run says the same though the product is gone: then it tests another copy of it, or nothing.
+
+    `nothing` is a tree without files, which git knows without having it.
+    """
+    workspace = site.bench.workspace
+    product = [path for path in workspace.files(workspace.tree_of(head)) if part_of(path) == "product"]
+    if not product:
+        return False
+    site.stand(head)
+    site.disturb(nothing, product)
+    site.bench.seen(NAME, "the same without the code of the repository; it must fail now")
+    without = site.once(check)
+    return without.ended.ok or (not result.ended.ok and compare(without, result).verdict == "same")
 
 
 def _judged(site: Site, check: Check, result: CheckResult, head: str) -> tuple[str, str]:

@@ -5,12 +5,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from unstuck.compose.beside.side_slots import NAME, Side, free_slot
 from unstuck.compose.fleets.stores import has_runs
 from unstuck.compose.gate_list import gates_of
 from unstuck.compose.goals import open_either
 from unstuck.compose.looking import look
 from unstuck.compose.runs import refuse_inside_an_agent
-from unstuck.compose.side_slots import NAME, Side, free_slot
 from unstuck.config_file import read_config
 from unstuck.errors import BadUsage, CannotWrite, Unavailable
 from unstuck.git import find

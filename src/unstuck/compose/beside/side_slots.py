@@ -15,7 +15,7 @@ from unstuck.decide import Experience, profile
 from unstuck.diagnosis import open_rulebook
 from unstuck.errors import Owned
 from unstuck.git import GitWorkspace, Lender, Meanwhile, Placing, Repository, slots_folder
-from unstuck.journal import Entry, Event, RunState, redactor
+from unstuck.journal import Entry, Event, RunState, journal_path, open_to_write, redactor
 from unstuck.line import Bench, Here, Layout, Recorder, Stopper
 from unstuck.plans import Check, Insertion, Plan, Task
 from unstuck.ports import Fence, NoFence
@@ -99,6 +99,25 @@ def free_slot(repository: Repository) -> Iterator[int]:
             yield slot
             return
     raise Owned(f"{SLOTS} verifications or drafts are at work already.", hint="Wait for one of them.")
+
+
+@contextmanager
+def first_checking_slot(repository: Repository) -> Iterator[int]:
+    """Take the slot that a run begins to check in, so that it finds it set up; while one works here, another."""
+    journal = open_to_write(journal_path(repository))
+    try:
+        if journal.owner() is not None:
+            with free_slot(repository) as slot:
+                yield slot
+            return
+        repository.exclude_ours()
+        journal.claim(NAME)
+        try:
+            yield Config().parallel
+        finally:
+            journal.release()
+    finally:
+        journal.close()
 
 
 class Nowhere:

@@ -1,29 +1,49 @@
 """Edge: Examine a machine and a repository: what is missing, what is left over, and the remedy for each."""
 
 import platform
+import re
+import shlex
 import shutil
 import sys
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
 from unstuck.agents import agent, agents_on_path, without_login
+from unstuck.compose.beside.side_slots import Side, first_checking_slot
 from unstuck.compose.fencing import fenced
 from unstuck.config import Config
+from unstuck.config_file import NAME as CONFIG_NAME
 from unstuck.config_file import read_config
-from unstuck.errors import UnstuckError
+from unstuck.errors import Owned, UnstuckError
 from unstuck.git import BRANCHES, SNAPSHOTS, Repository, find, git_processes, slots_folder, traps
 from unstuck.journal import SqliteJournal, journal_path
-from unstuck.process import trouble
-from unstuck.tell import counted
-from unstuck.tools import detect, way_around
+from unstuck.line import Bench, Interrupted, Stopper
+from unstuck.process import inside, trouble
+from unstuck.tell import counted, one_line
+from unstuck.tools import BUILTINS, ENDS, ci_commands, detect, drifted, way_around
+from unstuck.verify import NotSetUp, Site
 
+NAME = "doctor"
+"""The name of the log."""
+SECONDS, SAID_CHARS = 60.0, 200
+_SETS = re.compile(r"[A-Za-z_]\w*=\S*")
 LEAST_SPACE = 500_000_000
 SHOWN = 3
 
 Grade = Literal["ok", "note", "bad"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Looked:
+    """What was seen in the slot."""
+
+    trouble: str = ""
+    """Why it could not be set up."""
+    missing: Mapping[str, str] = field(default_factory=dict)
+    """What each line would not find there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,8 +56,13 @@ class Finding:
     remedy: str = ""
 
 
-def examine(cwd: Path) -> tuple[Finding, ...]:
-    """Look at everything that a run needs; stop early only where nothing further can be seen."""
+def examine(
+    cwd: Path, *, stopper: Stopper | None = None, seen: Callable[[str, str], None] | None = None
+) -> tuple[Finding, ...]:
+    """Look at everything that a run needs; stop early only where nothing further can be seen.
+
+    Where the checks run is looked at only if somebody is told: the set-up of a slot can take a while.
+    """
     findings = [_platform()]
     try:
         repository = find(cwd)
@@ -51,9 +76,12 @@ def examine(cwd: Path) -> tuple[Finding, ...]:
         config = read_config(repository.root)
     except UnstuckError as error:
         return (*findings, Finding(about="configuration", grade="bad", says=error.message, remedy=error.hint))
-    for part in (_leftovers, _agents, _checks, _workspace, _sandbox):
+    for part in (_leftovers, _agents, _workspace, _sandbox):
         findings += part(repository, config)
-    return tuple(findings)
+    looked = None
+    if seen is not None and not inside():
+        looked = look_where_checks_run(repository, config, stopper or Stopper(drain=0.0), seen)
+    return (*findings, *_checks(repository, config, looked))
 
 
 def _platform() -> Finding:
@@ -77,7 +105,7 @@ def _checkout(repository: Repository) -> Iterator[Finding]:
             says="HEAD is detached: at the end the work stays on the run's branch.",
             remedy="Switch to a branch first, if it should come home by itself: git switch BRANCH",
         )
-    if files := repository.uncommitted():
+    if files := tuple(name for name in repository.uncommitted() if name != CONFIG_NAME):  # that is read where it lies
         yield Finding(
             about="uncommitted",
             grade="note",
@@ -185,18 +213,26 @@ def _agents(repository: Repository, config: Config) -> Iterator[Finding]:
         )
 
 
-def _checks(repository: Repository, config: Config) -> Iterator[Finding]:
+def _checks(repository: Repository, config: Config, looked: Looked | None) -> Iterator[Finding]:
+    if looked is not None and looked.trouble:
+        yield Finding(
+            about="workspace",
+            grade="bad",
+            says=f"A slot cannot be set up: {looked.trouble}",
+            remedy=f"Correct `setup` in [workspace]; all of its output: {repository.store / 'logs' / 'task-doctor.log'}",
+        )
     for kind, command in config.checks.items():
-        word = command.split()[0] if command.split() else ""
-        there = shutil.which(word) is not None or (repository.root / word).exists()
+        missing = looked.missing.get(command, "") if looked is not None else ""
+        where = "not looked at" if looked is None or looked.trouble else "found where checks run"
         yield Finding(
             about="check",
-            grade="ok" if there else "note",
-            says=f"{kind}: {command}" + ("" if there else f" ({word} is not on PATH)"),
-            remedy="" if there else "Install it, or see that `setup` in [workspace] does.",
+            grade="bad" if missing else "ok",
+            says=f"{kind}: {command} ({f'{missing} is not where checks run' if missing else where})",
+            remedy="Let `setup` in [workspace] install it, or install it for yourself." if missing else "",
         )
     if not config.checks:
-        proposals = [check.command for check in detect(repository.root).checks]
+        of_ci = [one.command for one in ci_commands(repository.root)]
+        proposals = of_ci or [check.command for check in detect(repository.root).checks]
         yield Finding(
             about="check",
             grade="note",
@@ -205,6 +241,8 @@ def _checks(repository: Repository, config: Config) -> Iterator[Finding]:
             if proposals
             else "Name them under [checks].",
         )
+    for drift in drifted(config.checks.items(), ci_commands(repository.root)) if config.checks else ():
+        yield Finding(about="ci", grade="note", says=drift.says, remedy=drift.remedy)
 
 
 def _workspace(repository: Repository, config: Config) -> Iterator[Finding]:
@@ -237,3 +275,60 @@ def _sandbox(_repository: Repository, config: Config) -> Iterator[Finding]:
 
 def _some(names: tuple[str, ...]) -> str:
     return ", ".join(names[:SHOWN]) + (" …" if len(names) > SHOWN else "")
+
+
+def look_where_checks_run(
+    repository: Repository, config: Config, stopper: Stopper, seen: Callable[[str, str], None]
+) -> Looked:
+    """Set a slot up as a run does, and ask there for the programs of every check."""
+    lines = tuple(config.checks.values())
+    if not lines and not config.workspace.setup:
+        return Looked()
+    try:
+        with first_checking_slot(repository) as slot:
+            bench = Side(repository=repository, config=config, stopper=stopper, seen=seen).bench(slot)
+            Site(bench=bench, name=NAME, slot=slot).stand(repository.head)
+            found = {line: next(_not_there(bench, slot, line), "") for line in lines}
+    except NotSetUp as error:
+        return Looked(trouble=one_line(error.failure.summary, SAID_CHARS))
+    except Owned as error:
+        return Looked(trouble=error.message)
+    except Interrupted as error:
+        raise KeyboardInterrupt from error
+    return Looked(missing={line: word for line, word in found.items() if word})
+
+
+def _not_there(bench: Bench, slot: int, line: str) -> Iterator[str]:
+    """Yield what a line calls and the slot has not; a folder that it changes into is changed into."""
+    before = ""
+    for part in ENDS.split(line):
+        words = _words(part)
+        if words[:1] == ["cd"]:
+            before += f"{shlex.join(words)} && "
+        elif words and words[0] not in BUILTINS:
+            ask = f"{before}command -v -- {shlex.quote(words[0])}"
+            module = words[2] if words[1:2] == ["-m"] and len(words) > 2 else ""  # noqa: PLR2004  # python -m MODULE
+            if not _holds(bench, slot, ask):
+                yield words[0]
+            elif module and not _holds(
+                bench, slot, f"{before}{shlex.quote(words[0])} -c {shlex.quote(_finds(module))}"
+            ):
+                yield f"the module {module} of {words[0]}"
+
+
+def _words(part: str) -> list[str]:
+    try:
+        words = shlex.split(part.strip(" \t()!"))
+    except ValueError:  # a quotation that goes on in the next part
+        return []
+    return words[next((place for place, word in enumerate(words) if not _SETS.fullmatch(word)), len(words)) :]
+
+
+def _finds(module: str) -> str:
+    return (
+        f"import importlib.util, sys; sys.exit(importlib.util.find_spec({module.split('.', maxsplit=1)[0]!r}) is None)"
+    )
+
+
+def _holds(bench: Bench, slot: int, line: str) -> bool:
+    return bench.processes.run(bench.command(NAME, line, slot, timeout=SECONDS), stop=bench.stop).ok

@@ -1,0 +1,91 @@
+"""Edge: Fit text to a terminal: short enough, in one line or broken between words, and without what would steer it."""
+
+import os
+import re
+import shutil
+import sys
+import textwrap
+from collections.abc import Iterable
+from datetime import datetime
+
+import click
+
+from unstuck.cli.screen.columns import columns, cut_columns
+from unstuck.tell import one_line
+
+LINE_CHARS = 300
+
+TITLE_CHARS = 56
+TERMINAL_CODES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
+
+
+def clock(at: float) -> str:
+    return datetime.fromtimestamp(at).astimezone().strftime("%H:%M:%S")
+
+
+def price(cost_usd: float | None) -> str:
+    """Return what something cost, behind a blank; nothing where nobody says."""
+    return "" if cost_usd is None else f" ${cost_usd:.2f}"
+
+
+def span(seconds: float) -> str:
+    """Say how long something took: 7 s, 3:05, 2:14:09."""
+    whole = int(seconds)
+    hours, minutes, rest = whole // 3600, whole // 60 % 60, whole % 60
+    if hours:
+        return f"{hours}:{minutes:02}:{rest:02}"
+    return f"{minutes}:{rest:02}" if minutes else f"{seconds:.1f} s" if seconds < 10 else f"{rest} s"  # noqa: PLR2004  # one decimal where it tells something
+
+
+def cut(text: str, limit: int = TITLE_CHARS) -> str:
+    """Fold text into one line that takes at most `limit` columns of a terminal."""
+    return cut_columns(one_line(TERMINAL_CODES.sub("", text), limit), limit)
+
+
+def plain(line: str, limit: int = LINE_CHARS) -> str:
+    """Return a line of a program's output without what would steer a terminal; its indentation stays."""
+    clean = TERMINAL_CODES.sub("", line).expandtabs()
+    return "".join(char for char in clean if char.isprintable())[:limit]
+
+
+def width() -> int:
+    """Return the width to keep to; a file may be as wide as it likes, unless somebody says otherwise."""
+    return shutil.get_terminal_size().columns if _is_known() else 200
+
+
+def _is_known() -> bool:
+    return sys.stdout.isatty() or "COLUMNS" in os.environ
+
+
+def fitted(lines: Iterable[str]) -> str:
+    """Join lines; on a terminal, break those that are too long between words. Commands and quotations stay whole."""
+    room, fenced, told = width() if _is_known() else sys.maxsize, False, []
+    for line in lines:
+        fenced ^= line.startswith("```")
+        whole = fenced or columns(line) <= room or WHOLE.match(line)
+        told += [line] if whole else _broken(line, room)
+    return "\n".join(told)
+
+
+def _broken(line: str, room: int) -> list[str]:
+    head = BEFORE_TEXT.match(line)
+    margin = " " * min(len(head[0]) if head else 0, room // 2)
+    return textwrap.wrap(line, room, subsequent_indent=margin, break_long_words=False, break_on_hyphens=False)
+
+
+COMMAND = "      "
+WHOLE = re.compile(rf"  \| |{COMMAND}|- .*`")
+"""What is not broken: a program's output, a command on its own line, an item that names one."""
+BEFORE_TEXT = re.compile(r"  \d\d:\d\d:\d\d +\d+  |  \d[\w., ]*: | *(?:- |\d+\. )?")
+"""What stands before the text of a line: a time and a number, a task, or blanks and a bullet."""
+
+
+def patch_line(line: str) -> str:
+    """Return a line of a patch for a terminal."""
+    colour = next((colour for sign, colour in PATCH.items() if line.startswith(sign)), None)
+    return click.style(
+        "".join(char for char in TERMINAL_CODES.sub("", line).expandtabs() if char.isprintable()), fg=colour
+    )
+
+
+PATCH = {"+++": None, "---": None, "+": "green", "-": "red", "@@": "cyan"}

@@ -1,0 +1,83 @@
+"""What one attempt came to, in figures: who, how it failed, what was decided, how long it took and what it cost."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from unstuck.decide import Append, Continue, Wait
+from unstuck.journal import Acted, AttemptState, Decided, Entry, RunState, TaskState, iso
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figures:
+    """One attempt that is over."""
+
+    run: str
+    task: str
+    attempt: int
+    agent: str
+    kind: str | None
+    """How it failed; none where it did not."""
+    decision: str
+    verdict: str | None
+    end: str | None
+    sessions: int
+    seconds: float
+    """How long its sessions took."""
+    checked: float
+    """How long its checks took."""
+    input_tokens: int | None
+    output_tokens: int | None
+    cost_usd: float | None
+    began: float
+    ended: float
+
+    def as_json(self) -> Mapping[str, Any]:
+        found = asdict(self)
+        return found | {
+            "began": iso(self.began),
+            "ended": iso(self.ended),
+            "seconds": round(self.seconds, 3),
+            "checked": round(self.checked, 3),
+        }
+
+
+def finished(entry: Entry, state: RunState) -> Figures | None:
+    """Return the figures of the attempt that an act ends; nothing for another fact, or an attempt that goes on."""
+    event = entry.event
+    if not isinstance(event, Acted) or isinstance(event.action, Continue | Wait | Append):
+        return None
+    task = state.tasks.get(event.task)
+    return _figures(state, task, task.attempts[-1], entry.at) if task is not None and task.attempts else None
+
+
+def all_finished(state: RunState) -> Iterator[Figures]:
+    """Return the figures of every attempt of a run that is over."""
+    for task in state.tasks.values():
+        for attempt in task.attempts:
+            acted = attempt is not task.attempts[-1] or not isinstance(task.last, Decided)  # else it is done again
+            if acted and attempt.decision is not None and not attempt.goes_on:
+                yield _figures(state, task, attempt, attempt.ended or task.last_at)
+
+
+def _figures(state: RunState, task: TaskState, attempt: AttemptState, at: float) -> Figures:
+    results = attempt.verdict.results if attempt.verdict else ()
+    usage = attempt.usage
+    return Figures(
+        run=state.started.run if state.started else "",
+        task=task.task.id,
+        attempt=attempt.number,
+        agent=attempt.agent,
+        kind=attempt.failure.kind.value if attempt.failure else None,
+        decision=attempt.decision.action.type if attempt.decision else "",
+        verdict=attempt.verdict.status if attempt.verdict else None,
+        end=(attempt.outcome.end or attempt.outcome.ended.ending) if attempt.outcome else None,
+        sessions=attempt.sessions,
+        seconds=attempt.worked,
+        checked=sum(result.ended.seconds for result in results if not result.cached),
+        input_tokens=usage.input_tokens if usage else None,
+        output_tokens=usage.output_tokens if usage else None,
+        cost_usd=attempt.cost_usd,
+        began=attempt.started,
+        ended=at,
+    )

@@ -1,0 +1,194 @@
+"""Edge: Send messages to people: to a command with the facts in its environment, or to an Apprise address; nothing waits for them.
+
+Law: a message's text reaches a command by its environment and its stdin, and never its command line.
+"""
+
+import json
+import os
+import queue
+import re
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from unstuck.config import NotifyConfig
+from unstuck.journal import Entry, Operated, RunState
+from unstuck.listeners.messages import Message, about, messages
+from unstuck.ports import Command, Processes, TimeLimits
+from unstuck.process import DiskDesk
+from unstuck.tell import one_line
+
+SECONDS = 60.0
+"""That one delivery may take."""
+FAREWELL_SECONDS = 30.0
+"""That the end of a run waits for what is still to be sent."""
+LOOK_SECONDS = 30.0
+HOUR = 3600.0
+ADDRESS = re.compile(r"[a-zA-Z][\w+.-]*://\S+")
+VARIABLE = re.compile(r"\$\{?(\w+)\}?")
+MISSING = "the extra is not installed: pip install 'unstuck[notify]'"
+REASON_CHARS = 200
+
+
+@dataclass(slots=True, kw_only=True)
+class Notifier:
+    """Hears every fact, and sends what is worth it from a thread of its own; each cause once, or again after hours."""
+
+    config: NotifyConfig
+    root: Path
+    store: Path
+    """Where is kept what was sent: a supervisor that takes the run up says nothing twice."""
+    processes: Processes
+    told: Callable[[str], None]
+    """Hears what could not be delivered."""
+    environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+    _sent: dict[str, float] = field(default_factory=dict)
+    _run: str = ""
+    _state: RunState | None = None
+    _queue: "queue.Queue[Message | None]" = field(default_factory=queue.Queue)
+    _thread: threading.Thread | None = None
+    _complained: set[str] = field(default_factory=set)
+
+    def __call__(self, entry: Entry, state: RunState) -> None:
+        self._state = state
+        if isinstance(entry.event, Operated) and entry.event.request.task in state.tasks and not entry.event.refused:
+            self._forget(entry.event.request.task)
+        for message in messages(entry, state):
+            self._offer(message, entry.at)
+
+    def close(self) -> None:
+        """Wait for what is still to be sent, though not for long."""
+        if self._thread is not None:
+            self._queue.put(None)
+            self._thread.join(FAREWELL_SECONDS)
+
+    # --- below ---------------------------------------------------------------------------------------
+
+    def _offer(self, message: Message, now: float) -> None:
+        """Send a message, unless its cause was told already and not long enough ago."""
+        if not self._targets(message):
+            return
+        self._remember(message.run)
+        sent = self._sent.get(message.cause)
+        if sent is not None and (not self.config.repeat_hours or now - sent < self.config.repeat_hours * HOUR):
+            return
+        self._sent[message.cause] = now
+        self._keep()
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._deliver_all, name="notify", daemon=True)
+            self._thread.start()
+        self._queue.put(message)
+
+    def _targets(self, message: Message) -> tuple[str, ...]:
+        asked: str | tuple[str, ...] = getattr(self.config, message.occasion)
+        return tuple(one for one in ((asked,) if isinstance(asked, str) else asked) if one.strip())
+
+    def _deliver_all(self) -> None:
+        while True:
+            try:
+                message = self._queue.get(timeout=LOOK_SECONDS)
+            except queue.Empty:
+                self._again()
+                continue
+            if message is None:
+                return
+            for target in self._targets(message):
+                if problem := self._delivered(target, message):
+                    self._complain(message, problem)
+
+    def _again(self) -> None:
+        """Tell again what still stands after hours, where that is asked for."""
+        if not self.config.repeat_hours or self._state is None:
+            return
+        for task in [one for one in tuple(self._state.tasks.values()) if one.status == "stuck"]:
+            self._offer(about(task, self._state), time.time())
+
+    def _delivered(self, target: str, message: Message) -> str:
+        """Send one message; return why that failed, if it did."""
+        address = VARIABLE.sub(lambda found: self.environment.get(found[1], found[0]), target)
+        if ADDRESS.fullmatch(address.strip()):
+            return send_to_address(address.strip(), message)
+        ended = self.processes.run(
+            Command(
+                argv=("bash", "-c", target),
+                cwd=self.root,
+                log=self.store / "logs" / "notify.log",
+                env=facts(message),
+                stdin=json.dumps(message.as_json(), ensure_ascii=False).encode(errors="replace") + b"\n",
+                limits=TimeLimits(wall_clock=SECONDS),
+            ),
+            stop=_Never(),
+        )
+        how = f"exit code {ended.exit_code}" if ended.ending == "exited" else ended.ending
+        return "" if ended.ok else f"its command ended with {how}: {one_line(ended.tail, REASON_CHARS)}"
+
+    def _complain(self, message: Message, problem: str) -> None:
+        if problem not in self._complained:
+            self._complained.add(problem)
+            self.told(f"Nobody could be told ({message.occasion}): {problem} See logs/notify.log.")
+
+    def _forget(self, task: str | None) -> None:
+        """Let it be news should a task get stuck again that a person saw to."""
+        if self._state is not None and task is not None:
+            self._sent.pop(about(self._state.tasks[task], self._state).cause, None)
+            self._sent.pop(f"task {task}", None)
+            self._keep()
+
+    @property
+    def _file(self) -> Path:
+        return self.store / "notified.json"
+
+    def _remember(self, run: str) -> None:
+        if run == self._run:
+            return
+        self._run = run
+        try:
+            kept = json.loads(DiskDesk().read(self._file) or "{}")
+            self._sent = {str(cause): float(at) for cause, at in kept["sent"].items()} if kept["run"] == run else {}
+        except (ValueError, TypeError, KeyError, AttributeError):
+            self._sent = {}
+
+    def _keep(self) -> None:
+        if self._run:
+            DiskDesk().put(self._file, json.dumps({"run": self._run, "sent": self._sent}))
+
+
+def facts(message: Message) -> dict[str, str]:
+    """Return a message as the environment of a command."""
+    return {
+        "UNSTUCK_EVENT": message.occasion,
+        "UNSTUCK_CAUSE": one_line(message.cause, REASON_CHARS),
+        "UNSTUCK_TITLE": message.title,
+        "UNSTUCK_TEXT": message.text.replace("\0", ""),
+        "UNSTUCK_RUN": message.run,
+        "UNSTUCK_PLAN": message.plan,
+        "UNSTUCK_TASK": ",".join(message.tasks),
+        "UNSTUCK_EXIT": "" if message.exit_code is None else str(message.exit_code),
+        "UNSTUCK_COMMAND": message.command,
+    }
+
+
+def send_to_address(address: str, message: Message) -> str:
+    """Send a message by Apprise; return why that failed, if it did. The address is not told: it may hold a secret."""
+    try:
+        import apprise  # noqa: PLC0415  # an extra, and slow to load
+    except ImportError:
+        return MISSING
+    sender: Any = apprise.Apprise()
+    scheme = address.partition("://")[0]
+    if not sender.add(address):
+        return f"Apprise does not know an address that begins with {scheme}://."
+    kinds = {"stuck": "failure", "asks": "warning", "waiting": "info", "ended": "info"}
+    body = f"{message.text}\n\n{message.command}" if message.command else message.text
+    sent = sender.notify(title=message.title, body=body, notify_type=kinds[message.occasion])
+    return "" if sent else f"{scheme}:// did not take it."
+
+
+class _Never:
+    """Nobody stops a message: it has a time limit of its own."""
+
+    def deadline(self) -> float | None:
+        return None

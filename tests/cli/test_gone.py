@@ -1,0 +1,57 @@
+"""What is gone, moved or left over while nobody looked: each has an ending in words."""
+
+import os
+import shutil
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.project import Project
+
+A, B = ("1.1", "Make a", "test -f a.txt"), ("1.2", "Make b", "test -f b.txt")
+MAKE_A, MAKE_B = ({"write": f"{name}.txt", "text": f"{name}\n"} for name in "ab")
+
+
+def test_our_folder_is_made_anew_from_the_journal_when_somebody_removed_it(
+    half_done: "Project", tmp_path: "Path"
+) -> None:
+    copy = replace(half_done, root=tmp_path / "project")
+    shutil.copytree(half_done.root, copy.root, symlinks=True)
+    before = sorted(path.relative_to(copy.home) for path in copy.home.rglob("*.json"))
+    shutil.rmtree(copy.home)
+    assert copy.status()["1.2"] == "stuck"
+    assert copy.ask("retry", "1.2").code == 0
+    assert sorted(path.relative_to(copy.home) for path in copy.home.rglob("*.json")) == before
+
+
+def test_a_checkout_that_is_removed_meanwhile_ends_the_run_in_words(project: "Project") -> None:
+    project.plan(A, B)
+    project.script(_1_1=[[MAKE_A]], _1_2=[[MAKE_B, {"run": f"rm -rf {project.root}"}]])
+    told = project.run()
+    assert told.code != 0, told
+    assert "the repository was moved or removed" in told.err, told
+    assert "Traceback" not in told.err, told
+    assert not project.store.exists()
+
+
+def test_prune_removes_the_slots_of_a_repository_that_is_long_gone_and_tells_of_a_younger_one(
+    project: "Project",
+) -> None:
+    project.plan(A)
+    project.script(_1_1=[[MAKE_A]])
+    assert project.run().code == 0
+    state = project.slots[0].parents[2]
+    old, young = (state / f"{name}-1234abcd" for name in ("old", "young"))
+    for folder in (old, young):
+        (folder / "slots" / "w0").mkdir(parents=True)
+        (folder / "slots" / "checkout").write_text(f"{project.root.parent}/{folder.name}\n")
+    month_ago = time.time() - 32 * 86400
+    for path in (*old.rglob("*"), old):
+        os.utime(path, (month_ago, month_ago))
+    told = project.ask("prune").out
+    assert f"Removed the slots in {old}/slots." in told
+    assert f"Kept the slots in {young}/slots: its checkout" in told
+    assert (old.exists(), young.exists()) == (False, True)

@@ -1,0 +1,85 @@
+"""What a CI runs is proposed by `init`, and `doctor` says where checks and CI have drifted apart."""
+
+from typing import TYPE_CHECKING
+
+from unstuck.tools.workflows import ci_commands
+
+if TYPE_CHECKING:
+    from tests.project import Project
+
+WORKFLOW = """name: CI
+on: [push]
+jobs:
+  test:
+    runs-on: ubuntu-latest
+    steps:
+      - uses: actions/checkout@v4
+      - name: Install
+        run: pip install -e .[dev]
+      - run: ruff check .   # the linter
+      - name: Types
+        run: "uv run mypy --strict src"
+      - name: Tests
+        run: |
+          # everything
+          pytest -q \\
+            --maxfail=1
+          echo done
+      - name: Web
+        working-directory: web
+        run: >
+          npx vitest
+          run
+      - run: sudo apt-get install -y jq
+      - run: pytest --token ${{ secrets.TOKEN }}
+"""
+GITLAB = """stages: [test]
+lint:
+  script:
+    - pip install flake8
+    - flake8 src
+    - |
+      black --check .
+deploy:
+  script: ./deploy.sh
+"""
+SETTINGS = '[checks]\ntest = "python -m pytest -q --maxfail=1 && (cd web && npx vitest run)"\ntypes = "mypy src"\nbuild = "python -m build"\n'
+
+
+def test_the_commands_of_workflows_are_read_by_what_they_are_for(project: "Project") -> None:
+    project.file(".github/workflows/ci.yml", WORKFLOW, commit=False)
+    project.file(".github/workflows/release.yml", "jobs:\n  x:\n    steps:\n      - run: npm run build\n", commit=False)
+    project.file(".gitlab-ci.yml", GITLAB, commit=False)
+    assert [(one.kind, one.command, one.place.rpartition("/")[2]) for one in ci_commands(project.root)] == [
+        ("lint", "ruff check .", "ci.yml:10"),
+        ("types", "uv run mypy --strict src", "ci.yml:12"),
+        ("test", "pytest -q --maxfail=1", "ci.yml:16"),
+        ("test", "(cd web && npx vitest run)", "ci.yml:22"),
+        ("lint", "flake8 src", ".gitlab-ci.yml:5"),
+        ("format", "black --check .", ".gitlab-ci.yml:7"),
+    ]
+
+
+def test_init_proposes_what_the_ci_runs_and_says_where_from(project: "Project") -> None:
+    project.file(".github/workflows/ci.yml", WORKFLOW)
+    project.git("rm", "--quiet", "unstuck.toml")
+    told = project.ask("init", "--no-run")
+    assert told.code == 0, told
+    lines = told.out.splitlines()
+    assert 'lint = "ruff check ."' in lines
+    assert 'test = "pytest -q --maxfail=1 && (cd web && npx vitest run)"' in lines
+    assert "Note: lint comes from .github/workflows/ci.yml:10: ruff check ." in told.err
+
+
+def test_doctor_says_where_checks_and_ci_have_drifted_apart(project: "Project") -> None:
+    project.file(".github/workflows/ci.yml", WORKFLOW)
+    project.settings(SETTINGS)
+    findings = [one["says"] for one in project.ask("doctor", "--json").json["findings"] if one["about"] == "ci"]
+    assert findings == [
+        "CI runs `ruff check .` (.github/workflows/ci.yml:10), and no check does.",
+        "CI runs `uv run mypy --strict src` (.github/workflows/ci.yml:12); the check types is `mypy src`.",
+        "The check build (`python -m build`) is not run by CI.",
+    ]
+    project.settings('[checks]\ntest = "make test"\nlint = "make lint"\ntypes = "make types"\n')
+    told = project.ask("doctor", "--json").json["findings"]
+    assert [one["says"] for one in told if one["about"] == "ci"] == [], "what make runs is not seen from outside"
