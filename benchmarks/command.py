@@ -67,6 +67,15 @@ BENCHES: Mapping[str, Bench] = {
             click.Option(["--parallel"], type=click.IntRange(1, 64), help="How many at a time.  [default: 4]"),
         ),
     ),
+    "fleet": Bench(
+        about="A plan on workers, against as many threads; a long queue with idle workers.",
+        options=(
+            click.Option(["--tasks"], type=click.IntRange(1, 700), help="Tasks in the plan.  [default: 200]"),
+            click.Option(["--queued"], type=click.IntRange(4), help="Jobs in the queue.  [default: 1000]"),
+            click.Option(["--idle"], type=click.IntRange(1, 100), help="Workers that wait for them.  [default: 50]"),
+        ),
+        by_name_only=True,
+    ),
     "tasks": Bench(
         about="Reading and editing a long plan, against counting its lines.",
         options=(

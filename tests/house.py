@@ -13,7 +13,7 @@ WORLD = frozenset(
     (
         *("os", "subprocess", "sqlite3", "socket", "threading", "time", "random", "shutil", "tempfile", "signal"),
         *("fcntl", "select", "selectors", "secrets", "concurrent", "http", "queue", "resource", "platform", "uuid"),
-        *("glob", "ctypes", "asyncio", "click", "rich", "urllib.request", "sys", "mmap", "pty", "termios"),
+        *("psycopg", "glob", "ctypes", "asyncio", "click", "rich", "urllib.request", "sys", "mmap", "pty", "termios"),
     )
 )
 """Modules that reach the world; whoever imports one is an edge."""
@@ -33,11 +33,24 @@ GROUND = ("process", "git")
 
 DOORS: dict[str, set[str]] = {
     "agents": {"decide", "diagnosis", "journal", "plans", "tell"},
-    "cli": {"compose", "decide", "diagnosis", "hook", "journal", "line", "mcp", "plans", "remedies", "tell", "web"},
+    "cli": {
+        "compose",
+        "decide",
+        "diagnosis",
+        "hook",
+        "journal",
+        "line",
+        "mcp",
+        "plans",
+        "remedies",
+        "tell",
+        "web",
+    },
     "compose": {
         "agents",
         "decide",
         "diagnosis",
+        "fleet",
         "git",
         "journal",
         "line",
@@ -51,6 +64,7 @@ DOORS: dict[str, set[str]] = {
     },
     "decide": {"agents", "diagnosis", "journal", "line", "plans", "remedies", "tell"},
     "diagnosis": {"agents", "decide", "journal", "plans", "tell", "tools"},
+    "fleet": {"diagnosis", "git", "journal", "line", "plans", "process", "tell", "verify"},
     "git": {"diagnosis", "journal", "verify"},
     "hook": {"agents", "compose", "decide", "diagnosis", "journal", "remedies", "tell", "tools"},
     "journal": {"agents", "decide", "diagnosis", "git", "line", "plans", "process", "tell", "verify"},

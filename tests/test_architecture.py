@@ -49,8 +49,9 @@ def test_edges_of_different_rooms_meet_only_through_ports_and_on_the_ground() ->
     assert offenders == []
 
 
-SAME_STAGE = {("line", "verify"), ("verify", "line")}
-"""Verification is a stage of the line, with a room of its own; both know ports and nothing behind them."""
+SAME_STAGE = {("line", "verify"), ("verify", "line"), ("fleet", "line"), ("fleet", "verify")}
+"""Verification is a stage of the line, with a room of its own; both know ports and nothing behind them. A fleet does what
+the line does, on another machine: it is handed a workbench, as the stages are."""
 
 
 def test_a_room_is_entered_by_its_door() -> None:

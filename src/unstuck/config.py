@@ -170,6 +170,20 @@ class HookConfig:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StoreConfig:
+    """Where a fleet meets: the store of its journals and jobs, and the remote that its work goes through."""
+
+    url: str = ""
+    """A Postgres, without a password: `postgresql://HOST/NAME`. Empty: the journal is a file in the repository, and all work is done here."""
+    remote: str = "origin"
+    """The git remote that all machines share: a name, a URL or a path."""
+    labels: tuple[str, ...] = ()
+    """What a worker must have to get work of a run here."""
+    priority: int = 0
+    """Runs with a higher one get workers first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NotifyConfig:
     """Whom to tell of what: each a command, an Apprise address, or a list of these."""
 
@@ -226,5 +240,6 @@ class Config:
     fixes: FixesConfig = FixesConfig()
     approve: ApproveConfig = ApproveConfig()
     hook: HookConfig = HookConfig()
+    store: StoreConfig = StoreConfig()
     notify: NotifyConfig = NotifyConfig()
     otel: OtelConfig = OtelConfig()

@@ -3,12 +3,15 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from unstuck.diagnosis import Diagnosis, Evidence, Failure, Hit, Touch
-from unstuck.journal import Changes, Ended, Entry, Event, Outcome, Request, RunState, Verb
+from unstuck.journal import Changes, Ended, Entry, Event, Outcome, Request, RunState, Verb, Verdict
 from unstuck.plans import Insertion, Plan, Task
 from unstuck.remedies import Step, Strategy
+
+if TYPE_CHECKING:
+    from unstuck.orders import SessionDone, SessionOrder, Subject
 
 
 class Clock(Protocol):
@@ -221,6 +224,18 @@ class Agent(Protocol):
 
     def outcome(self, ended: Ended, assignment: Assignment) -> Outcome:
         """Read what the agent says of its work and of its end. May be asked again after a crash."""
+        ...
+
+
+class Dispatcher(Protocol):
+    """Who does the work of a run: the threads of this machine, or other machines. Both verbs may be asked again."""
+
+    def run(self, order: "SessionOrder", stop: Stop) -> "SessionDone":
+        """Run one session to its end. Its slot holds what it begins with, and then its work."""
+        ...
+
+    def verify(self, subject: "Subject", slot: int, stop: Stop) -> Verdict:
+        """Say what the checks make of one tree; raise NotSetUp where they cannot be run."""
         ...
 
 
@@ -469,19 +484,3 @@ class Remedies(Protocol):
     def passed(self, cwd: Path) -> None:
         """Hear that what was attempted in this place did what it should."""
         ...
-
-
-class NoRemedies:
-    """Leaves everything as it is."""
-
-    def relieve(self, failure: Failure, command: str, cwd: Path) -> tuple[str, ...]:  # noqa: ARG002  # the port's signature
-        return ()
-
-    def advise(self, failure: Failure, command: str, cwd: Path) -> tuple[str, ...]:  # noqa: ARG002  # as above
-        return ()
-
-    def question(self, failure: Failure, command: str, cwd: Path) -> str:  # noqa: ARG002  # as above
-        return ""
-
-    def passed(self, cwd: Path) -> None:  # noqa: ARG002  # as above
-        return

@@ -28,7 +28,7 @@ from unstuck.journal import (
     fold,
     redactor,
 )
-from unstuck.line import PROBE, Bench, Layout, Operations, Pool, Recorder, Stopper
+from unstuck.line import PROBE, Bench, Here, Layout, Operations, Pool, Recorder, Stopper
 from unstuck.plans import Insertion, Plan, Task
 from unstuck.plans import read as read_tasks
 from unstuck.ports import Assignment, Command, Conflict, Landing, Snapshot, Stop, Tree
@@ -172,6 +172,7 @@ class World:
             agents={self.name: self},
             tasks={task.id: task for task in tasks},
             plan=Sheet(),
+            dispatch=Here,
             config=Config(),
             policy=policy or profile("adaptive"),
             experience=Experience(),

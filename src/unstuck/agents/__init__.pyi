@@ -6,6 +6,7 @@ from unstuck.agents.claims import contradictions as contradictions
 from unstuck.agents.claims import failure_report as failure_report
 from unstuck.agents.claims import last_question as last_question
 from unstuck.agents.claims import statement as statement
+from unstuck.agents.crew import Crew as Crew
 from unstuck.agents.crew import agent as agent
 from unstuck.agents.crew import first_found as first_found
 from unstuck.agents.crew import gather as gather

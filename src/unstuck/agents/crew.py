@@ -30,19 +30,25 @@ class Crew:
         return replace(plan, tasks=tuple(tasks))
 
 
-def gather(names: Sequence[str], plan: Plan, config: Config, root: Path, *, budget_usd: float | None) -> Crew:
-    """Find all agents. One that the user lists must be here; what a plan names is never run as a command."""
+def gather(
+    names: Sequence[str], plan: Plan, config: Config, root: Path, *, budget_usd: float | None, here: bool = True
+) -> Crew:
+    """Find all agents. One that the user lists must be here; what a plan names is never run as a command.
+
+    Where other machines do the work, `here` is false: who is not on this one is not missed.
+    """
     if not names:
         no_agent()
-    agents: dict[str, Agent] = {name: agent(name, config, root) for name in names}
+    agents: dict[str, Agent] = {name: agent(name, config, root, here=here) for name in names}
     absent: list[str] = []
     for name in dict.fromkeys(task.agent for task in plan.tasks if task.agent and task.agent not in agents):
         try:
-            agents |= {name: agent(name, config, root)} if manifest(name, config.agents) else {}
+            agents |= {name: agent(name, config, root, here=here)} if manifest(name, config.agents) else {}
         except Unavailable as error:
             absent.append(f"The plan names the agent {name} for a task: {error.message} Another one takes it.")
     return Crew(
-        agents=agents, remarks=(*absent, *_flags(agents), *without_login(agents), *_unpriced(agents, budget_usd))
+        agents=agents,
+        remarks=(*absent, *_flags(agents), *(without_login(agents) if here else ()), *_unpriced(agents, budget_usd)),
     )
 
 
@@ -70,7 +76,7 @@ def _unpriced(agents: Mapping[str, Agent], budget_usd: float | None) -> Iterator
 SCRIPT = "scripted:"
 
 
-def agent(name: str, config: Config, root: Path) -> CommandAgent | CodingAgent:
+def agent(name: str, config: Config, root: Path, *, here: bool = True) -> CommandAgent | CodingAgent:
     """Return the agent of that name; one that cannot be started is refused before anything begins."""
     if name.startswith(SCRIPT):
         return scripted(name, Path(name.removeprefix(SCRIPT)))
@@ -84,7 +90,7 @@ def agent(name: str, config: Config, root: Path) -> CommandAgent | CodingAgent:
     place = next((folder for folder in (Path.cwd(), root) if shutil.which(folder / program)), None)
     if isinstance(found, CommandAgent) and "/" in program and place is not None:
         return replace(found, named_from=place)
-    if shutil.which(program) is None:
+    if here and shutil.which(program) is None:
         raise Unavailable(
             f"The agent {program!r} is not on PATH.",
             hint="Install it, or name another; `unstuck agents` lists those that are known.",

@@ -61,6 +61,8 @@ COMMANDS = {
     "rollback": ("operating", "Move the run's branch back."),
     "undo": ("operating", "Take back what a command or a rollback did."),
     "prune": ("operating", "Remove what is clean, merged and unused."),
+    "worker": ("workers", "Do the work of runs, as a member of a fleet."),
+    "fleet": ("workers", "Say which workers there are, and what they do."),
     "docs": ("reference", "Print a page of the documentation."),
     "config": ("reference", "Print every setting, and where it comes from."),
     "completion": ("reference", "Let your shell complete commands and options."),
@@ -73,6 +75,7 @@ SECTIONS = {
     "Look": ("status", "show", "diff", "log", "runs", "report", "pr", "explain", "board", "ui"),
     "Take part": ("answer", "retry", "skip", "accept", "approve", "reset", "rollback", "undo", "prune"),
     "By hand": ("verify", "diagnose", "remedy", "experience"),
+    "Many machines": ("worker", "fleet"),
     "Read": ("docs", "config", "completion"),
 }
 """The commands as people look for them; those that are not named here come last."""

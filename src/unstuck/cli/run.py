@@ -127,6 +127,12 @@ def limited(command: Callable[..., Any]) -> Callable[..., Any]:
 @profile_option
 @click.option("--recovery-mode", is_flag=True, help="Repair failures with fix tasks: the profile `fix-tasks`.")
 @limited
+@click.option(
+    "--store", metavar="URL", help="Let a fleet do it: the Postgres that it shares, or `local` for this machine."
+)
+@click.option(
+    "--priority", type=int, help="Whose jobs a fleet does first: the highest (default: 0, or the configuration's)."
+)
 @click.option("--no-cache", is_flag=True, help="Run every check, though it passed on the same tree before.")
 @click.option("--resume", is_flag=True, help="Go on with the unfinished run (the default).")
 @click.option(
@@ -137,7 +143,7 @@ def limited(command: Callable[..., Any]) -> Callable[..., Any]:
 @shown
 def run(
     plan: Path, *, agents: tuple[str, ...], order: Order | None, plan_format: str | None, parallel: int | None, commit: CommitMode, on_stuck: OnStuck | None,
-    profile: str | None, recovery_mode: bool, max_attempts: int | None, max_time: float | None, budget_usd: float | None, quota: Quota, no_cache: bool, resume: bool, start_from: str | None, fresh: bool, accept_plan_change: bool, as_json: bool, quiet: bool,
+    profile: str | None, recovery_mode: bool, max_attempts: int | None, max_time: float | None, budget_usd: float | None, quota: Quota, store: str | None, priority: int | None, no_cache: bool, resume: bool, start_from: str | None, fresh: bool, accept_plan_change: bool, as_json: bool, quiet: bool,
 ) -> int:  # fmt: skip
     """Run PLAN, a file or a spec folder, or go on with its unfinished run."""
     if resume and fresh:
@@ -165,6 +171,8 @@ def run(
             profile=profile,
             recovery_mode=recovery_mode,
             plan_format=plan_format,
+            store=store,
+            priority=priority,
             watcher=_telling_what_is_not_taken(asked, progress),
         )
         if fresh:

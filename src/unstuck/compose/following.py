@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from unstuck.agents import gist
+from unstuck.compose.fleets.stores import open_to_look
 from unstuck.git import find
-from unstuck.journal import Entry, SqliteJournal, journal_path
+from unstuck.journal import Entry, Store
 from unstuck.line import Layout
 from unstuck.process import Owner
 from unstuck.tell import one_line
@@ -20,12 +21,12 @@ class Follower:
 
     def __init__(self, cwd: Path) -> None:
         self.repository = find(cwd)
-        self._journal: SqliteJournal | None = None
+        self._journal: Store | None = None
 
     def runs(self) -> tuple[str, ...]:
         """List all runs, oldest first."""
         journal = self._opened()
-        return journal.runs() if journal is not None else ()
+        return tuple(journal.runs()) if journal is not None else ()
 
     def news(self, run: str, after: int) -> Sequence[Entry]:
         """Return the run's events behind a number."""
@@ -35,7 +36,7 @@ class Follower:
     def owner(self, run: str) -> Owner | None:
         """Return the living supervisor of a run, if there is one."""
         journal = self._opened()
-        owner = journal.owner() if journal is not None else None
+        owner = journal.owner(run) if journal is not None else None
         return owner if owner is not None and owner.run == run and owner.alive(time.time()) else None
 
     def doing(self, task: str) -> str:
@@ -54,7 +55,7 @@ class Follower:
         if self._journal is not None:
             self._journal.close()
 
-    def _opened(self) -> SqliteJournal | None:
-        if self._journal is None and (path := journal_path(self.repository)).exists():
-            self._journal = SqliteJournal(path)
+    def _opened(self) -> Store | None:
+        if self._journal is None:
+            self._journal = open_to_look(self.repository)
         return self._journal

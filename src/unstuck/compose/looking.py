@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from unstuck.agents import ToolCall, manifest, read_files
+from unstuck.compose.fleets.stores import open_to_look
 from unstuck.config import AgentConfig
 from unstuck.config_file import read_config
 from unstuck.errors import BadUsage
 from unstuck.git import Repository, find, prune_abandoned, slots_folder
 from unstuck.git import prune as prune_repository
-from unstuck.journal import AttemptState, Entry, RunState, SqliteJournal, TaskState, encode, fold, journal_path
+from unstuck.journal import AttemptState, Entry, RunState, TaskState, encode, fold
 from unstuck.line import Layout, unfinished
 from unstuck.plans import named
 from unstuck.process import Owner
@@ -43,11 +44,9 @@ class View:
 
 def look(cwd: Path, run: str | None = None) -> View:
     """Return the latest run of the repository, or the one named."""
-    repository = find(cwd)
-    path = journal_path(repository)
-    if not path.exists():
+    journal = open_to_look(find(cwd))
+    if journal is None:
         raise BadUsage("There is no run in this repository yet.", hint="Start one with `unstuck run PLAN`.")
-    journal = SqliteJournal(path)
     try:
         runs = journal.runs()
         if not runs or (run is not None and run not in runs):
@@ -56,7 +55,7 @@ def look(cwd: Path, run: str | None = None) -> View:
                 hint=f"Runs: {', '.join(runs[-5:]) or 'none'}.",
             )
         chosen = run or runs[-1]
-        owner = journal.owner()
+        owner = journal.owner(chosen)
         alive = owner if owner is not None and owner.run == chosen and owner.alive(time.time()) else None
         entries = tuple(journal.read(chosen))
     finally:
@@ -67,7 +66,8 @@ def look(cwd: Path, run: str | None = None) -> View:
 def all_runs(cwd: Path) -> tuple[View, ...]:
     """Return all runs of the repository, the oldest first."""
     look(cwd)  # refuses where there is none
-    journal = SqliteJournal(journal_path(find(cwd)))
+    journal = open_to_look(find(cwd))
+    assert journal is not None
     try:
         names = tuple(journal.runs())
     finally:
@@ -223,10 +223,9 @@ def commit_of_run(cwd: Path, name: str) -> str:
 def prune(cwd: Path, *, dry_run: bool) -> tuple[str, ...]:
     """Remove what ended runs left behind; say what was removed, and what was kept and why."""
     repository = find(cwd)
-    path = journal_path(repository)
-    if not path.exists():
+    journal = open_to_look(repository)
+    if journal is None:
         return ("There is nothing of unstuck's here.",)
-    journal = SqliteJournal(path)
     try:
         journal.claim("prune")
         try:

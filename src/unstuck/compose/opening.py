@@ -5,13 +5,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from unstuck.compose.fleets.stores import with_store
 from unstuck.compose.goals import keep_goal, open_either
 from unstuck.compose.looking import look
 from unstuck.compose.runs import Run, Watcher
+from unstuck.config import Config
 from unstuck.config_file import read_config
 from unstuck.decide import resolved
 from unstuck.git import Repository, find
-from unstuck.journal import RECOVERY, Options, SqliteJournal, asked_by, open_to_write
+from unstuck.journal import RECOVERY, Options, Store, asked_by
 from unstuck.plans import open_plan
 from unstuck.ports import Clock, PlanFile
 
@@ -26,8 +28,10 @@ def open_run(
     recovery_mode: bool = False,
     cwd: Path | None = None,
     plan_format: str | None = None,
+    store: str | None = None,
+    priority: int | None = None,
     watcher: Watcher | None = None,
-    open_journal: Callable[[Path], SqliteJournal] = open_to_write,
+    open_journal: Callable[[Path], Store] | None = None,
     clock: Clock | None = None,
 ) -> Run:
     """Open a plan's run: its unfinished one with its stored options, or a new one.
@@ -37,8 +41,11 @@ def open_run(
     repository = find(cwd or Path.cwd())
     plan_file = open_plan(_found(Path(plan), repository.root), plan_format, root=repository.root)
     asked = replace(options or Options(agents=()), agents=tuple(agents), parallel=parallel or 0, profile=profile or "")
+    config = with_store(repository, read_config(repository.root), store)
+    if priority is not None:
+        config = replace(config, store=replace(config.store, priority=priority))
     return _opened(
-        repository, plan_file, asked, watcher, recovery=recovery_mode, open_journal=open_journal, clock=clock
+        repository, config, plan_file, asked, watcher, recovery=recovery_mode, open_journal=open_journal, clock=clock
     )
 
 
@@ -55,21 +62,23 @@ def open_goal(
     """Open the run of a goal, one task without a plan file: its unfinished one, or a new one."""
     repository = find(cwd or Path.cwd())
     asked = replace(options or Options(agents=()), agents=tuple(agents), profile=profile or "")
-    return _opened(repository, keep_goal(repository, goal, checks), asked, watcher)
+    config = with_store(repository, read_config(repository.root))
+    return _opened(repository, config, keep_goal(repository, goal, checks), asked, watcher)
 
 
 def _opened(
     repository: Repository,
+    config: Config,
     plan_file: PlanFile,
     asked: Options,
     watcher: Watcher | None,
     *,
     recovery: bool = False,
-    open_journal: Callable[[Path], SqliteJournal] = open_to_write,
+    open_journal: Callable[[Path], Store] | None = None,
     clock: Clock | None = None,
 ) -> Run:
     """Fill in what nobody asked for, from the plan and the configuration."""
-    config, wanted = read_config(repository.root), asked_by(plan_file)
+    wanted = asked_by(plan_file)
     chosen = replace(
         asked,
         parallel=asked.parallel or config.parallel,
@@ -98,6 +107,6 @@ def reopen_run(
     repository = find(cwd or Path.cwd())
     known = {name: task.task.title for name, task in view.state.tasks.items()}
     plan_file = open_either(repository.root / started.plan, started.format, root=repository.root, known=known)
-    config = read_config(repository.root)
+    config = with_store(repository, read_config(repository.root))
     options = started.options if budget_usd is None else replace(started.options, budget_usd=budget_usd)
     return Run(repository, config, plan_file, options, watcher or Watcher(), view.run)

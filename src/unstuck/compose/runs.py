@@ -9,8 +9,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
-from unstuck.agents import first_found, gather
+from unstuck.agents import Crew, first_found, gather
 from unstuck.compose.fencing import fence_of, without_fence
+from unstuck.compose.fleets.staffing import staffed
+from unstuck.compose.fleets.stores import open_for_run, remember_store
 from unstuck.compose.gate_list import gates_of, note_found
 from unstuck.compose.listening import Complaints, Listener, listening
 from unstuck.compose.remedy_runs import Relief
@@ -32,22 +34,21 @@ from unstuck.journal import (
     Request,
     RunStarted,
     RunState,
-    SqliteJournal,
+    Store,
     Verb,
     adopt,
     asked_by,
-    asking,
     begin_anew,
     fold,
     inherited,
     journal_path,
-    open_to_write,
     redactor,
     show_store,
     spec_folder,
 )
 from unstuck.line import (
     Bench,
+    Here,
     Layout,
     Recorder,
     Situation,
@@ -67,7 +68,6 @@ from unstuck.process import (
     SystemClock,
     inside,
     require_writable,
-    standing_by,
     sweep,
     whoami,
 )
@@ -104,7 +104,7 @@ class Run:
         options: Options,
         watcher: Watcher,
         run: str | None = None,
-        open_journal: Callable[[Path], SqliteJournal] = open_to_write,
+        open_journal: Callable[[Path], Store] | None = None,
         clock: Clock | None = None,
     ) -> None:
         self.stopper = Stopper(config.limits.drain)
@@ -125,6 +125,7 @@ class Run:
         plan = self._sound_plan()
         first = _first(plan, start_from)
         self._repository.exclude_ours()
+        remember_store(self._repository, self._config.store.url)
         if fresh:
             plan = begin_anew(self._repository, self._plan_file, plan, self._plan_name)
         with self._journal() as journal:
@@ -137,12 +138,7 @@ class Run:
             plan = found.plan
             if run is None and first is None and all(task.done or task.skipped for task in plan.tasks):
                 return Summary(run="", exit_code=0, reason=NOTHING_LEFT, home="", rows=(), notes=(), seconds=0.0)
-            if not self._options.agents:
-                self._options = replace(self._options, agents=self._config.agent or first_found(self._config))
-            if run is None:
-                self._options = _ordered(self._options, known_experience(self._repository, journal), plan)
-            root, options = self._repository.root, self._options
-            crew = gather(options.agents, plan, self._config, root, budget_usd=options.budget_usd)
+            crew = self._crew(journal, plan, new=run is None)
             plan = crew.fitted(plan)
             run = run or f"{time.strftime('%Y%m%d')}-{secrets.token_hex(3)}"
             with _claimed(journal, run) as before:
@@ -175,7 +171,8 @@ class Run:
                 with listening(self._config, self._layout, complaints) as listeners:
                     supervisor = self._supervisor(journal, run, fold(entries), plan, crew.agents, listeners)
                     complaints.note = supervisor.bench.record.note
-                    supervisor.work(situation)
+                    with staffed(supervisor, self._config, self._repository) as staff:
+                        staff.work(situation)
                 return summary(self.state, time.time(), live=False)
 
     def operate(self, verb: Verb, *, task: str | None = None, text: str = "", shown: str = "") -> Operated | None:
@@ -188,16 +185,17 @@ class Run:
             request = replace(
                 _request(verb, task, self._foreign(journal)), text=redacted(text, redactor(os.environ)), shown=shown
             )
-            with standing_by(asking(journal.path)) as token:
+            with journal.attended() as token:
                 request = replace(request, pid=os.getpid(), token=token)
                 number = journal.leave(self._run, request)
-                owner = journal.owner()
+                owner = journal.owner(self._run)
                 if owner is not None and owner.alive(time.time()):
                     return Operated(request=request, refused=refused) if (refused := nobodys_word(request)) else None
                 with _claimed(journal, self._run):
                     state = fold(journal.read(self._run))
                     supervisor = self._supervisor(journal, self._run, state, self._plan_file.read(), {})
-                    return supervisor.answer()[number]
+                    with staffed(supervisor, self._config, self._repository) as staff:
+                        return staff.answer()[number]
 
     def concerns(self) -> tuple[Problem, ...]:
         """List what a careful reader would ask about the plan."""
@@ -222,7 +220,16 @@ class Run:
             journal.leave(session.run, request)
         raise BadUsage(nobodys_word(request), hint="Nothing was changed.")
 
-    def _foreign(self, journal: SqliteJournal) -> str:
+    def _crew(self, journal: Store, plan: Plan, *, new: bool) -> Crew:
+        """Say who works: as asked, as configured or as found; a new run begins with whom experience speaks for."""
+        if not self._options.agents:
+            self._options = replace(self._options, agents=self._config.agent or first_found(self._config))
+        if new:
+            self._options = _ordered(self._options, known_experience(self._repository, journal), plan)
+        root, options, here = self._repository.root, self._options, not self._config.store.url
+        return gather(options.agents, plan, self._config, root, budget_usd=options.budget_usd, here=here)
+
+    def _foreign(self, journal: Store) -> str:
         """Name the session that this process belongs to, unless the run is one that the session itself began."""
         session = inside()
         started = fold(journal.read(self._run or "")).started
@@ -230,14 +237,15 @@ class Run:
         return str(session) if session is not None and not own else ""
 
     @contextmanager
-    def _journal(self) -> Iterator[SqliteJournal]:
-        journal = self._open_journal(journal_path(self._repository))
+    def _journal(self) -> Iterator[Store]:
+        opened = self._open_journal
+        journal = opened(journal_path(self._repository)) if opened else open_for_run(self._repository, self._config)
         try:
             yield journal
         finally:
             journal.close()
 
-    def _choose(self, journal: SqliteJournal, *, again: bool) -> str | None:
+    def _choose(self, journal: Store, *, again: bool) -> str | None:
         """Return the run to go on with, and take its stored options; None for a new one. `again`: even a finished one."""
         for run in (self._run,) if self._run else reversed(journal.runs()):
             entries = tuple(journal.read(run))
@@ -254,7 +262,7 @@ class Run:
 
     def _supervisor(
         self,
-        journal: SqliteJournal,
+        journal: Store,
         run: str,
         state: RunState,
         plan: Plan,
@@ -275,6 +283,7 @@ class Run:
             agents=agents,
             tasks={task.id: timed(task, config.verify.timeout) for task in plan.tasks},
             plan=self._plan_file,
+            dispatch=Here,
             config=config,
             policy=self._policy,
             recovery=self._recovery(),
@@ -423,7 +432,7 @@ def _request(verb: Verb, task: str | None, session: str) -> Request:
 
 
 @contextmanager
-def _claimed(journal: SqliteJournal, run: str) -> Iterator[Owner | None]:
+def _claimed(journal: Store, run: str) -> Iterator[Owner | None]:
     """Own the run for a while; yields the dead owner that was replaced, if any."""
     before = journal.claim(run)
     try:

@@ -10,14 +10,14 @@ from typing import Any
 from unstuck.decide import Experience, Record, Tried, pooled
 from unstuck.errors import UnstuckError
 from unstuck.git import Repository, slots_folder
-from unstuck.journal import SqliteJournal, experience_of
+from unstuck.journal import Store, experience_of
 from unstuck.process import put
 
 SCHEMA = 1
 MOST_FILES = 100
 
 
-def known_experience(repository: Repository, journal: SqliteJournal, *, without: str = "") -> Experience:
+def known_experience(repository: Repository, journal: Store, *, without: str = "") -> Experience:
     """Return what runs taught here, and, for a quarter, in the user's other repositories; tell those what was learned here."""
     here = experience_of(journal, without=without)
     own = _folder() / f"{slots_folder(repository).parent.name}.json"

@@ -9,6 +9,7 @@ from unstuck.git.pruning import BRANCHES as BRANCHES
 from unstuck.git.pruning import SNAPSHOTS as SNAPSHOTS
 from unstuck.git.pruning import prune as prune
 from unstuck.git.pruning import prune_abandoned as prune_abandoned
+from unstuck.git.repository import Identity as Identity
 from unstuck.git.repository import Repository as Repository
 from unstuck.git.repository import find as find
 from unstuck.git.repository import slots_folder as slots_folder
@@ -16,3 +17,4 @@ from unstuck.git.trap_folders import Trap as Trap
 from unstuck.git.trap_folders import traps as traps
 from unstuck.git.way_home import Homecoming as Homecoming
 from unstuck.git.workspace import GitWorkspace as GitWorkspace
+from unstuck.git.workspace import make_commit as make_commit

@@ -18,14 +18,14 @@ from unstuck.decide import (
     task_sort,
 )
 from unstuck.journal.run_state import fold
-from unstuck.journal.sqlite import SqliteJournal
+from unstuck.journal.storing import Store
 from unstuck.journal.task_state import AttemptState, TaskState
 
 ASKING = (Escalate, Halt)
 MOVES = (Retry, Rollback, Switch, Fix, Amend, *ASKING)
 
 
-def experience_of(journal: SqliteJournal, *, without: str = "") -> Experience:
+def experience_of(journal: Store, *, without: str = "") -> Experience:
     """Count how the attempts of all earlier runs in this repository ended, but for the run that asks."""
     agents: defaultdict[str, Record] = defaultdict(Record)
     sorts: defaultdict[tuple[str, str], Record] = defaultdict(Record)

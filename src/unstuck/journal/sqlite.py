@@ -6,7 +6,7 @@ import threading
 import time
 import uuid
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import cast, get_args
@@ -14,7 +14,7 @@ from typing import cast, get_args
 from unstuck.errors import CannotWrite, JournalDamaged, Owned, OwnershipLost, UnstuckError
 from unstuck.journal.codec import decode, encode
 from unstuck.journal.event import Entry, Event, Request, Verb
-from unstuck.process import Owner, birth, host, unattended
+from unstuck.process import Owner, birth, host, standing_by, unattended
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS events (seq INTEGER PRIMARY KEY AUTOINCREMENT, run TEXT NOT NULL, at REAL NOT NULL, body TEXT NOT NULL);
@@ -122,7 +122,7 @@ class SqliteJournal:
             ).fetchall()
         return [self._seen(_request(*row)) for row in rows]
 
-    def owner(self) -> Owner | None:
+    def owner(self, run: str | None = None) -> Owner | None:  # one claim for all runs of a repository
         """Return whoever holds the claim, alive or dead."""
         with self._guarded():
             row = self._connection.execute(
@@ -180,6 +180,10 @@ class SqliteJournal:
             )
             if done.rowcount != 1:
                 raise self._lost()
+
+    def attended(self) -> AbstractContextManager[str]:
+        """Stand by a request in a way that no row can be forged to look like."""
+        return standing_by(asking(self.path))
 
     def leave(self, run: str, request: Request) -> int:
         """Leave a request for whoever owns the run, now or later; return its number."""

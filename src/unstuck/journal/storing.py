@@ -3,11 +3,17 @@
 import os
 import shutil
 import time
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Protocol
 
 from unstuck.errors import CannotWrite, UnstuckError
 from unstuck.git import Repository
+from unstuck.journal.event import Request
 from unstuck.journal.sqlite import SqliteJournal
+from unstuck.ports import Journal
+from unstuck.process import Owner
 
 JOURNAL = "journal.db"
 SHOWN = ("logs", "transcripts", "briefs", "old")
@@ -15,6 +21,32 @@ SHOWN = ("logs", "transcripts", "briefs", "old")
 
 MOVED = ("remedies.json", f"{JOURNAL}-wal", f"{JOURNAL}-shm", JOURNAL)
 """The journal itself comes last: until then all of this is done again."""
+
+
+class Store(Journal, Protocol):
+    """A journal with the claims on it: SQLite in the repository, or a Postgres that machines share."""
+
+    def runs(self) -> Sequence[str]: ...
+
+    def owner(self, run: str | None = None) -> Owner | None:
+        """Return whoever holds the claim on a run, or on this repository, alive or dead."""
+        ...
+
+    def claim(self, run: str) -> Owner | None:
+        """Become the one writer; return the dead owner that was replaced, if any."""
+        ...
+
+    def release(self) -> None: ...
+
+    def attended(self) -> AbstractContextManager[str]:
+        """Stand by a request that is left meanwhile, so that its supervisor can see whose it is; give its token."""
+        ...
+
+    def leave(self, run: str, request: Request) -> int:
+        """Leave a request for whoever owns the run; return its number."""
+        ...
+
+    def close(self) -> None: ...
 
 
 def journal_path(repository: Repository) -> Path:

@@ -1,11 +1,12 @@
 from unstuck.line.agent_probe import PROBE as PROBE
 from unstuck.line.execute import run_session as run_session
-from unstuck.line.execute import set_up as set_up
+from unstuck.line.here import Here as Here
 from unstuck.line.operate import Operations as Operations
 from unstuck.line.operate import nobodys_word as nobodys_word
 from unstuck.line.parts import Bench as Bench
 from unstuck.line.parts import Interrupted as Interrupted
 from unstuck.line.parts import Layout as Layout
+from unstuck.line.parts import NoRemedies as NoRemedies
 from unstuck.line.parts import timed as timed
 from unstuck.line.pool import Pool as Pool
 from unstuck.line.recorder import Recorder as Recorder
@@ -14,7 +15,9 @@ from unstuck.line.resume import unfinished as unfinished
 from unstuck.line.schedule import blocked as blocked
 from unstuck.line.schedule import held as held
 from unstuck.line.schedule import next_agent as next_agent
+from unstuck.line.schedule import settled as settled
 from unstuck.line.schedule import siblings as siblings
+from unstuck.line.setting_up import set_up as set_up
 from unstuck.line.stages import Stage as Stage
 from unstuck.line.stages import next_stage as next_stage
 from unstuck.line.stopping import Stopper as Stopper

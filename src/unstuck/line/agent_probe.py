@@ -10,15 +10,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from unstuck.diagnosis import Failure, Kind
-from unstuck.journal import Ended, Outcome
-from unstuck.ports import Agent, Assignment, Command, TimeLimits
+from unstuck.journal import Outcome
+from unstuck.orders import SessionDone
+from unstuck.ports import Command, TimeLimits
 from unstuck.tell import one_line
 
 AT_ONCE_SECONDS = 15.0
 """A model that was asked anything has not answered by then."""
 SILENT_ENDS = frozenset({"", "crashed", "no_work", "unreadable", "bad_request"})
 """Ends that are no word of a provider."""
-PROBE_SECONDS = 120.0
+PROBE_LIMITS = TimeLimits(wall_clock=120.0)
 VERSION_SECONDS = 20.0
 PROBE = "probe"
 """The task that a trivial session is given."""
@@ -27,9 +28,6 @@ ERROR = re.compile(
     r"(?i)error|unknown|unrecogni[sz]ed|unexpected|invalid|not found|no such|cannot|can't|denied|failed|usage"
 )
 WORDS_CHARS = 300
-
-Play = Callable[[Command], Ended]
-"""Runs a command of the agent's in the task's worktree."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,31 +79,31 @@ def own_words(outcome: Outcome) -> str:
     return one_line(" ".join(telling[:2]), WORDS_CHARS)
 
 
-def tried(agent: Agent, outcome: Outcome, trivial: Assignment, play: Play) -> Failure | None:
-    """Ask for the version, then for one word; return the fault if the agent cannot even do that."""
-    command = replace(agent.command(trivial), limits=TimeLimits(wall_clock=PROBE_SECONDS))
-    version = play(
-        replace(
-            command,
-            argv=(command.argv[0], "--version"),
-            stdin=b"",
-            dialogue=None,
-            transcript=None,
-            limits=TimeLimits(wall_clock=VERSION_SECONDS),
-        )
+def asks_version(command: Command) -> Command:
+    """Return the command that asks an agent's program for its version."""
+    return replace(
+        command,
+        argv=(command.argv[0], "--version"),
+        stdin=b"",
+        dialogue=None,
+        transcript=None,
+        limits=TimeLimits(wall_clock=VERSION_SECONDS),
     )
-    ended = play(command)
-    answer = agent.outcome(ended, trivial)
-    if ended.ending != "not_started" and not lifeless(answer):
+
+
+def cannot_work(agent: str, outcome: Outcome, probed: SessionDone) -> Failure | None:
+    """Return the fault if the agent could not even say one word."""
+    answer = probed.outcome
+    if answer.ended.ending != "not_started" and not lifeless(answer):
         return None
     told = own_words(outcome) or own_words(answer) or "nothing"
     starts = (
-        "its program starts (`--version` works)" if version.ok else "its program does not answer `--version` either"
+        "its program starts (`--version` works)" if probed.version else "its program does not answer `--version` either"
     )
     return Failure(
         kind=Kind.AGENT_MISSING,
         summary=(
-            f"The agent {one_line(agent.name, 80)} cannot work: it ended at once with exit code {outcome.ended.exit_code}, "
+            f"The agent {one_line(agent, 80)} cannot work: it ended at once with exit code {outcome.ended.exit_code}, "
             f"and so did a session that only asks for one word; {starts}. It says: {told}"
         ),
         detail=outcome.ended.tail,

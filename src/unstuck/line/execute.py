@@ -1,32 +1,27 @@
-"""Edge: Give the task to an agent: open an attempt, make its worktree, run one session."""
+"""Edge: Give the task to an agent: open an attempt, make its worktree, have one session run."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
-from hashlib import sha256
 
 from unstuck.config import WALL_CLOCK
 from unstuck.decide import AGENT, Amend, seen_failures
-from unstuck.diagnosis import Failure, Kind, set_up_failed
+from unstuck.diagnosis import Failure, Kind
 from unstuck.journal import (
     Acted,
     AttemptStarted,
     Classified,
-    Ended,
     LineEvent,
-    Outcome,
     SessionEnded,
     SessionStarted,
     TaskState,
     failed_command,
 )
-from unstuck.line.agent_probe import BRIEF, PROBE, lifeless, tried
+from unstuck.line.agent_probe import BRIEF, cannot_work, lifeless
 from unstuck.line.parts import Bench, Interrupted
 from unstuck.line.schedule import held, next_agent
 from unstuck.line.stages import Stage
-from unstuck.line.stopping import OneTask
+from unstuck.orders import SessionDone, SessionOrder
 from unstuck.plans import END_TO_END
-from unstuck.ports import Agent, Assignment, Command, Landing, Stop, TimeLimits
+from unstuck.ports import Landing, TimeLimits
 from unstuck.remedies import pattern
 from unstuck.tell import brief, continued, go_on
 
@@ -72,74 +67,69 @@ def _carried(bench: Bench, task: TaskState) -> tuple[str | None, str | None]:
 
 
 def run_session(bench: Bench, task: TaskState, slot: int) -> LineEvent:
-    """Run one session of the attempt's agent and return how it ended."""
+    """Have one session of the attempt's agent run, and return how it ended."""
     name, attempt = task.task.id, task.current
     _wait_for_others(bench, name, attempt.agent)
     if attempt.sessions == 0:
         bench.workspace.prepare(slot, attempt.base, attempt.tree)
     elif not bench.workspace.present(slot):
-        bench.workspace.prepare(slot, attempt.base, attempt.verdict.tree if attempt.verdict else attempt.tree)
-    if (failure := set_up(bench, name, slot)) is not None:
-        return Classified(task=name, failure=failure)
+        bench.workspace.prepare(slot, attempt.base, _start(task))
     session = attempt.sessions + 1
     bench.record(SessionStarted(task=name, session=session))
-    agent = bench.agents.get(attempt.agent) or next(iter(bench.agents.values()))
-    assignment = _briefed(bench, task, assign(bench, task, slot, session))
-    command = agent.command(assignment)
-    limits = bench.config.limits
-    command = replace(
-        command,
-        env={**command.env, **_environment(bench, assignment)},
+    order = _briefed(bench, task, order_of(bench, task, slot, session))
+    done = bench.dispatcher.run(order, bench.stop)
+    _tell(bench, name, done)
+    if done.failure is not None:
+        bench.record(SessionEnded(task=name, outcome=done.outcome))
+        return Classified(task=name, failure=done.failure)
+    return _judged_lifeless(bench, task, order, done) or SessionEnded(task=name, outcome=done.outcome)
+
+
+def order_of(bench: Bench, task: TaskState, slot: int, session: int) -> SessionOrder:
+    """Return a session's order without its brief: what it begins with, and what it continues."""
+    attempt, limits = task.current, bench.config.limits
+    return SessionOrder(
+        run=bench.run,
+        task=task.task.id,
+        attempt=attempt.number,
+        session=session,
+        agent=attempt.agent,
+        slot=slot,
+        base=attempt.base,
+        tree=_start(task),
+        resume=continued(task),
         limits=TimeLimits(
-            first_output=limits.first_output or None if not command.quiet else None,
-            silence=limits.silence or None if not command.quiet else None,
+            first_output=limits.first_output or None,
+            silence=limits.silence or None,
             wall_clock=_wall_clock(bench) or None,
         ),
-        lasting=END_TO_END.fullmatch(name) is not None,  # what one step starts, the next ones look at
+        lasting=END_TO_END.fullmatch(task.task.id) is not None,  # what one step starts, the next ones look at
     )
-    command = bench.fence.around(command, "session")
-    bench.desk.append(assignment.log, f"\n=== attempt {attempt.number}, session {session}: {agent.name}\n")
-    with _listening(bench.stop, command) as command:
-        ended = _watched(bench, name, command)
-    outcome = agent.outcome(ended, assignment)
-    return _judged_lifeless(bench, task, agent, assignment, outcome) or SessionEnded(task=name, outcome=outcome)
 
 
-def _watched(bench: Bench, name: str, command: Command) -> Ended:
-    """Run a process of the agent's, and tell what changed meanwhile around it."""
-    bench.workspace.look()
-    began = bench.clock.now()
-    ended = bench.processes.run(command, stop=bench.stop, seen=lambda line: _show(bench, name, command.gist(line)))
-    strangers = bench.processes.strangers(command.cwd, began)
-    for sentence in (*bench.workspace.changed_meanwhile(), *strangers):
+def _start(task: TaskState) -> str | None:
+    """Return the tree that the attempt's next session goes on from; None for the base itself."""
+    attempt = task.current
+    return attempt.verdict.tree if attempt.verdict else attempt.tree
+
+
+def _tell(bench: Bench, name: str, done: SessionDone) -> None:
+    for sentence in done.notes:
         bench.record.note(sentence, name, meanwhile=True)
-    return ended
 
 
-def _environment(bench: Bench, assignment: Assignment) -> dict[str, str]:
-    return {
-        **bench.environment(assignment.task, assignment.slot),
-        "UNSTUCK_ATTEMPT": str(assignment.attempt),
-        "UNSTUCK_SESSION": str(assignment.session),
-        "UNSTUCK_BRIEF": str(assignment.brief_file),
-    }
-
-
-def _judged_lifeless(
-    bench: Bench, task: TaskState, agent: Agent, assignment: Assignment, outcome: Outcome
-) -> LineEvent | None:
+def _judged_lifeless(bench: Bench, task: TaskState, order: SessionOrder, done: SessionDone) -> LineEvent | None:
     """Judge a session that failed at once and left nothing: if the agent cannot work at all, no check is asked."""
-    name, attempt, slot = task.task.id, task.current, assignment.slot
+    name, outcome = task.task.id, done.outcome
     if not lifeless(outcome):
         return None
-    start = attempt.verdict.tree if attempt.verdict else attempt.tree
-    if bench.workspace.tree(slot, attempt.base).id != (start or bench.workspace.tree_of(attempt.base)):
+    if bench.workspace.tree(order.slot, order.base).id != (order.tree or bench.workspace.tree_of(order.base)):
         return None
     found = bench.probes.found(
-        name, agent.name, lambda finder: _stands(bench, finder, name, agent.name),
-        lambda: _probe(bench, agent, assignment, outcome),
+        name, order.agent, lambda finder: _stands(bench, finder, name, order.agent),
+        lambda: _probe(bench, order, done),
     )  # fmt: skip
-    bench.workspace.prepare(slot, attempt.base, start)
+    bench.workspace.prepare(order.slot, order.base, order.tree)
     if found.elsewhere:
         ended = replace(outcome.ended, ending="stopped")
         return SessionEnded(task=name, outcome=replace(outcome, ended=ended, end="", claim="none"))
@@ -155,51 +145,19 @@ def _stands(bench: Bench, finder: str, name: str, agent: str) -> bool:
     return state.tasks[finder].stage is not Stage.REST or held(state, name, agent, bench.clock.now()) is not None
 
 
-def _probe(bench: Bench, agent: Agent, assignment: Assignment, outcome: Outcome) -> Failure | None:
-    """Ask the agent for one word, in the worktree of the task that it failed."""
-    bench.record.note(f"{agent.name} ended at once and without work: it is asked for one word.", assignment.task)
-    trivial = replace(
-        assignment,
-        task=PROBE,
-        attempt=1,
-        session=1,
-        brief=BRIEF,
-        brief_file=bench.layout.brief(PROBE, assignment.slot, 1),
-        transcript=bench.layout.transcript(PROBE, assignment.slot, 1),
-        resume="",
-    )
-    bench.desk.put(trivial.brief_file, BRIEF)
-    environment = _environment(bench, trivial)
-    return tried(
-        agent,
-        outcome,
-        trivial,
-        lambda command: _watched(bench, assignment.task, replace(command, env={**command.env, **environment})),
-    )
+def _probe(bench: Bench, order: SessionOrder, done: SessionDone) -> Failure | None:
+    """Ask the agent for one word, where it failed."""
+    bench.record.note(f"{order.agent} ended at once and without work: it is asked for one word.", order.task)
+    trivial = replace(order, brief=BRIEF, word="", resume="", lasting=False, probe=True, place=done.place)
+    answer = bench.dispatcher.run(trivial, bench.stop)
+    _tell(bench, order.task, answer)
+    return cannot_work(order.agent, done.outcome, answer)
 
 
 def _wall_clock(bench: Bench) -> float:
     """Return how long a session may take: what the user says holds in every profile; 0 is no limit."""
     asked = bench.config.limits.wall_clock
     return asked if asked is not None else bench.policy.limits.wall_clock or WALL_CLOCK
-
-
-def _show(bench: Bench, name: str, gist: str) -> None:
-    if gist:
-        bench.seen(name, gist)
-
-
-@contextmanager
-def _listening(stop: Stop, command: Command) -> Iterator[Command]:
-    """Let messages reach the session while it runs, if it takes any."""
-    if command.dialogue is None or not isinstance(stop, OneTask):
-        yield command
-        return
-    stop.listening = True
-    try:
-        yield replace(command, dialogue=replace(command.dialogue, inbox=stop.hints))
-    finally:
-        stop.listening = False
 
 
 def _wait_for_others(bench: Bench, name: str, agent: str) -> None:
@@ -210,34 +168,6 @@ def _wait_for_others(bench: Bench, name: str, agent: str) -> None:
         why = f"task {breaker.task}, which met {breaker.kind}" if breaker.task else f"{agent}, which met {breaker.kind}"
         bench.seen(name, f"waits for {why}")
         bench.clock.wait(SLICE_SECONDS)
-
-
-def set_up(bench: Bench, name: str, slot: int, *, needs: str | None = None) -> Failure | None:
-    """Run the set-up commands once in every fresh worktree; a stamp beside it says that they are done.
-
-    With `needs`, what the files say that the project needs, they are run again when that changes.
-    """
-    commands = bench.config.workspace.setup
-    stamp = bench.workspace.path(slot).with_suffix(".ready")
-    done = "\n".join(commands if needs is None else (*commands, sha256(needs.encode(errors="replace")).hexdigest()))
-    if not commands or bench.desk.read(stamp) == done:
-        return None
-    loose, before = bench.workspace.loose(slot), bench.workspace.altered(slot)
-    for line in commands:
-        bench.seen(name, f"set-up: {line}")
-        ended = bench.processes.run(
-            bench.command(name, line, slot, timeout=bench.config.workspace.setup_timeout, purpose="setup"),
-            stop=bench.stop,
-        )
-        if ended.ending == "stopped":
-            raise Interrupted
-        if not ended.ok:
-            return set_up_failed(line, ended)
-    altered = [path for path in bench.workspace.altered(slot) if path not in before]
-    bench.workspace.settle(slot, loose, altered)
-    if not altered:  # what it did to the tree itself is undone by the next `prepare`, and must be done again then
-        bench.desk.put(stamp, done)
-    return None
 
 
 def _ways_out(bench: Bench, task: TaskState, slot: int) -> tuple[str, ...]:
@@ -251,38 +181,15 @@ def _ways_out(bench: Bench, task: TaskState, slot: int) -> tuple[str, ...]:
     return (*((f"{shared.advice} ({shared.because})",) if shared else ()), *ways)
 
 
-def assign(bench: Bench, task: TaskState, slot: int, session: int) -> Assignment:
-    """Return a session's assignment without its brief: where everything of it lies, and what it continues."""
-    name, attempt = task.task.id, task.current
-    return Assignment(
-        run=bench.run,
-        task=name,
-        attempt=attempt.number,
-        session=session,
-        slot=slot,
-        worktree=bench.workspace.path(slot),
-        brief="",
-        brief_file=bench.layout.brief(name, attempt.number, session),
-        log=bench.layout.log(name),
-        transcript=bench.layout.transcript(name, attempt.number, session),
-        resume=continued(task),
-    )
-
-
-def _briefed(bench: Bench, task: TaskState, assignment: Assignment) -> Assignment:
-    """Write the brief: all of it for a session that knows nothing, a word to one that is continued."""
+def _briefed(bench: Bench, task: TaskState, order: SessionOrder) -> SessionOrder:
+    """Write the brief: all of it for an agent that knows nothing, and a word to a session that is continued."""
     attempt = task.current
-    told, checks = replace(task, task=bench.tasks[assignment.task]), bench.checks(assignment.task)
+    told, checks = replace(task, task=bench.tasks[order.task]), bench.checks(order.task)
     touched = (
         bench.workspace.changed(attempt.base, attempt.verdict.tree) if attempt.verdict and attempt.sessions else ()
     )
     repairs = bench.record.state.tasks.get(task.task.fixes or "")
-    ways = _ways_out(bench, task, assignment.slot)
-    text = (
-        go_on(told, checks)
-        if assignment.resume
-        else brief(told, checks, bench.guidance, touched, repairs, ways, may_ask=bench.plan.extensible)
-    )
-    text = bench.redactor.text(text)
-    bench.desk.put(assignment.brief_file, text)
-    return replace(assignment, brief=text)
+    ways = _ways_out(bench, task, order.slot)
+    text = brief(told, checks, bench.guidance, touched, repairs, ways, may_ask=bench.plan.extensible)
+    word = go_on(told, checks) if order.resume else ""
+    return replace(order, brief=bench.redactor.text(text), word=bench.redactor.text(word))

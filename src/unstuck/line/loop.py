@@ -10,9 +10,9 @@ from dataclasses import replace
 
 from unstuck.decide import FUTILE, Accept, Amend, Fix, asks_for_it, decide, done_by_others, history
 from unstuck.diagnosis import by_word_lists, classify, evidence_of
-from unstuck.journal import Acted, Classified, Decided, Ended, LineEvent, Outcome, SessionEnded, TaskState
+from unstuck.journal import Acted, Classified, Decided, LineEvent, SessionEnded, TaskState
 from unstuck.line.act import act, asked_for
-from unstuck.line.execute import assign, open_attempt, run_session
+from unstuck.line.execute import open_attempt, order_of, run_session
 from unstuck.line.parts import Bench, Interrupted, used_up
 from unstuck.line.schedule import waits, waits_for_siblings
 from unstuck.line.stages import Stage
@@ -59,12 +59,8 @@ def _over(deadline: float | None) -> bool:
 
 def reconcile(bench: Bench, task: TaskState, slot: int) -> LineEvent:
     """End a session whose supervisor died: what it left behind is verified like any other work."""
-    ended = Ended(ending="supervisor_died", tail="The supervisor died while this session ran.")
-    agent, attempt = bench.agents.get(task.current.agent), task.current
-    if agent is None:
-        return SessionEnded(task=task.task.id, outcome=Outcome(ended=ended))
-    outcome = agent.outcome(ended, assign(bench, task, slot, attempt.sessions))
-    return SessionEnded(task=task.task.id, outcome=replace(outcome, claim="none", approach=""))
+    begun = replace(order_of(bench, task, slot, task.current.sessions), begun=True)
+    return SessionEnded(task=task.task.id, outcome=bench.dispatcher.run(begun, bench.stop).outcome)
 
 
 def judge(bench: Bench, task: TaskState, slot: int) -> LineEvent:

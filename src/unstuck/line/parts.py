@@ -7,6 +7,7 @@ from pathlib import Path
 
 from unstuck.config import Config
 from unstuck.decide import Experience, Policy
+from unstuck.diagnosis import Failure
 from unstuck.journal import Redactor
 from unstuck.line.agent_probe import Probes
 from unstuck.line.recorder import Recorder
@@ -16,11 +17,11 @@ from unstuck.ports import (
     Clock,
     Command,
     Desk,
+    Dispatcher,
     Fence,
     Judge,
     NoFence,
     NoJudge,
-    NoRemedies,
     PlanFile,
     Processes,
     Purpose,
@@ -103,6 +104,22 @@ class Layout:
         return self.store / "briefs" / f"{task}-{attempt}-{session}.md"
 
 
+class NoRemedies:
+    """Leaves everything as it is."""
+
+    def relieve(self, failure: Failure, command: str, cwd: Path) -> tuple[str, ...]:  # noqa: ARG002  # the port's signature
+        return ()
+
+    def advise(self, failure: Failure, command: str, cwd: Path) -> tuple[str, ...]:  # noqa: ARG002  # as above
+        return ()
+
+    def question(self, failure: Failure, command: str, cwd: Path) -> str:  # noqa: ARG002  # as above
+        return ""
+
+    def passed(self, cwd: Path) -> None:  # noqa: ARG002  # as above
+        return
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bench:
     """The workbench of one run; the same for all of its tasks."""
@@ -115,6 +132,8 @@ class Bench:
     tasks: dict[str, Task]
     """The plan's tasks as written: commands with secrets in them run from here, never from the journal."""
     plan: PlanFile
+    dispatch: "Callable[[Bench], Dispatcher]"
+    """Who runs sessions and verifies trees."""
     config: Config
     policy: Policy
     recovery: Policy | None = None
@@ -148,6 +167,10 @@ class Bench:
     budget_usd: float | None = None
     """What the run may cost, as far as the agents say."""
     seen: Callable[[str, str], None] = field(default=lambda _task, _line: None)
+
+    @property
+    def dispatcher(self) -> Dispatcher:
+        return self.dispatch(self)
 
     def checks(self, name: str) -> tuple[Check, ...]:
         """Return all that must hold after this task: its own checks, then the repository's gates."""

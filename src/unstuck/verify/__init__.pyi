@@ -1,7 +1,6 @@
 from unstuck.verify.audit import Change as Change
 from unstuck.verify.audit import part_of as part_of
 from unstuck.verify.baseline import compare as compare
-from unstuck.verify.change_audit import Subject as Subject
 from unstuck.verify.change_audit import load_ahead as load_ahead
 from unstuck.verify.check_memory import open_memory as open_memory
 from unstuck.verify.checkout import Checkouts as Checkouts

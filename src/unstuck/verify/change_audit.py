@@ -1,13 +1,13 @@
 """Edge: Look at the change itself: what it does to the checks, where it goes, what it gives away, and what was said of it."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from unstuck.agents import Claim, statement
+from unstuck.agents import statement
 from unstuck.journal import Remark
 from unstuck.line import Bench
+from unstuck.orders import Subject
 from unstuck.plans import Task
 from unstuck.tell import one_line
 from unstuck.verify.weighing import own
@@ -17,21 +17,6 @@ if TYPE_CHECKING:
 
 EVIDENCE_CHARS = 120
 UNREADABLE = "The change could not be audited, so a person should look at it: {}"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Subject:
-    """What is verified: a tree on its base, the task that it is for, and what its author said."""
-
-    task: Task
-    base: str
-    tree: str
-    claim: Claim = "none"
-    said: str = ""
-    alone: bool = True
-    """The session ended by itself and well."""
-    start: str = ""
-    """The tree that the attempt began with, where that is not its base."""
 
 
 def load_ahead() -> None:

@@ -5,11 +5,12 @@ from dataclasses import dataclass, replace
 
 from unstuck.decide import done_by_others, patch_marks
 from unstuck.journal import CheckResult, Remark, Severity, Verdict
+from unstuck.orders import Subject
 from unstuck.plans import Check
 from unstuck.tools import can_fail, is_plain_run
 from unstuck.verify.base_judge import ask_base, is_test_run, settled
 from unstuck.verify.baseline import MISSING_TOOL, compare
-from unstuck.verify.change_audit import Subject, changed_tests, look_at, names_path
+from unstuck.verify.change_audit import changed_tests, look_at, names_path
 from unstuck.verify.checks import Site, check_on, diagnosed, evidence, on_base
 from unstuck.verify.counting_tests import fewer_tests
 from unstuck.verify.judge_files import bent

@@ -5,8 +5,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 
 from unstuck.journal import CheckResult
+from unstuck.orders import Subject
 from unstuck.plans import Check
-from unstuck.verify.change_audit import Subject
 from unstuck.verify.checks import Site, check_on
 
 READERS = ("lint", "format", "types")

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 from unstuck.diagnosis import reason
 from unstuck.journal import CheckResult, Remark
+from unstuck.orders import Subject
 from unstuck.plans import Check
 from unstuck.tools import is_plain_run, selecting
-from unstuck.verify.change_audit import Subject, changed_tests
+from unstuck.verify.change_audit import changed_tests
 from unstuck.verify.checks import Site
 from unstuck.verify.weighing import own
 

@@ -19,12 +19,12 @@ from unstuck.journal import (
     Verified,
 )
 from unstuck.line import Bench, Interrupted, run_session
+from unstuck.orders import Subject
 from unstuck.plans import Check
 from unstuck.tools import manifest_files
 from unstuck.verify.baseline import MISSING_TOOL
-from unstuck.verify.change_audit import Subject
 from unstuck.verify.checks import NotSetUp, Site, diagnosed, evidence, on_base
-from unstuck.verify.examining import NOT_COUNTED, cannot_run, examine, told
+from unstuck.verify.examining import NOT_COUNTED, cannot_run, told
 
 NO_AGENT_NEEDED = Ended(ending="exited", exit_code=0, tail="The checks pass as it is: no agent was needed.")
 BASE = "base"
@@ -45,7 +45,7 @@ def verify(bench: Bench, task: TaskState, slot: int) -> LineEvent:
         start="" if _merged(task.current) else task.current.tree or "",
     )
     try:
-        verdict = examine(Site(bench=bench, name=name, slot=bench.spare + slot), subject)
+        verdict = bench.dispatcher.verify(subject, slot, bench.stop)
     except NotSetUp as error:
         return Classified(task=name, failure=error.failure)
     for sentence in (*told(verdict), *_needs_set_up(bench, verdict)):
@@ -98,7 +98,7 @@ def check_first(bench: Bench, task: TaskState, slot: int) -> LineEvent:
     tree = bench.workspace.tree_of(attempt.base)
     subject = Subject(task=bench.tasks[name], base=attempt.base, tree=tree, claim="done")
     try:
-        verdict = examine(Site(bench=bench, name=name, slot=bench.spare + slot), subject)
+        verdict = bench.dispatcher.verify(subject, slot, bench.stop)
     except NotSetUp as error:
         return Classified(task=name, failure=error.failure)
     if verdict.status == "pass":

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from unstuck.compose.beside.side_slots import NAME, Side, free_slot
+from unstuck.compose.fleets.stores import has_runs
 from unstuck.compose.gate_list import gates_of
 from unstuck.compose.goals import open_either
 from unstuck.compose.looking import look
@@ -13,11 +14,12 @@ from unstuck.compose.runs import refuse_inside_an_agent
 from unstuck.config_file import read_config
 from unstuck.errors import BadUsage, CannotWrite, Unavailable
 from unstuck.git import find
-from unstuck.journal import GOAL, RunState, Verdict, journal_path
+from unstuck.journal import GOAL, RunState, Verdict
 from unstuck.line import Interrupted, Stopper, timed
+from unstuck.orders import Subject
 from unstuck.plans import Task
 from unstuck.process import put
-from unstuck.verify import NoMemory, NotSetUp, Site, Subject, examine, open_memory, sarif_text
+from unstuck.verify import NoMemory, NotSetUp, Site, examine, open_memory, sarif_text
 from unstuck.verify import junit as junit_text
 
 
@@ -106,7 +108,7 @@ def verification(cwd: Path, *, seen: Callable[[str, str], None], cache: bool = T
 
 def verify(opened: Verification, cwd: Path, name: str | None = None) -> Verified:
     """Verify the last work on a task of the latest run, or a commit; without a name, HEAD."""
-    if name is not None and journal_path(find(cwd)).exists():
+    if name is not None and has_runs(find(cwd)):
         state = look(cwd).state
         if name in state.tasks:
             return opened.of_task(state, name)

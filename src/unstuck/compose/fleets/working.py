@@ -1,0 +1,218 @@
+"""Edge: A worker, composed: a clone of its own, the agents of its machine, and a workbench for every run that it works for."""
+
+import fcntl
+import os
+import re
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+from unstuck.agents import agent, agents_on_path
+from unstuck.compose.beside.side_slots import NoPlan, Nowhere
+from unstuck.compose.fencing import fence_of
+from unstuck.compose.fleets.stores import project_of, require_fleet, with_store
+from unstuck.compose.runs import refuse_inside_an_agent, room_beside
+from unstuck.config import Config
+from unstuck.config_file import read_config
+from unstuck.decide import Experience, profile
+from unstuck.diagnosis import open_rulebook
+from unstuck.errors import BadUsage, Unavailable
+from unstuck.git import Git, GitWorkspace, Lender, Meanwhile, Placing, Repository, find, slots_folder
+from unstuck.journal import RunState, redactor
+from unstuck.line import Bench, Here, Layout, Recorder, Stopper, timed
+from unstuck.ports import Agent
+from unstuck.process import DiskDesk, LocalProcesses, SystemClock
+from unstuck.verify import NoMemory, ShortMemory, open_memory
+
+if TYPE_CHECKING:
+    from unstuck.fleet import Enlisted, Fleet, PostgresJournal, Sheet, Worker
+
+MOST_CLONES = 256
+DRAIN_SECONDS = 30.0
+
+
+def open_worker(
+    *,
+    store: str,
+    repo: str,
+    agents: Sequence[str] = (),
+    slots: int,
+    labels: Sequence[str] = (),
+    lease: float,
+    told: Callable[[str], None],
+) -> "Worker":
+    """Make a worker for one repository; without names it offers the agents that are on PATH or configured."""
+    refuse_inside_an_agent()
+    require_fleet()
+    from unstuck.fleet import Doing, Enlisted, Link, Offer, PostgresJournal, Remote, Worker  # noqa: PLC0415  # an extra
+
+    repo = str(Path(repo).resolve()) if Path(repo).is_dir() else repo
+    repository, kept = _clone(repo)
+    config = read_config(repository.root)
+    names = tuple(agents) or (*config.agents, *(name for name in agents_on_path() if name not in config.agents))
+    crew = {name: agent(name, config, repository.root) for name in names}
+    project = project_of(repository)
+    link = Link(store, name="worker")
+    offer = Offer(project=project, agents=names, labels=tuple(labels), slots=slots, lease=lease)
+    enlisted = Enlisted(link, offer)
+    journal = PostgresJournal(store, project, "")
+    benches = Benches(repository, config, crew, slots, enlisted, journal, kept)
+    remote = Remote(git=repository.git, identity=repository.identity(), name=repo)
+    return Worker(link, enlisted, Doing(bench_of=benches.of, remote=remote), drain=DRAIN_SECONDS, told=told)
+
+
+def open_fleet(cwd: Path, store: str | None) -> "Fleet":
+    """Open a fleet to look at it: the one named, or that of the repository around here."""
+    url = store
+    if url is None:
+        repository = find(cwd)
+        url = with_store(repository, read_config(repository.root)).store.url
+    if not url:
+        raise BadUsage("This repository has no store.", hint="Name one: unstuck fleet --store postgresql://HOST/NAME")
+    require_fleet()
+    from unstuck.fleet import Fleet  # noqa: PLC0415  # an extra
+
+    return Fleet(url)
+
+
+class Benches:
+    """The workbenches of a worker: one for each run, with the run's settings and this machine's agents."""
+
+    def __init__(
+        self,
+        repository: Repository,
+        config: Config,
+        crew: Mapping[str, Agent],
+        slots: int,
+        enlisted: "Enlisted",
+        journal: "PostgresJournal",
+        kept: IO[str],
+    ) -> None:
+        self._repository, self._config, self._crew, self._slots = repository, config, crew, slots
+        self._enlisted, self._journal = enlisted, journal
+        self._kept = kept
+        """The lock on the clone."""
+        self._processes = LocalProcesses()
+        self._lender = Lender(repository)
+        self._one = threading.Lock()
+        self._states: dict[str, RunState] = {}
+        self._last: dict[str, int] = {}
+        self._known: dict[str, tuple[str, Bench | None]] = {}
+        """The workbench of each run, and the sheet that it was made by."""
+
+    def of(self, run: str, *, verifying: bool) -> Bench:
+        """Return the workbench of a run; for verifying, with what the run's journal says by now."""
+        from unstuck.fleet import read_sheet  # noqa: PLC0415  # an extra
+
+        text = self._enlisted.sheet(run)
+        known, bench = self._known.get(run, ("", None))
+        if bench is None or known != text:
+            bench = self._bench(run, read_sheet(text))
+            self._known[run] = (text, bench)
+        if not verifying:
+            return bench
+        state, timeout = self._state(run), bench.config.verify.timeout
+        tasks = {name: timed(task.task, timeout) for name, task in state.tasks.items()}
+        return replace(bench, record=Recorder(Nowhere(), state, bench.redactor), tasks=tasks)
+
+    def _bench(self, run: str, sheet: "Sheet") -> Bench:
+        repository, redact = self._repository, redactor(os.environ)
+        config = replace(sheet.config, agents=self._config.agents)
+        return Bench(
+            run=run,
+            record=Recorder(Nowhere(), RunState(), redact),
+            workspace=self._workspace(run, config, sheet),
+            processes=self._processes,
+            agents=self._crew,
+            tasks={},
+            plan=NoPlan(),
+            dispatch=Here,
+            config=config,
+            policy=profile("adaptive"),
+            experience=Experience(),
+            guidance={},
+            gates=sheet.gates,
+            layout=Layout(repository.root, repository.store),
+            desk=DiskDesk(),
+            redactor=redact,
+            stop=Stopper(drain=0.0),
+            clock=SystemClock(),
+            judge=open_rulebook(repository.root),
+            fence=fence_of(config, repository),
+            spare=self._slots,
+            beside=room_beside(self._slots),
+            memory=open_memory(repository, config) if sheet.cache else NoMemory(),
+            baselines=ShortMemory(),
+        )
+
+    def _state(self, run: str) -> RunState:
+        """Bring what is known of a run up to date; each event is read once."""
+        with self._one:
+            state = self._states.setdefault(run, RunState())
+            for entry in self._journal.read(run, self._last.get(run, 0)):
+                state.apply(entry)
+                self._last[run] = entry.seq
+            return replace(state, tasks=dict(state.tasks))  # others read on while this one is used
+
+    def _workspace(self, run: str, config: Config, sheet: "Sheet") -> GitWorkspace:
+        repository = self._repository
+        return GitWorkspace(
+            run=run,
+            identity=repository.identity(),
+            slots=slots_folder(repository, ""),
+            lender=self._lender,
+            meanwhile=Unwatched(repository),
+            left_out=sheet.left_out,
+            place=Placing(root=repository.root, copy=config.workspace.copy, link=config.workspace.link),
+        )
+
+
+class Unwatched(Meanwhile):
+    """Nobody works in a worker's clone, so nobody's changes are looked for."""
+
+    def begin(self) -> None:
+        return
+
+    def told(self) -> tuple[str, ...]:
+        return ()
+
+
+def _clone(repo: str) -> tuple[Repository, IO[str]]:
+    """Return a clone that no other worker uses, made if need be, and the lock on it."""
+    state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
+    name = re.sub(r"[^a-zA-Z0-9_.-]+", "-", repo.rstrip("/").rpartition("/")[2])[:40].strip(".-") or "repository"
+    place = state / "unstuck" / "workers" / f"{name}-{sha256(repo.encode()).hexdigest()[:8]}"
+    place.mkdir(parents=True, exist_ok=True)
+    for number in range(MOST_CLONES):
+        lock = (place / f"{number}.taken").open("a")
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            lock.close()
+            continue
+        folder = place / str(number)
+        if not Git(place).at(folder if folder.is_dir() else place).succeeds("rev-parse", "--verify", "HEAD"):
+            _make(place, folder, repo)
+        repository = find(folder)
+        repository.exclude_ours()
+        return repository, lock
+    raise Unavailable(f"{MOST_CLONES} workers have a clone of {repo} here already.", hint="End some of them.")
+
+
+def _make(place: Path, folder: Path, repo: str) -> None:
+    temporary = place / f"{folder.name}.new"
+    git = Git(place)
+    for left in (temporary, folder):
+        if left.exists():
+            import shutil  # noqa: PLC0415  # only after a clone was cut short
+
+            shutil.rmtree(left)
+    done = git.attempt("clone", "--quiet", "--no-tags", repo, str(temporary))
+    if done.returncode != 0:
+        raise Unavailable(
+            f"The repository {repo} cannot be cloned: {done.stderr.strip()}", hint="See whether it can be reached."
+        )
+    temporary.rename(folder)

@@ -1,0 +1,16 @@
+from unstuck.fleet.doing import Doing as Doing
+from unstuck.fleet.enlisting import Enlisted as Enlisted
+from unstuck.fleet.enlisting import Offer as Offer
+from unstuck.fleet.far import Far as Far
+from unstuck.fleet.far import Office as Office
+from unstuck.fleet.jobs import Job as Job
+from unstuck.fleet.jobs import Jobs as Jobs
+from unstuck.fleet.postgres import Link as Link
+from unstuck.fleet.postgres_journal import PostgresJournal as PostgresJournal
+from unstuck.fleet.remote import Remote as Remote
+from unstuck.fleet.roster import Fleet as Fleet
+from unstuck.fleet.roster import Roster as Roster
+from unstuck.fleet.shelf import Shelf as Shelf
+from unstuck.fleet.wire import Sheet as Sheet
+from unstuck.fleet.wire import read_sheet as read_sheet
+from unstuck.fleet.worker import Worker as Worker

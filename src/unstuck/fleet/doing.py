@@ -1,0 +1,89 @@
+"""Edge: Do one job in a worker's own clone: fetch what it begins with, run it as a run on one machine would, send the work."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Protocol
+
+from unstuck.errors import UnstuckError
+from unstuck.fleet.jobs import Job
+from unstuck.fleet.refs import worked
+from unstuck.fleet.remote import Moved, Remote
+from unstuck.fleet.wire import Report, Wanted, read_wanted
+from unstuck.line import Bench, Here, Interrupted
+from unstuck.orders import SessionDone, SessionOrder, Subject
+from unstuck.ports import Stop
+from unstuck.verify import NotSetUp
+
+LOG_BYTES = 64 * 1024
+
+
+class BenchOf(Protocol):
+    """Gives the workbench of a run."""
+
+    def __call__(self, run: str, *, verifying: bool) -> Bench:
+        """Return it; for verifying, with what the run's journal says by now."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Doing:
+    """What a worker does jobs with."""
+
+    bench_of: "BenchOf"
+    remote: Remote
+
+    def do(self, job: Job, slot: int, me: str, stop: Stop, seen: Callable[[str], None]) -> Report:
+        """Do a job; what is wrong with this machine is told, and the job is for another one."""
+        try:
+            wanted = read_wanted(job.body)
+            self.remote.fetch(wanted.fetch, wanted.begin)
+            bench = self.bench_of(job.run, verifying=wanted.subject is not None)
+            bench = replace(bench, stop=stop, seen=lambda _task, line: seen(line))
+            if wanted.subject is not None:
+                return self._verified(bench, wanted.subject, slot, stop)
+            assert wanted.session is not None
+            order = replace(wanted.session, slot=slot, place="")
+            if job.prefers != me:  # the agent's own session is on another machine
+                order = replace(order, resume="", word="")
+            return self._sat(bench, wanted, order, stop)
+        except (UnstuckError, OSError) as error:
+            return Report(fault=error.message if isinstance(error, UnstuckError) else str(error))
+
+    def _verified(self, bench: Bench, subject: Subject, slot: int, stop: Stop) -> Report:
+        try:
+            return Report(verdict=Here(bench).verify(subject, slot, stop))
+        except NotSetUp as error:
+            return Report(failure=error.failure)
+        except Interrupted:
+            return Report(fault="It was stopped.")
+
+    def _sat(self, bench: Bench, wanted: Wanted, order: SessionOrder, stop: Stop) -> Report:
+        """Run a session. Its work is sent before anybody is told, so that a worker that dies in between has lost nothing."""
+        log = bench.layout.log(order.task)
+        before = _size(log)
+        bench.workspace.prepare(order.slot, order.base, order.tree)
+        done: SessionDone = Here(bench).run(order, stop)
+        if order.probe:
+            return Report(session=done, log=_since(log, before))
+        tree = bench.workspace.tree(order.slot, order.base)
+        done = replace(done, notes=(*done.notes, *tree.notes))
+        commit = self.remote.commit(tree.id, order.base, f"{worked(order.session)}of attempt {order.attempt}\n")
+        try:
+            self.remote.put(wanted.ref, commit, wanted.expected)
+        except Moved:
+            return Report(fault="Its place was given to a later session: it came too late.")
+        return Report(session=done, commit=commit, log=_since(log, before))
+
+
+def _size(log: Path) -> int:
+    return log.stat().st_size if log.exists() else 0
+
+
+def _since(log: Path, start: int) -> str:
+    """Return the end of what was printed since then."""
+    if not log.exists():
+        return ""
+    with log.open("rb") as file:
+        file.seek(max(start, _size(log) - LOG_BYTES))
+        return file.read().decode(errors="replace")

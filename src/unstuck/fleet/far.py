@@ -1,0 +1,252 @@
+"""Edge: The dispatcher of a run whose work is done by workers: it gives jobs out, waits for them, and takes their work in."""
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from unstuck.errors import GitFailed, UnstuckError
+from unstuck.fleet.jobs import OVER, Ending, Job, Jobs
+from unstuck.fleet.postgres import Link
+from unstuck.fleet.refs import check_ref, tip_ref, work_ref, worked
+from unstuck.fleet.remote import NEVER, Remote
+from unstuck.fleet.wire import Report, Sheet, Wanted, read_report, write
+from unstuck.journal import Ended, Outcome, Verdict
+from unstuck.line import Bench, Here, Interrupted, redacted
+from unstuck.orders import SessionDone, SessionOrder, Subject
+from unstuck.plans import Task
+from unstuck.ports import Stop
+from unstuck.verify import NotSetUp
+
+LOOK_SECONDS, BURY_SECONDS, TELL_SECONDS = 1.0, 2.0, 5.0
+GRACE_SECONDS = 20.0
+"""How long a job that was asked to end may take until it is given up."""
+TIMES = 3
+"""How often a verification is given out before this machine does it."""
+UNKNOWN = "The supervisor died before this session was given to a worker."
+
+
+class Office:
+    """What all threads of a run share: one connection, and one thread that hears of jobs that are over."""
+
+    def __init__(self, *, store: str, project: str, run: str, labels: tuple[str, ...], priority: int) -> None:
+        self.project, self.run, self.labels, self.priority = project, run, labels, priority
+        self._link = Link(store, name=f"run {run}")
+        self.jobs = Jobs(self._link)
+        self.seen: Callable[[str, str], None] = lambda _task, _line: None
+        self._changed = threading.Condition()
+        self._waiting: set[int] = set()
+        self._ended: dict[int, Ending] = {}
+        self._said: dict[int, str] = {}
+        self._fault: UnstuckError | None = None
+        self._closed = False
+        self._thread = threading.Thread(target=self._listen, name="fleet", daemon=True)
+        self._plain: dict[Task, bool] = {}
+        self.known: dict[tuple[str, str], tuple[str, str]] = {}
+        """With which ref and commit the remote has a tree on its base."""
+
+    def open(self, sheet: Sheet) -> None:
+        self._link.listen(f"unstuck {self.run}")
+        self.jobs.describe(self.project, self.run, write(sheet))
+        self._thread.start()
+
+    def close(self, *, over: bool) -> None:
+        """Stop listening; forget the jobs of a run that is over."""
+        self._closed = True
+        self._link.wake()
+        self._thread.join()
+        if over:
+            self.jobs.clear(self.project, self.run)
+        self._link.close()
+
+    def is_plain(self, bench: Bench) -> bool:
+        """Whether no check holds a secret: those are not put into the store, and are run here."""
+        for task in tuple(bench.tasks.values()):
+            if task not in self._plain:
+                self._plain[task] = redacted(task.checks, bench.redactor) == task.checks
+        return all(self._plain[task] for task in tuple(bench.tasks.values()))
+
+    def wait(self, job: int, task: str, stop: Stop) -> Ending:
+        """Wait until a job is over; ask for its end when the run must end."""
+        asked, told = 0.0, time.monotonic() + TELL_SECONDS
+        with self._changed:
+            self._waiting.add(job)
+        try:
+            while True:
+                with self._changed:
+                    if job not in self._ended:
+                        self._changed.wait(0.25)
+                    if self._fault is not None:
+                        raise self._fault
+                    if job in self._ended:
+                        return self._ended.pop(job)
+                now, deadline = time.monotonic(), stop.deadline()
+                if deadline is not None and now >= deadline:
+                    if not asked:
+                        self.jobs.ask_to_stop(job)
+                        asked = now
+                    elif now - asked > GRACE_SECONDS:
+                        self.jobs.give_up(job)
+                if now >= told:
+                    told = now + TELL_SECONDS
+                    if why := self.jobs.why_queued(job):
+                        self.seen(task, why)
+        finally:
+            with self._changed:
+                self._waiting.discard(job)
+
+    def _listen(self) -> None:
+        buried = 0.0
+        while not self._closed:
+            try:
+                self._link.wait(LOOK_SECONDS)
+                if time.monotonic() - buried > BURY_SECONDS:
+                    self.jobs.bury()
+                    buried = time.monotonic()
+                waiting = tuple(self._waiting)
+                ended = self._look(waiting) if waiting else {}
+            except UnstuckError as error:
+                with self._changed:
+                    self._fault = error
+                    self._changed.notify_all()
+                return
+            with self._changed:
+                self._ended |= ended
+                self._waiting -= ended.keys()
+                self._changed.notify_all()
+
+    def _look(self, waiting: tuple[int, ...]) -> dict[int, Ending]:
+        """Say which jobs are over; pass on what the agents of the others do."""
+        found = self.jobs.look(waiting)
+        for number, job in found.items():
+            if job.state == "running" and job.said and self._said.get(number) != job.said:
+                self._said[number] = job.said
+                self.seen(job.task, job.said)
+        return {number: job for number, job in found.items() if job.state in OVER}
+
+
+@dataclass(frozen=True, slots=True)
+class Far:
+    """The `Dispatcher` on a fleet."""
+
+    bench: Bench
+    office: Office
+    remote: Remote
+
+    def run(self, order: SessionOrder, stop: Stop) -> SessionDone:
+        office, ref = self.office, work_ref(order.run, order.task, order.attempt)
+        key = f"{office.project}/{order.run}/{order.task}/{order.attempt}/{order.session}{'/probe' if order.probe else ''}"
+        if order.begun:
+            job = office.jobs.find(key)
+            if job is None:
+                return SessionDone(outcome=_cut_short(UNKNOWN))
+        else:
+            wanted = self._begin(order, ref)
+            job = office.jobs.put(
+                Job(
+                    key=key,
+                    project=office.project,
+                    run=order.run,
+                    task=order.task,
+                    kind="session",
+                    agent=order.agent,
+                    labels=office.labels,
+                    priority=office.priority,
+                    only=order.place or None,
+                    body=write(wanted),
+                )
+            )
+        ending = office.wait(job, order.task, stop)
+        report = read_report(ending.result) if ending.state == "done" else None
+        return self._taken_in(order, ref, ending, report)
+
+    def verify(self, subject: Subject, slot: int, stop: Stop) -> Verdict:
+        office, bench = self.office, self.bench
+        if not office.is_plain(bench):
+            return Here(bench).verify(subject, slot, stop)
+        fetch, begin = self._published(subject)
+        wanted = Wanted(ref=fetch, fetch=fetch, begin=begin, subject=subject)
+        for number in range(TIMES):
+            key = f"{office.project}/{bench.run}/{subject.task.id}/verify/{time.time_ns()}-{number}"
+            job = office.jobs.put(
+                Job(
+                    key=key,
+                    project=office.project,
+                    run=bench.run,
+                    task=subject.task.id,
+                    kind="verify",
+                    labels=office.labels,
+                    priority=office.priority,
+                    body=write(wanted),
+                )
+            )
+            ending = office.wait(job, subject.task.id, stop)
+            report = read_report(ending.result) if ending.state == "done" else Report()
+            if report.failure is not None:
+                raise NotSetUp(report.failure)
+            if report.verdict is not None:
+                return report.verdict
+            if stop.deadline() is not None:
+                raise Interrupted
+        return Here(bench).verify(subject, slot, stop)
+
+    def _begin(self, order: SessionOrder, ref: str) -> Wanted:
+        """Put what the session begins with where every worker finds it; from then on an older session's work is refused."""
+        tip = self.bench.workspace.tip()
+        plain = order.tree is None and order.session == 1 and not order.probe
+        if plain and order.base in self.bench.workspace.history(tip, order.base):
+            return Wanted(ref=ref, fetch=tip_ref(order.run), begin=order.base, expected=NEVER, session=order)
+        tree = order.tree or self.bench.workspace.tree_of(order.base)
+        text = f"session {order.session} of attempt {order.attempt}{' (probe)' if order.probe else ''}\n"
+        begin = self.remote.commit(tree, order.base, text)
+        self.remote.put(ref, begin)
+        return Wanted(ref=ref, fetch=ref, begin=begin, expected=begin, session=order)
+
+    def _published(self, subject: Subject) -> tuple[str, str]:
+        """Make sure that the remote has the tree; return the ref and the commit with which it has it."""
+        known = self.office.known.get((subject.base, subject.tree))
+        if known is not None and not subject.start:
+            return known
+        ref, base, text = check_ref(self.bench.run, subject.task.id), subject.base, f"verify {subject.task.id}\n"
+        start = (self.remote.commit(subject.start, base, text),) if subject.start else ()
+        begin = self.remote.commit(subject.tree, base, text, *start)
+        self.remote.put(ref, begin)
+        return ref, begin
+
+    def _taken_in(self, order: SessionOrder, ref: str, ending: Ending, report: Report | None) -> SessionDone:
+        """Take the work in that arrived, however the session ended; a worker that died may have sent it before."""
+        commit = report.commit if report is not None else ""
+        if not commit and not order.probe:
+            commit = self._arrived(order, ref)
+        if commit:
+            try:
+                self.remote.fetch(ref, commit)
+            except GitFailed:
+                commit = ""  # moved by nobody of ours: as if nothing had arrived
+        if commit:
+            tree = self.bench.workspace.tree_of(commit)
+            self.bench.workspace.prepare(order.slot, order.base, tree)
+            self.office.known[order.base, tree] = (ref, commit)
+        if report is None:
+            who = f"The worker {ending.worker}" if ending.worker else "A worker"
+            arrived = "its work had arrived" if commit else "nothing of its work had arrived"
+            return SessionDone(outcome=_cut_short(f"{who} was lost while this session ran; {arrived}."))
+        if report.log:
+            self.bench.desk.append(self.bench.layout.log(order.task), report.log)
+        if report.session is None:
+            self.bench.record.note(f"The worker {ending.worker} could not do it: {report.fault}", order.task)
+            return SessionDone(outcome=_cut_short(report.fault))
+        return replace(report.session, place=ending.worker)
+
+    def _arrived(self, order: SessionOrder, ref: str) -> str:
+        """Return what is at the place of the attempt's work, if it is not what the session began with."""
+        there = self.remote.look(ref)
+        if not there:
+            return ""
+        self.remote.bring(ref)
+        text = self.remote.git.attempt("log", "-1", "--format=%s", there).stdout
+        return there if text.startswith(worked(order.session)) else ""
+
+
+def _cut_short(text: str) -> Outcome:
+    return Outcome(ended=Ended(ending="supervisor_died", tail=text))

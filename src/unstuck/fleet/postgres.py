@@ -1,0 +1,177 @@
+"""Edge: One connection to Postgres that is made again when it breaks, and the tables that a fleet shares."""
+
+import os
+import select
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.rows import TupleRow
+
+from unstuck.errors import BadUsage, CannotWrite, Unavailable
+from unstuck.fleet.store_tables import SCHEMA, VERSION
+
+T = TypeVar("T")
+Connection = psycopg.Connection[TupleRow]
+
+PASSWORD = "UNSTUCK_STORE_PASSWORD"  # noqa: S105  # the name of a variable
+LASTING: dict[str, Any] = {
+    "connect_timeout": 5,
+    "keepalives": 1,
+    "keepalives_idle": 5,
+    "keepalives_interval": 2,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 10_000,
+}
+"""A connection into a network that is gone breaks after seconds, not after hours."""
+PATIENCE_SECONDS, PAUSE_SECONDS = 60.0, 0.2
+_SCHEMA_LOCK = 7_353_001
+
+
+def address(text: str) -> str:
+    """Return the store's address as libpq reads it; one with a password in it is refused, because addresses are shown."""
+    try:
+        parts = conninfo_to_dict(text)
+    except psycopg.ProgrammingError as error:
+        # Neither the text nor libpq's words are shown: a password may be in both.
+        raise BadUsage("The store's address is none of a Postgres.", hint="Write postgresql://HOST/NAME.") from error
+    if parts.pop("password", None):
+        raise BadUsage(
+            "The store's address has a password in it, where lists of processes and files show it.",
+            hint=f"Give it in the variable {PASSWORD}, in ~/.pgpass, or in a service file: postgresql:///?service=fleet",
+        )
+    return make_conninfo("", **parts)
+
+
+def take_password() -> str | None:
+    """Take the password out of the environment: what agents and checks inherit must not hold it."""
+    return os.environ.pop(PASSWORD, None)
+
+
+_password: str | None = None
+
+
+class Link:
+    """A connection for all threads of a process. What it is asked for is asked again after a break, so it must be repeatable."""
+
+    def __init__(self, store: str, *, name: str, patience: float = PATIENCE_SECONDS) -> None:
+        global _password  # noqa: PLW0603  # the environment is emptied once, for all links of the process
+        _password = take_password() or _password
+        self.store = address(store)
+        self.patience = patience
+        self._name = name
+        self._lock = threading.RLock()
+        self._connection: Connection | None = None
+        self._channel = ""
+        self._session = ""
+        self._heard: deque[str] = deque()
+        self._awake, self._waker = os.pipe()
+        os.set_blocking(self._awake, False)
+
+    def listen(self, channel: str) -> None:
+        """Hear what is said in a channel, now and after every break."""
+        self._channel = channel
+        self.ask(lambda connection: connection.execute(f'LISTEN "{channel}"'))
+
+    def hold(self, statement: str) -> None:
+        """Run a statement now and after every break: for locks that last as long as a connection."""
+        self._session = statement
+        self.ask(lambda connection: connection.execute(statement.encode()))
+
+    def ask(self, work: Callable[[Connection], T], *, patience: float | None = None) -> T:
+        """Do something in one transaction; after a break, and for as long as patience lasts, do it again."""
+        until = time.monotonic() + (self.patience if patience is None else patience)
+        while True:
+            try:
+                with self._lock:
+                    connection = self._connected()
+                    with connection.transaction():
+                        return work(connection)
+            except psycopg.OperationalError as error:
+                self._forget()
+                if time.monotonic() >= until:
+                    raise self._gone(error) from error
+                time.sleep(PAUSE_SECONDS)
+            except psycopg.Error as error:
+                raise CannotWrite(
+                    f"The store refused what was asked of it: {str(error).splitlines()[0]}",
+                    hint="See the server's log; everything recorded so far stands.",
+                ) from error
+
+    def wait(self, seconds: float) -> tuple[str, ...]:
+        """Wait until something is said in the channel, or the time is over; return what was said."""
+        connection = self._connection
+        if connection is None or connection.closed:
+            time.sleep(min(seconds, PAUSE_SECONDS))
+        elif not self._heard:
+            try:
+                if self._awake in select.select([connection.fileno(), self._awake], [], [], seconds)[0]:
+                    os.read(self._awake, 4096)
+                    return ()
+                with self._lock:  # psycopg hands on what comes with an answer; what comes alone is taken from libpq
+                    connection.pgconn.consume_input()
+                    while (notice := connection.pgconn.notifies()) is not None:
+                        self._heard.append(notice.extra.decode(errors="replace"))
+            except (psycopg.OperationalError, ValueError, OSError):
+                self._forget()
+        return tuple(self._heard.popleft() for _ in range(len(self._heard)))
+
+    def wake(self) -> None:
+        """End a wait from another thread."""
+        os.write(self._waker, b".")
+
+    def close(self) -> None:
+        with self._lock:
+            self._forget()
+            for end in (self._awake, self._waker):
+                os.close(end)
+            self._awake = self._waker = -1
+
+    def _connected(self) -> Connection:
+        if self._connection is None or self._connection.closed:
+            connection = psycopg.connect(
+                self.store, autocommit=True, application_name=f"unstuck {self._name}", password=_password, **LASTING
+            )
+            connection.add_notify_handler(lambda notice: self._heard.append(notice.payload))
+            bring_up(connection)
+            if self._session:
+                connection.execute(self._session.encode())
+            if self._channel:
+                connection.execute(f'LISTEN "{self._channel}"')
+            self._connection = connection
+        return self._connection
+
+    def _forget(self) -> None:
+        with self._lock:
+            if self._connection is not None:
+                self._connection.close()
+            self._connection = None
+
+    def _gone(self, error: psycopg.Error) -> CannotWrite:
+        told = str(error).strip().splitlines()
+        return CannotWrite(
+            f"The store cannot be reached: {told[0] if told else 'the connection broke'}",
+            hint="Everything recorded so far stands; when it is back: unstuck resume",
+        )
+
+
+def bring_up(connection: Connection) -> None:
+    """Make the tables where there are none; a store of a newer unstuck is refused."""
+    found = connection.execute("SELECT to_regclass('unstuck.format')").fetchone()
+    if found is None or found[0] is None:
+        with connection.transaction():
+            connection.execute("SELECT pg_advisory_xact_lock(%s)", (_SCHEMA_LOCK,))
+            connection.execute(SCHEMA)
+            connection.execute(
+                "INSERT INTO unstuck.format SELECT %s WHERE NOT EXISTS (SELECT 1 FROM unstuck.format)", (VERSION,)
+            )
+    version = connection.execute("SELECT version FROM unstuck.format").fetchone()
+    if version is None or version[0] != VERSION:
+        raise Unavailable(
+            f"The store has format {version[0] if version else 'none'}; this unstuck knows {VERSION}.",
+            hint="Use the same version of unstuck on all machines of a fleet.",
+        )

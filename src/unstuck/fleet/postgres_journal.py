@@ -1,0 +1,187 @@
+"""Edge: The journal on Postgres: append-only events with one writer per run, requests from anybody, and claims."""
+
+import os
+import time
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, cast
+
+from unstuck.errors import Owned, OwnershipLost
+from unstuck.fleet.postgres import Connection, Link
+from unstuck.journal import Entry, Event, Request, Verb, decode, encode
+from unstuck.process import Owner, birth, host
+
+ASKED = ("verb", "task", "text", "shown", "who", "place", "inside")
+AGE = "extract(epoch FROM clock_timestamp() - {})::float8"
+
+
+class PostgresJournal:
+    """One project's journal in a store of many. Reading needs no claim; appending does."""
+
+    def __init__(self, store: str, project: str, checkout: str) -> None:
+        self._link = Link(store, name="journal")
+        self._project = project
+        self._checkout = checkout
+        self._token = ""
+        self._run = ""
+
+    # --- reading ------------------------------------------------------------------------------------
+
+    def read(self, run: str, after: int = 0) -> Iterator[Entry]:
+        """Yield the run's events in order."""
+        rows = self._rows(
+            "SELECT seq, at, body FROM unstuck.events WHERE project = %s AND run = %s AND seq > %s ORDER BY seq",
+            (self._project, run, after),
+        )
+        for seq, at, body in rows:
+            yield Entry(seq, at, decode(body, seq=seq))
+
+    def runs(self) -> tuple[str, ...]:
+        """List all runs of the project, oldest first."""
+        rows = self._rows(
+            "SELECT run FROM unstuck.events WHERE project = %s GROUP BY run ORDER BY min(seq)", (self._project,)
+        )
+        return tuple(run for (run,) in rows)
+
+    def requests(self, after: int) -> Sequence[Request]:
+        rows = self._rows(
+            "SELECT id, verb, task, text, shown, who, place, at, inside FROM unstuck.requests"
+            " WHERE project = %s AND run = %s AND id > %s ORDER BY id",
+            (self._project, self._run, after),
+        )
+        return [
+            Request(
+                id=number,
+                verb=cast("Verb", verb),
+                task=task,
+                text=text,
+                shown=shown,
+                who=who,
+                place=place,
+                at=at,
+                inside=inside,
+            )
+            for number, verb, task, text, shown, who, place, at, inside in rows
+        ]
+
+    def owner(self, run: str | None = None) -> Owner | None:
+        """Return whoever holds the claim on a run, alive or dead; without a name, on any run of this checkout."""
+        return self._link.ask(lambda connection: self._owner(connection, run or "", "" if run else self._checkout))
+
+    # --- writing ------------------------------------------------------------------------------------
+
+    def claim(self, run: str) -> Owner | None:
+        """Become the run's one writer; return the dead owner that was replaced, if any."""
+        token = uuid.uuid4().hex
+
+        def work(connection: Connection) -> Owner | None:
+            connection.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", (self._project,))
+            before = None
+            for found in (self._owner(connection, run, ""), self._owner(connection, "", self._checkout)):
+                if found is not None and found.token != token and found.alive(time.time()):
+                    raise _owned(found)
+                before = before or found
+            connection.execute(
+                "DELETE FROM unstuck.claims WHERE project = %s AND (run = %s OR checkout = %s)",
+                (self._project, run, self._checkout),
+            )
+            connection.execute(
+                "INSERT INTO unstuck.claims VALUES (%s, %s, %s, %s, %s, %s, %s, clock_timestamp(), clock_timestamp())",
+                (self._project, run, os.getpid(), birth(os.getpid()) or "", host(), self._checkout, token),
+            )
+            return before if before is not None and before.token != token else None
+
+        before = self._link.ask(work)
+        self._token, self._run = token, run
+        return before
+
+    def release(self) -> None:
+        """Give the claim up, if it is still ours."""
+        statement = "DELETE FROM unstuck.claims WHERE project = %s AND token = %s"
+        self._link.ask(lambda connection: connection.execute(statement, (self._project, self._token)))
+
+    def append(self, event: Event) -> Entry:
+        """Record a fact durably, once, though the connection may break in between. Refused when the claim is not ours."""
+        key, at, body = uuid.uuid4(), time.time(), encode(event)
+        again = False
+
+        def work(connection: Connection) -> int:
+            nonlocal again
+            if again:
+                known = connection.execute("SELECT seq FROM unstuck.events WHERE key = %s", (key,)).fetchone()
+                if known is not None:
+                    return int(known[0])
+            again = True
+            # The claim's row is locked while the event is written: nobody takes the run over in between.
+            row = connection.execute(
+                "WITH mine AS (SELECT FROM unstuck.claims WHERE project = %s AND run = %s AND token = %s FOR SHARE)"
+                " INSERT INTO unstuck.events (key, project, run, at, body) SELECT %s, %s, %s, %s, %s FROM mine RETURNING seq",
+                (self._project, self._run, self._token, key, self._project, self._run, at, body),
+            ).fetchone()
+            if row is None:
+                raise self._lost()
+            return int(row[0])
+
+        return Entry(self._link.ask(work), at, event)
+
+    def beat(self) -> None:
+        statement = (
+            "UPDATE unstuck.claims SET heartbeat = clock_timestamp() WHERE project = %s AND run = %s AND token = %s"
+        )
+        done = self._link.ask(
+            lambda connection: connection.execute(statement, (self._project, self._run, self._token)).rowcount
+        )
+        if done != 1:
+            raise self._lost()
+
+    def attended(self) -> AbstractContextManager[str]:
+        """Whoever may write into the store is believed: that it takes its password, which no session is given, is the law here."""
+        return nullcontext("")
+
+    def leave(self, run: str, request: Request) -> int:
+        """Leave a request for whoever owns the run, now or later; return its number."""
+        statement = (
+            "INSERT INTO unstuck.requests (project, run, at, verb, task, text, shown, who, place, inside)"
+            " VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s) RETURNING id"
+        )
+        values = (self._project, run, request.at, *(getattr(request, name) for name in ASKED))
+        row = self._link.ask(lambda connection: connection.execute(statement, values).fetchone())
+        assert row is not None
+        return int(row[0])
+
+    def close(self) -> None:
+        self._link.close()
+
+    # --- below --------------------------------------------------------------------------------------
+
+    def _rows(self, statement: str, values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+        return self._link.ask(lambda connection: connection.execute(statement.encode(), values).fetchall())
+
+    def _owner(self, connection: Connection, run: str, checkout: str) -> Owner | None:
+        """Read a claim, its times as this machine's clock has them."""
+        statement = (
+            f"SELECT run, pid, started, host, token, {AGE.format('since')}, {AGE.format('heartbeat')} FROM unstuck.claims"  # noqa: S608  # our own words
+            " WHERE project = %s AND (run = %s OR checkout = %s) ORDER BY since DESC LIMIT 1"
+        )
+        row = connection.execute(statement.encode(), (self._project, run, checkout)).fetchone()
+        if row is None:
+            return None
+        name, pid, started, machine, token, since, beat = row
+        now = time.time()
+        return Owner(
+            run=name, pid=pid, started=started, host=machine, token=token, since=now - since, heartbeat=now - beat
+        )
+
+    def _lost(self) -> OwnershipLost:
+        return OwnershipLost(
+            f"Another supervisor took run {self._run} over; this one stops.", hint="See `unstuck status`."
+        )
+
+
+def _owned(owner: Owner) -> Owned:
+    since = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(owner.since))
+    return Owned(
+        f"Run {owner.run} is at work: pid {owner.pid} on {owner.host.partition('/')[0]}, since {since}.",
+        hint="Watch it with `unstuck status`, or end it with `unstuck stop`.",
+    )

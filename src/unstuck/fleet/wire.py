@@ -1,0 +1,81 @@
+"""What travels between supervisors and workers, as values and as JSON."""
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from unstuck.config import Config
+from unstuck.diagnosis import Failure
+from unstuck.journal import Verdict
+from unstuck.orders import SessionDone, SessionOrder, Subject
+from unstuck.plans import Check
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sheet:
+    """What every job of a run goes by, wherever it is done."""
+
+    config: Config
+    """As the supervisor has it; agents are the worker's own."""
+    gates: tuple[Check, ...]
+    left_out: tuple[str, ...]
+    """The plan and its companions: they never land."""
+    cache: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """A job: the session or the verification, and where in the shared remote its commit is."""
+
+    ref: str
+    """Holds what the job begins with; a session's work replaces it."""
+    fetch: str
+    """The ref that has `begin`."""
+    begin: str
+    """The commit that holds everything which the job needs."""
+    expected: str = ""
+    """What `ref` must hold when the work is put there; empty if it must not exist."""
+    session: SessionOrder | None = None
+    subject: Subject | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """What became of a job."""
+
+    session: SessionDone | None = None
+    commit: str = ""
+    """A session's work, as the remote has it; empty if it could not be put there, or there is none."""
+    log: str = ""
+    """The end of what the session printed."""
+    verdict: Verdict | None = None
+    failure: Failure | None = None
+    """Why nothing could be verified."""
+    fault: str = ""
+    """What is wrong with the worker, in words; the job is for another one."""
+
+
+def write(value: Sheet | Wanted | Report) -> str:
+    return _shape(type(value).__name__).dump_json(value).decode()
+
+
+def read_sheet(text: str) -> Sheet:
+    sheet: Sheet = _shape("Sheet").validate_json(text)
+    return sheet
+
+
+def read_wanted(text: str) -> Wanted:
+    wanted: Wanted = _shape("Wanted").validate_json(text)
+    return wanted
+
+
+def read_report(text: str) -> Report:
+    report: Report = _shape("Report").validate_json(text)
+    return report
+
+
+@cache
+def _shape(name: str) -> TypeAdapter[Any]:
+    return TypeAdapter({"Sheet": Sheet, "Wanted": Wanted, "Report": Report}[name])

@@ -1,0 +1,234 @@
+"""Edge: A worker: it takes jobs as long as it has slots and its lease, and leaves in order when asked.
+
+Law: a worker that could not renew its lease ends its sessions by itself, because by then others have its jobs.
+"""
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from unstuck.errors import UnstuckError
+from unstuck.fleet.doing import Doing
+from unstuck.fleet.enlisting import Enlisted, Pulse
+from unstuck.fleet.jobs import Job
+from unstuck.fleet.postgres import Link
+from unstuck.fleet.wire import Report, write
+from unstuck.journal import Outcome
+from unstuck.tell import one_line
+
+BEATS = 4
+"""So often a lease is renewed before it would be over."""
+SAY_SECONDS = 1.0
+REST_SECONDS = 30.0
+"""How long a worker with a fault of its own takes nothing, so that it does not eat the whole queue."""
+LIMITED = frozenset({"rate_limited", "billing", "overloaded"})
+"""Ends that come from a provider, and that every other worker would meet as well."""
+HOLD_SECONDS = 60.0
+"""How long everybody holds back where the provider does not say."""
+GRACE_SECONDS = 2.0
+
+
+@dataclass(slots=True)
+class Lease:
+    """When the store last heard us. Jobs look at it by themselves: whoever renews it may hang in a dead connection."""
+
+    seconds: float
+    renewed: float = 0.0
+
+    @property
+    def over(self) -> bool:
+        return time.monotonic() - self.renewed > self.seconds
+
+
+@dataclass(slots=True)
+class Ending:
+    """Whether one job must end, and by when."""
+
+    lease: Lease
+    until: float | None = None
+
+    def deadline(self) -> float | None:
+        return 0.0 if self.lease.over else self.until
+
+
+@dataclass(slots=True)
+class AtWork:
+    """A job that is being done."""
+
+    job: Job
+    slot: int
+    stop: Ending
+    said: float = 0.0
+    asked: bool = False
+    """Its supervisor wants it to end."""
+    abandoned: bool = False
+    """It is not ours any more."""
+
+
+class Worker:
+    """One worker process. `ask_to_leave` may be called from a signal."""
+
+    def __init__(
+        self, link: Link, enlisted: Enlisted, doing: Doing, *, drain: float, told: Callable[[str], None]
+    ) -> None:
+        self._link, self._enlisted, self._doing, self._told = link, enlisted, doing, told
+        self._drain = drain
+        self._running: dict[int, AtWork] = {}
+        self._lease = Lease(enlisted.offer.lease)
+        self._lock = threading.Lock()
+        self._free = threading.Event()
+        self._leave_at: float | None = None
+        self._rests_until, self._fault = 0.0, ""
+
+    def ask_to_leave(self) -> None:
+        """Take nothing new and let what runs end within the drain time; asked again, end it at once."""
+        now = time.monotonic()
+        self._leave_at = now + self._drain if self._leave_at is None else now
+
+    def work(self) -> None:
+        """Work until asked to leave."""
+        offer = self._enlisted.offer
+        self._enlisted.enlist()
+        self._told(
+            f"Worker {self._enlisted.id} is ready: {offer.slots} slots, agents {', '.join(offer.agents) or 'none'}."
+        )
+        beat = self._lease.renewed = time.monotonic()
+        try:
+            while self._leave_at is None or self._running:
+                now = time.monotonic()
+                if now - beat >= offer.lease / BEATS or self._free.is_set():
+                    self._free.clear()
+                    beat = now
+                    if self._beat():
+                        self._lease.renewed = now
+                    if self._lease.over:
+                        self._abandon("the store could not be reached for as long as its lease")
+                self._hurry()
+                taken = self._take_one() if self._may_take() else False
+                if not taken and self._link.wait(self._pause(beat)):
+                    beat = 0.0  # somebody has work for us, or wants some of it ended
+        finally:
+            self._abandon("it leaves")
+            try:
+                self._enlisted.leave()
+            except UnstuckError:
+                self._told("The store could not be told that the worker left; its lease runs out by itself.")
+            self._link.close()
+
+    def _pause(self, beat: float) -> float:
+        """Say how long nothing needs to be done."""
+        due = beat + self._enlisted.offer.lease / BEATS - time.monotonic()
+        return max(0.0, min(due, 0.1 if self._leave_at is not None or self._free.is_set() else 1.0))
+
+    def _may_take(self) -> bool:
+        ready = self._leave_at is None and time.monotonic() >= self._rests_until
+        return ready and len(self._running) < self._enlisted.offer.slots
+
+    def _beat(self) -> bool:
+        """Renew the lease and learn what to end; False if the store could not be asked."""
+        resting = time.monotonic() < self._rests_until
+        state = "draining" if self._leave_at is not None else "resting" if resting else "ready"
+        before = frozenset(self._running)
+        try:
+            pulse: Pulse | None = self._enlisted.beat(state, self._fault if resting else "")
+            if pulse is None:
+                self._abandon("its lease was over, and others have its work")
+                self._enlisted.enlist()
+                return True
+        except UnstuckError as error:
+            self._told(error.message)
+            return False
+        with self._lock:
+            for number, task in self._running.items():
+                if number in pulse.stop:
+                    task.asked, task.stop.until = True, 0.0
+                if number in before and number not in pulse.mine:
+                    task.abandoned, task.stop.until = True, 0.0
+        return True
+
+    def _take_one(self) -> bool:
+        try:
+            job = self._enlisted.take()
+        except UnstuckError:
+            return False
+        if job is None:
+            return False
+        with self._lock:
+            used = {task.slot for task in self._running.values()}
+            slot = next(number for number in range(self._enlisted.offer.slots) if number not in used)
+            task = self._running[job.id] = AtWork(job=job, slot=slot, stop=Ending(self._lease))
+        self._told(f"{job.kind} of task {one_line(job.task, 40)} in run {job.run}")
+        threading.Thread(target=self._do, args=(task,), name=f"job {job.id}", daemon=True).start()
+        return True
+
+    def _do(self, task: AtWork) -> None:
+        me = self._enlisted.id
+        try:
+            report = self._doing.do(task.job, task.slot, me, task.stop, lambda line: self._say(task, line))
+            self._rest_after(report)
+            report = report if task.asked else _cut_short(report)
+            if not task.abandoned:
+                kept = self._enlisted.report(task.job, write(report), hold=_hold(report, task.job))
+                if not kept:
+                    self._told(f"The result of task {one_line(task.job.task, 40)} came too late and was refused.")
+        except UnstuckError as error:
+            self._told(error.message)
+        finally:
+            with self._lock:
+                del self._running[task.job.id]
+            self._free.set()
+            self._link.wake()
+
+    def _rest_after(self, report: Report) -> None:
+        if report.fault and report.session is None and self._leave_at is None:
+            self._fault, self._rests_until = one_line(report.fault, 200), time.monotonic() + REST_SECONDS
+            self._told(f"This worker rests for {REST_SECONDS:.0f} s: {self._fault}")
+
+    def _say(self, task: AtWork, line: str) -> None:
+        now = time.monotonic()
+        if now - task.said < SAY_SECONDS or task.abandoned:
+            return
+        task.said = now
+        try:
+            self._enlisted.say(task.job, line)
+        except UnstuckError:
+            return  # what an agent does is not worth an error
+
+    def _hurry(self) -> None:
+        """End what still runs when the time to leave is over."""
+        if self._leave_at is not None:
+            with self._lock:
+                for task in self._running.values():
+                    task.stop.until = self._leave_at if task.stop.until is None else task.stop.until
+
+    def _abandon(self, why: str) -> None:
+        """End all jobs at once: nobody waits for them any more."""
+        with self._lock:
+            tasks = tuple(self._running.values())
+            for task in tasks:
+                task.abandoned, task.stop.until = True, 0.0
+        if tasks:
+            self._told(f"{len(tasks)} jobs are given up: {why}.")
+        until = time.monotonic() + GRACE_SECONDS
+        while self._running and time.monotonic() < until:
+            self._free.wait(0.05)
+            self._free.clear()
+
+
+def _cut_short(report: Report) -> Report:
+    """Say of a session that ended because its worker left that this is nobody's fault; others go on with it."""
+    session = report.session
+    if session is None or session.outcome.ended.ending != "stopped":
+        return report
+    ended = replace(session.outcome.ended, ending="supervisor_died")
+    return replace(report, session=replace(session, outcome=replace(session.outcome, ended=ended, claim="none")))
+
+
+def _hold(report: Report, job: Job) -> tuple[str, float, str] | None:
+    """Say whose provider lets nobody in, for how many seconds and why."""
+    outcome: Outcome | None = report.session.outcome if report.session else None
+    if outcome is None or outcome.end not in LIMITED or not job.agent:
+        return None
+    left = outcome.resets_at - time.time() if outcome.resets_at else HOLD_SECONDS
+    return (job.agent, max(1.0, left), f"{outcome.end} met by task {job.task}")

@@ -1,0 +1,122 @@
+"""Edge: Run sessions and verify trees on this machine, in the run's own slots."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from unstuck.journal import Ended, Outcome, Verdict
+from unstuck.line.agent_probe import PROBE, PROBE_LIMITS, asks_version
+from unstuck.line.parts import Bench, Interrupted
+from unstuck.line.setting_up import set_up
+from unstuck.line.stopping import OneTask
+from unstuck.orders import SessionDone, SessionOrder, Subject
+from unstuck.ports import Agent, Assignment, Command, Stop
+from unstuck.verify import Site, examine
+
+CUT_SHORT = Ended(ending="supervisor_died", tail="The supervisor died while this session ran.")
+STOPPED = Ended(ending="stopped", tail="The run was stopped before the session began.")
+
+
+@dataclass(frozen=True, slots=True)
+class Here:
+    """The `Dispatcher` of a run that stays on one machine: whoever asks waits, in a thread of its own."""
+
+    bench: Bench
+
+    def run(self, order: SessionOrder, stop: Stop) -> SessionDone:
+        bench, agent = self.bench, self.bench.agents.get(order.agent)
+        assignment = self._assignment(order)
+        if order.begun:  # its processes died with the supervisor; what it printed is still there
+            outcome = agent.outcome(CUT_SHORT, assignment) if agent else Outcome(ended=CUT_SHORT)
+            return SessionDone(outcome=replace(outcome, claim="none", approach=""))
+        agent = agent or next(iter(bench.agents.values()))
+        try:
+            failure = set_up(bench, order.task, order.slot)
+        except Interrupted:
+            return SessionDone(outcome=Outcome(ended=STOPPED))
+        if failure is not None:
+            ended = Ended(ending="not_started", tail=failure.summary)
+            return SessionDone(outcome=Outcome(ended=ended), failure=failure)
+        bench.desk.put(assignment.brief_file, assignment.brief)
+        return self._probed(agent, order, stop) if order.probe else self._sat(agent, order, assignment, stop)
+
+    def verify(self, subject: Subject, slot: int, stop: Stop) -> Verdict:
+        site = Site(bench=replace(self.bench, stop=stop), name=subject.task.id, slot=self.bench.spare + slot)
+        return examine(site, subject)
+
+    def _sat(self, agent: Agent, order: SessionOrder, assignment: Assignment, stop: Stop) -> SessionDone:
+        bench, command = self.bench, agent.command(assignment)
+        limits = replace(order.limits, first_output=None, silence=None) if command.quiet else order.limits
+        environment = {**command.env, **_environment(bench, assignment)}
+        command = replace(command, env=environment, limits=limits, lasting=order.lasting)
+        command = bench.fence.around(command, "session")
+        heading = f"\n=== attempt {order.attempt}, session {order.session}: {agent.name}\n"
+        bench.desk.append(assignment.log, heading)
+        with _listening(stop, command) as command:
+            ended, notes = self._watched(order.task, command, stop)
+        return SessionDone(outcome=agent.outcome(ended, assignment), notes=notes)
+
+    def _probed(self, agent: Agent, order: SessionOrder, stop: Stop) -> SessionDone:
+        """Ask for the version, then for one word."""
+        bench = self.bench
+        trivial = self._assignment(order)
+        command = agent.command(trivial)
+        environment = {**command.env, **_environment(bench, trivial)}
+        command = replace(command, env=environment, limits=PROBE_LIMITS)
+        version, before = self._watched(order.task, asks_version(command), stop)
+        ended, notes = self._watched(order.task, command, stop)
+        return SessionDone(outcome=agent.outcome(ended, trivial), notes=(*before, *notes), version=version.ok)
+
+    def _watched(self, name: str, command: Command, stop: Stop) -> tuple[Ended, tuple[str, ...]]:
+        """Run a process of the agent's, and tell what changed meanwhile around it."""
+        bench = self.bench
+        bench.workspace.look()
+        began = bench.clock.now()
+        ended = bench.processes.run(command, stop=stop, seen=lambda line: _show(bench, name, command.gist(line)))
+        strangers = bench.processes.strangers(command.cwd, began)
+        return ended, (*bench.workspace.changed_meanwhile(), *strangers)
+
+    def _assignment(self, order: SessionOrder) -> Assignment:
+        """Say where everything of a session lies; a probe has places of its own."""
+        layout = self.bench.layout
+        name, number, session = (PROBE, order.slot, 1) if order.probe else (order.task, order.attempt, order.session)
+        return Assignment(
+            run=order.run,
+            task=name,
+            attempt=1 if order.probe else order.attempt,
+            session=session,
+            slot=order.slot,
+            worktree=self.bench.workspace.path(order.slot),
+            brief=order.word if order.resume else order.brief,
+            brief_file=layout.brief(name, number, session),
+            log=layout.log(order.task),
+            transcript=layout.transcript(name, number, session),
+            resume=order.resume,
+        )
+
+
+def _environment(bench: Bench, assignment: Assignment) -> dict[str, str]:
+    return {
+        **bench.environment(assignment.task, assignment.slot),
+        "UNSTUCK_ATTEMPT": str(assignment.attempt),
+        "UNSTUCK_SESSION": str(assignment.session),
+        "UNSTUCK_BRIEF": str(assignment.brief_file),
+    }
+
+
+def _show(bench: Bench, name: str, gist: str) -> None:
+    if gist:
+        bench.seen(name, gist)
+
+
+@contextmanager
+def _listening(stop: Stop, command: Command) -> Iterator[Command]:
+    """Let messages reach the session while it runs, if it takes any."""
+    if command.dialogue is None or not isinstance(stop, OneTask):
+        yield command
+        return
+    stop.listening = True
+    try:
+        yield replace(command, dialogue=replace(command.dialogue, inbox=stop.hints))
+    finally:
+        stop.listening = False

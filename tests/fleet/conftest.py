@@ -1,0 +1,290 @@
+"""A small world with a fleet: one Postgres, one bare repository, a user's checkout, and workers in processes of their own.
+
+Nothing depends on time: agents say where they are in files, and wait for files.
+"""
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+psycopg = pytest.importorskip("psycopg", reason="a fleet needs psycopg: pip install 'unstuck[fleet]'")
+
+from benchmarks.postgres_server import NoPostgres, Server, shared  # noqa: E402  # after the skip
+
+from unstuck.fleet import PostgresJournal  # noqa: E402
+from unstuck.journal import RunState, fold  # noqa: E402
+
+GIT = shutil.which("git") or ""
+PATIENCE = 60.0
+LEASE = "2"
+
+PLAN = """\
+# Tasks: two letters
+
+- [ ] 1.1 Write a
+  - **Verify**: `reach check && grep -qx a a`
+  - **Commit**: `feat: write a`
+- [ ] 1.2 Write b
+  - **Verify**: `grep -qx b b && grep -qx a a`
+  - **Commit**: `feat: write b`
+"""
+
+CONFIG = """\
+agent = ["play"]
+parallel = 2
+[verify]
+detect = false
+[limits]
+drain = 5
+"""
+
+COMMANDS = {
+    # The agent: what it leaves half done is never green, and a later session of the same attempt finds it.
+    "play": """\
+case "$UNSTUCK_TASK" in
+1.1) echo half >a; reach agent; echo a >a ;;
+1.2) echo b >b; reach second-agent ;;
+*) echo "$UNSTUCK_TASK" >"$UNSTUCK_TASK" ;;
+esac
+echo "session $UNSTUCK_SESSION" >>"$MET/sessions"
+reach late-agent
+""",
+    # The worker that works here, or the supervisor, dies or freezes, if this is the place. Once: who comes after it goes on.
+    "reach": """\
+test "$DIE_AT" = "$1" || test "$FREEZE_AT" = "$1" || test "$HOLD_AT" = "$1" || exit 0
+mkdir "$MET/$1" 2>/dev/null || exit 0
+test "$HOLD_AT" != "$1" || { while ! test -e "$MET/free"; do sleep 0.02; done; exit 0; }
+test "$DIE_AT" != "$1" || { kill -9 "$DOOMED"; exec sleep 1000; }
+kill -STOP "$DOOMED"
+""",
+}
+
+DYING_GIT = f"""\
+#!/bin/sh
+# Git as a worker or a supervisor calls it: every call of the other side is a place to die, before it, in it and after it.
+skip= name=
+for word do
+    if [ "$skip" ]; then skip=; continue; fi
+    case "$word" in -c) skip=yes ;; *) name=$word; break ;; esac
+done
+if [ "$PPID" = "$DOOMED" ]; then case "$name" in push | fetch | ls-remote)
+    number=1
+    until mkdir "$MET/$ROLE $name $number" 2>/dev/null; do number=$((number + 1)); done
+    case "$DIE_AT $name $number" in
+    "before git $name $number $name $number") kill -9 "$DOOMED"; exit 1 ;;
+    "after git $name $number $name $number") {GIT} "$@"; kill -9 "$DOOMED"; exit 1 ;;
+    esac
+    case "$FREEZE_AT $name $number" in
+    "before git $name $number $name $number") kill -STOP "$DOOMED"; while ! test -e "$MET/thawed"; do sleep 0.02; done ;;
+    "after git $name $number $name $number") {GIT} "$@"; code=$?; kill -STOP "$DOOMED"; exit $code ;;
+    esac
+    test ! -e "$MET/cut-off" || {{ echo "fatal: unable to access the remote" >&2; exit 128; }} ;;
+esac; fi
+exec {GIT} "$@"
+"""
+
+
+@pytest.fixture(scope="session")
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent
+    try:
+        with shared(folder / "postgres") as server:
+            yield server
+    except NoPostgres as error:
+        pytest.skip(f"no Postgres can be run here: {error}")
+
+
+@pytest.fixture
+def store(postgres: Server) -> str:
+    """Make an empty database, and return its address."""
+    return make_store(postgres)
+
+
+def make_store(server: Server) -> str:
+    name = f"t{uuid4().hex}"
+    with psycopg.connect(server.url("postgres"), autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}")
+    return server.url(name)
+
+
+@dataclass(slots=True)
+class Town:
+    """Everything of one test."""
+
+    root: Path
+    remote: Path
+    url: str
+    env: Mapping[str, str] = field(repr=False)
+    started: "list[subprocess.Popen[str]]" = field(default_factory=list, repr=False)
+
+    @property
+    def met(self) -> Path:
+        return Path(self.env["MET"])
+
+    def start(
+        self, *arguments: str, env: Mapping[str, str], cwd: Path | None = None, module: bool = False
+    ) -> "subprocess.Popen[str]":
+        """Start the command line, or a module of ours; it knows itself as DOOMED."""
+        line = 'export DOOMED=$$; exec "$@"'
+        inside = ("ip", "netns", "exec", env["IN_NETWORK"]) if "IN_NETWORK" in env else ()
+        log = self.met / f"log-{len(self.started)}"
+        with log.open("w") as out:
+            process = subprocess.Popen(
+                [
+                    *inside,
+                    "sh",
+                    "-c",
+                    line,
+                    "sh",
+                    sys.executable,
+                    "-P",
+                    "-m",
+                    *(() if module else ("unstuck",)),
+                    *arguments,
+                ],
+                cwd=cwd or self.root,
+                env={**self.env, **env},
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                stdin=subprocess.DEVNULL,
+                text=True,
+            )
+        self.started.append(process)
+        return process
+
+    def worker(self, *options: str, **env: str) -> "subprocess.Popen[str]":
+        fixed = ("worker", "--store", self.url, "--repo", str(self.remote), "--agents", "play", "--lease", LEASE)
+        return self.start(*fixed, *options, env={"ROLE": "worker", **env})
+
+    def supervisor(self, *options: str, cwd: Path | None = None, **env: str) -> "subprocess.Popen[str]":
+        return self.start("run", "tasks.md", "--store", self.url, *options, cwd=cwd, env={"ROLE": "supervisor", **env})
+
+    def ended(self, process: "subprocess.Popen[str]") -> int:
+        """Wait for a process; what it said is told if it takes too long."""
+        try:
+            return process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            pytest.fail(f"Process {process.pid} did not end.\n{self.said()}")
+
+    def said(self) -> str:
+        return "\n".join(f"--- {log.name}\n{log.read_text(errors='replace')}" for log in sorted(self.met.glob("log-*")))
+
+    def query(self, statement: str) -> list[tuple[object, ...]]:
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            rows: list[tuple[object, ...]] = connection.execute(statement.encode()).fetchall()
+            return rows
+
+    def journal(self, checkout: str = "nobody") -> PostgresJournal:
+        return PostgresJournal(self.url, git(self.root, "rev-list", "--max-parents=0", "HEAD"), checkout)
+
+    def state(self) -> RunState:
+        journal = self.journal()
+        try:
+            runs = journal.runs()
+            return fold(journal.read(runs[-1])) if runs else RunState()
+        finally:
+            journal.close()
+
+    def sound(self) -> list[str]:
+        """Say what is wrong after a run: tasks that did not land once, repositories with faults, processes left over."""
+        state, wrong = self.state(), []
+        assert state.started is not None
+        branch = f"refs/unstuck/{state.started.run}/@tip"
+        landed = git(
+            self.remote, "log", "--format=%(trailers:key=Unstuck-Task,valueonly,separator=%x2C)", branch
+        ).split()
+        wrong += [] if sorted(landed) == ["1.1", "1.2"] else [f"landed: {landed}"]
+        charged = {name: task.charged for name, task in state.tasks.items() if task.charged}
+        wrong += [f"charged: {charged}"] if charged else []
+        for repository in (self.root, self.remote):
+            done = subprocess.run(
+                [GIT, "fsck", "--full", "--no-dangling", "--no-progress"],
+                cwd=repository,
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            wrong += [done.stdout + done.stderr] if done.returncode else []
+        left = self.query("SELECT task, state FROM unstuck.jobs WHERE state IN ('queued', 'running')")
+        wrong += [f"jobs left: {left}"] if left else []
+        return wrong
+
+    def orphans(self) -> list[int]:
+        """List processes of sessions and checks that nobody guards any more."""
+        mark = os.fsencode(f"MET={self.met}")
+        found = []
+        for place in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                parts = (place / "environ").read_bytes().split(b"\0")
+                if mark in parts and any(part.startswith(b"UNSTUCK_RUN=") for part in parts):
+                    found.append(int(place.name))
+        return found
+
+    def end(self) -> None:
+        """End everything that is left, and see that nothing stays."""
+        for process in self.started:
+            if process.poll() is None:
+                process.send_signal(signal.SIGCONT)
+                process.kill()
+                process.wait()
+
+
+@pytest.fixture
+def town(tmp_path: Path, store: str) -> Iterator[Town]:
+    made = make_town(tmp_path, store)
+    yield made
+    made.end()
+    wait_until(lambda: not made.orphans(), "the end of all sessions")
+
+
+def make_town(folder: Path, url: str) -> Town:
+    commands, met = folder / "bin", folder / "met"
+    for place in (commands, met):
+        place.mkdir()
+    for name, text in COMMANDS.items():
+        (commands / name).write_text(f"#!/bin/sh\n{text}")
+    (commands / "git").write_text(DYING_GIT)
+    for program in commands.iterdir():
+        program.chmod(0o755)
+    env = {
+        **{name: value for name, value in os.environ.items() if not name.startswith(("PG", "UNSTUCK"))},
+        "PATH": f"{commands}{os.pathsep}{os.environ['PATH']}",
+        "PYTHONPATH": os.pathsep.join(sys.path),
+        "MET": str(met),
+        "XDG_STATE_HOME": str(folder / "state"),
+        **dict.fromkeys(("DIE_AT", "FREEZE_AT", "HOLD_AT", "ROLE", "DOOMED"), ""),
+    }
+    root, remote = folder / "cart", folder / "shared.git"
+    root.mkdir()
+    git(root, "init", "--quiet")
+    (root / "tasks.md").write_text(PLAN)
+    (root / "unstuck.toml").write_text(f'{CONFIG}[store]\nremote = "{remote}"\n')
+    git(root, "add", "-A")
+    git(root, "commit", "--quiet", "-m", f"first, for {folder.name}")
+    git(folder, "clone", "--quiet", "--bare", str(root), str(remote))
+    return Town(root=root, remote=remote, url=url, env=env)
+
+
+def git(folder: Path, *arguments: str) -> str:
+    done = subprocess.run([GIT, *arguments], cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def wait_until(true: Callable[[], object], what: str) -> None:
+    until = time.monotonic() + PATIENCE
+    while not true():
+        assert time.monotonic() < until, f"waited in vain for {what}"
+        time.sleep(0.02)

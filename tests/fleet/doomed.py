@@ -1,0 +1,46 @@
+"""A supervisor with a fleet that dies by SIGKILL before or after the append that DIE_AT names: `python -m tests.fleet.doomed STORE`."""
+
+import os
+import signal
+import sys
+from collections import Counter
+from pathlib import Path
+
+from unstuck import compose
+from unstuck.fleet import PostgresJournal
+from unstuck.git import find
+from unstuck.journal import Entry, Event
+from unstuck.process import host
+
+
+class DoomedLedger(PostgresJournal):
+    """A journal in which every append is a place to die, before it and after it."""
+
+    def __init__(self, store: str, project: str, checkout: str) -> None:
+        super().__init__(store, project, checkout)
+        self.places: Counter[str] = Counter()
+
+    def append(self, event: Event) -> Entry:
+        name = f"append {event.type} {getattr(event, 'task', None) or 'run'}"
+        self.places[name] += 1
+        reach(f"before {name} {self.places[name]}")
+        entry = super().append(event)
+        reach(f"after {name} {self.places[name]}")
+        return entry
+
+
+def reach(place: str) -> None:
+    if place == os.environ.get("DIE_AT"):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def main(store: str) -> int:
+    repository = find(Path.cwd())
+    project = min(repository.git("rev-list", "--max-parents=0", "HEAD").split())
+    place = f"{host()} {repository.common_dir}"
+    run = compose.open_run("tasks.md", store=store, open_journal=lambda _path: DoomedLedger(store, project, place))
+    return run.go().exit_code or 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

@@ -1,0 +1,51 @@
+"""A run over workers in processes of their own: what they do arrives, and whatever happens to them costs nobody anything."""
+
+import signal
+from typing import TYPE_CHECKING
+
+from tests.fleet.conftest import git, wait_until
+
+if TYPE_CHECKING:
+    from tests.fleet.conftest import Town
+
+
+def test_a_killed_worker_costs_nobody_an_attempt_and_another_one_goes_on(town: "Town") -> None:
+    first = town.worker(DIE_AT="agent")
+    run = town.supervisor()
+    assert town.ended(first) == -signal.SIGKILL
+    town.worker()
+    assert town.ended(run) == 0, town.said()
+    assert town.sound() == [], town.said()
+    assert git(town.root, "show", "HEAD:a", "HEAD:b") == "a\nb"
+
+
+def test_a_frozen_worker_that_comes_back_changes_nothing(town: "Town") -> None:
+    zombie = town.worker(FREEZE_AT="before git push 1")
+    run = town.supervisor()
+    wait_until((town.met / "worker push 1").exists, "the worker to be frozen")
+    town.worker()
+    assert town.ended(run) == 0, town.said()
+    refs = git(town.remote, "for-each-ref")
+    (town.met / "thawed").touch()
+    zombie.send_signal(signal.SIGCONT)
+    wait_until(lambda: "given up" in town.said() or "too late" in town.said(), "the zombie to learn what happened")
+    zombie.send_signal(signal.SIGTERM)
+    assert town.ended(zombie) == 0
+    assert git(town.remote, "for-each-ref") == refs
+    assert town.sound() == [], town.said()
+
+
+def test_a_killed_supervisor_is_taken_over_from_another_clone(town: "Town") -> None:
+    town.worker("--slots", "2", HOLD_AT="late-agent")
+    first = town.supervisor()
+    wait_until((town.met / "late-agent").exists, "a session at work")
+    first.kill()
+    assert town.ended(first) == -signal.SIGKILL
+    elsewhere = town.root.with_name("elsewhere")
+    git(town.root.parent, "clone", "--quiet", str(town.remote), str(elsewhere))
+    second = town.supervisor(cwd=elsewhere)
+    wait_until(lambda: "took the run over" in town.said().lower(), "the second supervisor")
+    (town.met / "free").touch()
+    assert town.ended(second) == 0, town.said()
+    assert town.sound() == [], town.said()
+    assert (town.met / "sessions").read_text().split() == ["session", "1", "session", "1"]
