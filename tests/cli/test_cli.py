@@ -26,7 +26,7 @@ CONTRACT = [
     "demo", "init", "doctor", "plan", "run", "resume", "status", "show", "log", "stop", "retry", "skip", "reset",
     "answer", "diagnose", "agents", "report", "explain", "replay", "policy", "accept", "rollback", "undo", "prune", "bench",
     "verify", "remedy", "experience", "install", "uninstall", "hook", "mcp", "diff", "runs",
-    "approve", "go", "draft", "pr", "board", "ui", "docs", "config", "completion",
+    "approve", "go", "draft", "pr", "board", "ui", "docs", "config", "completion", "worker", "fleet",
 ]  # fmt: skip
 
 
