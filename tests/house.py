@@ -69,7 +69,7 @@ DOORS: dict[str, set[str]] = {
     "hook": {"agents", "compose", "decide", "diagnosis", "journal", "remedies", "tell", "tools"},
     "journal": {"agents", "decide", "diagnosis", "git", "line", "plans", "process", "tell", "verify"},
     "library": {"compose", "decide", "diagnosis", "journal", "line", "plans", "remedies", "tell"},
-    "line": {"agents", "decide", "diagnosis", "journal", "plans", "remedies", "tell", "verify"},
+    "line": {"agents", "decide", "diagnosis", "journal", "plans", "remedies", "tell", "verify", "tools"},
     "listeners": {"decide", "diagnosis", "journal", "process", "tell"},
     "mcp": {"compose", "diagnosis", "library", "plans"},
     "plans": {"process", "tell", "tools"},

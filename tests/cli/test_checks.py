@@ -159,3 +159,13 @@ def test_a_configuration_without_checks_means_no_gates(project: "Project") -> No
     project.plan(("1.1", "Make a", "test -f a.txt"))
     project.script(_1_1=[[{"write": "a.txt"}]])
     assert project.run().code == 0
+
+
+def test_every_line_of_a_verify_block_must_hold(project: "Project") -> None:
+    project.plan(
+        "- [ ] 1.1 Make both\n  - **Verify**:\n    ```sh\n    test -f first.txt\n    test -f second.txt\n    ```\n"
+    )
+    project.script(_1_1=[[{"write": "second.txt"}], [{"write": "first.txt"}]])
+    told = project.run("--json")
+    assert told.code == 0, told
+    assert told.json["tasks"]["1.1"]["attempts"] == 2

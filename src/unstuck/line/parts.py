@@ -30,6 +30,7 @@ from unstuck.ports import (
     TimeLimits,
 )
 from unstuck.tell import counted
+from unstuck.tools import is_script
 from unstuck.verify import Checkouts, Memory, NoMemory, ShortMemory
 
 SLICE_SECONDS = 0.25
@@ -188,9 +189,9 @@ class Bench:
             self.tasks[task.id] = timed(task, timeout)
 
     def command(self, name: str, line: str, slot: int, *, timeout: float | None, purpose: Purpose = "check") -> Command:
-        """Return a line of the user's own code as a process: run as written, in the slot's root."""
+        """Return a line of the user's own code as a process: run as written, in the slot's root; of a script each line must hold."""
         command = Command(
-            argv=("bash", "-c", line),
+            argv=("bash", *(("-e",) if is_script(line) else ()), "-c", line),
             cwd=self.workspace.path(slot),
             log=self.layout.log(name),
             env=self.environment(name, slot),

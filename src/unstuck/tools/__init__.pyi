@@ -27,6 +27,7 @@ from unstuck.tools.shell import WRAPPERS as WRAPPERS
 from unstuck.tools.shell import Runnable as Runnable
 from unstuck.tools.shell import can_fail as can_fail
 from unstuck.tools.shell import first_word as first_word
+from unstuck.tools.shell import is_script as is_script
 from unstuck.tools.shell import programs as programs
 from unstuck.tools.toolchains import judges as judges
 from unstuck.tools.toolchains import manifest_files as manifest_files

@@ -75,7 +75,12 @@ def can_fail(command: str) -> bool:
     lists = [part for part in re.split(r"[;\n]|(?<![&>])&(?![&>])", bare) if part.strip()]
     if not lists:
         return False
-    return any(map(_list_can_fail, lists)) if _STRICT.search(bare) else _list_can_fail(lists[-1])
+    return any(map(_list_can_fail, lists)) if _STRICT.search(bare) or is_script(command) else _list_can_fail(lists[-1])
+
+
+def is_script(command: str) -> bool:
+    """Whether it has several lines: such a check ends with the first that fails, as a CI's does."""
+    return "\n" in command.strip()
 
 
 def _list_can_fail(line: str) -> bool:
