@@ -162,8 +162,9 @@ def test_a_configuration_without_checks_means_no_gates(project: "Project") -> No
 
 
 def test_every_line_of_a_verify_block_must_hold(project: "Project") -> None:
-    project.plan(
-        "- [ ] 1.1 Make both\n  - **Verify**:\n    ```sh\n    test -f first.txt\n    test -f second.txt\n    ```\n"
+    project.file(
+        "tasks.md",
+        "- [ ] 1.1 Make both\n  - **Verify**:\n    ```sh\n    test -f first.txt\n    test -f second.txt\n    ```\n",
     )
     project.script(_1_1=[[{"write": "second.txt"}], [{"write": "first.txt"}]])
     told = project.run("--json")
