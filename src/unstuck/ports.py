@@ -228,7 +228,11 @@ class Agent(Protocol):
 
 
 class Dispatcher(Protocol):
-    """Who does the work of a run: the threads of this machine, or other machines. Both verbs may be asked again."""
+    """Who does the work of a run: the threads of this machine, or other machines. Every verb may be asked again."""
+
+    def ready(self, name: str, slot: int) -> Failure | None:
+        """Set a slot up before a session in it counts; whoever sits elsewhere does that with the session."""
+        ...
 
     def run(self, order: "SessionOrder", stop: Stop) -> "SessionDone":
         """Run one session to its end. Its slot holds what it begins with, and then its work."""

@@ -31,9 +31,9 @@ APPENDS = [
 """Every append of an undisturbed run; a test below compares this with a real one."""
 
 GIT_COMMANDS = [
-    *("add", "cat-file", "clean", "commit", "commit-tree", "config", "diff", "diff-files", "diff-index"),
+    *("add", "cat-file", "clean", "commit", "commit-tree", "config", "diff", "diff-index"),
     *("diff-tree", "for-each-ref", "ls-files", "ls-tree", "merge", "merge-base", "merge-tree", "read-tree"),
-    *("rev-list", "rev-parse", "status", "update-index", "update-ref", "version", "write-tree"),
+    *("rev-list", "rev-parse", "status", "update-ref", "version", "write-tree"),
 ]
 """Every git command of an undisturbed run; likewise."""
 

@@ -321,6 +321,8 @@ class Failure:
     """The classification rule that decided, where one did."""
     resets_at: float | None = None
     """When a limit ends, in seconds since 1970, where the provider says so."""
+    check: tuple[str, str] = ("", "")
+    """Kind and command of the check that could not begin, where no verdict tells."""
     touches: tuple[Touch, ...] = ()
     """Who changed which lines, where two tasks cannot be merged."""
     together: str = ""

@@ -10,12 +10,14 @@ from unstuck.fleet.jobs import Job
 from unstuck.fleet.refs import worked
 from unstuck.fleet.remote import Moved, Remote
 from unstuck.fleet.wire import Report, Wanted, read_wanted
+from unstuck.journal import Ended, Outcome
 from unstuck.line import Bench, Here, Interrupted
 from unstuck.orders import SessionDone, SessionOrder, Subject
 from unstuck.ports import Stop
 from unstuck.verify import NotSetUp
 
 LOG_BYTES = 64 * 1024
+STOPPED = Ended(ending="stopped", tail="The run was stopped before the session began.")
 
 
 class BenchOf(Protocol):
@@ -63,7 +65,7 @@ class Doing:
         log = bench.layout.log(order.task)
         before = _size(log)
         bench.workspace.prepare(order.slot, order.base, order.tree)
-        done: SessionDone = Here(bench).run(order, stop)
+        done = _done(bench, order, stop)
         if order.probe:
             return Report(session=done, log=_since(log, before))
         tree = bench.workspace.tree(order.slot, order.base)
@@ -74,6 +76,17 @@ class Doing:
         except Moved:
             return Report(fault="Its place was given to a later session: it came too late.")
         return Report(session=done, commit=commit, log=_since(log, before))
+
+
+def _done(bench: Bench, order: SessionOrder, stop: Stop) -> SessionDone:
+    here = Here(bench)
+    try:
+        failure = None if order.begun else here.ready(order.task, order.slot)
+    except Interrupted:
+        return SessionDone(outcome=Outcome(ended=STOPPED))
+    if failure is None:
+        return here.run(order, stop)
+    return SessionDone(outcome=Outcome(ended=Ended(ending="not_started", tail=failure.summary)), failure=failure)
 
 
 def _size(log: Path) -> int:

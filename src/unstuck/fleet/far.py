@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from unstuck.diagnosis import Failure
 from unstuck.errors import GitFailed, UnstuckError
 from unstuck.fleet.jobs import OVER, Ending, Job, Jobs
 from unstuck.fleet.postgres import Link
@@ -132,6 +133,9 @@ class Far:
     bench: Bench
     office: Office
     remote: Remote
+
+    def ready(self, name: str, slot: int) -> Failure | None:  # noqa: ARG002  # the port's signature
+        return None
 
     def run(self, order: SessionOrder, stop: Stop) -> SessionDone:
         office, ref = self.office, work_ref(order.run, order.task, order.attempt)

@@ -74,6 +74,8 @@ def run_session(bench: Bench, task: TaskState, slot: int) -> LineEvent:
         bench.workspace.prepare(slot, attempt.base, attempt.tree)
     elif not bench.workspace.present(slot):
         bench.workspace.prepare(slot, attempt.base, _start(task))
+    if (failure := bench.dispatcher.ready(name, slot)) is not None:
+        return Classified(task=name, failure=failure)
     session = attempt.sessions + 1
     bench.record(SessionStarted(task=name, session=session))
     order = _briefed(bench, task, order_of(bench, task, slot, session))

@@ -4,9 +4,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
+from unstuck.diagnosis import Failure
 from unstuck.journal import Ended, Outcome, Verdict
 from unstuck.line.agent_probe import PROBE, PROBE_LIMITS, asks_version
-from unstuck.line.parts import Bench, Interrupted
+from unstuck.line.parts import Bench
 from unstuck.line.setting_up import set_up
 from unstuck.line.stopping import OneTask
 from unstuck.orders import SessionDone, SessionOrder, Subject
@@ -14,7 +15,6 @@ from unstuck.ports import Agent, Assignment, Command, Stop
 from unstuck.verify import Site, examine
 
 CUT_SHORT = Ended(ending="supervisor_died", tail="The supervisor died while this session ran.")
-STOPPED = Ended(ending="stopped", tail="The run was stopped before the session began.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +23,9 @@ class Here:
 
     bench: Bench
 
+    def ready(self, name: str, slot: int) -> Failure | None:
+        return set_up(self.bench, name, slot)
+
     def run(self, order: SessionOrder, stop: Stop) -> SessionDone:
         bench, agent = self.bench, self.bench.agents.get(order.agent)
         assignment = self._assignment(order)
@@ -30,13 +33,6 @@ class Here:
             outcome = agent.outcome(CUT_SHORT, assignment) if agent else Outcome(ended=CUT_SHORT)
             return SessionDone(outcome=replace(outcome, claim="none", approach=""))
         agent = agent or next(iter(bench.agents.values()))
-        try:
-            failure = set_up(bench, order.task, order.slot)
-        except Interrupted:
-            return SessionDone(outcome=Outcome(ended=STOPPED))
-        if failure is not None:
-            ended = Ended(ending="not_started", tail=failure.summary)
-            return SessionDone(outcome=Outcome(ended=ended), failure=failure)
         bench.desk.put(assignment.brief_file, assignment.brief)
         return self._probed(agent, order, stop) if order.probe else self._sat(agent, order, assignment, stop)
 

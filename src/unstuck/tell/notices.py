@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from unstuck.diagnosis import KINDS, Failure, capture, headline, phase_type
 from unstuck.journal import AttemptState, Verdict
-from unstuck.plans import CheckKind, Problem, Task
+from unstuck.plans import Problem, Task
 from unstuck.tell.text import one_line
 
 CANNOT = "UNSTUCK CANNOT PROCEED"
@@ -36,7 +36,7 @@ CAPTURED: Mapping[str, str] = {
 """Autobuild's names for what is captured; of tests it has its own."""
 OF_TESTS: Mapping[str, str] = {"count": "Number of tests failed", "files": "Test file paths"}
 
-REQUIRED_BY: Mapping[CheckKind, str] = {
+REQUIRED_BY: Mapping[str, str] = {
     "types": "Type checking",
     "test": "Tests",
     "lint": "Linting",
@@ -107,12 +107,13 @@ def dependency_missing(failure: Failure, verdict: Verdict | None, resume: str) -
     """Say what is not installed, what needs it, and how to go on."""
     missing = find_missing(failure.detail)
     red = next((result for result in verdict.results if result.status == "fail"), None) if verdict else None
-    by = REQUIRED_BY[red.kind] if red else "The session"
+    kind, command = (red.kind, red.command) if red else failure.check
+    by = REQUIRED_BY.get(kind, "The session")
     return titled(
         "ERROR: dependency_missing (NON-RETRYABLE)",
         "Required dependency not installed:",
         f"  Package: {missing.package or one_line(failure.summary, SAID_CHARS)}",
-        f"  Required by: {by}{f' (`{one_line(red.command, SAID_CHARS)}`)' if red else ''}",
+        f"  Required by: {by}{f' (`{one_line(command, SAID_CHARS)}`)' if command else ''}",
         "",
         CANNOT,
         "",

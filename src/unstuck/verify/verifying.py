@@ -117,7 +117,8 @@ def _cannot_begin(bench: Bench, attempt: AttemptState) -> Failure | None:
             continue
         found = diagnosed(bench, evidence(gate, before.ended), tree)
         if found is not None and found.kind in MISSING_TOOL and not _planned(bench, before.ended.tail):
-            return red(replace(before, command=bench.redactor.text(before.command)), found)
+            shown = bench.redactor.text(before.command)
+            return replace(red(replace(before, command=shown), found), check=(gate.kind, shown))
     return None
 
 

@@ -62,7 +62,7 @@ def fitted(lines: Iterable[str]) -> str:
     room, fenced, told = width() if _is_known() else sys.maxsize, False, []
     for line in lines:
         fenced ^= line.startswith("```")
-        whole = fenced or columns(line) <= room or WHOLE.match(line)
+        whole = fenced or columns(TERMINAL_CODES.sub("", line)) <= room or WHOLE.match(line)
         told += [line] if whole else _broken(line, room)
     return "\n".join(told)
 
