@@ -3,12 +3,14 @@
 import os
 import shutil
 import time
+from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from pathlib import Path
+import pytest
 
+if TYPE_CHECKING:
     from tests.project import Project
 
 A, B = ("1.1", "Make a", "test -f a.txt"), ("1.2", "Make b", "test -f b.txt")
@@ -16,7 +18,7 @@ MAKE_A, MAKE_B = ({"write": f"{name}.txt", "text": f"{name}\n"} for name in "ab"
 
 
 def test_our_folder_is_made_anew_from_the_journal_when_somebody_removed_it(
-    half_done: "Project", tmp_path: "Path"
+    half_done: "Project", tmp_path: Path
 ) -> None:
     copy = replace(half_done, root=tmp_path / "project")
     shutil.copytree(half_done.root, copy.root, symlinks=True)
@@ -25,6 +27,16 @@ def test_our_folder_is_made_anew_from_the_journal_when_somebody_removed_it(
     assert copy.status()["1.2"] == "stuck"
     assert copy.ask("retry", "1.2").code == 0
     assert sorted(path.relative_to(copy.home) for path in copy.home.rglob("*.json")) == before
+
+
+@pytest.fixture(autouse=True)
+def _leave_no_slots() -> Iterator[None]:
+    """Take away what is left of repositories that are gone: `prune` would tell every later test of them."""
+    state = Path(os.environ["XDG_STATE_HOME"]) / "unstuck"
+    before = set(state.iterdir()) if state.exists() else set()
+    yield
+    for folder in set(state.iterdir()) - before if state.exists() else ():
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def test_a_checkout_that_is_removed_meanwhile_ends_the_run_in_words(project: "Project") -> None:
