@@ -1,13 +1,17 @@
 """Scratch repositories on real git, away from the configuration of whoever runs the tests."""
 
 import os
+import shutil
 import subprocess
+import tempfile
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from itertools import count
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from tests.copies import Files, copied, taken
 
 pytest_plugins = ["tests.project"]
 settings.register_profile("any_machine", deadline=None)
@@ -21,7 +25,26 @@ GLOBAL_CONFIG = """\
     defaultBranch = main
 [protocol "file"]
     allow = user
+[maintenance]
+    auto = false
 """
+ROOM = 6 * 2**30
+"""What the files of all tests may need at once, with room for others."""
+
+
+def pytest_configure() -> None:
+    """Keep the tests' files in memory where there is room: they are many, small, and a disk makes sure of each."""
+    memory = Path("/dev/shm")
+    if os.access(memory, os.W_OK) and shutil.disk_usage(memory).free > ROOM:
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(memory))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """Give the memory back; what failed is kept, to be looked at."""
+    memory = os.environ.get("PYTEST_DEBUG_TEMPROOT", "")
+    if memory and exitstatus == 0 and not hasattr(session.config, "workerinput"):
+        shutil.rmtree(session.config._tmp_path_factory.getbasetemp(), ignore_errors=True)  # type: ignore[attr-defined]
 
 
 @pytest.fixture(scope="session")
@@ -57,9 +80,8 @@ def own_git_configuration(homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch
 @pytest.fixture
 def scratch(tmp_path: Path) -> Path:
     """Make a repository with two commits on `main`."""
-    return make_repository(
-        tmp_path / "repo", {"a.txt": "a\n", "src/b.py": "b = 1\n", ".gitignore": "*.log\nnode_modules/\n"}
-    )
+    copied(_two_commits(), tmp_path / "repo")
+    return tmp_path / "repo"
 
 
 @pytest.fixture
@@ -82,16 +104,19 @@ def fingerprint() -> Callable[[Path], Mapping[str, object]]:
     return take_fingerprint
 
 
-def make_repository(root: Path, files: Mapping[str, str]) -> Path:
-    root.mkdir()
-    _git(root, "init", "--quiet")
-    for name, text in files.items():
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_text(text)
-    _git(root, "add", "-A")
-    _git(root, "commit", "--quiet", "-m", "first")
-    _git(root, "commit", "--quiet", "--allow-empty", "-m", "second")
-    return root
+@cache
+def _two_commits() -> Files:
+    files = {"a.txt": "a\n", "src/b.py": "b = 1\n", ".gitignore": "*.log\nnode_modules/\n"}
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        _git(root, "init", "--quiet")
+        for name, text in files.items():
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            (root / name).write_text(text)
+        _git(root, "add", "-A")
+        _git(root, "commit", "--quiet", "-m", "first")
+        _git(root, "commit", "--quiet", "--allow-empty", "-m", "second")
+        return taken(root)
 
 
 def take_fingerprint(root: Path) -> Mapping[str, object]:
