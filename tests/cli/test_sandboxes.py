@@ -3,8 +3,6 @@
 import os
 import shutil
 import sys
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,13 +12,6 @@ from unstuck.process.sandbox import trouble
 
 needs_bubblewrap = pytest.mark.skipif(bool(trouble()), reason=trouble() or "there is a sandbox")
 BWRAP = f'{LIMITS}\n[checks]\ntest = "test ! -e $U/readme.txt"\n[sandbox]\nmode = "bwrap"\n'
-
-
-@pytest.fixture
-def tmp_path() -> Iterator[Path]:
-    """Give a folder on a disk: a sandbox has a /dev of its own, and the tests' files may be in memory below that."""
-    with tempfile.TemporaryDirectory() as folder:
-        yield Path(folder)
 
 
 @needs_bubblewrap

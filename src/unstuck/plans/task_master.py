@@ -173,6 +173,7 @@ def _task(text: str, leaf: Item, item: Item, known: Mapping[str, tuple[str, ...]
     above = {name: value for name, value in item.raw.items() if name not in _OURS}
     body = shown if leaf is item else {**shown, "partOf": above}
     state = STATUSES.get(leaf.status, "pending")
+    aside = STATUSES.get(item.status) == "skipped"  # Task Master leaves the subtasks of a cancelled task pending
     return Task(
         id=leaf.id,
         title=word(leaf.raw.get("title")) or word(leaf.raw.get("description")) or f"Task {leaf.id}",
@@ -181,23 +182,25 @@ def _task(text: str, leaf: Item, item: Item, known: Mapping[str, tuple[str, ...]
         depends_on=tuple(dict.fromkeys(name for name in depends if name != leaf.id or name in leaf.depends_on)),
         checks=told_checks(leaf.raw, [word(leaf.raw.get("testStrategy"))]),
         done=state == "complete",
-        skipped=state == "skipped",
+        skipped=state == "skipped" or (aside and state != "complete"),
         digest=json.dumps(body, sort_keys=True, default=str),
     )
 
 
 def _odd(text: str, items: Sequence[Item]) -> Iterator[Problem]:
-    for leaf in (leaf for item in items for leaf in item.leaves):
+    for item, leaf in ((above, leaf) for above in items for leaf in above.leaves):
         line = text.count("\n", 0, leaf.node.start) + 1
+        put_aside = next((one for one in (leaf, item) if STATUSES.get(one.status) == "skipped"), None)
         if leaf.status not in STATUSES:
             yield Problem(
                 message=f"Task {leaf.id} has the unknown status {leaf.status!r}; it is read as pending.",
                 line=line,
                 hint=f"Use one of {', '.join(STATUSES)}.",
             )
-        elif STATUSES[leaf.status] == "skipped":
+        elif put_aside is not None and STATUSES[leaf.status] != "complete":
+            whose = f"Task {leaf.id}" if put_aside is leaf else f"Task {leaf.id} is part of {item.id}, which"
             yield Problem(
-                message=f"Task {leaf.id} is {leaf.status} and is left alone.",
+                message=f"{whose} is {put_aside.status} and is left alone.",
                 line=line,
                 hint="Set it to pending to have it done.",
             )
