@@ -1,7 +1,6 @@
 """Scratch repositories on real git, away from the configuration of whoever runs the tests."""
 
 import os
-import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
@@ -28,23 +27,6 @@ GLOBAL_CONFIG = """\
 [maintenance]
     auto = false
 """
-ROOM = 6 * 2**30
-"""What the files of all tests may need at once, with room for others."""
-
-
-def pytest_configure() -> None:
-    """Keep the tests' files in memory where there is room: they are many, small, and a disk makes sure of each."""
-    memory = Path("/dev/shm")
-    if os.access(memory, os.W_OK) and shutil.disk_usage(memory).free > ROOM:
-        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(memory))
-
-
-@pytest.hookimpl(trylast=True)
-def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    """Give the memory back; what failed is kept, to be looked at."""
-    memory = os.environ.get("PYTEST_DEBUG_TEMPROOT", "")
-    if memory and exitstatus == 0 and not hasattr(session.config, "workerinput"):
-        shutil.rmtree(session.config._tmp_path_factory.getbasetemp(), ignore_errors=True)  # type: ignore[attr-defined]
 
 
 @pytest.fixture(scope="session")
