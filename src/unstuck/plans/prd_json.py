@@ -4,10 +4,9 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from unstuck.plans.json_places import Node, places, plain_object, set_value, strings, word
+from unstuck.plans.json_places import Node, places, plain_object, set_value, strings, told_checks, word
 from unstuck.plans.plan import Plan, Problem, Task
 from unstuck.plans.superplans.phase_marks import Edit, apply
-from unstuck.plans.told_checks import told_checks
 from unstuck.tell import one_line
 
 FORMAT = "prd.json"
