@@ -139,6 +139,12 @@ PLANS: Mapping[str, tuple[str, object, str, Mapping[str, tuple[str, ...]]]] = {
         {"1": ("grep -q depth options.txt",), "2.1": ("test -f a.txt",), "2.2": ("test -f b.txt",), "3": ()},
     ),
     "ralph": ("prd.json", PRD, "prd.json", {"US-001": ("grep -q hello hi.txt",), "US-002": ("test -f bye.txt",)}),
+    "stories for a person to look at": (
+        "prd.json", {"stories": [
+            {"id": "1", "title": "See", "verification": "Look at the page by hand", "passes": False},
+            {"id": "2", "title": "Both", "verify": ["The list has three rows.", "test -f a.txt"], "passes": False},
+        ]}, "prd.json", {"1": (), "2": ("test -f a.txt",)},
+    ),
     "a list of features": (
         "feature_list.json", [{"category": "ui", "description": "It greets", "steps": ["look"], "passes": False}],
         "prd.json", {"s1": ()},

@@ -9,7 +9,7 @@ from typing import Any
 from unstuck.plans.fields import code_spans
 from unstuck.plans.plan import Check
 from unstuck.plans.superplans.phase_marks import Edit
-from unstuck.tools import can_fail, only_checks
+from unstuck.tools import Runnable, can_fail, first_word, only_checks
 
 _BLANKS = re.compile(r"[ \t\r\n]*")
 _DECODER = json.JSONDecoder()
@@ -118,23 +118,26 @@ def word(value: Any) -> str:
 
 
 NAMES = ("verify", "verification", "verifyCommand", "testCommand", "test_command", "command", "preCommit")
-"""Members that hold commands, and nothing else."""
+"""Members that hold commands."""
+PROSE = frozenset({"verify", "verification"})
+"""Those of them in which people also write what somebody should look at."""
 _VERIFY = re.compile(r"\W*(?:Verify|Verification)\W*:", re.IGNORECASE)
 
 
-def told_checks(raw: Mapping[str, Any], sentences: Iterable[str]) -> tuple[Check, ...]:
+def told_checks(raw: Mapping[str, Any], sentences: Iterable[str], runnable: Runnable) -> tuple[Check, ...]:
     """Return what checks a task: the commands under their own names as they are; of sentences, what only checks."""
     found: dict[str, None] = {}
     for name in NAMES:
-        found.update(dict.fromkeys(_commands(raw.get(name))))
+        for text in _texts(raw.get(name)):
+            whole = name not in PROSE or runnable(first_word(text)) or only_checks(text)
+            found.update(dict.fromkeys(code_spans(text) or [text] * whole))
     for line in (line for text in sentences for line in text.splitlines()):
         asked = _VERIFY.match(line) is not None
         found.update((span, None) for span in code_spans(line) if asked or only_checks(span))
     return tuple(Check(command=command) for command in found if can_fail(command))
 
 
-def _commands(value: Any) -> list[str]:
+def _texts(value: Any) -> list[str]:
     if isinstance(value, dict):
         value = value.get("command") or value.get("run")
-    listed = strings(value) if isinstance(value, list) else [word(value)]
-    return [span for one in listed if one for span in (code_spans(one) or [one])]
+    return [one for one in (strings(value) if isinstance(value, list) else [word(value)]) if one]

@@ -11,6 +11,7 @@ from typing import Any
 from unstuck.plans.json_places import Node, places, plain_object, set_value, told_checks, word
 from unstuck.plans.plan import Plan, Problem, Task
 from unstuck.plans.superplans.phase_marks import Edit, apply
+from unstuck.tools import Runnable
 
 FORMAT = "task-master"
 DEFAULT_TAG = "master"
@@ -80,7 +81,7 @@ def _tags(value: Any) -> dict[str, list[Any]]:
     }
 
 
-def read(text: str, path: str, tag: str = "") -> Plan:
+def read(text: str, path: str, tag: str, runnable: Runnable) -> Plan:
     """Read the tasks of a tag; everything wrong with the plan is in its problems and concerns."""
     try:
         json.loads(text.removeprefix("\ufeff"))
@@ -89,7 +90,7 @@ def read(text: str, path: str, tag: str = "") -> Plan:
         problem = Problem(message=f"The file is not a list of tasks in JSON: {error}.", hint="Correct the JSON.")
         return Plan(path=path, format=FORMAT, tasks=(), problems=(problem,))
     known = {item.id: tuple(leaf.id for leaf in item.leaves) for item in items}
-    tasks = tuple(_task(text, leaf, item, known) for item in items for leaf in item.leaves)
+    tasks = tuple(_task(text, leaf, item, known, runnable) for item in items for leaf in item.leaves)
     aside = f"The tags {', '.join(others)} are not read; {chosen} is." if others else ""
     told = (Problem(message=aside, line=1, hint="Choose with `task-master use-tag NAME`."),) if aside else ()
     return Plan(path=path, format=FORMAT, tasks=tasks, concerns=(*told, *_odd(text, items)), title=chosen)
@@ -164,7 +165,7 @@ def _listed(raw: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(word(one) for one in listed if word(one)) if isinstance(listed, list) else ()
 
 
-def _task(text: str, leaf: Item, item: Item, known: Mapping[str, tuple[str, ...]]) -> Task:
+def _task(text: str, leaf: Item, item: Item, known: Mapping[str, tuple[str, ...]], runnable: Runnable) -> Task:
     """Make the task; what waits for a task with subtasks waits for all of them."""
     waits = (*leaf.depends_on, *(item.depends_on if leaf is not item else ()))
     depends = (below for name in waits for below in known.get(name, (name,)))
@@ -179,7 +180,7 @@ def _task(text: str, leaf: Item, item: Item, known: Mapping[str, tuple[str, ...]
         line=text.count("\n", 0, leaf.node.start) + 1,
         body=json.dumps(body, indent=2, ensure_ascii=False),
         depends_on=tuple(dict.fromkeys(name for name in depends if name != leaf.id or name in leaf.depends_on)),
-        checks=told_checks(leaf.raw, [word(leaf.raw.get("testStrategy"))]),
+        checks=told_checks(leaf.raw, [word(leaf.raw.get("testStrategy"))], runnable),
         done=state == "complete",
         skipped=state == "skipped" or (aside and state != "complete"),
         digest=json.dumps(body, sort_keys=True, default=str),
