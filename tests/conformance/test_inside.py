@@ -38,6 +38,8 @@ OFFERED = (
     "diagnose", "remedy", "report_step", "record_attempt", "attempt_history", "decide", "create_fix_task", "run_status",
     "ask_person",
 )  # fmt: skip
+WAITS_FOR_SERVERS = {"MCP_CONNECTION_NONBLOCKING": "false", "MCP_TIMEOUT": "120000", "MCP_CONNECT_TIMEOUT_MS": "120000"}
+"""Else Claude Code asks its first question without the tools where the machine is slower than it cares to wait."""
 DONE = Say("I wrote greeting.txt. All done.")
 
 
@@ -64,7 +66,7 @@ def heard(site: MakeSite, agent: str, turns: Sequence[Turn], settings: str = "")
         subprocess.run(
             COMMANDS[agent],
             cwd=here.root,
-            env={**here.env, "IS_SANDBOX": "1", "ENABLE_TOOL_SEARCH": "false"},
+            env={**here.env, "IS_SANDBOX": "1", "ENABLE_TOOL_SEARCH": "false", **WAITS_FOR_SERVERS},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=SECONDS,
