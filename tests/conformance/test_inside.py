@@ -25,6 +25,7 @@ COMMANDS: Mapping[str, Sequence[str]] = {
         "codex", "exec", "--json", "--dangerously-bypass-approvals-and-sandbox", "--dangerously-bypass-hook-trust",
         "-c", "mcp_servers.unstuck.required=true", "do it",
     ),
+    "gemini": ("gemini", "-p", "do it", "-m", "gemini-2.5-pro", "--yolo", "--output-format", "stream-json"),
 }  # fmt: skip
 DIAGNOSE = {"output": "bash: git: command not found", "exit_code": 127}
 TOOL: Mapping[str, Sequence[Turn]] = {
@@ -33,6 +34,7 @@ TOOL: Mapping[str, Sequence[Turn]] = {
         Use("tool_search", {"query": "unstuck recovery of a failed call or task", "limit": 20}),
         Use("diagnose", DIAGNOSE, namespace="mcp__unstuck"),
     ),
+    "gemini": (Use("mcp_unstuck_diagnose", DIAGNOSE),),
 }
 OFFERED = (
     "diagnose", "remedy", "report_step", "record_attempt", "attempt_history", "decide", "create_fix_task", "run_status",
@@ -58,7 +60,7 @@ def heard(site: MakeSite, agent: str, turns: Sequence[Turn], settings: str = "")
         here = site(agent, model, settings=settings)
         scopes = (("--project",), ()) if agent == "claude" else ((),)
         for scope in scopes:
-            words = ("install", agent, *scope, *(("--mcp",) if scope or agent == "codex" else ()))
+            words = ("install", agent, *scope, *(("--mcp",) if scope or agent != "claude" else ()))
             told = here.unstuck(*words)
             assert told.code == 0, told
         if agent == "claude":
@@ -66,7 +68,13 @@ def heard(site: MakeSite, agent: str, turns: Sequence[Turn], settings: str = "")
         subprocess.run(
             COMMANDS[agent],
             cwd=here.root,
-            env={**here.env, "IS_SANDBOX": "1", "ENABLE_TOOL_SEARCH": "false", **WAITS_FOR_SERVERS},
+            env={
+                **here.env,
+                "IS_SANDBOX": "1",
+                "ENABLE_TOOL_SEARCH": "false",
+                "GEMINI_CLI_TRUST_WORKSPACE": "true",
+                **WAITS_FOR_SERVERS,
+            },
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=SECONDS,
@@ -106,7 +114,7 @@ def test_a_destructive_call_is_refused_with_the_alternative(site: MakeSite, agen
 
 def test_the_tools_are_listed_and_called(site: MakeSite, agent: str) -> None:
     _, asked = heard(site, agent, (*TOOL[agent], Say("I stop here.")))
-    listed = " ".join(asked[0].tools) if agent == "claude" else asked[1].conversation
+    listed = asked[1].conversation if agent == "codex" else " ".join(asked[0].tools)
     assert [name for name in OFFERED if name not in listed] == []
     assert "command_not_found" in asked[-1].conversation
     assert "environment" in asked[-1].conversation
