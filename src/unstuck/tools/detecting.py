@@ -13,9 +13,10 @@ from typing import Any
 
 from unstuck.git import Git, Trap, traps
 from unstuck.plans import Check, CheckKind
+from unstuck.shipped import shipped_table
 from unstuck.tools.python_needs import VENVS, Needs, python_needs
 from unstuck.tools.runners import looking_line
-from unstuck.tools.toolchains import Gate, Setup, Signs, Toolchain, rows, toolchains
+from unstuck.tools.toolchains import Gate, Setup, Signs, Toolchain, toolchains
 
 CARRIED = (".env", ".env.local", ".env.test", ".venv", "venv", "node_modules", "vendor", "target")
 """What a project often needs and git often ignores. Only what is there and ignored is proposed."""
@@ -263,7 +264,7 @@ LARGEST = 200_000
 
 def describe(root: Path, gates: Sequence[Check]) -> dict[str, str | None]:
     """Return the project's stack by its files and its gates; None for what nothing shows."""
-    table = rows()["described"]
+    table = shipped_table("toolchains")["described"]
     commands = {gate.kind: gate.command for gate in gates}
     manifest = "".join(_text(root / name) for name in ("package.json", "pyproject.toml", "requirements.txt"))
     tools = {kind: _tool_named(names, commands.get(kind, ""), manifest) for kind, names in table["tools"].items()}
