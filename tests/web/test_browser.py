@@ -116,6 +116,7 @@ def test_two_thousand_tasks_scroll_as_ten_do(project: "Project", context: "Brows
         tasks.get_by_text("Task number 2000", exact=True).wait_for()
         assert page.locator("[data-task]").count() < 100
         page.keyboard.press("/")
+        page.locator("input:focus").wait_for()
         page.keyboard.type("number 1234")
         tasks.get_by_text("Task number 1234", exact=True).wait_for()
         assert page.locator("[data-task]").count() == 1
