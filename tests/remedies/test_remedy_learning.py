@@ -42,6 +42,26 @@ def test_the_order_swaps_back_when_the_world_changes() -> None:
     assert changed.index("reduce_scope") == 3, "the documented number of walks"
 
 
+@pytest.mark.parametrize(
+    ("slow", "quick", "leads"),
+    [
+        ({"seconds": 40.0}, {"seconds": 4.0}, "use_simpler_command"),
+        ({"seconds": 5.0}, {"seconds": 4.0}, "fix_syntax"),
+        ({"seconds": 1.0, "cost": 0.4}, {"seconds": 90.0, "cost": 0.01}, "use_simpler_command"),
+        ({"seconds": 4.0}, {"seconds": 40.0}, "fix_syntax"),
+    ],
+    ids=["faster", "hardly faster", "cheaper though slower", "slower"],
+)
+def test_of_two_ways_that_work_as_often_the_one_that_takes_less_goes_first(
+    slow: dict[str, float], quick: dict[str, float], leads: str
+) -> None:
+    lessons = Lessons()
+    for _ in range(ENOUGH):
+        lessons = lessons.after("syntax_error", "fix_syntax", "", worked=True, **slow)
+        lessons = lessons.after("syntax_error", "use_simpler_command", "", worked=True, **quick)
+    assert order(CHAINS["syntax_error"].ways, "syntax_error", "", lessons)[0].name == leads
+
+
 def test_one_way_alone_never_changes_the_order() -> None:
     lessons = Lessons()
     for _ in range(50):

@@ -49,7 +49,7 @@ def experience_lines(found: dict[str, Any]) -> Iterator[str]:
             worked = f"{row['successes']} of {row['tries']}"
             spent = f"{row['seconds'] / row['tries']:.1f} s"
             yield f"{row['chain']:20} {row['strategy']:30} {row['context'] or '-':16} {row['tool'] or '-':14} {worked:>9} {spent:>8} {row['confidence']:6.2f} {row['adapted']:5.2f}  {row['place']}"
-        yield f"\nA way overtakes the one before it when both were tried {ENOUGH} times and it does better."
+        yield f"\nA way overtakes the one before it when both were tried {ENOUGH} times and it does better, or as well for less money or time."
     for name, agent in found["agents"].items():
         yield f"agent {name}: {agent['landed']} attempts landed, {agent['failed']} failed"
     for sentence in found["proposals"]:
