@@ -78,6 +78,11 @@ def test_parallel_compares_the_wall_clock_with_the_ideal() -> None:
     assert [target["at_most"] for target in said["targets"]] == [1.25]
 
 
+def test_kills_counts_what_landed_after_a_supervisor_died() -> None:
+    told = json.loads(unstuck("bench", "kills", "--tasks", "2", "--kills", "1", "--seconds", "1", "--json").stdout)
+    assert (told["kills"], told["landed"], told["twice"], told["asked"], told["met"]) == (1, 2, 0, 0, True)
+
+
 def test_an_unknown_benchmark_is_bad_usage() -> None:
     done = unstuck("bench", "nonsense")
     assert done.returncode == 64
