@@ -13,13 +13,14 @@ from benchmarks.parallel import agent_of, make_repository
 from benchmarks.report import BenchBroken, Report, Target
 from unstuck import compose
 from unstuck.decide import Escalate, Halt
+from unstuck.errors import BadUsage
 from unstuck.journal import Acted
 
 TASKS, KILLS, PARALLEL = 60, 100, 2
 SHORTEST, LONGEST = 0.3, 4.0
 """Seconds from the start of a supervisor to its death."""
-SECONDS = 3.0
-"""How long an agent works: long enough that there is still something to do after the last kill."""
+SECONDS = 1.5
+"""How long an agent works: some tasks land between two kills, and there is still something to do after the last one."""
 SEED = 18
 
 
@@ -41,16 +42,26 @@ def measure(
         while killed < kills and _killed(_start(root, seconds), moments.uniform(SHORTEST, LONGEST)):
             killed += 1
             if killed % 10 == 0:
-                say(f"{killed} kills, {len(_landed(root))} tasks landed.")
+                say(f"{killed} kills, {_complete(root)} tasks landed.")
+        between = _complete(root)
         ended = _start(root, seconds).wait()
         view, landed = compose.look(root), _landed(root)
         acts = [entry.event.action for entry in view.entries if isinstance(entry.event, Acted)]
     asked = sum(isinstance(act, Halt | Escalate) for act in acts)
     twice = sum(count - 1 for count in landed.values())
-    figures = {"tasks": tasks, "kills": killed, "seed": seed, "landed": len(landed), "twice": twice, "asked": asked}
+    noticed = sum("which died" in note for note in view.state.notes)
+    figures = {
+        "tasks": tasks,
+        "kills": killed,
+        "seed": seed,
+        "landed": len(landed),
+        "twice": twice,
+        "asked": asked,
+        "between": between,
+    }
     lines = (
-        f"  {killed} kills (seed {seed}), {sum('which died' in note for note in view.state.notes)} of them noticed by the next supervisor",
-        f"  {len(landed)} of {tasks} tasks landed, {twice} of them more than once",
+        f"  {killed} kills (seed {seed}), {noticed} of supervisors that had begun to work",
+        f"  {len(landed)} of {tasks} tasks landed, {between} of them between kills, {twice} more than once",
         f"  {asked} halts and questions; the last run ended with exit code {ended}",
     )
     return Report(
@@ -88,10 +99,18 @@ def _start(root: Path, seconds: float) -> subprocess.Popen[bytes]:
     )  # fmt: skip
 
 
+def _complete(root: Path) -> int:
+    """Return how many tasks the journal says are done; before the first fact there is no journal."""
+    try:
+        return sum(task.status == "complete" for task in compose.look(root).state.tasks.values())
+    except BadUsage:
+        return 0
+
+
 def _landed(root: Path) -> Counter[str]:
-    """Count the commits of each task, on whatever branch they are."""
+    """Count the commits of each task on the user's branch."""
     done = subprocess.run(
-        ["git", "log", "--exclude=refs/unstuck/*", "--all", "--format=%s"],
+        ["git", "log", "--format=%s"],
         cwd=root, capture_output=True, text=True, check=True,
     )  # fmt: skip
     return Counter(line for line in done.stdout.splitlines() if line.startswith("feat(part-"))

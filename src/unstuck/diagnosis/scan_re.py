@@ -34,6 +34,8 @@ class ReScanner:
             needles = [needle for needle in rule.needles if _perhaps(needle, words) and needle in where]
             if rule.needles and not needles:
                 continue
+            if not all(any(needle in where for needle in texts) for texts in rule.also):
+                continue
             if len(lower) != len(text) or not needles:
                 candidates = list(range(len(lines)))
             else:
