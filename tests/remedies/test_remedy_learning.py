@@ -43,22 +43,22 @@ def test_the_order_swaps_back_when_the_world_changes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("slow", "quick", "leads"),
+    ("listed", "other", "leads"),
     [
-        ({"seconds": 40.0}, {"seconds": 4.0}, "use_simpler_command"),
-        ({"seconds": 5.0}, {"seconds": 4.0}, "fix_syntax"),
-        ({"seconds": 1.0, "cost": 0.4}, {"seconds": 90.0, "cost": 0.01}, "use_simpler_command"),
-        ({"seconds": 4.0}, {"seconds": 40.0}, "fix_syntax"),
+        ((40.0, 0.0), (4.0, 0.0), "use_simpler_command"),
+        ((5.0, 0.0), (4.0, 0.0), "fix_syntax"),
+        ((1.0, 0.4), (90.0, 0.01), "use_simpler_command"),
+        ((4.0, 0.0), (40.0, 0.0), "fix_syntax"),
     ],
     ids=["faster", "hardly faster", "cheaper though slower", "slower"],
 )
 def test_of_two_ways_that_work_as_often_the_one_that_takes_less_goes_first(
-    slow: dict[str, float], quick: dict[str, float], leads: str
+    listed: tuple[float, float], other: tuple[float, float], leads: str
 ) -> None:
     lessons = Lessons()
     for _ in range(ENOUGH):
-        lessons = lessons.after("syntax_error", "fix_syntax", "", worked=True, **slow)
-        lessons = lessons.after("syntax_error", "use_simpler_command", "", worked=True, **quick)
+        for name, (seconds, cost) in (("fix_syntax", listed), ("use_simpler_command", other)):
+            lessons = lessons.after("syntax_error", name, "", worked=True, seconds=seconds, cost=cost)
     assert order(CHAINS["syntax_error"].ways, "syntax_error", "", lessons)[0].name == leads
 
 
