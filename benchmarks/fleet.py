@@ -155,9 +155,11 @@ def _workers(top: Path, store: str, remote: Path, crew: int) -> Iterator[None]:
 
 def _queue(server: Server, number: int, workers: int) -> tuple[float, float, float, float]:
     """Give jobs one by one to workers whose agents only pretend; return costs per job, the latency, and what idling costs."""
-    from unstuck.fleet import Enlisted, Job, Jobs, Link, Offer  # noqa: PLC0415  # an extra
+    from unstuck.fleet import Enlisted, Job, Jobs, Link, Offer, PostgresJournal  # noqa: PLC0415  # an extra
 
     store = _database(server, f"queue{number}")
+    journal = PostgresJournal(store, "p", "bench")
+    journal.claim("r")
     links = [Link(store, name="bench") for _ in range(workers + 1)]
     jobs = Jobs(links[0])
     offer = Offer(project="p", agents=(AGENT,), labels=(), slots=1, lease=20.0)
@@ -187,7 +189,8 @@ def _queue(server: Server, number: int, workers: int) -> tuple[float, float, flo
     before, put = _transactions(server, store), {}
     for index in range(number):
         put[str(index)] = time.perf_counter()
-        jobs.put(Job(key=str(index), project="p", run="r", task=str(index), kind="session", agent=AGENT, body="{}"))
+        named = {"key": str(index), "task": str(index), "project": "p", "run": "r", "token": journal.token}
+        jobs.put(Job(**named, kind="session", agent=AGENT, body="{}"))
     until = time.monotonic() + PATIENCE
     while len(begun) < number and time.monotonic() < until:
         time.sleep(0.05)
@@ -195,7 +198,7 @@ def _queue(server: Server, number: int, workers: int) -> tuple[float, float, flo
     done.set()
     for thread in threads:
         thread.join()
-    for link in links:
+    for link in (*links, journal):
         link.close()
     if len(begun) < number:
         raise BenchBroken(f"{len(begun)} of {number} jobs were taken.", hint="See `unstuck worker`.")

@@ -28,7 +28,20 @@ LASTING: dict[str, Any] = {
     "tcp_user_timeout": 10_000,
 }
 """A connection into a network that is gone breaks after seconds, not after hours."""
+BOUNDS = "SELECT " + ", ".join(
+    f"set_config('{name}', '{value}', false)"
+    for name, value in {
+        "tcp_keepalives_idle": "5",
+        "tcp_keepalives_interval": "2",
+        "tcp_keepalives_count": "3",
+        "lock_timeout": "10s",
+        "idle_in_transaction_session_timeout": "10s",
+    }.items()
+)
+"""The same for the server's side, and more: who is frozen in the middle of something holds nobody else up."""
 PATIENCE_SECONDS, PAUSE_SECONDS = 60.0, 0.2
+FIRST_SECONDS = 5.0
+"""Who was never connected has a wrong address more often than a server that restarts."""
 _SCHEMA_LOCK = 7_353_001
 
 
@@ -66,6 +79,7 @@ class Link:
         self._name = name
         self._lock = threading.RLock()
         self._connection: Connection | None = None
+        self._met = False
         self._channel = ""
         self._session = ""
         self._heard: deque[str] = deque()
@@ -84,7 +98,7 @@ class Link:
 
     def ask(self, work: Callable[[Connection], T], *, patience: float | None = None) -> T:
         """Do something in one transaction; after a break, and for as long as patience lasts, do it again."""
-        until = time.monotonic() + (self.patience if patience is None else patience)
+        began, most = time.monotonic(), self.patience if patience is None else patience
         while True:
             try:
                 with self._lock:
@@ -93,12 +107,15 @@ class Link:
                         return work(connection)
             except psycopg.OperationalError as error:
                 self._forget()
-                if time.monotonic() >= until:
-                    raise self._gone(error) from error
+                if time.monotonic() - began >= (most if self._met else min(most, FIRST_SECONDS)):
+                    raise CannotWrite(
+                        f"The store cannot be reached: {_reason(error)}",
+                        hint="Everything recorded so far stands; when it is back: unstuck resume",
+                    ) from error
                 time.sleep(PAUSE_SECONDS)
             except psycopg.Error as error:
                 raise CannotWrite(
-                    f"The store refused what was asked of it: {str(error).splitlines()[0]}",
+                    f"The store refused what was asked of it: {_reason(error)}",
                     hint="See the server's log; everything recorded so far stands.",
                 ) from error
 
@@ -137,12 +154,13 @@ class Link:
                 self.store, autocommit=True, application_name=f"unstuck {self._name}", password=_password, **LASTING
             )
             connection.add_notify_handler(lambda notice: self._heard.append(notice.payload))
+            connection.execute(BOUNDS.encode())
             bring_up(connection)
             if self._session:
                 connection.execute(self._session.encode())
             if self._channel:
                 connection.execute(f'LISTEN "{self._channel}"')
-            self._connection = connection
+            self._connection, self._met = connection, True
         return self._connection
 
     def _forget(self) -> None:
@@ -151,12 +169,9 @@ class Link:
                 self._connection.close()
             self._connection = None
 
-    def _gone(self, error: psycopg.Error) -> CannotWrite:
-        told = str(error).strip().splitlines()
-        return CannotWrite(
-            f"The store cannot be reached: {told[0] if told else 'the connection broke'}",
-            hint="Everything recorded so far stands; when it is back: unstuck resume",
-        )
+
+def _reason(error: psycopg.Error) -> str:
+    return next(iter(str(error).strip().splitlines()), "the connection broke")
 
 
 def bring_up(connection: Connection) -> None:

@@ -1,11 +1,14 @@
 """Edge: The remote that a fleet shares: commits go there and come from there by refs that only compare-and-swap moves."""
 
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from subprocess import CompletedProcess
 
 from unstuck.errors import GitFailed
 from unstuck.git import Git, Identity, make_commit
+from unstuck.tell import one_line
 
 HERE = "refs/unstuck/fleet/"
 """Where what came from the remote is held in a repository of ours."""
@@ -31,31 +34,28 @@ class Remote:
     tries: int = TRIES
     there: set[str] = field(default_factory=set)
     """Commits that the remote is known to have."""
+    seen: dict[str, str] = field(default_factory=dict)
+    """What its refs were last seen to hold."""
 
     def commit(self, tree: str, base: str, text: str, *beside: str) -> str:
         """Write a commit of a tree on its base, and on what else must come with it; the same text gives the same commit."""
         return make_commit(self.git, self.identity, tree=tree, parents=(base, *beside), message=text, at=0)
 
-    def put(self, ref: str, commit: str, expected: str | None = None) -> None:
-        """Move a ref of the remote to a commit of ours; raise Moved if it is not what was expected. None: whatever it is."""
-        lease = "--force" if expected is None else f"--force-with-lease={ref}:{expected}"
-        reason = ""
-        for attempt in range(self.tries):
-            done = self.git.with_settings(*SOUND).attempt(
-                "push", "--quiet", "--no-verify", "--porcelain", *self._receiver, lease, self.name, f"{commit}:{ref}"
-            )
+    def put(self, ref: str, commit: str, expected: str) -> None:
+        """Move a ref of the remote to a commit of ours; raise Moved if it is not what was expected."""
+        lease = f"--force-with-lease={ref}:{expected}"
+        for done in self._tried(
+            "push", "--quiet", "--no-verify", "--porcelain", *self._receiver, lease, self.name, f"{commit}:{ref}",
+            problem=f"takes no {ref}",
+        ):  # fmt: skip
             if done.returncode == 0:
-                self.there.add(commit)
-                return
-            reason = (done.stderr or done.stdout).strip()
-            if expected is not None and ("[rejected]" in done.stdout or "stale info" in done.stdout):
-                if self.look(ref) == commit:
-                    return  # an earlier try of ours arrived, and its answer did not
-                raise Moved(ref)
-            time.sleep(PAUSE_SECONDS * 2**attempt if attempt + 1 < self.tries else 0)
-        raise GitFailed(
-            f"The remote {self.name} takes no {ref}: {reason}", hint="See whether it can be reached and written."
-        )
+                break
+            if "[rejected]" in done.stdout or "stale info" in done.stdout:
+                if self.look(ref) != commit:
+                    raise Moved(ref)
+                break  # an earlier try of ours arrived, and its answer did not
+        self.there.add(commit)
+        self.seen[ref] = commit
 
     @property
     def _receiver(self) -> tuple[str, ...]:
@@ -64,14 +64,13 @@ class Remote:
 
     def look(self, ref: str) -> str:
         """Say what a ref of the remote holds; empty if it does not exist."""
-        reason = ""
-        for attempt in range(self.tries):
-            done = self.git.with_settings(*SOUND).attempt("ls-remote", "--quiet", self.name, ref)
+        found = ""
+        for done in self._tried("ls-remote", "--quiet", self.name, ref, problem="does not answer"):
             if done.returncode == 0:
-                return done.stdout.split("\t")[0].strip()
-            reason = done.stderr.strip()
-            time.sleep(PAUSE_SECONDS * 2**attempt if attempt + 1 < self.tries else 0)
-        raise GitFailed(f"The remote {self.name} does not answer: {reason}", hint="See whether it can be reached.")
+                found = done.stdout.split("\t")[0].strip()
+                break
+        self.seen[ref] = found
+        return found
 
     def fetch(self, ref: str, commit: str) -> None:
         """Bring a ref's commit, and hold it here; one that is here already is not asked for."""
@@ -92,13 +91,20 @@ class Remote:
     def bring(self, ref: str) -> None:
         """Fetch refs, `*` at the end for all below, and hold them under the same names in our corner."""
         here = HERE + ref.removeprefix("refs/unstuck/")
-        reason = ""
-        for attempt in range(self.tries):
-            done = self.git.with_settings(*SOUND).attempt(
-                "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", self.name, f"+{ref}:{here}"
-            )
+        options = ("--quiet", "--no-tags", "--no-write-fetch-head")
+        for done in self._tried("fetch", *options, self.name, f"+{ref}:{here}", problem=f"gives no {ref}"):
             if done.returncode == 0:
                 return
-            reason = done.stderr.strip()
+
+    def _tried(self, *command: str, problem: str) -> "Iterator[CompletedProcess[str]]":
+        """Yield how a command went, until nobody asks for more; a remote that is away for long is told."""
+        reason = ""
+        for attempt in range(self.tries):
+            done = self.git.with_settings(*SOUND).attempt(*command)
+            yield done
+            reason = (done.stderr or done.stdout).strip()
             time.sleep(PAUSE_SECONDS * 2**attempt if attempt + 1 < self.tries else 0)
-        raise GitFailed(f"The remote {self.name} gives no {ref}: {reason}", hint="See whether it can be reached.")
+        raise GitFailed(
+            one_line(f"The remote {self.name} {problem}: {reason}", 500),
+            hint="See whether it can be reached and written.",
+        )

@@ -3,8 +3,9 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from unstuck.errors import OwnershipLost
 from unstuck.fleet.refs import tip_ref, work_ref, worked
-from unstuck.fleet.remote import HERE, Remote
+from unstuck.fleet.remote import HERE, NEVER, Moved, Remote
 from unstuck.git import GitWorkspace, make_commit
 from unstuck.journal import RunState
 from unstuck.ports import Conflict, Landing, Snapshot, Tree
@@ -26,12 +27,14 @@ class Shelf(GitWorkspace):
         self.remote.bring(f"refs/unstuck/{self.run}/*")
         theirs = self._resolve(f"{HERE}{self.run}/@tip")
         ours = self._resolve(self.branch)
-        git = self._git
         if theirs is None:
             return
-        if ours is None or (ours != theirs and git.succeeds("merge-base", "--is-ancestor", ours, theirs)):
-            git("update-ref", self.branch, theirs, ours or "")
         self.published[self.run] = theirs
+        if ours is None or not self._git.succeeds("merge-base", "--is-ancestor", theirs, ours):
+            # The remote hears of a landing before the journal does: what only we have was never recorded.
+            if ours is not None and not self._git.succeeds("merge-base", "--is-ancestor", ours, theirs):
+                self.keep("never-published", ours)
+            self._git("update-ref", self.branch, theirs, ours or "")
 
     def restore(self, state: RunState) -> None:
         """Put the work of sessions that ended before this supervisor began on the shelf again."""
@@ -90,7 +93,14 @@ class Shelf(GitWorkspace):
         return self.keep(name, commit)
 
     def _publish(self) -> None:
-        tip = self.tip()
-        if self.published.get(self.run) != tip:
-            self.remote.put(tip_ref(self.run), tip)
-            self.published[self.run] = tip
+        tip, before = self.tip(), self.published.get(self.run, NEVER)
+        if before == tip:
+            return
+        try:
+            self.remote.put(tip_ref(self.run), tip, before)
+        except Moved as error:
+            raise OwnershipLost(
+                f"Another supervisor moved the branch of run {self.run} in the remote; this one stops.",
+                hint="See `unstuck status`.",
+            ) from error
+        self.published[self.run] = tip

@@ -16,7 +16,7 @@ CREATE OR REPLACE TRIGGER events_stay BEFORE UPDATE OR DELETE OR TRUNCATE ON uns
 
 CREATE TABLE IF NOT EXISTS unstuck.requests (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, project text NOT NULL, run text NOT NULL, at double precision NOT NULL,
-    verb text NOT NULL CHECK (verb IN ('stop', 'retry', 'answer', 'skip', 'reset', 'accept', 'approve', 'rollback', 'undo')),
+    verb text NOT NULL CHECK (verb IN ('stop', 'retry', 'answer', 'skip', 'reset', 'accept', 'approve', 'rollback', 'undo', 'run')),
     task text, text text NOT NULL, shown text NOT NULL, who text NOT NULL CHECK (who <> ''),
     place text NOT NULL CHECK (place <> ''), inside text NOT NULL);
 CREATE OR REPLACE TRIGGER requests_stay BEFORE UPDATE OR DELETE OR TRUNCATE ON unstuck.requests
@@ -39,7 +39,8 @@ CREATE TABLE IF NOT EXISTS unstuck.jobs (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, key text NOT NULL UNIQUE, project text NOT NULL, run text NOT NULL,
     task text NOT NULL, kind text NOT NULL, agent text, labels text[] NOT NULL, priority integer NOT NULL,
     prefers text, must text, body text NOT NULL, state text NOT NULL DEFAULT 'queued', worker text,
-    stop boolean NOT NULL DEFAULT false, said text NOT NULL DEFAULT '', result text,
+    stop boolean NOT NULL DEFAULT false, listens boolean NOT NULL DEFAULT false, hints text[] NOT NULL DEFAULT '{}',
+    said text NOT NULL DEFAULT '', result text,
     made timestamptz NOT NULL DEFAULT clock_timestamp(), begun timestamptz, ended timestamptz);
 CREATE INDEX IF NOT EXISTS jobs_open ON unstuck.jobs (state, project) WHERE state IN ('queued', 'running');
 CREATE INDEX IF NOT EXISTS jobs_of_run ON unstuck.jobs (project, run);

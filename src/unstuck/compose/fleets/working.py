@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from unstuck.fleet import Enlisted, Fleet, PostgresJournal, Sheet, Worker
 
 MOST_CLONES = 256
+MOST_RUNS = 16
+"""A worker lives long; it remembers so many runs, and reads the others anew."""
 DRAIN_SECONDS = 30.0
 
 
@@ -61,7 +63,8 @@ def open_worker(
     journal = PostgresJournal(store, project, "")
     benches = Benches(repository, config, crew, slots, enlisted, journal, kept)
     remote = Remote(git=repository.git, identity=repository.identity(), name=repo)
-    return Worker(link, enlisted, Doing(bench_of=benches.of, remote=remote), drain=DRAIN_SECONDS, told=told)
+    doing = Doing(bench_of=benches.of, remote=remote, redactor=redactor(os.environ))
+    return Worker(link, enlisted, doing, drain=DRAIN_SECONDS, told=told)
 
 
 def open_fleet(cwd: Path, store: str | None) -> "Fleet":
@@ -101,17 +104,21 @@ class Benches:
         self._states: dict[str, RunState] = {}
         self._last: dict[str, int] = {}
         self._known: dict[str, tuple[str, Bench | None]] = {}
-        """The workbench of each run, and the sheet that it was made by."""
+        """The workbench of each run, and the sheet that it was made by; the one used last is the last."""
 
     def of(self, run: str, *, verifying: bool) -> Bench:
         """Return the workbench of a run; for verifying, with what the run's journal says by now."""
         from unstuck.fleet import read_sheet  # noqa: PLC0415  # an extra
 
         text = self._enlisted.sheet(run)
-        known, bench = self._known.get(run, ("", None))
-        if bench is None or known != text:
-            bench = self._bench(run, read_sheet(text))
+        with self._one:
+            known, bench = self._known.pop(run, ("", None))
+            if bench is None or known != text:
+                bench = self._bench(run, read_sheet(text))
             self._known[run] = (text, bench)
+            for old in list(self._known)[:-MOST_RUNS]:
+                for table in (self._known, self._states, self._last):
+                    table.pop(old, None)
         if not verifying:
             return bench
         state, timeout = self._state(run), bench.config.verify.timeout
