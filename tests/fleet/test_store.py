@@ -50,11 +50,12 @@ def staff(store: str, links: list[Link]) -> Staff:
 def jobs(store: str, links: list[Link]) -> Jobs:
     """Return the queue of a supervisor that has claimed all runs of these tests."""
     links.append(Link(store, name="test"))
-    for run in ("r", "many", "one", "other"):
-        statement = (
-            "INSERT INTO unstuck.claims VALUES ('p', %s, 1, '', '', %s, 'mine', clock_timestamp(), clock_timestamp())"
+    links[-1].ask(
+        lambda connection: connection.execute(
+            "INSERT INTO unstuck.claims SELECT 'p', run, 1, '', '', run, 'mine', clock_timestamp(), clock_timestamp()"
+            " FROM unnest(ARRAY['r', 'many', 'one', 'other']) AS run"
         )
-        links[-1].ask(lambda connection, run=run: connection.execute(statement, (run, run)))  # type: ignore[misc]
+    )
     return Jobs(links[-1])
 
 
@@ -63,7 +64,13 @@ def job(
 ) -> Job:
     kind = "session" if agent else "verify"
     return Job(
-        **{"key": key, "project": "p", "run": run, "task": key, "kind": kind, "body": "{}", "agent": agent},
+        key=key,
+        project="p",
+        run=run,
+        task=key,
+        kind=kind,
+        body="{}",
+        agent=agent,
         labels=labels,
         priority=priority,
         token="mine",

@@ -7,9 +7,10 @@ from typing import Protocol
 
 from unstuck.errors import UnstuckError
 from unstuck.fleet.jobs import Job
-from unstuck.fleet.refs import worked
+from unstuck.fleet.refs import tip_ref, worked
 from unstuck.fleet.remote import Moved, Remote
 from unstuck.fleet.wire import Report, Wanted, read_wanted
+from unstuck.git import merge_trees
 from unstuck.journal import Ended, Outcome, Redactor
 from unstuck.line import Bench, Here, Interrupted, redacted
 from unstuck.orders import SessionDone, SessionOrder, Subject
@@ -45,10 +46,13 @@ class Doing:
         """Do a job; whatever is wrong with this machine is told, and the job is for another one."""
         try:
             wanted = read_wanted(job.body)
-            self.remote.fetch(wanted.fetch, wanted.begin)
+            tip = ((tip_ref(job.run), wanted.onto),) if wanted.onto else ()
+            self.remote.fetch((wanted.fetch, wanted.begin), *tip)
             bench = self.bench_of(job.run, verifying=wanted.subject is not None)
             bench = replace(bench, stop=stop, seen=lambda _task, line: seen(line))
             if wanted.subject is not None:
+                if wanted.onto and merge_trees(self.remote.git, wanted.onto, wanted.begin) != wanted.subject.tree:
+                    return Report()  # another git merges in another way: it is to be sent as it is
                 return self._verified(bench, wanted.subject, slot, stop)
             assert wanted.session is not None
             order = replace(wanted.session, slot=slot, place="")
@@ -83,7 +87,7 @@ class Doing:
             self.remote.put(wanted.ref, commit, wanted.expected)
         except Moved:
             return Report(fault="Its place was given to a later session: it came too late.")
-        return Report(session=done, commit=commit, log=_since(log, before))
+        return Report(session=done, commit=commit, tree=tree.id, log=_since(log, before))
 
 
 def _done(bench: Bench, order: SessionOrder, stop: Stop) -> SessionDone:

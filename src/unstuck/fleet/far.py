@@ -12,6 +12,7 @@ from unstuck.fleet.jobs import OVER, Ending, Job, Jobs
 from unstuck.fleet.postgres import Link
 from unstuck.fleet.refs import check_ref, tip_ref, work_ref, worked
 from unstuck.fleet.remote import NEVER, Moved, Remote
+from unstuck.fleet.shelf import Shelf
 from unstuck.fleet.wire import Report, Sheet, Wanted, read_report, write
 from unstuck.journal import Ended, Outcome, Verdict
 from unstuck.line import Bench, Here, Interrupted, OneTask, redacted
@@ -168,7 +169,11 @@ class Far:
 
     bench: Bench
     office: Office
-    remote: Remote
+    shelf: Shelf
+
+    @property
+    def remote(self) -> Remote:
+        return self.shelf.remote
 
     def ready(self, name: str, slot: int) -> Failure | None:  # noqa: ARG002  # the port's signature
         return None
@@ -192,10 +197,10 @@ class Far:
         office, bench = self.office, self.bench
         if not office.is_plain(bench):
             return Here(bench).verify(subject, slot, stop)
-        fetch, begin = self._published(subject)
         plain = redacted(subject, bench.redactor)
-        body = write(Wanted(ref=fetch, fetch=fetch, begin=begin, subject=plain))
-        for _ in range(TIMES):
+        for number in range(TIMES):
+            wanted = self._merging(plain) if number == 0 else None
+            body = write(wanted or self._published(plain))
             key = f"{subject.task.id}/verify/{uuid4().hex}"
             job = office.job(key=key, task=subject.task.id, kind="verify", body=body)
             ending = office.wait(job, subject.task.id, stop)
@@ -210,9 +215,8 @@ class Far:
 
     def _begin(self, order: SessionOrder, ref: str) -> Wanted:
         """Put what the session begins with where every worker finds it; from then on an older session's work is refused."""
-        tip = self.bench.workspace.tip()
         plain = order.tree is None and order.session == 1 and not order.probe
-        if plain and order.base in self.bench.workspace.history(tip, order.base):
+        if plain and order.base in self.shelf.tips:
             return Wanted(ref=ref, fetch=tip_ref(order.run), begin=order.base, expected=NEVER, session=order)
         tree = order.tree or self.bench.workspace.tree_of(order.base)
         text = f"session {order.session} of attempt {order.attempt}{' (probe)' if order.probe else ''}\n"
@@ -220,16 +224,26 @@ class Far:
         self._place(ref, begin)
         return Wanted(ref=ref, fetch=ref, begin=begin, expected=begin, session=order)
 
-    def _published(self, subject: Subject) -> tuple[str, str]:
-        """Make sure that the remote has the tree; return the ref and the commit with which it has it."""
+    def _merging(self, subject: Subject) -> Wanted | None:
+        """Let the worker merge what the remote has of the work onto the tip: that spares sending what comes of it."""
+        source = self.shelf.merged.get((subject.base, subject.tree))
+        known = self.office.known.get(source) if source is not None else None
+        if known is None or subject.start or subject.base not in self.shelf.tips:
+            return None
+        ref, commit = known
+        return Wanted(ref=ref, fetch=ref, begin=commit, onto=subject.base, subject=subject)
+
+    def _published(self, subject: Subject) -> Wanted:
+        """Make sure that the remote has the tree; say with which ref and commit it has it."""
         known = self.office.known.get((subject.base, subject.tree))
         if known is not None and not subject.start:
-            return known
+            ref, begin = known
+            return Wanted(ref=ref, fetch=ref, begin=begin, subject=subject)
         ref, base, text = check_ref(self.bench.run, subject.task.id), subject.base, f"verify {subject.task.id}\n"
         start = (self.remote.commit(subject.start, base, text),) if subject.start else ()
         begin = self.remote.commit(subject.tree, base, text, *start)
         self._place(ref, begin)
-        return ref, begin
+        return Wanted(ref=ref, fetch=ref, begin=begin, subject=subject)
 
     def _place(self, ref: str, begin: str) -> None:
         """Move a place of work on, whatever came there late; a supervisor that was taken over moves nothing."""
@@ -253,12 +267,12 @@ class Far:
             commit = self._arrived(order, ref)
         if commit:
             try:
-                self.remote.fetch(ref, commit)
+                self.remote.fetch((ref, commit))
             except GitFailed:
                 commit = ""  # moved by nobody of ours: as if nothing had arrived
         if commit:
             self.remote.seen[ref] = commit
-            tree = self.bench.workspace.tree_of(commit)
+            tree = (report.tree if report is not None else "") or self.bench.workspace.tree_of(commit)
             self.bench.workspace.prepare(order.slot, order.base, tree)
             self.office.known[order.base, tree] = (ref, commit)
         if report is None:

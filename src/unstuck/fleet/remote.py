@@ -14,7 +14,9 @@ HERE = "refs/unstuck/fleet/"
 """Where what came from the remote is held in a repository of ours."""
 TRIES, PAUSE_SECONDS = 6, 0.5
 """A remote that is away for a moment is waited for; each pause is twice the last one."""
-SOUND = ("transfer.fsckObjects=true", "protocol.version=2")
+SETTINGS = ("transfer.fsckObjects=false", "protocol.version=2")
+"""The remote looks at what it takes (`receive.fsckObjects`). To look again at every fetch would leave a pack for each,
+and git looks through all packs for everything."""
 NEVER = ""
 """What a ref holds that does not exist."""
 
@@ -28,6 +30,8 @@ class Remote:
     """A remote, as seen from one repository."""
 
     git: Git
+    objects: Path
+    """Where the repository keeps its objects."""
     identity: Identity
     name: str
     """A URL, a path, or the name of a configured remote."""
@@ -59,8 +63,9 @@ class Remote:
 
     @property
     def _receiver(self) -> tuple[str, ...]:
-        """Spare a remote that is a folder here from looking for garbage after every push."""
-        return ("--receive-pack=git -c receive.autogc=false receive-pack",) if Path(self.name).is_dir() else ()
+        """Have a remote that is a folder here look at what it takes, and not for garbage after every push."""
+        command = "--receive-pack=git -c receive.autogc=false -c receive.fsckObjects=true receive-pack"
+        return (command,) if Path(self.name).is_dir() else ()
 
     def look(self, ref: str) -> str:
         """Say what a ref of the remote holds; empty if it does not exist."""
@@ -72,27 +77,28 @@ class Remote:
         self.seen[ref] = found
         return found
 
-    def fetch(self, ref: str, commit: str) -> None:
-        """Bring a ref's commit, and hold it here; one that is here already is not asked for."""
-        if commit in self.there or self._has(commit):
-            self.there.add(commit)
-            return
-        self.bring(ref)
-        if not self._has(commit):
-            raise GitFailed(
-                f"The remote {self.name} has no {commit[:12]} at {ref}.",
-                hint="Somebody moved it; it is given out again.",
-            )
-        self.there.add(commit)
+    def fetch(self, *wanted: tuple[str, str]) -> None:
+        """Bring refs' commits, and hold them here; those that are known to be here are not asked for."""
+        missing = [(ref, commit) for ref, commit in wanted if commit not in self.there and not self._is_loose(commit)]
+        if missing:
+            self.bring(*(ref for ref, _ in missing))
+        for ref, commit in missing:
+            if not self._is_loose(commit) and not self.git.succeeds("cat-file", "-e", f"{commit}^{{commit}}"):
+                raise GitFailed(
+                    f"The remote {self.name} has no {commit[:12]} at {ref}.",
+                    hint="Somebody moved it; it is given out again.",
+                )
+        self.there.update(commit for _, commit in wanted)
 
-    def _has(self, commit: str) -> bool:
-        return self.git.succeeds("cat-file", "-e", f"{commit}^{{commit}}")
+    def _is_loose(self, commit: str) -> bool:
+        """Whether a commit is here as a file of its own, as what came lately is; asking git takes a process."""
+        return (self.objects / commit[:2] / commit[2:]).exists()
 
-    def bring(self, ref: str) -> None:
+    def bring(self, *refs: str) -> None:
         """Fetch refs, `*` at the end for all below, and hold them under the same names in our corner."""
-        here = HERE + ref.removeprefix("refs/unstuck/")
         options = ("--quiet", "--no-tags", "--no-write-fetch-head")
-        for done in self._tried("fetch", *options, self.name, f"+{ref}:{here}", problem=f"gives no {ref}"):
+        names = [f"+{ref}:{HERE}{ref.removeprefix('refs/unstuck/')}" for ref in refs]
+        for done in self._tried("fetch", *options, self.name, *names, problem=f"gives no {' and '.join(refs)}"):
             if done.returncode == 0:
                 return
 
@@ -100,7 +106,7 @@ class Remote:
         """Yield how a command went, until nobody asks for more; a remote that is away for long is told."""
         reason = ""
         for attempt in range(self.tries):
-            done = self.git.with_settings(*SOUND).attempt(*command)
+            done = self.git.with_settings(*SETTINGS).attempt(*command)
             yield done
             reason = (done.stderr or done.stdout).strip()
             time.sleep(PAUSE_SECONDS * 2**attempt if attempt + 1 < self.tries else 0)

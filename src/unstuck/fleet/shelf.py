@@ -21,6 +21,10 @@ class Shelf(GitWorkspace):
     """What each slot holds: a commit, and a tree on top of it."""
     published: dict[str, str] = field(default_factory=dict)
     """The tip that the remote was last told."""
+    tips: set[str] = field(default_factory=set)
+    """Commits that are on the branch as the remote has it."""
+    merged: dict[tuple[str, str], tuple[str, str]] = field(default_factory=dict)
+    """Of which work, a tree on its base, a tree on the tip was made."""
 
     def take_up(self) -> None:
         """Bring everything of the run that another machine may have left in the remote, and its branch."""
@@ -30,6 +34,7 @@ class Shelf(GitWorkspace):
         if theirs is None:
             return
         self.published[self.run] = theirs
+        self.tips.add(theirs)
         if ours is None or not self._git.succeeds("merge-base", "--is-ancestor", theirs, ours):
             # The remote hears of a landing before the journal does: what only we have was never recorded.
             if ours is not None and not self._git.succeeds("merge-base", "--is-ancestor", ours, theirs):
@@ -65,7 +70,14 @@ class Shelf(GitWorkspace):
 
     def move_branch(self, commit: str, *, expected: str) -> None:
         GitWorkspace.move_branch(self, commit, expected=expected)
+        self.tips.clear()  # it may have moved back
         self._publish()
+
+    def merge(self, landing: Landing, tip: str) -> str | Conflict:
+        merged = GitWorkspace.merge(self, landing, tip)
+        if isinstance(merged, str):
+            self.merged[tip, merged] = (landing.base, landing.tree)
+        return merged
 
     def prepare(self, slot: int, base: str, tree: str | None = None, *, clean: bool = False) -> Path:
         if slot >= self.first:
@@ -104,3 +116,4 @@ class Shelf(GitWorkspace):
                 hint="See `unstuck status`.",
             ) from error
         self.published[self.run] = tip
+        self.tips.add(tip)

@@ -40,6 +40,8 @@ class Wanted:
     """The commit that holds everything which the job needs."""
     expected: str = ""
     """What `ref` must hold when the work is put there; empty if it must not exist."""
+    onto: str = ""
+    """The commit of the run's branch that `begin` is to be merged onto, to get the subject's tree."""
     session: SessionOrder | None = None
     subject: Subject | None = None
 
@@ -51,6 +53,8 @@ class Report:
     session: SessionDone | None = None
     commit: str = ""
     """A session's work, as the remote has it; empty if it could not be put there, or there is none."""
+    tree: str = ""
+    """The commit's tree."""
     log: str = ""
     """The end of what the session printed."""
     verdict: Verdict | None = None

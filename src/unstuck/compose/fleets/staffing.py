@@ -23,7 +23,12 @@ def staffed(supervisor: Supervisor, journal: Store, config: Config, repository: 
     bench = supervisor.bench
     assert isinstance(bench.workspace, GitWorkspace)
     assert isinstance(journal, PostgresJournal)
-    remote = Remote(git=repository.git, identity=bench.workspace.identity, name=_known(repository, config.store.remote))
+    remote = Remote(
+        git=repository.git,
+        objects=repository.common_dir / "objects",
+        identity=bench.workspace.identity,
+        name=_known(repository, config.store.remote),
+    )
     parts = {field.name: getattr(bench.workspace, field.name) for field in fields(bench.workspace)}
     shelf = Shelf(**parts, remote=remote, first=bench.spare)
     sheet = Sheet(
@@ -53,7 +58,7 @@ def staffed(supervisor: Supervisor, journal: Store, config: Config, repository: 
             bench=replace(
                 bench,
                 workspace=shelf,
-                dispatch=lambda bench: Far(bench, office, remote),
+                dispatch=lambda bench: Far(bench, office, shelf),
                 remedies=NoRemedies(),  # what they would mend is not this machine
             ),
         )

@@ -62,7 +62,13 @@ def open_worker(
     enlisted = Enlisted(link, offer)
     journal = PostgresJournal(store, project, "")
     benches = Benches(repository, config, crew, slots, enlisted, journal, kept)
-    remote = Remote(git=repository.git, identity=repository.identity(), name=repo)
+    remote = Remote(
+        git=repository.git,
+        objects=repository.common_dir / "objects",
+        identity=repository.identity(),
+        name=repo,
+        there={repository.head},
+    )
     doing = Doing(bench_of=benches.of, remote=remote, redactor=redactor(os.environ))
     return Worker(link, enlisted, doing, drain=DRAIN_SECONDS, told=told)
 
