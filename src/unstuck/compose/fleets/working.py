@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING
 from unstuck.agents import agent, agents_on_path
 from unstuck.compose.beside.side_slots import NoPlan, Nowhere
 from unstuck.compose.fencing import fence_of
-from unstuck.compose.fleets.stores import project_of, require_fleet, with_store
+from unstuck.compose.fleets.stores import last_store, project_of, require_fleet
 from unstuck.compose.runs import refuse_inside_an_agent, room_beside
 from unstuck.config import Config
 from unstuck.config_file import read_config
@@ -28,7 +28,7 @@ from unstuck.process import DiskDesk, LocalProcesses, SystemClock
 from unstuck.verify import NoMemory, ShortMemory, open_memory
 
 if TYPE_CHECKING:
-    from unstuck.fleet import Enlisted, Fleet, PostgresJournal, Sheet, Worker
+    from unstuck.fleet import Enlisted, Fleet, PostgresJournal, Roster, Sheet, Worker
 
 MOST_CLONES = 256
 MOST_RUNS = 16
@@ -77,14 +77,24 @@ def open_fleet(cwd: Path, store: str | None) -> "Fleet":
     """Open a fleet to look at it: the one named, or that of the repository around here."""
     url = store
     if url is None:
-        repository = find(cwd)
-        url = with_store(repository, read_config(repository.root)).store.url
+        url = last_store(find(cwd))
     if not url:
         raise BadUsage("This repository has no store.", hint="Name one: unstuck fleet --store postgresql://HOST/NAME")
     require_fleet()
     from unstuck.fleet import Fleet  # noqa: PLC0415  # an extra
 
     return Fleet(url)
+
+
+def fleet_of(cwd: Path) -> "Roster | None":
+    """Look at the fleet that the last run here has; None if it stays on this machine."""
+    if not (store := last_store(find(cwd))):
+        return None
+    fleet = open_fleet(cwd, store)
+    try:
+        return fleet.look()
+    finally:
+        fleet.close()
 
 
 class Benches:
