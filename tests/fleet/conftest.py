@@ -57,6 +57,7 @@ case "$UNSTUCK_TASK" in
 *) echo "$UNSTUCK_TASK" >"$UNSTUCK_TASK" ;;
 esac
 echo "session $UNSTUCK_SESSION" >>"$MET/sessions"
+echo "the token is ${WORKERS_TOKEN:-none}"
 reach late-agent
 """,
     # The worker that works here, or the supervisor, dies or freezes, if this is the place. Once: who comes after it goes on.
@@ -181,8 +182,11 @@ class Town:
     def said(self) -> str:
         return "\n".join(f"--- {log.name}\n{log.read_text(errors='replace')}" for log in sorted(self.met.glob("log-*")))
 
+    def connect(self) -> "psycopg.Connection[tuple[object, ...]]":
+        return psycopg.connect(self.url, autocommit=True)
+
     def query(self, statement: str) -> list[tuple[object, ...]]:
-        with psycopg.connect(self.url, autocommit=True) as connection:
+        with self.connect() as connection:
             rows: list[tuple[object, ...]] = connection.execute(statement.encode()).fetchall()
             return rows
 
@@ -275,6 +279,10 @@ def make_town(folder: Path, url: str) -> Town:
     git(root, "commit", "--quiet", "-m", f"first, for {folder.name}")
     git(folder, "clone", "--quiet", "--bare", str(root), str(remote))
     return Town(root=root, remote=remote, url=url, env=env)
+
+
+def is_stopped(pid: int) -> bool:
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
 
 
 def git(folder: Path, *arguments: str) -> str:

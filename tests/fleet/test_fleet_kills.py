@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from benchmarks.postgres_server import NoPostgres, Server
-from tests.fleet.conftest import git, make_store, make_town, wait_until
+from tests.fleet.conftest import git, is_stopped, make_store, make_town, wait_until
 
 if TYPE_CHECKING:
     from tests.fleet.conftest import Town
@@ -101,7 +101,7 @@ def test_a_worker_dies_and_another_one_does_its_work(town: "Town", place: str) -
 def test_a_worker_freezes_until_its_work_is_done_by_another_one(town: "Town", place: str) -> None:
     zombie = town.worker(FREEZE_AT=place)
     run = town.supervisor()
-    wait_until(lambda: _stopped(zombie.pid), f"the worker to freeze at {place!r}")
+    wait_until(lambda: is_stopped(zombie.pid), f"the worker to freeze at {place!r}")
     town.worker()
     assert town.ended(run) == 0, town.said()
     before = git(town.remote, "for-each-ref")
@@ -209,7 +209,3 @@ def test_a_worker_in_a_network_of_its_own_is_cut_off(town: "Town") -> None:
     finally:
         subprocess.run(["ip", "netns", "delete", name], capture_output=True, check=False)
         subprocess.run(["ip", "link", "delete", f"{name}h"], capture_output=True, check=False)
-
-
-def _stopped(pid: int) -> bool:
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
