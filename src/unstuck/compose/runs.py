@@ -125,11 +125,11 @@ class Run:
         plan = self._sound_plan()
         first = _first(plan, start_from)
         self._repository.exclude_ours()
-        remember_store(self._repository, self._config.store.url)
         if fresh:
             plan = begin_anew(self._repository, self._plan_file, plan, self._plan_name)
         with self._journal() as journal:
             run = None if fresh else self._choose(journal, again=first is not None)
+            remember_store(self._repository, self._config.store.url)  # not before it answered
             found = (
                 adopt(self._repository.root, self._repository.git, plan)
                 if run is None and not fresh

@@ -40,7 +40,7 @@ BOUNDS = "SELECT " + ", ".join(
 )
 """The same for the server's side, and more: who is frozen in the middle of something holds nobody else up."""
 PATIENCE_SECONDS, PAUSE_SECONDS = 60.0, 0.2
-FIRST_SECONDS = 5.0
+FIRST_SECONDS = 2.0
 """Who was never connected has a wrong address more often than a server that restarts."""
 _SCHEMA_LOCK = 7_353_001
 

@@ -52,7 +52,7 @@ def open_worker(
     from unstuck.fleet import Doing, Enlisted, Link, Offer, PostgresJournal, Remote, Worker  # noqa: PLC0415  # an extra
 
     repo = str(Path(repo).resolve()) if Path(repo).is_dir() else repo
-    repository, kept = _clone(repo)
+    repository, kept = _clone(repo, told)
     config = read_config(repository.root)
     names = tuple(agents) or (*config.agents, *(name for name in agents_on_path() if name not in config.agents))
     crew = {name: agent(name, config, repository.root) for name in names}
@@ -203,8 +203,8 @@ class Unwatched(Meanwhile):
         return ()
 
 
-def _clone(repo: str) -> tuple[Repository, IO[str]]:
-    """Return a clone that no other worker uses, made if need be, and the lock on it."""
+def _clone(repo: str, told: Callable[[str], None]) -> tuple[Repository, IO[str]]:
+    """Return a clone that no other worker uses, made or brought up to date, and the lock on it."""
     state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
     name = re.sub(r"[^a-zA-Z0-9_.-]+", "-", repo.rstrip("/").rpartition("/")[2])[:40].strip(".-") or "repository"
     place = state / "unstuck" / "workers" / f"{name}-{sha256(repo.encode()).hexdigest()[:8]}"
@@ -217,12 +217,28 @@ def _clone(repo: str) -> tuple[Repository, IO[str]]:
             lock.close()
             continue
         folder = place / str(number)
-        if not Git(place).at(folder if folder.is_dir() else place).succeeds("rev-parse", "--verify", "HEAD"):
+        git = Git(folder)
+        if not (folder / ".git").is_dir():
             _make(place, folder, repo)
+        elif not git.succeeds("fetch", "--quiet", "--no-tags", "--prune", "origin"):
+            told(f"{repo} cannot be reached: this worker begins with what it has of it.")
+        _check_out(git, repo)
         repository = find(folder)
         repository.exclude_ours()
         return repository, lock
     raise Unavailable(f"{MOST_CLONES} workers have a clone of {repo} here already.", hint="End some of them.")
+
+
+def _check_out(git: Git, repo: str) -> None:
+    """Put the remote's HEAD into the clone, where nobody works; where that names no branch, the one that moved last."""
+    newest = ("for-each-ref", "--sort=-committerdate", "--count=1", "--format=%(refname)", "refs/remotes/origin")
+    head = "refs/remotes/origin/HEAD"
+    branch = head if git.succeeds("rev-parse", "--verify", "--quiet", head) else git(*newest)
+    if not branch:
+        raise Unavailable(
+            f"The repository {repo} has no commits yet.", hint="Push your branch to it: git push URL main"
+        )
+    git("checkout", "--quiet", "--force", "--detach", branch)
 
 
 def _make(place: Path, folder: Path, repo: str) -> None:
