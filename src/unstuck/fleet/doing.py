@@ -7,8 +7,7 @@ from typing import Protocol
 
 from unstuck.errors import UnstuckError
 from unstuck.fleet.jobs import Job
-from unstuck.fleet.refs import tip_ref, worked
-from unstuck.fleet.remote import Moved, Remote
+from unstuck.fleet.remote import Moved, Remote, tip_ref, worked
 from unstuck.fleet.wire import Report, Wanted, read_wanted
 from unstuck.git import merge_trees
 from unstuck.journal import Ended, Outcome, Redactor

@@ -10,8 +10,7 @@ from unstuck.diagnosis import Failure
 from unstuck.errors import GitFailed, Unavailable, UnstuckError
 from unstuck.fleet.jobs import OVER, Ending, Job, Jobs
 from unstuck.fleet.postgres import Link
-from unstuck.fleet.refs import check_ref, tip_ref, work_ref, worked
-from unstuck.fleet.remote import NEVER, Moved, Remote
+from unstuck.fleet.remote import NEVER, Moved, Remote, check_ref, tip_ref, work_ref, worked
 from unstuck.fleet.shelf import Shelf
 from unstuck.fleet.wire import Report, Sheet, Wanted, read_report, write
 from unstuck.journal import Ended, Outcome, Verdict

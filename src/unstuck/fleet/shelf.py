@@ -4,8 +4,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from unstuck.errors import OwnershipLost
-from unstuck.fleet.refs import tip_ref, work_ref, worked
-from unstuck.fleet.remote import HERE, NEVER, Moved, Remote
+from unstuck.fleet.remote import HERE, NEVER, Moved, Remote, tip_ref, work_ref, worked
 from unstuck.git import GitWorkspace, make_commit
 from unstuck.journal import RunState
 from unstuck.ports import Conflict, Landing, Snapshot, Tree
