@@ -113,7 +113,7 @@ def _roster(connection: Connection) -> Roster:
     for worker, *job in rows(AT_WORK):
         jobs.setdefault(worker, []).append(AtWork(*job))
     return Roster(
-        workers=tuple(Member(*row, tuple(jobs.get(row[0], ()))) for row in rows(WORKERS)),
+        workers=tuple(Member(*(*row, tuple(jobs.get(row[0], ())))) for row in rows(WORKERS)),
         queued=tuple(Waiting(*row) for row in rows(QUEUED)),
         held=tuple(Held(*row) for row in rows(HELD)),
         limits=tuple(Limit(*row) for row in rows("SELECT name, most, members FROM unstuck.limits ORDER BY name")),
