@@ -27,7 +27,7 @@ from unstuck.fleet import PostgresJournal  # noqa: E402
 from unstuck.journal import RunState, fold  # noqa: E402
 
 GIT = shutil.which("git") or ""
-PATIENCE = 60.0
+PATIENCE = 240.0
 LEASE = "2"
 
 PLAN = """\
