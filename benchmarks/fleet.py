@@ -10,6 +10,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.parallel import make_repository
@@ -186,11 +187,11 @@ def _queue(server: Server, number: int, workers: int) -> tuple[float, float, flo
     idle_before, began = _transactions(server, store), time.monotonic()
     time.sleep(3.0)
     idling = (_transactions(server, store) - idle_before) / (time.monotonic() - began) / workers
+    pattern = Job(key="", project="p", run="r", task="", kind="session", agent=AGENT, body="{}", token=journal.token)
     before, put = _transactions(server, store), {}
     for index in range(number):
         put[str(index)] = time.perf_counter()
-        named = {"key": str(index), "task": str(index), "project": "p", "run": "r", "token": journal.token}
-        jobs.put(Job(**named, kind="session", agent=AGENT, body="{}"))
+        jobs.put(replace(pattern, key=str(index), task=str(index)))
     until = time.monotonic() + PATIENCE
     while len(begun) < number and time.monotonic() < until:
         time.sleep(0.05)
@@ -198,8 +199,9 @@ def _queue(server: Server, number: int, workers: int) -> tuple[float, float, flo
     done.set()
     for thread in threads:
         thread.join()
-    for link in (*links, journal):
+    for link in links:
         link.close()
+    journal.close()
     if len(begun) < number:
         raise BenchBroken(f"{len(begun)} of {number} jobs were taken.", hint="See `unstuck worker`.")
     waits = sorted(begun[key] - at for key, at in put.items())
