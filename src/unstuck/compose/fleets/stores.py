@@ -32,12 +32,12 @@ def with_last_store(repository: Repository, config: Config) -> Config:
 
 def remember_store(repository: Repository, url: str) -> None:
     """Let every command that looks at this repository find its runs."""
-    path, told = repository.store / REMEMBERED, url or LOCAL
-    if told == _remembered(repository):
+    path = repository.store / REMEMBERED
+    if url == last_store(repository):
         return
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(f"{told}\n")
+        path.write_text(f"{url or LOCAL}\n")
     except OSError as error:
         raise CannotWrite(f"{path} cannot be written: {error.strerror}.", hint="Make it writable.") from error
 
