@@ -18,3 +18,4 @@ from unstuck.git.trap_folders import traps as traps
 from unstuck.git.way_home import Homecoming as Homecoming
 from unstuck.git.workspace import GitWorkspace as GitWorkspace
 from unstuck.git.workspace import make_commit as make_commit
+from unstuck.git.workspace import merge_trees as merge_trees

@@ -20,6 +20,7 @@ from unstuck.line.schedule import siblings as siblings
 from unstuck.line.setting_up import set_up as set_up
 from unstuck.line.stages import Stage as Stage
 from unstuck.line.stages import next_stage as next_stage
+from unstuck.line.stopping import OneTask as OneTask
 from unstuck.line.stopping import Stopper as Stopper
 from unstuck.line.supervise import Situation as Situation
 from unstuck.line.supervise import Supervisor as Supervisor

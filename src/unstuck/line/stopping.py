@@ -3,6 +3,8 @@
 import time
 from collections import deque
 
+from unstuck.ports import Stop
+
 
 class Stopper:
     """Whether running work must end, and by when. Set from signal handlers, requests and limits."""
@@ -32,7 +34,7 @@ class Stopper:
 class OneTask:
     """What reaches one running task from outside: the run's stop, a stop of its own, and messages to its session."""
 
-    def __init__(self, run: Stopper) -> None:
+    def __init__(self, run: Stop) -> None:
         self._run = run
         self.ended = False
         self.listening = False

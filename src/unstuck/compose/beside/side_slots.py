@@ -9,13 +9,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from unstuck.agents import agent
+from unstuck.compose.fleets.stores import open_for_run, with_last_store
 from unstuck.compose.runs import room_beside
 from unstuck.config import Config
+from unstuck.config_file import read_config
 from unstuck.decide import Experience, profile
 from unstuck.diagnosis import open_rulebook
-from unstuck.errors import Owned
+from unstuck.errors import CannotWrite, Owned
 from unstuck.git import GitWorkspace, Lender, Meanwhile, Placing, Repository, slots_folder
-from unstuck.journal import Entry, Event, RunState, journal_path, open_to_write, redactor
+from unstuck.journal import Entry, Event, RunState, Store, redactor
 from unstuck.line import Bench, Here, Layout, Recorder, Stopper
 from unstuck.plans import Check, Insertion, Plan, Task
 from unstuck.ports import Fence, NoFence
@@ -104,9 +106,9 @@ def free_slot(repository: Repository) -> Iterator[int]:
 @contextmanager
 def first_checking_slot(repository: Repository) -> Iterator[int]:
     """Take the slot that a run begins to check in, so that it finds it set up; while one works here, another."""
-    journal = open_to_write(journal_path(repository))
+    journal = open_for_run(repository, with_last_store(repository, read_config(repository.root)))
     try:
-        if journal.owner() is not None:
+        if _taken(journal):
             with free_slot(repository) as slot:
                 yield slot
             return
@@ -118,6 +120,14 @@ def first_checking_slot(repository: Repository) -> Iterator[int]:
             journal.release()
     finally:
         journal.close()
+
+
+def _taken(journal: Store) -> bool:
+    """Whether a run may be at work here; a store that cannot be asked says nothing against it."""
+    try:
+        return journal.owner() is not None
+    except CannotWrite:
+        return True
 
 
 class Nowhere:
