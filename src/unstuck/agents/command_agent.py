@@ -24,6 +24,8 @@ class CommandAgent:
     login: str = ""
     named_from: Path | None = None
     """The folder from which its program was named by a path."""
+    writes: tuple[str, ...] = ()
+    """What it writes outside of its slot, as its user says."""
 
     def command(self, assignment: Assignment) -> Command:
         places = {
@@ -40,6 +42,7 @@ class CommandAgent:
             cwd=assignment.worktree,
             log=assignment.log,
             stdin=assignment.brief.encode(errors="replace"),
+            writes=self.writes,
         )
 
     def outcome(self, ended: Ended, assignment: Assignment) -> Outcome:  # noqa: ARG002  # the port's signature
