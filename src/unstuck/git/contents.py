@@ -44,9 +44,11 @@ def rows(git: Git, base: str, tree: str) -> tuple[Row, ...]:
 
 
 def parsed(raw: str) -> Iterator[Row]:
-    """Read what git prints with `--raw -z`."""
+    """Read what git prints with `--raw -z`; numbers that follow are passed over."""
     fields = raw.split("\0")
     for facts, path in zip(fields[::2], fields[1::2], strict=False):
+        if not facts.startswith(":"):
+            return
         old_mode, new_mode, old, new, _ = facts.removeprefix(":").split(" ")
         yield Row(path=path, old_mode=old_mode, new_mode=new_mode, old=old, new=new)
 

@@ -1,7 +1,7 @@
 """Edge: How two trees differ: which files, and which of their lines."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from unstuck.diagnosis import Touch
 from unstuck.git.command import Git
@@ -10,12 +10,17 @@ from unstuck.journal import Changes
 MOST_FILES = 300
 _HUNK = re.compile(r"^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@", re.MULTILINE)
 _BLAMED = re.compile(r"([0-9a-f]{40,64}) \d+ \d+")
-_PLAIN = ("-r", "--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=none")
+PLAIN = ("-r", "--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=none")
 
 
 def listed(git: Git, base: str, tree: str) -> Changes:
     """Sort the files in which the two differ by what happened to them."""
-    told = iter(git.names("diff-tree", *_PLAIN, "-z", "--raw", "--numstat", base, tree))
+    return sorted_out(git.names("diff-tree", *PLAIN, "-z", "--raw", "--numstat", base, tree))
+
+
+def sorted_out(entries: Iterable[str]) -> Changes:
+    """Read what git prints with `-z --raw --numstat`."""
+    told = iter(entries)
     found: dict[str, list[str]] = {"A": [], "D": [], "M": []}
     counts = []
     for entry in told:  # a line that begins with a colon is followed by its path; the numbers come last, with theirs
@@ -36,7 +41,7 @@ def touches(git: Git, base: str, tree: str, files: Sequence[str]) -> tuple[Touch
     """Say for each file what happened, with the first and the last line of `base` that it concerns."""
     found: list[Touch] = []
     for file in files:
-        patch = git.attempt("diff-tree", *_PLAIN, "-p", "-U0", base, tree, "--", f":(top,literal){file}").stdout
+        patch = git.attempt("diff-tree", *PLAIN, "-p", "-U0", base, tree, "--", f":(top,literal){file}").stdout
         if not patch:
             continue
         hunks = [tuple(int(number or 1) for number in hunk.groups()) for hunk in _HUNK.finditer(patch)]

@@ -12,6 +12,7 @@ from unstuck.git.command import Git
 from unstuck.git.contents import GITLINK, GONE, Row
 from unstuck.git.removal import remove
 from unstuck.git.repository import Repository
+from unstuck.journal import Changes
 
 BORROWED = "refs/unstuck/borrowed"
 """Holds what slots see and the base does not: the user may delete a branch and collect garbage meanwhile."""
@@ -79,12 +80,12 @@ class Lender:
         """The trees of commits."""
         self.held: dict[str, str] = {}
         """What slots hold at the moment, by the names of their refs."""
-        self.rows: dict[tuple[str, str], tuple[Row, ...]] = {}
-        """Where a base and a tree that was made of it differ: the last few, as they were staged."""
+        self.rows: dict[tuple[str, str], tuple[tuple[Row, ...], Changes | None]] = {}
+        """Where a base and a tree that was made of it differ, and how: the last few, as they were staged."""
 
-    def remember(self, base: str, tree: str, rows: Sequence[Row]) -> None:
+    def remember(self, base: str, tree: str, rows: Sequence[Row], listed: Changes | None) -> None:
         """Keep what staging knows of a tree, so that git is not asked again: where it differs, and its folders."""
-        self.rows[base, tree] = tuple(rows)
+        self.rows[base, tree] = tuple(rows), listed
         for forgotten in list(self.rows)[:-MOST_ROWS]:
             self.rows.pop(forgotten, None)
         known = self.folders.get(self.trees.get(base, base))

@@ -11,9 +11,11 @@ from unstuck.errors import GitFailed
 from unstuck.git import submodules
 from unstuck.git.command import Git, shown
 from unstuck.git.contents import GITLINK, GONE, Row, parsed
+from unstuck.git.differences import PLAIN, sorted_out
 from unstuck.git.repository import OURS
 from unstuck.git.returning import head_of
 from unstuck.git.slots import Prepared, Slot
+from unstuck.journal import Changes
 from unstuck.ports import Tree
 
 LINK = "120000"
@@ -25,6 +27,8 @@ class Staged:
     """The difference between the base and the files, and what git could not take in."""
 
     changes: tuple[Row, ...]
+    listed: Changes | None = None
+    """The same by what happened to the files, if that is all."""
     nested: tuple[str, ...] = ()
     """Repositories of their own inside the slot."""
     unread: tuple[str, ...] = ()
@@ -45,7 +49,7 @@ def stage(slot: Slot, base: str, prepared: Prepared) -> Staged:
     slot.staging.touch()  # while it is there, the index may hold what git must not see, or what nobody holds
     if not whole or git.attempt("add", "-A", "--sparse", "--", *_all_but(out)).returncode != 0:
         empty, unread = _stage_from_scratch(slot, base, out)
-    raw = git("diff-index", "--cached", "--raw", "-z", "--no-renames", "--no-abbrev", "--ignore-submodules=none", base)
+    raw = git("diff-index", "--cached", "--raw", "--numstat", "-z", "--no-abbrev", *PLAIN, base)
     found = [*parsed(raw)]
     nested = [change for change in found if change.new_mode == GITLINK != change.old_mode]
     moved = [*_moved(slot, base, inner)] if inner else []
@@ -55,7 +59,8 @@ def stage(slot: Slot, base: str, prepared: Prepared) -> Staged:
         git("update-index", "-z", "--replace", "--index-info", stdin=listed)
     names = tuple(change.path for change in nested)
     changes = [change for change in found if change.path not in names]
-    return Staged(changes=(*changes, *moved), nested=(*names, *empty), unread=unread)
+    whole_list = None if undone or moved else sorted_out(raw.split("\0")[:-1])
+    return Staged(changes=(*changes, *moved), listed=whole_list, nested=(*names, *empty), unread=unread)
 
 
 def write(slot: Slot, base: str, left_out: Sequence[str]) -> Tree:
@@ -93,9 +98,10 @@ def _write(slot: Slot, base: str, left_out: Sequence[str]) -> Tree:
         restored = "".join(f"{change.old_mode} {change.old}\t{change.path}\0" for change in drop)
         git("update-index", "-z", "--replace", "--index-info", stdin=restored)
     tree = git("write-tree")
+    kept = [change for change in staged.changes if change not in drop]
+    slot.lender.remember(base, tree, kept, None if drop else staged.listed)
     slot.hold(**{tree: tree})
     slot.staging.unlink()
-    slot.lender.remember(base, tree, [change for change in staged.changes if change not in drop])
     return Tree(id=tree, notes=tuple(notes))
 
 

@@ -132,7 +132,8 @@ class GitWorkspace:
         return contents.changes(self._git, self._rows(base, tree))
 
     def listed(self, base: str, tree: str) -> Changes:
-        return differences.listed(self._git, base, tree)
+        _, known = self.lender.rows.get((base, tree), (None, None))
+        return known or differences.listed(self._git, base, tree)
 
     def touches(self, base: str, tree: str, files: Sequence[str]) -> tuple[Touch, ...]:
         return differences.touches(self._git, base, tree, files)
@@ -213,7 +214,7 @@ class GitWorkspace:
         return Slot(lender=self.lender, folder=self.slots, number=slot)
 
     def _rows(self, base: str, tree: str) -> tuple[contents.Row, ...]:
-        known = self.lender.rows.get((base, tree))
+        known, _ = self.lender.rows.get((base, tree), (None, None))
         return contents.rows(self._git, base, tree) if known is None else known
 
     def _snapshot_ref(self, name: str) -> str:
