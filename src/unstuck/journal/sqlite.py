@@ -66,7 +66,8 @@ VERBS = frozenset(get_args(Verb)) - {"unreadable"}
 COVERED = frozenset({"attempt_started", "verified", "classified", "acted", "noted"})
 """Facts that are not forced to the disk by themselves, because the next fact follows before any effect that cannot be
 repeated, and forcing that one covers them. A killed process loses none of them; a power cut in between, which takes
-them, leaves a task one stage earlier: an act is done again, and finds itself done."""
+them, leaves a task one stage earlier: an act is done again, and finds itself done. Files that people read wait for the
+force of what they say."""
 
 
 def open_to_write(path: Path) -> "SqliteJournal":
