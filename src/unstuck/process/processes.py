@@ -454,11 +454,3 @@ class Conversation:
             with suppress(OSError):
                 os.close(self._mouth)
             self._mouth = -1
-
-
-class SystemClock:
-    def now(self) -> float:
-        return time.time()
-
-    def wait(self, seconds: float) -> None:
-        time.sleep(seconds)
