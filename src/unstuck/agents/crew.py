@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NoReturn
 
-from unstuck.agents.coding import CodingAgent
-from unstuck.agents.command_agent import CommandAgent, scripted, split
+from unstuck.agents.command_agent import CodingAgent, CommandAgent, scripted, split
 from unstuck.agents.manifests import catalog, logged_in, manifest
 from unstuck.agents.readers import FORMATS
 from unstuck.config import AgentConfig, Config

@@ -11,10 +11,9 @@ from unstuck.errors import UnstuckError
 from unstuck.journal import RunEnded, RunState
 from unstuck.line.loop import advance
 from unstuck.line.operate import Operations
-from unstuck.line.parts import Bench, used_up
+from unstuck.line.parts import Bench, OneTask, Stopper, used_up
 from unstuck.line.schedule import due, parked, settled, startable
 from unstuck.line.stages import Stage
-from unstuck.line.stopping import OneTask, Stopper
 from unstuck.plans import cleans_up
 from unstuck.ports import Journal, Projections
 from unstuck.tell import one_line
