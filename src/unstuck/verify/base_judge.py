@@ -1,7 +1,7 @@
 """Edge: Ask the base's judge: the product part of a change under the tests, settings and tools that the base had.
 
-Law: where it is green, whatever was done to the judge is harmless, and it lands. Where it is red, the reader may clear an
-honest rename by its form; else the next attempt is told, and then a person is asked.
+Law: where it is green, whatever was done to the judge is harmless, and it lands. Where it is red, the reader may clear a
+rename that the task speaks of, by its form; else the next attempt is told, and then a person is asked.
 """
 
 import re
@@ -16,7 +16,7 @@ from unstuck.tell import one_line
 from unstuck.tools import programs, role, selecting, shows_tests
 from unstuck.verify.baseline import excuse
 from unstuck.verify.checks import STEADY, check_on, evidence, on_base, program_names
-from unstuck.verify.judge_files import bent, is_data, unaccounted, unnamed
+from unstuck.verify.judge_files import bent, is_data, speaks_of, unaccounted, unnamed
 from unstuck.verify.weighing import own
 
 if TYPE_CHECKING:
@@ -160,7 +160,10 @@ class _Question:
         from unstuck.verify.audit import is_harmless  # noqa: PLC0415  # heavy: loaded when there is a change to judge
 
         if all(_part(one.path) == "test" for one in self.touched):
-            return not unaccounted(self.probe.changes, result.tests)
+            said = found.message if found is not None else ""
+            return speaks_of(self.probe.subject.task, self.touched, said) and not unaccounted(
+                self.probe.changes, result.tests
+            )
         if self._doubted:
             return False
         built = found is None or found.kind not in NOT_BUILT or reason(result.ended.tail) == "asserted"
