@@ -275,6 +275,7 @@ class Run:
         show_store(layout.home, layout.store)
         log = ExecutionLog(layout.store / "logs" / "execution.log")
         self.state = state
+        fence = fence_of(config, repository)
         bench = Bench(
             run=run,
             record=Recorder(journal, state, redact, (log, *listeners, self._watcher.entry)),
@@ -296,8 +297,8 @@ class Run:
             stop=self.stopper,
             clock=self._clock,
             judge=open_rulebook(self._repository.root),
-            remedies=Relief(repository.root),
-            fence=fence_of(config, repository),
+            remedies=Relief(repository.root, fence),
+            fence=fence,
             spare=options.parallel,
             beside=room_beside(options.parallel),
             memory=open_memory(repository, config) if config.verify.cache and options.cache else NoMemory(),

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from unstuck.ports import Command, Done, TimeLimits
+from unstuck.ports import Command, Done, Fence, NoFence, TimeLimits
 from unstuck.process import LocalProcesses
 from unstuck.remedies.machine import git_folder
 from unstuck.remedies.recovery_plan import Strategy
@@ -66,6 +66,8 @@ class LocalToolbox:
     allowed_folders: tuple[str, ...] = ()
     lent: Mapping[str, Tool] = field(default_factory=dict)
     env: Mapping[str, str] = field(default_factory=dict)
+    fence: Fence = field(default_factory=NoFence)
+    """What its commands run in, as those that set a slot up."""
     _undo: list[Callable[[], None]] = field(default_factory=list)
     _before: Mapping[str, Stamp] | None = None
     """What the workspace held before the first step of the way."""
@@ -180,9 +182,10 @@ class LocalToolbox:
                 cwd=self.cwd,
                 log=Path(scratch) / "log",
                 env={**self.env, **env},
+                writes=(str(self.root), *self.allowed_folders),
                 limits=TimeLimits(wall_clock=seconds),
             )
-            ended = LocalProcesses().run(command, stop=_NobodyStops())
+            ended = LocalProcesses().run(self.fence.around(command, "setup"), stop=_NobodyStops())
         timed_out = ended.ending == "wall_clock"
         because = f"it did not end within {seconds:g} seconds" if timed_out else ""
         if not ended.ok and not because and ended.ending == "exited":

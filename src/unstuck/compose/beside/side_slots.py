@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from unstuck.agents import agent
+from unstuck.compose.fencing import fence_of
 from unstuck.compose.fleets.stores import open_for_run, with_last_store
 from unstuck.compose.runs import room_beside
 from unstuck.config import Config
@@ -20,7 +21,6 @@ from unstuck.git import GitWorkspace, Lender, Meanwhile, Placing, Repository, sl
 from unstuck.journal import Entry, Event, RunState, Store, redactor
 from unstuck.line import Bench, Here, Layout, Recorder, Stopper
 from unstuck.plans import Check, Insertion, Plan, Task
-from unstuck.ports import Fence, NoFence
 from unstuck.process import DiskDesk, LocalProcesses, SystemClock
 from unstuck.verify import Memory, NoMemory
 
@@ -41,7 +41,6 @@ class Side:
     memory: Memory = field(default_factory=NoMemory)
     run: str = NAME
     agents: tuple[str, ...] = ()
-    fence: Fence = field(default_factory=NoFence)
 
     def bench(self, slot: int, task: Task | None = None, gates: Sequence[Check] = (), plan: str | None = None) -> Bench:
         repository, config = self.repository, self.config
@@ -66,7 +65,7 @@ class Side:
             stop=self.stopper,
             clock=SystemClock(),
             judge=open_rulebook(repository.root),
-            fence=self.fence,
+            fence=fence_of(config, repository),
             spare=slot,
             beside=room_beside(1),
             memory=self.memory,
