@@ -2,12 +2,15 @@
 
 import os
 import subprocess
+import tempfile
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from itertools import count
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from tests.copies import Files, copied, taken
 
 pytest_plugins = ["tests.project"]
 settings.register_profile("any_machine", deadline=None)
@@ -21,6 +24,8 @@ GLOBAL_CONFIG = """\
     defaultBranch = main
 [protocol "file"]
     allow = user
+[maintenance]
+    auto = false
 """
 
 
@@ -57,9 +62,8 @@ def own_git_configuration(homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch
 @pytest.fixture
 def scratch(tmp_path: Path) -> Path:
     """Make a repository with two commits on `main`."""
-    return make_repository(
-        tmp_path / "repo", {"a.txt": "a\n", "src/b.py": "b = 1\n", ".gitignore": "*.log\nnode_modules/\n"}
-    )
+    copied(_two_commits(), tmp_path / "repo")
+    return tmp_path / "repo"
 
 
 @pytest.fixture
@@ -82,16 +86,19 @@ def fingerprint() -> Callable[[Path], Mapping[str, object]]:
     return take_fingerprint
 
 
-def make_repository(root: Path, files: Mapping[str, str]) -> Path:
-    root.mkdir()
-    _git(root, "init", "--quiet")
-    for name, text in files.items():
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_text(text)
-    _git(root, "add", "-A")
-    _git(root, "commit", "--quiet", "-m", "first")
-    _git(root, "commit", "--quiet", "--allow-empty", "-m", "second")
-    return root
+@cache
+def _two_commits() -> Files:
+    files = {"a.txt": "a\n", "src/b.py": "b = 1\n", ".gitignore": "*.log\nnode_modules/\n"}
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        _git(root, "init", "--quiet")
+        for name, text in files.items():
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            (root / name).write_text(text)
+        _git(root, "add", "-A")
+        _git(root, "commit", "--quiet", "-m", "first")
+        _git(root, "commit", "--quiet", "--allow-empty", "-m", "second")
+        return taken(root)
 
 
 def take_fingerprint(root: Path) -> Mapping[str, object]:

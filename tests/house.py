@@ -4,7 +4,7 @@ import ast
 import re
 from collections import Counter
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1] / "src" / "unstuck"
@@ -97,6 +97,10 @@ class Module:
     def tree(self) -> ast.Module:
         return ast.parse(self.text)
 
+    @cached_property
+    def nodes(self) -> list[ast.AST]:
+        return list(ast.walk(self.tree))
+
     @property
     def room(self) -> str:
         """The folder it stands in; modules at the top have none."""
@@ -107,7 +111,7 @@ class Module:
     def touches(self) -> set[str]:
         """What of the world it reaches by itself."""
         found = set()
-        for node in ast.walk(self.tree):
+        for node in self.nodes:
             if isinstance(node, ast.Import):
                 found |= {
                     alias.name for alias in node.names if alias.name.split(".")[0] in WORLD or alias.name in WORLD
@@ -124,7 +128,7 @@ class Module:
     def entered(self) -> list[tuple[str, str]]:
         """Every `from unstuck.… import`, with the room that it leads to."""
         found = []
-        for node in ast.walk(self.tree):
+        for node in self.nodes:
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("unstuck."):
                 room = (node.module or "").split(".")[1]
                 if (ROOT / room).is_dir():
@@ -137,12 +141,12 @@ class Module:
         found = set()
         only_types = {
             id(inner)
-            for node in ast.walk(self.tree)
+            for node in self.nodes
             if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
             for statement in node.body
             for inner in ast.walk(statement)
         }
-        for node in ast.walk(self.tree):
+        for node in self.nodes:
             if (
                 isinstance(node, ast.ImportFrom)
                 and id(node) not in only_types
@@ -165,7 +169,7 @@ class Module:
 
     @property
     def is_edge(self) -> bool:
-        return self.name in EDGES
+        return self.name in edges()
 
     def __hash__(self) -> int:
         return hash(self.name)
@@ -200,8 +204,9 @@ PUBLIC: dict[tuple[str, str], str] = {
 }
 
 
-def _edges() -> set[str]:
-    """Modules that touch the world, and those that use one of them."""
+@cache
+def edges() -> frozenset[str]:
+    """Modules that touch the world, and those that use one of them; asked for by tests, not while they are collected."""
     found = {name for name, module in MODULES.items() if module.touches and name not in NEUTRAL}
     while more := {
         name
@@ -209,10 +214,7 @@ def _edges() -> set[str]:
         if name not in found and name not in NEUTRAL and any(used.name in found for used in module.uses)
     }:
         found |= more
-    return found
-
-
-EDGES = _edges()
+    return frozenset(found)
 
 
 def _says_edge(module: Module) -> bool:
@@ -220,11 +222,11 @@ def _says_edge(module: Module) -> bool:
 
 
 def edges_without_the_word() -> list[str]:
-    return [name for name in sorted(EDGES) if not _says_edge(MODULES[name])]
+    return [name for name in sorted(edges()) if not _says_edge(MODULES[name])]
 
 
 def words_without_an_edge() -> list[str]:
-    return [name for name, module in MODULES.items() if _says_edge(module) and name not in EDGES | NEUTRAL]
+    return [name for name, module in MODULES.items() if _says_edge(module) and name not in edges() | NEUTRAL]
 
 
 def callers() -> list[str]:

@@ -7,12 +7,15 @@ import os
 import shlex
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.copies import Files, copied, taken
 from tests.nursery import Nursery
 
 from unstuck.cli import run_cli
@@ -186,18 +189,26 @@ def half_done(tmp_path_factory: pytest.TempPathFactory, nursery: Nursery) -> Pro
 
 
 def make_project(root: Path, nursery: Nursery) -> Project:
-    root.mkdir()
-    git(root, "init", "--quiet", "-b", "main")
-    git(root, "config", "user.name", "Ada")
-    git(root, "config", "user.email", "ada@example.org")
     made = Project(root, nursery)
+    copied(_first_commit(), root)
     made.script()
-    (root / "readme.txt").write_text("a project\n")
-    (root / ".gitignore").write_text("*.log\nnode_modules/\n.venv/\n__pycache__/\n")
-    (root / "unstuck.toml").write_text(LIMITS)
-    git(root, "add", "-A")
-    git(root, "commit", "--quiet", "-m", "Start")
     return made
+
+
+@cache
+def _first_commit() -> Files:
+    """Make the repository that every project begins with; hundreds of tests begin with a copy."""
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        git(root, "init", "--quiet", "-b", "main")
+        git(root, "config", "user.name", "Ada")
+        git(root, "config", "user.email", "ada@example.org")
+        (root / "readme.txt").write_text("a project\n")
+        (root / ".gitignore").write_text("*.log\nnode_modules/\n.venv/\n__pycache__/\n")
+        (root / "unstuck.toml").write_text(LIMITS)
+        git(root, "add", "-A")
+        git(root, "commit", "--quiet", "-m", "Start")
+        return taken(root)
 
 
 def git(root: Path, *arguments: str) -> str:

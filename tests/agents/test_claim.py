@@ -334,7 +334,8 @@ HOSTILE = [
     "{" * 500_000 + '"phase_id"',
     '{"phase_id"' * 50_000,
     '```json\n{"phase_id": ' + "1" * 500_000 + "}\n```",
-    "Task 1.1: " + "FAILED " * 100_000 + "\n" + (" " * 1_900 + "x\n") * 400,
+    "Task 1.1: " + "FAILED " * 100_000,
+    ("Task 1.1: " + "FAILED " * 250 + "\n" + " " * 1_900 + "x\n") * 400,
     "Task 1.1: X FAILED\n" * 40_000,
     "Task 1.1: X FAILED\n\nTASK_COMPLETE\n" * 30_000,
     "\n" * 900_000 + "TASK_COMPLETE",
@@ -358,7 +359,7 @@ PIECES = st.sampled_from(
 
 
 @given(st.text() | st.lists(PIECES, max_size=20).map("".join), st.sampled_from(["", "1.3", "9"]))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_any_text_can_be_read(text: str, task: str) -> None:
     said = statement(text, task=task)
     assert said.failure is None or said.claim == "failed"

@@ -27,14 +27,31 @@ SPEAKING = (
 )
 
 
+ASKING = """
+import os, sys
+from unstuck.cli import run_cli
+os.chdir(sys.argv[1])
+children = []
+for words in sys.argv[2:]:
+    children.append(os.fork())
+    if not children[-1]:
+        os.setsid()
+        code = run_cli(words.split())
+        with open("../told.log", "a") as log:
+            log.write(f"ended with {code}\\n")
+        os._exit(0)
+for child in children:
+    os.waitpid(child, 0)
+"""
+"""Commands in sessions of their own that load Python's modules only once."""
+
+
 def speaks(project: Project) -> Step:
     """Ask as an agent that hides what it is: without our environment, from sessions of its own, all at once."""
-    hidden = (
-        f"env -i PATH={shlex.quote(os.environ['PATH'])} PYTHONPATH={SOURCE} setsid --wait {sys.executable} -m unstuck"
-    )
-    log = project.root.parent / "told.log"
-    asked = [f"({hidden} {words}; echo ended with $? >> {log}) &" for words in SPEAKING]
-    return {"run": shlex.join(["sh", "-c", "\n".join([f"cd {project.root}", *asked, "wait"])])}
+    program = project.root.parent / "asking.py"
+    program.write_text(ASKING)
+    hidden = ["env", "-i", f"PATH={os.environ['PATH']}", f"PYTHONPATH={SOURCE}", "setsid", "--wait", sys.executable]
+    return {"run": shlex.join([*hidden, str(program), str(project.root), *SPEAKING])}
 
 
 def red(project: Project, *steps: Step) -> None:

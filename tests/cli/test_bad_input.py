@@ -83,8 +83,8 @@ def test_tasks_in_a_circle_are_named(project: "Project") -> None:
     assert problem.hint
 
 
-def test_a_plan_of_ten_thousand_tasks_is_read_and_begun(project: "Project") -> None:
-    count = 10_000
+def test_a_plan_of_three_thousand_tasks_is_read_and_begun(project: "Project") -> None:
+    count = 3_000
     lines = [
         f"- [ ] {number // 100 + 1}.{number % 100} Task {number}\n  - **Verify**: `test -f a.txt`\n"
         for number in range(count)
@@ -105,7 +105,7 @@ def test_a_plan_of_ten_thousand_tasks_is_read_and_begun(project: "Project") -> N
         running.terminate()
         running.communicate(timeout=60)
     assert gate.exists()
-    assert largest < 150_000, "kilobytes"
+    assert largest < 85_000, "kilobytes, of which 53,000 without a plan"
 
 
 @pytest.mark.parametrize(

@@ -112,9 +112,7 @@ def test_what_is_wrong_after_three_rounds_is_told_and_not_written(project: Proje
 def test_what_an_agent_only_printed_is_taken_and_a_link_out_of_the_clone_is_not(project: Project) -> None:
     secret = project.root.parent / "secret.txt"
     secret.write_text("- [ ] 1.1 hunter2\n")
-    project.script(
-        draft=[[{"run": f"ln -s {secret} tasks.md"}], [{"print": f"Here it is:\n\n```markdown\n{GOOD}```\nDone."}]]
-    )
+    project.script(draft=[[{"run": f"ln -s {secret} tasks.md"}], [{"print": f"```markdown\n{GOOD}```\nDone."}]])
     told = project.ask("draft", "Greet people", "--agent", project.agent, "--yes", "--json")
     assert told.code == 0, told
     assert told.json["rounds"] == 2

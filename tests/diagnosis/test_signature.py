@@ -256,12 +256,12 @@ PIECES = st.sampled_from(
 
 
 @given(st.text() | run_of_one_failure() | st.lists(PIECES, max_size=14).map("".join))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_a_normal_form_is_its_own_normal_form(text: str) -> None:
     assert normal(normal(text)) == normal(text)
 
 
 @given(st.binary().map(lambda raw: raw.decode(errors="surrogateescape")), st.lists(st.text()))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_any_text_has_a_signature(text: str, tests: list[str]) -> None:
     assert signature(text, tests=tests) == signature(text, tests=tests)

@@ -118,12 +118,12 @@ def test_redacting_twice_changes_nothing_more() -> None:
     assert redact.text(once) == once
 
 
-@pytest.mark.parametrize("at", range(len(GITHUB) + 9))
-def test_text_is_never_cut_inside_a_secret(at: int) -> None:
-    text = f"say {GITHUB} now"
-    front, rest = Redactor().split(text, at)
-    assert front + Redactor().text(rest) == "say [redacted] now"
-    assert len(front) <= max(at, len("say [redacted] now"))
+def test_text_is_never_cut_inside_a_secret() -> None:
+    text, redact = f"say {GITHUB} now", Redactor()
+    for at in range(len(text)):
+        front, rest = redact.split(text, at)
+        assert front + redact.text(rest) == "say [redacted] now", at
+        assert len(front) <= max(at, len("say [redacted] now")), at
 
 
 def test_a_private_key_waits_for_its_end() -> None:

@@ -45,7 +45,7 @@ def plans(draw: st.DrawFn) -> tuple[list[Task], dict[str, list[Part]]]:
 
 
 @given(plans(), st.integers(0, ROOM))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_whatever_happened_only_what_may_start_is_started(
     plan: tuple[list[Task], dict[str, list[Part]]], room: int
 ) -> None:

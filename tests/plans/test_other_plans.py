@@ -139,6 +139,12 @@ PLANS: Mapping[str, tuple[str, object, str, Mapping[str, tuple[str, ...]]]] = {
         {"1": ("grep -q depth options.txt",), "2.1": ("test -f a.txt",), "2.2": ("test -f b.txt",), "3": ()},
     ),
     "ralph": ("prd.json", PRD, "prd.json", {"US-001": ("grep -q hello hi.txt",), "US-002": ("test -f bye.txt",)}),
+    "stories for a person to look at": (
+        "prd.json", {"stories": [
+            {"id": "1", "title": "See", "verification": "Look at the page by hand", "passes": False},
+            {"id": "2", "title": "Both", "verify": ["The list has three rows.", "test -f a.txt"], "passes": False},
+        ]}, "prd.json", {"1": (), "2": ("test -f a.txt",)},
+    ),
     "a list of features": (
         "feature_list.json", [{"category": "ui", "description": "It greets", "steps": ["look"], "passes": False}],
         "prd.json", {"s1": ()},
@@ -146,6 +152,9 @@ PLANS: Mapping[str, tuple[str, object, str, Mapping[str, tuple[str, ...]]]] = {
     "an issue": (
         "issue.md", ISSUE, "checklist",
         {"t1": ("test -f form.txt",), "t2": (), "t3": (), "t4": (), "t5": ("test -f search.txt",), "t6": ()},
+    ),
+    "an issue as GitHub's API sends it": (
+        "issue.md", "```[tasklist]\r\n### Do\r\n- [ ] One\r\n  - [ ] Two\r\n```\r\n", "checklist", {"t1": ()},
     ),
     "a fix plan": ("fix_plan.md", FIX_PLAN, "checklist", {"t1": (), "t2": ()}),
     "numbers": ("todo.md", NUMBERED, "checklist", {"1": ("test -f a",), "2.1": (), "2.2": ()}),
@@ -168,6 +177,17 @@ def test_a_task_of_task_master_waits_for_tasks_subtasks_and_what_stands_above_it
     assert waits == {"1": (), "2.1": ("1",), "2.2": ("2.1", "1"), "3": ("2.1", "2.2")}
     assert [task.id for task in plan.tasks if task.skipped] == ["3"]
     assert any("spike" in concern.message for concern in plan.concerns)
+
+
+def test_the_subtasks_of_a_task_that_a_person_put_aside_are_left_alone(tmp_path: Path) -> None:
+    plan = copy.deepcopy(TASK_MASTER)
+    plan["master"]["tasks"][1]["status"] = "cancelled"
+    path = put(tmp_path, "tasks.json", plan)
+    read = open_plan(path).read()
+    assert [task.id for task in read.tasks if task.skipped] == ["2.1", "2.2", "3"]
+    assert "Task 2.1 is part of 2, which is cancelled and is left alone." in [one.message for one in read.concerns]
+    open_plan(path).mark({"1": "complete", "2.1": "skipped", "2.2": "skipped"})
+    assert json.loads(path.read_text())["master"]["tasks"][1] == plan["master"]["tasks"][1]
 
 
 def test_the_current_tag_is_task_masters_own(tmp_path: Path) -> None:

@@ -420,7 +420,7 @@ def pieces(draw: st.DrawFn) -> list[str]:
             return [draw(st.sampled_from(["- [ ] 1.1 A", "- [x] 1.2 [P] B", "- [X] C"])), *below, *fence]
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(st.lists(pieces(), max_size=12), st.sampled_from(["\n", "\r\n", "\r"]))
 def test_our_tasks_are_the_top_level_list_items_that_commonmark_sees(parts: list[list[str]], end: str) -> None:
     """Here-documents, HTML blocks and lazy text at column 0 are left out: there we differ on purpose."""
@@ -685,7 +685,7 @@ def test_a_task_without_an_id_is_ticked_by_the_title_it_had() -> None:
     assert tasks_md.tick(content, {"t1": True}, known={"t1": "Gone"}) == content
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(
     st.lists(
         st.one_of(

@@ -116,10 +116,10 @@ def test_a_signal_is_told(tmp_path: Path, number: int) -> None:
 @pytest.mark.parametrize(
     ("script", "limits", "ending"),
     [
-        pytest.param("sleep 300", TimeLimits(first_output=0.3, silence=100), "first_output", id="first output"),
-        pytest.param("echo hi; sleep 300", TimeLimits(first_output=10, silence=0.3), "silence", id="silence"),
+        pytest.param("sleep 300", TimeLimits(first_output=0.3, silence=300), "first_output", id="first output"),
+        pytest.param("echo hi; sleep 300", TimeLimits(first_output=300, silence=0.3), "silence", id="silence"),
         pytest.param("sleep 300", TimeLimits(silence=0.3), "silence", id="silent from the start"),
-        pytest.param("yes", TimeLimits(silence=10, wall_clock=0.4), "wall_clock", id="wall clock"),
+        pytest.param("yes", TimeLimits(silence=300, wall_clock=0.4), "wall_clock", id="wall clock"),
         pytest.param(
             "trap '' TERM; sleep 300; sleep 300", TimeLimits(wall_clock=0.3), "wall_clock", id="ignores SIGTERM"
         ),
@@ -131,9 +131,10 @@ def test_a_signal_is_told(tmp_path: Path, number: int) -> None:
     ],
 )
 def test_a_limit_ends_the_command(tmp_path: Path, script: str, limits: TimeLimits, ending: str) -> None:
+    """The other limits of a row are further off than the time that a test may take."""
     ended = run(tmp_path, "sh", "-c", script, limits=limits)
     assert (ended.ending, ended.exit_code, ended.signal) == (ending, None, None)
-    assert 0.3 <= ended.seconds < 10
+    assert ended.seconds >= 0.3
 
 
 def test_processes_are_asked_before_they_are_killed(tmp_path: Path) -> None:
@@ -146,14 +147,14 @@ def test_a_command_that_ends_by_itself_keeps_its_exit_code_while_its_leftovers_r
     tmp_path: Path,
 ) -> None:
     command = Command(
-        argv=("sh", "-c", "trap '' TERM; sleep 300 & exit 7"),
+        argv=("sh", "-c", "trap '' TERM; sleep 86400 & exit 7"),
         cwd=tmp_path,
         log=tmp_path / "log",
         limits=TimeLimits(wall_clock=1.0),
     )
-    ended = LocalProcesses(grace=60).run(command, stop=StopAt())
+    endless = 86400.0
+    ended = LocalProcesses(grace=endless).run(command, stop=StopAt())
     assert (ended.ending, ended.exit_code) == ("exited", 7)
-    assert ended.seconds < 10
 
 
 def test_a_stop_that_comes_while_the_command_runs_ends_it(tmp_path: Path) -> None:
@@ -165,7 +166,6 @@ def test_a_stop_that_comes_while_the_command_runs_ends_it(tmp_path: Path) -> Non
 
     ended = run(tmp_path, "sh", "-c", "echo ready; exec sleep 300", stop=stop, seen=seen)
     assert ended.ending == "stopped"
-    assert ended.seconds < 10
 
 
 def test_a_deadline_that_is_not_reached_changes_nothing(tmp_path: Path) -> None:

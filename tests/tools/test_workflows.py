@@ -1,5 +1,6 @@
 """What a CI runs is proposed by `init`, and `doctor` says where checks and CI have drifted apart."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from unstuck.tools.workflows import ci_commands
@@ -83,3 +84,29 @@ def test_doctor_says_where_checks_and_ci_have_drifted_apart(project: "Project") 
     project.settings('[checks]\ntest = "make test"\nlint = "make lint"\ntypes = "make types"\n')
     told = project.ask("doctor", "--json").json["findings"]
     assert [one["says"] for one in told if one["about"] == "ci"] == [], "what make runs is not seen from outside"
+
+
+MOVING = """jobs:
+  test:
+    steps:
+      - run: |
+          cd docs
+          npx eslint .
+          mypy . || true
+      - working-directory: ${{ matrix.part }}
+        run: pytest
+"""
+OTHER_LISTS = """lint:
+  script:
+  - cd api
+  - flake8 src
+  needs:
+  - pytest
+"""
+
+
+def test_a_command_is_read_with_the_folder_it_runs_in_and_left_out_where_it_decides_nothing(tmp_path: Path) -> None:
+    (tmp_path / ".github" / "workflows").mkdir(parents=True)
+    (tmp_path / ".github" / "workflows" / "ci.yml").write_text(MOVING)
+    (tmp_path / ".gitlab-ci.yml").write_text(OTHER_LISTS)
+    assert [one.command for one in ci_commands(tmp_path)] == ["(cd docs && npx eslint .)", "(cd api && flake8 src)"]

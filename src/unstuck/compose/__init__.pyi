@@ -29,7 +29,7 @@ from unstuck.compose.experience_table import import_experience as import_experie
 from unstuck.compose.fleets.working import fleet_of as fleet_of
 from unstuck.compose.fleets.working import open_fleet as open_fleet
 from unstuck.compose.fleets.working import open_worker as open_worker
-from unstuck.compose.following import Follower as Follower
+from unstuck.compose.looking import Follower as Follower
 from unstuck.compose.looking import Tale as Tale
 from unstuck.compose.looking import View as View
 from unstuck.compose.looking import all_runs as all_runs

@@ -143,7 +143,7 @@ def _nested(item: Item) -> Iterator[str]:
 
 def _items(text: str, runnable: Runnable, known: Mapping[str, str]) -> list[Item]:
     """Find the boxes, what belongs to each, and their names."""
-    items = _found(_without_tasklists(text))
+    items = _found(text)
     for item in items:
         _read(item, runnable)
     _name(items, known)
@@ -152,7 +152,7 @@ def _items(text: str, runnable: Runnable, known: Mapping[str, str]) -> list[Item
 
 def _boxes(text: str) -> Iterator[re.Match[str]]:
     """Find the lines with boxes; what is code or a comment holds none."""
-    flat = _flat(_without_tasklists(text))
+    flat = _flat(text)
     hidden = [(one.start, one.end) for one in Scanner(flat) if one.kind != "text"]
     starts = [start for start, _ in hidden]
     for head in BOX.finditer(flat):
@@ -191,17 +191,14 @@ def _found(text: str) -> list[Item]:
 
 
 def _flat(text: str) -> str:
-    return text.replace("\r\n", " \n").replace("\r", "\n")  # the same places, one end of line
-
-
-def _without_tasklists(text: str) -> str:
-    """Blank the lines of GitHub's fences out, so that what they hold is text; all places stay."""
+    """Give all lines one end, and blank those of GitHub's fences out, so that what they hold is text; all places stay."""
 
     def opened(found: re.Match[str]) -> str:
         lines = found[0].split("\n")
         return "\n".join([" " * len(lines[0]), *lines[1:-1], " " * len(lines[-1])])
 
-    return _TASKLIST.sub(opened, text) if "[tasklist]" in text else text
+    flat = text.replace("\r\n", " \n").replace("\r", "\n")
+    return _TASKLIST.sub(opened, flat) if "[tasklist]" in flat else flat
 
 
 def _read(item: Item, runnable: Runnable) -> None:

@@ -1,12 +1,15 @@
-"""JSON with the place of every value, so that one value can be changed and no other byte."""
+"""JSON plans of other tools: the place of every value, so that one can be changed and no other byte, and the commands they name."""
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from unstuck.plans.fields import code_spans
+from unstuck.plans.plan import Check
 from unstuck.plans.superplans.phase_marks import Edit
+from unstuck.tools import Runnable, can_fail, first_word, only_checks
 
 _BLANKS = re.compile(r"[ \t\r\n]*")
 _DECODER = json.JSONDecoder()
@@ -112,3 +115,29 @@ def word(value: Any) -> str:
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     return str(value).strip() if isinstance(value, str | int | float) else ""
+
+
+NAMES = ("verify", "verification", "verifyCommand", "testCommand", "test_command", "command", "preCommit")
+"""Members that hold commands."""
+PROSE = frozenset({"verify", "verification"})
+"""Those of them in which people also write what somebody should look at."""
+_VERIFY = re.compile(r"\W*(?:Verify|Verification)\W*:", re.IGNORECASE)
+
+
+def told_checks(raw: Mapping[str, Any], sentences: Iterable[str], runnable: Runnable) -> tuple[Check, ...]:
+    """Return what checks a task: the commands under their own names as they are; of sentences, what only checks."""
+    found: dict[str, None] = {}
+    for name in NAMES:
+        for text in _texts(raw.get(name)):
+            whole = name not in PROSE or runnable(first_word(text)) or only_checks(text)
+            found.update(dict.fromkeys(code_spans(text) or [text] * whole))
+    for line in (line for text in sentences for line in text.splitlines()):
+        asked = _VERIFY.match(line) is not None
+        found.update((span, None) for span in code_spans(line) if asked or only_checks(span))
+    return tuple(Check(command=command) for command in found if can_fail(command))
+
+
+def _texts(value: Any) -> list[str]:
+    if isinstance(value, dict):
+        value = value.get("command") or value.get("run")
+    return [one for one in (strings(value) if isinstance(value, list) else [word(value)]) if one]

@@ -104,7 +104,7 @@ def read_text(text: str, plan_format: str, path: str, root: Path) -> Plan:
     if plan_format == superplan.FORMAT:
         return superplan.read([superplan.Part("", text)], path, runnable=runnable_in(root))
     if plan_format in JSON:
-        return JSON[plan_format][0](text, path, "")
+        return JSON[plan_format][0](text, path, "", runnable_in(root))
     dialect: Any = DIALECTS[plan_format]
     found: tuple[Plan, Places] = dialect.read_located(text, path, runnable=runnable_in(root), known={})
     return found[0]

@@ -4,11 +4,11 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from unstuck.plans.json_places import Node, places, plain_object, set_value, strings, word
+from unstuck.plans.json_places import Node, places, plain_object, set_value, strings, told_checks, word
 from unstuck.plans.plan import Plan, Problem, Task
 from unstuck.plans.superplans.phase_marks import Edit, apply
-from unstuck.plans.told_checks import told_checks
 from unstuck.tell import one_line
+from unstuck.tools import Runnable
 
 FORMAT = "prd.json"
 PRIORITIES = {"critical": 0.0, "high": 1.0, "medium": 2.0, "normal": 2.0, "low": 3.0}
@@ -34,7 +34,7 @@ def _are_stories(value: Any) -> bool:
     )
 
 
-def read(text: str, path: str) -> Plan:
+def read(text: str, path: str, runnable: Runnable) -> Plan:
     """Read a whole plan, the most urgent story first; everything wrong with it is in its problems."""
     try:
         json.loads(text.removeprefix("\ufeff"))
@@ -44,7 +44,7 @@ def read(text: str, path: str) -> Plan:
         return Plan(path=path, format=FORMAT, tasks=(), problems=(problem,))
     ranked = sorted(stories, key=lambda story: _rank(plain_object(story[1]).get("priority")))
     title = word(root.get("project") or root.get("projectName") or root.get("feature") or root.get("title"))
-    tasks = tuple(_task(text, name, node) for name, node in ranked)
+    tasks = tuple(_task(text, name, node, runnable) for name, node in ranked)
     return Plan(path=path, format=FORMAT, title=title, tasks=tasks)
 
 
@@ -83,7 +83,7 @@ def _rank(priority: Any) -> float:
     return float(said) if said.isdecimal() else PRIORITIES.get(said, LAST if not said else PRIORITIES["medium"])
 
 
-def _task(text: str, name: str, node: Node) -> Task:
+def _task(text: str, name: str, node: Node, runnable: Runnable) -> Task:
     raw = plain_object(node)
     shown = {key: value for key, value in raw.items() if key not in _OURS}
     title = word(raw.get("title")) or word(raw.get("name")) or word(raw.get("description"))
@@ -93,7 +93,7 @@ def _task(text: str, name: str, node: Node) -> Task:
         line=text.count("\n", 0, node.start) + 1,
         body=json.dumps(shown, indent=2, ensure_ascii=False),
         depends_on=tuple(dict.fromkeys(_depends(raw))),
-        checks=told_checks(raw, [line for key in SENTENCES for line in _lines(raw.get(key))]),
+        checks=told_checks(raw, [line for key in SENTENCES for line in _lines(raw.get(key))], runnable),
         items=tuple(line for line in _lines(raw.get("acceptanceCriteria"))),
         done=raw.get("passes") is True,
         digest=json.dumps(shown, sort_keys=True, default=str),

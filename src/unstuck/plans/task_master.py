@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from unstuck.plans.json_places import Node, places, plain_object, set_value, word
+from unstuck.plans.json_places import Node, places, plain_object, set_value, told_checks, word
 from unstuck.plans.plan import Plan, Problem, Task
 from unstuck.plans.superplans.phase_marks import Edit, apply
-from unstuck.plans.told_checks import told_checks
+from unstuck.tools import Runnable
 
 FORMAT = "task-master"
 DEFAULT_TAG = "master"
@@ -81,7 +81,7 @@ def _tags(value: Any) -> dict[str, list[Any]]:
     }
 
 
-def read(text: str, path: str, tag: str = "") -> Plan:
+def read(text: str, path: str, tag: str, runnable: Runnable) -> Plan:
     """Read the tasks of a tag; everything wrong with the plan is in its problems and concerns."""
     try:
         json.loads(text.removeprefix("\ufeff"))
@@ -90,7 +90,7 @@ def read(text: str, path: str, tag: str = "") -> Plan:
         problem = Problem(message=f"The file is not a list of tasks in JSON: {error}.", hint="Correct the JSON.")
         return Plan(path=path, format=FORMAT, tasks=(), problems=(problem,))
     known = {item.id: tuple(leaf.id for leaf in item.leaves) for item in items}
-    tasks = tuple(_task(text, leaf, item, known) for item in items for leaf in item.leaves)
+    tasks = tuple(_task(text, leaf, item, known, runnable) for item in items for leaf in item.leaves)
     aside = f"The tags {', '.join(others)} are not read; {chosen} is." if others else ""
     told = (Problem(message=aside, line=1, hint="Choose with `task-master use-tag NAME`."),) if aside else ()
     return Plan(path=path, format=FORMAT, tasks=tasks, concerns=(*told, *_odd(text, items)), title=chosen)
@@ -165,7 +165,7 @@ def _listed(raw: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(word(one) for one in listed if word(one)) if isinstance(listed, list) else ()
 
 
-def _task(text: str, leaf: Item, item: Item, known: Mapping[str, tuple[str, ...]]) -> Task:
+def _task(text: str, leaf: Item, item: Item, known: Mapping[str, tuple[str, ...]], runnable: Runnable) -> Task:
     """Make the task; what waits for a task with subtasks waits for all of them."""
     waits = (*leaf.depends_on, *(item.depends_on if leaf is not item else ()))
     depends = (below for name in waits for below in known.get(name, (name,)))
@@ -173,31 +173,34 @@ def _task(text: str, leaf: Item, item: Item, known: Mapping[str, tuple[str, ...]
     above = {name: value for name, value in item.raw.items() if name not in _OURS}
     body = shown if leaf is item else {**shown, "partOf": above}
     state = STATUSES.get(leaf.status, "pending")
+    aside = STATUSES.get(item.status) == "skipped"  # Task Master leaves the subtasks of a cancelled task pending
     return Task(
         id=leaf.id,
         title=word(leaf.raw.get("title")) or word(leaf.raw.get("description")) or f"Task {leaf.id}",
         line=text.count("\n", 0, leaf.node.start) + 1,
         body=json.dumps(body, indent=2, ensure_ascii=False),
         depends_on=tuple(dict.fromkeys(name for name in depends if name != leaf.id or name in leaf.depends_on)),
-        checks=told_checks(leaf.raw, [word(leaf.raw.get("testStrategy"))]),
+        checks=told_checks(leaf.raw, [word(leaf.raw.get("testStrategy"))], runnable),
         done=state == "complete",
-        skipped=state == "skipped",
+        skipped=state == "skipped" or (aside and state != "complete"),
         digest=json.dumps(body, sort_keys=True, default=str),
     )
 
 
 def _odd(text: str, items: Sequence[Item]) -> Iterator[Problem]:
-    for leaf in (leaf for item in items for leaf in item.leaves):
+    for item, leaf in ((above, leaf) for above in items for leaf in above.leaves):
         line = text.count("\n", 0, leaf.node.start) + 1
+        put_aside = next((one for one in (leaf, item) if STATUSES.get(one.status) == "skipped"), None)
         if leaf.status not in STATUSES:
             yield Problem(
                 message=f"Task {leaf.id} has the unknown status {leaf.status!r}; it is read as pending.",
                 line=line,
                 hint=f"Use one of {', '.join(STATUSES)}.",
             )
-        elif STATUSES[leaf.status] == "skipped":
+        elif put_aside is not None and STATUSES[leaf.status] != "complete":
+            whose = f"Task {leaf.id}" if put_aside is leaf else f"Task {leaf.id} is part of {item.id}, which"
             yield Problem(
-                message=f"Task {leaf.id} is {leaf.status} and is left alone.",
+                message=f"{whose} is {put_aside.status} and is left alone.",
                 line=line,
                 hint="Set it to pending to have it done.",
             )

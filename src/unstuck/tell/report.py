@@ -1,6 +1,6 @@
 """State to what people read: the files under `.unstuck/`, the summary of a run, the story of a stuck task. Values, not text."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -8,9 +8,8 @@ from unstuck.decide import Rollback, Switch
 from unstuck.journal import AttemptState, Changes, Ending, PastAttempt, RunState, TaskState, iso
 from unstuck.line import blocked
 from unstuck.tell.asking import Cause, causes
-from unstuck.tell.cautions import cautions
 from unstuck.tell.halt import Halted, halted
-from unstuck.tell.text import waits
+from unstuck.tell.text import one_line, waits
 
 ENDED_BUT_RIGHT: dict[Ending, str] = {
     "first_output": "the session hung, its work was right",
@@ -288,3 +287,35 @@ def _old_attempt(attempt: AttemptState, task: TaskState) -> dict[str, Any]:
 def _metadata(state: RunState) -> dict[str, Any]:
     times = [task.last_at for task in state.tasks.values()]
     return {"created_at": iso(state.created), "last_updated": iso(max(times, default=0.0) or state.created)}
+
+
+LINE_CHARS = 200
+NAMED = 5
+
+
+def cautions(state: RunState) -> tuple[str, ...]:
+    """Gather what was noticed in all tasks, each thing once with the tasks that it holds for."""
+    found: dict[str, list[str]] = {}
+    for name, task in state.tasks.items():
+        for line in dict.fromkeys(_of_task(task)):
+            found.setdefault(line, []).append(name)
+    return tuple(f"{_tasks(names)}: {line}" for line, names in found.items())
+
+
+def _of_task(task: TaskState) -> Iterator[str]:
+    """Yield what the last verdict has against work that landed, and what its agent was not allowed."""
+    verdict = task.attempts[-1].verdict if task.attempts else None
+    if verdict is not None and task.status == "complete":
+        yield from (one_line(str(remark), LINE_CHARS) for remark in verdict.remarks if remark.severity != "reject")
+        for result in verdict.results:
+            if result.although:
+                yield one_line(f"`{result.command}` is red, and excused: {result.although}", LINE_CHARS)
+            elif result.idle:
+                yield one_line(f"`{result.command}` says nothing: {result.idle}", LINE_CHARS)
+    denied = [call for attempt in task.attempts if attempt.outcome for call in attempt.outcome.denied]
+    yield from (one_line(f"its agent was not allowed {call}", LINE_CHARS) for call in dict.fromkeys(denied))
+
+
+def _tasks(names: list[str]) -> str:
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return f"{', '.join(names[:NAMED])}{more}"

@@ -1,7 +1,7 @@
-from unstuck.tools.describing import commands as commands
-from unstuck.tools.describing import describe as describe
 from unstuck.tools.detecting import Proposal as Proposal
 from unstuck.tools.detecting import Stack as Stack
+from unstuck.tools.detecting import commands as commands
+from unstuck.tools.detecting import describe as describe
 from unstuck.tools.detecting import detect as detect
 from unstuck.tools.detecting import is_present as is_present
 from unstuck.tools.detecting import way_around as way_around

@@ -5,11 +5,12 @@ import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from posixpath import join, normpath
 
 from unstuck.plans import CheckKind
 from unstuck.tools.detecting import Proposal, Stack
 from unstuck.tools.roles import role_of
-from unstuck.tools.shell import programs
+from unstuck.tools.shell import can_fail, programs
 
 FILES = (".github/workflows/*.yml", ".github/workflows/*.yaml", ".gitlab-ci.yml", ".gitlab-ci/*.yml")
 KEY = re.compile(r"^(?P<indent> *(?:- +)?)(?P<key>run|script|before_script) *: *(?P<value>.*)$")
@@ -19,26 +20,9 @@ NOT_HERE = re.compile(r"\$\{\{|\$(?:\{)?(?:CI|GITHUB|RUNNER|GITLAB)_|\bsudo\b|>>
 """What only makes sense on a CI's machine."""
 BRINGS_OUT = re.compile(r"release|deploy|publish|pages|docs|nightly|stale", re.IGNORECASE)
 """Workflows whose builds are no checks."""
+MOVES = re.compile(r"(?:cd|pushd) +(?P<folder>[^\s;&|$`]+)")
 WRAPPERS = frozenset(
-    [
-        "make",
-        "just",
-        "task",
-        "npm",
-        "yarn",
-        "pnpm",
-        "bun",
-        "tox",
-        "nox",
-        "nx",
-        "turbo",
-        "rake",
-        "gradle",
-        "gradlew",
-        "mvn",
-        "mvnw",
-        "pre-commit",
-    ]
+    "make just task npm yarn pnpm bun tox nox nx turbo rake gradle gradlew mvn mvnw pre-commit".split()  # noqa: SIM905  # a table of words reads better as one
 )
 """Programs that run others: what is behind their name is not seen from outside."""
 KINDS: tuple[CheckKind, ...] = ("test", "lint", "types", "format", "build")
@@ -70,7 +54,9 @@ def ci_commands(root: Path) -> tuple[CiCommand, ...]:
         for path in sorted(root.glob(pattern)):
             for number, line, folder in _lines(_text(path)):
                 kind = _kind(line)
-                if kind is None or NOT_HERE.search(line) or (kind == "build" and BRINGS_OUT.search(path.name)):
+                if kind is None or NOT_HERE.search(f"{folder} {line}") or not can_fail(line):
+                    continue
+                if kind == "build" and BRINGS_OUT.search(path.name):
                     continue
                 command = f"(cd {shlex.quote(folder)} && {line})" if folder not in ("", ".") else line
                 one = CiCommand(kind=kind, command=command, place=f"{path.relative_to(root)}:{number}")
@@ -114,21 +100,29 @@ def drifted(configured: Iterable[tuple[CheckKind, str]], commands: Sequence[CiCo
 
 
 def _lines(text: str) -> Iterator[tuple[int, str, str]]:
-    """Yield each line of shell in a workflow: its number, the command, and the folder that its step runs in."""
+    """Yield each line of shell in a workflow: its number, the command, and the folder that it runs in."""
     lines = text.splitlines()[:MOST_LINES]
     for at, line in enumerate(lines):
         found = KEY.match(line)
         if found is None:
             continue
         depth, value = len(found["indent"]), found["value"].strip()
-        inner = _inside(lines, at + 1, depth if found["key"] == "run" else depth - 1)
+        inner = _inside(lines, at + 1, depth, items=found["key"] != "run")
         folder = _folder(lines, at, depth)
         if value and value[0] in "|>":
-            yield from ((number, command, folder) for number, command in _block(inner, folded=value[0] == ">"))
+            yield from _moving(_block(inner, folded=value[0] == ">"), folder)
         elif value and not value.startswith("["):
             yield at + 1, _scalar(value), folder
         elif found["key"] != "run":
-            yield from ((number, command, folder) for number, command in _list(inner))
+            yield from _moving(_list(inner), folder)
+
+
+def _moving(commands: Iterable[tuple[int, str]], folder: str) -> Iterator[tuple[int, str, str]]:
+    """Yield commands that one shell runs, each with its folder: a `cd` on a line of its own holds for all after it."""
+    for number, command in commands:
+        if moved := MOVES.fullmatch(command):
+            folder = normpath(join(folder, moved["folder"].strip("'\"")))
+        yield number, command, folder
 
 
 def _text(path: Path) -> str:
@@ -138,12 +132,13 @@ def _text(path: Path) -> str:
         return ""
 
 
-def _inside(lines: Sequence[str], start: int, depth: int) -> list[tuple[int, str]]:
-    """Return the lines below a key that belong to it."""
+def _inside(lines: Sequence[str], start: int, depth: int, *, items: bool = False) -> list[tuple[int, str]]:
+    """Return the lines below a key that belong to it; the items of its list may stand as far out as the key does."""
     inner = []
     for number in range(start, len(lines)):
         line = lines[number]
-        if line.strip() and len(line) - len(line.lstrip()) <= depth:
+        indent = len(line) - len(line.lstrip())
+        if line.strip() and indent <= depth and not (items and indent == depth and ITEM.match(line)):
             break
         inner.append((number + 1, line))
     return inner

@@ -8,8 +8,8 @@ from pathlib import Path
 from unstuck.compose.beside.side_slots import NAME, Side, free_slot
 from unstuck.compose.fleets.stores import has_runs
 from unstuck.compose.gate_list import gates_of
-from unstuck.compose.goals import open_either
 from unstuck.compose.looking import look
+from unstuck.compose.opening import open_either
 from unstuck.compose.runs import refuse_inside_an_agent
 from unstuck.config_file import read_config
 from unstuck.errors import BadUsage, CannotWrite, Unavailable

@@ -285,7 +285,8 @@ def _taken(place: Path) -> str:
     with os.fdopen(handle, "rb") as file:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             return ""
-        return visible(file.read(LARGEST).decode("utf-8", "replace"))
+        text = file.read(LARGEST + 1)
+    return visible(text.decode("utf-8", "replace")) if len(text) <= LARGEST else ""
 
 
 def _said(agent: str, outcome: Outcome) -> str:
@@ -301,7 +302,7 @@ def _said(agent: str, outcome: Outcome) -> str:
 
 def _fenced(words: str) -> str:
     """Return what stands in the last fence of a message that holds a task, without the fence."""
-    parts = words.split("\n```")
+    parts = f"\n{words}".split("\n```")
     found = [part.partition("\n")[2] for part in parts[1:] if "- [ ]" in part]
     return f"{found[-1].rstrip()}\n" if found else ""
 

@@ -16,20 +16,20 @@ _PART = re.compile(r"\bPart[ \t]+(\d{1,3})[ \t]+of[ \t]+(\d{1,3})\b", re.IGNOREC
 _NUMBERED = re.compile(r"(.*?)(\d{1,3})(\.\w+)", re.DOTALL)
 _HEAD_CHARS = 4000
 
-Reader = Callable[[str, str, str], Plan]
+Reader = Callable[[str, str, str, Runnable], Plan]
 Marker = Callable[[str, Mapping[str, str], str], tuple[str, frozenset[str]]]
 JSON: Mapping[str, tuple[Reader, Marker]] = {
     implementation_plan.FORMAT: (
-        lambda text, path, _: implementation_plan.read(text, path),
+        lambda text, path, *_: implementation_plan.read(text, path),
         lambda text, statuses, _: implementation_plan.mark(text, statuses),
     ),
     prd_json.FORMAT: (
-        lambda text, path, _: prd_json.read(text, path),
+        lambda text, path, _, runnable: prd_json.read(text, path, runnable),
         lambda text, statuses, _: prd_json.mark(text, statuses),
     ),
     task_master.FORMAT: (task_master.read, task_master.mark),
 }
-"""The formats in JSON: how each is read and marked, given the tag that is current where lists have tags."""
+"""The formats in JSON: how each is read and marked, given the tag that is current where lists have tags, and what can be run."""
 
 
 def plan_parts(file: Path, content: bytes) -> tuple[Path, ...]:
@@ -78,7 +78,7 @@ class PhasesFile:
         if any(len(content) > LARGEST or b"\0" in content for content in contents):
             return Plan(path=path, format=self.format, tasks=(), problems=tuple(problems))
         if self.format in JSON:
-            return JSON[self.format][0](_readable(contents[0]), path, self._tag)
+            return JSON[self.format][0](_readable(contents[0]), path, self._tag, self._runnable)
         parts = [
             superplan.Part("" if part == self.path else part.name, decode(content))
             for part, content in zip(present, contents, strict=True)
