@@ -14,7 +14,7 @@ import os
 import subprocess
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -116,19 +116,30 @@ def is_mixed(changes: Sequence[Change]) -> bool:
 
 
 def _changes_of(repository: Path, commit: str) -> Iterator[Change]:
-    listed = _git(repository, "diff-tree", "-r", "--root", "--no-commit-id", "--no-renames", "-z", commit).split("\0")
-    for head, path in zip(listed[::2], listed[1::2], strict=False):
-        old_mode, new_mode, old, new, _ = head.lstrip(":").split(" ")
-        texts = [_blob(repository, one) for one in (old, new)]
-        binary = any(text is not None and "\0" in text for text in texts)
-        before, after = ("" if binary and text is not None else text for text in texts)
+    listed = _git(repository, "diff-tree", "-r", "--no-commit-id", "--no-renames", "-z", commit).split("\0")
+    rows = [(*head.lstrip(":").split(" ")[:4], path) for head, path in zip(listed[::2], listed[1::2], strict=False)]
+    texts = _blobs(repository, {name for row in rows for name in row[2:4]})
+    for old_mode, new_mode, old, new, path in rows:
+        binary = any("\0" in texts.get(name, "") for name in (old, new))
+        before, after = ("" if binary and name in texts else texts.get(name) for name in (old, new))
         yield Change(
             path=path, old=before, new=after, old_mode=int(old_mode, 8), new_mode=int(new_mode, 8), binary=binary
         )
 
 
-def _blob(repository: Path, name: str) -> str | None:
-    return None if set(name) == {"0"} else _git(repository, "cat-file", "blob", name)
+def _blobs(repository: Path, names: Collection[str]) -> dict[str, str]:
+    """Read the contents of blobs in one go; a name of zeros is none."""
+    wanted = sorted(name for name in names if set(name) != {"0"})
+    command = ["git", "-C", str(repository), "cat-file", "--batch"]
+    given = "".join(f"{name}\n" for name in wanted).encode()
+    told = subprocess.run(command, input=given, check=False, capture_output=True).stdout
+    texts: dict[str, str] = {}
+    for name in wanted:
+        head, _, told = told.partition(b"\n")
+        if not head.endswith(b" missing"):  # a submodule's commit is not here
+            size = int(head.split()[2])
+            texts[name], told = told[:size].decode("utf-8", errors="replace"), told[size + 1 :]
+    return texts
 
 
 def _git(repository: Path, *arguments: str) -> str:

@@ -12,6 +12,8 @@ from unstuck.verify.audit.trees import Node
 _FAIL = re.compile(
     r"^(?:fail(?:ure|now)?|flunk|XCTFail|FAIL|ADD_FAILURE\w*|panic|unreachable|abort|Error|Errorf|Fatal|Fatalf|Fail|FailNow|throw|raise|BOOST_FAIL|BOOST_ERROR|fatalError)$"
 )
+_NO_CODE = re.compile(r"attribute_(?:item|list)$|(?:future_)?import|use_(?:decl|as|list)|using_directive|namespace_use|package_")
+"""Marks and imports: they name what asserts and assert nothing."""
 _COUNTS = re.compile(r"expect \. (?:assertions|hasAssertions)|plan \(")
 """How many assertions there are says nothing about what they say."""
 _MATCHING = frozenset({"to", "not_to", "to_not", "should", "should_not"})
@@ -32,9 +34,7 @@ def is_claim(grammar: Grammar, form: Form, at: int) -> bool:
     token = form.tree.tokens[at]
     if token.sort == "op":
         return token.text in {"assert", "throw", "raise"}
-    if any(above.kind in {"attribute_item", "attribute_list"} for above in token.node.above()[:4]):
-        return False
-    if token.sort != "id":
+    if token.sort != "id" or any(_NO_CODE.match(above.kind) for above in token.node.above()[:4]):
         return False
     if token.text in {"panic", "unreachable"} and not {*(one.text for one in form.tree.tokens[at + 1 : at + 2])} & {
         "!",

@@ -58,8 +58,10 @@ def judge_words(outer: list[str], inner: list[str]) -> tuple[str, int]:
         return {EXACT: "eq", PARTIAL: "like", WEAK: "ne"}[rank], WEAK if negated else rank
     found = [judged for name in names if (judged := _judge_name(name, negated=negated)) is not None]
     strong = [one for one in found if one[0] not in {"truthy", "falsy"}]
+    if plain and any(one[0] == "like" for one in strong):
+        return "like", PARTIAL
     if plain:
-        return ("like", PARTIAL) if any(one[0] == "like" for one in strong) else ("truthy", WEAK)
+        return ("falsy", PARTIAL) if negated else ("truthy", WEAK)
     if strong:
         return max(strong, key=lambda one: one[1])
     if signs:
@@ -87,5 +89,6 @@ def _judge_name(name: str, *, negated: bool) -> tuple[str, int] | None:
             return ("void", PARTIAL) if words & {"error", "err"} else ("ne", WEAK)
         return ("eq", EXACT) if words & _EQUAL or not words & _VOID else ("void", EXACT)
     if words & _TRUE:
-        return ("falsy" if words & {"false", "falsy", "falsey"} else "truthy"), WEAK
+        # Few values are empty or false, and nearly all are not.
+        return ("falsy", PARTIAL) if bool(words & {"false", "falsy", "falsey"}) ^ denied else ("truthy", WEAK)
     return None
