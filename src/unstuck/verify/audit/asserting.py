@@ -12,7 +12,9 @@ from unstuck.verify.audit.trees import Node
 _FAIL = re.compile(
     r"^(?:fail(?:ure|now)?|flunk|XCTFail|FAIL|ADD_FAILURE\w*|panic|unreachable|abort|Error|Errorf|Fatal|Fatalf|Fail|FailNow|throw|raise|BOOST_FAIL|BOOST_ERROR|fatalError)$"
 )
-_NO_CODE = re.compile(r"attribute_(?:item|list)$|(?:future_)?import|use_(?:decl|as|list)|using_directive|namespace_use|package_")
+_NO_CODE = re.compile(
+    r"attribute_(?:item|list)$|(?:future_)?import|use_(?:decl|as|list)|using_directive|namespace_use|package_"
+)
 """Marks and imports: they name what asserts and assert nothing."""
 _COUNTS = re.compile(r"expect \. (?:assertions|hasAssertions)|plan \(")
 """How many assertions there are says nothing about what they say."""
@@ -79,14 +81,15 @@ def claim_of(grammar: Grammar, form: Form, at: int, top: Node) -> tuple[Node, As
 def _assertion(form: Form, node: Node, span: tuple[int, int], relation: str, rank: int, top: Node) -> Assertion:
     start, end = span
     idle = why_idle(form, node)
-    key = form.key(start, end)
+    fails = relation == "fail"  # what is said of a failure is no expectation
+    key = relation if fails else form.key(start, end)
     names = form.names(start, end)
     return Assertion(
         key=f"({idle}) {key}" if idle else key,
         rank=NOTHING if idle else rank,
         relation=relation,
         names=frozenset(name for name in names if not _is_jargon(name)),
-        values=form.values(start, end),
+        values=() if fails else form.values(start, end),
         blurs=names & BLURS,
         line=form.tree.tokens[start].line if start < len(form.tree.tokens) else node.line,
         text=" ".join(token.text for token in form.tree.tokens[start : min(end, start + 80)])[:LONGEST_TEXT],
