@@ -33,7 +33,7 @@ _DOWN: tuple[tuple[re.Pattern[str], str, str], ...] = (
     (_(r"skip_?(?:tests|its|exec|test)$|maven\.test\.skip|skipsurefire|skipfailsafe|automock|\.only$"), "lax", "test-settings-narrowed"),
     (_(r"ignore_errors|ignore_missing_imports|skiplibcheck$|allowjs$|noemitonerror\.false|implicit_reexport|runanalyzers\.false|quiet$"), "lax", "gate-loosened"),
     (_(r"(?:^|\.)rules\.|\.diagnostic\.\w+\.severity$|(?:^|\.)lints?\.(?:rust|clippy)|^report\w+|typecheckingmode|phpstan.*level$|^(?:parameters\.)?level$"), "level", "gate-loosened"),
-    (_(r"retr(?:y|ies)\w*$|reruns$"), "ceiling", "test-retried"),
+    (_(r"(?:^|\.)(?:(?:test\w*)?retr(?:y|ies)(?:times)?|reruns|rerunfailingtestscount)$"), "rise", "test-retried"),
 )  # fmt: skip
 """Which settings have a direction: a key, which way is down, and the rule that it breaks."""
 _WIDE = re.compile(r"\*+(?:/\*+)*|\.|ALL|src(?:/\*+)*/?|[A-Z]|lib(?:/\*+)*/?")
@@ -48,7 +48,7 @@ _GREEN = re.compile(
 )
 _NARROW = re.compile(
     r"\bpytest\b.*(?:--ignore|--deselect|-k\s*=?['\"]?not\b|-m\s*=?['\"]?not\b|--lf\b|-p no:)|addopts.*(?:--ignore|--deselect|-k\b|-m\b|-p no:)|--testPathIgnorePatterns|--exclude-?(?:pattern|group|tag)\b|\bgo test\b.*(?:-skip|-run|-short)|\bcargo test\b.*(?:--skip|--exclude)"
-    r"|--tag\s+~|\bctest\b.*\s-E\s|\bdotnet test\b.*--filter|\bmix test\b.*--exclude|excludeTestsMatching|exclude(?:Tags|Groups|Category)|<Compile Remove=.*[tT]est|\bexclude\b.*[tT]est|--no-cov\b|test_ignore|\bEXCLUDE_FROM_ALL\b"
+    r"|--tag\s+~|\bctest\b.*\s-E\s|\bdotnet test\b.*--filter|\bmix test\b.*--exclude|excludeTestsMatching|exclude(?:Tags|Groups|Category)|<Compile Remove=.*[tT]est|(?<!-)\bexclude\b(?!-).*[tT]est|--no-cov\b|test_ignore|\bEXCLUDE_FROM_ALL\b"
 )
 _CHECKS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     (name, re.compile(shape))
@@ -125,6 +125,10 @@ def _ceiling(old: Values | None, new: Values | None) -> str:
     return "allows more than before" if before is not None and (after is None or after > before) else ""
 
 
+def _rise(old: Values | None, new: Values | None) -> str:
+    return "is more than before" if (_number(new) or 0) > (_number(old) or 0) else ""
+
+
 def _leave_out(old: Values | None, new: Values | None) -> str:
     fresh = [
         one
@@ -174,7 +178,7 @@ def _level(old: Values | None, new: Values | None) -> str:
 
 
 _WAYS: dict[str, Callable[[Values | None, Values | None], str]] = {
-    "floor": _floor, "ceiling": _ceiling, "leave_out": _leave_out, "take_in": _take_in, "strict": _strict, "lax": _lax, "level": _level,
+    "floor": _floor, "ceiling": _ceiling, "rise": _rise, "leave_out": _leave_out, "take_in": _take_in, "strict": _strict, "lax": _lax, "level": _level,
 }  # fmt: skip
 
 
