@@ -159,12 +159,12 @@ class _Question:
         """Whether the reader clears it: tests that assert what they did, or a manifest that asks for one package more."""
         from unstuck.verify.audit import is_harmless  # noqa: PLC0415  # heavy: loaded when there is a change to judge
 
-        if all(_part(one.path) == "test" for one in self.touched):
-            return not unaccounted(self.probe.changes, result.tests)
-        if self._doubted:
+        if not all(_part(one.path) == "test" or is_harmless(one) for one in self.touched):
             return False
+        if not unaccounted(self.probe.changes, result.tests):
+            return True
         built = found is None or found.kind not in NOT_BUILT or reason(result.ended.tail) == "asserted"
-        return not built and all(_part(one.path) == "test" or is_harmless(one) for one in self.touched)
+        return not built and not self._doubted and any(_part(one.path) != "test" for one in self.touched)
 
     @property
     def _doubted(self) -> bool:

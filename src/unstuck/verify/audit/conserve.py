@@ -294,7 +294,7 @@ def _one_loss(loss: _Loss, became: Case) -> Iterator[Finding]:
             "assertion-vacuous", became.path, new.line, f"What {became.name} asserts here can never fail.", evidence
         )
     elif (new.rank < old.rank and not (new.rank > WEAK and old.literals - new.literals)) or (
-        new.blurs - old.blurs and old.literals - new.literals
+        new.rank <= old.rank and new.blurs - old.blurs and old.literals - new.literals
     ):
         yield found("assertion-loosened", became.path, new.line, f"{became.name} accepts more than before.", evidence)
     else:

@@ -146,7 +146,9 @@ def _silenced(changes: Sequence[Change]) -> Iterator[Finding]:
     for change in changes:
         if part_of(change.path) not in {"product", "test", "support"} or change.binary:
             continue
-        spare = sum(_BARE.search(line.text) is not None for line in removed_lines(change))
+        removed = list(removed_lines(change))
+        spare = sum(_BARE.search(line.text) is not None for line in removed)
+        code = {_BARE.sub("", line.text).split("#")[0].strip() for line in removed}
         for line in added_lines(change):
             if len(line.text) > LONGEST_LINE:
                 continue
@@ -154,9 +156,10 @@ def _silenced(changes: Sequence[Change]) -> Iterator[Finding]:
                 says = "Every complaint about this file is silenced."
                 yield found("suppressions-added", change.path, line.number, says, line.text.strip())
             elif _BARE.search(line.text) and not _NEVER_RUN.search(line.text):
+                silenced = _BARE.sub("", line.text).strip()
                 if spare:
                     spare -= 1
-                else:
+                elif not silenced or silenced in code:  # what is new may say so from the start
                     bare.append((change, line))
     if len(bare) >= BULK:
         change, line = bare[0]

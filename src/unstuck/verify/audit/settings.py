@@ -22,14 +22,15 @@ def _(pattern: str) -> re.Pattern[str]:
 
 _DOWN: tuple[tuple[re.Pattern[str], str, str], ...] = (
     (_(r"fail[_-]?under|threshold|min(?:imum)?[_-]?(?:coverage|score|msi|covered\w*)|msi$|(?:^|[.\]])(?:statements|branches|functions|lines|target|perfile)$|coverage\.minimum|minimum$"), "floor", "threshold-lowered"),
-    (_(r"max[_-]?(?:warnings|complexity|errors|line\w*|statements|branches|args|locals|returns|depth|lines\w*)$|maxallowedviolations|baseline$"), "ceiling", "threshold-lowered"),
+    (_(r"max[_-]?(?:warnings|complexity|errors|statements|branches|args|locals|returns|depth|lines\w*)$|maxallowedviolations|baseline$"), "ceiling", "threshold-lowered"),
     (_(r"(?:test|module)path(?:ignore|_ignore)|norecurse|deselect|testignore|exclude(?:d)?(?:groups|tags|tests\w*|classnamepatterns)|test.*\.exclude|exclude_?tests?|(?:surefire|failsafe|testsuites?|testsuite).*exclude"), "leave_out", "test-settings-narrowed"),
     (_(r"exclu[ds]|ignore(?!d_outcome|failures|_missing|_errors)|omit|disable(?!_existing|allow)|suppress|nowarn|skip_?(?:paths|files|glob)?$|per-file-ignores|\.remove$|allow$"), "leave_out", "gate-loosened"),
     (_(r"testpaths|python_(?:files|classes|functions)|test(?:match|regex|_match|files|_pattern\w*|_paths)$|(?:jest|vitest|test|mocha|ava|spec)[\w.]*\.(?:include|files|spec|roots|projects)$|^spec$|testsuites?.*(?:directory|file)$"), "take_in", "test-settings-narrowed"),
     (_(r"(?:lint\.)?(?:extend-)?select$|enable(?:d[_-]rules)?$|linters\.enable|plugins$|^extends$|cov(?:erage)?[\w.]*\.(?:source|include|collectcoveragefrom)$|collectcoveragefrom$|warnings_?as_?errors$"), "take_in", "gate-loosened"),
     (_(r"(?:^|\.)strict\w*$|warn_\w+|disallow_\w+|check_untyped_defs|no_implicit_\w+|noimplicit\w*|nounused\w*|nouncheckedindex\w*|exactoptional\w*|xfail_strict|fail(?:on|ifno|_on)\w*|treatwarningsaserrors|checkonbuild|linter\.enabled|formatter\.enabled|verifysignatures|cov(?:erage)?.*enabled|error_on_\w+|bestpractices"), "strict", "gate-loosened"),
     (_(r"(?:^|\.)(?:autotests|autobenches|autoexamples|doctest|harness|istestproject|usejunitplatform)$|(?:^|\.)(?:lib|test|bin)(?:\.\[[^\]]*\])?\.test$"), "strict", "test-settings-narrowed"),
-    (_(r"passwithnotests|allow[_-]?(?:failure|empty)\w*|continue-on-error|ignore_outcome|testfailureignore|ignorefailures|failureignore|exit[_-]zero|dangerouslyignore\w*"), "lax", "always-green"),
+    (_(r"allow[_-]?failure\w*|continue-on-error"), "lax", "ci-changed"),
+    (_(r"passwithnotests|allow[_-]?empty\w*|ignore_outcome|testfailureignore|ignorefailures|failureignore|exit[_-]zero|dangerouslyignore\w*"), "lax", "always-green"),
     (_(r"skip_?(?:tests|its|exec|test)$|maven\.test\.skip|skipsurefire|skipfailsafe|automock|\.only$"), "lax", "test-settings-narrowed"),
     (_(r"ignore_errors|ignore_missing_imports|skiplibcheck$|allowjs$|noemitonerror\.false|implicit_reexport|runanalyzers\.false|quiet$"), "lax", "gate-loosened"),
     (_(r"(?:^|\.)rules\.|\.diagnostic\.\w+\.severity$|(?:^|\.)lints?\.(?:rust|clippy)|^report\w+|typecheckingmode|phpstan.*level$|^(?:parameters\.)?level$"), "level", "gate-loosened"),
@@ -43,11 +44,11 @@ _HARMLESS = re.compile(
 )
 _LEVELS = {"off": 0, "0": 0, "false": 0, "none": 0, "allow": 0, "silent": 0, "basic": 1, "warn": 1, "warning": 1, "1": 1, "suggestion": 1, "error": 2, "2": 2, "true": 2, "deny": 2, "strict": 3, "forbid": 3}  # fmt: skip
 _GREEN = re.compile(
-    r"\|\|\s*(?:true\b|:|exit 0|echo\b)|;\s*(?:true|exit 0|:)\s*[\"']?,?$|\bset \+e\b|continue-on-error:\s*true|allow_failure:\s*true|--passWithNoTests|--exit-zero|--pass-with-no-tests|\|\s*(?:cat|tee)\s*$"
+    r"\|\|\s*(?:true\b|:|exit 0|echo\b)|;\s*(?:true|exit 0|:)\s*[\"']?,?$|\bset \+e\b|--passWithNoTests|--exit-zero|--pass-with-no-tests|\|\s*(?:cat|tee)\s*$"
     r"|-Dmaven\.test\.(?:skip|failure\.ignore)|-DskipTests|-DskipITs|\bignoreFailures\s*=?\s*true|testFailureIgnore>\s*true|--no-fail\b|--suppress-no-test-exit-code|\bgradlew?\b.*-x\s+\w*[tT]est|\btest\.enabled\s*=\s*false|\bonlyIf\s*\{\s*false"
 )
 _NARROW = re.compile(
-    r"\bpytest\b.*(?:--ignore|--deselect|-k\s*=?['\"]?not\b|-m\s*=?['\"]?not\b|--lf\b|-p no:)|addopts.*(?:--ignore|--deselect|-k\b|-m\b|-p no:)|--testPathIgnorePatterns|--exclude-?(?:pattern|group|tag)\b|\bgo test\b.*(?:-skip|-run|-short)|\bcargo test\b.*(?:--skip|--exclude)"
+    r"\bpytest\b.*(?:--ignore(?:-glob)?[= ]\S*(?:test|spec|\*)|--deselect|-k\s*=?['\"]?not\b|-m\s*=?['\"]?not\b|--lf\b|-p no:)|addopts.*(?:--ignore(?:-glob)?[= ]\S*(?:test|spec|\*)|--deselect|-k\b|-m\b|-p no:)|--testPathIgnorePatterns|--exclude-?(?:pattern|group|tag)\b|\bgo test\b.*(?:-skip|-run|-short)|\bcargo test\b.*(?:--skip|--exclude)"
     r"|--tag\s+~|\bctest\b.*\s-E\s|\bdotnet test\b.*--filter|\bmix test\b.*--exclude|excludeTestsMatching|exclude(?:Tags|Groups|Category)|<Compile Remove=.*[tT]est|(?<!-)\bexclude\b(?!-).*[tT]est|--no-cov\b|test_ignore|\bEXCLUDE_FROM_ALL\b"
 )
 _CHECKS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
@@ -122,7 +123,8 @@ def _floor(old: Values | None, new: Values | None) -> str:
 
 def _ceiling(old: Values | None, new: Values | None) -> str:
     before, after = _number(old), _number(new)
-    return "allows more than before" if before is not None and (after is None or after > before) else ""
+    off = not before  # 0 and none: it allowed anything
+    return "allows more than before" if not off and (after is None or after > (before or 0)) else ""
 
 
 def _rise(old: Values | None, new: Values | None) -> str:
