@@ -9,13 +9,21 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from unstuck.verify.audit.cases import read_tests
-from unstuck.verify.audit.change import SYMLINK, Change, Finding, Severity, added_lines, is_declared, removed_lines
-from unstuck.verify.audit.conserve import Lost, judge_losses
+from unstuck.verify.audit.change import (
+    RULES,
+    SYMLINK,
+    Change,
+    Finding,
+    Severity,
+    added_lines,
+    found,
+    is_declared,
+    removed_lines,
+)
+from unstuck.verify.audit.conserve import Lost, Pairs, judge_losses, pair, plain_name
 from unstuck.verify.audit.grammars import grammar_of
-from unstuck.verify.audit.pairing import Pairs, pair, plain_name
 from unstuck.verify.audit.part import is_judge, part_of
 from unstuck.verify.audit.product import judge_product, read_world
-from unstuck.verify.audit.rules import RULES, found
 from unstuck.verify.audit.settings import judge_settings
 from unstuck.verify.audit.suite import NOTHING, Case, Suite
 

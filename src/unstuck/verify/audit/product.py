@@ -4,11 +4,10 @@ import re
 from collections.abc import Container, Iterator, Sequence
 
 from unstuck.journal import Redactor
-from unstuck.verify.audit.change import Change, Finding, Line, Severity, added_lines, removed_lines
+from unstuck.verify.audit.change import Change, Finding, Line, Severity, added_lines, found, removed_lines
 from unstuck.verify.audit.conserve import World
 from unstuck.verify.audit.grammars import grammar_of
 from unstuck.verify.audit.part import part_of
-from unstuck.verify.audit.rules import found
 
 LONGEST_LINE = 400
 BULK = 3

@@ -6,9 +6,8 @@ import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from unstuck.verify.audit.change import Change, Finding, added_lines, removed_lines
+from unstuck.verify.audit.change import Change, Finding, added_lines, found, removed_lines
 from unstuck.verify.audit.part import part_of
-from unstuck.verify.audit.rules import found
 
 LONGEST = 300_000
 LONGEST_LINE = 600
