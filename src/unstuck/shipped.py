@@ -1,6 +1,9 @@
 """Read the data that is shipped with the package: it never changes while the program runs, so a pure module may."""
 
+import json
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 HERE = Path(__file__).parent
 CATALOG = HERE / "catalog"
@@ -9,6 +12,13 @@ CATALOG = HERE / "catalog"
 def shipped(name: str) -> str:
     """Return the text of one file of the catalogue."""
     return (CATALOG / name).read_text(encoding="utf-8")
+
+
+@cache
+def shipped_table(name: str) -> dict[str, Any]:
+    """Return one compiled table of the catalogue: reading its TOML would cost a hook more than its answer."""
+    found: dict[str, Any] = json.loads(shipped(f"{name}.json"))
+    return found
 
 
 def pages() -> dict[str, str]:

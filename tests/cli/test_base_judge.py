@@ -208,6 +208,29 @@ def test_a_renamed_function_with_its_tests_lands_and_a_lost_test_is_asked_about(
     assert "runs fewer tests: 1 now, 2 on the base" in lost.out
 
 
+@pytest.mark.parametrize(
+    ("title", "status"),
+    [
+        ("Add a twin", "stuck"),
+        ("Rename a function and add a twin", "complete"),
+        ("Call answer() something shorter", "complete"),
+    ],
+)
+def test_a_function_is_renamed_only_by_a_task_that_speaks_of_it(project: "Project", title: str, status: str) -> None:
+    project.settings(f"{LIMITS}[checks]\ntest = '''{PYTEST}'''\n")
+    project.file("app.py", "def answer():\n    return 42\n")
+    project.file("test_app.py", TESTS.format("answer"))
+    project.file("tasks.md", f"- [ ] 1.1 {title}\n  - **Files**: `app.py`\n  - **Verify**: `grep -q twin app.py`\n")
+    work = [
+        {"write": "app.py", "text": "def reply():\n    return 42\n\n\ntwin = (42, 42)\n"},
+        {"write": "test_app.py", "text": TESTS.format("reply")},
+    ]
+    project.script(_1_1=[work, work])
+    told = project.run("--max-attempts", "2", "--json")
+    assert told.json["tasks"]["1.1"]["status"] == status, told
+    assert ("in its old form it fails on the new code" in project.ask("log").out) == (status == "stuck")
+
+
 # --- what landed in this run stays green --------------------------------------------------------------------------
 
 

@@ -212,6 +212,14 @@ def test_a_module_that_the_task_has_to_write_is_no_package_to_install(project: "
     assert "install" not in brief.lower()
 
 
+def test_an_agent_that_wrote_nothing_is_not_taken_for_a_machine_that_lacks_a_package(project: "Project") -> None:
+    tells = 'test -f parser_core.py || { echo "acceptance: No module named \\"parser_core\\""; exit 1; }'
+    project.file("tasks.md", f"- [ ] 1.1 Parse\n  - **Files**: `parser_core.py`\n  - **Verify**: `{tells}`\n")
+    project.script(_1_1=[[DONE], [{"write": "parser_core.py", "text": "x = 1\n"}, DONE]])
+    told = project.run("--json")
+    assert (told.code, told.json["tasks"]["1.1"]["attempts"]) == (0, 2), told
+
+
 # --- what the agent leaves lying about ---------------------------------------------------------------------
 
 

@@ -25,6 +25,8 @@ COMMANDS: Mapping[str, Sequence[str]] = {
         "codex", "exec", "--json", "--dangerously-bypass-approvals-and-sandbox", "--dangerously-bypass-hook-trust",
         "-c", "mcp_servers.unstuck.required=true", "do it",
     ),
+    "opencode": ("opencode", "run", "--format", "json", "do it"),
+    "gemini": ("gemini", "-p", "do it", "-m", "gemini-2.5-pro", "--yolo", "--output-format", "stream-json"),
 }  # fmt: skip
 DIAGNOSE = {"output": "bash: git: command not found", "exit_code": 127}
 TOOL: Mapping[str, Sequence[Turn]] = {
@@ -33,11 +35,15 @@ TOOL: Mapping[str, Sequence[Turn]] = {
         Use("tool_search", {"query": "unstuck recovery of a failed call or task", "limit": 20}),
         Use("diagnose", DIAGNOSE, namespace="mcp__unstuck"),
     ),
+    "opencode": (Use("unstuck_diagnose", DIAGNOSE),),
+    "gemini": (Use("mcp_unstuck_diagnose", DIAGNOSE),),
 }
 OFFERED = (
     "diagnose", "remedy", "report_step", "record_attempt", "attempt_history", "decide", "create_fix_task", "run_status",
     "ask_person",
 )  # fmt: skip
+WAITS_FOR_SERVERS = {"MCP_CONNECTION_NONBLOCKING": "false", "MCP_TIMEOUT": "120000", "MCP_CONNECT_TIMEOUT_MS": "120000"}
+"""Else Claude Code asks its first question without the tools where the machine is slower than it cares to wait."""
 DONE = Say("I wrote greeting.txt. All done.")
 
 
@@ -56,7 +62,7 @@ def heard(site: MakeSite, agent: str, turns: Sequence[Turn], settings: str = "")
         here = site(agent, model, settings=settings)
         scopes = (("--project",), ()) if agent == "claude" else ((),)
         for scope in scopes:
-            words = ("install", agent, *scope, *(("--mcp",) if scope or agent == "codex" else ()))
+            words = ("install", agent, *scope, *(("--mcp",) if scope or agent != "claude" else ()))
             told = here.unstuck(*words)
             assert told.code == 0, told
         if agent == "claude":
@@ -64,7 +70,13 @@ def heard(site: MakeSite, agent: str, turns: Sequence[Turn], settings: str = "")
         subprocess.run(
             COMMANDS[agent],
             cwd=here.root,
-            env={**here.env, "IS_SANDBOX": "1", "ENABLE_TOOL_SEARCH": "false"},
+            env={
+                **here.env,
+                "IS_SANDBOX": "1",
+                "ENABLE_TOOL_SEARCH": "false",
+                "GEMINI_CLI_TRUST_WORKSPACE": "true",
+                **WAITS_FOR_SERVERS,
+            },
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=SECONDS,
@@ -83,6 +95,8 @@ def test_a_failing_clone_comes_with_a_way_out(site: MakeSite, agent: str) -> Non
 
 
 def test_a_stop_with_failing_checks_is_refused_once(site: MakeSite, agent: str) -> None:
+    if agent == "opencode":
+        pytest.skip("opencode tells its plugins of no stop that they could refuse")
     settings = '\n[hook]\nchecks = ["grep -q hello greeting.txt"]\n'
     _, asked = heard(site, agent, (Run("echo nothing > greeting.txt"), DONE, DONE), settings)
     assert len(asked) == 3
@@ -104,7 +118,7 @@ def test_a_destructive_call_is_refused_with_the_alternative(site: MakeSite, agen
 
 def test_the_tools_are_listed_and_called(site: MakeSite, agent: str) -> None:
     _, asked = heard(site, agent, (*TOOL[agent], Say("I stop here.")))
-    listed = " ".join(asked[0].tools) if agent == "claude" else asked[1].conversation
+    listed = asked[1].conversation if agent == "codex" else " ".join(asked[-1].tools)
     assert [name for name in OFFERED if name not in listed] == []
     assert "command_not_found" in asked[-1].conversation
     assert "environment" in asked[-1].conversation

@@ -36,8 +36,8 @@ def judged(outcome: Outcome, found: Verdict) -> Kind | None:
     return failure.kind if failure else None
 
 
-def ended(ending: Ending, tail: str = "", exit_code: int | None = None) -> Outcome:
-    return Outcome(ended=Ended(ending=ending, exit_code=exit_code, tail=tail))
+def ended(ending: Ending, tail: str = "", exit_code: int | None = None, signal: int | None = None) -> Outcome:
+    return Outcome(ended=Ended(ending=ending, exit_code=exit_code, tail=tail, signal=signal))
 
 
 def test_an_agent_that_did_without_what_it_was_denied_is_judged_by_its_work() -> None:
@@ -70,6 +70,10 @@ def test_green_without_a_claim_needs_a_check_that_was_red(ending: Ending) -> Non
         pytest.param(ended("silence"), Kind.HANG, id="hang"),
         pytest.param(ended("wall_clock"), Kind.TIMEOUT, id="timeout"),
         pytest.param(ended("signalled"), Kind.KILLED, id="killed"),
+        pytest.param(ended("signalled", signal=11), Kind.AGENT_CRASHED, id="crashed by a signal"),
+        pytest.param(
+            replace(ended("exited", exit_code=134), end="killed"), Kind.AGENT_CRASHED, id="crashed from inside"
+        ),
         pytest.param(replace(ended("exited", exit_code=137), end="tool_hang"), Kind.KILLED, id="killed from inside"),
         pytest.param(replace(ended("silence"), end="tool_hang"), Kind.HANG, id="a tool hangs"),
         pytest.param(replace(DONE, claim="none", end="permission_denied"), Kind.PERMISSION_DENIED, id="denied"),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from unstuck.diagnosis.own_module import is_own_module
+from unstuck.diagnosis.own_module import is_own_module, is_unwritten
 
 FILES = ("src/parser.py", "web/src/lib/format.ts", "internal/store/store.go")
 PATHS = ("README.md", "src/shop/__init__.py", "src/shop/cart.py", "app/main.py", "tests/helpers.py", "packages/core/src/money.ts",
@@ -27,3 +27,26 @@ THEIRS = (
 @pytest.mark.parametrize(("names", "own"), [(OURS, True), (THEIRS, False)], ids=["ours", "theirs"])
 def test_a_missing_module_is_the_projects_where_its_files_or_paths_say_so(names: tuple[str, ...], *, own: bool) -> None:
     assert [name for name in names if is_own_module(name, FILES, PATHS) is not own] == []
+
+
+SAID_OF_OURS = (
+    ("acceptance 1.4: No module named 'discount'", "discount.py"),
+    ("Cannot find module '#lib/discount' from 'test/a.test.js'", "lib/discount.js"),
+    ("main.go:4:2: package example.com/shop/discount is not in std (/usr/lib/go)", "discount/discount.go"),
+    ("Caused by: java.lang.ClassNotFoundException: com.acme.Discount", "src/main/java/com/acme/Discount.java"),
+    ("Can't locate Shop/Discount.pm in @INC", "lib/Shop/Discount.pm"),
+    ("/bin/sh: 1: discount: not found", "bin/discount"),
+)
+SAID_OF_THEIRS = (
+    ("acceptance 1.4: No module named 'discount'", "package.py"),
+    ("error: a package was not found: 'left-pad'", "package.json"),
+    ("/bin/sh: 1: jq: not found", "line.py"),
+)
+
+
+@pytest.mark.parametrize(("said", "own"), [(SAID_OF_OURS, True), (SAID_OF_THEIRS, False)], ids=["ours", "theirs"])
+def test_a_line_that_names_a_file_still_to_be_written_is_about_the_work(
+    said: tuple[tuple[str, str], ...], *, own: bool
+) -> None:
+    assert [line for line, file in said if is_unwritten(line, [file], ()) is not own] == []
+    assert [line for line, file in said if is_unwritten(line, [file], {file})] == []

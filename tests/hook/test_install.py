@@ -137,6 +137,26 @@ def test_install_and_uninstall_by_command(
     assert str(scratch) in unstuck(capsys, "uninstall", agent, "--project")[1]
 
 
+def test_opencode_gets_the_server_into_its_own_settings_and_no_guard_where_none_is_wanted(
+    own_git_configuration: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = own_git_configuration / ".config" / "opencode"
+    folder.mkdir(parents=True)
+    text = '{\n  // mine\n  "autoupdate": false\n}\n'
+    (folder / "opencode.jsonc").write_text(text)
+    assert unstuck(capsys, "install", "opencode", "--mcp", "--no-guard")[0] == 0
+    made = (folder / "opencode.jsonc").read_text()
+    assert "// mine" in made
+    assert jsonc.parse(made).value["mcp"]["unstuck"]["type"] == "local"
+    assert jsonc.parse(made).value["mcp"]["unstuck"]["command"][-1] == "mcp"
+    assert "GUARDS = false" in (folder / "plugin" / "unstuck.js").read_text()
+    assert unstuck(capsys, "install", "opencode", "--mcp")[0] == 0
+    assert "GUARDS = true" in (folder / "plugin" / "unstuck.js").read_text()
+    assert unstuck(capsys, "uninstall", "opencode")[0] == 0
+    assert "unstuck" not in (folder / "opencode.jsonc").read_text()
+    assert not (folder / "plugin" / "unstuck.js").exists()
+
+
 def test_settings_that_cannot_be_read_are_left_alone_and_told_by_hand(
     own_git_configuration: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -33,13 +33,13 @@ HONEST: Mapping[str, Mapping[str, str | None]] = {
         "calc.py": CODE.replace("a + b", "a + b + 1"),
         "tests/test_calc.py": TESTS.replace("2), 3", "2), 4"),
     },
-    "code that goes with its test and its import": {
+    "Remove old, its test and its import": {
         "calc.py": WITHOUT_OLD,
         "tests/test_calc.py": TESTS.replace("from calc import old\n", "").replace(
             "    def test_old(self):\n        self.assertEqual(old(1), -1)\n\n", ""
         ),
     },
-    "a module that moves with its tests": {
+    "Move calc to sums, with its tests": {
         "calc.py": None,
         "sums.py": CODE,
         "tests/test_calc.py": None,

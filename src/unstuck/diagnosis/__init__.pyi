@@ -28,6 +28,7 @@ from unstuck.diagnosis.kinds import Judged as Judged
 from unstuck.diagnosis.kinds import Kind as Kind
 from unstuck.diagnosis.kinds import Touch as Touch
 from unstuck.diagnosis.own_module import is_own_module as is_own_module
+from unstuck.diagnosis.own_module import is_unwritten as is_unwritten
 from unstuck.diagnosis.readings.tool_marks import read as read
 from unstuck.diagnosis.readings.values import FailedTest as FailedTest
 from unstuck.diagnosis.readings.values import Finding as Finding

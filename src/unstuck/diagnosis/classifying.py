@@ -11,7 +11,7 @@ from dataclasses import replace
 from unstuck.agents import NO_MARKER, Result, Unreadable, asks, failure_report, read_result
 from unstuck.diagnosis.cleaning import shown
 from unstuck.diagnosis.evidence import Evidence
-from unstuck.diagnosis.judging import BY_END, Diagnosis
+from unstuck.diagnosis.judging import BY_END, BY_SIGNAL, SIGNALS, Diagnosis
 from unstuck.diagnosis.kinds import KINDS, Failure, Kind, Touch
 from unstuck.diagnosis.readings.telling import error_of
 from unstuck.diagnosis.readings.tool_marks import read
@@ -68,6 +68,8 @@ NOT_JUDGED = frozenset({"", "done_claimed", "failed_claimed"})
 """Ends that say nothing against the agent before the checks have spoken."""
 CUT_OFF = frozenset({"killed", "tool_hang"})
 """Ends of which the output shows no more than that it breaks off; who did that, the process tells."""
+OF_SIGNALS = 128
+"""A shell says by which signal a program ended with an exit code that much higher."""
 OURS: tuple[Ending, ...] = ("not_started", "supervisor_died", "stopped")
 OF_CHECKS = frozenset({
     Kind.CHECK_FAILED, Kind.TEST_FAILED, Kind.TEST_TIMEOUT, Kind.LINT_FAILED, Kind.TYPES_FAILED, Kind.FORMAT_FAILED,
@@ -121,7 +123,8 @@ def classify(outcome: Outcome, verdict: Verdict, found: Diagnosis | None = None)
     if rejected is not None and rejected.kind is Kind.TAMPERED:
         return rejected
     if ended.ending in BY_ENDING and not outcome.claimed:
-        return _failure(BY_ENDING[ended.ending], _printed(outcome), error=_last_words(outcome))
+        kind, how = _cut_off(ended)
+        return _failure(kind, _printed(outcome), because=how, error=_last_words(outcome))
     if verdict.status == "inconclusive":
         return _failure(Kind.UNVERIFIED, "", because=verdict.reason)
     if not ended.ok and not outcome.claimed:
@@ -142,12 +145,22 @@ def _did_without(outcome: Outcome, verdict: Verdict) -> bool:
 
 def _typed(outcome: Outcome) -> Failure:
     """Say what the agent's own end reason means."""
-    kind = Kind.INTERRUPTED if outcome.lost else BY_END[outcome.end]
+    kind, how = Kind.INTERRUPTED if outcome.lost else BY_END[outcome.end], ""
     if outcome.end in CUT_OFF:
-        kind = BY_ENDING.get(outcome.ended.ending, Kind.KILLED)
+        kind, how = _cut_off(outcome.ended)
     whole = outcome.end in FAULTS or outcome.lost
     said = one_line(outcome.message, MESSAGE_CHARS) if whole else asks(outcome.message) or _last_words(outcome)
-    return replace(_failure(kind, _printed(outcome), error=said), resets_at=outcome.resets_at)
+    return replace(_failure(kind, _printed(outcome), because=how, error=said), resets_at=outcome.resets_at)
+
+
+def _cut_off(ended: Ended) -> tuple[Kind, str]:
+    """Say what broke a session off, and its signal: a program that crashed was killed by nobody."""
+    kind = BY_ENDING.get(ended.ending, Kind.KILLED)
+    if kind is not Kind.KILLED:
+        return kind, ""
+    signal = SIGNALS.get(ended.signal or (ended.exit_code or 0) - OF_SIGNALS, "")
+    crashed = BY_SIGNAL.get(signal) is Kind.PROGRAM_CRASHED
+    return Kind.AGENT_CRASHED if crashed else kind, f"SIG{signal}" if signal else ""
 
 
 def _printed(outcome: Outcome) -> str:

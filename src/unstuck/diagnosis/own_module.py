@@ -1,12 +1,14 @@
 """Tell a module that the project itself should hold from a package that somebody else publishes. Pure."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 
 RELATIVE = re.compile(r"^(?:\.{1,2}(?:/|\w|$)|/|~/|@/|#/|crate::|self::|super::)")
 """Names that can only mean a file of the project."""
 SEPARATOR = re.compile(r"::|[./\\]")
 ENDING = re.compile(r"(?:\.d)?\.\w{1,6}$")
+NAMED = re.compile(r"""['"`](?P<quoted>[^'"`\s]+)['"`]|(?P<joined>[^\s'"`]*[\w][./:\\][^\s'"`]*)""")
+"""What a line shows to be a name: it is quoted, or has the signs of a path in it."""
 WHOLE_FOLDER = frozenset({"__init__", "__main__", "index", "mod", "lib", "main"})
 """Files that stand for their folder."""
 ROOTS = frozenset({"src", "lib", "app", "apps", "packages", "python", "source", "crates", "internal", "pkg", "cmd",
@@ -28,6 +30,13 @@ def is_own_module(name: str, files: Iterable[str], paths: Iterable[str]) -> bool
     return any(_holds(_module(path), parts) for path in files if _is_source(path)) or any(
         _at_root(_module(path), parts) for path in paths if _is_source(path)
     )
+
+
+def is_unwritten(told: str, files: Iterable[str], paths: Container[str]) -> bool:
+    """Say whether a line names a file that the task has to write and that is not there yet, however the line puts it."""
+    stems = {_module(path)[-1] for path in files if path not in paths and _module(path)}
+    words = (match[match.lastgroup or 0] for match in NAMED.finditer(told))
+    return any(not stems.isdisjoint(SEPARATOR.split(word.strip(":,;()"))[-2:]) for word in words)
 
 
 def _is_source(path: str) -> bool:

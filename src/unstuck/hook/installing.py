@@ -16,7 +16,8 @@ from unstuck.hook.wiring import WIRINGS, CannotEdit, Scope, Wiring, hooked, serv
 
 AGENTS = (*WIRINGS, "opencode")
 BACKUP = ".unstuck-backup"
-OPENCODE = {"user": "~/.config/opencode/plugin/unstuck.js", "project": ".opencode/plugin/unstuck.js"}
+OPENCODE_PLUGIN = Path("plugin", "unstuck.js")
+OPENCODE_SETTINGS = ("opencode.jsonc", "opencode.json")
 
 
 class Edit(NamedTuple):
@@ -41,8 +42,11 @@ class Edit(NamedTuple):
 def edits_to_install(agent: str, scope: Scope, cwd: Path, *, guard: bool, mcp: bool) -> tuple[Edit, ...]:
     """Return the edits that make an agent call us."""
     if agent == "opencode":
-        path = _opencode(scope, cwd)
-        return (Edit(path, _text(path), plugin(_program(scope))),)
+        path, settings = _opencode(scope, cwd)
+        return (
+            Edit(path, _text(path), plugin(_program(scope), guard=guard)),
+            *([_serving(settings, [*_program(scope), "mcp"])] if mcp else []),
+        )
     wiring, command = WIRINGS[agent], f"{shlex.join(_program(scope))} hook {agent}"
     edits = [_edited(_place(wiring, wiring.user, wiring.project, scope, cwd), lambda text: hooked(agent, text, command, guard=guard),
                      lambda: snippet(agent, command, guard=guard))]  # fmt: skip
@@ -54,8 +58,9 @@ def edits_to_install(agent: str, scope: Scope, cwd: Path, *, guard: bool, mcp: b
 def edits_to_uninstall(agent: str, scope: Scope, cwd: Path) -> tuple[Edit, ...]:
     """Return the edits that take us out again."""
     if agent == "opencode":
-        path = _opencode(scope, cwd)
-        return (Edit(path, _text(path), None),)
+        path, settings = _opencode(scope, cwd)
+        edits = [Edit(path, _text(path), None), _edited(settings, lambda text: unserved(settings.name, text), str)]
+        return tuple(edit for edit in edits if edit.before is not None)
     wiring = WIRINGS[agent]
     path = _place(wiring, wiring.user, wiring.project, scope, cwd)
     edits = [_edited(path, lambda text: unhooked(agent, text), str)]
@@ -104,10 +109,11 @@ def _with_server(edits: list[Edit], agent: str, scope: Scope, cwd: Path) -> list
     if path == edits[0].path:
         first = edits[0]
         return [first._replace(after=served(path.name, first.after or "", command))]
-    return [
-        *edits,
-        _edited(path, lambda text: served(path.name, text, command), lambda: served(path.name, "", command)),
-    ]
+    return [*edits, _serving(path, command)]
+
+
+def _serving(path: Path, command: list[str]) -> Edit:
+    return _edited(path, lambda text: served(path.name, text, command), lambda: served(path.name, "", command))
 
 
 def _edited(path: Path, change: Callable[[str], str], by_hand: Callable[[], str]) -> Edit:
@@ -135,10 +141,13 @@ def _server_file(wiring: Wiring, scope: Scope, cwd: Path) -> Path | None:
     return _place(wiring, *wiring.server, scope, cwd)
 
 
-def _opencode(scope: Scope, cwd: Path) -> Path:
-    if scope == "user":
-        return Path(OPENCODE["user"]).expanduser()
-    return Path(root_of(str(cwd))) / OPENCODE["project"]
+def _opencode(scope: Scope, cwd: Path) -> tuple[Path, Path]:
+    """Return where its plugin and its settings are, or would be."""
+    root = Path(root_of(str(cwd)))
+    person = Path(os.environ.get("XDG_CONFIG_HOME") or "~/.config").expanduser() / "opencode"
+    plugins, settings = (person, person) if scope == "user" else (root / ".opencode", root)
+    there = [settings / name for name in OPENCODE_SETTINGS if (settings / name).exists()]
+    return plugins / OPENCODE_PLUGIN, there[0] if there else settings / OPENCODE_SETTINGS[-1]
 
 
 def _program(scope: Scope) -> list[str]:

@@ -8,6 +8,7 @@ TEXT = """\
 import { spawn } from "node:child_process"
 
 const COMMAND = %s
+const GUARDS = %s
 
 function ask(event) {
   return new Promise((resolve) => {
@@ -33,6 +34,7 @@ export const Unstuck = async ({ directory }) => {
   return {
     "tool.execute.before": async (input, output) => {
       asked.set(input.callID, output.args)
+      if (!GUARDS) return
       const said = await ask(event("PreToolUse", input, { tool_input: output.args }))
       const answer = said.hookSpecificOutput ?? {}
       if (answer.permissionDecision === "deny") throw new Error(answer.permissionDecisionReason)
@@ -51,6 +53,6 @@ export const Unstuck = async ({ directory }) => {
 """
 
 
-def plugin(program: Sequence[str]) -> str:
+def plugin(program: Sequence[str], *, guard: bool) -> str:
     """Return the plugin's text."""
-    return TEXT % json.dumps([*program, "hook", "opencode"])
+    return TEXT % (json.dumps([*program, "hook", "opencode"]), json.dumps(guard))

@@ -14,7 +14,7 @@ QUICK, LONG = 20, 300
 BEGIN = "# unstuck: begin (made by `unstuck install`, taken out by `unstuck uninstall`)"
 END = "# unstuck: end"
 BLOCK = re.compile(rf"\n?{re.escape(BEGIN)}\n.*?{re.escape(END)}\n?", re.DOTALL)
-SERVER = "unstuck"
+SERVER, OPENCODE_SERVERS = "unstuck", "mcp"
 
 
 class Event(NamedTuple):
@@ -119,9 +119,10 @@ def served(name: str, text: str, command: list[str]) -> str:
     """Return a file of MCP servers with ours in it, JSON or TOML by its name."""
     entry: dict[str, Any] = {"command": command[0], "args": command[1:]}
     if not name.endswith(".toml"):
-        made = text if text.strip() else "{}\n"
-        _refuse_unless_object(_read(made), "mcpServers")
-        return jsonc.with_member(made, ("mcpServers", SERVER), {"type": "stdio", **entry})
+        made, key = text if text.strip() else "{}\n", _servers(name)
+        _refuse_unless_object(_read(made), key)
+        ours = {"type": "local", "command": command} if key == OPENCODE_SERVERS else {"type": "stdio", **entry}
+        return jsonc.with_member(made, (key, SERVER), ours)
     entry = {**entry, "startup_timeout_sec": QUICK * 3}
     known, bare = _toml(text), BLOCK.sub("", text)
     _refuse_unless_object(known, "mcp_servers")
@@ -142,8 +143,13 @@ def unserved(name: str, text: str) -> str:
         return BLOCK.sub("", text)
     if not text.strip():
         return text
-    _refuse_unless_object(_read(text), "mcpServers")
-    return jsonc.without_member(text, ("mcpServers", SERVER))
+    _refuse_unless_object(_read(text), _servers(name))
+    return jsonc.without_member(text, (_servers(name), SERVER))
+
+
+def _servers(name: str) -> str:
+    """Return the key under which a file has its MCP servers."""
+    return OPENCODE_SERVERS if name.startswith("opencode.") else "mcpServers"
 
 
 def snippet(agent: str, command: str, *, guard: bool) -> str:

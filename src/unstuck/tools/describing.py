@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from unstuck.plans import Check, CheckKind
-from unstuck.tools.toolchains import rows
+from unstuck.shipped import shipped_table
 
 NAMES: Mapping[CheckKind, str] = {"lint": "lint", "format": "format", "types": "typecheck", "test": "test"}
 LARGEST = 200_000
@@ -12,7 +12,7 @@ LARGEST = 200_000
 
 def describe(root: Path, gates: Sequence[Check]) -> dict[str, str | None]:
     """Return the project's stack by its files and its gates; None for what nothing shows."""
-    table = rows()["described"]
+    table = shipped_table("toolchains")["described"]
     commands = {gate.kind: gate.command for gate in gates}
     manifest = "".join(_text(root / name) for name in ("package.json", "pyproject.toml", "requirements.txt"))
     tools = {kind: _tool_named(names, commands.get(kind, ""), manifest) for kind, names in table["tools"].items()}

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Literal
 
+from unstuck.shipped import shipped_table
 from unstuck.tools.shell import programs
-from unstuck.tools.toolchains import rows
 
 if TYPE_CHECKING:
     from unstuck.diagnosis import Evidence
@@ -45,14 +45,17 @@ def answers(evidence: "Evidence") -> bool:
     """Whether the exit code answers a question that the last command asks."""
     parts = programs(evidence.command)
     last = next((part for part in reversed(parts) if part not in {"true", ":"}), evidence.tool)
-    return any(evidence.exit_code in row["codes"] and re.search(row["shows"], last) for row in rows()["answer"])
+    return any(
+        evidence.exit_code in row["codes"] and re.search(row["shows"], last)
+        for row in shipped_table("toolchains")["answer"]
+    )
 
 
 def role_of(part: str) -> Role:
     """Say what a simple command is for: by its words where a program has many uses, else by its name."""
     if not part or part.split(maxsplit=1)[0] in IDLE:
         return ""
-    for row in rows()["use"]:
+    for row in shipped_table("toolchains")["use"]:
         if re.search(row["shows"], part):
             known: Role = row["role"]
             return known
@@ -64,4 +67,8 @@ def role_of(part: str) -> Role:
 
 @cache
 def _by_name() -> Mapping[str, Role]:
-    return {name: role for role, names in reversed(rows()["programs"].items()) for name in names.split()}
+    return {
+        name: role
+        for role, names in reversed(shipped_table("toolchains")["programs"].items())
+        for name in names.split()
+    }

@@ -1,6 +1,5 @@
 """The one table of stacks, as values: what shows them, sets them up, checks them and judges them."""
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -8,7 +7,7 @@ from functools import cache
 from typing import Any
 
 from unstuck.plans import CheckKind
-from unstuck.shipped import shipped
+from unstuck.shipped import shipped_table
 
 Signs = tuple[tuple[str, str], ...]
 """Files or patterns, each with a regular expression that it must hold; any of them shows."""
@@ -83,19 +82,12 @@ class Toolchain:
 
 
 @cache
-def rows() -> dict[str, Any]:
-    """Return the whole table as it was compiled: reading the TOML would cost a hook more than its answer."""
-    found: dict[str, Any] = json.loads(shipped("toolchains.json"))
-    return found
-
-
-@cache
 def toolchains() -> tuple[Toolchain, ...]:
-    return tuple(_row(Toolchain, row) for row in rows()["stack"])
+    return tuple(_row(Toolchain, row) for row in shipped_table("toolchains")["stack"])
 
 
 def fixers() -> tuple[Fixer, ...]:
-    return tuple(Fixer(**row) for row in rows()["fixer"])
+    return tuple(Fixer(**row) for row in shipped_table("toolchains")["fixer"])
 
 
 def judges() -> tuple[str, str]:

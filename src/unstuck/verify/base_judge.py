@@ -1,7 +1,7 @@
 """Edge: Ask the base's judge: the product part of a change under the tests, settings and tools that the base had.
 
-Law: where it is green, whatever was done to the judge is harmless, and it lands. Where it is red, the reader may clear an
-honest rename by its form; else the next attempt is told, and then a person is asked.
+Law: where it is green, whatever was done to the judge is harmless, and it lands. Where it is red, the reader may clear a
+rename that the task speaks of, by its form; else the next attempt is told, and then a person is asked.
 """
 
 import re
@@ -17,7 +17,7 @@ from unstuck.tools import programs, role, selecting, shows_tests
 from unstuck.verify.baseline import excuse
 from unstuck.verify.change_audit import changed_tests, names_path
 from unstuck.verify.checks import STEADY, Site, check_on, evidence, on_base, program_names
-from unstuck.verify.judge_files import bent, is_data, unaccounted, unnamed
+from unstuck.verify.judge_files import bent, is_data, speaks_of, unaccounted, unnamed
 from unstuck.verify.weighing import own
 
 if TYPE_CHECKING:
@@ -162,7 +162,8 @@ class _Question:
 
         if not all(_part(one.path) == "test" or is_harmless(one) for one in self.touched):
             return False
-        if not unaccounted(self.probe.changes, result.tests):
+        said = found.message if found is not None else ""
+        if speaks_of(self.probe.subject.task, self.touched, said) and not unaccounted(self.probe.changes, result.tests):
             return True
         built = found is None or found.kind not in NOT_BUILT or reason(result.ended.tail) == "asserted"
         return not built and not self._doubted and any(_part(one.path) != "test" for one in self.touched)

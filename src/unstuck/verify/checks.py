@@ -10,7 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from unstuck.diagnosis import Diagnosis, Evidence, Failure, Kind, is_own_module, read
+from unstuck.diagnosis import Diagnosis, Evidence, Failure, Kind, is_own_module, is_unwritten, read
 from unstuck.journal import CheckResult, Counts, Ended
 from unstuck.line import Bench, Interrupted, set_up
 from unstuck.orders import Subject
@@ -40,7 +40,12 @@ LOOKS_OUTSIDE = frozenset(
 """Programs whose answer does not follow from the files: never answered from memory."""
 ASKS_FOR_US = "UNSTUCK_"
 """A command with a variable of ours in it may say something else for every task."""
-NOT_INSTALLED = frozenset({Kind.DEPENDENCY_MISSING, Kind.PACKAGE_NOT_FOUND})
+TO_BE_WRITTEN = {
+    Kind.DEPENDENCY_MISSING: Kind.MODULE_MISSING,
+    Kind.PACKAGE_NOT_FOUND: Kind.MODULE_MISSING,
+    Kind.COMMAND_NOT_FOUND: Kind.FILE_NOT_FOUND,
+}
+"""What is missing on the machine → what it is where the plan says that an agent writes it."""
 _PASSING = re.compile(r"0x[0-9a-fA-F]+|\b[0-9a-f]{7,}\b|/tmp/\S+|[\d.:]+")
 """What differs between two runs that say the same: addresses, hashes, folders of the moment, times."""
 
@@ -188,12 +193,13 @@ def on_base(site: Site, check: Check, base: str) -> CheckResult:
 def diagnosed(bench: Bench, seen: Evidence, tree: str) -> Diagnosis | None:
     """Say what went wrong; a module that the plan or the tree holds is the agent's to write, and nobody's to install."""
     found = bench.judge.diagnose(seen)
-    if found is None or found.kind not in NOT_INSTALLED:
+    if found is None or found.kind not in TO_BE_WRITTEN:
         return found
     names = [value for key, value in found.names if key in ("package", "module", "name")]
     planned = [path for task in bench.tasks.values() for path in task.files]
-    own = any(is_own_module(name, planned, bench.workspace.files(tree)) for name in names)
-    return replace(found, kind=Kind.MODULE_MISSING) if own else found
+    there = bench.workspace.files(tree)
+    own = any(is_own_module(name, planned, there) for name in names) or is_unwritten(found.message, planned, set(there))
+    return replace(found, kind=TO_BE_WRITTEN[found.kind]) if own else found
 
 
 def failing_tests(bench: Bench, check: Check, ended: Ended) -> tuple[str, ...]:

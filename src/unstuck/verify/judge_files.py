@@ -55,6 +55,27 @@ def bent(changes: "Sequence[Change]", task: Task) -> "tuple[Change, ...]":
     return tuple(one for one in unnamed(changes, task) if one.old is not None or not _CASES.search(one.path))
 
 
+_RESHAPES = re.compile(
+    r"(?i)\b(?:renam|refactor|restructur|reorgani[sz]|rewrit|rework|migrat|deprecat|tidy|clean(?:s|ed|ing)? up)"
+)
+"""Words of a task that is about the form of the code."""
+
+
+def speaks_of(task: Task, touched: "Sequence[Change]", said: str) -> bool:
+    """Whether a task speaks of the names that its change took out of the tests and that the base's tests miss now.
+
+    One without words is a change that a person looks at by hand.
+    """
+    text = f"{task.title}\n{task.body}"
+    before, after = _names("\n".join(x.old or "" for x in touched)), _names("\n".join(x.new or "" for x in touched))
+    missed = (before - after) & _names(said)
+    return not text.strip() or _RESHAPES.search(text) is not None or missed <= _names(text)
+
+
+def _names(text: str) -> set[str]:
+    return set(re.findall(r"[A-Za-z_]\w+", text))
+
+
 def unaccounted(changes: "Sequence[Change]", names: Collection[str] = ()) -> bool:
     """Whether a test of the base lost something that it asserted: one of these by name, or any where none is known by it.
 

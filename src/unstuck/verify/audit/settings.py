@@ -106,7 +106,7 @@ def _keys(change: Change, *, replaced: bool) -> Iterator[Finding]:
 
 def _direction(key: str) -> tuple[re.Pattern[str], str, str] | None:
     if re.search(
-        r"(?i)per-file-ignores.*test|dependenc|^scripts\.|classifiers|keywords|publishconfig|permissions|\.overrides\.|auto-changelog|build\.targets|package-data",
+        r"(?i)per-file-ignores.*test|dependenc|^scripts\.|classifiers|keywords|publishconfig|permissions|\.overrides\.|auto-changelog|healthcheck|build\.targets|package-data",
         key,
     ):
         return None
