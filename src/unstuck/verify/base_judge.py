@@ -106,7 +106,9 @@ class _Question:
         if self._says_nothing(result, found) or self._cleared(result, found):
             return
         data = tuple(one for one in self.touched if is_data(one.path))
-        causes = data if data and self._holds_with(check, data) else self.touched
+        about_data = bool(data) and self._holds_with(check, data)
+        doubted = {one.path for one in self.doubts if one.severity != "warn"}
+        causes = sorted(data if about_data else self.touched, key=lambda one: one.path not in doubted)
         named = ", ".join(one.path for one in causes[:3])
         said = one_line(found.message, SAID_CHARS) if found and found.message else "it says nothing"
         tests = f"{', '.join(result.tests[:3])}: " if result.tests else ""
@@ -114,7 +116,7 @@ class _Question:
         says = f"The task does not name {named}; {without} on the new code: `{check.command}`: {tests}{said}"
         place = next((one.line for one in self.doubts if one.path == causes[0].path), 1)
         # Whether data belongs to the product nobody can tell by running: a person can.
-        severity: Severity | None = "ask" if causes is data else None
+        severity: Severity | None = "ask" if about_data else None
         yield own("old-test-fails", causes[0].path, line=place, says=says, severity=severity)
 
     def needed(self) -> Iterator[Remark]:
