@@ -257,17 +257,16 @@ def _changed(became: Case, left: list[_Loss], world: World) -> Iterator[Finding]
 
 def _nothing_left(became: Case, left: list[_Loss]) -> Finding:
     evidence = left[0].assertion.text
-    idle = next((one for one in became.assertions if one.idle), None)
-    if idle is not None:
-        says = f"The assertion in {became.name} {idle.idle}."
-        return found("assertion-unreachable", became.path, idle.line, says, evidence)
+    rule, line, says = "test-emptied", became.line, f"The test {became.name} no longer asserts anything."
     if became.assertions:
-        one = became.assertions[0]
-        says = f"What {became.name} still asserts can never fail."
-        return found("assertion-vacuous", became.path, one.line, says, f"{evidence} → {one.text}")
-    return found(
-        "test-emptied", became.path, became.line, f"The test {became.name} no longer asserts anything.", evidence
-    )
+        one = next((one for one in became.assertions if one.idle), became.assertions[0])
+        evidence, line = evidence if one.idle else f"{evidence} → {one.text}", one.line
+        rule, says = _idle(one, became) or ("assertion-vacuous", f"What {became.name} still asserts can never fail.")
+    return found(rule, became.path, line, says, evidence)
+
+
+def _idle(one: Assertion, became: Case) -> tuple[str, str] | None:
+    return ("assertion-unreachable", f"The assertion in {became.name} {one.idle}.") if one.idle else None
 
 
 def _one_loss(loss: _Loss, became: Case) -> Iterator[Finding]:
@@ -287,23 +286,21 @@ def _one_loss(loss: _Loss, became: Case) -> Iterator[Finding]:
         yield found("assertion-removed", became.path, became.line, says, old.text)
         return
     taken.used = True
-    new, evidence = taken.assertion, f"{old.text} → {taken.assertion.text}"
-    if new.idle:
-        yield found(
-            "assertion-unreachable", became.path, new.line, f"The assertion in {became.name} {new.idle}.", evidence
-        )
-    elif new.rank == NOTHING:
-        yield found(
-            "assertion-vacuous", became.path, new.line, f"What {became.name} asserts here can never fail.", evidence
-        )
-    elif (new.rank < old.rank and not (new.rank > WEAK and old.literals - new.literals)) or (
-        new.rank <= old.rank and new.blurs - old.blurs and old.literals - new.literals
-    ):
-        yield found("assertion-loosened", became.path, new.line, f"{became.name} accepts more than before.", evidence)
-    else:
-        yield found(
-            "expected-changed", became.path, new.line, f"{became.name} expects something else than before.", evidence
-        )
+    rule, says = _weaker(old, taken.assertion, became)
+    yield found(rule, became.path, taken.assertion.line, says, f"{old.text} → {taken.assertion.text}")
+
+
+def _weaker(old: Assertion, new: Assertion, became: Case) -> tuple[str, str]:
+    """Say what an assertion became: it cannot fail any more, accepts more, or expects something else."""
+    if (idle := _idle(new, became)) is not None:
+        return idle
+    if new.rank == NOTHING:
+        return "assertion-vacuous", f"What {became.name} asserts here can never fail."
+    other = old.literals - new.literals
+    looser = new.rank < old.rank and not (new.rank > WEAK and other)
+    if looser or (new.rank <= old.rank and new.blurs - old.blurs and other):
+        return "assertion-loosened", f"{became.name} accepts more than before."
+    return "expected-changed", f"{became.name} expects something else than before."
 
 
 def _rows_lost(pairs: Pairs, fresh: Sequence[Case]) -> Iterator[Lost]:
