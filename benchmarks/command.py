@@ -67,6 +67,16 @@ BENCHES: Mapping[str, Bench] = {
             click.Option(["--parallel"], type=click.IntRange(1, 64), help="How many at a time.  [default: 4]"),
         ),
     ),
+    "kills": Bench(
+        about="A supervisor killed at random moments of a long run: nobody is asked, nothing is done twice.",
+        options=(
+            click.Option(["--tasks"], type=click.IntRange(1, 200), help="Tasks in the plan.  [default: 60]"),
+            click.Option(["--kills"], type=click.IntRange(1), help="How often.  [default: 100]"),
+            click.Option(["--seed"], type=int, help="Draws the moments.  [default: 18]"),
+            click.Option(["--seconds"], type=click.FloatRange(0.0), help="How long an agent works.  [default: 1.5]"),
+        ),
+        by_name_only=True,
+    ),
     "fleet": Bench(
         about="A plan on workers, against as many threads; a long queue with idle workers.",
         options=(

@@ -10,6 +10,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.parallel import make_repository
@@ -155,9 +156,11 @@ def _workers(top: Path, store: str, remote: Path, crew: int) -> Iterator[None]:
 
 def _queue(server: Server, number: int, workers: int) -> tuple[float, float, float, float]:
     """Give jobs one by one to workers whose agents only pretend; return costs per job, the latency, and what idling costs."""
-    from unstuck.fleet import Enlisted, Job, Jobs, Link, Offer  # noqa: PLC0415  # an extra
+    from unstuck.fleet import Enlisted, Job, Jobs, Link, Offer, PostgresJournal  # noqa: PLC0415  # an extra
 
     store = _database(server, f"queue{number}")
+    journal = PostgresJournal(store, "p", "bench")
+    journal.claim("r")
     links = [Link(store, name="bench") for _ in range(workers + 1)]
     jobs = Jobs(links[0])
     offer = Offer(project="p", agents=(AGENT,), labels=(), slots=1, lease=20.0)
@@ -184,10 +187,11 @@ def _queue(server: Server, number: int, workers: int) -> tuple[float, float, flo
     idle_before, began = _transactions(server, store), time.monotonic()
     time.sleep(3.0)
     idling = (_transactions(server, store) - idle_before) / (time.monotonic() - began) / workers
+    pattern = Job(key="", project="p", run="r", task="", kind="session", agent=AGENT, body="{}", token=journal.token)
     before, put = _transactions(server, store), {}
     for index in range(number):
         put[str(index)] = time.perf_counter()
-        jobs.put(Job(key=str(index), project="p", run="r", task=str(index), kind="session", agent=AGENT, body="{}"))
+        jobs.put(replace(pattern, key=str(index), task=str(index)))
     until = time.monotonic() + PATIENCE
     while len(begun) < number and time.monotonic() < until:
         time.sleep(0.05)
@@ -197,6 +201,7 @@ def _queue(server: Server, number: int, workers: int) -> tuple[float, float, flo
         thread.join()
     for link in links:
         link.close()
+    journal.close()
     if len(begun) < number:
         raise BenchBroken(f"{len(begun)} of {number} jobs were taken.", hint="See `unstuck worker`.")
     waits = sorted(begun[key] - at for key, at in put.items())

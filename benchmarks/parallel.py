@@ -64,8 +64,7 @@ def make_repository(root: Path, phases: int) -> None:
 
 def _run(root: Path, seconds: float, parallel: int) -> tuple[float, dict[str, Any]]:
     """Run the plan in a process of its own; return the wall clock and what it said."""
-    agent = f"bash -c 'sleep {seconds:g} && echo done > $UNSTUCK_TASK.txt'"
-    argv = [sys.executable, "-P", "-m", "unstuck", "run", "plan.md", "--agent", agent]
+    argv = [sys.executable, "-P", "-m", "unstuck", "run", "plan.md", "--agent", agent_of(seconds)]
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("UNSTUCK_")}
     began = time.perf_counter()
     done = subprocess.run(
@@ -84,6 +83,11 @@ def _run(root: Path, seconds: float, parallel: int) -> tuple[float, dict[str, An
             hint="See whether `unstuck demo` works here.",
         )
     return taken, json.loads(done.stdout)
+
+
+def agent_of(seconds: float) -> str:
+    """Return the command of an agent that does the work of any of these phases, and takes its time."""
+    return f"bash -c 'sleep {seconds:g} && echo done > $UNSTUCK_TASK.txt'"
 
 
 def _letters(number: int) -> str:

@@ -1,4 +1,8 @@
-"""Replay recorded trials under every profile, side by side: tasks solved and attempts used, by attempt budget."""
+"""Replay recorded trials under every profile, side by side: tasks solved and attempts used, by attempt budget.
+
+Only `adaptive` asks experience whom to switch to, so only its column, and `experience` beside it, moves when the file's
+other trials do. The others depend on the ladders alone.
+"""
 
 import csv
 from collections.abc import Callable, Mapping
@@ -16,7 +20,7 @@ SAMPLE = Path(__file__).parent / "corpora" / "trials.csv"
 """Made up, so that the bench can be tried; real recordings are what it is for."""
 BUDGETS = range(1, 6)
 EXPERIENCE = "experience"
-"""The column's name; every figure in it comes from the other tasks of the file, never from the task itself."""
+"""The column's name. In every column what is known of agents comes from the other tasks, never from the one that is played."""
 COLUMNS = ("task", "agent", "trial", "passed", "ended")
 
 
@@ -88,7 +92,11 @@ def measure(*, file: Path | None = None, say: Callable[[str], None]) -> Report:
         str(budget): {name: {"solved": one.solved, "attempts": one.attempts} for name, one in row.items()}
         for budget, row in scores.items()
     }
-    lines = table(scores, len({(trial.task, trial.agent) for trial in trials})).splitlines()
+    lines = [
+        *table(scores, len({(trial.task, trial.agent) for trial in trials})).splitlines(),
+        "",
+        "What `adaptive` and `experience` know of the agents comes from the other tasks of the file; the rest asks nobody.",
+    ]
     return Report(figures={"budgets": budgets}, lines=tuple(lines), targets=())
 
 

@@ -2,20 +2,26 @@
 
     python benchmarks/tamper.py [FOLDER...]              mutations of the test files in the folders (default: our samples)
     python benchmarks/tamper.py REPO... --commits N      the last N commits of each repository that touch tests with source
+        --run "python -m pytest -q {tests}"              and what running the base's tests makes of those that are doubted
     python benchmarks/tamper.py OLD NEW --releases       two releases of one project, taken for a commit
     python benchmarks/tamper.py --rounds                 adversarial diffs written by hand
 
-Each change is judged twice: as if the task named the tests in its Files, and as if it did not. Nothing is run: where the
-tests are not named, the base's judge would decide, and a weakening that the reader sees counts as caught.
+Each change is judged twice: as if the task named the tests in its Files, and as if it did not. Where they are not named,
+a doubt about the judge is decided by running the base's, so without `--run` it counts as doubted, not as stopped; a
+weakening that the reader doubts counts as caught. With `--run` such a commit is verified as `unstuck verify` does it: it
+passes, or a test of the base is really red and a person is asked with the test and the assertion, or it is stopped.
 """
 
 import argparse
+import json
 import os
+import shlex
 import subprocess
 import sys
+import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
@@ -26,8 +32,11 @@ if __package__ in {None, ""}:  # started as a file: the package is the folder th
 from benchmarks.mutations import mutations
 from benchmarks.report import Report, Target
 from benchmarks.rounds import judge_rounds
-from unstuck.verify.audit import Change, Finding, audit, part_of
+from unstuck import compose
+from unstuck.journal import Remark, Verdict
+from unstuck.verify.audit import Change, Finding, audit, is_judge, part_of
 from unstuck.verify.audit.grammars import grammar_of
+from unstuck.verify.weighing import NOT_OF_THE_JUDGE
 
 SAMPLES = Path(__file__).parent / "corpora" / "samples"
 PRODUCT = Change(path="src/product.py", old="LIMIT = 1\n", new="LIMIT = 2\n")
@@ -36,6 +45,9 @@ MOST_FILES = 400
 MISSED, MISSED_NAMED = 3.0, 10.0
 """At most so many per cent of the mutations of a language are missed where the task does not name the tests, and where it does."""
 LARGEST = 300_000
+FATES = ("lands", "doubted", "asked", "stopped", "red here")
+"""What can become of an honest change: doubted is what a run of the base's tests decides, asked where such a test is really
+red, red here where its own tests fail on this machine."""
 
 
 @dataclass(frozen=True)
@@ -47,10 +59,24 @@ class Judged:
     kind: str
     named: tuple[Finding, ...]
     unnamed: tuple[Finding, ...]
+    ran: Verdict | None = None
+    """What verification says of it with the tests not named, where it was run."""
 
     @property
     def stopped(self) -> tuple[bool, bool]:
         return any(one.severity != "warn" for one in self.named), any(one.severity != "warn" for one in self.unnamed)
+
+    @property
+    def fate(self) -> str:
+        """Say what becomes of it with its tests not named."""
+        if self.ran is None:
+            stops = [one for one in self.unnamed if one.severity != "warn"]
+            run_decides = all(is_judge(one.path) and one.rule not in NOT_OF_THE_JUDGE for one in stops)
+            return "lands" if not stops else "doubted" if run_decides else "stopped"
+        held = {one.rule for one in self.ran.remarks if one.severity != "warn"}
+        if self.ran.status == "fail" and not held:
+            return "red here"
+        return "lands" if not held else "asked" if "old-test-fails" in held else "stopped"
 
     @property
     def told(self) -> bool:
@@ -88,16 +114,32 @@ def mutated(folders: Sequence[Path], per_language: int = MOST_FILES, every: int 
                 yield judge(f"{place}: {kind}", language, kind, [*changes, PRODUCT])
 
 
-def committed(repository: Path, most: int) -> Iterator[Judged]:
-    """Judge the last commits that touch tests or settings along with source."""
+def committed(repository: Path, most: int, command: str = "") -> Iterator[Judged]:
+    """Judge the last commits that touch tests or settings along with source; run those that are doubted."""
     for commit in _git(repository, "log", "--no-merges", "--format=%H", f"-{most * 6}").split():
         changes = list(_changes_of(repository, commit))
         if is_mixed(changes):
             subject = _git(repository, "log", "-1", "--format=%h %s", commit).strip()
-            yield judge(f"{repository.name} {subject}", _language(changes), "commit", changes)
+            judged = judge(f"{repository.name} {subject}", _language(changes), "commit", changes)
+            if command and judged.fate == "doubted":
+                judged = replace(judged, ran=_verified(repository, commit, changes, command))
+            yield judged
             most -= 1
         if most == 0:
             return
+
+
+def _verified(repository: Path, commit: str, changes: Sequence[Change], command: str) -> Verdict:
+    """Verify a commit in a clone, as the work on a task that names its product files."""
+    tests = [one.path for one in changes if part_of(one.path) == "test"]
+    line = command.replace("{tests}", f"$(ls -d {shlex.join(tests)} 2>/dev/null)")
+    with tempfile.TemporaryDirectory(prefix="unstuck-bench-") as scratch:
+        clone = Path(scratch) / repository.name
+        subprocess.run(["git", "clone", "-q", "--shared", str(repository.absolute()), str(clone)], check=True)
+        (clone / "unstuck.toml").write_text(f"[checks]\ntest = {json.dumps(line)}\n", encoding="utf-8")
+        files = [one.path for one in changes if not is_judge(one.path)]
+        opened = compose.verification(clone, cache=False, seen=lambda _what, _how: None)
+        return compose.verify(opened, clone, commit, files).verdict
 
 
 def released(old: Path, new: Path) -> Iterator[Judged]:
@@ -116,19 +158,30 @@ def is_mixed(changes: Sequence[Change]) -> bool:
 
 
 def _changes_of(repository: Path, commit: str) -> Iterator[Change]:
-    listed = _git(repository, "diff-tree", "-r", "--root", "--no-commit-id", "--no-renames", "-z", commit).split("\0")
-    for head, path in zip(listed[::2], listed[1::2], strict=False):
-        old_mode, new_mode, old, new, _ = head.lstrip(":").split(" ")
-        texts = [_blob(repository, one) for one in (old, new)]
-        binary = any(text is not None and "\0" in text for text in texts)
-        before, after = ("" if binary and text is not None else text for text in texts)
+    listed = _git(repository, "diff-tree", "-r", "--no-commit-id", "--no-renames", "-z", commit).split("\0")
+    rows = [(*head.lstrip(":").split(" ")[:4], path) for head, path in zip(listed[::2], listed[1::2], strict=False)]
+    texts = _blobs(repository, {name for row in rows for name in row[2:4]})
+    for old_mode, new_mode, old, new, path in rows:
+        binary = any("\0" in texts.get(name, "") for name in (old, new))
+        before, after = ("" if binary and name in texts else texts.get(name) for name in (old, new))
         yield Change(
             path=path, old=before, new=after, old_mode=int(old_mode, 8), new_mode=int(new_mode, 8), binary=binary
         )
 
 
-def _blob(repository: Path, name: str) -> str | None:
-    return None if set(name) == {"0"} else _git(repository, "cat-file", "blob", name)
+def _blobs(repository: Path, names: Collection[str]) -> dict[str, str]:
+    """Read the contents of blobs in one go; a name of zeros is none."""
+    wanted = sorted(name for name in names if set(name) != {"0"})
+    command = ["git", "-C", str(repository), "cat-file", "--batch"]
+    given = "".join(f"{name}\n" for name in wanted).encode()
+    told = subprocess.run(command, input=given, check=False, capture_output=True).stdout
+    texts: dict[str, str] = {}
+    for name in wanted:
+        head, _, told = told.partition(b"\n")
+        if not head.endswith(b" missing"):  # a submodule's commit is not here
+            size = int(head.split()[2])
+            texts[name], told = told[:size].decode("utf-8", errors="replace"), told[size + 1 :]
+    return texts
 
 
 def _git(repository: Path, *arguments: str) -> str:
@@ -216,25 +269,34 @@ def mutation_lines(results: Sequence[Judged]) -> Iterator[str]:
 
 
 def show_honest(results: Sequence[Judged], say: Callable[[str], None] = click.echo) -> None:
-    """Print how many honest changes would be stopped, and list them."""
-    say(f"\n{'honest changes':24}     number   stopped, not named   stopped, named")
-    for name in sorted({one.language for one in results}):
-        group = [one for one in results if one.language == name]
-        named, unnamed = (100 * sum(one.stopped[at] for one in group) / len(group) for at in (0, 1))
-        say(f"{name:24} {len(group):9}   {unnamed:17.1f}%   {named:13.1f}%")
+    """Print what becomes of honest changes, and list those that do not just land."""
+    say(f"\n{'':24}          named   not named: per cent of the changes")
+    say(f"{'honest changes':24} number  stopped   " + "".join(f"{fate:>9}" for fate in FATES))
+    for name, group in (*_groups(results, lambda one: one.language), ("all", list(results))):
+        if group:
+            shares = [100 * sum(one.fate == fate for one in group) / len(group) for fate in FATES]
+            named = 100 * sum(one.stopped[0] for one in group) / len(group)
+            say(f"{name:24} {len(group):6} {named:7.1f}%   " + "".join(f"{share:8.1f}%" for share in shares))
     for one in results:
-        for how, findings in (("named", one.named), ("not named", one.unnamed)):
-            stops = [finding for finding in findings if finding.severity != "warn"]
-            if stops:
-                say(f"stopped, {how}: {one.title}")
-                for finding in stops[:3]:
-                    say(f"    {finding.rule} {finding.path}:{finding.line} {finding.says} {finding.evidence[:120]}")
+        if one.stopped[0]:
+            say(f"stopped, named: {one.title}")
+            _show_findings(one.named, say)
+        if one.fate != "lands":
+            say(f"{one.fate}, not named: {one.title}")
+            _show_findings(one.ran.remarks if one.ran is not None else one.unnamed, say)
+
+
+def _show_findings(findings: Sequence[Finding | Remark], say: Callable[[str], None]) -> None:
+    for finding in [one for one in findings if one.severity != "warn"][:3]:
+        evidence = finding.evidence[:120] if isinstance(finding, Finding) else ""
+        say(f"    {finding.rule} {finding.path}:{finding.line} {finding.says} {evidence}")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folders", nargs="*", type=Path)
     parser.add_argument("--commits", type=int, metavar="N", help="judge the last N mixed commits of each repository")
+    parser.add_argument("--run", default="", metavar="COMMAND", help="run the tests of commits that are doubted")
     parser.add_argument("--releases", action="store_true", help="take pairs of folders for commits")
     parser.add_argument("--rounds", action="store_true", help="judge the adversarial diffs written by hand")
     parser.add_argument("--files", type=int, default=MOST_FILES, help="test files per language that are mutated")
@@ -243,7 +305,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         click.echo("\n".join(judge_rounds().lines))
         return 0
     if chosen.commits:
-        show_honest([one for folder in chosen.folders for one in committed(folder, chosen.commits)])
+        show_honest([one for folder in chosen.folders for one in committed(folder, chosen.commits, chosen.run)])
         return 0
     if chosen.releases:
         show_honest(

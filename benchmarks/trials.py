@@ -39,14 +39,14 @@ class Score:
 
 def replay(trials: Sequence[Trial], policy: Policy, budget: int) -> Score:
     """Take every agent once as the first choice for every task that it has tried, the others strongest first behind it."""
-    by_task = _by_task(trials)
-    known = experience(trials)
-    strongest = sorted(known.agents, key=lambda name: (-_share(known.agents[name]), name))
-    stories = [
-        _story(lists, (first, *(name for name in strongest if name != first)), policy, known, budget)
-        for lists in by_task.values()
-        for first in lists
-    ]
+    whole, stories = experience(trials), []
+    for lists in _by_task(trials).values():
+        known = _elsewhere(whole, lists)
+        strongest = sorted(known.agents, key=lambda name: (-known.agents[name].rate, name))
+        stories += [
+            _story(lists, (first, *(name for name in strongest if name != first)), policy, known, budget)
+            for first in lists
+        ]
     return Score(solved=sum(solved for solved, _ in stories), attempts=sum(attempts for _, attempts in stories))
 
 
@@ -97,8 +97,13 @@ def _moves(trials: Iterable[Trial]) -> Moves:
     return dict(moves)
 
 
-def _share(record: Record) -> float:
-    return record.landed / record.tried
+def _elsewhere(known: Experience, lists: Mapping[str, Sequence[Trial]]) -> Experience:
+    """Take a task's own trials out of what is known: nobody knows how a task ends before it has."""
+    agents = dict(known.agents)
+    for name, trials in lists.items():
+        passed = sum(trial.passed for trial in trials)
+        agents[name] = Record(landed=agents[name].landed - passed, failed=agents[name].failed - len(trials) + passed)
+    return replace(known, agents=agents)
 
 
 def _story(

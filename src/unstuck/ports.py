@@ -155,7 +155,7 @@ class Journal(Protocol):
     def requests(self, after: int) -> Sequence[Request]: ...
 
     def beat(self) -> None:
-        """Renew the claim's heartbeat; raise OwnershipLost if it is no longer ours."""
+        """Renew the claim's heartbeat, durably with all facts before it; raise OwnershipLost if it is no longer ours."""
         ...
 
 

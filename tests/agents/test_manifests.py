@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from unstuck.agents.coding import CodingAgent
+from unstuck.agents.command_agent import CodingAgent
 from unstuck.agents.crew import first_found
 from unstuck.agents.manifests import catalog, how_to_log_in, logged_in, manifest, permission
 from unstuck.agents.readers import FORMATS

@@ -32,8 +32,13 @@ def test_standard_tries_the_same_agent_three_times() -> None:
 
 
 def test_adaptive_hands_the_task_to_the_strongest_other() -> None:
-    recorded = trials(t1={"a": "000", "b": "011", "c": "111"})
-    assert replay(recorded, profile("adaptive"), 2) == Score(solved=3, attempts=5)
+    agents = {"a": "000", "b": "011", "c": "111"}
+    assert replay(trials(t1=agents, t2=agents), profile("adaptive"), 2) == Score(solved=6, attempts=10)
+
+
+def test_how_a_task_ends_tells_nothing_before_it_has() -> None:
+    recorded = trials(t1={"a": "0", "b": "0", "c": "111"}, t2={"b": "1"}, t3={"c": "0"})
+    assert replay(recorded, profile("adaptive"), 2).solved == 1 + 1, "from a and b another is asked before c"
 
 
 def test_single_retry_stops_after_two() -> None:

@@ -114,6 +114,45 @@ def test_a_quota_is_waited_for_over_a_sigkill_and_the_same_session_goes_on(cast:
     assert project.git("show", "HEAD:half.txt") == "half", "what was done before the limit is kept"
 
 
+PLAYED = """
+import sys, time
+from unstuck.cli import run_cli
+
+began, passed, jump = time.time(), 0.0, float(sys.argv[1])
+
+def sleep(seconds):
+    global passed
+    passed += seconds
+
+time.sleep = sleep
+time.clock_gettime = lambda _clock: 1000.0 + passed
+time.time = lambda: began + passed + (jump if passed > 30 else 0.0)
+print(run_cli(["run", "tasks.md", "--agent", "mine", "--max-time", "2h"]), passed)
+"""
+"""The machine's clocks, played: only waiting takes time, and after half a minute of it somebody sets the clock."""
+
+
+@pytest.mark.parametrize("jump", [-5 * HOURS, 48 * HOURS], ids=["back", "forward"])
+def test_a_clock_that_is_set_while_a_quota_is_waited_for_changes_neither_the_wait_nor_the_time_limit(
+    cast: Cast, jump: int
+) -> None:
+    project, resets = cast.project, int(time.time() + 600)
+    project.plan(("1.1", "Make a", "test -f a.txt"))
+    limit = {"type": "rate_limit_event", "rate_limit_info": {"status": "rejected", "resetsAt": resets}}
+    cast.agent(
+        "mine",
+        {"lines": [INIT, limit, refused(429, "You've hit your limit")], "exit": 1},
+        {"lines": [INIT, DONE], "files": {"a.txt": "whole\n"}},
+    )
+    argv = [sys.executable, "-P", "-c", PLAYED, str(jump)]
+    done = subprocess.run(argv, cwd=project.root, capture_output=True, text=True, check=False)
+    code, passed = done.stdout.splitlines()[-1].split()
+    assert code == "0", done
+    assert 570 < float(passed) < 800, "until the limit ends, and a margin"
+    entries = compose.look(project.root).entries
+    assert [one.at for one in entries] == sorted(one.at for one in entries), "the journal's times only go on"
+
+
 def test_a_quota_ends_the_run_with_75_where_the_user_said_exit(cast: Cast) -> None:
     project, resets = cast.project, int(time.time() + 3 * HOURS)
     project.plan(("1.1", "Make a", "test -f a.txt"), ("1.2", "Make b", "test -f b.txt"))

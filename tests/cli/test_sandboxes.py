@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -31,6 +32,65 @@ def test_a_session_in_a_sandbox_does_its_work_and_reaches_nothing_of_the_users(
     assert project.git("status", "--porcelain") == ""
     finding = next(one for one in project.ask("doctor", "--json").json["findings"] if one["about"] == "sandbox")
     assert (finding["grade"], "checks as well" in finding["says"]) == ("ok", True)
+
+
+@needs_bubblewrap
+def test_any_command_that_says_what_it_writes_works_in_a_sandbox_and_can_write_that(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = project.root.parent / "home"
+    for name in (".mine/login", ".config/mine/settings", ".ssh/id", "notes.txt"):
+        (home / name).parent.mkdir(parents=True, exist_ok=True)
+        (home / name).write_text("x")
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("U", str(project.root))
+    acts = (
+        "cat ~/.mine/login ~/.config/mine/settings > a.txt; cat ~/.ssh/id >> a.txt; echo x > ~/.mine/used; "
+        "echo y > ~/notes.txt; echo x > $U/sly.txt; true"
+    )
+    project.settings(f'{LIMITS}\n[agents.mine]\ncommand = "bash -c \'{acts}\'"\nwrites = [".mine/"]\n')
+    project.plan(("1.1", "Make a", "test -s a.txt"))
+    told = project.ask("run", "tasks.md", "--agent", "mine")
+    assert told.code == 0, told
+    assert project.git("show", "HEAD:a.txt") == "xx", "its own settings, and no key"
+    assert (home / ".mine" / "used").read_text() == "x\n"
+    assert (home / "notes.txt").read_text() == "x"
+    assert not (project.root / "sly.txt").exists()
+
+
+@needs_bubblewrap
+def test_verification_by_hand_runs_the_checks_in_the_sandbox_of_runs(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("U", str(project.root))
+    project.settings(BWRAP)
+    project.file("a.txt", "a\n")
+    told = project.ask("verify", "HEAD")
+    assert told.code == 0, told
+    project.settings(BWRAP.replace('"bwrap"', '"none"'))
+    project.file("b.txt", "b\n")
+    assert project.ask("verify", "HEAD").code != 0, "without a sandbox the check sees the checkout"
+
+
+@needs_bubblewrap
+def test_a_remedy_in_a_sandbox_reaches_the_checkout_and_nothing_else(project: Project) -> None:
+    elsewhere = project.root.parent / "elsewhere"
+    elsewhere.mkdir()
+    project.settings(BWRAP)
+    project.file("config.yaml", "port: 1\n")
+
+    def remedied(target: str) -> int:
+        call = ("--exit-code", "1", "--command", f"tee {target} < Config.YAML", "--run", "--allow", "caution")
+        said = "bash: Config.YAML: No such file or directory\n"
+        argv = [sys.executable, "-P", "-m", "unstuck", "remedy", *call]
+        return subprocess.run(
+            argv, cwd=project.root, input=said, text=True, capture_output=True, check=False
+        ).returncode
+
+    assert remedied("copy.txt") == 0
+    assert (project.root / "copy.txt").read_text() == "port: 1\n"
+    assert remedied(str(elsewhere / "copy.txt")) != 0
+    assert [*elsewhere.iterdir()] == []
 
 
 @needs_bubblewrap

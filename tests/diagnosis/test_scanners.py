@@ -83,7 +83,7 @@ def test_many_hits_are_bounded_alike() -> None:
 
 def test_every_line_that_a_pattern_matches_holds_one_of_its_needles() -> None:
     for rule in RULES:
-        assert rule.needles == needles(rule.pattern), rule.id
+        assert (rule.needles, rule.also) == needles(rule.pattern), rule.id
 
 
 HOSTILE = (

@@ -5,14 +5,16 @@ Nothing depends on time: agents say where they are in files, and wait for files.
 
 import contextlib
 import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -25,7 +27,7 @@ from unstuck.fleet import PostgresJournal  # noqa: E402
 from unstuck.journal import RunState, fold  # noqa: E402
 
 GIT = shutil.which("git") or ""
-PATIENCE = 60.0
+PATIENCE = 240.0
 LEASE = "2"
 
 PLAN = """\
@@ -57,6 +59,7 @@ case "$UNSTUCK_TASK" in
 *) echo "$UNSTUCK_TASK" >"$UNSTUCK_TASK" ;;
 esac
 echo "session $UNSTUCK_SESSION" >>"$MET/sessions"
+echo "the token is ${WORKERS_TOKEN:-none}"
 reach late-agent
 """,
     # The worker that works here, or the supervisor, dies or freezes, if this is the place. Once: who comes after it goes on.
@@ -119,6 +122,66 @@ def make_store(server: Server) -> str:
     return server.url(name)
 
 
+@pytest.fixture(scope="session")
+def networks(postgres: Server) -> "Iterator[Networks | None]":
+    """Make a network for each member of a fleet, all with a way to Postgres; None where that is not allowed."""
+    if os.geteuid() != 0 or not shutil.which("ip"):
+        yield None
+        return
+    mark = os.getpid() % 60000
+    made = Networks(tuple(f"u{mark}{role}" for role in "swx"), f"10.{200 + mark // 250 % 50}.{mark % 250}")
+    try:
+        if made.make():
+            with relayed(postgres.port, f"{made.prefix}.1") as (_, port):
+                yield replace(made, port=port)
+        else:
+            yield None
+    finally:
+        made.remove()
+
+
+@dataclass(frozen=True, slots=True)
+class Networks:
+    """Namespaces on one bridge: of supervisors, and of two workers."""
+
+    names: tuple[str, ...]
+    prefix: str
+    port: int = 0
+    """Where Postgres is, at the bridge's own address."""
+
+    def make(self) -> bool:
+        bridge = f"b{self.names[0]}"
+        steps = [
+            f"ip link add {bridge} type bridge",
+            f"ip addr add {self.prefix}.1/24 dev {bridge}",
+            f"ip link set {bridge} up",
+        ]
+        for number, name in enumerate(self.names, 2):
+            steps += [
+                f"ip netns add {name}", f"ip link add {name}h type veth peer name {name}n netns {name}",
+                f"ip link set {name}h master {bridge} up", f"ip netns exec {name} ip link set lo up",
+                f"ip netns exec {name} ip addr add {self.prefix}.{number}/24 dev {name}n",
+                f"ip netns exec {name} ip link set {name}n up",
+            ]  # fmt: skip
+        return all(subprocess.run(step.split(), capture_output=True, check=False).returncode == 0 for step in steps)
+
+    def remove(self) -> None:
+        for step in (*(f"ip netns delete {name}" for name in self.names), f"ip link delete b{self.names[0]}"):
+            subprocess.run(step.split(), capture_output=True, check=False)
+
+
+@contextlib.contextmanager
+def relayed(target: int, host: str = "127.0.0.1") -> "Iterator[tuple[subprocess.Popen[str], int]]":
+    """Put a relay before Postgres; return it and its port."""
+    command = [sys.executable, "-P", str(Path(__file__).with_name("relay.py")), host, str(target)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as relay:
+        assert relay.stdout is not None
+        try:
+            yield relay, int(relay.stdout.readline())
+        finally:
+            relay.kill()
+
+
 @dataclass(slots=True)
 class Town:
     """Everything of one test."""
@@ -127,6 +190,8 @@ class Town:
     remote: Path
     url: str
     env: Mapping[str, str] = field(repr=False)
+    networks: tuple[str, ...] = ()
+    """Whose member is where: supervisors, and workers in turn."""
     started: "list[subprocess.Popen[str]]" = field(default_factory=list, repr=False)
 
     @property
@@ -138,7 +203,8 @@ class Town:
     ) -> "subprocess.Popen[str]":
         """Start the command line, or a module of ours; it knows itself as DOOMED."""
         line = 'export DOOMED=$$; exec "$@"'
-        inside = ("ip", "netns", "exec", env["IN_NETWORK"]) if "IN_NETWORK" in env else ()
+        network = env.get("IN_NETWORK") or self._network(env["ROLE"])
+        inside = ("ip", "netns", "exec", network) if network else ()
         log = self.met / f"log-{len(self.started)}"
         with log.open("w") as out:
             process = subprocess.Popen(
@@ -164,6 +230,12 @@ class Town:
         self.started.append(process)
         return process
 
+    def _network(self, role: str) -> str:
+        if not self.networks:
+            return ""
+        workers = sum("worker" in process.args for process in self.started if isinstance(process.args, list))
+        return self.networks[0 if role == "supervisor" else 1 + workers % 2]
+
     def worker(self, *options: str, **env: str) -> "subprocess.Popen[str]":
         fixed = ("worker", "--store", self.url, "--repo", str(self.remote), "--agents", "play", "--lease", LEASE)
         return self.start(*fixed, *options, env={"ROLE": "worker", **env})
@@ -181,8 +253,11 @@ class Town:
     def said(self) -> str:
         return "\n".join(f"--- {log.name}\n{log.read_text(errors='replace')}" for log in sorted(self.met.glob("log-*")))
 
+    def connect(self) -> Any:
+        return psycopg.connect(self.url, autocommit=True)
+
     def query(self, statement: str) -> list[tuple[object, ...]]:
-        with psycopg.connect(self.url, autocommit=True) as connection:
+        with self.connect() as connection:
             rows: list[tuple[object, ...]] = connection.execute(statement.encode()).fetchall()
             return rows
 
@@ -249,6 +324,19 @@ def town(tmp_path: Path, store: str) -> Iterator[Town]:
     wait_until(lambda: not made.orphans(), "the end of all sessions")
 
 
+@pytest.fixture
+def wide_town(tmp_path: Path, store: str, networks: Networks | None) -> Iterator[Town]:
+    """A town whose members have a network of their own each, where that is allowed."""
+    if networks is None:
+        made = make_town(tmp_path, store)
+    else:
+        made = make_town(tmp_path, re.sub(r"127\.0\.0\.1:\d+", f"{networks.prefix}.1:{networks.port}", store))
+        made.networks = networks.names
+    yield made
+    made.end()
+    wait_until(lambda: not made.orphans(), "the end of all sessions")
+
+
 def make_town(folder: Path, url: str) -> Town:
     commands, met = folder / "bin", folder / "met"
     for place in (commands, met):
@@ -275,6 +363,10 @@ def make_town(folder: Path, url: str) -> Town:
     git(root, "commit", "--quiet", "-m", f"first, for {folder.name}")
     git(folder, "clone", "--quiet", "--bare", str(root), str(remote))
     return Town(root=root, remote=remote, url=url, env=env)
+
+
+def is_stopped(pid: int) -> bool:
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
 
 
 def git(folder: Path, *arguments: str) -> str:

@@ -1,4 +1,4 @@
-"""Stands between a worker and Postgres; frozen by SIGSTOP it is a network that swallows everything: `python -m tests.fleet.relay HOST PORT`."""
+"""Stands between a worker and Postgres; frozen by SIGSTOP it is a network that swallows everything: `python relay.py HOST PORT`."""
 
 import selectors
 import socket

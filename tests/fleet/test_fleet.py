@@ -1,5 +1,6 @@
 """A run over workers in processes of their own: what they do arrives, and whatever happens to them costs nobody anything."""
 
+import json
 import signal
 from typing import TYPE_CHECKING
 
@@ -13,10 +14,14 @@ def test_a_killed_worker_costs_nobody_an_attempt_and_another_one_goes_on(town: "
     first = town.worker(DIE_AT="agent")
     run = town.supervisor()
     assert town.ended(first) == -signal.SIGKILL
-    town.worker()
+    secret = "hunter2-" + "q7Rt9x" * 3
+    town.worker(WORKERS_TOKEN=secret)
     assert town.ended(run) == 0, town.said()
     assert town.sound() == [], town.said()
     assert git(town.root, "show", "HEAD:a", "HEAD:b") == "a\nb"
+    told = "".join(str(row) for row in town.query("SELECT body FROM unstuck.events"))
+    assert "the token is" in told
+    assert secret not in told, "a secret of the worker's own reached the store"
 
 
 def test_a_frozen_worker_that_comes_back_changes_nothing(town: "Town") -> None:
@@ -39,6 +44,8 @@ def test_a_killed_supervisor_is_taken_over_from_another_clone(town: "Town") -> N
     town.worker("--slots", "2", HOLD_AT="late-agent")
     first = town.supervisor()
     wait_until((town.met / "late-agent").exists, "a session at work")
+    for (text,) in town.query("SELECT body FROM unstuck.jobs UNION ALL SELECT sheet FROM unstuck.runs"):
+        json.loads(str(text))  # plain values, which no machine has to trust
     first.kill()
     assert town.ended(first) == -signal.SIGKILL
     elsewhere = town.root.with_name("elsewhere")

@@ -10,14 +10,13 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from benchmarks.postgres_server import NoPostgres, Server
-from tests.fleet.conftest import git, make_store, make_town, wait_until
+from tests.fleet.conftest import git, is_stopped, make_store, make_town, relayed, wait_until
 
 if TYPE_CHECKING:
     from tests.fleet.conftest import Town
@@ -78,39 +77,39 @@ def test_the_matrix_names_every_append_of_an_undisturbed_run(town: "Town") -> No
 
 
 @pytest.mark.parametrize("place", rows(SUPERVISOR))
-def test_a_supervisor_dies_and_the_next_one_ends_its_run(town: "Town", place: str) -> None:
-    town.worker()
-    command = ("tests.fleet.doomed", town.url)
-    doomed = town.start(*command, env={"ROLE": "supervisor", "DIE_AT": place}, module=True)
-    assert town.ended(doomed) == -signal.SIGKILL, f"{place!r} was never reached\n{town.said()}"
-    assert town.ended(town.supervisor()) == 0, town.said()
-    assert town.sound() == [], town.said()
+def test_a_supervisor_dies_and_the_next_one_ends_its_run(wide_town: "Town", place: str) -> None:
+    wide_town.worker()
+    command = ("tests.fleet.doomed", wide_town.url)
+    doomed = wide_town.start(*command, env={"ROLE": "supervisor", "DIE_AT": place}, module=True)
+    assert wide_town.ended(doomed) == -signal.SIGKILL, f"{place!r} was never reached\n{wide_town.said()}"
+    assert wide_town.ended(wide_town.supervisor()) == 0, wide_town.said()
+    assert wide_town.sound() == [], wide_town.said()
 
 
 @pytest.mark.parametrize("place", rows(WORKER))
-def test_a_worker_dies_and_another_one_does_its_work(town: "Town", place: str) -> None:
-    doomed = town.worker(DIE_AT=place)
-    run = town.supervisor()
-    assert town.ended(doomed) == -signal.SIGKILL, f"{place!r} was never reached\n{town.said()}"
-    town.worker()
-    assert town.ended(run) == 0, town.said()
-    assert town.sound() == [], town.said()
+def test_a_worker_dies_and_another_one_does_its_work(wide_town: "Town", place: str) -> None:
+    doomed = wide_town.worker(DIE_AT=place)
+    run = wide_town.supervisor()
+    assert wide_town.ended(doomed) == -signal.SIGKILL, f"{place!r} was never reached\n{wide_town.said()}"
+    wide_town.worker()
+    assert wide_town.ended(run) == 0, wide_town.said()
+    assert wide_town.sound() == [], wide_town.said()
 
 
 @pytest.mark.parametrize("place", rows(FROZEN))
-def test_a_worker_freezes_until_its_work_is_done_by_another_one(town: "Town", place: str) -> None:
-    zombie = town.worker(FREEZE_AT=place)
-    run = town.supervisor()
-    wait_until(lambda: _stopped(zombie.pid), f"the worker to freeze at {place!r}")
-    town.worker()
-    assert town.ended(run) == 0, town.said()
-    before = git(town.remote, "for-each-ref")
-    (town.met / "thawed").touch()
+def test_a_worker_freezes_until_its_work_is_done_by_another_one(wide_town: "Town", place: str) -> None:
+    zombie = wide_town.worker(FREEZE_AT=place)
+    run = wide_town.supervisor()
+    wait_until(lambda: is_stopped(zombie.pid), f"the worker to freeze at {place!r}")
+    wide_town.worker()
+    assert wide_town.ended(run) == 0, wide_town.said()
+    before = git(wide_town.remote, "for-each-ref")
+    (wide_town.met / "thawed").touch()
     zombie.send_signal(signal.SIGCONT)
     zombie.send_signal(signal.SIGTERM)
-    assert town.ended(zombie) == 0, town.said()
-    assert git(town.remote, "for-each-ref") == before
-    assert town.sound() == [], town.said()
+    assert wide_town.ended(zombie) == 0, wide_town.said()
+    assert git(wide_town.remote, "for-each-ref") == before
+    assert wide_town.sound() == [], wide_town.said()
 
 
 @pytest.mark.exhaustive
@@ -150,22 +149,17 @@ def test_a_restart_of_postgres_ends_no_session_and_no_run(tmp_path: Path) -> Non
 
 
 @contextlib.contextmanager
-def relayed(town: "Town", host: str = "127.0.0.1") -> "Iterator[tuple[subprocess.Popen[str], str]]":
+def behind_relay(town: "Town", host: str = "127.0.0.1") -> "Iterator[tuple[subprocess.Popen[str], str]]":
     """Put a relay between workers and Postgres; return it and the store's address as it is behind it."""
     port = re.search(r":(\d+)/", town.url)
     assert port is not None
-    command = [sys.executable, "-m", "tests.fleet.relay", host, port[1]]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=town.env) as relay:
-        assert relay.stdout is not None
-        try:
-            yield relay, town.url.replace(f"127.0.0.1:{port[1]}", f"{host}:{int(relay.stdout.readline())}")
-        finally:
-            relay.kill()
+    with relayed(int(port[1]), host) as (relay, new):
+        yield relay, town.url.replace(f"127.0.0.1:{port[1]}", f"{host}:{new}")
 
 
 @pytest.mark.exhaustive
 def test_a_worker_that_hears_nothing_of_postgres_ends_its_session_by_itself(town: "Town") -> None:
-    with relayed(town) as (relay, behind):
+    with behind_relay(town) as (relay, behind):
         cut_off = town.worker("--store", behind, HOLD_AT="agent")
         run = town.supervisor()
         wait_until((town.met / "agent").exists, "a session at work")
@@ -194,7 +188,7 @@ def test_a_worker_in_a_network_of_its_own_is_cut_off(town: "Town") -> None:
             done = subprocess.run(step.split(), capture_output=True, text=True, check=False)
             if done.returncode:
                 pytest.skip(f"no network namespace can be made here: {done.stderr.strip()}")
-        with relayed(town, f"{net}.1") as (_, behind):
+        with behind_relay(town, f"{net}.1") as (_, behind):
             cut_off = town.worker("--store", behind, HOLD_AT="agent", IN_NETWORK=name)
             run = town.supervisor()
             wait_until((town.met / "agent").exists, "a session at work")
@@ -209,7 +203,3 @@ def test_a_worker_in_a_network_of_its_own_is_cut_off(town: "Town") -> None:
     finally:
         subprocess.run(["ip", "netns", "delete", name], capture_output=True, check=False)
         subprocess.run(["ip", "link", "delete", f"{name}h"], capture_output=True, check=False)
-
-
-def _stopped(pid: int) -> bool:
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"

@@ -2,13 +2,16 @@
 
 import json
 import os
+import socket
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from jsonschema import Draft202012Validator
-from tests.fleet.conftest import psycopg
+from tests.fleet.conftest import psycopg, wait_until
 from tests.project import Project
 
 from unstuck.errors import BadUsage, CannotWrite, Owned, OwnershipLost
@@ -48,7 +51,14 @@ def staff(store: str, links: list[Link]) -> Staff:
 
 @pytest.fixture
 def jobs(store: str, links: list[Link]) -> Jobs:
+    """Return the queue of a supervisor that has claimed all runs of these tests."""
     links.append(Link(store, name="test"))
+    links[-1].ask(
+        lambda connection: connection.execute(
+            "INSERT INTO unstuck.claims SELECT 'p', run, 1, '', '', run, 'mine', clock_timestamp(), clock_timestamp()"
+            " FROM unnest(ARRAY['r', 'many', 'one', 'other']) AS run"
+        )
+    )
     return Jobs(links[-1])
 
 
@@ -57,7 +67,16 @@ def job(
 ) -> Job:
     kind = "session" if agent else "verify"
     return Job(
-        key=key, project="p", run=run, task=key, kind=kind, body="{}", agent=agent, labels=labels, priority=priority
+        key=key,
+        project="p",
+        run=run,
+        task=key,
+        kind=kind,
+        body="{}",
+        agent=agent,
+        labels=labels,
+        priority=priority,
+        token="mine",
     )
 
 
@@ -213,7 +232,102 @@ def test_who_was_taken_for_dead_cannot_report_and_its_job_is_lost_once(store: st
     assert dead.beat("ready", "") is None
     assert standing(jobs, number) == "lost"
     assert (pulse := other.beat("ready", "")) is not None
-    assert pulse.mine == frozenset()
+    assert not pulse.mine
+
+
+def test_a_lease_is_a_lock_of_a_connection_and_a_beat_that_must_not_grow_old(
+    store: str, jobs: Jobs, staff: Staff, links: list[Link]
+) -> None:
+    def living() -> set[object]:
+        jobs.bury()
+        return {row[0] for row in execute(store, "SELECT id FROM unstuck.workers")}
+
+    silent, gone, over = (staff("claude") for _ in range(3))
+    assert living() == {silent.id, gone.id, over.id}
+    # Time counts from the start of the server at the earliest: half of a lease has passed for all of them.
+    half = "2 * extract(epoch FROM clock_timestamp() - pg_postmaster_start_time())"
+    execute(store, f"UPDATE unstuck.workers SET beat = beat - interval '1 hour', lease = {half}")
+    assert living() == {silent.id, gone.id, over.id}, "whoever holds its lock has its whole lease"
+    links.pop(-2).close()
+    wait_until(lambda: living() == {silent.id, over.id}, "the end of the one whose connection is gone")
+    execute(store, f"UPDATE unstuck.workers SET lease = {half} / 4 WHERE id = '{over.id}'")
+    assert living() == {silent.id}, "a lock without a beat is not enough"
+
+
+def test_connections_notice_a_network_that_is_gone_on_both_sides(store: str, links: list[Link]) -> None:
+    links.append(Link(store, name="test"))
+    names = ("tcp_keepalives_idle", "tcp_keepalives_count", "lock_timeout", "idle_in_transaction_session_timeout")
+    theirs = links[-1].ask(
+        lambda connection: [connection.execute(f"SHOW {name}".encode()).fetchone() for name in names]
+    )
+    assert theirs == [("5",), ("3",), ("10s",), ("10s",)]
+
+    def ours(connection: "psycopg.Connection[tuple[object, ...]]") -> list[int]:
+        with socket.socket(fileno=os.dup(connection.fileno())) as side:
+            wanted = (socket.TCP_KEEPIDLE, socket.TCP_KEEPCNT, socket.TCP_USER_TIMEOUT)
+            return [
+                side.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE),
+                *(side.getsockopt(socket.IPPROTO_TCP, option) for option in wanted),
+            ]
+
+    assert links[-1].ask(ours) == [1, 5, 3, 10_000]
+
+
+def test_a_supervisor_that_was_taken_over_gives_nothing_out(store: str, jobs: Jobs, staff: Staff) -> None:
+    execute(store, "UPDATE unstuck.claims SET token = 'another' WHERE run = 'r'")
+    with pytest.raises(OwnershipLost, match="took run r over"):
+        jobs.put(job("late"))
+    assert taken(staff("claude")) == []
+
+
+def test_what_one_worker_alone_must_do_is_for_anybody_once_it_is_gone(jobs: Jobs, staff: Staff) -> None:
+    alone, other = staff("claude"), staff("claude")
+    jobs.put(replace(job("probe"), only=alone.id))
+    assert taken(other) == []
+    alone.leave()
+    assert taken(other) == ["probe"]
+
+
+def test_a_job_whose_taking_was_never_answered_is_lost_and_not_at_work_for_ever(jobs: Jobs, staff: Staff) -> None:
+    number = jobs.put(job("a"))
+    worker = staff("claude")
+    assert worker.take() is not None
+    worker.lose([number])
+    assert standing(jobs, number) == "lost"
+
+
+def test_what_people_say_reaches_the_worker_that_has_the_job(jobs: Jobs, staff: Staff) -> None:
+    number = jobs.put(job("a"))
+    jobs.tell(number, ["before anybody has it"])
+    worker = staff("claude")
+    mine = worker.take()
+    assert mine is not None
+    worker.listen(mine, listens=True)
+    assert jobs.look([number])[number].listens
+    jobs.tell(number, ["first", "nul \0"])
+    jobs.tell(number, ["second"])
+    assert (pulse := worker.beat("ready", "")) is not None
+    assert pulse.mine == {number: ("first", "nul ", "second")}
+
+
+def test_requests_come_in_the_order_of_their_numbers(store: str) -> None:
+    journals = [PostgresJournal(store, "p", f"{number}") for number in range(2)]
+    request = Request(id=0, verb="skip", task="1.1", text="so", who="ada", place="there", at=1.0)
+    with psycopg.connect(store) as first:
+        journals[0].leave("r", request)
+        first.execute("SELECT pg_advisory_xact_lock(hashtext('p r'))")
+        with ThreadPoolExecutor() as pool:
+            late = pool.submit(journals[1].leave, "r", request)
+            first.execute(
+                "INSERT INTO unstuck.requests (project, run, at, verb, text, shown, who, place, inside)"
+                " VALUES ('p', 'r', 1, 'stop', '', '', 'ada', 'there', '')"
+            )
+            first.commit()
+            number = late.result()
+    rows = execute(store, "SELECT max(id) FROM unstuck.requests")
+    assert rows == [(number,)], "who asks later has the greater number, however long the other one takes"
+    for journal in journals:
+        journal.close()
 
 
 def test_a_job_that_is_put_twice_is_there_once_and_one_that_nobody_has_can_be_taken_back(
@@ -234,10 +348,10 @@ def test_a_running_job_that_is_to_end_is_told_to_its_worker_at_its_next_beat(job
     jobs.ask_to_stop(number)
     pulse = worker.beat("ready", "")
     assert pulse is not None
-    assert pulse.stop == pulse.mine == {number}
+    assert pulse.stop == pulse.mine.keys() == {number}
     jobs.give_up(number)
     assert (later := worker.beat("ready", "")) is not None
-    assert later.mine == frozenset()
+    assert not later.mine
 
 
 def test_a_worker_hears_of_work_without_asking(store: str, jobs: Jobs, staff: Staff, links: list[Link]) -> None:

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from unstuck.errors import BadUsage
-from unstuck.git.placing import Placing
-from unstuck.git.trap_folders import traps
+from unstuck.git.placing import Placing, traps
 
 
 @dataclass(frozen=True)

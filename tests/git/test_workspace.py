@@ -428,12 +428,13 @@ def test_a_deleted_run_branch_is_named(scratch: Path) -> None:
         work.tip()
 
 
-def test_a_ref_lock_left_by_a_crash_does_not_stop_a_landing(scratch: Path) -> None:
+@pytest.mark.parametrize("made", [0, 2**32], ids=["long ago", "before the clock was set back"])
+def test_a_ref_lock_left_by_a_crash_does_not_stop_a_landing(scratch: Path, made: int) -> None:
     work = workspace(scratch)
     what = landing(tree_with(work, 0, work.tip(), new="x"), work.tip())
     lock = scratch / ".git" / "refs" / "heads" / "unstuck" / "r1.lock"
     lock.write_bytes(b"")
-    os.utime(lock, (0, 0))
+    os.utime(lock, (made, made))
     assert work.land(what) == work.tip() != what.base
 
 

@@ -128,6 +128,19 @@ def test_remedies_are_ordered_by_what_worked() -> None:
         recovery.worked("pray")
 
 
+def test_of_remedies_that_work_equally_the_quicker_one_leads() -> None:
+    recovery = Recovery()
+    failure = unstuck.diagnose("timeout: the command timed out", exit_code=124, command="pytest tests", timed_out=True)
+    for _ in range(4):
+        recovery.remedy(failure, tools=["run_bash"])
+        recovery.worked("increase_timeout", seconds=300, cost=0.5)
+        recovery.worked("stream_results", seconds=20)
+    after = [way.strategy for way in recovery.remedy(failure, tools=["run_bash"]).plans]
+    assert after.index("stream_results") < after.index("increase_timeout")
+    with pytest.raises(BadUsage, match="numbers from 0 on"):
+        recovery.worked("increase_timeout", cost=-1)
+
+
 def test_secrets_are_not_kept_and_hostile_text_stays_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MY_API_KEY", "correct-horse-battery")
     path = tmp_path / "recovery.jsonl"

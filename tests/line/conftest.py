@@ -6,9 +6,11 @@ that is merged and verified again.
 """
 
 import contextlib
+import itertools
 import os
 import shutil
 import signal
+import sqlite3
 import stat
 import subprocess
 import sys
@@ -22,7 +24,7 @@ from tests.nursery import Nursery
 
 from unstuck.journal.event import Entry, RunResumed
 from unstuck.journal.run_state import RunState, fold
-from unstuck.journal.sqlite import SqliteJournal
+from unstuck.journal.sqlite import COVERED, SqliteJournal
 
 GIT = shutil.which("git") or ""
 PATIENCE = 60.0
@@ -236,6 +238,21 @@ class World:
     def entries(self) -> tuple[Entry, ...]:
         with self._journal() as journal:
             return tuple(journal.read(journal.runs()[-1])) if journal and journal.runs() else ()
+
+    def lose_what_was_not_forced(self) -> int:
+        """Take the last facts that nothing forced to the disk, as a power cut does; return how many. A heartbeat forces all."""
+        with self._journal() as journal:
+            owner = journal.owner() if journal else None
+            beaten = owner.heartbeat if owner else 0.0
+        last = reversed(self.entries())
+        unforced = list(itertools.takewhile(lambda one: one.event.type in COVERED and one.at > beaten, last))
+        with sqlite3.connect(self.root / ".git" / "unstuck" / "journal.db") as connection:
+            (kept,) = connection.execute("SELECT sql FROM sqlite_master WHERE name = 'events_last'").fetchone()
+            connection.execute("DROP TRIGGER events_last")
+            connection.executemany("DELETE FROM events WHERE seq = ?", [(one.seq,) for one in unforced])
+            connection.execute(kept)
+        connection.close()
+        return len(unforced)
 
     def state(self) -> RunState:
         return fold(self.entries())

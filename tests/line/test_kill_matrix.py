@@ -86,6 +86,15 @@ TWICE = [
 ]
 
 
+UNFORCED = [
+    *("after append attempt_started 1.1 2", "after append verified 1.1 1", "after append classified 1.1 2"),
+    *("after append acted 1.1 1", "after append acted 1.1 2", "after append acted 1.2 1", "after append acted 1.3 1"),
+    *("before append session_started 1.1 1", "before append decided 1.3 2", "before append brought_home run 1"),
+    ("agent", "after append noted run 1"),
+]
+"""Places at which a power cut takes facts with it that were not forced to the disk: what was done stays done."""
+
+
 def sampled(places: Sequence[Any], moments: Sequence[str] = ()) -> list[Any]:
     """Return the rows of the matrix; five of six are left to `make exhaustive`, so that every run of the tests kills
     at different kinds of places and still ends soon."""
@@ -191,6 +200,13 @@ def test_dying_while_a_file_is_put_changes_nothing(
     expect_survival(f"{moment} rename {name} 1", commit="message-only")
 
 
+@pytest.mark.parametrize("place", sampled(UNFORCED))
+def test_a_power_cut_that_takes_the_last_facts_changes_nothing(
+    expect_survival: Callable[..., None], place: str | tuple[str, str]
+) -> None:
+    expect_survival(*((place,) if isinstance(place, str) else place), commit="auto", power_cut=True)
+
+
 @pytest.mark.parametrize("places", sampled(TWICE))
 def test_dying_twice_changes_nothing(expect_survival: Callable[..., None], places: tuple[str, str]) -> None:
     expect_survival(*places, commit="auto")
@@ -206,13 +222,17 @@ def expect_survival(
     """Return the whole story: die at each place in turn, go on, and compare with a run in which nobody died."""
     worlds: list[World] = []
 
-    def live_through(*places: str, commit: str, counting: bool = False) -> None:
+    def live_through(*places: str, commit: str, counting: bool = False, power_cut: bool = False) -> None:
         world = make_world(tmp_path, counting=counting)
         worlds.append(world)
         before = fingerprint(world.root)
         for place in places:
             world.die(place, commit)
             world.await_no_processes(guarded="+shim" not in place)
+            if power_cut and place == places[-1]:
+                lost = world.lose_what_was_not_forced()
+                assert lost or not place.startswith("after"), "nothing was forced since the last fact"
+                assert not lost or "brought_home" not in place, "the plan's ticks say it, so it was forced before"
         done = world.go_on_together_with_late_git() if places[-1].startswith("late") else world.go_on(commit)
         assert done.returncode == 0, done.stderr
         assert world.processes() == ()

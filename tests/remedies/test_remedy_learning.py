@@ -42,6 +42,26 @@ def test_the_order_swaps_back_when_the_world_changes() -> None:
     assert changed.index("reduce_scope") == 3, "the documented number of walks"
 
 
+@pytest.mark.parametrize(
+    ("listed", "other", "leads"),
+    [
+        ((40.0, 0.0), (4.0, 0.0), "use_simpler_command"),
+        ((5.0, 0.0), (4.0, 0.0), "fix_syntax"),
+        ((1.0, 0.4), (90.0, 0.01), "use_simpler_command"),
+        ((4.0, 0.0), (40.0, 0.0), "fix_syntax"),
+    ],
+    ids=["faster", "hardly faster", "cheaper though slower", "slower"],
+)
+def test_of_two_ways_that_work_as_often_the_one_that_takes_less_goes_first(
+    listed: tuple[float, float], other: tuple[float, float], leads: str
+) -> None:
+    lessons = Lessons()
+    for _ in range(ENOUGH):
+        for name, (seconds, cost) in (("fix_syntax", listed), ("use_simpler_command", other)):
+            lessons = lessons.after("syntax_error", name, "", worked=True, seconds=seconds, cost=cost)
+    assert order(CHAINS["syntax_error"].ways, "syntax_error", "", lessons)[0].name == leads
+
+
 def test_one_way_alone_never_changes_the_order() -> None:
     lessons = Lessons()
     for _ in range(50):

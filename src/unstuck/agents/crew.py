@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NoReturn
 
-from unstuck.agents.coding import CodingAgent
-from unstuck.agents.command_agent import CommandAgent, scripted, split
+from unstuck.agents.command_agent import CodingAgent, CommandAgent, scripted, split
 from unstuck.agents.manifests import catalog, logged_in, manifest
 from unstuck.agents.readers import FORMATS
 from unstuck.config import AgentConfig, Config
@@ -82,10 +81,12 @@ def agent(name: str, config: Config, root: Path, *, here: bool = True) -> Comman
         return scripted(name, Path(name.removeprefix(SCRIPT)))
     known = manifest(name, config.agents)
     if known is not None and known.script:
-        return scripted(name, root / known.script)
-    found = (
-        _coding(name, known) if known is not None and known.program else split(name, known.command if known else name)
-    )
+        return replace(scripted(name, root / known.script), writes=known.writes)
+    if known is not None and known.program:
+        found: CommandAgent | CodingAgent = _coding(name, known)
+    else:
+        found = split(name, known.command) if known else split(name, name)
+        found = replace(found, writes=known.writes if known else ())
     program = found.manifest.program if isinstance(found, CodingAgent) else found.argv[0]
     place = next((folder for folder in (Path.cwd(), root) if shutil.which(folder / program)), None)
     if isinstance(found, CommandAgent) and "/" in program and place is not None:

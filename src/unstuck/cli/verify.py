@@ -26,18 +26,33 @@ OUTPUT = click.Path(dir_okay=False, path_type=Path)
     epilog="Examples:\n\n\b\n  unstuck verify                 the commit at HEAD\n  unstuck verify 1.3             the last work on task 1.3\n  unstuck verify --sarif f.sarif"
 )
 @click.argument("name", metavar="[TASK|COMMIT]", required=False)
+@click.option(
+    "--file",
+    "files",
+    metavar="PATH",
+    multiple=True,
+    help="Judge the commit as the work on a task that names this path.",
+)
 @click.option("--no-cache", is_flag=True, help="Run every check, though it passed on the same tree before.")
 @click.option("--sarif", type=OUTPUT, metavar="FILE", help="Write the audit's findings as SARIF.")
 @click.option("--junit", type=OUTPUT, metavar="FILE", help="Write the checks as JUnit XML.")
 @as_json
-def verify(name: str | None, *, no_cache: bool, sarif: Path | None, junit: Path | None, as_json: bool) -> int:
+def verify(
+    name: str | None,
+    *,
+    files: tuple[str, ...],
+    no_cache: bool,
+    sarif: Path | None,
+    junit: Path | None,
+    as_json: bool,
+) -> int:
     """Run the checks and the tamper audit in a clean checkout: of a task's last work, of a commit, or of HEAD.
 
     Exit code 0: everything holds. 1: something fails or is refused. 3: nobody can tell, a person is asked.
     """
     verification = compose.verification(Path.cwd(), cache=not no_cache, seen=show_step)
     _end_on_interrupt(verification)
-    done = compose.verify(verification, Path.cwd(), name)
+    done = compose.verify(verification, Path.cwd(), name, files)
     verdict = done.verdict
     if as_json:
         say(json.dumps({"schema": 1, "what": done.what, **_object(verdict), "seconds": round(done.seconds, 3)}))

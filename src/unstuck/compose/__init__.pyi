@@ -26,6 +26,7 @@ from unstuck.compose.experience_table import experience_rows as experience_rows
 from unstuck.compose.experience_table import export_experience as export_experience
 from unstuck.compose.experience_table import forget_experience as forget_experience
 from unstuck.compose.experience_table import import_experience as import_experience
+from unstuck.compose.fleets.working import fleet_of as fleet_of
 from unstuck.compose.fleets.working import open_fleet as open_fleet
 from unstuck.compose.fleets.working import open_worker as open_worker
 from unstuck.compose.looking import Follower as Follower

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from unstuck.compose.remedying import open_surgery
-from unstuck.errors import BadUsage
+from unstuck.errors import BadUsage, UnstuckError
 from unstuck.remedies import (
     ENOUGH,
     change_lessons,
@@ -49,7 +49,7 @@ def experience_lines(found: dict[str, Any]) -> Iterator[str]:
             worked = f"{row['successes']} of {row['tries']}"
             spent = f"{row['seconds'] / row['tries']:.1f} s"
             yield f"{row['chain']:20} {row['strategy']:30} {row['context'] or '-':16} {row['tool'] or '-':14} {worked:>9} {spent:>8} {row['confidence']:6.2f} {row['adapted']:5.2f}  {row['place']}"
-        yield f"\nA way overtakes the one before it when both were tried {ENOUGH} times and it does better."
+        yield f"\nA way overtakes the one before it when both were tried {ENOUGH} times and it does better, or as well for less money or time."
     for name, agent in found["agents"].items():
         yield f"agent {name}: {agent['landed']} attempts landed, {agent['failed']} failed"
     for sentence in found["proposals"]:
@@ -88,12 +88,17 @@ def forget_experience(cwd: Path) -> str:
 
 def _agents(cwd: Path) -> dict[str, dict[str, int]]:
     """Return how the attempts of every agent ended, where there were runs."""
-    from unstuck.journal import SqliteJournal, experience_of  # noqa: PLC0415  # only where there is a journal
+    from unstuck.compose.fleets.stores import open_to_look  # noqa: PLC0415  # only where agents are asked for
+    from unstuck.git import find  # noqa: PLC0415  # as above
+    from unstuck.journal import experience_of  # noqa: PLC0415  # as above
 
-    path = lessons_path(cwd).with_name("journal.db")
-    if not path.exists():
+    try:
+        repository = find(cwd)
+    except UnstuckError:
+        return {}  # remedies teach where there is no repository, too
+    journal = open_to_look(repository)
+    if journal is None:
         return {}
-    journal = SqliteJournal(path)
     try:
         return {
             name: {"landed": record.landed, "failed": record.failed}

@@ -8,7 +8,7 @@ from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 
-from unstuck.compose.fleets.stores import with_store
+from unstuck.compose.fleets.stores import with_last_store, with_store
 from unstuck.compose.looking import look
 from unstuck.compose.runs import Run, Watcher
 from unstuck.config import Config
@@ -112,7 +112,7 @@ def reopen_run(
     repository = find(cwd or Path.cwd())
     known = {name: task.task.title for name, task in view.state.tasks.items()}
     plan_file = open_either(repository.root / started.plan, started.format, root=repository.root, known=known)
-    config = with_store(repository, read_config(repository.root))
+    config = with_last_store(repository, read_config(repository.root))
     options = started.options if budget_usd is None else replace(started.options, budget_usd=budget_usd)
     return Run(repository, config, plan_file, options, watcher or Watcher(), view.run)
 

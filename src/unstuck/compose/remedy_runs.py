@@ -13,6 +13,7 @@ from unstuck.diagnosis import Diagnosis, Evidence, Failure, Kind, open_rulebook
 from unstuck.errors import BadUsage, CannotWrite, UnstuckError
 from unstuck.git import find
 from unstuck.journal import redactor
+from unstuck.ports import Fence, NoFence
 from unstuck.remedies import (
     RISKS,
     Call,
@@ -138,6 +139,7 @@ class Relief:
 
     root: Path
     """The repository, where lessons are kept."""
+    fence: Fence = field(default_factory=NoFence)
     _open: dict[Path, tuple[Kind, Lesson]] = field(default_factory=dict)
     """What was done in a slot, and against which kind: only the next attempt shows whether it helped."""
 
@@ -145,7 +147,8 @@ class Relief:
         """Do the safe steps of ways that are meant for this; the call itself is the next attempt's."""
         self._learn(cwd, failure.kind)
         surgery, plan = self._plan(failure, command, cwd)
-        toolbox = LocalToolbox(cwd=surgery.cwd, root=surgery.root, timeout=surgery.preferences.timeout)
+        seconds = surgery.preferences.timeout
+        toolbox = LocalToolbox(cwd=surgery.cwd, root=surgery.root, timeout=seconds, fence=self.fence)
         for strategy in plan.strategies:
             steps = [told.step for told in strategy.steps if not told.step.again]
             if not strategy.between_attempts or not steps or any(step.risk != "safe" for step in steps):

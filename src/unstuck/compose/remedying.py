@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from unstuck.diagnosis import Diagnosis, Evidence
-from unstuck.errors import BadUsage
+from unstuck.errors import BadUsage, Unavailable
 from unstuck.remedies import (
     Call,
     Catalog,
@@ -29,6 +29,7 @@ from unstuck.remedies import (
 )
 
 if TYPE_CHECKING:
+    from unstuck.ports import Fence
     from unstuck.remedies import Cause, Pattern, Tool, Tried, Walked
 
 STACKS = {
@@ -130,8 +131,23 @@ class Surgery(NamedTuple):
             allowed_folders=self.preferences.allowed_folders,
             lent=lent or {},
             env=self.env or {},
+            fence=_fence(self.cwd),
         )
         return walk(plan, toolbox, open_rulebook(self.cwd), allow or self.preferences.allow, record)
+
+
+def _fence(cwd: Path) -> "Fence":
+    """Return the sandbox that the repository's configuration asks for; outside of one there is none."""
+    from unstuck.compose.fencing import fence_of  # noqa: PLC0415  # only to run
+    from unstuck.config_file import read_config  # noqa: PLC0415  # as above
+    from unstuck.git import find  # noqa: PLC0415  # as above
+    from unstuck.ports import NoFence  # noqa: PLC0415  # as above
+
+    try:
+        repository = find(cwd)
+    except (BadUsage, Unavailable):
+        return NoFence()
+    return fence_of(read_config(repository.root), repository)
 
 
 def open_surgery(cwd: Path | None = None, task_type: TaskType = "") -> Surgery:

@@ -125,11 +125,11 @@ class Run:
         plan = self._sound_plan()
         first = _first(plan, start_from)
         self._repository.exclude_ours()
-        remember_store(self._repository, self._config.store.url)
         if fresh:
             plan = begin_anew(self._repository, self._plan_file, plan, self._plan_name)
         with self._journal() as journal:
-            run = self._choose(journal, again=first is not None)
+            run = None if fresh else self._choose(journal, again=first is not None)
+            remember_store(self._repository, self._config.store.url)  # not before it answered
             found = (
                 adopt(self._repository.root, self._repository.git, plan)
                 if run is None and not fresh
@@ -171,7 +171,7 @@ class Run:
                 with listening(self._config, self._layout, complaints) as listeners:
                     supervisor = self._supervisor(journal, run, fold(entries), plan, crew.agents, listeners)
                     complaints.note = supervisor.bench.record.note
-                    with staffed(supervisor, self._config, self._repository) as staff:
+                    with staffed(supervisor, journal, self._config, self._repository) as staff:
                         staff.work(situation)
                 return summary(self.state, time.time(), live=False)
 
@@ -194,7 +194,7 @@ class Run:
                 with _claimed(journal, self._run):
                     state = fold(journal.read(self._run))
                     supervisor = self._supervisor(journal, self._run, state, self._plan_file.read(), {})
-                    with staffed(supervisor, self._config, self._repository) as staff:
+                    with staffed(supervisor, journal, self._config, self._repository) as staff:
                         return staff.answer()[number]
 
     def concerns(self) -> tuple[Problem, ...]:
@@ -210,8 +210,8 @@ class Run:
 
     def _refuse_below_own_session(self) -> None:
         """Refuse to begin or go on with anything in the repository whose run this process works for, and have it told."""
-        session, path = inside(), journal_path(self._repository)
-        if session is None or not session.run or not path.exists():
+        session, known = inside(), self._config.store.url or journal_path(self._repository).exists()
+        if session is None or not session.run or not known:
             return
         with self._journal() as journal:
             if session.run not in journal.runs():
@@ -275,6 +275,7 @@ class Run:
         show_store(layout.home, layout.store)
         log = ExecutionLog(layout.store / "logs" / "execution.log")
         self.state = state
+        fence = fence_of(config, repository)
         bench = Bench(
             run=run,
             record=Recorder(journal, state, redact, (log, *listeners, self._watcher.entry)),
@@ -296,8 +297,8 @@ class Run:
             stop=self.stopper,
             clock=self._clock,
             judge=open_rulebook(self._repository.root),
-            remedies=Relief(repository.root),
-            fence=fence_of(config, repository),
+            remedies=Relief(repository.root, fence),
+            fence=fence,
             spare=options.parallel,
             beside=room_beside(options.parallel),
             memory=open_memory(repository, config) if config.verify.cache and options.cache else NoMemory(),

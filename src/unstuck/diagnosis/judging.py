@@ -189,8 +189,14 @@ def _holds(rule: Rule, fired: set[str]) -> bool:
 
 def _noisy(lines: Sequence[Line], hits: Sequence[Hit], rules: Mapping[str, Rule]) -> set[int]:
     """Return the lines with a hit that are warnings, log entries or quoted code."""
-    noise = [re.compile(rule.pattern, re.ASCII) for rule in rules.values() if rule.proves == "noise"]
-    return {line for line in {hit.line for hit in hits} if any(each.search(plain(lines[line].text)) for each in noise)}
+    texts = {line: plain(lines[line].text) for line in {hit.line for hit in hits}}
+    whole = "\n".join(texts.values())
+    noise = [
+        re.compile(rule.pattern, re.ASCII)
+        for rule in rules.values()
+        if rule.proves == "noise" and (not rule.needles or any(needle in whole for needle in rule.needles))
+    ]
+    return {line for line, text in texts.items() if any(each.search(text) for each in noise)}
 
 
 def _votes(hits: Sequence[Hit], noisy: set[int], for_what: Role, rules: Mapping[str, Rule]) -> list[Vote]:

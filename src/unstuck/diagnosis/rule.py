@@ -19,6 +19,13 @@ GROUPS = frozenset(
     {"file", "line", "test", "rule", "count", "resets", "package", "command", "port", "env", "module", "status", "name"}
 )
 MIN_NEEDLE = 2
+ALSO, MOST_ALSO = 2, 40
+"""How many more sets of texts are looked for before a pattern is compiled, and how large one may be."""
+COMMON = frozenset({
+    "error", "rror", "failed", "fail", "not", "no", "in", "all", "file", "line", "test", "code", "found", "missing", "invalid",
+    "expected", "cannot", "module", "but", "is",
+})  # fmt: skip
+"""Words that many outputs hold, whatever went wrong."""
 MAX_COST = 10**8
 """Steps that a user's own pattern may take on one line where the fast engine is missing: a second or two."""
 
@@ -51,6 +58,8 @@ class Rule(NamedTuple):
     """Lists of words of which it holds none."""
     needles: tuple[str, ...] = ()
     """Every matching line holds one of them; in lower case when the pattern ignores case. Empty: any line may match."""
+    also: tuple[tuple[str, ...], ...] = ()
+    """More of the kind: a matching line holds one of each, too. To compile a pattern costs more than to look for these."""
 
     @property
     def ignores_case(self) -> bool:
@@ -61,18 +70,27 @@ class BadPattern(ValueError):
     """A pattern that one of the engines could not run, or that could stall."""
 
 
-def needles(pattern: str) -> tuple[str, ...]:
-    """Return what every matching line holds one of; refuse a pattern that the engines do not share or that can stall."""
+def needles(pattern: str) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+    """Return what every matching line holds one of, and what else; refuse a pattern that an engine cannot run or that can stall."""
     try:
         tree = re._parser.parse(pattern, re.ASCII)  # type: ignore[attr-defined]  # noqa: SLF001  # no public parser
     except (re.error, OverflowError, RecursionError) as error:
         raise BadPattern(str(error)) from error
     _refuse(pattern, tree)
-    found = _needles(tree)
+    found, *more = sorted(_literals(tree), key=_worth, reverse=True)
+    also = tuple(texts for texts in more if texts and len(texts) <= MOST_ALSO and min(map(len, texts)) >= MIN_NEEDLE)
     anchored = pattern.removeprefix("(?i)").startswith("^")
     if min((len(text) for text in found), default=0) < MIN_NEEDLE and not anchored:
         raise BadPattern("it has no literal text and no anchor to find it by")
-    return tuple(text.lower() for text in found) if pattern.startswith("(?i)") else found
+    if not all(found):
+        return (), ()
+    if pattern.startswith("(?i)"):
+        return _lower(found), tuple(map(_lower, also))[:ALSO]
+    return found, also[:ALSO]
+
+
+def _lower(texts: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(text.lower() for text in texts)
 
 
 def _refuse(pattern: str, tree: Any) -> None:
@@ -160,6 +178,12 @@ def _parts(name: str, argument: Any) -> list[Any]:
 
 def _needles(tree: Iterable[tuple[Any, Any]]) -> tuple[str, ...]:
     """Return texts of which every match holds at least one, as long as possible; none if there are none."""
+    best = max(_literals(tree), key=_worth)
+    return best if all(best) else ()
+
+
+def _literals(tree: Iterable[tuple[Any, Any]]) -> list[tuple[str, ...]]:
+    """Return, part by part, texts of which every match holds at least one."""
     found: list[tuple[str, ...]] = []
     stretch = ""
     for op, argument in tree:
@@ -177,10 +201,15 @@ def _needles(tree: Iterable[tuple[Any, Any]]) -> tuple[str, ...]:
         elif name in {"MAX_REPEAT", "MIN_REPEAT"} and argument[0] >= 1:
             found.append(_needles(argument[2]))
     found.append((stretch,))
-    best = max(found, key=_worth)
-    return best if all(best) else ()
+    return found
 
 
 def _worth(texts: tuple[str, ...]) -> float:
-    """Prefer long texts, and few: each is looked for."""
-    return min((len(text) for text in texts), default=0) / (1 + len(texts).bit_length() / 2)
+    """Prefer long texts, and few: each is looked for; words that stand in most outputs find nothing out."""
+    return min((_rarity(text) for text in texts), default=0) / (1 + len(texts).bit_length() / 2)
+
+
+def _rarity(text: str) -> float:
+    if len(text) < MIN_NEEDLE or not any(map(str.isalnum, text)):
+        return len(text) / 10  # a sign finds out less than any word
+    return len(text) / 2 if text.strip(" :'\"").lower() in COMMON else len(text)

@@ -121,7 +121,7 @@ def _from_toml(path: Path, text: str, row: dict[str, Any], start: int, *, truste
     if ("kind" in row) == ("mark" in row):
         raise _refused(path, start, "a rule needs either 'kind' or 'mark'")
     try:
-        found = () if "says" in row else needles(row["pattern"])
+        found, also = ((), ()) if "says" in row else needles(row["pattern"])
     except BadPattern as error:
         raise _refused(path, line("pattern"), f"the pattern is not supported: {error}") from error
     if not trusted and cost(row["pattern"]) > MAX_COST:
@@ -151,6 +151,7 @@ def _from_toml(path: Path, text: str, row: dict[str, Any], start: int, *, truste
         says=tuple(row.get("says", ())),
         but=tuple(row.get("but", ())),
         needles=found,
+        also=also,
     )
 
 
@@ -178,6 +179,8 @@ def _from_json(row: dict[str, Any]) -> Rule:
     for key in ("exits", "unless", "needs", "says", "but", "needles"):
         if key in row:
             row[key] = tuple(row[key])
+    if "also" in row:
+        row["also"] = tuple(map(tuple, row["also"]))
     return Rule(proves=mark or Kind(kind), **row)
 
 

@@ -2,15 +2,16 @@
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, lru_cache
 
 from unstuck.diagnosis.evidence import Hit
-from unstuck.diagnosis.hits import bounded
 from unstuck.diagnosis.rule import Rule
 
 BLOCK = 1 << 18
 SMALL = 1 << 14
+KEEP = 40
+"""Hits of one rule at either end; nothing between them could change a judgement, and a flood must not fill memory."""
 
 
 class ReScanner:
@@ -34,6 +35,8 @@ class ReScanner:
             needles = [needle for needle in rule.needles if _perhaps(needle, words) and needle in where]
             if rule.needles and not needles:
                 continue
+            if not all(any(needle in where for needle in texts) for texts in rule.also):
+                continue
             if len(lower) != len(text) or not needles:
                 candidates = list(range(len(lines)))
             else:
@@ -45,6 +48,24 @@ class ReScanner:
     def _groups(self, rule: int, line: str) -> dict[str, str]:
         found = _compiled(self._rules[rule].pattern).search(line)
         return {name: value for name, value in found.groupdict().items() if value} if found else {}
+
+
+def bounded(found: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Keep at most twice KEEP pairs (line, rule) of every rule; sorted by line, then by rule."""
+    first: dict[int, list[int]] = {}
+    last: dict[int, list[int]] = {}
+    for line, rule in found:
+        start = first.setdefault(rule, [])
+        if len(start) < KEEP:
+            start.append(line)
+            continue
+        end = last.setdefault(rule, [])
+        end.append(line)
+        if len(end) > 2 * KEEP:
+            del end[:KEEP]
+    pairs = [(line, rule) for rule, lines in first.items() for line in lines]
+    pairs += [(line, rule) for rule, lines in last.items() for line in lines[-KEEP:]]
+    return sorted(pairs)
 
 
 def _blocks(lines: Sequence[str]) -> Iterator[tuple[int, Sequence[str]]]:

@@ -7,8 +7,8 @@ from typing import Any
 import re2  # type: ignore[import-untyped]  # it ships no types
 
 from unstuck.diagnosis.evidence import Hit
-from unstuck.diagnosis.hits import bounded
 from unstuck.diagnosis.rule import Rule
+from unstuck.diagnosis.scan_re import bounded
 
 BLOCK = 1 << 12
 MAX_MEMORY = 1 << 27

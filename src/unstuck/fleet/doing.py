@@ -7,11 +7,11 @@ from typing import Protocol
 
 from unstuck.errors import UnstuckError
 from unstuck.fleet.jobs import Job
-from unstuck.fleet.refs import worked
-from unstuck.fleet.remote import Moved, Remote
+from unstuck.fleet.remote import Moved, Remote, tip_ref, worked
 from unstuck.fleet.wire import Report, Wanted, read_wanted
-from unstuck.journal import Ended, Outcome
-from unstuck.line import Bench, Here, Interrupted
+from unstuck.git import merge_trees
+from unstuck.journal import Ended, Outcome, Redactor
+from unstuck.line import Bench, Here, Interrupted, redacted
 from unstuck.orders import SessionDone, SessionOrder, Subject
 from unstuck.ports import Stop
 from unstuck.verify import NotSetUp
@@ -34,23 +34,34 @@ class Doing:
 
     bench_of: "BenchOf"
     remote: Remote
+    redactor: Redactor
 
-    def do(self, job: Job, slot: int, me: str, stop: Stop, seen: Callable[[str], None]) -> Report:
-        """Do a job; what is wrong with this machine is told, and the job is for another one."""
+    def do(self, job: Job, slot: int, stop: Stop, seen: Callable[[str], None], *, knows: bool) -> Report:
+        """Do a job, and leave no secret of this machine in what is told; `knows`: the slot is its last session's."""
+        report = self._done(job, slot, stop, seen, knows=knows)
+        return replace(redacted(replace(report, log=""), self.redactor), log=report.log)
+
+    def _done(self, job: Job, slot: int, stop: Stop, seen: Callable[[str], None], *, knows: bool) -> Report:
+        """Do a job; whatever is wrong with this machine is told, and the job is for another one."""
         try:
             wanted = read_wanted(job.body)
-            self.remote.fetch(wanted.fetch, wanted.begin)
+            tip = ((tip_ref(job.run), wanted.onto),) if wanted.onto else ()
+            self.remote.fetch((wanted.fetch, wanted.begin), *tip)
             bench = self.bench_of(job.run, verifying=wanted.subject is not None)
             bench = replace(bench, stop=stop, seen=lambda _task, line: seen(line))
             if wanted.subject is not None:
+                if wanted.onto and merge_trees(self.remote.git, wanted.onto, wanted.begin) != wanted.subject.tree:
+                    return Report()  # another git merges in another way: it is to be sent as it is
                 return self._verified(bench, wanted.subject, slot, stop)
             assert wanted.session is not None
             order = replace(wanted.session, slot=slot, place="")
-            if job.prefers != me:  # the agent's own session is on another machine
+            if not knows:  # the agent's own session is on another machine, or belongs to another folder
                 order = replace(order, resume="", word="")
             return self._sat(bench, wanted, order, stop)
-        except (UnstuckError, OSError) as error:
-            return Report(fault=error.message if isinstance(error, UnstuckError) else str(error))
+        except UnstuckError as error:
+            return Report(fault=error.message)
+        except Exception as error:  # noqa: BLE001  # a thread that dies in silence would leave its job at work for ever
+            return Report(fault=f"{type(error).__name__}: {error}")
 
     def _verified(self, bench: Bench, subject: Subject, slot: int, stop: Stop) -> Report:
         try:
@@ -75,7 +86,7 @@ class Doing:
             self.remote.put(wanted.ref, commit, wanted.expected)
         except Moved:
             return Report(fault="Its place was given to a later session: it came too late.")
-        return Report(session=done, commit=commit, log=_since(log, before))
+        return Report(session=done, commit=commit, tree=tree.id, log=_since(log, before))
 
 
 def _done(bench: Bench, order: SessionOrder, stop: Stop) -> SessionDone:

@@ -3,9 +3,10 @@
 import os
 import secrets
 import socket
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from unstuck.fleet.jobs import CLAIM, MANY, WAKE, Job
+from unstuck.fleet.jobs import BURY, CLAIM, MANY, WAKE, Job
 from unstuck.fleet.postgres import Connection, Link
 
 LINE_BYTES = 2000
@@ -29,9 +30,9 @@ class Offer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pulse:
-    """What a beat brings back: the jobs that are still this worker's, and those of them that are to be ended."""
+    """What a beat brings back: the jobs that are still this worker's, what people say to them, and which are to be ended."""
 
-    mine: frozenset[int]
+    mine: Mapping[int, tuple[str, ...]]
     stop: frozenset[int]
 
 
@@ -47,7 +48,8 @@ class Enlisted:
         """Take a new name and a lock that lasts as long as the connection."""
         self.id = f"{socket.gethostname()}-{secrets.token_hex(4)}"
         lock = secrets.randbits(62)
-        self._link.hold(f"SELECT pg_advisory_lock({lock})")
+        # Never waited for: after a break the server may take the old connection for alive, and it holds the lock for us.
+        self._link.hold(f"SELECT pg_try_advisory_lock({lock})")
         self._link.listen(f"unstuck {self.id}")
         offer = self.offer
         values = (
@@ -59,7 +61,12 @@ class Enlisted:
             " VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, 'ready', clock_timestamp(), clock_timestamp())"
             " ON CONFLICT (id) DO UPDATE SET beat = clock_timestamp()"
         )
-        self._link.ask(lambda connection: connection.execute(statement, values))
+
+        def work(connection: Connection) -> None:
+            connection.execute(BURY)  # a fleet without a supervisor buries its dead, too
+            connection.execute(statement, values)
+
+        self._link.ask(work)
 
     def beat(self, state: str, said: str) -> Pulse | None:
         """Renew the lease; None if it is over and somebody else has our jobs."""
@@ -67,14 +74,14 @@ class Enlisted:
         def work(connection: Connection) -> Pulse | None:
             rows = connection.execute(
                 "WITH alive AS (UPDATE unstuck.workers SET beat = clock_timestamp(), state = %s, said = %s WHERE id = %s RETURNING id)"
-                " SELECT j.id, j.stop FROM alive LEFT JOIN unstuck.jobs j ON j.worker = alive.id AND j.state = 'running'",
+                " SELECT j.id, j.stop, j.hints FROM alive LEFT JOIN unstuck.jobs j ON j.worker = alive.id AND j.state = 'running'",
                 (state, said, self.id),
             ).fetchall()
             if not rows:
                 return None
-            jobs = [(job, stop) for job, stop in rows if job is not None]
             return Pulse(
-                mine=frozenset(job for job, _ in jobs), stop=frozenset(job for job, stopped in jobs if stopped)
+                mine={job: tuple(hints) for job, _, hints in rows if job is not None},
+                stop=frozenset(job for job, stop, _ in rows if stop),
             )
 
         return self._link.ask(work, patience=self.offer.lease / 4)
@@ -128,6 +135,16 @@ class Enlisted:
         text = line.encode(errors="replace")[:LINE_BYTES].decode(errors="ignore").replace("\0", "")
         statement = "UPDATE unstuck.jobs SET said = %s WHERE id = %s AND worker = %s AND state = 'running'"
         self._link.ask(lambda connection: connection.execute(statement, (text, job.id, self.id)), patience=0.0)
+
+    def listen(self, job: Job, *, listens: bool) -> None:
+        """Say whether what people say reaches a job's session now."""
+        statement = "UPDATE unstuck.jobs SET listens = %s WHERE id = %s AND worker = %s AND state = 'running'"
+        self._link.ask(lambda connection: connection.execute(statement, (listens, job.id, self.id)), patience=0.0)
+
+    def lose(self, jobs: Collection[int]) -> None:
+        """Say of jobs that are ours by name that nobody here does them: an answer of the store's was lost on the way."""
+        statement = "UPDATE unstuck.jobs SET state = 'lost', ended = clock_timestamp() WHERE id = ANY (%s) AND worker = %s AND state = 'running'"
+        self._link.ask(lambda connection: connection.execute(statement, (list(jobs), self.id)))
 
     def leave(self) -> None:
         """Go; what is still at work is lost."""

@@ -4,19 +4,21 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from uuid import uuid4
 
 from unstuck.diagnosis import Failure
-from unstuck.errors import GitFailed, UnstuckError
+from unstuck.errors import GitFailed, Unavailable, UnstuckError
 from unstuck.fleet.jobs import OVER, Ending, Job, Jobs
 from unstuck.fleet.postgres import Link
-from unstuck.fleet.refs import check_ref, tip_ref, work_ref, worked
-from unstuck.fleet.remote import NEVER, Remote
+from unstuck.fleet.remote import NEVER, Moved, Remote, check_ref, tip_ref, work_ref, worked
+from unstuck.fleet.shelf import Shelf
 from unstuck.fleet.wire import Report, Sheet, Wanted, read_report, write
 from unstuck.journal import Ended, Outcome, Verdict
-from unstuck.line import Bench, Here, Interrupted, redacted
+from unstuck.line import Bench, Here, Interrupted, OneTask, redacted
 from unstuck.orders import SessionDone, SessionOrder, Subject
 from unstuck.plans import Task
 from unstuck.ports import Stop
+from unstuck.tell import one_line
 from unstuck.verify import NotSetUp
 
 LOOK_SECONDS, BURY_SECONDS, TELL_SECONDS = 1.0, 2.0, 5.0
@@ -24,14 +26,17 @@ GRACE_SECONDS = 20.0
 """How long a job that was asked to end may take until it is given up."""
 TIMES = 3
 """How often a verification is given out before this machine does it."""
+FAULT_CHARS = 300
 UNKNOWN = "The supervisor died before this session was given to a worker."
 
 
 class Office:
     """What all threads of a run share: one connection, and one thread that hears of jobs that are over."""
 
-    def __init__(self, *, store: str, project: str, run: str, labels: tuple[str, ...], priority: int) -> None:
-        self.project, self.run, self.labels, self.priority = project, run, labels, priority
+    def __init__(
+        self, *, store: str, project: str, run: str, token: str, labels: tuple[str, ...], priority: int
+    ) -> None:
+        self.project, self.run, self.token, self.labels, self.priority = project, run, token, labels, priority
         self._link = Link(store, name=f"run {run}")
         self.jobs = Jobs(self._link)
         self.seen: Callable[[str, str], None] = lambda _task, _line: None
@@ -39,12 +44,32 @@ class Office:
         self._waiting: set[int] = set()
         self._ended: dict[int, Ending] = {}
         self._said: dict[int, str] = {}
+        self._listening: frozenset[int] = frozenset()
+        """Jobs whose sessions hear what people say."""
         self._fault: UnstuckError | None = None
         self._closed = False
         self._thread = threading.Thread(target=self._listen, name="fleet", daemon=True)
-        self._plain: dict[Task, bool] = {}
+        self._plain: dict[str, tuple[Task, bool]] = {}
         self.known: dict[tuple[str, str], tuple[str, str]] = {}
         """With which ref and commit the remote has a tree on its base."""
+
+    def job(self, *, key: str, task: str, kind: str, body: str, agent: str | None = None, only: str = "") -> int:
+        """Give something out; return the job's number."""
+        return self.jobs.put(
+            Job(
+                key=f"{self.project}/{self.run}/{key}",
+                project=self.project,
+                run=self.run,
+                task=task,
+                kind=kind,
+                agent=agent,
+                labels=self.labels,
+                priority=self.priority,
+                only=only or None,
+                token=self.token,
+                body=body,
+            )
+        )
 
     def open(self, sheet: Sheet) -> None:
         self._link.listen(f"unstuck {self.run}")
@@ -56,20 +81,24 @@ class Office:
         self._closed = True
         self._link.wake()
         self._thread.join()
-        if over:
-            self.jobs.clear(self.project, self.run)
-        self._link.close()
+        try:
+            if over:
+                self.jobs.clear(self.project, self.run)
+        finally:
+            self._link.close()
 
     def is_plain(self, bench: Bench) -> bool:
         """Whether no check holds a secret: those are not put into the store, and are run here."""
-        for task in tuple(bench.tasks.values()):
-            if task not in self._plain:
-                self._plain[task] = redacted(task.checks, bench.redactor) == task.checks
-        return all(self._plain[task] for task in tuple(bench.tasks.values()))
+        tasks = tuple(bench.tasks.items())
+        for name, task in tasks:
+            if name not in self._plain or self._plain[name][0] is not task:
+                self._plain[name] = (task, redacted(task.checks, bench.redactor) == task.checks)
+        return all(self._plain[name][1] for name, _ in tasks)
 
     def wait(self, job: int, task: str, stop: Stop) -> Ending:
         """Wait until a job is over; ask for its end when the run must end."""
         asked, told = 0.0, time.monotonic() + TELL_SECONDS
+        person = stop if isinstance(stop, OneTask) else None
         with self._changed:
             self._waiting.add(job)
         try:
@@ -81,6 +110,10 @@ class Office:
                         raise self._fault
                     if job in self._ended:
                         return self._ended.pop(job)
+                if person is not None:
+                    person.listening = job in self._listening
+                    if hints := person.hints():
+                        self.jobs.tell(job, hints)
                 now, deadline = time.monotonic(), stop.deadline()
                 if deadline is not None and now >= deadline:
                     if not asked:
@@ -93,6 +126,8 @@ class Office:
                     if why := self.jobs.why_queued(job):
                         self.seen(task, why)
         finally:
+            if person is not None:
+                person.listening = False
             with self._changed:
                 self._waiting.discard(job)
 
@@ -123,6 +158,7 @@ class Office:
             if job.state == "running" and job.said and self._said.get(number) != job.said:
                 self._said[number] = job.said
                 self.seen(job.task, job.said)
+        self._listening = frozenset(number for number, job in found.items() if job.listens and job.state == "running")
         return {number: job for number, job in found.items() if job.state in OVER}
 
 
@@ -132,60 +168,42 @@ class Far:
 
     bench: Bench
     office: Office
-    remote: Remote
+    shelf: Shelf
+
+    @property
+    def remote(self) -> Remote:
+        return self.shelf.remote
 
     def ready(self, name: str, slot: int) -> Failure | None:  # noqa: ARG002  # the port's signature
         return None
 
     def run(self, order: SessionOrder, stop: Stop) -> SessionDone:
         office, ref = self.office, work_ref(order.run, order.task, order.attempt)
-        key = f"{office.project}/{order.run}/{order.task}/{order.attempt}/{order.session}{'/probe' if order.probe else ''}"
+        key = f"{order.task}/{order.attempt}/{order.session}{'/probe' if order.probe else ''}"
         if order.begun:
-            job = office.jobs.find(key)
+            job = office.jobs.find(f"{office.project}/{order.run}/{key}")
             if job is None:
                 return SessionDone(outcome=_cut_short(UNKNOWN))
         else:
             wanted = self._begin(order, ref)
-            job = office.jobs.put(
-                Job(
-                    key=key,
-                    project=office.project,
-                    run=order.run,
-                    task=order.task,
-                    kind="session",
-                    agent=order.agent,
-                    labels=office.labels,
-                    priority=office.priority,
-                    only=order.place or None,
-                    body=write(wanted),
-                )
+            job = office.job(
+                key=key, task=order.task, kind="session", agent=order.agent, only=order.place, body=write(wanted)
             )
         ending = office.wait(job, order.task, stop)
-        report = read_report(ending.result) if ending.state == "done" else None
-        return self._taken_in(order, ref, ending, report)
+        return self._taken_in(order, ref, ending, _report(ending))
 
     def verify(self, subject: Subject, slot: int, stop: Stop) -> Verdict:
         office, bench = self.office, self.bench
         if not office.is_plain(bench):
             return Here(bench).verify(subject, slot, stop)
-        fetch, begin = self._published(subject)
-        wanted = Wanted(ref=fetch, fetch=fetch, begin=begin, subject=subject)
+        plain = redacted(subject, bench.redactor)
         for number in range(TIMES):
-            key = f"{office.project}/{bench.run}/{subject.task.id}/verify/{time.time_ns()}-{number}"
-            job = office.jobs.put(
-                Job(
-                    key=key,
-                    project=office.project,
-                    run=bench.run,
-                    task=subject.task.id,
-                    kind="verify",
-                    labels=office.labels,
-                    priority=office.priority,
-                    body=write(wanted),
-                )
-            )
+            wanted = self._merging(plain) if number == 0 else None
+            body = write(wanted or self._published(plain))
+            key = f"{subject.task.id}/verify/{uuid4().hex}"
+            job = office.job(key=key, task=subject.task.id, kind="verify", body=body)
             ending = office.wait(job, subject.task.id, stop)
-            report = read_report(ending.result) if ending.state == "done" else Report()
+            report = _report(ending) or Report()
             if report.failure is not None:
                 raise NotSetUp(report.failure)
             if report.verdict is not None:
@@ -196,26 +214,50 @@ class Far:
 
     def _begin(self, order: SessionOrder, ref: str) -> Wanted:
         """Put what the session begins with where every worker finds it; from then on an older session's work is refused."""
-        tip = self.bench.workspace.tip()
         plain = order.tree is None and order.session == 1 and not order.probe
-        if plain and order.base in self.bench.workspace.history(tip, order.base):
+        if plain and order.base in self.shelf.tips:
             return Wanted(ref=ref, fetch=tip_ref(order.run), begin=order.base, expected=NEVER, session=order)
         tree = order.tree or self.bench.workspace.tree_of(order.base)
         text = f"session {order.session} of attempt {order.attempt}{' (probe)' if order.probe else ''}\n"
         begin = self.remote.commit(tree, order.base, text)
-        self.remote.put(ref, begin)
+        self._place(ref, begin)
         return Wanted(ref=ref, fetch=ref, begin=begin, expected=begin, session=order)
 
-    def _published(self, subject: Subject) -> tuple[str, str]:
-        """Make sure that the remote has the tree; return the ref and the commit with which it has it."""
+    def _merging(self, subject: Subject) -> Wanted | None:
+        """Let the worker merge what the remote has of the work onto the tip: that spares sending what comes of it."""
+        source = self.shelf.merged.get((subject.base, subject.tree))
+        known = self.office.known.get(source) if source is not None else None
+        if known is None or subject.start or subject.base not in self.shelf.tips:
+            return None
+        ref, commit = known
+        return Wanted(ref=ref, fetch=ref, begin=commit, onto=subject.base, subject=subject)
+
+    def _published(self, subject: Subject) -> Wanted:
+        """Make sure that the remote has the tree; say with which ref and commit it has it."""
         known = self.office.known.get((subject.base, subject.tree))
         if known is not None and not subject.start:
-            return known
+            ref, begin = known
+            return Wanted(ref=ref, fetch=ref, begin=begin, subject=subject)
         ref, base, text = check_ref(self.bench.run, subject.task.id), subject.base, f"verify {subject.task.id}\n"
         start = (self.remote.commit(subject.start, base, text),) if subject.start else ()
         begin = self.remote.commit(subject.tree, base, text, *start)
-        self.remote.put(ref, begin)
-        return ref, begin
+        self._place(ref, begin)
+        return Wanted(ref=ref, fetch=ref, begin=begin, subject=subject)
+
+    def _place(self, ref: str, begin: str) -> None:
+        """Move a place of work on, whatever came there late; a supervisor that was taken over moves nothing."""
+        known = self.office.known
+        for key in [key for key, (place, _) in known.items() if place == ref]:
+            del known[key]
+        for _ in range(TIMES):
+            try:
+                self.remote.put(ref, begin, self.remote.seen.get(ref, NEVER))
+            except Moved:
+                self.remote.look(ref)
+                self.bench.record.still_ours()
+            else:
+                return
+        raise GitFailed(f"{ref} is moved by somebody else again and again.", hint="See who else writes to the remote.")
 
     def _taken_in(self, order: SessionOrder, ref: str, ending: Ending, report: Report | None) -> SessionDone:
         """Take the work in that arrived, however the session ended; a worker that died may have sent it before."""
@@ -224,11 +266,12 @@ class Far:
             commit = self._arrived(order, ref)
         if commit:
             try:
-                self.remote.fetch(ref, commit)
+                self.remote.fetch((ref, commit))
             except GitFailed:
                 commit = ""  # moved by nobody of ours: as if nothing had arrived
         if commit:
-            tree = self.bench.workspace.tree_of(commit)
+            self.remote.seen[ref] = commit
+            tree = (report.tree if report is not None else "") or self.bench.workspace.tree_of(commit)
             self.bench.workspace.prepare(order.slot, order.base, tree)
             self.office.known[order.base, tree] = (ref, commit)
         if report is None:
@@ -238,8 +281,9 @@ class Far:
         if report.log:
             self.bench.desk.append(self.bench.layout.log(order.task), report.log)
         if report.session is None:
-            self.bench.record.note(f"The worker {ending.worker} could not do it: {report.fault}", order.task)
-            return SessionDone(outcome=_cut_short(report.fault))
+            fault = one_line(report.fault, FAULT_CHARS)
+            self.bench.record.note(f"The worker {ending.worker} could not do it: {fault}", order.task)
+            return SessionDone(outcome=_cut_short(fault))
         return replace(report.session, place=ending.worker)
 
     def _arrived(self, order: SessionOrder, ref: str) -> str:
@@ -250,6 +294,14 @@ class Far:
         self.remote.bring(ref)
         text = self.remote.git.attempt("log", "-1", "--format=%s", there).stdout
         return there if text.startswith(worked(order.session)) else ""
+
+
+def _report(ending: Ending) -> Report | None:
+    """Read what a worker says; one of another version cannot be understood, which is its own fault."""
+    try:
+        return read_report(ending.result) if ending.state == "done" else None
+    except Unavailable as error:
+        return Report(fault=f"{error.message} {error.hint}")
 
 
 def _cut_short(text: str) -> Outcome:

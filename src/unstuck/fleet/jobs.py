@@ -4,21 +4,23 @@ Law: a job changes hands by one statement that names the state it must be in. Wh
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
+from unstuck.errors import OwnershipLost
 from unstuck.fleet.postgres import Connection, Link
 
 FITS = """
     j.project = w.project AND (j.agent IS NULL OR j.agent = ANY (w.agents)) AND j.labels <@ w.labels
-    AND (j.must IS NULL OR j.must = w.id)
+    AND (j.must IS NULL OR j.must = w.id OR NOT EXISTS (SELECT FROM unstuck.workers p WHERE p.id = j.must))
     AND (j.prefers IS NULL OR j.prefers = w.id OR j.made < clock_timestamp() - interval '3 seconds'
          OR NOT EXISTS (SELECT FROM unstuck.workers p WHERE p.id = j.prefers AND p.state = 'ready'))
     AND NOT EXISTS (SELECT FROM unstuck.holds h WHERE h.agent = j.agent AND h.until > clock_timestamp())
     AND NOT EXISTS (SELECT FROM unstuck.limits l WHERE j.agent = ANY (l.members) AND j.kind = 'session' AND l.most <=
         (SELECT count(*) FROM unstuck.jobs r WHERE r.state = 'running' AND r.kind = 'session' AND r.agent = ANY (l.members)))
 """
-"""Whether a worker may have a job now. For three seconds the worker that knows its agent's session goes first."""
+"""Whether a worker may have a job now. For three seconds the worker that knows its agent's session goes first; what one
+worker alone must do is for anybody once that one is gone."""
 
 CLAIM = f"""
 WITH busy AS (SELECT run, count(*) AS jobs FROM unstuck.jobs WHERE state = 'running' GROUP BY run)
@@ -59,6 +61,16 @@ RETURNING jobs.id
 While Postgres itself was away nobody could beat, so that time counts for nobody."""
 
 
+PUT = """
+WITH mine AS (SELECT FROM unstuck.claims WHERE project = %(project)s AND run = %(run)s AND token = %(token)s FOR SHARE)
+INSERT INTO unstuck.jobs (key, project, run, task, kind, agent, labels, priority, must, body, prefers)
+SELECT %(key)s, %(project)s, %(run)s, %(task)s, %(kind)s, %(agent)s, %(labels)s, %(priority)s, %(only)s, %(body)s,
+    (SELECT worker FROM unstuck.jobs WHERE project = %(project)s AND run = %(run)s AND task = %(task)s
+        AND kind = 'session' AND agent = %(agent)s ORDER BY id DESC LIMIT 1)
+FROM mine ON CONFLICT (key) DO NOTHING RETURNING id
+"""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
     """One thing to do for a run: a session, or a verification."""
@@ -73,6 +85,8 @@ class Job:
     labels: tuple[str, ...] = ()
     priority: int = 0
     only: str | None = None
+    token: str = ""
+    """The claim of whoever gives it out."""
     id: int = 0
     prefers: str | None = None
 
@@ -86,6 +100,8 @@ class Ending:
     worker: str
     said: str
     result: str
+    listens: bool
+    """Whether what people say reaches its session."""
 
 
 class Jobs:
@@ -95,26 +111,35 @@ class Jobs:
         self._link = link
 
     def describe(self, project: str, run: str, sheet: str) -> None:
-        """Put down what every job of a run needs to know."""
-        statement = "INSERT INTO unstuck.runs VALUES (%s, %s, %s) ON CONFLICT (project, run) DO UPDATE SET sheet = EXCLUDED.sheet"
-        self._link.ask(lambda connection: connection.execute(statement, (project, run, sheet)))
+        """Put down what every job of a run needs to know; what a dead supervisor wanted verified nobody waits for."""
+
+        def work(connection: Connection) -> None:
+            connection.execute(
+                "INSERT INTO unstuck.runs VALUES (%s, %s, %s) ON CONFLICT (project, run) DO UPDATE SET sheet = EXCLUDED.sheet",
+                (project, run, sheet),
+            )
+            connection.execute(
+                "UPDATE unstuck.jobs SET state = 'lost', ended = clock_timestamp()"
+                " WHERE project = %s AND run = %s AND kind = 'verify' AND state IN ('queued', 'running')",
+                (project, run),
+            )
+
+        self._link.ask(work)
 
     def put(self, job: Job) -> int:
-        """Queue a job and wake somebody; one that is there already is left alone. A session prefers its attempt's last place."""
+        """Queue a job and wake somebody; one that is there already is left alone. A session prefers its attempt's last place.
+
+        Refused to a supervisor that was taken over: nobody pays for a session that nobody waits for.
+        """
 
         def work(connection: Connection) -> int:
-            row = connection.execute(
-                "INSERT INTO unstuck.jobs (key, project, run, task, kind, agent, labels, priority, must, body, prefers)"
-                " VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, (SELECT worker FROM unstuck.jobs"
-                " WHERE project = %s AND run = %s AND task = %s AND kind = 'session' AND agent = %s ORDER BY id DESC LIMIT 1))"
-                " ON CONFLICT (key) DO NOTHING RETURNING id",
-                (
-                    *(job.key, job.project, job.run, job.task, job.kind, job.agent, list(job.labels), job.priority),
-                    *(job.only, job.body, job.project, job.run, job.task, job.agent),
-                ),
-            ).fetchone()
+            values = {field.name: getattr(job, field.name) for field in fields(job)} | {"labels": list(job.labels)}
+            row = connection.execute(PUT.encode(), values).fetchone()
             row = row or connection.execute("SELECT id FROM unstuck.jobs WHERE key = %s", (job.key,)).fetchone()
-            assert row is not None
+            if row is None:
+                raise OwnershipLost(
+                    f"Another supervisor took run {job.run} over; this one stops.", hint="See `unstuck status`."
+                )
             connection.execute(WAKE.encode(), {"but": ""})
             return int(row[0])
 
@@ -126,11 +151,11 @@ class Jobs:
 
     def look(self, ids: Sequence[int]) -> dict[int, Ending]:
         """Say where these jobs stand."""
-        statement = "SELECT id, task, state, worker, said, CASE WHEN state = 'done' THEN result END FROM unstuck.jobs WHERE id = ANY (%s)"
+        statement = "SELECT id, task, state, worker, said, CASE WHEN state = 'done' THEN result END, listens FROM unstuck.jobs WHERE id = ANY (%s)"
         rows = self._link.ask(lambda connection: connection.execute(statement, (list(ids),)).fetchall())
         return {
-            number: Ending(task=task, state=state, worker=worker or "", said=said, result=result or "")
-            for number, task, state, worker, said, result in rows
+            number: Ending(task=task, state=state, worker=worker or "", said=said, result=result or "", listens=listens)
+            for number, task, state, worker, said, result, listens in rows
         }
 
     def ask_to_stop(self, job: int) -> None:
@@ -148,6 +173,15 @@ class Jobs:
             )
 
         self._link.ask(work)
+
+    def tell(self, job: int, hints: Sequence[str]) -> None:
+        """Say something to the session of a job that runs."""
+        statement = (
+            "WITH told AS (UPDATE unstuck.jobs SET hints = hints || %s WHERE id = %s AND state = 'running' RETURNING worker)"
+            " SELECT pg_notify('unstuck ' || worker, '') FROM told"
+        )
+        plain = [hint.replace("\0", "") for hint in hints]
+        self._link.ask(lambda connection: connection.execute(statement, (plain, job)))
 
     def give_up(self, job: int) -> None:
         """Call a job lost: whatever its worker says of it from now on is refused."""
@@ -178,9 +212,13 @@ class Jobs:
         return "waits for a free worker" if fitting else f"waits for a worker{f' with {wanted}' if wanted else ''}"
 
     def clear(self, project: str, run: str) -> None:
-        """Forget the jobs of a run that came to its end."""
-        statement = "DELETE FROM unstuck.jobs WHERE project = %s AND run = %s AND state IN ('done', 'lost')"
-        self._link.ask(lambda connection: connection.execute(statement, (project, run)))
+        """Forget the jobs of a run that came to its end, and what they needed to know."""
+
+        def work(connection: Connection) -> None:
+            for table in ("jobs", "runs"):
+                connection.execute(f"DELETE FROM unstuck.{table} WHERE project = %s AND run = %s", (project, run))  # noqa: S608  # our own words
+
+        self._link.ask(work)
 
     def _one(self, statement: str, values: tuple[Any, ...]) -> tuple[Any, ...] | None:
         return self._link.ask(lambda connection: connection.execute(statement.encode(), values).fetchone())

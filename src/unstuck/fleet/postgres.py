@@ -13,7 +13,6 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.rows import TupleRow
 
 from unstuck.errors import BadUsage, CannotWrite, Unavailable
-from unstuck.fleet.store_tables import SCHEMA, VERSION
 
 T = TypeVar("T")
 Connection = psycopg.Connection[TupleRow]
@@ -28,8 +27,72 @@ LASTING: dict[str, Any] = {
     "tcp_user_timeout": 10_000,
 }
 """A connection into a network that is gone breaks after seconds, not after hours."""
+BOUNDS = "SELECT " + ", ".join(
+    f"set_config('{name}', '{value}', false)"
+    for name, value in {
+        "tcp_keepalives_idle": "5",
+        "tcp_keepalives_interval": "2",
+        "tcp_keepalives_count": "3",
+        "lock_timeout": "10s",
+        "idle_in_transaction_session_timeout": "10s",
+    }.items()
+)
+"""The same for the server's side, and more: who is frozen in the middle of something holds nobody else up."""
 PATIENCE_SECONDS, PAUSE_SECONDS = 60.0, 0.2
+FIRST_SECONDS = 2.0
+"""Who was never connected has a wrong address more often than a server that restarts."""
 _SCHEMA_LOCK = 7_353_001
+
+
+VERSION = 1
+SCHEMA = """
+CREATE SCHEMA IF NOT EXISTS unstuck;
+CREATE TABLE IF NOT EXISTS unstuck.format (version integer NOT NULL);
+
+CREATE TABLE IF NOT EXISTS unstuck.events (
+    seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, key uuid NOT NULL UNIQUE,
+    project text NOT NULL, run text NOT NULL, at double precision NOT NULL, body text NOT NULL);
+CREATE INDEX IF NOT EXISTS events_of_run ON unstuck.events (project, run, seq);
+CREATE OR REPLACE FUNCTION unstuck.stays() RETURNS trigger LANGUAGE plpgsql AS
+    $$ BEGIN RAISE EXCEPTION '% are never edited or deleted', TG_TABLE_NAME; END $$;
+CREATE OR REPLACE TRIGGER events_stay BEFORE UPDATE OR DELETE OR TRUNCATE ON unstuck.events
+    FOR EACH STATEMENT EXECUTE FUNCTION unstuck.stays();
+
+CREATE TABLE IF NOT EXISTS unstuck.requests (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, project text NOT NULL, run text NOT NULL, at double precision NOT NULL,
+    verb text NOT NULL CHECK (verb IN ('stop', 'retry', 'answer', 'skip', 'reset', 'accept', 'approve', 'rollback', 'undo', 'run')),
+    task text, text text NOT NULL, shown text NOT NULL, who text NOT NULL CHECK (who <> ''),
+    place text NOT NULL CHECK (place <> ''), inside text NOT NULL);
+CREATE OR REPLACE TRIGGER requests_stay BEFORE UPDATE OR DELETE OR TRUNCATE ON unstuck.requests
+    FOR EACH STATEMENT EXECUTE FUNCTION unstuck.stays();
+
+CREATE TABLE IF NOT EXISTS unstuck.claims (
+    project text NOT NULL, run text NOT NULL, pid integer NOT NULL, started text NOT NULL, host text NOT NULL,
+    checkout text NOT NULL, token text NOT NULL, since timestamptz NOT NULL, heartbeat timestamptz NOT NULL,
+    PRIMARY KEY (project, run));
+
+CREATE TABLE IF NOT EXISTS unstuck.runs (
+    project text NOT NULL, run text NOT NULL, sheet text NOT NULL, PRIMARY KEY (project, run));
+
+CREATE TABLE IF NOT EXISTS unstuck.workers (
+    id text PRIMARY KEY, lock bigint NOT NULL, project text NOT NULL, host text NOT NULL, pid integer NOT NULL,
+    agents text[] NOT NULL, labels text[] NOT NULL, slots integer NOT NULL, lease double precision NOT NULL,
+    state text NOT NULL, said text NOT NULL DEFAULT '', since timestamptz NOT NULL, beat timestamptz NOT NULL);
+
+CREATE TABLE IF NOT EXISTS unstuck.jobs (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, key text NOT NULL UNIQUE, project text NOT NULL, run text NOT NULL,
+    task text NOT NULL, kind text NOT NULL, agent text, labels text[] NOT NULL, priority integer NOT NULL,
+    prefers text, must text, body text NOT NULL, state text NOT NULL DEFAULT 'queued', worker text,
+    stop boolean NOT NULL DEFAULT false, listens boolean NOT NULL DEFAULT false, hints text[] NOT NULL DEFAULT '{}',
+    said text NOT NULL DEFAULT '', result text,
+    made timestamptz NOT NULL DEFAULT clock_timestamp(), begun timestamptz, ended timestamptz);
+CREATE INDEX IF NOT EXISTS jobs_open ON unstuck.jobs (state, project) WHERE state IN ('queued', 'running');
+CREATE INDEX IF NOT EXISTS jobs_of_run ON unstuck.jobs (project, run);
+
+CREATE TABLE IF NOT EXISTS unstuck.holds (agent text PRIMARY KEY, until timestamptz NOT NULL, why text NOT NULL);
+CREATE TABLE IF NOT EXISTS unstuck.limits (name text PRIMARY KEY, most integer NOT NULL, members text[] NOT NULL);
+"""
+"""The journal, the workers, their jobs, and what holds them back."""
 
 
 def address(text: str) -> str:
@@ -66,6 +129,7 @@ class Link:
         self._name = name
         self._lock = threading.RLock()
         self._connection: Connection | None = None
+        self._met = False
         self._channel = ""
         self._session = ""
         self._heard: deque[str] = deque()
@@ -84,7 +148,7 @@ class Link:
 
     def ask(self, work: Callable[[Connection], T], *, patience: float | None = None) -> T:
         """Do something in one transaction; after a break, and for as long as patience lasts, do it again."""
-        until = time.monotonic() + (self.patience if patience is None else patience)
+        began, most = time.monotonic(), self.patience if patience is None else patience
         while True:
             try:
                 with self._lock:
@@ -93,12 +157,15 @@ class Link:
                         return work(connection)
             except psycopg.OperationalError as error:
                 self._forget()
-                if time.monotonic() >= until:
-                    raise self._gone(error) from error
+                if time.monotonic() - began >= (most if self._met else min(most, FIRST_SECONDS)):
+                    raise CannotWrite(
+                        f"The store cannot be reached: {_reason(error)}",
+                        hint="Everything recorded so far stands; when it is back: unstuck resume",
+                    ) from error
                 time.sleep(PAUSE_SECONDS)
             except psycopg.Error as error:
                 raise CannotWrite(
-                    f"The store refused what was asked of it: {str(error).splitlines()[0]}",
+                    f"The store refused what was asked of it: {_reason(error)}",
                     hint="See the server's log; everything recorded so far stands.",
                 ) from error
 
@@ -137,12 +204,13 @@ class Link:
                 self.store, autocommit=True, application_name=f"unstuck {self._name}", password=_password, **LASTING
             )
             connection.add_notify_handler(lambda notice: self._heard.append(notice.payload))
+            connection.execute(BOUNDS.encode())
             bring_up(connection)
             if self._session:
                 connection.execute(self._session.encode())
             if self._channel:
                 connection.execute(f'LISTEN "{self._channel}"')
-            self._connection = connection
+            self._connection, self._met = connection, True
         return self._connection
 
     def _forget(self) -> None:
@@ -151,12 +219,9 @@ class Link:
                 self._connection.close()
             self._connection = None
 
-    def _gone(self, error: psycopg.Error) -> CannotWrite:
-        told = str(error).strip().splitlines()
-        return CannotWrite(
-            f"The store cannot be reached: {told[0] if told else 'the connection broke'}",
-            hint="Everything recorded so far stands; when it is back: unstuck resume",
-        )
+
+def _reason(error: psycopg.Error) -> str:
+    return next(iter(str(error).strip().splitlines()), "the connection broke")
 
 
 def bring_up(connection: Connection) -> None:

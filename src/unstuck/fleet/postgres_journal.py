@@ -13,6 +13,14 @@ from unstuck.journal import Entry, Event, Request, Verb, decode, encode
 from unstuck.process import Owner, birth, host
 
 ASKED = ("verb", "task", "text", "shown", "who", "place", "inside")
+RUNS = """
+WITH RECURSIVE known AS (
+    (SELECT run, seq FROM unstuck.events WHERE project = %(project)s ORDER BY run, seq LIMIT 1)
+    UNION ALL SELECT next.run, next.seq FROM known, LATERAL (SELECT run, seq FROM unstuck.events
+        WHERE project = %(project)s AND run > known.run ORDER BY run, seq LIMIT 1) AS next)
+SELECT run FROM known ORDER BY seq
+"""
+"""One look into the index for each run: boards ask for this again and again, and events are many."""
 AGE = "extract(epoch FROM clock_timestamp() - {})::float8"
 
 
@@ -25,6 +33,11 @@ class PostgresJournal:
         self._checkout = checkout
         self._token = ""
         self._run = ""
+
+    @property
+    def token(self) -> str:
+        """By what the claim is known that this journal appends under."""
+        return self._token
 
     # --- reading ------------------------------------------------------------------------------------
 
@@ -39,10 +52,7 @@ class PostgresJournal:
 
     def runs(self) -> tuple[str, ...]:
         """List all runs of the project, oldest first."""
-        rows = self._rows(
-            "SELECT run FROM unstuck.events WHERE project = %s GROUP BY run ORDER BY min(seq)", (self._project,)
-        )
-        return tuple(run for (run,) in rows)
+        return tuple(run for (run,) in self._rows(RUNS, {"project": self._project}))
 
     def requests(self, after: int) -> Sequence[Request]:
         rows = self._rows(
@@ -146,16 +156,22 @@ class PostgresJournal:
             " VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s) RETURNING id"
         )
         values = (self._project, run, request.at, *(getattr(request, name) for name in ASKED))
-        row = self._link.ask(lambda connection: connection.execute(statement, values).fetchone())
-        assert row is not None
-        return int(row[0])
+
+        def work(connection: Connection) -> int:
+            # One at a time: who reads on behind the last number must never find a smaller one later.
+            connection.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", (f"{self._project} {run}",))
+            row = connection.execute(statement, values).fetchone()
+            assert row is not None
+            return int(row[0])
+
+        return self._link.ask(work)
 
     def close(self) -> None:
         self._link.close()
 
     # --- below --------------------------------------------------------------------------------------
 
-    def _rows(self, statement: str, values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+    def _rows(self, statement: str, values: "tuple[Any, ...] | dict[str, str]") -> list[tuple[Any, ...]]:
         return self._link.ask(lambda connection: connection.execute(statement.encode(), values).fetchall())
 
     def _owner(self, connection: Connection, run: str, checkout: str) -> Owner | None:

@@ -1,7 +1,10 @@
 """Edge: Look at a fleet: its workers, what they do, what waits, what is held back; and set how many sessions an agent may have."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import LiteralString
+
+from psycopg.rows import TupleRow
 
 from unstuck.fleet.postgres import Connection, Link
 
@@ -18,7 +21,7 @@ QUEUED = "SELECT run, coalesce(agent, ''), priority, count(*) FROM unstuck.jobs 
 HELD = "SELECT agent, extract(epoch FROM until - clock_timestamp())::float8, why FROM unstuck.holds WHERE until > clock_timestamp()"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class AtWork:
     run: str
     task: str
@@ -28,15 +31,15 @@ class AtWork:
     seconds: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Member:
     """A worker."""
 
     id: str
     host: str
     pid: int
-    agents: tuple[str, ...]
-    labels: tuple[str, ...]
+    agents: Sequence[str]
+    labels: Sequence[str]
     slots: int
     state: str
     said: str
@@ -47,7 +50,7 @@ class Member:
     jobs: tuple[AtWork, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Waiting:
     run: str
     agent: str
@@ -55,21 +58,21 @@ class Waiting:
     jobs: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Held:
     agent: str
     seconds: float
     why: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Limit:
     name: str
     most: int
-    members: tuple[str, ...]
+    members: Sequence[str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Roster:
     """A fleet at one moment."""
 
@@ -103,37 +106,15 @@ class Fleet:
 
 
 def _roster(connection: Connection) -> Roster:
+    def rows(statement: LiteralString) -> list[TupleRow]:
+        return connection.execute(statement).fetchall()
+
     jobs: dict[str, list[AtWork]] = {}
-    for worker, run, task, kind, agent, said, seconds in connection.execute(AT_WORK).fetchall():
-        job = AtWork(run=run, task=task, kind=kind, agent=agent, said=said, seconds=seconds)
-        jobs.setdefault(worker, []).append(job)
-    limits = connection.execute("SELECT name, most, members FROM unstuck.limits ORDER BY name").fetchall()
+    for worker, *job in rows(AT_WORK):
+        jobs.setdefault(worker, []).append(AtWork(*job))
     return Roster(
-        workers=tuple(_member(row, tuple(jobs.get(row[0], ()))) for row in connection.execute(WORKERS).fetchall()),
-        queued=tuple(
-            Waiting(run=run, agent=agent, priority=priority, jobs=count)
-            for run, agent, priority, count in connection.execute(QUEUED).fetchall()
-        ),
-        held=tuple(
-            Held(agent=agent, seconds=seconds, why=why) for agent, seconds, why in connection.execute(HELD).fetchall()
-        ),
-        limits=tuple(Limit(name=name, most=most, members=tuple(members)) for name, most, members in limits),
-    )
-
-
-def _member(row: tuple[Any, ...], jobs: tuple[AtWork, ...]) -> Member:
-    name, host, pid, agents, labels, slots, state, said, lease, beat, since = row
-    return Member(
-        id=name,
-        host=host,
-        pid=pid,
-        agents=tuple(agents),
-        labels=tuple(labels),
-        slots=slots,
-        state=state,
-        said=said,
-        lease=lease,
-        beat=beat,
-        since=since,
-        jobs=jobs,
+        workers=tuple(Member(*(*row, tuple(jobs.get(row[0], ())))) for row in rows(WORKERS)),
+        queued=tuple(Waiting(*row) for row in rows(QUEUED)),
+        held=tuple(Held(*row) for row in rows(HELD)),
+        limits=tuple(Limit(*row) for row in rows("SELECT name, most, members FROM unstuck.limits ORDER BY name")),
     )

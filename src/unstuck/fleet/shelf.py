@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from unstuck.fleet.refs import tip_ref, work_ref, worked
-from unstuck.fleet.remote import HERE, Remote
+from unstuck.errors import OwnershipLost
+from unstuck.fleet.remote import HERE, NEVER, Moved, Remote, tip_ref, work_ref, worked
 from unstuck.git import GitWorkspace, make_commit
 from unstuck.journal import RunState
 from unstuck.ports import Conflict, Landing, Snapshot, Tree
@@ -20,18 +20,25 @@ class Shelf(GitWorkspace):
     """What each slot holds: a commit, and a tree on top of it."""
     published: dict[str, str] = field(default_factory=dict)
     """The tip that the remote was last told."""
+    tips: set[str] = field(default_factory=set)
+    """Commits that are on the branch as the remote has it."""
+    merged: dict[tuple[str, str], tuple[str, str]] = field(default_factory=dict)
+    """Of which work, a tree on its base, a tree on the tip was made."""
 
     def take_up(self) -> None:
         """Bring everything of the run that another machine may have left in the remote, and its branch."""
         self.remote.bring(f"refs/unstuck/{self.run}/*")
         theirs = self._resolve(f"{HERE}{self.run}/@tip")
         ours = self._resolve(self.branch)
-        git = self._git
         if theirs is None:
             return
-        if ours is None or (ours != theirs and git.succeeds("merge-base", "--is-ancestor", ours, theirs)):
-            git("update-ref", self.branch, theirs, ours or "")
         self.published[self.run] = theirs
+        self.tips.add(theirs)
+        if ours is None or not self._git.succeeds("merge-base", "--is-ancestor", theirs, ours):
+            # The remote hears of a landing before the journal does: what only we have was never recorded.
+            if ours is not None and not self._git.succeeds("merge-base", "--is-ancestor", ours, theirs):
+                self.keep("never-published", ours)
+            self._git("update-ref", self.branch, theirs, ours or "")
 
     def restore(self, state: RunState) -> None:
         """Put the work of sessions that ended before this supervisor began on the shelf again."""
@@ -62,7 +69,14 @@ class Shelf(GitWorkspace):
 
     def move_branch(self, commit: str, *, expected: str) -> None:
         GitWorkspace.move_branch(self, commit, expected=expected)
+        self.tips.clear()  # it may have moved back
         self._publish()
+
+    def merge(self, landing: Landing, tip: str) -> str | Conflict:
+        merged = GitWorkspace.merge(self, landing, tip)
+        if isinstance(merged, str):
+            self.merged[tip, merged] = (landing.base, landing.tree)
+        return merged
 
     def prepare(self, slot: int, base: str, tree: str | None = None, *, clean: bool = False) -> Path:
         if slot >= self.first:
@@ -90,7 +104,15 @@ class Shelf(GitWorkspace):
         return self.keep(name, commit)
 
     def _publish(self) -> None:
-        tip = self.tip()
-        if self.published.get(self.run) != tip:
-            self.remote.put(tip_ref(self.run), tip)
-            self.published[self.run] = tip
+        tip, before = self.tip(), self.published.get(self.run, NEVER)
+        if before == tip:
+            return
+        try:
+            self.remote.put(tip_ref(self.run), tip, before)
+        except Moved as error:
+            raise OwnershipLost(
+                f"Another supervisor moved the branch of run {self.run} in the remote; this one stops.",
+                hint="See `unstuck status`.",
+            ) from error
+        self.published[self.run] = tip
+        self.tips.add(tip)

@@ -2,15 +2,18 @@
 
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar, cast
 
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
 from unstuck.config import Config
 from unstuck.diagnosis import Failure
+from unstuck.errors import Unavailable
 from unstuck.journal import Verdict
 from unstuck.orders import SessionDone, SessionOrder, Subject
 from unstuck.plans import Check
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +40,8 @@ class Wanted:
     """The commit that holds everything which the job needs."""
     expected: str = ""
     """What `ref` must hold when the work is put there; empty if it must not exist."""
+    onto: str = ""
+    """The commit of the run's branch that `begin` is to be merged onto, to get the subject's tree."""
     session: SessionOrder | None = None
     subject: Subject | None = None
 
@@ -48,6 +53,8 @@ class Report:
     session: SessionDone | None = None
     commit: str = ""
     """A session's work, as the remote has it; empty if it could not be put there, or there is none."""
+    tree: str = ""
+    """The commit's tree."""
     log: str = ""
     """The end of what the session printed."""
     verdict: Verdict | None = None
@@ -62,20 +69,27 @@ def write(value: Sheet | Wanted | Report) -> str:
 
 
 def read_sheet(text: str) -> Sheet:
-    sheet: Sheet = _shape("Sheet").validate_json(text)
-    return sheet
+    return _read(Sheet, text)
 
 
 def read_wanted(text: str) -> Wanted:
-    wanted: Wanted = _shape("Wanted").validate_json(text)
-    return wanted
+    return _read(Wanted, text)
 
 
 def read_report(text: str) -> Report:
-    report: Report = _shape("Report").validate_json(text)
-    return report
+    return _read(Report, text)
+
+
+def _read(shape: type[T], text: str) -> T:
+    try:
+        return cast("T", _shape(shape.__name__).validate_json(text))
+    except ValidationError as error:
+        raise Unavailable(
+            f"What another machine wrote is no {shape.__name__.lower()} that this unstuck knows.",
+            hint="Use the same version of unstuck on all machines of a fleet.",
+        ) from error
 
 
 @cache
 def _shape(name: str) -> TypeAdapter[Any]:
-    return TypeAdapter({"Sheet": Sheet, "Wanted": Wanted, "Report": Report}[name])
+    return TypeAdapter({shape.__name__: shape for shape in (Sheet, Wanted, Report)}[name])

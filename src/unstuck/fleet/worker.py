@@ -6,6 +6,7 @@ Law: a worker that could not renew its lease ends its sessions by itself, becaus
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from unstuck.errors import UnstuckError
@@ -15,6 +16,7 @@ from unstuck.fleet.jobs import Job
 from unstuck.fleet.postgres import Link
 from unstuck.fleet.wire import Report, write
 from unstuck.journal import Outcome
+from unstuck.line import OneTask
 from unstuck.tell import one_line
 
 BEATS = 4
@@ -24,9 +26,10 @@ REST_SECONDS = 30.0
 """How long a worker with a fault of its own takes nothing, so that it does not eat the whole queue."""
 LIMITED = frozenset({"rate_limited", "billing", "overloaded"})
 """Ends that come from a provider, and that every other worker would meet as well."""
-HOLD_SECONDS = 60.0
-"""How long everybody holds back where the provider does not say."""
+HOLD_SECONDS, MOST_HOLD_SECONDS = 60.0, 6 * 3600.0
+"""How long everybody holds back where the provider does not say; and at most, because what says it is an agent's output."""
 GRACE_SECONDS = 2.0
+MOST_SAT = 1000
 
 
 @dataclass(slots=True)
@@ -58,7 +61,14 @@ class AtWork:
 
     job: Job
     slot: int
-    stop: Ending
+    knows: bool
+    """The last session of its task was in this slot."""
+    end: Ending
+    stop: OneTask
+    listens: bool = False
+    """What the store knows of whether people's words reach it."""
+    heard: int = 0
+    """How many of them did."""
     said: float = 0.0
     asked: bool = False
     """Its supervisor wants it to end."""
@@ -75,6 +85,8 @@ class Worker:
         self._link, self._enlisted, self._doing, self._told = link, enlisted, doing, told
         self._drain = drain
         self._running: dict[int, AtWork] = {}
+        self._sat: dict[tuple[str, str], int] = {}
+        """In which slot a task was last worked on."""
         self._lease = Lease(enlisted.offer.lease)
         self._lock = threading.Lock()
         self._free = threading.Event()
@@ -105,6 +117,7 @@ class Worker:
                     if self._lease.over:
                         self._abandon("the store could not be reached for as long as its lease")
                 self._hurry()
+                self._tell_who_listens()
                 taken = self._take_one() if self._may_take() else False
                 if not taken and self._link.wait(self._pause(beat)):
                     beat = 0.0  # somebody has work for us, or wants some of it ended
@@ -136,15 +149,21 @@ class Worker:
                 self._abandon("its lease was over, and others have its work")
                 self._enlisted.enlist()
                 return True
+            # Only this thread takes jobs, and they stay in `_running` until they are reported.
+            if unknown := pulse.mine.keys() - before:
+                self._enlisted.lose(unknown)
         except UnstuckError as error:
             self._told(error.message)
             return False
         with self._lock:
             for number, task in self._running.items():
                 if number in pulse.stop:
-                    task.asked, task.stop.until = True, 0.0
+                    task.asked, task.end.until = True, 0.0
                 if number in before and number not in pulse.mine:
-                    task.abandoned, task.stop.until = True, 0.0
+                    task.abandoned, task.end.until = True, 0.0
+                for hint in pulse.mine.get(number, ())[task.heard :]:
+                    task.stop.tell(hint)
+                    task.heard += 1
         return True
 
     def _take_one(self) -> bool:
@@ -156,16 +175,24 @@ class Worker:
             return False
         with self._lock:
             used = {task.slot for task in self._running.values()}
-            slot = next(number for number in range(self._enlisted.offer.slots) if number not in used)
-            task = self._running[job.id] = AtWork(job=job, slot=slot, stop=Ending(self._lease))
+            free = [number for number in range(self._enlisted.offer.slots) if number not in used]
+            last = self._sat.pop((job.run, job.task), None)
+            slot = last if last is not None and last in free else free[0]
+            if job.kind == "session":
+                self._sat[job.run, job.task] = slot
+                for old in list(self._sat)[:-MOST_SAT]:
+                    del self._sat[old]
+            end, knows = Ending(self._lease), job.prefers == self._enlisted.id and slot == last
+            task = self._running[job.id] = AtWork(job=job, slot=slot, knows=knows, end=end, stop=OneTask(end))
         self._told(f"{job.kind} of task {one_line(job.task, 40)} in run {job.run}")
         threading.Thread(target=self._do, args=(task,), name=f"job {job.id}", daemon=True).start()
         return True
 
     def _do(self, task: AtWork) -> None:
-        me = self._enlisted.id
         try:
-            report = self._doing.do(task.job, task.slot, me, task.stop, lambda line: self._say(task, line))
+            report = self._doing.do(
+                task.job, task.slot, task.stop, lambda line: self._say(task, line), knows=task.knows
+            )
             self._rest_after(report)
             report = report if task.asked else _cut_short(report)
             if not task.abandoned:
@@ -190,24 +217,31 @@ class Worker:
         if now - task.said < SAY_SECONDS or task.abandoned:
             return
         task.said = now
-        try:
+        with suppress(UnstuckError):  # what an agent does is not worth an error
             self._enlisted.say(task.job, line)
-        except UnstuckError:
-            return  # what an agent does is not worth an error
+
+    def _tell_who_listens(self) -> None:
+        """Say which sessions hear what people say; not worth an error, either."""
+        with self._lock:
+            changed = [task for task in self._running.values() if task.stop.listening != task.listens]
+        for task in changed:
+            task.listens = not task.listens
+            with suppress(UnstuckError):
+                self._enlisted.listen(task.job, listens=task.listens)
 
     def _hurry(self) -> None:
         """End what still runs when the time to leave is over."""
         if self._leave_at is not None:
             with self._lock:
                 for task in self._running.values():
-                    task.stop.until = self._leave_at if task.stop.until is None else task.stop.until
+                    task.end.until = self._leave_at if task.end.until is None else task.end.until
 
     def _abandon(self, why: str) -> None:
         """End all jobs at once: nobody waits for them any more."""
         with self._lock:
             tasks = tuple(self._running.values())
             for task in tasks:
-                task.abandoned, task.stop.until = True, 0.0
+                task.abandoned, task.end.until = True, 0.0
         if tasks:
             self._told(f"{len(tasks)} jobs are given up: {why}.")
         until = time.monotonic() + GRACE_SECONDS
@@ -231,4 +265,5 @@ def _hold(report: Report, job: Job) -> tuple[str, float, str] | None:
     if outcome is None or outcome.end not in LIMITED or not job.agent:
         return None
     left = outcome.resets_at - time.time() if outcome.resets_at else HOLD_SECONDS
-    return (job.agent, max(1.0, left), f"{outcome.end} met by task {job.task}")
+    seconds = min(max(1.0, left), MOST_HOLD_SECONDS)
+    return (job.agent, seconds, f"{outcome.end} met by task {one_line(job.task, 40)}")

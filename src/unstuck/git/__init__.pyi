@@ -5,6 +5,8 @@ from unstuck.git.locks import git_processes as git_processes
 from unstuck.git.locks import is_open as is_open
 from unstuck.git.meanwhile import Meanwhile as Meanwhile
 from unstuck.git.placing import Placing as Placing
+from unstuck.git.placing import Trap as Trap
+from unstuck.git.placing import traps as traps
 from unstuck.git.pruning import BRANCHES as BRANCHES
 from unstuck.git.pruning import SNAPSHOTS as SNAPSHOTS
 from unstuck.git.pruning import prune as prune
@@ -13,8 +15,7 @@ from unstuck.git.repository import Identity as Identity
 from unstuck.git.repository import Repository as Repository
 from unstuck.git.repository import find as find
 from unstuck.git.repository import slots_folder as slots_folder
-from unstuck.git.trap_folders import Trap as Trap
-from unstuck.git.trap_folders import traps as traps
 from unstuck.git.way_home import Homecoming as Homecoming
 from unstuck.git.workspace import GitWorkspace as GitWorkspace
 from unstuck.git.workspace import make_commit as make_commit
+from unstuck.git.workspace import merge_trees as merge_trees

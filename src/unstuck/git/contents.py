@@ -1,10 +1,13 @@
-"""Edge: Read what two trees hold and where they differ, in two git commands, however many files there are."""
+"""Edge: Read what two trees hold and where they differ: files, texts and lines, in few git commands, however many files there are."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from unstuck.diagnosis import Touch
 from unstuck.git.command import Git
+from unstuck.journal import Changes
 
 if TYPE_CHECKING:
     from unstuck.verify import Change
@@ -44,9 +47,11 @@ def rows(git: Git, base: str, tree: str) -> tuple[Row, ...]:
 
 
 def parsed(raw: str) -> Iterator[Row]:
-    """Read what git prints with `--raw -z`."""
+    """Read what git prints with `--raw -z`; numbers that follow are passed over."""
     fields = raw.split("\0")
     for facts, path in zip(fields[::2], fields[1::2], strict=False):
+        if not facts.startswith(":"):
+            return
         old_mode, new_mode, old, new, _ = facts.removeprefix(":").split(" ")
         yield Row(path=path, old_mode=old_mode, new_mode=new_mode, old=old, new=new)
 
@@ -99,3 +104,70 @@ def _read(git: Git, names: Sequence[str]) -> dict[str, str | None]:
                 left -= len(passed_over)
             out.read(1)
     return read
+
+
+MOST_FILES = 300
+_HUNK = re.compile(r"^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@", re.MULTILINE)
+_BLAMED = re.compile(r"([0-9a-f]{40,64}) \d+ \d+")
+PLAIN = ("-r", "--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=none")
+
+
+def listed(git: Git, base: str, tree: str) -> Changes:
+    """Sort the files in which the two differ by what happened to them."""
+    return sorted_out(git.names("diff-tree", *PLAIN, "-z", "--raw", "--numstat", base, tree))
+
+
+def sorted_out(entries: Iterable[str]) -> Changes:
+    """Read what git prints with `-z --raw --numstat`."""
+    told = iter(entries)
+    found: dict[str, list[str]] = {"A": [], "D": [], "M": []}
+    counts = []
+    for entry in told:  # a line that begins with a colon is followed by its path; the numbers come last, with theirs
+        if entry.startswith(":"):
+            found.get(entry[-1], found["M"]).append(next(told))
+        else:
+            counts.append(entry.split("\t")[:2])
+    return Changes(
+        created=tuple(found["A"][:MOST_FILES]),
+        modified=tuple(found["M"][:MOST_FILES]),
+        deleted=tuple(found["D"][:MOST_FILES]),
+        plus=sum(int(plus) for plus, _ in counts if plus.isdigit()),
+        minus=sum(int(minus) for _, minus in counts if minus.isdigit()),
+    )
+
+
+def touches(git: Git, base: str, tree: str, files: Sequence[str]) -> tuple[Touch, ...]:
+    """Say for each file what happened, with the first and the last line of `base` that it concerns."""
+    found: list[Touch] = []
+    for file in files:
+        patch = git.attempt("diff-tree", *PLAIN, "-p", "-U0", base, tree, "--", f":(top,literal){file}").stdout
+        if not patch:
+            continue
+        hunks = [tuple(int(number or 1) for number in hunk.groups()) for hunk in _HUNK.finditer(patch)]
+        head = patch.split("\n@@", 1)[0]
+        if "\nnew file mode" in head:
+            found.append(Touch(task="", file=file, how="created"))
+        elif "\ndeleted file mode" in head:
+            found.append(Touch(task="", file=file, how="deleted"))
+        elif hunks:
+            first = min(start for start, *_ in hunks)
+            last = max(start + max(count - 1, 0) for start, count, *_ in hunks)
+            found.append(Touch(task="", file=file, how="modified", first=max(first, 1), last=max(last, 1)))
+        else:
+            found.append(Touch(task="", file=file, how="modified", first=1, last=1))
+    return tuple(found)
+
+
+def authors(git: Git, path: str, commit: str, since: str) -> tuple[tuple[str, str], ...]:
+    """Return the lines of a file that came in after `since`, each with the commit that added it."""
+    told = git.attempt("blame", "--line-porcelain", "--no-textconv", f"{since}..{commit}", "--", path).stdout
+    found, author, old = [], "", False
+    for line in told.split("\n"):
+        if line.startswith("\t"):
+            found += [] if old else [(author, line[1:])]
+            old = False
+        elif head := _BLAMED.match(line):
+            author = head[1]
+        elif line == "boundary":
+            old = True
+    return tuple(found)

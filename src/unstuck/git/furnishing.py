@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import stat
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,8 +11,8 @@ from pathlib import Path, PurePosixPath
 
 from unstuck.git.command import Git
 from unstuck.git.contents import GITLINK, GONE, Row
-from unstuck.git.removal import remove
 from unstuck.git.repository import Repository
+from unstuck.journal import Changes
 
 BORROWED = "refs/unstuck/borrowed"
 """Holds what slots see and the base does not: the user may delete a branch and collect garbage meanwhile."""
@@ -79,12 +80,12 @@ class Lender:
         """The trees of commits."""
         self.held: dict[str, str] = {}
         """What slots hold at the moment, by the names of their refs."""
-        self.rows: dict[tuple[str, str], tuple[Row, ...]] = {}
-        """Where a base and a tree that was made of it differ: the last few, as they were staged."""
+        self.rows: dict[tuple[str, str], tuple[tuple[Row, ...], Changes | None]] = {}
+        """Where a base and a tree that was made of it differ, and how: the last few, as they were staged."""
 
-    def remember(self, base: str, tree: str, rows: Sequence[Row]) -> None:
+    def remember(self, base: str, tree: str, rows: Sequence[Row], listed: Changes | None) -> None:
         """Keep what staging knows of a tree, so that git is not asked again: where it differs, and its folders."""
-        self.rows[base, tree] = tuple(rows)
+        self.rows[base, tree] = tuple(rows), listed
         for forgotten in list(self.rows)[:-MOST_ROWS]:
             self.rows.pop(forgotten, None)
         known = self.folders.get(self.trees.get(base, base))
@@ -218,3 +219,22 @@ def _setting(key: Sequence[str], value: str) -> str:
 
 def _escaped(text: str) -> str:
     return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+
+def remove(path: Path) -> None:
+    """Remove a file or a folder, read-only folders and all; follow no link."""
+    if path.is_symlink() or path.is_file():
+        path.unlink(missing_ok=True)
+    elif path.exists():
+        shutil.rmtree(path, onerror=_open_and_retry)
+
+
+def _open_and_retry(_function: object, name: str, _error: object) -> None:
+    """Remove what a missing permission protects: module caches are read-only, and an agent may lock itself out."""
+    path = Path(name)
+    path.parent.chmod(path.parent.stat().st_mode | stat.S_IRWXU)
+    if path.is_dir() and not path.is_symlink():
+        path.chmod(path.stat().st_mode | stat.S_IRWXU)
+        shutil.rmtree(path, onerror=_open_and_retry if any(path.iterdir()) else None)
+    else:
+        path.unlink(missing_ok=True)

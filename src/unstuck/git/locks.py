@@ -95,6 +95,7 @@ def is_open(path: Path) -> bool:
 
 
 def _await_age(lock: Path, seconds: float) -> None:
+    deadline = time.monotonic() + seconds  # one that was made before the clock was set back is never old
     with contextlib.suppress(FileNotFoundError):
-        while (age := time.time() - lock.stat().st_mtime) < seconds:
-            time.sleep(min(0.05, max(0.0, seconds - age)))
+        while time.time() - lock.stat().st_mtime < seconds and time.monotonic() < deadline:
+            time.sleep(0.05)

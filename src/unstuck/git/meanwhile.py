@@ -1,6 +1,7 @@
 """Edge: Say what changed in the user's repository and checkout while a session ran; who did it is nobody's guess."""
 
 import os
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,6 +42,7 @@ class Meanwhile:
         self._left_out = frozenset((*left_out, f"{OURS}/"))
         self._lock = Lock()
         self._last: Look | None = None
+        self._index_at: Stamp = ()
 
     def begin(self) -> None:
         """Look, unless that was done before: what happens between two sessions is told after the second."""
@@ -56,9 +58,11 @@ class Meanwhile:
 
     def _look(self) -> Look:
         git, common = self._repository.git, self._repository.common_dir
-        listed = git.attempt(
-            "status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all", "--ignored=matching"
-        ).stdout
+        listed = (
+            self._with_own_index(git)
+            .attempt("status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all", "--ignored=matching")
+            .stdout
+        )
         entries = (entry for entry in listed.split("\0") if entry)
         refs_at = dict(_ref_files(common))
         same = self._last is not None and refs_at == self._last.refs_at
@@ -73,6 +77,23 @@ class Meanwhile:
             },
             head=_head(self._repository.git_dir),
         )
+
+    def _with_own_index(self, git: Git) -> Git:
+        """Give git a copy of the user's index to remember in what it saw of the files.
+
+        Of a checkout that was made in the same second as its index, git reads every file until it may write that down.
+        """
+        index, copy = self._repository.git_dir / "index", self._repository.store / "look.index"
+        stamp = _stamp(index)
+        if not stamp:
+            return git
+        try:
+            if stamp != self._index_at or not copy.exists():
+                shutil.copy2(index, copy)  # with its time stamp: git compares files against it
+                self._index_at = stamp
+        except OSError:
+            return git
+        return git.using(GIT_INDEX_FILE=str(copy), GIT_OPTIONAL_LOCKS="1").with_settings("core.splitIndex=false")
 
 
 def _differences(before: Look, now: Look) -> Iterator[str]:

@@ -10,8 +10,7 @@ from unstuck.errors import GitFailed
 from unstuck.git import locks as git_locks
 from unstuck.git import staging
 from unstuck.git.command import Git, shown
-from unstuck.git.furnishing import BORROWED, Lender
-from unstuck.git.removal import remove
+from unstuck.git.furnishing import BORROWED, Lender, remove
 from unstuck.git.repository import OWNER, SLOTS, Repository
 from unstuck.git.returning import head_of
 from unstuck.git.slots import TIP, Slot

@@ -16,8 +16,7 @@ from unstuck.errors import CannotWrite, CheckpointGone, GitFailed
 from unstuck.git import locks as git_locks
 from unstuck.git import submodules
 from unstuck.git.command import Git, shown
-from unstuck.git.furnishing import Lender, alternates, furnish
-from unstuck.git.removal import remove
+from unstuck.git.furnishing import Lender, alternates, furnish, remove
 from unstuck.git.repository import OURS, OWNER, Repository
 from unstuck.git.returning import Store
 

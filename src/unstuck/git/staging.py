@@ -1,20 +1,22 @@
-"""Edge: Write a slot's files as a git tree, through the private index."""
+"""Edge: Write a slot's files as a git tree, through the private index: what would land, and its whole state before something destructive."""
 
 import os
 import re
+import shutil
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from unstuck.errors import GitFailed
 from unstuck.git import submodules
 from unstuck.git.command import Git, shown
-from unstuck.git.contents import GITLINK, GONE, Row, parsed
+from unstuck.git.contents import GITLINK, GONE, PLAIN, Row, parsed, sorted_out
 from unstuck.git.repository import OURS
 from unstuck.git.returning import head_of
 from unstuck.git.slots import Prepared, Slot
-from unstuck.ports import Tree
+from unstuck.journal import Changes
+from unstuck.ports import Snapshot, Tree
 
 LINK = "120000"
 UNREAD = re.compile(r"^error: unable to index file '(.*)'$", re.MULTILINE)
@@ -25,6 +27,8 @@ class Staged:
     """The difference between the base and the files, and what git could not take in."""
 
     changes: tuple[Row, ...]
+    listed: Changes | None = None
+    """The same by what happened to the files, if that is all."""
     nested: tuple[str, ...] = ()
     """Repositories of their own inside the slot."""
     unread: tuple[str, ...] = ()
@@ -45,7 +49,7 @@ def stage(slot: Slot, base: str, prepared: Prepared) -> Staged:
     slot.staging.touch()  # while it is there, the index may hold what git must not see, or what nobody holds
     if not whole or git.attempt("add", "-A", "--sparse", "--", *_all_but(out)).returncode != 0:
         empty, unread = _stage_from_scratch(slot, base, out)
-    raw = git("diff-index", "--cached", "--raw", "-z", "--no-renames", "--no-abbrev", "--ignore-submodules=none", base)
+    raw = git("diff-index", "--cached", "--raw", "--numstat", "-z", "--no-abbrev", *PLAIN, base)
     found = [*parsed(raw)]
     nested = [change for change in found if change.new_mode == GITLINK != change.old_mode]
     moved = [*_moved(slot, base, inner)] if inner else []
@@ -55,7 +59,8 @@ def stage(slot: Slot, base: str, prepared: Prepared) -> Staged:
         git("update-index", "-z", "--replace", "--index-info", stdin=listed)
     names = tuple(change.path for change in nested)
     changes = [change for change in found if change.path not in names]
-    return Staged(changes=(*changes, *moved), nested=(*names, *empty), unread=unread)
+    whole_list = None if undone or moved else sorted_out(raw.split("\0")[:-1])
+    return Staged(changes=(*changes, *moved), listed=whole_list, nested=(*names, *empty), unread=unread)
 
 
 def write(slot: Slot, base: str, left_out: Sequence[str]) -> Tree:
@@ -93,9 +98,10 @@ def _write(slot: Slot, base: str, left_out: Sequence[str]) -> Tree:
         restored = "".join(f"{change.old_mode} {change.old}\t{change.path}\0" for change in drop)
         git("update-index", "-z", "--replace", "--index-info", stdin=restored)
     tree = git("write-tree")
+    kept = [change for change in staged.changes if change not in drop]
+    slot.lender.remember(base, tree, kept, None if drop else staged.listed)
     slot.hold(**{tree: tree})
     slot.staging.unlink()
-    slot.lender.remember(base, tree, [change for change in staged.changes if change not in drop])
     return Tree(id=tree, notes=tuple(notes))
 
 
@@ -178,3 +184,83 @@ def _is_harmless(slot: Slot, change: Row) -> bool:
     names = [key.removeprefix("submodule.").rpartition(".")[0] for key, _, _ in pairs]
     plain = all(".." not in name.split("/") and not name.startswith("-") for name in names)
     return change.new_mode != LINK and plain and not any(value.startswith("-") for _, _, value in pairs)
+
+
+def take(slot: Slot, ref: str, identity: Mapping[str, str]) -> Snapshot | None:
+    """Keep the slot's state under `ref`; None if it holds nothing but the commit it was prepared with.
+
+    Like `git stash -u`: a commit of all files, whose parents are HEAD and a commit of the index.
+    """
+    prepared = slot.prepared()
+    if not prepared.ready or prepared.base is None or not slot.path.is_dir():
+        return None
+    git, base = slot.git.using(**identity), prepared.base
+    kept, base_tree = resolve(git, ref, base + "^{tree}")
+    if kept is not None:
+        return Snapshot(ref=ref, commit=kept)
+    if base_tree is None:
+        return None
+    parents = _agents_own(slot, identity, ref, base, base_tree)
+    staged = stage(slot, base, prepared)
+    if parents == (base,) and not staged.changes and not staged.nested:
+        slot.staging.unlink()
+        return None
+    tree = _with_nested(slot, git, staged.nested) if staged.nested else git("write-tree")
+    options = [part for parent in parents for part in ("-p", parent)]
+    commit = git("commit-tree", tree, *options, "-m", f"snapshot {ref}")
+    slot.staging.unlink()
+    return Snapshot(ref=ref, commit=commit)
+
+
+def resolve(git: Git, *names: str) -> tuple[str | None, ...]:
+    """Return the object id of each name, None for what does not exist, in one command."""
+    lines = git("cat-file", "--batch-check=%(objectname)", stdin="".join(f"{name}\n" for name in names)).split("\n")
+    return tuple(None if line.endswith(" missing") else line for line in lines)
+
+
+def _agents_own(slot: Slot, identity: Mapping[str, str], ref: str, base: str, base_tree: str) -> tuple[str, ...]:
+    """Bring what the agent committed and staged; return the snapshot's parents: the base alone if there is nothing sound."""
+    own = slot.own
+    if not own.sound:
+        return (base,)
+    inside = own.inside.using(**identity)
+    head = head_of(slot.path, slot.path) or base
+    index_tree = _index_tree(slot, inside)
+    if index_tree in {None, base_tree}:
+        return (head,) if head == base or own.bring(head, base) else (base,)
+    staged = inside.attempt("commit-tree", str(index_tree), "-p", head, "-m", f"index of {ref}")
+    brought = staged.returncode == 0 and own.bring(staged.stdout.strip(), base)
+    return (head, staged.stdout.strip()) if brought else (base,)
+
+
+def _index_tree(slot: Slot, inside: Git) -> str | None:
+    """Write the tree of the agent's own index; None if it is damaged or in the middle of a merge."""
+    index = slot.path / ".git" / "index"
+    if index.is_symlink() or not index.is_file():
+        return None
+    copy = slot.index.with_name(f"{slot.index.name}.agent")
+    try:
+        shutil.copy2(index, copy)
+        done = inside.using(GIT_INDEX_FILE=str(copy)).attempt("write-tree")
+    finally:
+        copy.unlink(missing_ok=True)
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
+def _with_nested(slot: Slot, git: Git, nested: Sequence[str]) -> str:
+    """Write the tree with the files of repositories that the agent made inside the slot; git would only name them."""
+    whole, part = (slot.index.with_name(f"{slot.index.name}.{name}") for name in ("whole", "part"))
+    try:
+        shutil.copy2(slot.index, whole)
+        outside = git.using(GIT_INDEX_FILE=str(whole))
+        for path in nested:
+            folder = slot.path / path
+            inside = git.using(GIT_WORK_TREE=str(folder), GIT_INDEX_FILE=str(part)).at(folder)
+            inside.attempt("add", "-A", "--ignore-errors")
+            outside("rm", "--cached", "--quiet", "--force", "--ignore-unmatch", "-r", "--", f":(top,literal){path}")
+            outside("read-tree", f"--prefix={path}/", inside("write-tree"))
+            part.unlink()
+        return outside("write-tree")
+    finally:
+        for index in (whole, part):
+            index.unlink(missing_ok=True)

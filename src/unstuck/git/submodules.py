@@ -5,8 +5,7 @@ import shutil
 from pathlib import Path, PurePosixPath
 
 from unstuck.git.command import Git, shown
-from unstuck.git.furnishing import OWN_CONFIG, Borrowed, furnish
-from unstuck.git.removal import remove
+from unstuck.git.furnishing import OWN_CONFIG, Borrowed, furnish, remove
 from unstuck.git.repository import Repository, Submodule, read_submodules
 
 

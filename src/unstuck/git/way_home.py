@@ -3,16 +3,18 @@
 Law: what the user has not committed is never overwritten. A merge happens only where every touched file is clean.
 """
 
+import contextlib
+import json
 import os
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from unstuck.errors import CannotWrite
-from unstuck.git import half_merges
+from unstuck.git import locks as git_locks
 from unstuck.git.command import Git, shown
 from unstuck.git.repository import Identity, Repository
 from unstuck.git.slots import DURABLE
@@ -62,7 +64,7 @@ class Homecoming:
         standing = self._user_branch()
         if isinstance(standing, NotPossible):
             return standing
-        half_merges.undo(self._git, self.repository)
+        _undo_half_a_merge(self._git, self.repository)
         git, (branch, head) = self._git, standing
         tip = git("rev-parse", f"refs/heads/{self.run_branch}")
         if self.mode == "single":
@@ -92,7 +94,7 @@ class Homecoming:
             return AlreadyHome(commit=head)
         if refusal := self._refusal(head, commit):
             return refusal
-        with half_merges.intent(self.repository, head, commit):
+        with _intent(self.repository, head, commit):
             # The user's own merge options could turn a fast-forward into something else.
             plain = git.using(**_setting(f"branch.{_short(branch)}.mergeOptions", ""))
             done = plain.attempt(
@@ -116,7 +118,7 @@ class Homecoming:
         if not changed:
             return None
         options = ("--only", "--no-verify", "--cleanup=verbatim", "--quiet", *(["--gpg-sign"] if self.sign else []))
-        with half_merges.intent(self.repository, head, head):
+        with _intent(self.repository, head, head):
             done = git.attempt(
                 "commit", *options, "-F", "-", "--", *(f":(top,literal){path}" for path in changed), stdin=message
             )
@@ -203,7 +205,7 @@ class Homecoming:
 
     def _refusal(self, head: str, target: str) -> NotPossible | None:
         """Look for files of the user's that the move from `head` to `target` would overwrite."""
-        touched = half_merges.touched(self._git, head, target)
+        touched = _touched(self._git, head, target)
         status = self._git.names("status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=no")
         dirty = tuple(sorted(touched.keys() & {entry[3:] for entry in status}))
         if dirty:
@@ -263,3 +265,87 @@ def _short(ref: str) -> str:
 def _listed(files: Sequence[str]) -> str:
     named = ", ".join(shown(name) for name in files[:SHOWN_FILES])
     return named if len(files) <= SHOWN_FILES else f"{named} and {len(files) - SHOWN_FILES} more"
+
+
+FROM_STDIN = ("--pathspec-from-file=-", "--pathspec-file-nul")
+
+
+@contextlib.contextmanager
+def _intent(repository: Repository, head: str, target: str) -> Iterator[None]:
+    """Note what is about to happen in the user's checkout; the note outlives a crash and nothing else."""
+    note = _note(repository)
+    try:
+        note.parent.mkdir(parents=True, exist_ok=True)
+        note.write_text(json.dumps({"head": head, "target": target}))
+    except OSError as error:
+        raise CannotWrite(
+            f"{note} cannot be written: {error.strerror}.", hint="Make room and go on with `unstuck resume`."
+        ) from error
+    yield
+    note.unlink(missing_ok=True)
+
+
+def _undo_half_a_merge(git: Git, repository: Repository) -> None:
+    """Put the checkout back to where it was before a merge of ours that was cut short; do nothing if none was."""
+    note = _note(repository)
+    try:
+        noted, since = json.loads(note.read_text()), note.stat().st_mtime
+        head, target = str(noted["head"]), str(noted["target"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return
+    git_locks.await_quiet(repository.root, ours=True)  # the merge may have outlived its supervisor
+    git_dir, branch = repository.git_dir, repository.common_dir / f"{repository.branch}.lock"
+    for lock in (git_dir / "index.lock", git_dir / "HEAD.lock", git_dir / "ORIG_HEAD.lock", branch):
+        with contextlib.suppress(FileNotFoundError):
+            if lock.stat().st_mtime >= since:
+                git_locks.release_abandoned(lock)
+    if git("rev-parse", "HEAD") == head:
+        _put_back(git, repository.root, head, target)
+    note.unlink(missing_ok=True)
+
+
+def _touched(git: Git, head: str, target: str) -> dict[str, str]:
+    """Return the paths in which two commits differ, each with git's letter for how."""
+    fields = git(
+        "diff-tree", "-r", "-z", "--name-status", "--no-renames", "--ignore-submodules=none", head, target
+    ).split("\0")
+    return dict(zip(fields[1::2], fields[::2], strict=False))
+
+
+def _put_back(git: Git, root: Path, head: str, target: str) -> None:
+    """Give back the old content to every touched file that holds nothing but what we wrote."""
+    changed = {
+        path: kind
+        for path, kind in _touched(git, head, target).items()
+        if _is_ours(git, root / path, f"{target}:{path}")
+    }
+    added = [path for path, kind in changed.items() if kind == "A"]
+    others = [path for path, kind in changed.items() if kind != "A"]
+    if added:
+        git("rm", "--cached", "--force", "--quiet", "--ignore-unmatch", *FROM_STDIN, stdin=_pathspecs(added))
+        for path in added:
+            (root / path).unlink(missing_ok=True)
+    if others:
+        git("checkout", "--quiet", *FROM_STDIN, head, stdin=_pathspecs(others))
+
+
+def _is_ours(git: Git, place: Path, blob: str) -> bool:
+    """Tell whether a file is missing, or holds the merged content or the beginning of it."""
+    if place.parent.resolve() != place.parent:
+        return False
+    try:
+        content = os.fsencode(place.readlink()) if place.is_symlink() else place.read_bytes()
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    merged = git.attempt("cat-file", "--filters", blob)
+    return merged.returncode == 0 and merged.stdout.encode("utf-8", "surrogateescape").startswith(content)
+
+
+def _pathspecs(paths: Sequence[str]) -> str:
+    return "".join(f":(top,literal){path}\0" for path in paths)
+
+
+def _note(repository: Repository) -> Path:
+    return repository.store / "homecoming.json"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from unstuck.diagnosis import Touch
 from unstuck.errors import CheckpointGone, GitFailed
-from unstuck.git import contents, differences, snapshots, staging
+from unstuck.git import contents, staging
 from unstuck.git import locks as git_locks
 from unstuck.git.command import Git, shown
 from unstuck.git.furnishing import Lender
@@ -104,7 +104,7 @@ class GitWorkspace:
 
     def snapshot(self, slot: int, name: str) -> Snapshot | None:
         ref = self._snapshot_ref(name)
-        snapshot = snapshots.take(self._slot(slot), ref, self.identity.env())
+        snapshot = staging.take(self._slot(slot), ref, self.identity.env())
         if snapshot is None:
             return None
         try:
@@ -132,13 +132,14 @@ class GitWorkspace:
         return contents.changes(self._git, self._rows(base, tree))
 
     def listed(self, base: str, tree: str) -> Changes:
-        return differences.listed(self._git, base, tree)
+        _, known = self.lender.rows.get((base, tree), (None, None))
+        return known or contents.listed(self._git, base, tree)
 
     def touches(self, base: str, tree: str, files: Sequence[str]) -> tuple[Touch, ...]:
-        return differences.touches(self._git, base, tree, files)
+        return contents.touches(self._git, base, tree, files)
 
     def authors(self, path: str, commit: str, since: str) -> tuple[tuple[str, str], ...]:
-        return differences.authors(self._git, path, commit, since)
+        return contents.authors(self._git, path, commit, since)
 
     def tree_of(self, commit: str) -> str:
         known = self.lender.trees
@@ -213,7 +214,7 @@ class GitWorkspace:
         return Slot(lender=self.lender, folder=self.slots, number=slot)
 
     def _rows(self, base: str, tree: str) -> tuple[contents.Row, ...]:
-        known = self.lender.rows.get((base, tree))
+        known, _ = self.lender.rows.get((base, tree), (None, None))
         return contents.rows(self._git, base, tree) if known is None else known
 
     def _snapshot_ref(self, name: str) -> str:
@@ -228,7 +229,7 @@ class GitWorkspace:
         return commit if COMMIT.fullmatch(commit) else None
 
     def _resolve(self, name: str) -> str | None:
-        return snapshots.resolve(self._git, name)[0]
+        return staging.resolve(self._git, name)[0]
 
     def _commit(self, landing: Landing, *, sign: bool) -> str:
         """Write the landing's commit. Unsigned, the same landing always gives the same commit."""

@@ -40,13 +40,13 @@ from unstuck.journal.event import SessionEnded as SessionEnded
 from unstuck.journal.event import SessionStarted as SessionStarted
 from unstuck.journal.event import Verb as Verb
 from unstuck.journal.event import Verified as Verified
-from unstuck.journal.execution_log import ExecutionLog as ExecutionLog
 from unstuck.journal.past_runs import experience_of as experience_of
 from unstuck.journal.phase_file import check_object as check_object
 from unstuck.journal.phase_file import iso as iso
 from unstuck.journal.phase_file import phase as phase
 from unstuck.journal.phase_file import remark_object as remark_object
 from unstuck.journal.phase_file import subject as subject
+from unstuck.journal.projections import ExecutionLog as ExecutionLog
 from unstuck.journal.projections import Projections as Projections
 from unstuck.journal.ralph_state import RECOVERY as RECOVERY
 from unstuck.journal.ralph_state import Settings as Settings

@@ -1,8 +1,9 @@
-"""Edge: Write the files that people read, atomically, from the state; and notice what a person edited in them."""
+"""Edge: Write the files that people read, atomically, from the state, and the log of events; notice what a person edited in them."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,8 @@ from unstuck.journal.spec_folders import SpecFolder
 from unstuck.journal.storing import show_store
 from unstuck.line import blocked
 from unstuck.ports import PlanFile
-from unstuck.process import put
-from unstuck.tell import attempt_history, build_commits, escalation, lineage_text
+from unstuck.process import DiskDesk, put
+from unstuck.tell import attempt_history, build_commits, escalation, lineage_text, sentence, told
 from unstuck.verify import junit, sarif_text
 
 
@@ -96,3 +97,13 @@ class Projections:
 
 def put_json(path: Path, content: dict[str, Any]) -> None:
     put(path, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionLog:
+    path: Path
+
+    def __call__(self, entry: Entry, state: RunState) -> None:
+        when = datetime.fromtimestamp(entry.at, UTC).isoformat(timespec="seconds")
+        lines = [f"[{when}] {entry.seq} {entry.event.type} {sentence(entry.event)}", told(entry, state)]
+        DiskDesk().append(self.path, "".join(f"{line}\n" for line in lines if line))

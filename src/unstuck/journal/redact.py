@@ -20,6 +20,7 @@ PLAIN_NAMES = re.compile(
 )
 """Variables that hold long made-up words and no secrets."""
 
+SHORT = 200
 SHORTEST_SECRET = 6
 """Shorter values ("true", "none") would be found all over ordinary text."""
 SHORTEST_LINE = 16
@@ -47,7 +48,7 @@ class Redactor:
 
     def text(self, text: str) -> str:
         """Return the text with every secret replaced."""
-        return self.split(text, len(text), final=True)[0]
+        return _again(self, text) if len(text) <= SHORT else self.split(text, len(text), final=True)[0]
 
     def split(self, text: str, at: int, *, final: bool = False) -> tuple[str, str]:
         """Cut at `at`, or earlier where that would cut a secret; return the redacted front and the untouched rest.
@@ -106,14 +107,20 @@ LINE_END = re.compile(rb"[ \t]{0,8}\\?\r?\n\Z")
 NAMED = re.compile(rb"(?i:passw\w{0,8}|passphrase|secret|token|api_?key)[\"']?[ \t]{0,8}[:=][ \t]{0,8}\r?\n\Z")
 
 
+@lru_cache(maxsize=2048)
+def _again(redactor: Redactor, text: str) -> str:
+    """Redact what comes again and again: names of tasks, agents, commits and files."""
+    return redactor.split(text, len(text), final=True)[0]
+
+
 def redactor(environment: Mapping[str, str]) -> Redactor:
     """Make a redactor that knows the secrets in these environment variables."""
-    found = {
-        form
-        for name, value in environment.items()
-        for secret in _secrets(name, value.strip())
-        for form in _forms(secret)
-    }
+    return _redactor(frozenset(environment.items()))
+
+
+@lru_cache(maxsize=8)
+def _redactor(environment: frozenset[tuple[str, str]]) -> Redactor:
+    found = {form for name, value in environment for secret in _secrets(name, value.strip()) for form in _forms(secret)}
     return Redactor(tuple(sorted(found, key=lambda secret: (-len(secret), secret))))
 
 

@@ -14,7 +14,7 @@ from typing import cast, get_args
 from unstuck.errors import CannotWrite, JournalDamaged, Owned, OwnershipLost, UnstuckError
 from unstuck.journal.codec import decode, encode
 from unstuck.journal.event import Entry, Event, Request, Verb
-from unstuck.process import Owner, birth, host, standing_by, unattended
+from unstuck.process import Owner, birth, host, now, standing_by, unattended
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS events (seq INTEGER PRIMARY KEY AUTOINCREMENT, run TEXT NOT NULL, at REAL NOT NULL, body TEXT NOT NULL);
@@ -66,7 +66,8 @@ VERBS = frozenset(get_args(Verb)) - {"unreadable"}
 COVERED = frozenset({"attempt_started", "verified", "classified", "acted", "noted"})
 """Facts that are not forced to the disk by themselves, because the next fact follows before any effect that cannot be
 repeated, and forcing that one covers them. A killed process loses none of them; a power cut in between, which takes
-them, leaves a task one stage earlier: an act is done again, and finds itself done."""
+them, leaves a task one stage earlier: an act is done again, and finds itself done. Files that people read wait for the
+force of what they say."""
 
 
 def open_to_write(path: Path) -> "SqliteJournal":
@@ -139,10 +140,10 @@ class SqliteJournal:
 
     def claim(self, run: str) -> Owner | None:
         """Become the run's one writer; return the dead owner that was replaced, if any."""
-        now = time.time()
+        at = time.time()
         with self._guarded(), self._writing():
             before = self.owner()
-            if before is not None and before.alive(now):
+            if before is not None and before.alive(at):
                 raise Owned(
                     f"Run {before.run} owns this repository: pid {before.pid} on {before.host.partition('/')[0]}, "
                     f"since {time.strftime('%Y-%m-%d %H:%M:%S', time.localtime(before.since))}.",
@@ -151,7 +152,7 @@ class SqliteJournal:
             self._token, self._run = uuid.uuid4().hex, run
             self._connection.execute(
                 "INSERT OR REPLACE INTO claim VALUES (1, ?, ?, ?, ?, ?, ?, ?)",
-                (run, os.getpid(), birth(os.getpid()) or "", host(), self._token, now, now),
+                (run, os.getpid(), birth(os.getpid()) or "", host(), self._token, at, at),
             )
         return before
 
@@ -162,7 +163,7 @@ class SqliteJournal:
 
     def append(self, event: Event) -> Entry:
         """Record a fact durably. Refused, with nothing written, when the claim is no longer ours."""
-        at, body = time.time(), encode(event)
+        at, body = now(), encode(event)
         with self._guarded(), self._writing(sync=event.type not in COVERED):
             done = self._connection.execute(
                 "INSERT INTO events (run, at, body) SELECT ?, ?, ? WHERE EXISTS (SELECT 1 FROM claim WHERE token = ?)",

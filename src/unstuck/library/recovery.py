@@ -1,5 +1,6 @@
 """Edge: `unstuck.Recovery`, the recovery manager of a loop of one's own."""
 
+import math
 import os
 import threading
 import time
@@ -271,15 +272,17 @@ class Recovery:
             self._plans = [*self._plans[-9:], made]
         return Remedy(plan_json(made), made)
 
-    def worked(self, step: Strategy | str) -> None:
-        """Learn that a way out worked."""
-        self._learn(step, worked=True)
+    def worked(self, step: Strategy | str, *, seconds: float = 0.0, cost: float = 0.0) -> None:
+        """Learn that a way out worked, and what it took and cost in dollars where that is known."""
+        self._learn(step, worked=True, seconds=seconds, cost=cost)
 
-    def failed(self, step: Strategy | str) -> None:
-        """Learn that a way out did not work."""
-        self._learn(step, worked=False)
+    def failed(self, step: Strategy | str, *, seconds: float = 0.0, cost: float = 0.0) -> None:
+        """Learn that a way out did not work, and what it took and cost in dollars where that is known."""
+        self._learn(step, worked=False, seconds=seconds, cost=cost)
 
-    def _learn(self, step: Strategy | str, *, worked: bool) -> None:
+    def _learn(self, step: Strategy | str, *, worked: bool, seconds: float, cost: float) -> None:
+        if not all(math.isfinite(number) and number >= 0 for number in (seconds, cost)):
+            raise BadUsage("Seconds and cost are numbers from 0 on.", hint="Leave out what is not known.")
         name = step if isinstance(step, str) else step.strategy
         with self._lock:
             found = (one for one in reversed(self._plans) if name in {way.strategy for way in one.strategies})
@@ -290,8 +293,9 @@ class Recovery:
             def learned(lessons: Lessons) -> Lessons:
                 way = next(one for one in plan.strategies if one.strategy == name)
                 return lessons.after(
-                    plan.chain, name, plan.context, worked=worked, tool=plan.tool, steps=len(way.steps)
-                )
+                    plan.chain, name, plan.context, worked=worked, tool=plan.tool, steps=len(way.steps),
+                    seconds=seconds, cost=cost,
+                )  # fmt: skip
 
             if self._lessons_file is not None:
                 change_lessons(self._lessons_file, learned)

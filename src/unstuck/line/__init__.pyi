@@ -7,6 +7,9 @@ from unstuck.line.parts import Bench as Bench
 from unstuck.line.parts import Interrupted as Interrupted
 from unstuck.line.parts import Layout as Layout
 from unstuck.line.parts import NoRemedies as NoRemedies
+from unstuck.line.parts import OneTask as OneTask
+from unstuck.line.parts import Stopper as Stopper
+from unstuck.line.parts import set_up as set_up
 from unstuck.line.parts import timed as timed
 from unstuck.line.pool import Pool as Pool
 from unstuck.line.recorder import Recorder as Recorder
@@ -17,9 +20,7 @@ from unstuck.line.schedule import held as held
 from unstuck.line.schedule import next_agent as next_agent
 from unstuck.line.schedule import settled as settled
 from unstuck.line.schedule import siblings as siblings
-from unstuck.line.setting_up import set_up as set_up
 from unstuck.line.stages import Stage as Stage
 from unstuck.line.stages import next_stage as next_stage
-from unstuck.line.stopping import Stopper as Stopper
 from unstuck.line.supervise import Situation as Situation
 from unstuck.line.supervise import Supervisor as Supervisor

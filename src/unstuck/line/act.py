@@ -114,7 +114,7 @@ def land(bench: Bench, task: TaskState) -> LineEvent:
     if (commit := bench.workspace.land(landing)) is not None:
         if commit == verdict.base:
             return Acted(task=name, action=decision.action)
-        changes = bench.workspace.listed(verdict.base, commit)
+        changes = bench.workspace.listed(verdict.base, verdict.tree)
         return Acted(task=name, action=decision.action, commit=commit, changes=changes)
     tip = bench.workspace.tip()
     merged = bench.workspace.merge(landing, tip)

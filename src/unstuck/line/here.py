@@ -7,9 +7,7 @@ from dataclasses import dataclass, replace
 from unstuck.diagnosis import Failure
 from unstuck.journal import Ended, Outcome, Verdict
 from unstuck.line.agent_probe import PROBE, PROBE_LIMITS, asks_version
-from unstuck.line.parts import Bench
-from unstuck.line.setting_up import set_up
-from unstuck.line.stopping import OneTask
+from unstuck.line.parts import Bench, OneTask, set_up
 from unstuck.orders import SessionDone, SessionOrder, Subject
 from unstuck.ports import Agent, Assignment, Command, Stop
 from unstuck.verify import Site, examine

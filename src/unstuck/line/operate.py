@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from unstuck.journal import Operated, Request, Verb, awaits_approval
+from unstuck.line.parts import OneTask, Stopper
 from unstuck.line.recorder import Recorder
 from unstuck.line.stages import Stage
-from unstuck.line.stopping import OneTask, Stopper
 from unstuck.ports import Journal, Workspace
 
 STOPPED_BY_REQUEST = 3

@@ -1,13 +1,16 @@
-"""Edge: What every stage works with: the ports, the settings of the run, its ceilings, the turn to land, and where things lie on disk."""
+"""Edge: What every stage works with: the ports, the settings of the run, its ceilings, its stop, the turn to land, and where things lie on disk."""
 
 import threading
+import time
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from pathlib import Path
 
 from unstuck.config import Config
 from unstuck.decide import Experience, Policy
-from unstuck.diagnosis import Failure
+from unstuck.diagnosis import Failure, set_up_failed
 from unstuck.journal import Redactor
 from unstuck.line.agent_probe import Probes
 from unstuck.line.recorder import Recorder
@@ -221,3 +224,78 @@ def used_up(bench: Bench) -> str:
     if state.executions >= sessions:
         return f"The limit of {counted(sessions, 'session')} for one run is reached."
     return ""
+
+
+class Stopper:
+    """Whether running work must end, and by when. Set from signal handlers, requests and limits."""
+
+    def __init__(self, drain: float) -> None:
+        self._drain = drain
+        self._deadline: float | None = None
+        self.reason = ""
+        self.exit_code = 0
+
+    def ask(self, reason: str, exit_code: int) -> None:
+        """Start nothing new; give what runs the drain time. Asked again: end it at once."""
+        now = time.monotonic()
+        if self._deadline is None:
+            self._deadline, self.reason, self.exit_code = now + self._drain, reason, exit_code
+        else:
+            self._deadline = now
+
+    def at_once(self, reason: str, exit_code: int) -> None:
+        self.ask(reason, exit_code)
+        self._deadline = time.monotonic()
+
+    def deadline(self) -> float | None:
+        return self._deadline
+
+
+class OneTask:
+    """What reaches one running task from outside: the run's stop, a stop of its own, and messages to its session."""
+
+    def __init__(self, run: Stop) -> None:
+        self._run = run
+        self.ended = False
+        self.listening = False
+        """Whether the session that runs takes messages."""
+        self._hints: deque[str] = deque()
+
+    def tell(self, hint: str) -> None:
+        """Leave a message for the session that runs."""
+        self._hints.append(hint)
+
+    def hints(self) -> tuple[str, ...]:
+        """Take all messages that were left."""
+        return tuple(self._hints.popleft() for _ in range(len(self._hints)))
+
+    def deadline(self) -> float | None:
+        return 0.0 if self.ended else self._run.deadline()
+
+
+def set_up(bench: Bench, name: str, slot: int, *, needs: str | None = None) -> Failure | None:
+    """Run the set-up commands once in every fresh worktree; a stamp beside it says that they are done.
+
+    With `needs`, what the files say that the project needs, they are run again when that changes.
+    """
+    commands = bench.config.workspace.setup
+    stamp = bench.workspace.path(slot).with_suffix(".ready")
+    done = "\n".join(commands if needs is None else (*commands, sha256(needs.encode(errors="replace")).hexdigest()))
+    if not commands or bench.desk.read(stamp) == done:
+        return None
+    loose, before = bench.workspace.loose(slot), bench.workspace.altered(slot)
+    for line in commands:
+        bench.seen(name, f"set-up: {line}")
+        ended = bench.processes.run(
+            bench.command(name, line, slot, timeout=bench.config.workspace.setup_timeout, purpose="setup"),
+            stop=bench.stop,
+        )
+        if ended.ending == "stopped":
+            raise Interrupted
+        if not ended.ok:
+            return set_up_failed(line, ended)
+    altered = [path for path in bench.workspace.altered(slot) if path not in before]
+    bench.workspace.settle(slot, loose, altered)
+    if not altered:  # what it did to the tree itself is undone by the next `prepare`, and must be done again then
+        bench.desk.put(stamp, done)
+    return None

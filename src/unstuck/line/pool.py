@@ -11,10 +11,9 @@ from unstuck.errors import UnstuckError
 from unstuck.journal import RunEnded, RunState
 from unstuck.line.loop import advance
 from unstuck.line.operate import Operations
-from unstuck.line.parts import Bench, used_up
+from unstuck.line.parts import Bench, OneTask, Stopper, used_up
 from unstuck.line.schedule import due, parked, settled, startable
 from unstuck.line.stages import Stage
-from unstuck.line.stopping import OneTask, Stopper
 from unstuck.plans import cleans_up
 from unstuck.ports import Journal, Projections
 from unstuck.tell import one_line
@@ -98,8 +97,14 @@ class Pool:
         return True
 
     def project(self) -> None:
-        """Bring the files that people read up to date."""
-        self.projections.write(*self.bench.record.take_changed())
+        """Bring the files that people read up to date.
+
+        What they say is forced to the disk first: after a power cut, a file that knows more would pass for an edit of a person.
+        """
+        state, changed = self.bench.record.take_changed()
+        if changed:
+            self.journal.beat()
+        self.projections.write(state, changed)
 
     def _ask_once(self, reason: str, exit_code: int) -> None:
         if self.stopper.deadline() is None:

@@ -60,6 +60,10 @@ class Recorder:
             case _:
                 return {event.task}
 
+    def still_ours(self) -> None:
+        """Raise OwnershipLost if another supervisor took the run over."""
+        self._journal.beat()
+
     def note(self, text: str, task: str | None = None, *, meanwhile: bool = False) -> None:
         self(Noted(text=text, task=task, meanwhile=meanwhile))
 

@@ -17,11 +17,10 @@ from unstuck.journal import (
     subject,
 )
 from unstuck.line.operate import Operations
-from unstuck.line.parts import Bench
+from unstuck.line.parts import Bench, Stopper
 from unstuck.line.pool import ALL_DONE, LIMIT, STUCK, Pool
 from unstuck.line.resume import begin, note_change, note_ticks, start_from, take_edits, take_plan, take_up
 from unstuck.line.schedule import settled
-from unstuck.line.stopping import Stopper
 from unstuck.plans import Check, Plan
 from unstuck.ports import AlreadyHome, FastForward, Home, Journal, Merge, NotPossible, Projections
 from unstuck.tell import one_line

@@ -31,8 +31,8 @@ class Clerk:
     ) -> dict[str, Any]:
         return dict(self.recovery.remedy(self._found(evidence), tools=tools, args=args, schema=schema))
 
-    def report_step(self, step: str, *, worked: bool) -> dict[str, Any]:
-        (self.recovery.worked if worked else self.recovery.failed)(step)
+    def report_step(self, step: str, *, worked: bool, seconds: float, cost: float) -> dict[str, Any]:
+        (self.recovery.worked if worked else self.recovery.failed)(step, seconds=seconds, cost=cost)
         return {"step": step, "worked": worked, "noted": True}
 
     def record_attempt(

@@ -88,9 +88,11 @@ def _about_calls(server: MCPServer[Any], clerk: Clerk) -> None:
     def report_step(
         strategy: Strategy,
         worked: Annotated[bool, Field(description="Whether the call succeeds now.")],  # as above
+        seconds: Annotated[float, Field(description="How long it took, where known.", ge=0)] = 0.0,
+        cost: Annotated[float, Field(description="What it cost in dollars, where known.", ge=0)] = 0.0,
     ) -> dict[str, Any]:
         """Tell what a way out brought: later remedies are ordered by it."""
-        return clerk.report_step(strategy, worked=worked)
+        return clerk.report_step(strategy, worked=worked, seconds=seconds, cost=cost)
 
 
 def _about_tasks(server: MCPServer[Any], clerk: Clerk) -> None:

@@ -2,6 +2,8 @@ from unstuck.process.ancestry import Inside as Inside
 from unstuck.process.ancestry import inside as inside
 from unstuck.process.ancestry import standing_by as standing_by
 from unstuck.process.ancestry import unattended as unattended
+from unstuck.process.clock import SystemClock as SystemClock
+from unstuck.process.clock import now as now
 from unstuck.process.disk import DiskDesk as DiskDesk
 from unstuck.process.disk import put as put
 from unstuck.process.disk import sweep as sweep
@@ -10,7 +12,6 @@ from unstuck.process.owner import birth as birth
 from unstuck.process.owner import host as host
 from unstuck.process.owner import whoami as whoami
 from unstuck.process.processes import LocalProcesses as LocalProcesses
-from unstuck.process.processes import SystemClock as SystemClock
 from unstuck.process.rewriting import LARGEST as LARGEST
 from unstuck.process.rewriting import load as load
 from unstuck.process.rewriting import require_writable as require_writable

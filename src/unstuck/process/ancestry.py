@@ -14,7 +14,7 @@ STARTS_SHIM = "import shim; shim.start()"
 MARK = "UNSTUCK_PROCESS"
 """Set to a value of its own for each command, so that what outlives a killed shim can still be found."""
 SHIM_MARK = "UNSTUCK_SHIM"
-RUN, TASK = "UNSTUCK_RUN", "UNSTUCK_TASK"
+RUN, TASK, SESSION = "UNSTUCK_RUN", "UNSTUCK_TASK", "UNSTUCK_SESSION"
 TOKEN = re.compile(r"[0-9a-f]{32}")
 PATIENCE, PAUSE = 10.0, 0.02
 """Seconds that whoever asks waits for a supervisor to look, and between two looks of its own."""

@@ -15,6 +15,7 @@ from functools import cache
 from pathlib import Path
 
 from unstuck.process.ancestry import SHIM_MARK, ancestors, stat
+from unstuck.process.clock import now
 
 SHIM_HEAD_START = 3.0
 """Seconds for a shim to end its family itself: it also knows those that wiped their environment."""
@@ -91,7 +92,7 @@ def strangers(folder: Path, since: float) -> tuple[str, ...]:
         uptime = float(Path("/proc/uptime").read_text(encoding="ascii").split()[0])
     except OSError:
         return ()
-    longest = time.time() - since
+    longest = now() - since
     inside = [pid for pid in _numbers() if _works_in(pid, str(folder))]
     ours = {os.getpid(), *_descendants({os.getpid()})} if inside else set[int]()
     told = []

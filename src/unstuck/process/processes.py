@@ -14,14 +14,14 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any
 
 from unstuck.git import INHERITED
 from unstuck.journal import Ended, Ending, Redactor, redactor
 from unstuck.ports import Command, Dialogue, Stop, TimeLimits
-from unstuck.process.ancestry import MARK, SHIM_MARK, STARTS_SHIM, stat
+from unstuck.process.ancestry import MARK, RUN, SESSION, SHIM_MARK, STARTS_SHIM, TASK, stat
 from unstuck.process.leftovers import SHIMS, adopt_orphans, children, end_below, end_leftovers, end_orphans, strangers
 from unstuck.process.spool import Spool
 
@@ -40,6 +40,9 @@ MOST_STOPS = 5
 """How often a shim that somebody stopped is woken; then its session is ended from outside."""
 TICK = 0.01
 
+MOST_WAITING = 4
+"""Shims that may wait for a check; a session that none follows leaves one."""
+
 NOT_FOUND, NOT_EXECUTABLE = 127, 126
 
 
@@ -50,13 +53,16 @@ class LocalProcesses:
     grace: float = 1.0
     """Seconds between asking a process to end and killing it."""
     _lasting: "list[_Session]" = field(default_factory=list)
+    _waiting: "dict[tuple[str, str], _Shim]" = field(default_factory=dict)
+    """Shims for the checks of a session that has ended, by run and task: they start while git writes down its work."""
 
     def run(self, command: Command, *, stop: Stop, seen: Callable[[str], None] | None = None) -> Ended:
         """Run to the end. Our limits, a stop and an exception on our side all end the command's whole family."""
         began = time.monotonic()
         redact = redactor({**os.environ, **command.env})
+        waiting = self._taken(command)
         try:
-            session = _Session(command, self.grace)
+            session = _Session(command, self.grace, waiting or _Shim(command))
         except (OSError, ValueError) as error:
             return _not_started(command, redact, error)
         with Spool(command.log, redact, transcript=command.transcript) as spool:
@@ -69,6 +75,10 @@ class LocalProcesses:
                 report = (session.stay(spool) if stays else None) or session.end(spool)
         if stays and session.stays:
             self._lasting.append(session)
+        elif SESSION in command.env:
+            self._start_next(command)
+        if waiting is not None and not session.begun:
+            return self.run(command, stop=stop, seen=seen)  # somebody killed the shim before it had its job
         if "errno" in report:
             return _not_started(command, redact, _as_error(command, report))
         by_us = limit if report["asked"] else None
@@ -82,9 +92,25 @@ class LocalProcesses:
         )
 
     def end_lasting(self) -> None:
-        """End what lasting commands left running."""
+        """End what lasting commands left running, and shims that nobody needed."""
         while self._lasting:
             self._lasting.pop().release()
+        self._dismiss(0)
+
+    def _taken(self, command: Command) -> "_Shim | None":
+        """Return the shim that waits for this command, if there is one."""
+        return None if command.stdin or command.dialogue else self._waiting.pop(_place(command), None)
+
+    def _start_next(self, command: Command) -> None:
+        """Start the shim of what comes after a session. Never while one runs: what waits for a job could be given another."""
+        if _place(command) not in self._waiting:
+            self._dismiss(MOST_WAITING - 1)
+            with suppress(OSError):
+                self._waiting[_place(command)] = _Shim(replace(command, stdin=b"", dialogue=None))
+
+    def _dismiss(self, left: int) -> None:
+        while len(self._waiting) > left:
+            self._waiting.pop(next(iter(self._waiting))).dismiss()
 
     def end_leftovers(self, marker: str) -> int:
         """End every process of ours whose environment holds `marker`; return how many there were."""
@@ -95,25 +121,19 @@ class LocalProcesses:
         return strangers(folder, since)
 
 
-class _Session:
-    """One life of a command under its shim."""
+class _Shim:
+    """A shim that waits for its job, and the pipes to it."""
 
-    def __init__(self, command: Command, grace: float) -> None:
-        self.stays = False
-        self._stops, self._next_look = 0, 0.0
+    def __init__(self, command: Command) -> None:
         adopt_orphans()
-        self._before = children()
-        identity = uuid.uuid4().hex
-        self._marker = f"{MARK}={identity}"
-        job = _job(command, grace, identity)
         marks = {name: value for name, value in command.env.items() if name.startswith("UNSTUCK_")}
         with ExitStack() as theirs, ExitStack() as ours:
-            control, self._control = _pipe(theirs, ours)
-            self._report, report = _pipe(ours, theirs)
-            self._talk = Conversation(command.dialogue, command.stdin, theirs, ours)
-            self._shim = subprocess.Popen(
+            control, self.control = _pipe(theirs, ours)
+            self.report, report = _pipe(ours, theirs)
+            self.talk = Conversation(command.dialogue, command.stdin, theirs, ours)
+            self.process = subprocess.Popen(
                 [sys.executable, "-I", "-S", "-c", SHIM, str(control), str(report)],
-                stdin=self._talk.stdin if command.dialogue else _stdin(command.stdin, theirs),
+                stdin=self.talk.stdin if command.dialogue else _stdin(command.stdin, theirs),
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 bufsize=0,
@@ -122,11 +142,48 @@ class _Session:
                 pass_fds=(control, report),
                 start_new_session=True,
             )
-            SHIMS.add(self._shim.pid)
-            self._open = ours.enter_context(selectors.DefaultSelector())
+            SHIMS.add(self.process.pid)
+            self.open = ours.enter_context(selectors.DefaultSelector())
             self._register(ours)
-            self._ours = ours.pop_all()
+            self.ours = ours.pop_all()
+
+    def dismiss(self) -> None:
+        """End a shim that got no job: it has nothing to tidy up."""
+        self.ours.close()
+        self.process.kill()
+        self.process.wait()
+        SHIMS.discard(self.process.pid)
+
+    def _register(self, stack: ExitStack) -> None:
+        assert self.process.stdout is not None
+        assert self.process.stderr is not None
+        for name, stream in (("stdout", self.process.stdout), ("stderr", self.process.stderr)):
+            stack.callback(stream.close)
+            os.set_blocking(stream.fileno(), False)
+            if hasattr(fcntl, "F_SETPIPE_SZ"):
+                with suppress(OSError):  # a bigger pipe is only faster
+                    fcntl.fcntl(stream.fileno(), fcntl.F_SETPIPE_SZ, CHUNK)
+            self.open.register(stream.fileno(), selectors.EVENT_READ, name)
+        self.open.register(self.report, selectors.EVENT_READ, "report")
+
+
+class _Session:
+    """One life of a command under its shim."""
+
+    def __init__(self, command: Command, grace: float, shim: _Shim) -> None:
+        self.stays = False
+        self._stops, self._next_look = 0, 0.0
+        self._before = children()
+        self._shim, self._ours, self._open, self._talk = shim.process, shim.ours, shim.open, shim.talk
+        self._control, self._report = shim.control, shim.report
+        identity = uuid.uuid4().hex
+        self._marker = f"{MARK}={identity}"
         self._said = b""
+        try:
+            job = _job(command, grace, identity)
+        except ValueError:
+            shim.dismiss()
+            raise
         with suppress(BrokenPipeError):  # the shim was killed: its missing report tells
             _write_all(self._control, job)
 
@@ -193,6 +250,11 @@ class _Session:
             end_leftovers(self._marker)
             self._reader.join(DRAIN)
 
+    @property
+    def begun(self) -> bool:
+        """Whether the shim got its job."""
+        return bool(self._said)
+
     def _answers(self) -> bool:
         """Wake a shim that somebody stopped; False for one that is stopped again and again."""
         now = time.monotonic()
@@ -217,18 +279,6 @@ class _Session:
             for key, _ in self._open.select(POLL):
                 if not os.read(key.fd, CHUNK):
                     self._open.unregister(key.fd)
-
-    def _register(self, stack: ExitStack) -> None:
-        assert self._shim.stdout is not None
-        assert self._shim.stderr is not None
-        for name, stream in (("stdout", self._shim.stdout), ("stderr", self._shim.stderr)):
-            stack.callback(stream.close)
-            os.set_blocking(stream.fileno(), False)
-            if hasattr(fcntl, "F_SETPIPE_SZ"):
-                with suppress(OSError):  # a bigger pipe is only faster
-                    fcntl.fcntl(stream.fileno(), fcntl.F_SETPIPE_SZ, CHUNK)
-            self._open.register(stream.fileno(), selectors.EVENT_READ, name)
-        self._open.register(self._report, selectors.EVENT_READ, "report")
 
     def _read(self, spool: Spool, seconds: float) -> bool:
         """Take what there is within `seconds`; return whether the command printed anything."""
@@ -279,6 +329,10 @@ class _Watch:
         deadline = self.stop.deadline()
         if deadline is not None:
             yield deadline, "stopped"
+
+
+def _place(command: Command) -> tuple[str, str]:
+    return command.env.get(RUN, ""), command.env.get(TASK, "")
 
 
 def _job(command: Command, grace: float, identity: str) -> bytes:
@@ -400,11 +454,3 @@ class Conversation:
             with suppress(OSError):
                 os.close(self._mouth)
             self._mouth = -1
-
-
-class SystemClock:
-    def now(self) -> float:
-        return time.time()
-
-    def wait(self, seconds: float) -> None:
-        time.sleep(seconds)

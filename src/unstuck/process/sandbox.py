@@ -76,43 +76,32 @@ class Bubblewrap:
     """What is there all the same, wherever it lies."""
 
     def around(self, command: Command, purpose: Purpose) -> Command:
-        """Return the command as one that runs in the sandbox, where its purpose has one."""
+        """Return the command as one that runs in the sandbox, where its purpose has one.
+
+        A slot sees nothing of the repository but objects; what works in the checkout itself sees nothing of ours in it.
+        """
         if purpose not in self.purposes or (purpose == "session" and self.only_named and not command.writes):
             return command
         env = {**os.environ, **command.env}
-        home = Path(env.get("HOME") or "/")
+        home, at_home = Path(env.get("HOME") or "/"), command.cwd.is_relative_to(self.root)
+        whole = (self.root, self.common_dir, self.slots)
+        hidden = [place for place in (self.common_dir / "unstuck", self.slots) if place.is_dir()] if at_home else whole
+        hide = [part for place in hidden for part in ("--tmpfs", str(place))]
         flags = [
             *("--die-with-parent", "--unshare-ipc", "--unshare-uts", "--ro-bind", "/", "/", "--dev", "/dev"),
             *(("--bind", "/proc", "/proc") if command.lasting else ("--unshare-pid", "--proc", "/proc")),
             *(("--unshare-net",) if purpose in self.offline else ()),
-            *self._nothing_of_the_users(home),
+            *_nothing_of_the_users(home),
+            *(() if at_home else hide),
             *self._to_read(command, env),
             *_without_credentials(home),
             *self._to_write(command, env, home),
-            *(
-                part for place in self._hidden for part in ("--remount-ro", str(place))
-            ),  # what is written there would be lost
+            *(hide if at_home else ()),  # what is ours lies in what such a command may write
+            *(part for place in hidden for part in ("--remount-ro", str(place))),  # what is written there would be lost
             *(part for name in SOCKETS for part in ("--unsetenv", name)),
             *("--setenv", "TMPDIR", OWN[0], "--chdir", str(command.cwd)),
         ]
         return replace(command, argv=(shutil.which(PROGRAM) or PROGRAM, *flags, "--", *command.argv))
-
-    @property
-    def _hidden(self) -> tuple[Path, ...]:
-        return (self.root, self.common_dir, self.slots)
-
-    def _nothing_of_the_users(self, home: Path) -> Iterator[str]:
-        for place in OWN:
-            yield from ("--tmpfs", place)
-        for place in STILL_THERE:
-            yield from ("--ro-bind-try", place, place)
-        if home != Path("/") and home.is_dir():
-            yield from ("--tmpfs", str(home))
-            for entry in sorted(home.iterdir()):
-                if entry.name not in CREDENTIALS:
-                    yield from _as_it_is(entry)
-        for folder in self._hidden:
-            yield from ("--tmpfs", str(folder))
 
     def _to_read(self, command: Command, env: Mapping[str, str]) -> Iterator[str]:
         """List what would be hidden and is needed: borrowed objects, programs, the brief, what slots have as links."""
@@ -133,6 +122,18 @@ class Bubblewrap:
             if name.endswith("/"):
                 place.mkdir(parents=True, exist_ok=True)
             yield from ("--bind-try", str(place), str(place))
+
+
+def _nothing_of_the_users(home: Path) -> Iterator[str]:
+    for place in OWN:
+        yield from ("--tmpfs", place)
+    for place in STILL_THERE:
+        yield from ("--ro-bind-try", place, place)
+    if home != Path("/") and home.is_dir():
+        yield from ("--tmpfs", str(home))
+        for entry in sorted(home.iterdir()):
+            if entry.name not in CREDENTIALS:
+                yield from _as_it_is(entry)
 
 
 def _filled(name: str, env: Mapping[str, str]) -> str:

@@ -1,5 +1,6 @@
 """What earlier remedies and failures teach: how often each strategy worked, and what several failures have in common. Pure."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -14,6 +15,8 @@ FADING = 0.9
 ENOUGH = 3
 HOPELESS = 5
 ASKED_OFTEN = 3
+AS_GOOD = 0.05
+"""Ways whose rates fall into one step of this width do equally well: what they cost and take decides."""
 Key = tuple[str, str, str, str]
 """Chain, strategy, context, and the program or tool that was called."""
 
@@ -55,6 +58,12 @@ class Counts(NamedTuple):
     def blended(self, confidence: float) -> float:
         """Return the chain's confidence, moved towards what was seen: a success never lowers it, a failure never raises it."""
         return (PATIENCE * confidence + self.worked) / (PATIENCE + self.tried)
+
+    @property
+    def spent(self) -> tuple[float, int]:
+        """What one try cost and took; times within a factor of two are the same, because machines are that uneven."""
+        tries = max(self.tries, 1)
+        return round(self.cost / tries, 3), int(math.log2(1 + self.seconds / tries))
 
 
 NOTHING = Counts()
@@ -137,9 +146,15 @@ def order(ways: Sequence[Way], chain: str, context: str, lessons: Lessons, tool:
         for place in range(len(listed) - 1):
             first, second = listed[place], listed[place + 1]
             known = first[1].tries >= ENOUGH and second[1].tries >= ENOUGH
-            if known and second[2] > first[2]:
+            if known and _better(second[2], second[1], first[2], first[1]):
                 listed[place : place + 2] = [second, first]
     return tuple(way for way, _, _ in listed)
+
+
+def _better(rate: float, counts: Counts, other_rate: float, other: Counts) -> bool:
+    """Whether a way works more often, or as often for less."""
+    mine, its = round(rate / AS_GOOD), round(other_rate / AS_GOOD)
+    return mine > its or (mine == its and counts.spent < other.spent)
 
 
 def proposals(lessons: Lessons) -> tuple[str, ...]:

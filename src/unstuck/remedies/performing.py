@@ -1,5 +1,6 @@
 """Edge: Do the steps of remedies on this machine: argument lists, exact paths, and everything can be taken back."""
 
+import json
 import os
 import shutil
 import signal
@@ -12,10 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from unstuck.ports import Command, Done, TimeLimits
+from unstuck.ports import Command, Done, Fence, NoFence, TimeLimits
 from unstuck.process import LocalProcesses
 from unstuck.remedies.machine import git_folder
-from unstuck.remedies.promised import MOST_LOOKED_AT, unsound
 from unstuck.remedies.recovery_plan import Strategy
 from unstuck.remedies.step import (
     Ask,
@@ -30,12 +30,23 @@ from unstuck.remedies.step import (
     Use,
     WriteFile,
 )
-from unstuck.remedies.trace import Stamp, changed, stamps
 
 CONNECT_SECONDS = 3.0
 LAUNCH_SECONDS = 10.0
 SHOWN_CHARS = 4_000
 MOST_KEPT = 10_000_000
+MOST_LOOKED_AT = 5_000_000
+MAGIC = {
+    "gz": b"\x1f\x8b", "tgz": b"\x1f\x8b", "zip": b"PK", "whl": b"PK", "jar": b"PK", "docx": b"PK", "xlsx": b"PK", "xz": b"\xfd7zXZ",
+    "bz2": b"BZh", "zst": b"\x28\xb5\x2f\xfd", "7z": b"7z\xbc\xaf", "png": b"\x89PNG", "gif": b"GIF8", "jpg": b"\xff\xd8", "jpeg": b"\xff\xd8",
+    "pdf": b"%PDF", "deb": b"!<arch>", "rpm": b"\xed\xab\xee\xdb", "wasm": b"\x00asm", "sqlite": b"SQLite format 3",
+}  # fmt: skip
+"""Ending → how such a file begins."""
+PAGES = frozenset({"html", "htm", "xhtml", "php", "asp", "aspx", "jsp"})
+WEB_PAGE = (b"<!doctype html", b"<html")
+SKIPPED = frozenset({".git", "node_modules", ".venv", "venv", "__pycache__", ".tox", "target"})
+MOST_STAMPED, MOST_NAMED = 20_000, 50
+Stamp = tuple[int, int]
 Tool = Callable[[Mapping[str, Any]], Done]
 
 
@@ -55,6 +66,8 @@ class LocalToolbox:
     allowed_folders: tuple[str, ...] = ()
     lent: Mapping[str, Tool] = field(default_factory=dict)
     env: Mapping[str, str] = field(default_factory=dict)
+    fence: Fence = field(default_factory=NoFence)
+    """What its commands run in, as those that set a slot up."""
     _undo: list[Callable[[], None]] = field(default_factory=list)
     _before: Mapping[str, Stamp] | None = None
     """What the workspace held before the first step of the way."""
@@ -169,9 +182,10 @@ class LocalToolbox:
                 cwd=self.cwd,
                 log=Path(scratch) / "log",
                 env={**self.env, **env},
+                writes=(str(self.root), *self.allowed_folders),
                 limits=TimeLimits(wall_clock=seconds),
             )
-            ended = LocalProcesses().run(command, stop=_NobodyStops())
+            ended = LocalProcesses().run(self.fence.around(command, "setup"), stop=_NobodyStops())
         timed_out = ended.ending == "wall_clock"
         because = f"it did not end within {seconds:g} seconds" if timed_out else ""
         if not ended.ok and not because and ended.ending == "exited":
@@ -281,3 +295,44 @@ def _reachable(host: str) -> bool:
             continue
         return True
     return False
+
+
+# --- what a call left behind ---------------------------------------------------------------------------------
+
+
+def stamps(root: Path) -> Mapping[str, Stamp]:
+    """Return when each file was last changed, and its size."""
+    found: dict[str, Stamp] = {}
+    for folder, folders, files in os.walk(root):
+        folders[:] = [name for name in sorted(folders) if name not in SKIPPED]
+        for name in files:
+            path = os.path.join(folder, name)  # noqa: PTH118  # thousands of them
+            try:
+                stat = os.lstat(path)
+            except OSError:
+                continue
+            found[os.path.relpath(path, root)] = (stat.st_mtime_ns, stat.st_size)
+        if len(found) > MOST_STAMPED:
+            break
+    return found
+
+
+def changed(before: Mapping[str, Stamp], after: Mapping[str, Stamp]) -> tuple[str, ...]:
+    """Return the files that are new or other than before, by name."""
+    return tuple(sorted(name for name, stamp in after.items() if before.get(name) != stamp))[:MOST_NAMED]
+
+
+def unsound(name: str, content: bytes) -> str:
+    """Say what is wrong with a file of this name; empty if nothing is known to be."""
+    base = name.rpartition("/")[2].lower()
+    ending = base.rpartition(".")[2] if "." in base else ""
+    if ending in MAGIC:
+        return "" if content.startswith(MAGIC[ending]) else f"is no {ending} file"
+    if ending not in {*PAGES, ""} and content[:200].lstrip().lower().startswith(WEB_PAGE):
+        return "is a web page"
+    if ending == "json" and len(content) < MOST_LOOKED_AT:
+        try:
+            json.loads(content)
+        except (ValueError, RecursionError):
+            return "is no JSON"
+    return ""

@@ -49,7 +49,7 @@ def one_line(text: str, limit: int) -> str:
 
 def waits(what: str, until: float, now: float | None = None) -> str:
     """Say for what and until when something waits, in the reader's own time, and what happens then."""
-    moment = datetime.fromtimestamp(min(max(until, 0.0), LATEST)).astimezone()
+    moment = datetime.fromtimestamp(min(max(0.0, until), LATEST)).astimezone()
     far = now is not None and until - now >= DAY
     left = f" (in {_span(until - now)})" if now is not None and until > now else ""
     told = f"waits for {one_line(what, WHAT_CHARS)}" if what else "waits"
@@ -59,7 +59,7 @@ def waits(what: str, until: float, now: float | None = None) -> str:
 MINUTE, HOUR, DAY = 60, 3600, 86400
 WHAT_CHARS = 40
 LATEST = 250_000_000_000.0
-"""Some day in the year 9892: a stated reset may be nonsense, and later ones are no dates any more."""
+"""Some day in the year 9892: a stated reset may be nonsense (no number, which is why 0 comes first), and later ones are no dates any more."""
 
 
 def _span(seconds: float) -> str:

@@ -10,12 +10,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from unstuck.diagnosis import Diagnosis, Evidence, Kind, reason
-from unstuck.journal import CheckResult, Remark, Severity
+from unstuck.journal import CheckResult, Counts, Remark, Severity
 from unstuck.plans import Check
 from unstuck.tell import one_line
 from unstuck.tools import programs, role, selecting, shows_tests
 from unstuck.verify.baseline import excuse
-from unstuck.verify.checks import STEADY, check_on, evidence, on_base, program_names
+from unstuck.verify.change_audit import changed_tests, names_path
+from unstuck.verify.checks import STEADY, Site, check_on, evidence, on_base, program_names
 from unstuck.verify.judge_files import bent, is_data, speaks_of, unaccounted, unnamed
 from unstuck.verify.weighing import own
 
@@ -105,7 +106,9 @@ class _Question:
         if self._says_nothing(result, found) or self._cleared(result, found):
             return
         data = tuple(one for one in self.touched if is_data(one.path))
-        causes = data if data and self._holds_with(check, data) else self.touched
+        about_data = bool(data) and self._holds_with(check, data)
+        doubted = {one.path for one in self.doubts if one.severity != "warn"}
+        causes = sorted(data if about_data else self.touched, key=lambda one: one.path not in doubted)
         named = ", ".join(one.path for one in causes[:3])
         said = one_line(found.message, SAID_CHARS) if found and found.message else "it says nothing"
         tests = f"{', '.join(result.tests[:3])}: " if result.tests else ""
@@ -113,7 +116,7 @@ class _Question:
         says = f"The task does not name {named}; {without} on the new code: `{check.command}`: {tests}{said}"
         place = next((one.line for one in self.doubts if one.path == causes[0].path), 1)
         # Whether data belongs to the product nobody can tell by running: a person can.
-        severity: Severity | None = "ask" if causes is data else None
+        severity: Severity | None = "ask" if about_data else None
         yield own("old-test-fails", causes[0].path, line=place, says=says, severity=severity)
 
     def needed(self) -> Iterator[Remark]:
@@ -159,15 +162,13 @@ class _Question:
         """Whether the reader clears it: tests that assert what they did, or a manifest that asks for one package more."""
         from unstuck.verify.audit import is_harmless  # noqa: PLC0415  # heavy: loaded when there is a change to judge
 
-        if all(_part(one.path) == "test" for one in self.touched):
-            said = found.message if found is not None else ""
-            return speaks_of(self.probe.subject.task, self.touched, said) and not unaccounted(
-                self.probe.changes, result.tests
-            )
-        if self._doubted:
+        if not all(_part(one.path) == "test" or is_harmless(one) for one in self.touched):
             return False
+        said = found.message if found is not None else ""
+        if speaks_of(self.probe.subject.task, self.touched, said) and not unaccounted(self.probe.changes, result.tests):
+            return True
         built = found is None or found.kind not in NOT_BUILT or reason(result.ended.tail) == "asserted"
-        return not built and all(_part(one.path) == "test" or is_harmless(one) for one in self.touched)
+        return not built and not self._doubted and any(_part(one.path) != "test" for one in self.touched)
 
     @property
     def _doubted(self) -> bool:
@@ -194,3 +195,35 @@ def _part(path: str) -> str:
     from unstuck.verify.audit import part_of  # noqa: PLC0415  # heavy: loaded when there is a change to judge
 
     return part_of(path)
+
+
+def fewer_tests(probe: "Probe", checks: Sequence[tuple[Check, CheckResult]]) -> Iterator[Remark]:
+    """Find checks that run fewer tests than on the base, whatever files changed."""
+    site, subject = probe.site, probe.subject
+    for check, result in checks:
+        gate = check in site.bench.gates
+        if not (check.kind == "test" if gate else is_test_run(check)) or (result.counts is None and not gate):
+            continue  # a script of the task's own may well be silent where it is content
+        before = _before(site, check, subject.base)
+        ran = result.counts.passed + result.counts.failed if result.counts else 0
+        if before is None or before.passed + before.failed <= ran:
+            continue
+        says = f"`{check.command}` runs fewer tests: {ran} now, {before.passed + before.failed} on the base."
+        # Moved and merged cases account for it, by the reader's word; where the task names the tests, it has spoken already.
+        tests = changed_tests(probe.changes)
+        named = bool(tests) and all(names_path(subject.task, change.path) for change in tests)
+        settled = named or (bool(tests) and not unaccounted(probe.changes))
+        yield own("fewer-tests", says=says, severity="warn" if settled else "ask")
+
+
+def _before(site: Site, check: Check, base: str) -> Counts | None:
+    """Count the tests of the base: a gate was run there; of a task's own check, one run of any colour says enough."""
+    if check in site.bench.gates:
+        return on_base(site, check, base).counts
+    key = f"{site.bench.workspace.tree_of(base)} once"
+    known = site.bench.memory.recall(key, check)
+    if known is None:
+        site.stand(base)
+        known = site.once(check)
+        site.bench.memory.remember(key, check, known)
+    return known.counts

@@ -5,12 +5,15 @@ checkout shows that another one wavered.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from unstuck.diagnosis import Diagnosis, Evidence, Failure, Kind, is_own_module, is_unwritten, read
 from unstuck.journal import CheckResult, Counts, Ended
 from unstuck.line import Bench, Interrupted, set_up
+from unstuck.orders import Subject
 from unstuck.plans import Check
 from unstuck.tools import can_fail, is_plain_run, manifest_files, programs, selecting
 from unstuck.verify.checkout import NoMemory
@@ -19,6 +22,8 @@ CANNOT_FAIL = "`{}` ends with exit code 0 whatever the work is like"
 NOT_EXECUTABLE, NOT_FOUND = 126, 127
 MAY_WAVER = ("verify", "test")
 """Kinds of checks that can go one way and then another; linters and compilers do not."""
+READERS = ("lint", "format", "types")
+"""Kinds of gates that read sources: they rarely need what a build or a test run leaves behind."""
 STEADY = frozenset(
     (
         *("test", "[", "[[", "grep", "egrep", "fgrep", "cat", "ls", "diff", "cmp", "wc", "jq", "stat"),
@@ -246,3 +251,27 @@ def _counts(output: str) -> Counts | None:
     if reading.ran is None and not reading.red:
         return None
     return Counts(passed=reading.passed, failed=reading.red, skipped=reading.skipped)
+
+
+@contextmanager
+def looking_aside(site: Site, subject: Subject) -> Iterator[Callable[[Check], CheckResult | None]]:
+    """Begin with the readers among the gates; the function given says how one went, if it is green.
+
+    One that is red is asked again in its turn: it may have needed what the checks before it make.
+    """
+    gates, beside = site.bench.gates, site.bench.beside
+    readers = [gate for gate in gates if gate.kind in READERS]
+    others = len(subject.task.checks) + len(gates) - len(readers)
+    # Where a set-up is needed, a second checkout would cost more than it saves.
+    if beside is None or not readers or not others or site.bench.config.workspace.setup:
+        yield lambda _gate: None
+        return
+    second = Site(bench=site.bench, name=site.name, slot=site.slot + beside)
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        looked: Future[Mapping[Check, CheckResult]] = pool.submit(_look, second, subject, readers)
+        yield lambda gate: looked.result().get(gate) if gate in readers else None
+
+
+def _look(site: Site, subject: Subject, readers: Sequence[Check]) -> Mapping[Check, CheckResult]:
+    results = {gate: check_on(site, gate, subject.base, subject.tree, subject.tree) for gate in readers}
+    return {gate: result for gate, result in results.items() if result.status == "pass"}

@@ -8,14 +8,12 @@ from unstuck.journal import CheckResult, Remark, Severity, Verdict
 from unstuck.orders import Subject
 from unstuck.plans import Check
 from unstuck.tools import can_fail, is_plain_run
-from unstuck.verify.base_judge import ask_base, is_test_run, settled
+from unstuck.verify.base_judge import ask_base, fewer_tests, is_test_run, settled
 from unstuck.verify.baseline import MISSING_TOOL, compare
 from unstuck.verify.change_audit import changed_tests, look_at, names_path
-from unstuck.verify.checks import Site, check_on, diagnosed, evidence, on_base
-from unstuck.verify.counting_tests import fewer_tests
+from unstuck.verify.checks import Site, check_on, diagnosed, evidence, looking_aside, on_base
 from unstuck.verify.judge_files import bent
 from unstuck.verify.landed_before import stays_green
-from unstuck.verify.looking_aside import looking_aside
 from unstuck.verify.probing_tests import Probe, holds_as_red
 from unstuck.verify.weighing import AS_ASKED, NOT_OF_THE_JUDGE, Weight, judge_all, own, weigh
 

@@ -77,13 +77,13 @@ def _names(text: str) -> set[str]:
 
 
 def unaccounted(changes: "Sequence[Change]", names: Collection[str] = ()) -> bool:
-    """Whether a test of the base lost something that it asserted: one of these by name, or any where none is named.
+    """Whether a test of the base lost something that it asserted: one of these by name, or any where none is known by it.
 
-    Where no test could be read, nobody can account for them.
+    A text that cannot even be loaded fails without the name of a test. Where none could be read, nobody can account for them.
     """
     from unstuck.verify.audit import accounted  # noqa: PLC0415  # as above
 
     tests = accounted(changes)
     wanted = {re.split(r"::| > |\[", name)[-1 if "[" not in name else -2].strip() for name in names}
-    concerned = [one for one in tests if not wanted or one.name.rpartition("::")[2] in wanted]
+    concerned = [one for one in tests if one.name.rpartition("::")[2] in wanted] or tests
     return not concerned or any(one.now is None for one in concerned)

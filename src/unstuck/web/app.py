@@ -165,6 +165,7 @@ def application(hub: Hub, admission: Admission) -> Starlette:
             "brief": hub.brief(_run(asked, hub), _task(asked), _number(asked, "attempt") or 1)
         },
         "/api/experience": lambda _, hub: hub.experience(),
+        "/api/fleet": lambda _, hub: hub.fleet(),
     }
 
     async def answered(request: Request) -> Response:

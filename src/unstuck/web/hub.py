@@ -3,10 +3,11 @@
 import json
 import threading
 import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from unstuck.compose import Follower, View, brief_of, changed, experience_rows, reopen_run, tales
+from unstuck.compose import Follower, View, brief_of, changed, experience_rows, fleet_of, reopen_run, tales
 from unstuck.config_file import read_config
 from unstuck.errors import BadUsage, UnstuckError
 from unstuck.journal import Verb, iso
@@ -119,6 +120,12 @@ class Hub:
         found = experience_rows(self.root)
         learned: dict[str, Any] = clean({name: found[name] for name in ("rows", "proposals", "agents")})
         return learned
+
+    def fleet(self) -> dict[str, Any] | None:
+        """Return the workers, what they do and what waits for them; nothing where runs stay on this machine."""
+        seen = fleet_of(self.root)
+        shown: dict[str, Any] | None = clean(asdict(seen)) if seen is not None else None
+        return shown
 
     def ask(self, run: str, verb: str, task: str | None, text: str, shown: str) -> dict[str, Any]:
         """Leave a request as the command of that name does; say whether it was done or left for the supervisor."""

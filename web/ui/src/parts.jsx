@@ -101,6 +101,7 @@ const ICONS = {
   cost: "M4 19V5M4 19h16M8 15l3.5-4 3 2.5L20 7",
   experience: "M12 4a6 6 0 0 1 3.5 10.9V18h-7v-3.1A6 6 0 0 1 12 4zM9.5 21h5",
   log: "M5 4h14v16H5zM8.5 8.5h7M8.5 12h7M8.5 15.5h4",
+  workers: "M4 5h16v5H4zM4 14h16v5H4zM8 7.5h.01M8 16.5h.01",
   theme: "M20 14.5A8 8 0 1 1 9.5 4a6.5 6.5 0 0 0 10.5 10.5z",
 };
 export const Icon = ({ name }) => (

@@ -164,6 +164,15 @@ export const diff = async (id, attempt, since) =>
   kept
     ? (kept.diffs[id]?.[attempt] ?? "")
     : (await about("/api/diff", id, since ? { attempt, since } : { attempt })).diff;
+export const fleet = signal(null);
+export async function lookAtFleet() {
+  if (kept) return;
+  try {
+    fleet.value = await ask("/api/fleet");
+  } catch (error) {
+    if (fleet.value) fleet.value = { ...fleet.value, wrong: error.message };
+  }
+}
 export const experience = async () => (kept ? kept.experience : ask("/api/experience"));
 
 export async function request(verb, id, text = "", shown = "") {

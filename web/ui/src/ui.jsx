@@ -8,13 +8,14 @@ import { Log } from "./log.jsx";
 import { Morning, NoRun } from "./morning.jsx";
 import { Copy, Icon } from "./parts.jsx";
 import { Plan } from "./plan.jsx";
-import { counts, follow, go, heard, kept, link, listRuns, now, place, rows, runs, theme, toast, to, turnTheme, view, wanted } from "./store.js";
+import { counts, fleet, follow, go, heard, kept, link, listRuns, lookAtFleet, now, place, rows, runs, theme, toast, to, turnTheme, view, wanted } from "./store.js";
 import { Story } from "./story.jsx";
 import { Tasks } from "./tasks.jsx";
 import { Timeline } from "./timeline.jsx";
 import { clock, day } from "./words.js";
+import { Workers } from "./workers.jsx";
 
-const VIEWS = { morning: ["Morning", Morning], plan: ["Plan", Plan], tasks: ["Tasks", Tasks], timeline: ["Timeline", Timeline], cost: ["Cost", Cost], experience: ["Experience", Experience], log: ["Log", Log] };
+const VIEWS = { morning: ["Morning", Morning], plan: ["Plan", Plan], tasks: ["Tasks", Tasks], timeline: ["Timeline", Timeline], cost: ["Cost", Cost], experience: ["Experience", Experience], log: ["Log", Log], workers: ["Workers", Workers] };
 const LINKS = { kept: "kept page", open: "live", opening: "opening…", lost: "reconnecting…", gone: "reconnecting…", empty: "no run yet", refused: "refused" };
 
 function Page() {
@@ -40,7 +41,7 @@ function Rail() {
       <a class="brand" href={to("morning")}><svg viewBox="0 0 32 32" aria-hidden="true"><rect width="32" height="32" rx="9" /><path d="M9 17.5l5 5 9.5-12" /></svg>unstuck</a>
       <RunChoice />
       <ul>
-        {Object.entries(VIEWS).map(([name, [word]], at) => (
+        {Object.entries(VIEWS).filter(([name]) => name !== "workers" || fleet.value).map(([name, [word]], at) => (
           <li key={name} class={`link-${name}`}>
             <a href={to(name)} aria-current={here === name ? "page" : undefined} title={`${word} (${at + 1})`}>
               <Icon name={name} /> <span>{word}</span>
@@ -96,7 +97,7 @@ function Foot() {
       <dialog id="keys" aria-label="Keys">
         <form method="dialog">
           <h2>Keys</h2>
-          <dl>{[["1 – 7", "the views"], ["/", "find a task"], ["j, k", "next and previous task"], ["d", "light or dark"], ["Esc", "back to the tasks"], ["?", "these keys"]].map(([key, what]) => <><dt key={key}><kbd>{key}</kbd></dt><dd>{what}</dd></>)}</dl>
+          <dl>{[[fleet.value ? "1 – 8" : "1 – 7", "the views"], ["/", "find a task"], ["j, k", "next and previous task"], ["d", "light or dark"], ["Esc", "back to the tasks"], ["?", "these keys"]].map(([key, what]) => <><dt key={key}><kbd>{key}</kbd></dt><dd>{what}</dd></>)}</dl>
           <button>Close</button>
         </form>
       </dialog>
@@ -139,7 +140,9 @@ effect(() => {
   wanted.value;
   follow();
   listRuns();
+  lookAtFleet();
 });
+setInterval(() => place.value.name === "workers" && lookAtFleet(), 3000);
 setInterval(() => link.value === "open" && !view.value?.run.live && listRuns(), 5000);
 setInterval(() => view.value?.run.live && (now.value = Date.now() / 1000), 1000);
 render(<Page />, document.getElementById("page"));

@@ -1,7 +1,7 @@
 """Edge: Verification by hand, composed: the same audit and the same checks as in a run, for any task or commit."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -42,8 +42,8 @@ class Verification:
         self._seen = seen
         self.stopper = Stopper(drain=0.0)
 
-    def of_commit(self, name: str) -> Verified:
-        """Verify a commit against its first parent: the repository's gates, and the audit of its change."""
+    def of_commit(self, name: str, files: Sequence[str] = ()) -> Verified:
+        """Verify a commit against its first parent, as the work on a task that names `files`: the gates, and the audit."""
         git = self._repository.git
         found = git.attempt("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
         if found.returncode != 0:
@@ -55,9 +55,8 @@ class Verification:
         parent = git.attempt("rev-parse", "--verify", "--quiet", f"{commit}^1").stdout.strip() or commit
         tree = git("rev-parse", f"{commit}^{{tree}}")
         title = git("log", "-1", "--format=%s", commit)
-        return self._examined(
-            f"Commit {commit[:12]}: {title}", Task(id=NAME, title=title), base=parent, tree=tree, plan=None
-        )
+        task = Task(id=NAME, title=title, files=tuple(files))
+        return self._examined(f"Commit {commit[:12]}: {title}", task, base=parent, tree=tree, plan=None)
 
     def of_task(self, state: RunState, name: str) -> Verified:
         """Verify the last work on a task again, as its run did."""
@@ -106,13 +105,16 @@ def verification(cwd: Path, *, seen: Callable[[str, str], None], cache: bool = T
     return Verification(cwd, cache=cache, seen=seen)
 
 
-def verify(opened: Verification, cwd: Path, name: str | None = None) -> Verified:
-    """Verify the last work on a task of the latest run, or a commit; without a name, HEAD."""
-    if name is not None and has_runs(find(cwd)):
+def verify(opened: Verification, cwd: Path, name: str | None = None, files: Sequence[str] = ()) -> Verified:
+    """Verify the last work on a task of the latest run, or a commit; without a name, HEAD.
+
+    `files` are what the task of a commit would name in its Files.
+    """
+    if name is not None and not files and has_runs(find(cwd)):
         state = look(cwd).state
         if name in state.tasks:
             return opened.of_task(state, name)
-    return opened.of_commit(name or "HEAD")
+    return opened.of_commit(name or "HEAD", files)
 
 
 def write_findings(verdict: Verdict, name: str, *, sarif: Path | None, junit: Path | None) -> None:

@@ -14,12 +14,14 @@ from typing import Literal
 from unstuck.agents import agent, agents_on_path, without_login
 from unstuck.compose.beside.side_slots import Side, first_checking_slot
 from unstuck.compose.fencing import fenced
+from unstuck.compose.fleets.stores import open_to_look
+from unstuck.compose.fleets.working import fleet_of
 from unstuck.config import Config
 from unstuck.config_file import NAME as CONFIG_NAME
 from unstuck.config_file import read_config
 from unstuck.errors import Owned, UnstuckError
 from unstuck.git import BRANCHES, SNAPSHOTS, Repository, find, git_processes, slots_folder, traps
-from unstuck.journal import SqliteJournal, journal_path
+from unstuck.journal import journal_path
 from unstuck.line import Bench, Interrupted, Stopper
 from unstuck.process import inside, trouble
 from unstuck.tell import counted, one_line
@@ -146,12 +148,15 @@ def _journal(repository: Repository) -> Iterator[Finding]:
                 says=f"A damaged journal was set aside as {aside}.",
                 remedy="Delete it when you no longer need it.",
             )
-    if not path.exists():
-        return
     try:
-        journal = SqliteJournal(path)
-        owner = journal.owner()
-        journal.close()
+        journal = open_to_look(repository)
+        if journal is None:
+            return
+        try:
+            owner = journal.owner()
+        finally:
+            journal.close()
+        yield from _fleet(repository)
     except UnstuckError as error:
         yield Finding(about="journal", grade="bad", says=error.message, remedy=error.hint)
         return
@@ -166,6 +171,21 @@ def _journal(repository: Repository) -> Iterator[Finding]:
             says=f"The supervisor of run {owner.run} (pid {owner.pid}) died.",
             remedy="Go on with: unstuck resume",
         )
+
+
+def _fleet(repository: Repository) -> Iterator[Finding]:
+    """Say who would work, where the journal is in a store."""
+    seen = fleet_of(repository.root)
+    if seen is None:
+        return
+    silent = sum(one.beat > one.lease for one in seen.workers)
+    waiting = sum(one.jobs for one in seen.queued)
+    yield Finding(
+        about="fleet",
+        grade="ok" if len(seen.workers) > silent else "note",
+        says=f"The store answers: {counted(len(seen.workers), 'worker')}, {silent} of them silent; {counted(waiting, 'job')} waiting.",
+        remedy="" if len(seen.workers) > silent else "Start one: unstuck worker --store URL --repo URL",
+    )
 
 
 def _locks(repository: Repository) -> Iterator[Finding]:

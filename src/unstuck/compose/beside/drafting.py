@@ -13,7 +13,6 @@ from pathlib import Path
 
 from unstuck.agents import first_found, no_agent
 from unstuck.compose.beside.side_slots import Side, free_slot
-from unstuck.compose.fencing import fence_of
 from unstuck.compose.gate_list import gates_of
 from unstuck.compose.runs import refuse_inside_an_agent
 from unstuck.config import WALL_CLOCK
@@ -150,7 +149,6 @@ class Drafting:
                 memory=open_memory(repository, config),
                 run=NAME,
                 agents=self.agents,
-                fence=fence_of(config, repository),
             )
             bench = side.bench(slot, task, gates_of(config, repository.root))
             try:

@@ -9,16 +9,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from unstuck.agents import agent
+from unstuck.compose.fencing import fence_of
+from unstuck.compose.fleets.stores import open_for_run, with_last_store
 from unstuck.compose.runs import room_beside
 from unstuck.config import Config
+from unstuck.config_file import read_config
 from unstuck.decide import Experience, profile
 from unstuck.diagnosis import open_rulebook
-from unstuck.errors import Owned
+from unstuck.errors import CannotWrite, Owned
 from unstuck.git import GitWorkspace, Lender, Meanwhile, Placing, Repository, slots_folder
-from unstuck.journal import Entry, Event, RunState, journal_path, open_to_write, redactor
+from unstuck.journal import Entry, Event, RunState, Store, redactor
 from unstuck.line import Bench, Here, Layout, Recorder, Stopper
 from unstuck.plans import Check, Insertion, Plan, Task
-from unstuck.ports import Fence, NoFence
 from unstuck.process import DiskDesk, LocalProcesses, SystemClock
 from unstuck.verify import Memory, NoMemory
 
@@ -39,7 +41,6 @@ class Side:
     memory: Memory = field(default_factory=NoMemory)
     run: str = NAME
     agents: tuple[str, ...] = ()
-    fence: Fence = field(default_factory=NoFence)
 
     def bench(self, slot: int, task: Task | None = None, gates: Sequence[Check] = (), plan: str | None = None) -> Bench:
         repository, config = self.repository, self.config
@@ -64,7 +65,7 @@ class Side:
             stop=self.stopper,
             clock=SystemClock(),
             judge=open_rulebook(repository.root),
-            fence=self.fence,
+            fence=fence_of(config, repository),
             spare=slot,
             beside=room_beside(1),
             memory=self.memory,
@@ -104,9 +105,9 @@ def free_slot(repository: Repository) -> Iterator[int]:
 @contextmanager
 def first_checking_slot(repository: Repository) -> Iterator[int]:
     """Take the slot that a run begins to check in, so that it finds it set up; while one works here, another."""
-    journal = open_to_write(journal_path(repository))
+    journal = open_for_run(repository, with_last_store(repository, read_config(repository.root)))
     try:
-        if journal.owner() is not None:
+        if _taken(journal):
             with free_slot(repository) as slot:
                 yield slot
             return
@@ -118,6 +119,14 @@ def first_checking_slot(repository: Repository) -> Iterator[int]:
             journal.release()
     finally:
         journal.close()
+
+
+def _taken(journal: Store) -> bool:
+    """Whether a run may be at work here; a store that cannot be asked says nothing against it."""
+    try:
+        return journal.owner() is not None
+    except CannotWrite:
+        return True
 
 
 class Nowhere:

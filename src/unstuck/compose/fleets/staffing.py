@@ -8,20 +8,27 @@ from unstuck.compose.fleets.stores import project_of
 from unstuck.config import Config, RemediesConfig, StoreConfig
 from unstuck.errors import BadUsage
 from unstuck.git import GitWorkspace, Repository
+from unstuck.journal import Store
 from unstuck.line import NoRemedies, Supervisor, redacted, settled
 
 
 @contextmanager
-def staffed(supervisor: Supervisor, config: Config, repository: Repository) -> Iterator[Supervisor]:
+def staffed(supervisor: Supervisor, journal: Store, config: Config, repository: Repository) -> Iterator[Supervisor]:
     """Let a fleet do the work of a run, where the configuration names a store; else everything stays as it is."""
     if not config.store.url:
         yield supervisor
         return
-    from unstuck.fleet import Far, Office, Remote, Sheet, Shelf  # noqa: PLC0415  # an extra
+    from unstuck.fleet import Far, Office, PostgresJournal, Remote, Sheet, Shelf  # noqa: PLC0415  # an extra
 
     bench = supervisor.bench
     assert isinstance(bench.workspace, GitWorkspace)
-    remote = Remote(git=repository.git, identity=bench.workspace.identity, name=_known(repository, config.store.remote))
+    assert isinstance(journal, PostgresJournal)
+    remote = Remote(
+        git=repository.git,
+        objects=repository.common_dir / "objects",
+        identity=bench.workspace.identity,
+        name=_known(repository, config.store.remote),
+    )
     parts = {field.name: getattr(bench.workspace, field.name) for field in fields(bench.workspace)}
     shelf = Shelf(**parts, remote=remote, first=bench.spare)
     sheet = Sheet(
@@ -36,21 +43,22 @@ def staffed(supervisor: Supervisor, config: Config, repository: Repository) -> I
         store=config.store.url,
         project=project_of(repository),
         run=bench.run,
+        token=journal.token,
         labels=config.store.labels,
         priority=config.store.priority,
     )
     office.seen = bench.seen
     shelf.take_up()
     shelf.restore(bench.record.state)
-    office.open(sheet)
     over = False
+    office.open(sheet)
     try:
         yield replace(
             supervisor,
             bench=replace(
                 bench,
                 workspace=shelf,
-                dispatch=lambda bench: Far(bench, office, remote),
+                dispatch=lambda bench: Far(bench, office, shelf),
                 remedies=NoRemedies(),  # what they would mend is not this machine
             ),
         )

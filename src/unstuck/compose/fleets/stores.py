@@ -20,19 +20,24 @@ LOCAL = "local"
 
 
 def with_store(repository: Repository, config: Config, asked: str | None = None) -> Config:
-    """Return the configuration with the store that holds: the one asked for, the configured one, or the last run's."""
+    """Return the configuration with the store of a new run: the one asked for, the configured one, or the last run's."""
     url = asked or config.store.url or _remembered(repository)
     return replace(config, store=replace(config.store, url="" if url == LOCAL else url))
+
+
+def with_last_store(repository: Repository, config: Config) -> Config:
+    """Return the configuration with the store of the last run; where there was none here, with the configured one."""
+    return with_store(repository, config, _remembered(repository))
 
 
 def remember_store(repository: Repository, url: str) -> None:
     """Let every command that looks at this repository find its runs."""
     path = repository.store / REMEMBERED
-    if url == _remembered(repository):
+    if url == last_store(repository):
         return
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(f"{url}\n")
+        path.write_text(f"{url or LOCAL}\n")
     except OSError as error:
         raise CannotWrite(f"{path} cannot be written: {error.strerror}.", hint="Make it writable.") from error
 
@@ -44,16 +49,27 @@ def open_for_run(repository: Repository, config: Config) -> Store:
 
 def open_to_look(repository: Repository) -> Store | None:
     """Open the journal to look at it; None if there is none yet."""
-    path = journal_path(repository)
-    url = _remembered(repository) or ("" if path.exists() else read_config(repository.root).store.url)
+    path, url = journal_path(repository), last_store(repository)
     if url:
         return shared_journal(repository, url)
     return SqliteJournal(path) if path.exists() else None
 
 
+def last_store(repository: Repository) -> str:
+    """Return the address of the store that has the last run; empty if it is in the repository itself."""
+    known = _remembered(repository) or read_config(repository.root).store.url
+    return "" if known == LOCAL else known
+
+
 def has_runs(repository: Repository) -> bool:
-    """Whether there may be runs to look at."""
-    return bool(_remembered(repository)) or journal_path(repository).exists()
+    """Whether there are runs to look at."""
+    journal = open_to_look(repository)
+    if journal is None:
+        return False
+    try:
+        return bool(journal.runs())
+    finally:
+        journal.close()
 
 
 def shared_journal(repository: Repository, url: str) -> "PostgresJournal":

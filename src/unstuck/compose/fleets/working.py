@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING
 from unstuck.agents import agent, agents_on_path
 from unstuck.compose.beside.side_slots import NoPlan, Nowhere
 from unstuck.compose.fencing import fence_of
-from unstuck.compose.fleets.stores import project_of, require_fleet, with_store
+from unstuck.compose.fleets.stores import last_store, project_of, require_fleet
 from unstuck.compose.runs import refuse_inside_an_agent, room_beside
 from unstuck.config import Config
 from unstuck.config_file import read_config
@@ -28,9 +28,11 @@ from unstuck.process import DiskDesk, LocalProcesses, SystemClock
 from unstuck.verify import NoMemory, ShortMemory, open_memory
 
 if TYPE_CHECKING:
-    from unstuck.fleet import Enlisted, Fleet, PostgresJournal, Sheet, Worker
+    from unstuck.fleet import Enlisted, Fleet, PostgresJournal, Roster, Sheet, Worker
 
 MOST_CLONES = 256
+MOST_RUNS = 16
+"""A worker lives long; it remembers so many runs, and reads the others anew."""
 DRAIN_SECONDS = 30.0
 
 
@@ -50,7 +52,7 @@ def open_worker(
     from unstuck.fleet import Doing, Enlisted, Link, Offer, PostgresJournal, Remote, Worker  # noqa: PLC0415  # an extra
 
     repo = str(Path(repo).resolve()) if Path(repo).is_dir() else repo
-    repository, kept = _clone(repo)
+    repository, kept = _clone(repo, told)
     config = read_config(repository.root)
     names = tuple(agents) or (*config.agents, *(name for name in agents_on_path() if name not in config.agents))
     crew = {name: agent(name, config, repository.root) for name in names}
@@ -60,22 +62,39 @@ def open_worker(
     enlisted = Enlisted(link, offer)
     journal = PostgresJournal(store, project, "")
     benches = Benches(repository, config, crew, slots, enlisted, journal, kept)
-    remote = Remote(git=repository.git, identity=repository.identity(), name=repo)
-    return Worker(link, enlisted, Doing(bench_of=benches.of, remote=remote), drain=DRAIN_SECONDS, told=told)
+    remote = Remote(
+        git=repository.git,
+        objects=repository.common_dir / "objects",
+        identity=repository.identity(),
+        name=repo,
+        there={repository.head},
+    )
+    doing = Doing(bench_of=benches.of, remote=remote, redactor=redactor(os.environ))
+    return Worker(link, enlisted, doing, drain=DRAIN_SECONDS, told=told)
 
 
 def open_fleet(cwd: Path, store: str | None) -> "Fleet":
     """Open a fleet to look at it: the one named, or that of the repository around here."""
     url = store
     if url is None:
-        repository = find(cwd)
-        url = with_store(repository, read_config(repository.root)).store.url
+        url = last_store(find(cwd))
     if not url:
         raise BadUsage("This repository has no store.", hint="Name one: unstuck fleet --store postgresql://HOST/NAME")
     require_fleet()
     from unstuck.fleet import Fleet  # noqa: PLC0415  # an extra
 
     return Fleet(url)
+
+
+def fleet_of(cwd: Path) -> "Roster | None":
+    """Look at the fleet that the last run here has; None if it stays on this machine."""
+    if not (store := last_store(find(cwd))):
+        return None
+    fleet = open_fleet(cwd, store)
+    try:
+        return fleet.look()
+    finally:
+        fleet.close()
 
 
 class Benches:
@@ -101,17 +120,21 @@ class Benches:
         self._states: dict[str, RunState] = {}
         self._last: dict[str, int] = {}
         self._known: dict[str, tuple[str, Bench | None]] = {}
-        """The workbench of each run, and the sheet that it was made by."""
+        """The workbench of each run, and the sheet that it was made by; the one used last is the last."""
 
     def of(self, run: str, *, verifying: bool) -> Bench:
         """Return the workbench of a run; for verifying, with what the run's journal says by now."""
         from unstuck.fleet import read_sheet  # noqa: PLC0415  # an extra
 
         text = self._enlisted.sheet(run)
-        known, bench = self._known.get(run, ("", None))
-        if bench is None or known != text:
-            bench = self._bench(run, read_sheet(text))
+        with self._one:
+            known, bench = self._known.pop(run, ("", None))
+            if bench is None or known != text:
+                bench = self._bench(run, read_sheet(text))
             self._known[run] = (text, bench)
+            for old in list(self._known)[:-MOST_RUNS]:
+                for table in (self._known, self._states, self._last):
+                    table.pop(old, None)
         if not verifying:
             return bench
         state, timeout = self._state(run), bench.config.verify.timeout
@@ -180,8 +203,8 @@ class Unwatched(Meanwhile):
         return ()
 
 
-def _clone(repo: str) -> tuple[Repository, IO[str]]:
-    """Return a clone that no other worker uses, made if need be, and the lock on it."""
+def _clone(repo: str, told: Callable[[str], None]) -> tuple[Repository, IO[str]]:
+    """Return a clone that no other worker uses, made or brought up to date, and the lock on it."""
     state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
     name = re.sub(r"[^a-zA-Z0-9_.-]+", "-", repo.rstrip("/").rpartition("/")[2])[:40].strip(".-") or "repository"
     place = state / "unstuck" / "workers" / f"{name}-{sha256(repo.encode()).hexdigest()[:8]}"
@@ -194,12 +217,28 @@ def _clone(repo: str) -> tuple[Repository, IO[str]]:
             lock.close()
             continue
         folder = place / str(number)
-        if not Git(place).at(folder if folder.is_dir() else place).succeeds("rev-parse", "--verify", "HEAD"):
+        git = Git(folder)
+        if not (folder / ".git").is_dir():
             _make(place, folder, repo)
+        elif not git.succeeds("fetch", "--quiet", "--no-tags", "--prune", "origin"):
+            told(f"{repo} cannot be reached: this worker begins with what it has of it.")
+        _check_out(git, repo)
         repository = find(folder)
         repository.exclude_ours()
         return repository, lock
     raise Unavailable(f"{MOST_CLONES} workers have a clone of {repo} here already.", hint="End some of them.")
+
+
+def _check_out(git: Git, repo: str) -> None:
+    """Put the remote's HEAD into the clone, where nobody works; where that names no branch, the one that moved last."""
+    newest = ("for-each-ref", "--sort=-committerdate", "--count=1", "--format=%(refname)", "refs/remotes/origin")
+    head = "refs/remotes/origin/HEAD"
+    branch = head if git.succeeds("rev-parse", "--verify", "--quiet", head) else git(*newest)
+    if not branch:
+        raise Unavailable(
+            f"The repository {repo} has no commits yet.", hint="Push your branch to it: git push URL main"
+        )
+    git("checkout", "--quiet", "--force", "--detach", branch)
 
 
 def _make(place: Path, folder: Path, repo: str) -> None:

@@ -9,22 +9,34 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from unstuck.verify.audit.cases import read_tests
-from unstuck.verify.audit.change import SYMLINK, Change, Finding, Severity, is_declared, removed_lines
-from unstuck.verify.audit.conserve import Lost, judge_losses
+from unstuck.verify.audit.change import (
+    RULES,
+    SYMLINK,
+    Change,
+    Finding,
+    Severity,
+    added_lines,
+    found,
+    is_declared,
+    removed_lines,
+)
+from unstuck.verify.audit.conserve import Lost, Pairs, judge_losses, pair, plain_name
 from unstuck.verify.audit.grammars import grammar_of
-from unstuck.verify.audit.pairing import Pairs, pair, plain_name
 from unstuck.verify.audit.part import is_judge, part_of
 from unstuck.verify.audit.product import judge_product, read_world
-from unstuck.verify.audit.rules import RULES, found
 from unstuck.verify.audit.settings import judge_settings
 from unstuck.verify.audit.suite import NOTHING, Case, Suite
 
-_LOSES = frozenset({"test-deleted", "assertion-removed", "cases-removed"})
+_LOSES = frozenset({"test-deleted", "assertion-removed", "assertion-loosened", "cases-removed"})
 _PLATFORM = re.compile(
     r"(?i)linux|windows|darwin|macos|unix|\bos\(|canImport|target_os|race|cgo|amd64|arm64|go1\.|debug|NET\d|NETCORE|swift|js\b|wasm|importorskip|not\(miri\)|feature"
 )
 """Conditions on which a whole file is built here and there, not nowhere."""
 _SHUT = re.compile(r"//go:build|// \+build|#if|#!\[cfg")
+_LEAVES = re.compile(
+    r"(?i)skip|ignore|disable|pending|todo|only|focus|exit|return|quit|abort|stop|break|raise|throw|die|\bif\b|unless|when|cond|catch|rescue|/\*|<!--|\"{3}|'{3}|=begin|<<"
+)
+"""Words by which lines of an unknown language may keep others from running."""
 _ORDER = {"reject": 0, "ask": 1, "warn": 2}
 
 
@@ -159,9 +171,17 @@ def _unread(changes: Sequence[Change], old: Sequence[Suite], new: Sequence[Suite
         for change in changes
         if change.binary and part_of(change.path) == "test"
     }
-    for path, reason in why.items():
-        if path not in fresh:
-            yield found("tests-unread", path, 1, f"Tests in {path} changed and cannot be read here: {reason}.")
+    for change in changes:
+        if change.path in why and change.path not in fresh:
+            says = f"Tests in {change.path} changed and cannot be read here: {why[change.path]}."
+            yield found("tests-unread", change.path, 1, says, severity="warn" if _only_adds(change) else None)
+
+
+def _only_adds(change: Change) -> bool:
+    """Tell whether nothing of a text is gone, and nothing in what came could keep the rest from running."""
+    if change.binary or change.new is None or any(removed_lines(change)):
+        return False
+    return not any(_LEAVES.search(line.text) for line in added_lines(change))
 
 
 def _standing(pairs: Pairs, fresh: Sequence[Case], lost: Sequence[Lost]) -> Iterator[Lost]:

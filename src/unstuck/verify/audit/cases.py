@@ -28,6 +28,7 @@ _CLASS = re.compile(r"^(?:class|module|mod_item|impl_item|struct|namespace|objec
 _MARK = re.compile(r"^(?:modifiers|attribute\w*|annotation|marker_annotation|decorator)$")
 _MARK_BEFORE = re.compile(r"^(?:attribute_item|decorator|annotation|unary_operator)$")
 _CALL = re.compile(r"call|invocation")
+_STRING = re.compile(r"'[^']*'|\"[^\"]*\"|`[^`]*`")
 _NOWHERE = re.compile(r"(?i)ignore|\bif 0|false|any\(\)|skip|never")
 """Conditions on which a whole file is built nowhere."""
 _RAISES = re.compile(
@@ -406,7 +407,7 @@ class _Reading:
             literals=frozenset(self.form.words[at] for at in places if self.tree.tokens[at].sort in {"str", "num", "truth"}),
             names=frozenset(self.form.words[at] for at in places if self.form.called[at]),
             skip=skip, sometimes=sometimes, guards=guards,
-            focused=any(bool(callee) and FOCUS.search(f"{callee} {head}") is not None for callee, head in callees),
+            focused=any(bool(callee) and FOCUS.search(f"{callee} {_STRING.sub('', head)}") is not None for callee, head in callees),
             retried=RETRY.search(one.marks) is not None,
         )  # fmt: skip
 

@@ -5,15 +5,18 @@ an assertion vanishes, says less, can no longer fail, or expects something else 
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
-from unstuck.verify.audit.change import Finding
-from unstuck.verify.audit.pairing import Pairs
-from unstuck.verify.audit.rules import found
+from unstuck.verify.audit.change import Finding, found
 from unstuck.verify.audit.suite import EXACT, NOTHING, WEAK, Assertion, Case
 
+LIKE = 0.5
+MOST_ALIKE = 20
+"""Tests that are compared by likeness with one lost test, so that a large change stays linear."""
+
+Pairs = list[tuple[Case, Case | None]]
 MOST_CANDIDATES = 60
 MOST_GAINS = 300
 """New assertions that are compared with one lost one, so that a huge test stays linear."""
@@ -254,17 +257,16 @@ def _changed(became: Case, left: list[_Loss], world: World) -> Iterator[Finding]
 
 def _nothing_left(became: Case, left: list[_Loss]) -> Finding:
     evidence = left[0].assertion.text
-    idle = next((one for one in became.assertions if one.idle), None)
-    if idle is not None:
-        says = f"The assertion in {became.name} {idle.idle}."
-        return found("assertion-unreachable", became.path, idle.line, says, evidence)
+    rule, line, says = "test-emptied", became.line, f"The test {became.name} no longer asserts anything."
     if became.assertions:
-        one = became.assertions[0]
-        says = f"What {became.name} still asserts can never fail."
-        return found("assertion-vacuous", became.path, one.line, says, f"{evidence} → {one.text}")
-    return found(
-        "test-emptied", became.path, became.line, f"The test {became.name} no longer asserts anything.", evidence
-    )
+        one = next((one for one in became.assertions if one.idle), became.assertions[0])
+        evidence, line = evidence if one.idle else f"{evidence} → {one.text}", one.line
+        rule, says = _idle(one, became) or ("assertion-vacuous", f"What {became.name} still asserts can never fail.")
+    return found(rule, became.path, line, says, evidence)
+
+
+def _idle(one: Assertion, became: Case) -> tuple[str, str] | None:
+    return ("assertion-unreachable", f"The assertion in {became.name} {one.idle}.") if one.idle else None
 
 
 def _one_loss(loss: _Loss, became: Case) -> Iterator[Finding]:
@@ -284,23 +286,21 @@ def _one_loss(loss: _Loss, became: Case) -> Iterator[Finding]:
         yield found("assertion-removed", became.path, became.line, says, old.text)
         return
     taken.used = True
-    new, evidence = taken.assertion, f"{old.text} → {taken.assertion.text}"
-    if new.idle:
-        yield found(
-            "assertion-unreachable", became.path, new.line, f"The assertion in {became.name} {new.idle}.", evidence
-        )
-    elif new.rank == NOTHING:
-        yield found(
-            "assertion-vacuous", became.path, new.line, f"What {became.name} asserts here can never fail.", evidence
-        )
-    elif (new.rank < old.rank and not (new.rank > WEAK and old.literals - new.literals)) or (
-        new.blurs - old.blurs and old.literals - new.literals
-    ):
-        yield found("assertion-loosened", became.path, new.line, f"{became.name} accepts more than before.", evidence)
-    else:
-        yield found(
-            "expected-changed", became.path, new.line, f"{became.name} expects something else than before.", evidence
-        )
+    rule, says = _weaker(old, taken.assertion, became)
+    yield found(rule, became.path, taken.assertion.line, says, f"{old.text} → {taken.assertion.text}")
+
+
+def _weaker(old: Assertion, new: Assertion, became: Case) -> tuple[str, str]:
+    """Say what an assertion became: it cannot fail any more, accepts more, or expects something else."""
+    if (idle := _idle(new, became)) is not None:
+        return idle
+    if new.rank == NOTHING:
+        return "assertion-vacuous", f"What {became.name} asserts here can never fail."
+    other = old.literals - new.literals
+    looser = new.rank < old.rank and not (new.rank > WEAK and other)
+    if looser or (new.rank <= old.rank and new.blurs - old.blurs and other):
+        return "assertion-loosened", f"{became.name} accepts more than before."
+    return "expected-changed", f"{became.name} expects something else than before."
 
 
 def _rows_lost(pairs: Pairs, fresh: Sequence[Case]) -> Iterator[Lost]:
@@ -334,3 +334,77 @@ def _rows_lost(pairs: Pairs, fresh: Sequence[Case]) -> Iterator[Lost]:
 def _is_written_out(row: str, became: Case, fresh: Sequence[Case]) -> bool:
     values = {word for word in row.split() if word[:1] in "'\"" or word[:1].isdigit()}
     return bool(values) and any(values <= other.literals for other in fresh if other is not became)
+
+
+_WAYS: tuple[Callable[[Case], Hashable], ...] = (
+    lambda case: (case.kind, case.path, case.scope, case.name, case.body),
+    lambda case: (case.kind, case.path, case.scope, case.name),
+    lambda case: (case.kind, case.scope, case.name, case.body),
+    lambda case: (case.kind, case.body) if case.body else object(),
+    lambda case: (case.kind, case.path, case.name) if case.name else object(),
+    lambda case: (case.kind, case.scope, case.name) if case.name else object(),
+    lambda case: (case.kind, plain_name(case.name)) if case.name else object(),
+)
+
+
+def pair(old: Sequence[Case], new: Sequence[Case]) -> tuple[Pairs, list[Case]]:
+    """Give each old case with the new one that it became, or None; and the new ones that no old one became."""
+    lost, spare, pairs = list(old), list(new), Pairs()
+    for way in _WAYS:
+        shelf: dict[Hashable, list[Case]] = defaultdict(list)
+        for case in reversed(spare):
+            shelf[way(case)].append(case)
+        rest: list[Case] = []
+        taken: set[int] = set()
+        for case in lost:
+            candidates = shelf.get(way(case))
+            if candidates:
+                became = candidates.pop()
+                taken.add(id(became))
+                pairs.append((case, became))
+            else:
+                rest.append(case)
+        lost = rest
+        spare = [case for case in spare if id(case) not in taken]
+    alike = _by_likeness(lost, spare)
+    used = {id(became) for _, became in alike if became is not None}
+    return pairs + alike, [case for case in spare if id(case) not in used]
+
+
+def plain_name(name: str) -> str:
+    """Give a name without case, separators and the word test."""
+    return "".join(char for char in name.lower() if char.isalnum()).removeprefix("test")
+
+
+def _by_likeness(lost: list[Case], spare: list[Case]) -> Pairs:
+    index: dict[str, list[Case]] = defaultdict(list)
+    for case in spare:
+        for feature in _features(case):
+            index[feature].append(case)
+    taken: set[int] = set()
+    pairs = Pairs()
+    for case in lost:
+        mine = _features(case)
+        near: dict[int, Case] = {}
+        for feature in sorted(mine, key=lambda one: (len(index.get(one, ())), one)):
+            for other in index.get(feature, [])[:MOST_ALIKE]:
+                if other.kind == case.kind and id(other) not in taken:
+                    near[id(other)] = other
+            if len(near) >= MOST_ALIKE:
+                break
+        scored = [(_likeness(mine, _features(other)), -place, other) for place, other in enumerate(near.values())]
+        best = max(scored, default=None, key=lambda one: one[:2])
+        if best is not None and best[0] >= LIKE:
+            taken.add(id(best[2]))
+            pairs.append((case, best[2]))
+        else:
+            pairs.append((case, None))
+    return pairs
+
+
+def _features(case: Case) -> frozenset[str]:
+    return case.literals | {f"call:{name}" for name in case.names}
+
+
+def _likeness(one: frozenset[str], two: frozenset[str]) -> float:
+    return len(one & two) / max(1, len(one | two))

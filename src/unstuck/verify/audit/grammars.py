@@ -153,7 +153,7 @@ SKIP_MARK = _(
 )
 """Marks with which a test does not run, or need not pass."""
 SKIP_CONDITION = _(
-    r"(?i)skip_?(?:if|unless|on|test_?if)|(?:enabled|disabled)(?:on|if|for)\w|cfg_attr|\bcfg\s*\(\s*(?!any\s*\(\s*\)|FALSE)|\bcondition|\bif\s*:|requires?|platform|ignored?_?if|raises\s*=|strict"
+    r"(?i)skip_?(?:if|unless|on|test_?if)|(?:enabled|disabled)(?:on|if|for)\w|cfg_attr|\bcfg\s*\(\s*(?!any\s*\(\s*\)|FALSE)|\bcondition|\bif\s*:|requires?|platform|ignored?_?if|raises\s*=|strict|xfail\s*\(\s*(?!reason|run\b)\w"
 )
 SKIP_BLOCK = _(
     r"^x(?:it|test|specify|describe|context|scenario|should)$|\.(?:skip|todo|fixme|failing|fails|skipIf|runIf|skipTest)\b|^(?:skip|todo|pending)$"

@@ -6,9 +6,8 @@ import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from unstuck.verify.audit.change import Change, Finding, added_lines, removed_lines
+from unstuck.verify.audit.change import Change, Finding, added_lines, found, removed_lines
 from unstuck.verify.audit.part import part_of
-from unstuck.verify.audit.rules import found
 
 LONGEST = 300_000
 LONGEST_LINE = 600
@@ -22,18 +21,19 @@ def _(pattern: str) -> re.Pattern[str]:
 
 _DOWN: tuple[tuple[re.Pattern[str], str, str], ...] = (
     (_(r"fail[_-]?under|threshold|min(?:imum)?[_-]?(?:coverage|score|msi|covered\w*)|msi$|(?:^|[.\]])(?:statements|branches|functions|lines|target|perfile)$|coverage\.minimum|minimum$"), "floor", "threshold-lowered"),
-    (_(r"max[_-]?(?:warnings|complexity|errors|line\w*|statements|branches|args|locals|returns|depth|lines\w*)$|maxallowedviolations|baseline$"), "ceiling", "threshold-lowered"),
+    (_(r"max[_-]?(?:warnings|complexity|errors|statements|branches|args|locals|returns|depth|lines\w*)$|maxallowedviolations|baseline$"), "ceiling", "threshold-lowered"),
     (_(r"(?:test|module)path(?:ignore|_ignore)|norecurse|deselect|testignore|exclude(?:d)?(?:groups|tags|tests\w*|classnamepatterns)|test.*\.exclude|exclude_?tests?|(?:surefire|failsafe|testsuites?|testsuite).*exclude"), "leave_out", "test-settings-narrowed"),
     (_(r"exclu[ds]|ignore(?!d_outcome|failures|_missing|_errors)|omit|disable(?!_existing|allow)|suppress|nowarn|skip_?(?:paths|files|glob)?$|per-file-ignores|\.remove$|allow$"), "leave_out", "gate-loosened"),
     (_(r"testpaths|python_(?:files|classes|functions)|test(?:match|regex|_match|files|_pattern\w*|_paths)$|(?:jest|vitest|test|mocha|ava|spec)[\w.]*\.(?:include|files|spec|roots|projects)$|^spec$|testsuites?.*(?:directory|file)$"), "take_in", "test-settings-narrowed"),
     (_(r"(?:lint\.)?(?:extend-)?select$|enable(?:d[_-]rules)?$|linters\.enable|plugins$|^extends$|cov(?:erage)?[\w.]*\.(?:source|include|collectcoveragefrom)$|collectcoveragefrom$|warnings_?as_?errors$"), "take_in", "gate-loosened"),
     (_(r"(?:^|\.)strict\w*$|warn_\w+|disallow_\w+|check_untyped_defs|no_implicit_\w+|noimplicit\w*|nounused\w*|nouncheckedindex\w*|exactoptional\w*|xfail_strict|fail(?:on|ifno|_on)\w*|treatwarningsaserrors|checkonbuild|linter\.enabled|formatter\.enabled|verifysignatures|cov(?:erage)?.*enabled|error_on_\w+|bestpractices"), "strict", "gate-loosened"),
     (_(r"(?:^|\.)(?:autotests|autobenches|autoexamples|doctest|harness|istestproject|usejunitplatform)$|(?:^|\.)(?:lib|test|bin)(?:\.\[[^\]]*\])?\.test$"), "strict", "test-settings-narrowed"),
-    (_(r"passwithnotests|allow[_-]?(?:failure|empty)\w*|continue-on-error|ignore_outcome|testfailureignore|ignorefailures|failureignore|exit[_-]zero|dangerouslyignore\w*"), "lax", "always-green"),
+    (_(r"allow[_-]?failure\w*|continue-on-error"), "lax", "ci-changed"),
+    (_(r"passwithnotests|allow[_-]?empty\w*|ignore_outcome|testfailureignore|ignorefailures|failureignore|exit[_-]zero|dangerouslyignore\w*"), "lax", "always-green"),
     (_(r"skip_?(?:tests|its|exec|test)$|maven\.test\.skip|skipsurefire|skipfailsafe|automock|\.only$"), "lax", "test-settings-narrowed"),
     (_(r"ignore_errors|ignore_missing_imports|skiplibcheck$|allowjs$|noemitonerror\.false|implicit_reexport|runanalyzers\.false|quiet$"), "lax", "gate-loosened"),
     (_(r"(?:^|\.)rules\.|\.diagnostic\.\w+\.severity$|(?:^|\.)lints?\.(?:rust|clippy)|^report\w+|typecheckingmode|phpstan.*level$|^(?:parameters\.)?level$"), "level", "gate-loosened"),
-    (_(r"retr(?:y|ies)\w*$|reruns$"), "ceiling", "test-retried"),
+    (_(r"(?:^|\.)(?:(?:test\w*)?retr(?:y|ies)(?:times)?|reruns|rerunfailingtestscount)$"), "rise", "test-retried"),
 )  # fmt: skip
 """Which settings have a direction: a key, which way is down, and the rule that it breaks."""
 _WIDE = re.compile(r"\*+(?:/\*+)*|\.|ALL|src(?:/\*+)*/?|[A-Z]|lib(?:/\*+)*/?")
@@ -43,12 +43,12 @@ _HARMLESS = re.compile(
 )
 _LEVELS = {"off": 0, "0": 0, "false": 0, "none": 0, "allow": 0, "silent": 0, "basic": 1, "warn": 1, "warning": 1, "1": 1, "suggestion": 1, "error": 2, "2": 2, "true": 2, "deny": 2, "strict": 3, "forbid": 3}  # fmt: skip
 _GREEN = re.compile(
-    r"\|\|\s*(?:true\b|:|exit 0|echo\b)|;\s*(?:true|exit 0|:)\s*[\"']?,?$|\bset \+e\b|continue-on-error:\s*true|allow_failure:\s*true|--passWithNoTests|--exit-zero|--pass-with-no-tests|\|\s*(?:cat|tee)\s*$"
+    r"\|\|\s*(?:true\b|:|exit 0|echo\b)|;\s*(?:true|exit 0|:)\s*[\"']?,?$|\bset \+e\b|--passWithNoTests|--exit-zero|--pass-with-no-tests|\|\s*(?:cat|tee)\s*$"
     r"|-Dmaven\.test\.(?:skip|failure\.ignore)|-DskipTests|-DskipITs|\bignoreFailures\s*=?\s*true|testFailureIgnore>\s*true|--no-fail\b|--suppress-no-test-exit-code|\bgradlew?\b.*-x\s+\w*[tT]est|\btest\.enabled\s*=\s*false|\bonlyIf\s*\{\s*false"
 )
 _NARROW = re.compile(
-    r"\bpytest\b.*(?:--ignore|--deselect|-k\s*=?['\"]?not\b|-m\s*=?['\"]?not\b|--lf\b|-p no:)|addopts.*(?:--ignore|--deselect|-k\b|-m\b|-p no:)|--testPathIgnorePatterns|--exclude-?(?:pattern|group|tag)\b|\bgo test\b.*(?:-skip|-run|-short)|\bcargo test\b.*(?:--skip|--exclude)"
-    r"|--tag\s+~|\bctest\b.*\s-E\s|\bdotnet test\b.*--filter|\bmix test\b.*--exclude|excludeTestsMatching|exclude(?:Tags|Groups|Category)|<Compile Remove=.*[tT]est|\bexclude\b.*[tT]est|--no-cov\b|test_ignore|\bEXCLUDE_FROM_ALL\b"
+    r"\bpytest\b.*(?:--ignore(?:-glob)?[= ]\S*(?:test|spec|\*)|--deselect|-k\s*=?['\"]?not\b|-m\s*=?['\"]?not\b|--lf\b|-p no:)|addopts.*(?:--ignore(?:-glob)?[= ]\S*(?:test|spec|\*)|--deselect|-k\b|-m\b|-p no:)|--testPathIgnorePatterns|--exclude-?(?:pattern|group|tag)\b|\bgo test\b.*(?:-skip|-run|-short)|\bcargo test\b.*(?:--skip|--exclude)"
+    r"|--tag\s+~|\bctest\b.*\s-E\s|\bdotnet test\b.*--filter|\bmix test\b.*--exclude|excludeTestsMatching|exclude(?:Tags|Groups|Category)|<Compile Remove=.*[tT]est|(?<!-)\bexclude\b(?!-).*[tT]est|--no-cov\b|test_ignore|\bEXCLUDE_FROM_ALL\b"
 )
 _CHECKS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     (name, re.compile(shape))
@@ -106,7 +106,7 @@ def _keys(change: Change, *, replaced: bool) -> Iterator[Finding]:
 
 def _direction(key: str) -> tuple[re.Pattern[str], str, str] | None:
     if re.search(
-        r"(?i)per-file-ignores.*test|dependenc|^scripts\.|classifiers|keywords|publishconfig|permissions|\.overrides\.|auto-changelog|build\.targets|package-data",
+        r"(?i)per-file-ignores.*test|dependenc|^scripts\.|classifiers|keywords|publishconfig|permissions|\.overrides\.|auto-changelog|healthcheck|build\.targets|package-data",
         key,
     ):
         return None
@@ -122,7 +122,12 @@ def _floor(old: Values | None, new: Values | None) -> str:
 
 def _ceiling(old: Values | None, new: Values | None) -> str:
     before, after = _number(old), _number(new)
-    return "allows more than before" if before is not None and (after is None or after > before) else ""
+    off = not before  # 0 and none: it allowed anything
+    return "allows more than before" if not off and (after is None or after > (before or 0)) else ""
+
+
+def _rise(old: Values | None, new: Values | None) -> str:
+    return "is more than before" if (_number(new) or 0) > (_number(old) or 0) else ""
 
 
 def _leave_out(old: Values | None, new: Values | None) -> str:
@@ -174,7 +179,7 @@ def _level(old: Values | None, new: Values | None) -> str:
 
 
 _WAYS: dict[str, Callable[[Values | None, Values | None], str]] = {
-    "floor": _floor, "ceiling": _ceiling, "leave_out": _leave_out, "take_in": _take_in, "strict": _strict, "lax": _lax, "level": _level,
+    "floor": _floor, "ceiling": _ceiling, "rise": _rise, "leave_out": _leave_out, "take_in": _take_in, "strict": _strict, "lax": _lax, "level": _level,
 }  # fmt: skip
 
 
@@ -185,26 +190,15 @@ def _lines(change: Change, kept: set[str]) -> Iterator[Finding]:
             continue
         green = _GREEN.search(line.text)
         checks = any(shape.search(line.text) for _, shape in _CHECKS)
+        rule, says = "", ""
         if green and (checks or not re.search(r"[|;]", green.group())):
-            yield found(
-                "always-green",
-                change.path,
-                line.number,
-                "A failing command is made to look like a success.",
-                line.text.strip(),
-            )
+            rule, says = "always-green", "A failing command is made to look like a success."
         elif _NARROW.search(line.text):
-            yield found(
-                "test-settings-narrowed",
-                change.path,
-                line.number,
-                "Fewer tests are run than before.",
-                line.text.strip(),
-            )
+            rule, says = "test-settings-narrowed", "Fewer tests are run than before."
         elif re.match(r"\t-\s*\S", line.text) and checks:
-            yield found(
-                "always-green", change.path, line.number, "The failure of a command is ignored.", line.text.strip()
-            )
+            rule, says = "always-green", "The failure of a command is ignored."
+        if rule:
+            yield found(rule, change.path, line.number, says, line.text.strip())
     if change.old is None:
         return
     in_build_server = part_of(change.path) == "commands" and re.search(r"\.ya?ml$|Jenkinsfile", change.path) is not None

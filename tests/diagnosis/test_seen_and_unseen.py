@@ -1,4 +1,7 @@
-"""How outputs are judged that no rule was written for: real runs, exception texts of packages, sentences of people."""
+"""How outputs are judged: those that taught the rules, and those that no rule was written for.
+
+A row of `unseen.jsonl` that teaches a rule moves to `seen.jsonl`, and a new one takes its place.
+"""
 
 import json
 from collections import Counter
@@ -20,9 +23,14 @@ SISTERS: Mapping[str, frozenset[str]] = {
     "provider_overloaded": frozenset({"rate_limited", "network_error"}),
 }
 """Kinds that a sentence without its context cannot tell apart."""
+UNSEEN: Mapping[str, Mapping[str, float]] = {
+    "run on": {"type": 0.97, "category": 0.97, "phase_type": 0.97},
+    "authored": {"type": 0.87, "category": 0.83, "phase_type": 0.73},
+}
+"""What real tools print is judged well unseen; what orchestrators and people write in free words, less so."""
 FLOORS: Mapping[str, float] = {
     "authored": 0.98,
-    "authored, held out": 0.93,
+    "authored later": 0.93,
     "exception texts of Python packages": 0.85,
     "descriptions of errors in botocore": 0.78,
 }
@@ -32,8 +40,10 @@ def rows(name: str) -> list[dict[str, str]]:
     return [json.loads(line) for line in (HERE / name).read_text(encoding="utf-8").splitlines()]
 
 
-def test_outputs_of_tools_that_no_rule_was_written_for_are_judged_rightly() -> None:
-    judged = judge(read_cases(HERE / "outputs.jsonl"), classifiers()["ours"])
+def figures(file: str, provenance: str = "") -> tuple[dict[str, float], list[str]]:
+    """Return the lenient macro-F1 by view, and what was judged wrongly."""
+    kept = {row["id"] for row in rows(file) if row["provenance"].startswith(provenance)}
+    judged = judge([case for case in read_cases(HERE / file) if case.name in kept], classifiers()["ours"])
     wrong = [
         f"{one.case.name}: {one.view} {one.case.gold[one.view]} -> {one.said}"
         for one in judged
@@ -42,8 +52,21 @@ def test_outputs_of_tools_that_no_rule_was_written_for_are_judged_rightly() -> N
     scores = {
         view: macro_f1([(one.case.gold[view], one.lenient) for one in judged if one.view == view]) for view in VIEWS
     }
-    assert min(scores.values()) >= 0.97, (scores, wrong)
     assert [one.case.name for one in judged if one.case.ok and one.said != "ok"] == []
+    return scores, wrong
+
+
+def test_outputs_that_taught_the_rules_are_judged_rightly() -> None:
+    scores, wrong = figures("seen.jsonl")
+    assert min(scores.values()) >= 0.97, (scores, wrong)
+
+
+@pytest.mark.parametrize(("provenance", "floors"), UNSEEN.items(), ids=["run", "written"])
+def test_outputs_that_no_rule_was_written_for_are_judged_as_well_as_when_they_came(
+    provenance: str, floors: Mapping[str, float]
+) -> None:
+    scores, wrong = figures("unseen.jsonl", provenance)
+    assert not {view for view, floor in floors.items() if scores[view] < floor}, (scores, wrong)
 
 
 @pytest.mark.parametrize("exit_code", [1, None], ids=["failed", "text alone"])
