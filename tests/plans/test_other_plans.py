@@ -222,6 +222,19 @@ def test_a_story_passes_and_no_other_byte_changes(tmp_path: Path) -> None:
     assert path.read_text() == PRD.replace('"passes": false, "dependsOn"', '"passes": true, "dependsOn"')
 
 
+def test_commands_for_all_stories_are_gates_and_a_story_says_in_its_own_word_that_it_holds(tmp_path: Path) -> None:
+    told = {
+        "verificationCommands": {"typecheck": "npm run build", "lint": "npm run lint", "deploy": "git push"},
+        "stories": [{"id": "a", "title": "Greet", "complete": False}, {"id": "b", "title": "Wave", "complete": True}],
+    }
+    plan_file = open_plan(put(tmp_path, "prd.json", told))
+    plan = plan_file.read()
+    assert [(gate.kind, gate.command) for gate in plan.gates] == [("types", "npm run build"), ("lint", "npm run lint")]
+    assert [task.done for task in plan.tasks] == [False, True]
+    plan_file.mark({"a": "complete", "b": "complete"})
+    assert [story["complete"] for story in json.loads(plan_file.path.read_text())["stories"]] == [True, True]
+
+
 def test_a_box_above_others_is_ticked_with_them_and_items_with_their_task(tmp_path: Path) -> None:
     path = put(tmp_path, "issue.md", ISSUE)
     plan_file = open_plan(path)
