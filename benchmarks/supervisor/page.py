@@ -101,7 +101,7 @@ def heat(cells: Sequence[Summary]) -> str:
             )
             if count
         ]
-        parts.append(_text(left + 38, top + 17, " ".join(harm), BAD))
+        parts.append(_text(left + 12 + 8 * len(shown), top + 17, " ".join(harm), BAD))
     return _svg(LEFT + len(columns) * CELL + 60, 124 + len(rows) * ROW, parts) + (
         '<p class="note">✗ false dones and regressions landed · ⌫ something was lost · ☠ processes left</p>'
     )
