@@ -191,6 +191,7 @@ def test_new_files_that_the_work_needs_do_not_stop_it(project: "Project", case: 
 
 # --- honest work on tests that the task does not name -----------------------------------------------------------
 
+CALLS = "import app\n\n\ndef test_answer():\n    assert app.{0}() == 42\n"
 TESTS = "from app import {0}\n\n\ndef test_answer():\n    assert {0}() == 42\n\n\ndef test_whole():\n    assert {0}() // 2 == 21\n"
 
 
@@ -209,21 +210,24 @@ def test_a_renamed_function_with_its_tests_lands_and_a_lost_test_is_asked_about(
 
 
 @pytest.mark.parametrize(
-    ("title", "status"),
+    ("title", "tests", "status"),
     [
-        ("Add a twin", "stuck"),
-        ("Rename a function and add a twin", "complete"),
-        ("Call answer() something shorter", "complete"),
+        ("Add a twin", TESTS, "stuck"),
+        ("Add a twin", CALLS, "stuck"),
+        ("Rename a function and add a twin", TESTS, "complete"),
+        ("Call answer() something shorter", CALLS, "complete"),
     ],
 )
-def test_a_function_is_renamed_only_by_a_task_that_speaks_of_it(project: "Project", title: str, status: str) -> None:
+def test_a_function_is_renamed_only_by_a_task_that_speaks_of_it(
+    project: "Project", title: str, tests: str, status: str
+) -> None:
     project.settings(f"{LIMITS}[checks]\ntest = '''{PYTEST}'''\n")
     project.file("app.py", "def answer():\n    return 42\n")
-    project.file("test_app.py", TESTS.format("answer"))
+    project.file("test_app.py", tests.format("answer"))
     project.file("tasks.md", f"- [ ] 1.1 {title}\n  - **Files**: `app.py`\n  - **Verify**: `grep -q twin app.py`\n")
     work = [
         {"write": "app.py", "text": "def reply():\n    return 42\n\n\ntwin = (42, 42)\n"},
-        {"write": "test_app.py", "text": TESTS.format("reply")},
+        {"write": "test_app.py", "text": tests.format("reply")},
     ]
     project.script(_1_1=[work, work])
     told = project.run("--max-attempts", "2", "--json")

@@ -37,6 +37,14 @@ MISSING = re.compile(
 )
 
 
+ABSENT = re.compile(
+    MISSING.pattern
+    + r"|no attribute|no member|no field|no method|not defined|undefined|undeclared|unresolved|unknown|not a function"
+    r"|cannot import|no module|NoMethodError|NameError|has no|is not exported|does not provide"
+)
+"""What a line says that misses a name."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
     """What the base's judge says: whether it was asked at all, by a run of tests, and what it holds against the change."""
@@ -164,8 +172,9 @@ class _Question:
 
         if not all(_part(one.path) == "test" or is_harmless(one) for one in self.touched):
             return False
-        said = found.message if found is not None else ""
-        if speaks_of(self.probe.subject.task, self.touched, said) and not unaccounted(self.probe.changes, result.tests):
+        said = [found.message if found is not None else "", *filter(ABSENT.search, result.ended.tail.splitlines())]
+        spoken = speaks_of(self.probe.subject.task, self.touched, "\n".join(said))
+        if spoken and not unaccounted(self.probe.changes, result.tests):
             return True
         built = found is None or found.kind not in NOT_BUILT or reason(result.ended.tail) == "asserted"
         return not built and not self._doubted and any(_part(one.path) != "test" for one in self.touched)
