@@ -73,7 +73,7 @@ BENCHES: Mapping[str, Bench] = {
             click.Option(["--tasks"], type=click.IntRange(1, 200), help="Tasks in the plan.  [default: 60]"),
             click.Option(["--kills"], type=click.IntRange(1), help="How often.  [default: 100]"),
             click.Option(["--seed"], type=int, help="Draws the moments.  [default: 18]"),
-            click.Option(["--seconds"], type=click.FloatRange(0.0), help="How long an agent works.  [default: 1.5]"),
+            click.Option(["--seconds"], type=click.FloatRange(0.0), help="How long an agent works.  [default: 2.5]"),
         ),
         by_name_only=True,
     ),

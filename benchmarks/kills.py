@@ -19,7 +19,7 @@ from unstuck.journal import Acted
 TASKS, KILLS, PARALLEL = 60, 100, 2
 SHORTEST, LONGEST = 0.3, 4.0
 """Seconds from a supervisor's first word to its death; a busy machine may take as long before that."""
-SECONDS = 1.5
+SECONDS = 2.5
 """How long an agent works: some tasks land between two kills, and there is still something to do after the last one."""
 SEED = 18
 
