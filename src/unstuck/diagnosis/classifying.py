@@ -11,7 +11,7 @@ from dataclasses import replace
 from unstuck.agents import NO_MARKER, Result, Unreadable, asks, failure_report, read_result
 from unstuck.diagnosis.cleaning import shown
 from unstuck.diagnosis.evidence import Evidence
-from unstuck.diagnosis.judging import BY_END, BY_SIGNAL, SIGNALS, Diagnosis
+from unstuck.diagnosis.judging import BY_END, BY_SIGNAL, Diagnosis, signal_of
 from unstuck.diagnosis.kinds import KINDS, Failure, Kind, Touch
 from unstuck.diagnosis.readings.telling import error_of
 from unstuck.diagnosis.readings.tool_marks import read
@@ -68,8 +68,6 @@ NOT_JUDGED = frozenset({"", "done_claimed", "failed_claimed"})
 """Ends that say nothing against the agent before the checks have spoken."""
 CUT_OFF = frozenset({"killed", "tool_hang"})
 """Ends of which the output shows no more than that it breaks off; who did that, the process tells."""
-OF_SIGNALS = 128
-"""A shell says by which signal a program ended with an exit code that much higher."""
 OURS: tuple[Ending, ...] = ("not_started", "supervisor_died", "stopped")
 OF_CHECKS = frozenset({
     Kind.CHECK_FAILED, Kind.TEST_FAILED, Kind.TEST_TIMEOUT, Kind.LINT_FAILED, Kind.TYPES_FAILED, Kind.FORMAT_FAILED,
@@ -158,7 +156,7 @@ def _cut_off(ended: Ended) -> tuple[Kind, str]:
     kind = BY_ENDING.get(ended.ending, Kind.KILLED)
     if kind is not Kind.KILLED:
         return kind, ""
-    signal = SIGNALS.get(ended.signal or (ended.exit_code or 0) - OF_SIGNALS, "")
+    signal = signal_of(-ended.signal if ended.signal else ended.exit_code)
     crashed = BY_SIGNAL.get(signal) is Kind.PROGRAM_CRASHED
     return Kind.AGENT_CRASHED if crashed else kind, f"SIG{signal}" if signal else ""
 

@@ -245,6 +245,11 @@ def _kind(rule: Rule, for_what: Role, *, about_code: bool) -> Kind | None:
     return rule.proves
 
 
+def signal_of(code: int | None) -> str:
+    """Name the signal that an exit code tells of: Python's are below zero, a shell's that much above 128."""
+    return SIGNALS.get(-code if code and code < 0 else (code or 0) - 128, "")
+
+
 def _facts(evidence: Evidence, for_what: Role) -> list[Vote]:
     """Turn what is known without reading the output into votes."""
     votes = []
@@ -253,9 +258,7 @@ def _facts(evidence: Evidence, for_what: Role) -> list[Vote]:
     if evidence.timed_out:
         votes.append(Vote(Kind.TIMEOUT, 97))
     code = evidence.exit_code
-    name = evidence.signal.upper().removeprefix("SIG") or SIGNALS.get(
-        -code if code and code < 0 else (code or 0) - 128, ""
-    )
+    name = evidence.signal.upper().removeprefix("SIG") or signal_of(code)
     if name in BY_SIGNAL:
         limited = any(re.match(r"(?:busybox\s+)?timeout\s", part) for part in _raw(evidence.command))
         kind = Kind.TIMEOUT if limited and name in {"KILL", "TERM"} else BY_SIGNAL[name]

@@ -261,19 +261,18 @@ def _standing(bench: Bench, task: Task, result: CheckResult, tree: str) -> Stand
         return "changes"
     if result.flaky:
         return "wavers"
-    if not result.ended.ok and _is_missing(bench, task, result, tree):
+    if not result.ended.ok and _is_missing(bench, result, tree):
         return "absent"
     if is_guard(task):
         return "guard"
     return "green" if result.ended.ok else "red"
 
 
-def _is_missing(bench: Bench, task: Task, result: CheckResult, tree: str) -> bool:
+def _is_missing(bench: Bench, result: CheckResult, tree: str) -> bool:
     """Whether a program or a package is not here that no task is to write."""
     ended = result.ended
     found = diagnosed(bench, Evidence(stdout=ended.tail, exit_code=ended.exit_code, command=result.command), tree)
-    written = any(Path(name).name in result.command for name in task.files)
-    return found is not None and found.kind in MISSING and not (written and found.kind is Kind.COMMAND_NOT_FOUND)
+    return found is not None and found.kind in MISSING
 
 
 def _taken(place: Path) -> str:
