@@ -4,7 +4,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-WORKERS ?= auto
+# Many tests wait for processes of theirs, so two share a processor.
+WORKERS ?= $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2))))
 # Real agents that `make conformance` drives, and how many at once: they mostly wait.
 CLIS ?= claude codex
 AT_ONCE ?= 4
