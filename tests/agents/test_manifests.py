@@ -10,7 +10,7 @@ import pytest
 
 from unstuck.agents.command_agent import CodingAgent
 from unstuck.agents.crew import first_found
-from unstuck.agents.formats import formats
+from unstuck.agents.formats import formats, read_files
 from unstuck.agents.manifests import catalog, how_to_log_in, logged_in, manifest, permission
 from unstuck.config import AgentConfig, Config
 from unstuck.config_file import read_config
@@ -140,7 +140,7 @@ def test_what_we_ended_ourselves_counts_as_killed_unless_the_provider_was_at_fau
 
 def test_the_table_of_streams_uses_only_words_that_its_reader_knows() -> None:
     """A word that nobody reads would be a fact that is silently lost."""
-    source = Path(inspect.getfile(formats)).read_text(encoding="utf-8")
+    source = Path(inspect.getfile(read_files)).read_text(encoding="utf-8")
     table = tomllib.loads(shipped("streams.toml"))
     words = {word for form in table.values() for part in (form, *form["on"]) for word in part}
     assert [word for word in sorted(words) if f'"{word}"' not in source] == []
