@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from unstuck.agents.faults import fault
+from unstuck.agents.formats import formats
 from unstuck.agents.manifests import catalog
-from unstuck.agents.readers import format_named
-from unstuck.agents.streams.stream import gist, read
+from unstuck.agents.streams import gist, read
 
 J = json.dumps
 START = J({"type": "system", "subtype": "init", "session_id": "s"})
@@ -914,7 +914,7 @@ def test_a_session_ends_for_the_reason_that_its_errors_name(
     agent: str, end: str, code: int, stdout: list[str], stderr: list[str]
 ) -> None:
     known = catalog()[agent]
-    assert read(format_named(known.output), stdout, stderr, code=code, meanings=known.exit_codes).end == end
+    assert read(formats()[known.output], stdout, stderr, code=code, meanings=known.exit_codes).end == end
 
 
 AT = datetime(2026, 11, 15, 18, 0, tzinfo=UTC).timestamp()
@@ -966,9 +966,9 @@ def test_what_an_agent_shows_is_never_taken_for_an_error() -> None:
         J({"type": "assistant", "message": {"content": [{"type": "text", "text": shown}]}}),
         result(result=shown),
     ]
-    found = read(format_named("claude"), lines, [], code=0)
+    found = read(formats()["claude"], lines, [], code=0)
     assert (found.end, found.resets_at) == ("done_claimed", None)
-    killed = read(format_named("claude"), lines[:-1], [], code=-9)
+    killed = read(formats()["claude"], lines[:-1], [], code=-9)
     assert (killed.end, killed.resets_at) == ("killed", None)
 
 
@@ -981,9 +981,9 @@ def test_a_warning_about_a_limit_is_no_limit_and_a_refusal_names_its_end() -> No
             }
         )
 
-    assert read(format_named("claude"), [START, limit("allowed_warning"), result()], [], code=0).end == "done_claimed"
+    assert read(formats()["claude"], [START, limit("allowed_warning"), result()], [], code=0).end == "done_claimed"
     refused = read(
-        format_named("claude"),
+        formats()["claude"],
         [
             START,
             limit("rejected"),
@@ -1001,7 +1001,7 @@ def test_an_event_written_into_the_middle_of_another_one_is_found() -> None:
         {"type": "rate_limit_event", "rate_limit_info": {"status": "rejected", "resetsAt": 1794790800}},
         separators=(",", ":"),
     )
-    assert read(format_named("claude"), [START, torn], [], code=1).resets_at == 1794790800.0
+    assert read(formats()["claude"], [START, torn], [], code=1).resets_at == 1794790800.0
 
 
 def test_a_claim_of_failure_needs_its_marker() -> None:
@@ -1015,18 +1015,18 @@ def test_a_claim_of_failure_needs_its_marker() -> None:
         ),
         result(),
     ]
-    assert read(format_named("claude"), said, [], code=0).end == "failed_claimed"
+    assert read(formats()["claude"], said, [], code=0).end == "failed_claimed"
     prose = [
         START,
         J({"type": "assistant", "message": {"content": [{"type": "text", "text": "It failed, I give up."}]}}),
         result(),
     ]
-    assert read(format_named("claude"), prose, [], code=0).end == "done_claimed"
+    assert read(formats()["claude"], prose, [], code=0).end == "done_claimed"
 
 
 def test_several_results_end_with_the_last_one() -> None:
     assert (
-        read(format_named("claude"), [START, result(is_error=True, api_error_status=500), result()], [], code=0).end
+        read(formats()["claude"], [START, result(is_error=True, api_error_status=500), result()], [], code=0).end
         == "done_claimed"
     )
 
@@ -1056,10 +1056,10 @@ LIMITED = "Error: 429 rate limit, try again in 5 minutes"
     ],
 )  # fmt: skip
 def test_no_output_stops_the_reader(agent: str, stdout: list[str], stderr: list[str], end: str) -> None:
-    assert read(format_named(catalog()[agent].output), stdout, stderr, code=1).end == end
+    assert read(formats()[catalog()[agent].output], stdout, stderr, code=1).end == end
 
 
 def test_a_limit_that_never_ends_has_no_end() -> None:
     told = {"type": "rate_limit_event", "rate_limit_info": {"status": "rejected", "resetsAt": float("inf")}}
-    found = read(format_named("claude"), [START, J(told)], [], code=1)
+    found = read(formats()["claude"], [START, J(told)], [], code=1)
     assert (found.end, found.resets_at) == ("rate_limited", None)

@@ -1,6 +1,8 @@
 """How known agents are called: from their manifests, with what the user's configuration says about them."""
 
+import inspect
 import os
+import tomllib
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,12 +10,13 @@ import pytest
 
 from unstuck.agents.command_agent import CodingAgent
 from unstuck.agents.crew import first_found
+from unstuck.agents.formats import formats, read_files
 from unstuck.agents.manifests import catalog, how_to_log_in, logged_in, manifest, permission
-from unstuck.agents.readers import FORMATS
 from unstuck.config import AgentConfig, Config
 from unstuck.config_file import read_config
 from unstuck.journal.attempt import Ended
 from unstuck.ports import Assignment
+from unstuck.shipped import shipped
 
 KNOWN = [
     "claude",
@@ -47,7 +50,7 @@ def test_every_manifest_makes_a_command_that_holds_the_brief_once(name: str, tmp
     by_argument = [part for part in command.argv if "--do {brief} it" in part]
     assert len(by_argument) + (b"--do {brief} it" in command.stdin) == 1
     assert command.argv[0] == agent.manifest.program
-    assert agent.manifest.output in FORMATS
+    assert agent.manifest.output in formats()
     assert "IS_SANDBOX" not in command.env
     assert command.transcript is not None
 
@@ -133,3 +136,11 @@ def test_what_we_ended_ourselves_counts_as_killed_unless_the_provider_was_at_fau
         file.write('{"type":"error","message":"Reconnecting... 1/5 (429 Too Many Requests)"}\n')
     found = agent.outcome(ended, assignment(tmp_path))
     assert (found.end, found.session) == ("rate_limited", "t")
+
+
+def test_the_table_of_streams_uses_only_words_that_its_reader_knows() -> None:
+    """A word that nobody reads would be a fact that is silently lost."""
+    source = Path(inspect.getfile(read_files)).read_text(encoding="utf-8")
+    table = tomllib.loads(shipped("streams.toml"))
+    words = {word for form in table.values() for part in (form, *form["on"]) for word in part}
+    assert [word for word in sorted(words) if f'"{word}"' not in source] == []

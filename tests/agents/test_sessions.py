@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from unstuck.agents.formats import as_json, formats
 from unstuck.agents.manifests import catalog
-from unstuck.agents.readers import as_json, format_named
-from unstuck.agents.streams.stream import read
+from unstuck.agents.streams import read
 from unstuck.agents.transcript import ENDS, Transcript
 
 FOLDER = Path(__file__).parent / "sessions"
@@ -29,7 +29,7 @@ class Session:
     def read(self, stdout: tuple[str, ...] | None = None, stderr: tuple[str, ...] | None = None) -> Transcript:
         known = catalog()[self.agent]
         return read(
-            format_named(known.output),
+            formats()[known.output],
             self.stdout if stdout is None else stdout,
             self.stderr if stderr is None else stderr,
             code=self.code,

@@ -14,7 +14,7 @@ from tests.project import SOURCE, make_project
 
 from unstuck.agents import asks, manifest
 from unstuck.agents.manifests import permission
-from unstuck.agents.streams.stream import gist
+from unstuck.agents.streams import gist
 from unstuck.config import AgentConfig
 from unstuck.config_file import read_config
 

@@ -700,7 +700,7 @@ def test_a_task_without_an_id_is_ticked_by_the_title_it_had() -> None:
 def test_whatever_the_bytes_ticks_touch_only_boxes(lines: list[bytes], end: bytes, changes: dict[str, bool]) -> None:
     before = end.join(lines)
     after = tasks_md.tick(before, changes)
-    boxes = {name: at.box for name, at in tasks_md.locate(before).places.items()}
+    boxes = {name: at.box for name, at in tasks_md.locate(tasks_md.decode(before)).places.items()}
     assert len(after) == len(before)
     differing = [place for place, (old, new) in enumerate(zip(before, after, strict=True)) if old != new]
     assert len(differing) <= len(boxes.keys() & changes.keys())

@@ -12,14 +12,14 @@ from unstuck.agents.crew import first_found as first_found
 from unstuck.agents.crew import gather as gather
 from unstuck.agents.crew import no_agent as no_agent
 from unstuck.agents.crew import without_login as without_login
+from unstuck.agents.formats import as_json as as_json
+from unstuck.agents.formats import read_files as read_files
 from unstuck.agents.manifests import manifest as manifest
-from unstuck.agents.readers import as_json as as_json
-from unstuck.agents.readers import read_files as read_files
 from unstuck.agents.result import Result as Result
 from unstuck.agents.result import Unreadable as Unreadable
 from unstuck.agents.result import load_object as load_object
 from unstuck.agents.result import read_result as read_result
-from unstuck.agents.streams.stream import gist as gist
+from unstuck.agents.streams import gist as gist
 from unstuck.agents.surveying import Found as Found
 from unstuck.agents.surveying import agents_on_path as agents_on_path
 from unstuck.agents.surveying import survey as survey

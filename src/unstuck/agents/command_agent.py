@@ -11,9 +11,9 @@ from pathlib import Path
 
 from unstuck.agents import player
 from unstuck.agents.claims import approach, asks, claim
+from unstuck.agents.formats import read_files
 from unstuck.agents.manifests import how_to_log_in, permission
-from unstuck.agents.readers import read_files
-from unstuck.agents.streams.stream import gist
+from unstuck.agents.streams import gist
 from unstuck.agents.transcript import ToolCall
 from unstuck.config import AgentConfig
 from unstuck.errors import BadUsage

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import NoReturn
 
 from unstuck.agents.command_agent import CodingAgent, CommandAgent, scripted, split
+from unstuck.agents.formats import formats
 from unstuck.agents.manifests import catalog, logged_in, manifest
-from unstuck.agents.readers import FORMATS
 from unstuck.config import AgentConfig, Config
 from unstuck.errors import BadUsage, Unavailable
 from unstuck.plans import Plan
@@ -106,9 +106,9 @@ def first_found(config: Config) -> tuple[str, ...]:
 
 
 def _coding(name: str, known: AgentConfig) -> CodingAgent:
-    if known.output not in FORMATS:
+    if known.output not in formats():
         raise BadUsage(
-            f"agents.{name}.output: there is no reader for {known.output!r}.", hint=f"Formats: {', '.join(FORMATS)}."
+            f"agents.{name}.output: there is no reader for {known.output!r}.", hint=f"Formats: {', '.join(formats())}."
         )
     return CodingAgent(name, known)
 

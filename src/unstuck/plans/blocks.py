@@ -5,7 +5,7 @@ from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from unstuck.plans.lines import NEXT_AT_COLUMN_0, TASK_LINE, Scanner, Stretch
+from unstuck.plans.lines import AT_COLUMN_0, TASK_LINE, Scanner, Stretch
 from unstuck.plans.plan import CHECKPOINT, Problem
 
 _ID_TEXT = r"(?:VF|[A-Za-z]*\d+)(?:\.\d+)*"
@@ -49,11 +49,11 @@ class Reading:
     """One pass over a text: its tasks, its title, and what looked wrong on the way."""
 
     def __init__(self, text: str) -> None:
-        self._scanner = Scanner(text)
-        self.flat = self._scanner.flat
+        self.scanner = Scanner(text)
+        self.flat = self.scanner.flat
         self.title = ""
-        self.concerns = self._scanner.concerns
-        self.problems = self._scanner.problems
+        self.concerns = self.scanner.concerns
+        self.problems = self.scanner.problems
         self._section = 0
         self._found: list[Block] = []
         self._open: Block | None = None
@@ -61,22 +61,21 @@ class Reading:
 
     def blocks(self) -> list[Block]:
         """Find the tasks."""
-        for stretch in self._scanner:
-            if stretch.kind == "text":
-                self._read_plain(stretch)
-            elif self._open:
-                self._open.literal.append(stretch)
+        literal = deque(self.scanner.literal)
+        starts = [found.start() for found in AT_COLUMN_0.finditer(self.scanner.seen)]
+        for start in (*starts, len(self.flat)):
+            while literal and literal[0].start < start:
+                stretch = literal.popleft()
+                if self._open:
+                    self._open.literal.append(stretch)
+            if start < len(self.flat):
+                self._read_line(start)
         self._close(len(self.flat))
         return self._found
 
-    def _read_plain(self, stretch: Stretch) -> None:
-        self._read_line(stretch.start)
-        for found in NEXT_AT_COLUMN_0.finditer(self.flat, stretch.start, stretch.end):
-            self._read_line(found.start() + 1)
-
     def _read_line(self, start: int) -> None:
         """Read a line at column 0: a task's first one, a heading, or neither."""
-        flat, line = self.flat, self._scanner.number(start)
+        flat, line = self.flat, self.scanner.number(start)
         if flat[start] == " ":
             self._almost_a_task(line, start)
             return

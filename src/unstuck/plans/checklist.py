@@ -5,14 +5,13 @@ its items, which are ticked with it.
 """
 
 import re
-from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 
 from unstuck.plans import tasks_md
 from unstuck.plans.blocks import Block, Reading, name_tasks, read_head
-from unstuck.plans.editor import Located, Place, Places
+from unstuck.plans.editor import Located, Place
 from unstuck.plans.fields import Asked, read_asked
 from unstuck.plans.lines import Scanner
 from unstuck.plans.plan import Plan, Problem, Task
@@ -99,12 +98,10 @@ def looks_like(text: str, *, named: bool = False) -> bool:
     return (nested or (named and bool(boxes))) and not clear and _FIELDS.search(text) is None
 
 
-def read_located(
-    text: str, path: str, *, runnable: Runnable, known: Mapping[str, str] | None = None
-) -> tuple[Plan, Places]:
-    """Read a whole plan, and say where each box stands."""
-    if problems := list(tasks_md.not_text(text)):
-        return Plan(path=path, format=FORMAT, tasks=(), problems=tuple(problems)), Places({})
+def read(text: str, path: str, *, runnable: Runnable, known: Mapping[str, str] | None = None) -> Plan:
+    """Read a whole plan."""
+    if problems := tuple(tasks_md.not_text(text)):
+        return Plan(path=path, format=FORMAT, tasks=(), problems=problems)
     text = tasks_md.printable(text)
     items = _items(text, runnable, known or {})
     tasks = [item for item in items if item.is_task]
@@ -112,7 +109,7 @@ def read_located(
     blocks = [item.block for item in wanted if item.block is not None]
     title = _TITLE.search(text)
     asked, names = [item.asked for item in wanted], [item.name for item in wanted]
-    plan = Plan(
+    return Plan(
         path=path,
         format=FORMAT,
         title=title[1].strip() if title else "",
@@ -120,19 +117,17 @@ def read_located(
         concerns=(*tasks_md.unverified(blocks, names, asked), *_odd(tasks)),
         problems=tuple(tasks_md.unapproved(blocks, names, asked)),
     )
-    return plan, _places(items)
 
 
-def locate(content: bytes, known: Mapping[str, str] | None = None) -> Located:
+def locate(text: str, known: Mapping[str, str] | None = None) -> Located:
     """Find every box of a plan."""
-    text = tasks_md.decode(content)
     readable = "" if any(tasks_md.not_text(text)) else tasks_md.printable(text)
     items = _items(readable, lambda _: False, known or {})
     above = {item.name: tuple(one.name for one in item.below) for item in items if item.below and not item.is_task}
     within = {item.name: tuple(_nested(item)) for item in items if item.is_task and item.below}
     inside = {name for names in within.values() for name in names}
     groups = {name: below for name, below in above.items() if name not in inside}
-    return Located(content, text, _places(items), groups, within)
+    return Located(text, _places(items), groups, within)
 
 
 def _nested(item: Item) -> Iterator[str]:
@@ -152,13 +147,7 @@ def _items(text: str, runnable: Runnable, known: Mapping[str, str]) -> list[Item
 
 def _boxes(text: str) -> Iterator[re.Match[str]]:
     """Find the lines with boxes; what is code or a comment holds none."""
-    flat = _flat(text)
-    hidden = [(one.start, one.end) for one in Scanner(flat) if one.kind != "text"]
-    starts = [start for start, _ in hidden]
-    for head in BOX.finditer(flat):
-        above = bisect_right(starts, head.start()) - 1
-        if above < 0 or head.start() >= hidden[above][1]:
-            yield head
+    return BOX.finditer(Scanner(_flat(text)).seen)
 
 
 def _found(text: str) -> list[Item]:
@@ -206,7 +195,7 @@ def _read(item: Item, runnable: Runnable) -> None:
     alone = f"- [ ] x\n{''.join(item.own)}"
     reading = Reading(alone)
     (block, *_) = reading.blocks()
-    item.asked = read_asked(reading.flat, block, runnable)
+    item.asked = read_asked(reading.scanner, block, runnable)
 
 
 def _name(items: Sequence[Item], known: Mapping[str, str]) -> None:
@@ -238,12 +227,12 @@ def _number(item: Item) -> str:
     return f"{item.above.number}.{own}" if item.above.number else ""
 
 
-def _places(items: Sequence[Item]) -> Places:
+def _places(items: Sequence[Item]) -> dict[str, Place]:
     found: dict[str, Place] = {}
     for item in items:
         fixes = item.block.fixes if item.block else None
         found.setdefault(item.name, Place(item.head.start(), item.end, item.head.start("box"), fixes))
-    return Places(found)
+    return found
 
 
 def _task(item: Item) -> Task:

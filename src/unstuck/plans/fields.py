@@ -1,13 +1,12 @@
 """Read the fields of a task's block: `- **Files**: …`, `- **Verify**: …`, `- **Commit**: …`, `- **Agent**: …`, `- **Depends**: …`."""
 
 import re
-from bisect import bisect_left, bisect_right
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from unstuck.plans.blocks import Block
-from unstuck.plans.lines import Kind, Stretch
+from unstuck.plans.lines import Scanner, Stretch
 from unstuck.plans.plan import Check
 from unstuck.tools import Runnable, can_fail, first_word
 
@@ -16,10 +15,9 @@ _FIELD = re.compile(
     r"(?:\*\*(?P<bold>(?i:Files|Verify|Commit|Agent|Depends(?:[ \t]+on)?|Dependencies|Requires|Blocked[ \t]+by))"
     r"(?:\*\*[ \t]*(?P<mark>\(proposed by [^()\n]{1,80}\)[ \t]*)?:|:\*\*)"
     r"|(?<=[-*+][ \t])(?P<plain>(?i:Files|Verify|Commit))[ \t]*(?P<plain_mark>\(proposed by [^()\n]{1,80}\)[ \t]*)?:(?=[ \t\r\n]|\Z))[ \t]*"
-    r"(?P<value>[^\n]*)(?=(?P<more>\n(?:(?P=indent)[ \t]|[ \t]*\r?\n|[^ \t\r\n]))?)"
+    r"(?P<value>[^\n]*)"
 )
-"""A field's name, bold or after a bullet, whether its value is a proposal that nobody has approved, and the value;
-`more` is there if something below may belong to it: asking here is quick."""
+"""A field's name, bold or after a bullet, whether its value is a proposal that nobody has approved, and the value."""
 _BULLET = re.compile(r"[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]+")
 _TICKS = re.compile(r"`+")
 _REMARK = re.compile(r"(?<![&|;\s])[ \t]+\([^()]*\)\s*\Z")
@@ -48,7 +46,7 @@ class Asked(NamedTuple):
 class Part(NamedTuple):
     """A line of a field's text, or a whole code block or here-document in it."""
 
-    kind: Kind
+    kind: Literal["text", "code", "heredoc", "front"]
     text: str
 
 
@@ -78,14 +76,14 @@ class Verification(NamedTuple):
     reason: str = ""
 
 
-def read_asked(flat: str, block: Block, runnable: Runnable) -> Asked:
+def read_asked(scanner: Scanner, block: Block, runnable: Runnable) -> Asked:
     """Read what a task's fields ask for."""
     files: dict[str, None] = {}
     commands: dict[str, None] = {}
     commit: str | None = None
     reason = agent = proposed = ""
     depends: dict[str, None] = {}
-    for field in _read_fields(flat, block):
+    for field in _read_fields(scanner, block):
         if field.name == "files":
             files.update(dict.fromkeys(_read_files(field)))
         elif field.name == "verify" and field.proposed:
@@ -104,25 +102,27 @@ def read_asked(flat: str, block: Block, runnable: Runnable) -> Asked:
     return Asked(tuple(files), checks, commit, reason, agent, tuple(depends), proposed)
 
 
-def _read_fields(flat: str, block: Block) -> list[Field]:
-    """Find the fields that we read, in the order of the text."""
-    heads = list(_FIELD.finditer(flat, block.start, block.end))
-    starts = [literal.start for literal in block.literal]
-    if starts:
-        heads = [head for head in heads if not _inside(head.start() + 1, block.literal, starts)]
+def _read_fields(scanner: Scanner, block: Block) -> list[Field]:
+    """Find the fields that we read, in the order of the text; what is literal holds none."""
+    heads = list(_FIELD.finditer(scanner.seen, block.start, block.end))
+    literal = deque(block.literal)
     fields: list[Field] = []
-    for place, head in enumerate(heads, 1):
-        end = heads[place].start() + 1 if place < len(heads) else block.end
-        below = block.literal[bisect_left(starts, head.end()) : bisect_left(starts, end)] if starts else ()
-        more = _parts(flat, head, end, below) if head["more"] and end > head.end() + 1 else ()
+    ends = (*(head.start() + 1 for head in heads[1:]), block.end)
+    for head, end in zip(heads, ends, strict=False):
+        while literal and literal[0].start < head.end():
+            literal.popleft()
+        below = list[Stretch]()
+        while literal and literal[0].start < end:
+            below.append(literal.popleft())
         name, mark = (head["bold"] or head["plain"]).lower(), head["mark"] or head["plain_mark"] or ""
+        more = _parts(scanner.flat, head, end, below)
         fields.append(Field(name, len(head["indent"]), head["value"].strip(), more, mark.strip(" \t()")))
     return fields
 
 
-def find_verify(flat: str) -> Iterator[re.Match[str]]:
-    """Find the heads of all Verify fields in a text, in code as well; see `_FIELD` for their parts."""
-    return (head for head in _FIELD.finditer(flat) if (head["bold"] or head["plain"]).lower() == "verify")
+def find_verify(text: str) -> Iterator[re.Match[str]]:
+    """Find the heads of all Verify fields in a text; see `_FIELD` for their parts."""
+    return (head for head in _FIELD.finditer(Scanner(text).seen) if (head["bold"] or head["plain"]).lower() == "verify")
 
 
 def _read_files(files: Field) -> tuple[str, ...]:
@@ -198,11 +198,6 @@ def _read_verify(verify: Field, runnable: Runnable) -> Verification:
     return Verification(reason=f'"{said}" is not a command' if said else "its **Verify** is empty")
 
 
-def _inside(place: int, literals: Sequence[Stretch], starts: Sequence[int]) -> bool:
-    above = bisect_right(starts, place) - 1
-    return above >= 0 and place < literals[above].end
-
-
 def _parts(flat: str, head: re.Match[str], end: int, literals: Sequence[Stretch]) -> Sequence[Part]:
     """Collect what belongs to a field below its line: literal stretches, and lines that are further in than it."""
     at = head.end() + 1
@@ -272,19 +267,16 @@ def code_spans(text: str) -> list[str]:
 def _spans(text: str) -> list[Span]:
     """Find the back-ticked parts as CommonMark pairs them: a run of ticks ends at the next run of its length."""
     runs = [found.span() for found in _TICKS.finditer(text)]
-    places: dict[int, list[int]] = defaultdict(list)
+    later: dict[int, deque[int]] = defaultdict(deque)
     for place, (start, end) in enumerate(runs):
-        places[end - start].append(place)
+        later[end - start].append(place)
     found: list[Span] = []
-    place = 0
-    while place < len(runs):
-        start, end = runs[place]
-        same = places[end - start]
-        at = bisect_right(same, place)
-        if at < len(same):
-            place = same[at]
-            found.append(Span(start, runs[place][1], end - start))
-        place += 1
+    after = -1
+    for place, (start, end) in enumerate(runs):
+        later[end - start].popleft()
+        if place > after and later[end - start]:
+            after = later[end - start][0]
+            found.append(Span(start, runs[after][1], end - start))
     return found
 
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from unstuck.plans.commit_text import conventional
+from unstuck.plans.editor import Edit, apply
 from unstuck.plans.json_places import Node, places, plain_object, set_value, strings, word
 from unstuck.plans.plan import Check, Plan, Problem, Task
-from unstuck.plans.superplans.phase_marks import Edit, apply
 
 FORMAT = "implementation_plan.json"
 

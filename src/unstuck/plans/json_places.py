@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from unstuck.plans.editor import Edit
 from unstuck.plans.fields import code_spans
 from unstuck.plans.plan import Check
-from unstuck.plans.superplans.phase_marks import Edit
 from unstuck.tools import Runnable, can_fail, first_word, only_checks
 
 _BLANKS = re.compile(r"[ \t\r\n]*")

@@ -7,12 +7,11 @@
 """
 
 import re
-from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 
 from unstuck.plans import tasks_md
 from unstuck.plans.blocks import Block, read_head
-from unstuck.plans.editor import Located, Places, place
+from unstuck.plans.editor import Located, place
 from unstuck.plans.fields import read_asked
 from unstuck.plans.lines import Scanner
 from unstuck.plans.plan import Plan, Problem
@@ -30,39 +29,31 @@ def looks_like(text: str) -> bool:
     return "_Requirements:" in text and "**Verify**" not in text and re.search(r"(?m)^- \[.\] \d+\. ", text) is not None
 
 
-def read_located(
-    text: str,
-    path: str,
-    *,
-    runnable: Runnable,
-    known: Mapping[str, str] | None = None,  # noqa: ARG001  # ids are in the text
-) -> tuple[Plan, Places]:
-    """Read a whole plan, and say where each task stands."""
-    if problems := list(tasks_md.not_text(text)):
-        return Plan(path=path, format=FORMAT, tasks=(), problems=tuple(problems)), Places({})
+def read(text: str, path: str, *, runnable: Runnable, known: Mapping[str, str] | None = None) -> Plan:  # noqa: ARG001  # ids are in the text
+    """Read a whole plan."""
+    if problems := tuple(tasks_md.not_text(text)):
+        return Plan(path=path, format=FORMAT, tasks=(), problems=problems)
     text = tasks_md.printable(text)
-    blocks = list(_blocks(text))
+    scanner = Scanner(text)
+    blocks = list(_blocks(scanner))
     above = parents(blocks)
     own = [block for block in blocks if block.id not in above and _OPTIONAL not in block.markers]
-    asked = [read_asked(text, block, runnable=runnable) for block in own]
-    tasks = tuple(tasks_md.make_task(text, block, block.id, fields) for block, fields in zip(own, asked, strict=True))
+    asked = [read_asked(scanner, block, runnable) for block in own]
     title = _TITLE.search(text)
-    plan = Plan(
+    return Plan(
         path=path,
         format=FORMAT,
         title=title[1].strip() if title else "",
-        tasks=tasks,
+        tasks=tuple(tasks_md.make_task(text, one, one.id, fields) for one, fields in zip(own, asked, strict=True)),
         concerns=tuple(_left_out(blocks)),
         problems=tuple(tasks_md.unapproved(own, [block.id for block in own], asked)),
     )
-    return plan, place(blocks, [block.id for block in blocks])
 
 
-def locate(content: bytes, known: Mapping[str, str] | None = None) -> Located:  # noqa: ARG001  # ids are in the text
+def locate(text: str, known: Mapping[str, str] | None = None) -> Located:  # noqa: ARG001  # ids are in the text
     """Find every task of a plan, those with subtasks included."""
-    text = tasks_md.decode(content)
-    blocks = [] if any(tasks_md.not_text(text)) else list(_blocks(tasks_md.printable(text)))
-    return Located(content, text, place(blocks, [block.id for block in blocks]), parents(blocks))
+    blocks = [] if any(tasks_md.not_text(text)) else list(_blocks(Scanner(tasks_md.printable(text))))
+    return Located(text, place(blocks, [block.id for block in blocks]), parents(blocks))
 
 
 def parents(blocks: Sequence[Block]) -> dict[str, tuple[str, ...]]:
@@ -79,21 +70,16 @@ def parents(blocks: Sequence[Block]) -> dict[str, tuple[str, ...]]:
     return {name: tuple(below) for name, below in found.items() if below}
 
 
-def _blocks(text: str) -> Iterator[Block]:
+def _blocks(scanner: Scanner) -> Iterator[Block]:
     """Find the tasks; what is code or a comment holds none."""
-    flat = text.replace("\r\n", " \n").replace("\r", "\n")  # the same places, one end of line
-    literal = [(one.start, one.end) for one in Scanner(text) if one.kind != "text"]
-    starts = [start for start, _ in literal]
-    heads = [head for head in _TASK.finditer(flat) if not _inside(head.start(), literal, starts)]
-    line, counted = 1, 0
+    flat = scanner.flat
+    heads = list(_TASK.finditer(scanner.seen))
     for number, head in enumerate(heads):
-        line += flat.count("\n", counted, head.start())
-        counted = head.start()
         limit = heads[number + 1].start() if number + 1 < len(heads) else len(flat)
         ends = _ENDS.search(flat, head.end(), limit)
         last = head.start() + len(flat[head.start() : ends.start() if ends else limit].rstrip())
         block = Block(
-            line=line,
+            line=scanner.number(head.start()),
             start=head.start(),
             end=flat.find("\n", last) + 1 or len(flat),
             section=0,
@@ -103,11 +89,6 @@ def _blocks(text: str) -> Iterator[Block]:
         read_head(block, f"{head[4]} {head[5].strip()}")
         block.markers = (*block.markers, *([_OPTIONAL] if head[3] else []))
         yield block
-
-
-def _inside(at: int, literal: Sequence[tuple[int, int]], starts: Sequence[int]) -> bool:
-    above = bisect_right(starts, at) - 1
-    return above >= 0 and at < literal[above][1]
 
 
 def _left_out(blocks: Sequence[Block]) -> Iterator[Problem]:

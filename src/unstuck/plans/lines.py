@@ -11,25 +11,21 @@ end a code block inside a list item when a closing fence follows; HTML blocks ot
 import re
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Literal, NamedTuple
 
 from unstuck.plans.plan import Problem
 
-Kind = Literal["text", "front", "code", "heredoc", "comment"]
+Kind = Literal["front", "code", "heredoc", "comment"]
 
-OPENERS = ("```", "~~~", "<!--", "<<")
-"""Nothing in a text is literal, its front matter aside, unless it has one of these."""
 TASK_LINE = re.compile(r"- \[([ xX])\](?=[ \t\r\n]|\Z)")
 
 _ITEMS = r"(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*"
-_COLUMN_0 = r"[^ \t\r\n]|[ ]-"
+AT_COLUMN_0 = re.compile(r"(?<![^\n\ufeff])(?:[^ \t\r\n\ufeff]|[ ]-)")
 """How a line begins that is neither blank nor indented; ` -` only looks so."""
-
-_AT_COLUMN_0 = re.compile(_COLUMN_0)
-NEXT_AT_COLUMN_0 = re.compile(rf"\n(?:{_COLUMN_0})")
-_OPENER = re.compile("|".join(OPENERS))
+_VISIBLE = re.compile(r"[^\r\n]")
+_OPENER = re.compile("```|~~~|<!--|<<")
 _ITEM = re.compile(r"(?:[-*+]|\d{1,9}[.)])(?:[ \t]+|(?=[\r\n]|\Z))")
 _FENCE = re.compile(rf"([ \t]*)({_ITEMS})(?:(`{{3,}})[^`\n]*|(~{{3,}})[^\n]*)(?=\n|\Z)")
 _COMMENT = re.compile(rf"([ \t]*)({_ITEMS})<!--")
@@ -42,10 +38,7 @@ _INDENTED_CODE = 4
 
 
 class Stretch(NamedTuple):
-    """Whole lines: those of a kind that are literal, or plain ones, the first of which stands at column 0.
-
-    Plain lines above the first at column 0, or between it and a literal stretch, are not told if they are indented.
-    """
+    """Whole lines that are literal."""
 
     line: int
     start: int
@@ -54,18 +47,20 @@ class Stretch(NamedTuple):
 
 
 class Scanner:
-    """Iterate once over a text; what looked wrong on the way is in `concerns` and `problems`."""
+    """Look once over a text: what in it is literal, and what looked wrong on the way."""
 
     def __init__(self, text: str) -> None:
-        self.flat = _LONE_CR.sub("\n", text) if "\r" in text else text
+        self.flat = _LONE_CR.sub("\n", text)
         """The text with every lone CR as LF: the same places, but only one end of line to look for."""
         self.concerns: list[Problem] = []
         self.problems: list[Problem] = []
-        self._has_literals = any(opener[0] in self.flat and opener in self.flat for opener in OPENERS)
         self._heredocs: _Heredocs | None = None
         self._counted = (0, 1)
+        self.literal = tuple(self._literal())
+        self.seen = _hidden(self.flat, self.literal)
+        """The same with blanks in the place of all that is literal: nothing in there can be found."""
 
-    def __iter__(self) -> Iterator[Stretch]:
+    def _literal(self) -> Iterator[Stretch]:
         flat = self.flat
         width = 0  # the indentation from which lines belong to the list item above; 0 outside lists
         listed = False  # whether the block above began as a list item, whatever stands in it at column 0
@@ -73,51 +68,18 @@ class Scanner:
         if front := self._front_matter(at):
             yield front
             at = front.end
-        begins, opens = self._next_at_column_0(at), self._next_opener(at)
-        while begins < len(flat) or opens < len(flat):
-            if begins < opens:
-                yield Stretch(self.number(begins), begins, opens, "text")
-                above = self._last_at_column_0(begins, opens)
-                if above is not None:
-                    width = _item_width(flat, above)
-                    listed = width > 0
-                begins = self._next_at_column_0(opens)
-                continue
-            literal = self._fence_or_comment(opens, width)
-            if opens == begins:
-                if flat[opens] != " ":
-                    width = _item_width(flat, opens)
-                    listed = width > 0 or (listed and literal is not None)
-                if literal is None:
-                    yield Stretch(self.number(opens), opens, self._line_end(opens), "text")
-            if literal is None and listed:
-                literal = self._heredoc(opens)
+        while at < len(flat):
+            end = self._line_end(at)
+            opens = _OPENER.search(flat, at, end) is not None
+            literal = self._fence_or_comment(at, width) if opens else None
+            if flat[at] not in " \t\r\n":
+                width = _item_width(flat, at)
+                listed = width > 0 or (listed and literal is not None)
+            if opens and literal is None and listed:
+                literal = self._heredoc(at)
             if literal:
                 yield literal
-            at = literal.end if literal else self._line_end(opens)
-            begins = begins if begins >= at else self._next_at_column_0(at)
-            opens = opens if opens >= at else self._next_opener(at)
-
-    def _last_at_column_0(self, begins: int, opens: int) -> int | None:
-        """Return where the last line stands that is not indented."""
-        at = opens
-        while at > begins:
-            at = self.flat.rfind("\n", begins, at - 1) + 1 or begins
-            if self.flat[at] not in " \t\r\n":
-                return at
-        return None
-
-    def _next_at_column_0(self, at: int) -> int:
-        """Find the next line, from the one at `at` on, that begins at column 0, or looks like an item one further in."""
-        if _AT_COLUMN_0.match(self.flat, at):
-            return at
-        found = NEXT_AT_COLUMN_0.search(self.flat, at)
-        return found.start() + 1 if found else len(self.flat)
-
-    def _next_opener(self, at: int) -> int:
-        """Find the next line, from the one at `at` on, that may open something literal."""
-        found = _OPENER.search(self.flat, at) if self._has_literals else None
-        return max(at, self.flat.rfind("\n", at, found.start()) + 1) if found else len(self.flat)
+            at = literal.end if literal else end
 
     def _front_matter(self, first: int) -> Stretch | None:
         found = re.compile(r"---[ \t]*\r?\n").match(self.flat, first)
@@ -253,6 +215,14 @@ class _Heredocs:
 def _next(places: list[int], after: int) -> int | None:
     at = bisect_right(places, after)
     return places[at] if at < len(places) else None
+
+
+def _hidden(text: str, literal: Sequence[Stretch]) -> str:
+    pieces, at = list[str](), 0
+    for stretch in literal:
+        pieces += (text[at : stretch.start], _VISIBLE.sub(" ", text[stretch.start : stretch.end]))
+        at = stretch.end
+    return "".join((*pieces, text[at:]))
 
 
 def _item_width(flat: str, start: int) -> int:

@@ -16,7 +16,7 @@ from typing import Any
 from unstuck.errors import BadUsage, CannotWrite
 from unstuck.plans import checklist, implementation_plan, kiro, prd_json, spec_kit, task_master, tasks_md
 from unstuck.plans.blocks import OUR_ID
-from unstuck.plans.editor import Located, Places
+from unstuck.plans.editor import Located
 from unstuck.plans.plan import Insertion, Plan, Problem, Task
 from unstuck.plans.superplans import superplan
 from unstuck.plans.superplans.phases_file import JSON, PhasesFile, plan_parts
@@ -106,8 +106,8 @@ def read_text(text: str, plan_format: str, path: str, root: Path) -> Plan:
     if plan_format in JSON:
         return JSON[plan_format][0](text, path, "", runnable_in(root))
     dialect: Any = DIALECTS[plan_format]
-    found: tuple[Plan, Places] = dialect.read_located(text, path, runnable=runnable_in(root), known={})
-    return found[0]
+    found: Plan = dialect.read(text, path, runnable=runnable_in(root), known={})
+    return found
 
 
 def _in_folder(folder: Path) -> Path:
@@ -140,7 +140,6 @@ class TasksFile:
         self._dialect: Any = dialect
         self._runnable = runnable
         self._known = dict(known or {})
-        self._located: Located | None = None
         self._lock = threading.Lock()  # a task's thread inserts while the main thread ticks
 
     def read(self) -> Plan:
@@ -151,23 +150,14 @@ class TasksFile:
                 hint="Name the plan itself, or split it.",
             )
             return Plan(path=str(self.path), format=self.format, tasks=(), problems=(problem,))
-        text = tasks_md.decode(content)
-        plan, places = self._read_located(text)
-        if any(map(OUR_ID.fullmatch, places)):
+        plan = self._read(tasks_md.decode(content))
+        if any(OUR_ID.fullmatch(task.id) for task in plan.tasks):
             self._known.update((task.id, task.title) for task in plan.tasks)
-        nested = self._dialect in (kiro, checklist)  # what is above or below a task is found when it is ticked
-        self._located = None if nested else Located(content, text, places)
         return plan
 
     def mark(self, statuses: Mapping[str, str]) -> bool:
         """Tick what is complete, un-tick the rest."""
         return self.tick({name: status == "complete" for name, status in statuses.items()})
-
-    def _read_located(self, text: str) -> tuple[Plan, Places]:
-        found: tuple[Plan, Places] = self._dialect.read_located(
-            text, str(self.path), runnable=self._runnable, known=self._known
-        )
-        return found
 
     def tick(self, done: Mapping[str, bool]) -> bool:
         """Tick or un-tick tasks in place, atomically; return whether anything changed.
@@ -175,7 +165,7 @@ class TasksFile:
         Tasks that a person took out of the file meanwhile are passed over and listed in `missing`.
         """
 
-        def ticked(located: Located) -> Located:
+        def ticked(located: Located) -> str:
             self.missing = tuple(name for name in done if name not in located.places)
             return located.tick(done)
 
@@ -183,28 +173,29 @@ class TasksFile:
 
     def insert(self, insertion: Insertion) -> tuple[Task, ...]:
         """Write tasks into the plan, atomically, and return them as they read there. Those it has are left alone."""
+        after = Located("", {})
 
-        def inserted(located: Located) -> Located:
+        def inserted(before: Located) -> str:
+            nonlocal after
             for name, block in insertion.blocks.items():
-                self._refuse_another(located, name, block)
-            return located.insert(insertion)
+                self._refuse_another(before, name, block)
+            after = before.insert(insertion, self._locate)
+            return after.text
 
         self._edit(inserted)
-        assert self._located is not None
-        return tuple(self._read_block(self._located, name) for name in insertion.blocks)
+        return tuple(self._read_block(after, name) for name in insertion.blocks)
 
-    def _edit(self, change: Callable[[Located], Located]) -> bool:
-        """Change the file; where its tasks stand is worked out anew only if somebody else changed it."""
-
-        def edited(content: bytes) -> bytes:
-            before = self._located
-            if before is None or before.content != content:
-                before = self._dialect.locate(content, self._known)
-            self._located = change(before)
-            return self._located.content
-
+    def _edit(self, change: Callable[[Located], str]) -> bool:
         with self._lock:
-            return rewrite(self.path, edited)
+            return rewrite(self.path, lambda content: tasks_md.encode(change(self._locate(tasks_md.decode(content)))))
+
+    def _read(self, text: str) -> Plan:
+        found: Plan = self._dialect.read(text, str(self.path), runnable=self._runnable, known=self._known)
+        return found
+
+    def _locate(self, text: str) -> Located:
+        found: Located = self._dialect.locate(text, self._known)
+        return found
 
     def _refuse_another(self, located: Located, name: str, block: str) -> None:
         """Refuse to take a task that a person wrote under our id for ours."""
@@ -222,7 +213,7 @@ class TasksFile:
 
     def _task_in(self, block: str) -> Task:
         """Read one task by itself."""
-        found = self._read_located(block)[0].tasks
+        found = self._read(block).tasks
         if len(found) != 1:
             raise CannotWrite(f"{block.splitlines()[0]!r} does not read as one task.", hint="Please report this.")
         return found[0]

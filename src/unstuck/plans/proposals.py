@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from unstuck.plans.fields import find_verify
-from unstuck.plans.lines import Scanner
 from unstuck.plans.plan import Plan, Problem, Task, check
 from unstuck.tell import one_line
 from unstuck.tools import effect
@@ -59,7 +58,7 @@ def marked(text: str, by: str) -> str:
     """Mark every Verify as proposed; what is marked already stays as it is."""
     who = re.sub(r"[^\w .:+-]", "", by)[:40].strip() or "an agent"
     pieces, at = list[str](), 0
-    for head in _heads(text):
+    for head in find_verify(text):
         if not (head["mark"] or head["plain_mark"]):
             name = "bold" if head["bold"] else "plain"
             star = "**" if head["bold"] else ""
@@ -71,20 +70,12 @@ def marked(text: str, by: str) -> str:
 def unmarked(text: str) -> str:
     """Take all marks out, as a person's yes does."""
     pieces, at = list[str](), 0
-    for head in _heads(text):
+    for head in find_verify(text):
         mark = next((name for name in ("mark", "plain_mark") if head[name]), "")
         if mark:
             pieces.append(text[at : head.start(mark)].rstrip(" \t"))
             at = head.end(mark)
     return "".join((*pieces, text[at:]))
-
-
-def _heads(text: str) -> Iterator[re.Match[str]]:
-    scanner = Scanner(text)
-    literal = [(one.start, one.end) for one in scanner if one.kind != "text"]
-    for head in find_verify(scanner.flat):
-        if not any(start <= head.start() + 1 < end for start, end in literal):
-            yield head
 
 
 def faults(plan: Plan, own: Sequence[str] = (), *, complete: bool = True) -> tuple[Problem, ...]:

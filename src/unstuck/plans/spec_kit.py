@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from unstuck.plans import tasks_md
-from unstuck.plans.editor import Located, Places
 from unstuck.plans.plan import Plan, Task
 from unstuck.tools import Runnable
 
@@ -33,24 +32,19 @@ def looks_like(text: str) -> bool:
     return "] T" in text and _TASK.search(text) is not None
 
 
-def read_located(
-    text: str, path: str, *, runnable: Runnable, known: Mapping[str, str] | None = None
-) -> tuple[Plan, Places]:
-    """Read a whole plan, and say where each task stands."""
-    plan, places = tasks_md.read_located(text, path, runnable=runnable, known=known)
-    headings = [(found.start(), found[1], found[2]) for found in _HEADING.finditer(text)]
-    parts = list(_parts([places[task.id].start for task in plan.tasks], headings))
+def read(text: str, path: str, *, runnable: Runnable, known: Mapping[str, str] | None = None) -> Plan:
+    """Read a whole plan."""
+    plan = tasks_md.read(text, path, runnable=runnable, known=known)
+    headings = [(text.count("\n", 0, found.start()) + 1, found[1], found[2]) for found in _HEADING.finditer(text)]
+    parts = list(_parts([task.line for task in plan.tasks], headings))
     tasks = [_told(task) for task in plan.tasks]
     needed = _needed(tasks, [phase for phase, _ in parts], text)
-    grouped = _grouped(tasks, parts)
-    found = tuple(
-        replace(task, depends_on=needed[task.id], group=group) for task, group in zip(tasks, grouped, strict=True)
-    )
-    return replace(plan, format=FORMAT, tasks=found), places
+    grouped = zip(tasks, _grouped(tasks, parts), strict=True)
+    found = tuple(replace(task, depends_on=needed[task.id], group=group) for task, group in grouped)
+    return replace(plan, format=FORMAT, tasks=found)
 
 
-def locate(content: bytes, known: Mapping[str, str] | None = None) -> Located:
-    return tasks_md.locate(content, known)
+locate = tasks_md.locate
 
 
 def _told(task: Task) -> Task:

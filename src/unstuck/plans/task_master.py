@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from unstuck.plans.editor import Edit, apply
 from unstuck.plans.json_places import Node, places, plain_object, set_value, told_checks, word
 from unstuck.plans.plan import Plan, Problem, Task
-from unstuck.plans.superplans.phase_marks import Edit, apply
 from unstuck.tools import Runnable
 
 FORMAT = "task-master"

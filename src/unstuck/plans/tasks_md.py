@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from unstuck.plans.blocks import Block, Reading, name_tasks
-from unstuck.plans.editor import Located, Places, place
+from unstuck.plans.editor import Located, place
 from unstuck.plans.fields import Asked, named_tasks, read_asked
 from unstuck.plans.plan import Plan, Problem, Task, is_cleanup
 from unstuck.tools import Runnable
@@ -35,22 +35,14 @@ def read(text: str, path: str, *, runnable: Runnable, known: Mapping[str, str] |
     `runnable` says whether a word can begin a command: it decides which Verify texts without back-ticks are commands.
     `known` holds the ids of an earlier reading and their titles: a task without an id keeps the `t<n>` it had.
     """
-    return read_located(text, path, runnable=runnable, known=known)[0]
-
-
-def read_located(
-    text: str, path: str, *, runnable: Runnable, known: Mapping[str, str] | None = None
-) -> tuple[Plan, Places]:
-    """Read a whole plan, and say where each task stands."""
-    problems = list(not_text(text))
-    if problems:
-        return Plan(path=path, format=FORMAT, tasks=(), problems=tuple(problems)), Places({})
-    concerns = list(_damage(text)) if _is_damaged(text) else []
+    if problems := tuple(not_text(text)):
+        return Plan(path=path, format=FORMAT, tasks=(), problems=problems)
+    concerns = list(_damage(text))
     text = printable(text)
     reading = Reading(text)
     blocks = reading.blocks()
     names = name_tasks(blocks, known or {})
-    asked = [read_asked(reading.flat, block, runnable) for block in blocks]
+    asked = [read_asked(reading.scanner, block, runnable) for block in blocks]
     tasks = tuple(
         make_task(text, block, name, fields, depends_on=tuple(dict.fromkeys((*waits, *fields.depends))), group=group)
         for block, name, fields, waits, group in zip(
@@ -59,7 +51,7 @@ def read_located(
     )
     concerns += [*reading.concerns, *unverified(blocks, names, asked), *_unknown_originals(blocks, names)]
     concerns += _overlooked(reading.flat, blocks, names)
-    plan = Plan(
+    return Plan(
         path=path,
         format=FORMAT,
         title=reading.title,
@@ -69,7 +61,6 @@ def read_located(
             sorted([*reading.problems, *unapproved(blocks, names, asked)], key=lambda problem: problem.line or 0)
         ),
     )
-    return plan, place(blocks, names)
 
 
 def make_task(
@@ -98,14 +89,13 @@ def tick(content: bytes, changes: Mapping[str, bool], known: Mapping[str, str] |
 
     A task that is not there is passed over. Damaged encoding anywhere in the file survives.
     """
-    return locate(content, known).tick(changes).content
+    return encode(locate(decode(content), known).tick(changes))
 
 
-def locate(content: bytes, known: Mapping[str, str] | None = None) -> Located:
+def locate(text: str, known: Mapping[str, str] | None = None) -> Located:
     """Find every task of a plan."""
-    text = decode(content)
-    blocks = [] if any(not_text(text)) else list(Reading(printable(text)).blocks())
-    return Located(content, text, place(blocks, name_tasks(blocks, known or {})))
+    blocks = [] if any(not_text(text)) else Reading(printable(text)).blocks()
+    return Located(text, place(blocks, name_tasks(blocks, known or {})))
 
 
 def decode(content: bytes) -> str:
@@ -113,9 +103,13 @@ def decode(content: bytes) -> str:
     return content.decode("utf-8", "surrogateescape")
 
 
+def encode(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
+
+
 def printable(text: str) -> str:
     """Show undecodable bytes as U+FFFD, one for one, so that places stay the same."""
-    return _DAMAGED.sub("\ufffd", text) if _is_damaged(text) else text
+    return _DAMAGED.sub("\ufffd", text)
 
 
 def not_text(text: str) -> Iterator[Problem]:
@@ -124,17 +118,9 @@ def not_text(text: str) -> Iterator[Problem]:
     if nul >= 0:
         hint = "Save it as UTF-8." if nul <= 1 else "Name a plan that is a text file."
         yield Problem(message="The file is not text: it has NUL bytes.", line=text.count("\n", 0, nul) + 1, hint=hint)
-    elif _is_damaged(text) and len(found := _DAMAGED.findall(text)) * _DAMAGED_SHARE > len(text):
+    elif len(found := _DAMAGED.findall(text)) * _DAMAGED_SHARE > len(text):
         message = f"The file is not text: {len(found)} of its bytes are not UTF-8."
         yield Problem(message=message, line=1, hint="Save it as UTF-8.")
-
-
-def _is_damaged(text: str) -> bool:
-    try:
-        text.isascii() or text.encode()
-    except UnicodeEncodeError:
-        return True
-    return False
 
 
 def _damage(text: str) -> Iterator[Problem]:
@@ -153,8 +139,6 @@ def _dependencies(blocks: Sequence[Block], names: Sequence[str]) -> list[tuple[s
     it: it comes to the same, and a plan of many checkpoints stays linear.
     """
     found: list[tuple[str, ...]] = [()] * len(blocks)
-    if not any(block.is_checkpoint for block in blocks):
-        return found
     waiting: dict[str, None] = {}
     section = 0
     for at, (block, name) in enumerate(zip(blocks, names, strict=True)):
@@ -172,8 +156,6 @@ def _dependencies(blocks: Sequence[Block], names: Sequence[str]) -> list[tuple[s
 def _groups(blocks: Sequence[Block], asked: Sequence[Asked]) -> list[str | None]:
     """Name the group of each task: adjacent [P] tasks of a section that are no checkpoints and share no file."""
     found: list[str | None] = [None] * len(blocks)
-    if not any(block.markers for block in blocks):
-        return found
     members: list[int] = []
     claimed: set[str] = set()
     for at, block in enumerate(blocks):
@@ -213,10 +195,8 @@ def unverified(blocks: Sequence[Block], names: Sequence[str], fields: Sequence[A
     hint = "Put a command that fails while the task is not done after **Verify**:, in back-ticks."
     silent: dict[str, int] = {}
     for block, name, asked in zip(blocks, names, fields, strict=True):
-        if block.ticked:
+        if block.ticked or asked.proposed:  # what is proposed is a problem of its own
             continue
-        if asked.proposed:
-            continue  # a problem of its own
         if asked.reason and not asked.checks:
             yield Problem(message=f"Task {name} has nothing to verify it: {asked.reason}.", line=block.line, hint=hint)
         elif not asked.checks:
@@ -247,9 +227,8 @@ def _overlooked(flat: str, blocks: Sequence[Block], names: Sequence[str]) -> Ite
 
 
 def _unknown_originals(blocks: Sequence[Block], names: Sequence[str]) -> Iterator[Problem]:
-    fixes = [(block, name) for block, name in zip(blocks, names, strict=True) if block.fixes is not None]
-    known = set(names) if fixes else set()
-    for block, name in fixes:
+    known = {None, *names}
+    for block, name in zip(blocks, names, strict=True):
         if block.fixes not in known:
             yield Problem(
                 message=f"Task {name} fixes task {block.fixes}, which is not in the plan.",

@@ -12,7 +12,6 @@ from unstuck.plans.superplans.translated import canonical
 
 _UNFIT = re.compile("[\udc80-\udcff\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 """Bytes that are not UTF-8, as we carry them, and what would steer a terminal: shown as U+FFFD, one for one."""
-_VISIBLE = re.compile(r"[^\r\n]")
 _HEADING = re.compile(r"[ ]{0,3}(#{1,6})[ \t]+([^\r\n]*)")
 _RULER = re.compile(r"[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*")
 _BLANKS = " \t\r"
@@ -66,15 +65,9 @@ class Document:
     def __init__(self, text: str) -> None:
         self.text = _UNFIT.sub("\ufffd", text)
         scanner = Scanner(self.text)
-        pieces, at = list[str](), 0
-        for stretch in scanner:
-            if stretch.kind != "text":
-                hidden = _VISIBLE.sub(" ", scanner.flat[stretch.start : stretch.end])
-                pieces += (scanner.flat[at : stretch.start], hidden)
-                at = stretch.end
         self.concerns: list[Problem] = scanner.concerns
         self.problems: list[Problem] = scanner.problems
-        self.lines = tuple(_lines("".join((*pieces, scanner.flat[at:]))))
+        self.lines = tuple(_lines(scanner.seen))
 
     def headings(self) -> Iterator[Heading]:
         for line in self.lines:

@@ -1,8 +1,8 @@
 """Keep a superplan's status cells and boxes current: what stands there is replaced, and no other byte."""
 
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
 
+from unstuck.plans.editor import Edit, apply
 from unstuck.plans.superplans.markdown import Document
 from unstuck.plans.superplans.phase_section import Section, find_sections
 from unstuck.plans.superplans.phase_words import SYMBOLS, WRITTEN, PhaseStatus, normalise, read_cell, read_status
@@ -20,14 +20,6 @@ PHASE_STATUS: Mapping[str, PhaseStatus] = {
     "skipped": "skipped",
 }
 """Our statuses as superplans know them."""
-
-
-class Edit(NamedTuple):
-    """Put `text` in the place of what stands from `start` to `end`."""
-
-    start: int
-    end: int
-    text: str
 
 
 def mark(text: str, statuses: Mapping[str, str]) -> tuple[str, frozenset[str]]:
@@ -49,14 +41,6 @@ def mark(text: str, statuses: Mapping[str, str]) -> tuple[str, frozenset[str]]:
         if name in wanted:
             edits += _section(section, wanted[name], rows.get(name))
     return apply(text, edits), frozenset((*rows, *sections))
-
-
-def apply(text: str, edits: list[Edit]) -> str:
-    pieces, at = list[str](), 0
-    for edit in sorted(edits):
-        pieces += (text[at : edit.start], edit.text)
-        at = edit.end
-    return "".join((*pieces, text[at:]))
 
 
 def _section(section: Section, wanted: PhaseStatus, row: PhaseStatus | None) -> Iterator[Edit]:

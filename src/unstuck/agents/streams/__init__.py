@@ -1,1 +1,0 @@
-"""Readers of what agents print: one per output format, all tolerant, all ending in the same typed facts."""
