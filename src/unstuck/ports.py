@@ -100,6 +100,10 @@ class Processes(Protocol):
         """Run to the end. `seen` is told the last line printed, a few times a second at most."""
         ...
 
+    def expect(self, env: Mapping[str, str]) -> None:
+        """Get ready for a command with these of our variables, which will come soon."""
+        ...
+
     def end_lasting(self) -> None:
         """End what lasting commands left running."""
         ...
@@ -229,6 +233,10 @@ class Agent(Protocol):
 
 class Dispatcher(Protocol):
     """Who does the work of a run: the threads of this machine, or other machines. Every verb may be asked again."""
+
+    def expect(self, name: str, slot: int) -> None:
+        """Get ready for a session, while its slot is made."""
+        ...
 
     def ready(self, name: str, slot: int) -> Failure | None:
         """Set a slot up before a session in it counts; whoever sits elsewhere does that with the session."""
@@ -382,8 +390,8 @@ class Workspace(Protocol):
         """Look at the user's repository before the first session, to tell later what changed there."""
         ...
 
-    def changed_meanwhile(self) -> tuple[str, ...]:
-        """Say what changed in the user's repository and checkout since the last look, as sentences."""
+    def ended(self, slot: int, base: str) -> tuple[str, ...]:
+        """Begin to write down what a session made; say what changed in the user's repository since the last look, as sentences."""
         ...
 
 

@@ -124,6 +124,9 @@ class Stage:
     def run(self, command: Command, *, stop: Stop, seen: Callable[[str], None] | None = None) -> Ended:
         return self.world.play(command)
 
+    def expect(self, env: Mapping[str, str]) -> None:
+        return None
+
     def end_lasting(self) -> None:
         return None
 
@@ -311,7 +314,7 @@ class World:
     def look(self) -> None:
         return None
 
-    def changed_meanwhile(self) -> tuple[str, ...]:
+    def ended(self, slot: int, base: str) -> tuple[str, ...]:
         return ()
 
     # --- files ---------------------------------------------------------------------------------------

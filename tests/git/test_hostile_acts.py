@@ -210,7 +210,7 @@ def test_nothing_that_an_agent_does_in_its_slot_reaches_the_user(user: Path, par
             offenders.append((name, changed, clean))
     assert not offenders
     assert len(OWN) + len(OUT) >= 60
-    assert work.changed_meanwhile() == ()
+    assert work.meanwhile.told() == ()
     git.with_settings("fsck.gitmodulesName=ignore")("fsck", "--full", "--strict")  # that one is in a snapshot
     assert git("cat-file", "-t", lost) == "commit"
 
@@ -222,11 +222,11 @@ def test_what_an_agent_does_outside_of_its_slot_is_told(user: Path) -> None:
     untold = []
     for name, (script, word) in OUT.items():
         act(work, script)
-        told = work.changed_meanwhile()
+        told = work.meanwhile.told()
         if not any(word in sentence for sentence in told):
             untold.append((name, told))
     assert not untold
-    assert work.changed_meanwhile() == ()
+    assert work.meanwhile.told() == ()
 
 
 @pytest.mark.skipif(bool(trouble()), reason=trouble() or "there is a sandbox")
@@ -256,7 +256,7 @@ def test_with_bubblewrap_nothing_of_the_users_changes_at_all(user: Path) -> None
         if changed := [path for path, content in before.items() if now.get(path) != content] + [*(now.keys() - before)]:
             offenders.append((name, changed))
     assert not offenders
-    assert work.changed_meanwhile() == ()
+    assert work.meanwhile.told() == ()
 
 
 def test_the_users_own_garbage_collection_breaks_no_slot(user: Path) -> None:

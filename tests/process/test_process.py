@@ -362,7 +362,7 @@ def test_an_error_on_our_side_leaves_nothing_either(tmp_path: Path) -> None:
 
 def test_no_descriptor_is_left_open(tmp_path: Path) -> None:
     before = set(Path("/proc/self/fd").iterdir())
-    run(tmp_path, "true", stdin=b"x")
+    run(tmp_path, "true", stdin=b"x" * 5_000_000)
     run(tmp_path, "no-such-program")
     run(tmp_path, "sleep", "300", limits=TimeLimits(wall_clock=0.1))
     run(tmp_path, "sh", "-c", "kill -9 $PPID")
@@ -505,6 +505,7 @@ def test_a_shim_that_waits_for_the_checks_of_a_session_harms_nobody_whatever_bec
     check = Command(argv=("sh", "-c", "echo $UNSTUCK_SESSION checked"), cwd=tmp_path, log=tmp_path / "log", env=marks)
     before = set(SHIMS)
     assert processes.run(session, stop=StopAt()).ok
+    await_true(lambda: bool(SHIMS - before))
     (waiting,) = SHIMS - before
     if number is not None:
         os.kill(waiting, number)

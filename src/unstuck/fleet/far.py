@@ -174,6 +174,9 @@ class Far:
     def remote(self) -> Remote:
         return self.shelf.remote
 
+    def expect(self, name: str, slot: int) -> None:
+        """Do nothing: whoever takes the job starts it."""
+
     def ready(self, name: str, slot: int) -> Failure | None:  # noqa: ARG002  # the port's signature
         return None
 

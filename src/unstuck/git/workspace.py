@@ -1,12 +1,14 @@
 """Edge: The git side of one run: slots, what would land, snapshots, and the run's branch moved by compare-and-swap."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING
 
 from unstuck.diagnosis import Touch
-from unstuck.errors import CheckpointGone, GitFailed
+from unstuck.errors import CheckpointGone, GitFailed, UnstuckError
 from unstuck.git import contents, staging
 from unstuck.git import locks as git_locks
 from unstuck.git.command import Git, shown
@@ -43,6 +45,8 @@ class GitWorkspace:
     left_out: tuple[str, ...] = ()
     """The plan and its companions, relative to the root: they never land."""
     place: Place = place_nothing
+    _ahead: "dict[int, _Writing]" = field(default_factory=dict)
+    """What is written down already, or just now, of sessions that have ended."""
 
     @property
     def repository(self) -> Repository:
@@ -75,7 +79,7 @@ class GitWorkspace:
         return tip
 
     def path(self, slot: int) -> Path:
-        return self._slot(slot).path
+        return self._folder(slot).path
 
     def present(self, slot: int) -> bool:
         return self.path(slot).is_dir()  # with or without the `.git` that an agent may have removed
@@ -100,7 +104,10 @@ class GitWorkspace:
         return staging.mix(self._git, self.repository.store, base, tree, paths)
 
     def tree(self, slot: int, base: str) -> Tree:
-        return staging.write(self._slot(slot), base, self.left_out)
+        ahead = self._ahead.get(slot)
+        whole = self._slot(slot)
+        known = ahead.tree if ahead is not None and ahead.base == base else None
+        return known or staging.write(whole, base, self.left_out)
 
     def snapshot(self, slot: int, name: str) -> Snapshot | None:
         ref = self._snapshot_ref(name)
@@ -203,15 +210,23 @@ class GitWorkspace:
     def look(self) -> None:
         self.meanwhile.begin()
 
-    def changed_meanwhile(self) -> tuple[str, ...]:
+    def ended(self, slot: int, base: str) -> tuple[str, ...]:
+        """Write down what the session made, beside looking at what changed meanwhile: one needs nothing of the other."""
+        self._ahead[slot] = _Writing(self._slot(slot), base, self.left_out)
         return self.meanwhile.told()
 
     @property
     def _git(self) -> Git:
         return Git(self.repository.root, env=self.identity.env(), settings=DURABLE)
 
-    def _slot(self, slot: int) -> Slot:
+    def _folder(self, slot: int) -> Slot:
         return Slot(lender=self.lender, folder=self.slots, number=slot)
+
+    def _slot(self, slot: int) -> Slot:
+        """Return a slot for which nobody else runs git."""
+        if (writing := self._ahead.pop(slot, None)) is not None:
+            writing.join()
+        return self._folder(slot)
 
     def _rows(self, base: str, tree: str) -> tuple[contents.Row, ...]:
         known, _ = self.lender.rows.get((base, tree), (None, None))
@@ -271,6 +286,20 @@ class GitWorkspace:
         if done.returncode != 0 and lock.exists() and git_locks.release_abandoned(lock):
             done = self._git.attempt("update-ref", ref, new, old)
         return None if done.returncode == 0 else shown(done.stderr.strip())
+
+
+class _Writing(Thread):
+    """Writes down what an ended session made, while something else is done."""
+
+    def __init__(self, slot: Slot, base: str, left_out: tuple[str, ...]) -> None:
+        super().__init__(daemon=True)
+        self._slot, self.base, self._left_out = slot, base, left_out
+        self.tree: Tree | None = None
+        self.start()
+
+    def run(self) -> None:
+        with suppress(UnstuckError, OSError):  # whoever needs it tries again, and tells why
+            self.tree = staging.write(self._slot, self.base, self._left_out)
 
 
 def make_commit(

@@ -70,6 +70,7 @@ def run_session(bench: Bench, task: TaskState, slot: int) -> LineEvent:
     """Have one session of the attempt's agent run, and return how it ended."""
     name, attempt = task.task.id, task.current
     _wait_for_others(bench, name, attempt.agent)
+    bench.dispatcher.expect(name, slot)
     if attempt.sessions == 0:
         bench.workspace.prepare(slot, attempt.base, attempt.tree)
     elif not bench.workspace.present(slot):

@@ -21,6 +21,9 @@ class Here:
 
     bench: Bench
 
+    def expect(self, name: str, slot: int) -> None:
+        self.bench.processes.expect(self.bench.environment(name, slot))
+
     def ready(self, name: str, slot: int) -> Failure | None:
         return set_up(self.bench, name, slot)
 
@@ -47,7 +50,7 @@ class Here:
         heading = f"\n=== attempt {order.attempt}, session {order.session}: {agent.name}\n"
         bench.desk.append(assignment.log, heading)
         with _listening(stop, command) as command:
-            ended, notes = self._watched(order.task, command, stop)
+            ended, notes = self._watched(order, command, stop)
         return SessionDone(outcome=agent.outcome(ended, assignment), notes=notes)
 
     def _probed(self, agent: Agent, order: SessionOrder, stop: Stop) -> SessionDone:
@@ -57,18 +60,18 @@ class Here:
         command = agent.command(trivial)
         environment = {**command.env, **_environment(bench, trivial)}
         command = replace(command, env=environment, limits=PROBE_LIMITS)
-        version, before = self._watched(order.task, asks_version(command), stop)
-        ended, notes = self._watched(order.task, command, stop)
+        version, before = self._watched(order, asks_version(command), stop)
+        ended, notes = self._watched(order, command, stop)
         return SessionDone(outcome=agent.outcome(ended, trivial), notes=(*before, *notes), version=version.ok)
 
-    def _watched(self, name: str, command: Command, stop: Stop) -> tuple[Ended, tuple[str, ...]]:
+    def _watched(self, order: SessionOrder, command: Command, stop: Stop) -> tuple[Ended, tuple[str, ...]]:
         """Run a process of the agent's, and tell what changed meanwhile around it."""
         bench = self.bench
         bench.workspace.look()
         began = bench.clock.now()
-        ended = bench.processes.run(command, stop=stop, seen=lambda line: _show(bench, name, command.gist(line)))
-        strangers = bench.processes.strangers(command.cwd, began)
-        return ended, (*bench.workspace.changed_meanwhile(), *strangers)
+        ended = bench.processes.run(command, stop=stop, seen=lambda line: _show(bench, order.task, command.gist(line)))
+        changed = bench.workspace.ended(order.slot, order.base)
+        return ended, (*changed, *bench.processes.strangers(command.cwd, began))
 
     def _assignment(self, order: SessionOrder) -> Assignment:
         """Say where everything of a session lies; a probe has places of its own."""

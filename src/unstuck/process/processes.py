@@ -8,15 +8,14 @@ import selectors
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from unstuck.git import INHERITED
 from unstuck.journal import Ended, Ending, Redactor, redactor
@@ -39,6 +38,9 @@ SHIM_PATIENCE = 15.0
 MOST_STOPS = 5
 """How often a shim that somebody stopped is woken; then its session is ended from outside."""
 TICK = 0.01
+STDIN = "stdin"
+PAUSE = 0.25
+"""Seconds between two looks for something to say to a process that listens."""
 
 MOST_WAITING = 4
 """Shims that may wait for a check; a session that none follows leaves one."""
@@ -53,16 +55,17 @@ class LocalProcesses:
     grace: float = 1.0
     """Seconds between asking a process to end and killing it."""
     _lasting: "list[_Session]" = field(default_factory=list)
-    _waiting: "dict[tuple[str, str], _Shim]" = field(default_factory=dict)
-    """Shims for the checks of a session that has ended, by run and task: they start while git writes down its work."""
+    _waiting: "dict[tuple[str, str], _Ahead]" = field(default_factory=dict)
+    """Shims that start while git works, by run and task: for a session whose slot is made, or its check while its work is written down."""
 
     def run(self, command: Command, *, stop: Stop, seen: Callable[[str], None] | None = None) -> Ended:
         """Run to the end. Our limits, a stop and an exception on our side all end the command's whole family."""
         began = time.monotonic()
         redact = redactor({**os.environ, **command.env})
-        waiting = self._taken(command)
+        ahead = self._waiting.pop(_place(command.env), None)
+        waiting = ahead.shim() if ahead is not None else None
         try:
-            session = _Session(command, self.grace, waiting or _Shim(command))
+            session = _Session(command, self.grace, waiting or _Shim(command.env))
         except (OSError, ValueError) as error:
             return _not_started(command, redact, error)
         with Spool(command.log, redact, transcript=command.transcript) as spool:
@@ -76,7 +79,7 @@ class LocalProcesses:
         if stays and session.stays:
             self._lasting.append(session)
         elif SESSION in command.env:
-            self._start_next(command)
+            self.expect(command.env)
         if waiting is not None and not session.begun:
             return self.run(command, stop=stop, seen=seen)  # somebody killed the shim before it had its job
         if "errno" in report:
@@ -97,20 +100,17 @@ class LocalProcesses:
             self._lasting.pop().release()
         self._dismiss(0)
 
-    def _taken(self, command: Command) -> "_Shim | None":
-        """Return the shim that waits for this command, if there is one."""
-        return None if command.stdin or command.dialogue else self._waiting.pop(_place(command), None)
-
-    def _start_next(self, command: Command) -> None:
-        """Start the shim of what comes after a session. Never while one runs: what waits for a job could be given another."""
-        if _place(command) not in self._waiting:
+    def expect(self, env: Mapping[str, str]) -> None:
+        """Start the shim of a task's next command. Never while one of the task runs: what waits for a job could be given another."""
+        if _place(env) not in self._waiting:
             self._dismiss(MOST_WAITING - 1)
-            with suppress(OSError):
-                self._waiting[_place(command)] = _Shim(replace(command, stdin=b"", dialogue=None))
+            self._waiting[_place(env)] = _Ahead(env)
 
     def _dismiss(self, left: int) -> None:
         while len(self._waiting) > left:
-            self._waiting.pop(next(iter(self._waiting))).dismiss()
+            shim = self._waiting.pop(next(iter(self._waiting))).shim()
+            if shim is not None:
+                shim.dismiss()
 
     def end_leftovers(self, marker: str) -> int:
         """End every process of ours whose environment holds `marker`; return how many there were."""
@@ -124,16 +124,20 @@ class LocalProcesses:
 class _Shim:
     """A shim that waits for its job, and the pipes to it."""
 
-    def __init__(self, command: Command) -> None:
+    def __init__(self, env: Mapping[str, str]) -> None:
         adopt_orphans()
-        marks = {name: value for name, value in command.env.items() if name.startswith("UNSTUCK_")}
+        marks = {name: value for name, value in env.items() if name.startswith("UNSTUCK_")}
         with ExitStack() as theirs, ExitStack() as ours:
             control, self.control = _pipe(theirs, ours)
             self.report, report = _pipe(ours, theirs)
-            self.talk = Conversation(command.dialogue, command.stdin, theirs, ours)
+            self.open = ours.enter_context(selectors.DefaultSelector())
+            stdin, mouth = os.pipe()
+            theirs.callback(os.close, stdin)
+            self.talk = _Talk(mouth, self.open)
+            ours.callback(self.talk.close)
             self.process = subprocess.Popen(
                 [sys.executable, "-I", "-S", "-c", SHIM, str(control), str(report)],
-                stdin=self.talk.stdin if command.dialogue else _stdin(command.stdin, theirs),
+                stdin=stdin,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 bufsize=0,
@@ -143,7 +147,6 @@ class _Shim:
                 start_new_session=True,
             )
             SHIMS.add(self.process.pid)
-            self.open = ours.enter_context(selectors.DefaultSelector())
             self._register(ours)
             self.ours = ours.pop_all()
 
@@ -167,6 +170,24 @@ class _Shim:
         self.open.register(self.report, selectors.EVENT_READ, "report")
 
 
+class _Ahead(threading.Thread):
+    """Starts a shim while whoever will need it does something else."""
+
+    def __init__(self, env: Mapping[str, str]) -> None:
+        super().__init__(daemon=True)
+        self._env = env
+        self._shim: _Shim | None = None
+        self.start()
+
+    def run(self) -> None:
+        with suppress(OSError):  # whoever needs it tries again, and tells why
+            self._shim = _Shim(self._env)
+
+    def shim(self) -> _Shim | None:
+        self.join()
+        return self._shim
+
+
 class _Session:
     """One life of a command under its shim."""
 
@@ -175,6 +196,7 @@ class _Session:
         self._stops, self._next_look = 0, 0.0
         self._before = children()
         self._shim, self._ours, self._open, self._talk = shim.process, shim.ours, shim.open, shim.talk
+        self._talk.begin(command.dialogue, command.stdin)
         self._control, self._report = shim.control, shim.report
         identity = uuid.uuid4().hex
         self._marker = f"{MARK}={identity}"
@@ -206,6 +228,7 @@ class _Session:
     def end(self, spool: Spool) -> dict[str, Any]:
         """Wait until everything is gone and read what is left; return the shim's report."""
         with self._ours:
+            self._talk.close()
             self._ask_to_stop()
             deadline = time.monotonic() + SHIM_PATIENCE
             while self._report in self._open.get_map() and self._answers() and time.monotonic() < deadline:
@@ -233,6 +256,7 @@ class _Session:
         self.stays = report is not None and "errno" not in report
         if not self.stays:
             return None
+        self._talk.close()
         while self._read(spool, 0.0):
             pass
         self._reader = threading.Thread(target=self._forget, daemon=True)
@@ -283,9 +307,11 @@ class _Session:
     def _read(self, spool: Spool, seconds: float) -> bool:
         """Take what there is within `seconds`; return whether the command printed anything."""
         printed = False
-        for key, _ in self._open.select(seconds):
-            chunk = os.read(key.fd, CHUNK)
-            if not chunk:
+        for key, events in self._open.select(seconds):
+            chunk = os.read(key.fd, CHUNK) if events & selectors.EVENT_READ else b""
+            if key.data == STDIN:
+                self._talk.speak()
+            elif not chunk:
                 self._open.unregister(key.fd)
             elif key.data == "report":
                 self._said += chunk
@@ -331,8 +357,8 @@ class _Watch:
             yield deadline, "stopped"
 
 
-def _place(command: Command) -> tuple[str, str]:
-    return command.env.get(RUN, ""), command.env.get(TASK, "")
+def _place(env: Mapping[str, str]) -> tuple[str, str]:
+    return env.get(RUN, ""), env.get(TASK, "")
 
 
 def _job(command: Command, grace: float, identity: str) -> bytes:
@@ -340,8 +366,9 @@ def _job(command: Command, grace: float, identity: str) -> bytes:
     environment = {name: value for name, value in os.environ.items() if name not in INHERITED}
     environment |= {**command.env, MARK: identity}
     environment.pop(SHIM_MARK, None)
+    fed = bool(command.stdin or command.dialogue)
     fields = [
-        f"{grace} {'lasting' if command.lasting else ''}".strip(),
+        " ".join([str(grace), *(["lasting"] if command.lasting else []), *(["fed"] if fed else [])]),
         str(command.cwd),
         str(len(command.argv)),
         *command.argv,
@@ -358,17 +385,6 @@ def _pipe(readers: ExitStack, writers: ExitStack) -> tuple[int, int]:
     readers.callback(os.close, reader)
     writers.callback(os.close, writer)
     return reader, writer
-
-
-def _stdin(content: bytes, stack: ExitStack) -> IO[bytes] | int:
-    """Return a file to read from: unlike a pipe, it blocks nobody when the command does not read."""
-    if not content:
-        return subprocess.DEVNULL
-    file = stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115 - the stack closes it
-    file.write(content)
-    file.flush()
-    file.seek(0)
-    return file
 
 
 def _write_all(target: int, content: bytes) -> None:
@@ -408,21 +424,19 @@ def _log_trouble(command: Command, spool: Spool) -> str:
     return f"[unstuck: the log {command.log} is not complete: {spool.error.strerror}]\n"
 
 
-PAUSE = 0.25
+class _Talk:
+    """The open stdin of one process. What it does not read blocks nobody."""
 
+    def __init__(self, mouth: int, heard_with: selectors.BaseSelector) -> None:
+        self._mouth, self._open = mouth, heard_with
+        self._dialogue: Dialogue | None = None
+        self._unsaid = self._heard = b""
+        os.set_blocking(mouth, False)
 
-class Conversation:
-    """The open stdin of one process, or none. What it does not read blocks nobody."""
-
-    def __init__(self, dialogue: Dialogue | None, first: bytes, theirs: ExitStack, ours: ExitStack) -> None:
-        self._dialogue = dialogue
-        self._mouth = self.stdin = -1
-        self._unsaid, self._heard = first, b""
-        if dialogue is not None:
-            self.stdin, self._mouth = os.pipe()
-            theirs.callback(os.close, self.stdin)
-            ours.callback(self.close)
-            os.set_blocking(self._mouth, False)
+    def begin(self, dialogue: Dialogue | None, first: bytes) -> None:
+        """Say the first word; without a dialogue it is the last one, too."""
+        self._dialogue, self._unsaid = dialogue, first
+        self.speak()
 
     def hear(self, chunk: bytes) -> None:
         """Take in what the process printed; after its last word nothing more is said to it."""
@@ -434,16 +448,25 @@ class Conversation:
         self._heard = heard[-len(self._dialogue.last_word) :]
 
     def speak(self) -> None:
-        """Say what there is to say, as far as the pipe takes it."""
-        if self._dialogue is None or self._mouth < 0:
+        """Say what there is to say, as far as the pipe takes it; the rest when it takes more."""
+        if self._mouth < 0:
             return
-        self._unsaid += b"".join(self._dialogue.phrase(text) for text in self._dialogue.inbox())
+        if self._dialogue is not None:
+            self._unsaid += b"".join(self._dialogue.phrase(text) for text in self._dialogue.inbox())
+        waits = self._mouth in self._open.get_map()
         try:
             self._unsaid = self._unsaid[os.write(self._mouth, self._unsaid) :] if self._unsaid else b""
         except BlockingIOError:
-            return
+            pass
         except BrokenPipeError:
             self.close()
+            return
+        if not self._unsaid and self._dialogue is None:
+            self.close()
+        elif self._unsaid and not waits:
+            self._open.register(self._mouth, selectors.EVENT_WRITE, STDIN)
+        elif waits and not self._unsaid:
+            self._open.unregister(self._mouth)
 
     def patience(self, seconds: float) -> float:
         """Return how long to wait for the process's words before looking for something to say to it."""
@@ -451,6 +474,8 @@ class Conversation:
 
     def close(self) -> None:
         if self._mouth >= 0:
+            if self._mouth in self._open.get_map():
+                self._open.unregister(self._mouth)
             with suppress(OSError):
                 os.close(self._mouth)
             self._mouth = -1

@@ -27,6 +27,8 @@ GIVE_UP = 10.0
 TICK = 0.01
 BEGUN = " "
 """Told before the command is started, and nothing to whoever reads the report: a shim that never said it did nothing."""
+LASTING, FED = b"lasting", b"fed"
+"""Words of a job: what the command leaves running stays until we are told; its stdin is ours, and not empty."""
 SURVIVED = (
     signal.SIGINT,
     signal.SIGTERM,
@@ -56,8 +58,8 @@ def main() -> None:
     family = _Family(command, wake=wake, control=control, subreaper=subreaper)
     family.wait()
     asked = family.status is None
-    grace, _, lasting = job[0].partition(b" ")
-    if lasting and not asked:
+    grace, *words = job[0].split()
+    if LASTING in words and not asked:
         _tell(report, f'{{"asked": false, {_how(family.status)}, "left": false}}')
         os.close(report)
         family.guard()
@@ -244,6 +246,8 @@ def _become(job: list[bytes], told: int) -> None:
     try:
         os.setsid()
         os.chdir(directory)
+        if FED not in job[0].split():
+            os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         step = "exec"
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
         signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
