@@ -21,8 +21,8 @@ from unstuck.ports import Done
 from unstuck.remedies.chain import ASK, read_catalog
 from unstuck.remedies.learning import Lessons
 from unstuck.remedies.machine import workspace_root
+from unstuck.remedies.performing import Tried
 from unstuck.remedies.situation import Preferences
-from unstuck.remedies.walking import Tried
 
 FAULTS: tuple[Callable[[Box], Fault], ...] = (
     *calls.FAULTS,

@@ -11,9 +11,8 @@ from typing import Literal
 
 from unstuck.decide.action import Continue, Retry, Rollback, Switch, Wait
 from unstuck.decide.decision import History, decide
-from unstuck.decide.experience import Experience, Record, drawn
+from unstuck.decide.experience import ANY_AGENT, Experience, Moves, Record, Tried, drawn
 from unstuck.decide.policy import Policy
-from unstuck.decide.pricing import ANY_AGENT, Moves, Tried
 from unstuck.diagnosis.kinds import Failure, Kind
 
 Ended = Literal["done", "timeout", "error"]

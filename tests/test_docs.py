@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
 import click
 import pytest
+from scripts.write_policies import page
 
 from unstuck.agents.player import PLAY
 from unstuck.cli import COMMANDS, cli
 from unstuck.config import Config
-from unstuck.decide.policy import page
 from unstuck.decide.profile_files import profiles
 from unstuck.journal.event import Event
 from unstuck.plans import Task
@@ -151,7 +151,7 @@ def test_the_examples_of_all_plan_fields_are_read_as_they_stand(project: "Projec
 
 
 def test_the_page_of_policies_is_made_from_the_data() -> None:
-    """Make it anew with: python -c 'from unstuck.decide.policy import page; …' as below."""
+    """Make it anew with: python -m scripts.write_policies."""
     assert (ROOT / "docs" / "reference" / "policies.md").read_text(encoding="utf-8") == page(profiles().values())
 
 

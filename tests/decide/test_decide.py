@@ -4,11 +4,12 @@ import random
 from dataclasses import replace
 
 import pytest
+from scripts.write_policies import most_decisions
 
 from unstuck.decide.action import Accept, Action, Continue, Escalate, Halt, Retry, Rollback, Switch, Wait
 from unstuck.decide.decision import History, decide
 from unstuck.decide.experience import ENOUGH, Experience, Record
-from unstuck.decide.policy import FUTILE, LIMITED, OWN_LADDERS, Limits, Policy, most_decisions, parse
+from unstuck.decide.policy import FUTILE, LIMITED, OWN_LADDERS, Limits, Policy, parse
 from unstuck.decide.profile_files import profile, profiles
 from unstuck.diagnosis.kinds import KINDS, Failure, Kind
 

@@ -3,6 +3,7 @@
 import random
 
 import pytest
+from scripts.write_policies import most_decisions_of_lineage
 
 from unstuck.agents.claims import failure_report
 from unstuck.decide.action import Escalate, Fix, Halt
@@ -21,7 +22,7 @@ from unstuck.decide.fixes import (
     raw_fields,
     summary,
 )
-from unstuck.decide.policy import Limits, limited, most_decisions_of_lineage
+from unstuck.decide.policy import Limits, limited
 from unstuck.decide.profile_files import profile, profiles
 from unstuck.diagnosis.kinds import Failure, Kind
 from unstuck.plans import tasks_md

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 from unstuck import compose
 from unstuck.decide.action import Escalate, Retry, Rollback, Switch
 from unstuck.decide.decision import History, decide
-from unstuck.decide.experience import ELSEWHERE, Experience, Record, pooled, task_sort
-from unstuck.decide.pricing import ANY_AGENT, ENOUGH_TRIES, Tried
+from unstuck.decide.experience import ANY_AGENT, ELSEWHERE, ENOUGH_TRIES, Experience, Record, Tried, pooled, task_sort
 from unstuck.decide.profile_files import profile
 from unstuck.diagnosis.kinds import Failure, Kind
 from unstuck.plans.plan import Task

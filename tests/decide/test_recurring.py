@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.growth import faster_than_linear
 
-from unstuck.decide.recurring import Issue, key, likeness, recurring
+from unstuck.decide.loops import Issue, key, likeness, recurring
 
 
 @pytest.mark.parametrize(

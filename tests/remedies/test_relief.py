@@ -9,10 +9,10 @@ import pytest
 
 from unstuck.compose.remedy_runs import Relief
 from unstuck.diagnosis.kinds import Failure, Kind
+from unstuck.remedies.chain import Expects, MakeFolder, Remove, Shell, Step, WriteFile
 from unstuck.remedies.lessons_file import read_lessons
 from unstuck.remedies.machine import lessons_path
 from unstuck.remedies.performing import LocalToolbox
-from unstuck.remedies.step import Expects, MakeFolder, Remove, Shell, Step, WriteFile
 
 
 @pytest.fixture

@@ -12,14 +12,12 @@ from hypothesis import strategies as st
 from tests.growth import faster_than_linear
 
 from unstuck.diagnosis.kinds import KINDS, Kind
-from unstuck.remedies.call_words import parts, plain_words
-from unstuck.remedies.chain import ASK, MOST_AUTOMATED, compile_chains, read_catalog
+from unstuck.remedies.call_words import alike, parts, plain_words
+from unstuck.remedies.chain import ASK, MOST_AUTOMATED, Tools, compile_chains, read_catalog
 from unstuck.remedies.learning import Lessons
 from unstuck.remedies.recovery_plan import Plan, fill, plan_json, recovery
-from unstuck.remedies.shell_repair import mended_json, posix, repairs
 from unstuck.remedies.situation import Call, GitState, Lock, Place, Preferences, Situation, Surroundings
-from unstuck.remedies.step import Tools
-from unstuck.remedies.subject import alike
+from unstuck.remedies.syntax import mended_json, posix, repairs
 from unstuck.shipped import shipped
 
 CATALOG = read_catalog()

@@ -7,10 +7,9 @@ from unstuck.diagnosis.evidence import Evidence
 from unstuck.diagnosis.judging import Diagnosis
 from unstuck.diagnosis.kinds import Kind
 from unstuck.ports import Done
-from unstuck.remedies.chain import ASK, Risk
+from unstuck.remedies.chain import ASK, Ask, Rendered, Risk, Shell, Step
+from unstuck.remedies.performing import PER_FAILURE, PER_STRATEGY, Tried, walk
 from unstuck.remedies.recovery_plan import Plan, Strategy, Told
-from unstuck.remedies.step import Ask, Rendered, Shell, Step
-from unstuck.remedies.walking import PER_FAILURE, PER_STRATEGY, Tried, walk
 
 
 @dataclass

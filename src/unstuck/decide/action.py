@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from unstuck.decide.pricing import Weighed
+from unstuck.decide.experience import Weighed
 from unstuck.diagnosis import Kind
 
 
@@ -11,8 +11,7 @@ from unstuck.diagnosis import Kind
 class Accept:
     """Land the work. Success is an action like the others."""
 
-    because: str = ""
-    """A person's reason, where a person vouches for what no check could."""
+    because: str = ""  # a person's reason, where a person vouches for what no check could
     type: Literal["accept"] = "accept"
 
 
@@ -53,8 +52,7 @@ class Switch:
 class Fix:
     """Write a task into the plan that repairs this one; try this one again when it has landed."""
 
-    id: str
-    """The new task's id."""
+    id: str  # the new task's id
     error: str
     attempted_fix: str
     kind: Kind | None = None
@@ -86,8 +84,7 @@ class Wait:
     """Do nothing until a time, then open a new session in the same attempt. Charges nothing."""
 
     until: float
-    what: str = ""
-    """What it waits for: an agent whose provider is at its limit, or the end of what stands in the way."""
+    what: str = ""  # what it waits for: an agent whose provider is at its limit, or the end of what stands in the way
     type: Literal["wait"] = "wait"
 
 
@@ -104,8 +101,7 @@ class Escalate:
     """Mark the task stuck and ask a person; independent tasks go on."""
 
     question: str
-    asks: str = ""
-    """What the remedies would ask a person about the surroundings, where that is what stands in the way."""
+    asks: str = ""  # what the remedies would ask a person about the surroundings, where that is what stands in the way
     type: Literal["escalate"] = "escalate"
 
 
@@ -114,8 +110,7 @@ class Halt:
     """Ask a person, and start nothing new in this run."""
 
     question: str
-    asks: str = ""
-    """As for `Escalate`."""
+    asks: str = ""  # as for `Escalate`
     type: Literal["halt"] = "halt"
 
 
@@ -128,7 +123,6 @@ class Decision:
 
     action: Action
     reason: str
-    rung: str
-    """Where on which ladder, e.g. ``check_failed[1]``."""
+    rung: str  # where on which ladder, e.g. ``check_failed[1]``
     weighed: tuple[Weighed, ...] = ()
     """What could have been done and was worth how much, where there was evidence to weigh."""

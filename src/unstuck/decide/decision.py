@@ -1,14 +1,14 @@
 """Choose the next action. Pure: same failure, history, policy and experience, same decision."""
 
+import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from unstuck.decide.action import Accept, Action, Continue, Decision, Escalate, Fix, Halt, Retry, Rollback, Switch, Wait
-from unstuck.decide.experience import Experience
+from unstuck.decide.experience import PRICED, Experience, Weighed, has_evidence, weigh, worthiest
 from unstuck.decide.fixes import Lineage, exceeded
 from unstuck.decide.policy import FUTILE, LIMITED, PASSING, Ladder, Policy, Rung
-from unstuck.decide.pricing import PRICED, Weighed, has_evidence, weigh, worthiest
 from unstuck.diagnosis import AGENT_DOWN, KINDS, Failure, Kind
 
 LAND_ANYWAY = 'not verified: the configuration says `unverified = "land"`'
@@ -23,57 +23,37 @@ CHECK_AGAIN = "check_again"
 class History:
     """What a decision may know about the task's past in this epoch, and about now."""
 
-    attempts: int = 0
-    """Finished attempts that were charged to the agent, the one that just failed included."""
-    executions: int = 0
-    """All finished attempts, whoever was to blame."""
-    sessions: int = 1
-    """Sessions of the current attempt."""
+    attempts: int = 0  # finished attempts that were charged to the agent, the one that just failed included
+    executions: int = 0  # all finished attempts, whoever was to blame
+    sessions: int = 1  # sessions of the current attempt
     climbed: tuple[str, ...] = ()
     """Rungs taken so far, oldest first, e.g. ``("test_failed[0]",)``."""
     rollbacks: int = 0
-    seconds: float = 0.0
-    """Time that agents have worked on the task."""
-    cost_usd: float | None = None
-    """What the task has cost so far, if the agents say."""
+    seconds: float = 0.0  # time that agents have worked on the task
+    cost_usd: float | None = None  # what the task has cost so far, if the agents say
     agent: str = ""
-    agents: tuple[str, ...] = ()
-    """The agents that this run may use, in the user's order."""
-    tries: Mapping[str, int] = field(default_factory=dict)
-    """How many attempts each agent has had at this task."""
-    resting: frozenset[str] = frozenset()
-    """Agents that are out of order for now."""
-    green_base: bool = True
-    """Our checks were green at the commit that a rollback would go to."""
-    looping: str = ""
-    """A sentence, if the attempts go round in circles."""
+    agents: tuple[str, ...] = ()  # the agents that this run may use, in the user's order
+    tries: Mapping[str, int] = field(default_factory=dict)  # how many attempts each agent has had at this task
+    resting: frozenset[str] = frozenset()  # agents that are out of order for now
+    green_base: bool = True  # our checks were green at the commit that a rollback would go to
+    looping: str = ""  # a sentence, if the attempts go round in circles
     systemic: tuple[str, ...] = ()
     """Tasks that failed in the very same way not long ago, this one included, where they are many."""
-    lineage: Lineage | None = None
-    """Its fix tasks and those it repairs; None where the plan cannot take new tasks."""
+    lineage: Lineage | None = None  # its fix tasks and those it repairs; None where the plan cannot take new tasks
     error: str = ""
-    attempted_fix: str = ""
-    """What the agent says went wrong, or what we saw; and what it tried against that."""
-    index: int = 0
-    """The task's place in the plan, counted from 0."""
-    accepted: str = ""
-    """A person's reason to take the work as it is."""
-    met_by_check: bool = False
-    """It was a check that failed, and not the agent's session."""
-    denied: bool = False
-    """The agent stopped because it was not allowed what it wanted to do."""
-    own_doing: bool = False
-    """The work itself asks for what is missing: the agent can do without it."""
+    attempted_fix: str = ""  # what the agent says went wrong, or what we saw; and what it tried against that
+    index: int = 0  # the task's place in the plan, counted from 0
+    accepted: str = ""  # a person's reason to take the work as it is
+    met_by_check: bool = False  # it was a check that failed, and not the agent's session
+    denied: bool = False  # the agent stopped because it was not allowed what it wanted to do
+    own_doing: bool = False  # the work itself asks for what is missing: the agent can do without it
     task: str = ""
-    wants_approval: bool = False
-    """A person wants to approve what lands."""
+    wants_approval: bool = False  # a person wants to approve what lands
     part_of: str = ""
     """The task that asked for this one and whose checks will look at its work, where nothing else does."""
-    everywhere: bool = False
-    """Every other task that is open would meet the same."""
+    everywhere: bool = False  # every other task that is open would meet the same
     now: float = 0.0
-    jitter: float = 0.0
-    """Between 0 and 1, so that many waiting tasks do not all wake at once."""
+    jitter: float = 0.0  # between 0 and 1, so that many waiting tasks do not all wake at once
 
 
 def decide(
@@ -257,3 +237,36 @@ def _until(failure: Failure, history: History, policy: Policy, taken: int) -> fl
 def _ask(question: str, rung: str, policy: Policy) -> Decision:
     action = Halt(question=question) if policy.on_stuck == "halt" else Escalate(question=question)
     return Decision(action=action, reason=question, rung=rung)
+
+
+# --- whether the work itself asks for what is missing: then its agent can do without it, and is told so ------------
+
+_NAME = r"['\"`]?(?P<{}>[\w@.][\w@./+-]{{0,80}})"
+MISSING = re.compile(
+    "|".join((
+        r"(?:no module named|cannot find (?:module|package)|could not (?:resolve|find)(?: module| package)?) "
+        + _NAME.format("module"),
+        r"command not found: " + _NAME.format("zsh"),
+        _NAME.format("sh") + r"['\"`]?: (?:command )?not found",
+        r"(?:environment variable|env var|variable) " + _NAME.format("variable"),
+    )),
+    re.IGNORECASE,
+)  # fmt: skip
+MOST_NAMES = 20
+
+
+def missing_names(text: str) -> tuple[str, ...]:
+    """Return what an output says is not there."""
+    found = (match[match.lastgroup or 0] for match in MISSING.finditer(text))
+    return tuple(dict.fromkeys(name.rstrip(".") for name in found))[:MOST_NAMES]
+
+
+def asks_for_it(failure: Failure, texts: Iterable[tuple[str | None, str | None]]) -> bool:
+    """Whether a missing thing is a file of the project, or is named in a text as it is now and not as it was before."""
+    names = missing_names(failure.detail)
+    if any("/" in name and not name.startswith(("@", "/")) for name in names):
+        return True
+    roots = {re.split(r"[./]", name.lstrip("@"))[0] for name in names} - {""}
+    return any(
+        name in (new or "") and name not in (old or "") for old, new in texts if new is not None for name in roots
+    )

@@ -33,12 +33,9 @@ PASSED = "PASS"
 class Lineage:
     """Where a task stands among those that repair each other: 1.3 → 1.3.1 → 1.3.1.1."""
 
-    chain: tuple[str, ...]
-    """The root first, the task itself last."""
-    fixes: tuple[str, ...]
-    """The fix tasks that it had in this epoch."""
-    spent: int
-    """The fix tasks of the whole lineage in this epoch."""
+    chain: tuple[str, ...]  # the root first, the task itself last
+    fixes: tuple[str, ...]  # the fix tasks that it had in this epoch
+    spent: int  # the fix tasks of the whole lineage in this epoch
     next_id: str
 
     @property

@@ -1,16 +1,17 @@
-"""One task's past, as far as a decision may know it."""
+"""One task's past, as far as a decision may know it, and what another policy would have decided on it."""
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from unstuck.agents import NO_FIX, NO_MARKER, failure_report
-from unstuck.decide.action import Amend, Rollback
-from unstuck.decide.decision import History
-from unstuck.decide.loops import Footprint, looping
-from unstuck.decide.policy import LIMITED
-from unstuck.decide.recurring import Issue, recurring
-from unstuck.diagnosis import AGENT_DOWN, KINDS, Kind, read
-from unstuck.journal import AttemptState, RunState, TaskState, failed_command
+from unstuck.decide.action import Action, Amend, Escalate, Halt, Rollback, Skip
+from unstuck.decide.decision import History, decide
+from unstuck.decide.experience import Weighed
+from unstuck.decide.loops import Footprint, Issue, looping, recurring
+from unstuck.decide.policy import LIMITED, Policy
+from unstuck.diagnosis import AGENT_DOWN, KINDS, Failure, Kind, read
+from unstuck.journal import AttemptState, Decided, Entry, RunState, TaskState, failed_command
 from unstuck.line import held, next_agent
 from unstuck.remedies import Seen
 from unstuck.tell import one_line
@@ -201,3 +202,73 @@ def seen_failures(state: RunState) -> tuple[Seen, ...]:
         if attempt.failure is not None
     ]
     return tuple(sorted(found, key=lambda one: one.at))
+
+
+# --- the run's decisions told again under another policy; no agent is needed --------------------------------------
+
+TO_A_PERSON = (Escalate, Halt, Skip)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retold:
+    """One decision as it was, and as it would have been."""
+
+    seq: int
+    task: str
+    attempt: int
+    failure: Failure | None
+    action: Action
+    rung: str
+    reason: str
+    other_action: Action
+    other_rung: str
+    weighed: tuple[Weighed, ...] = ()  # what the run weighed, and found how much worth
+
+    @property
+    def same(self) -> bool:
+        return type(self.action) is type(self.other_action)
+
+
+def retell(entries: Iterable[Entry], policy: Policy) -> list[Retold]:
+    """Decide again at every point where the run decided, knowing exactly what it knew then.
+
+    Each line stands for itself: after the first difference the story would have gone another way.
+    """
+    state = RunState()
+    told: list[Retold] = []
+    climbed: dict[tuple[str, int], tuple[str, ...]] = {}
+    """The rungs that the other policy would have taken so far, by task and epoch."""
+    for entry in entries:
+        event = entry.event
+        if isinstance(event, Decided) and event.task in state.tasks and state.tasks[event.task].attempts:
+            task = state.tasks[event.task]
+            agents = state.started.options.agents if state.started else ()
+            past = history(state, event.task, agents, entry.at)
+            mine = event.task, task.epoch_from
+            other = decide(task.current.failure, replace(past, climbed=climbed.get(mine, ())), policy)
+            climbed[mine] = (*climbed.get(mine, ()), other.rung)
+            told.append(
+                Retold(
+                    seq=entry.seq,
+                    task=event.task,
+                    attempt=task.current.number,
+                    failure=task.current.failure,
+                    action=event.decision.action,
+                    rung=event.decision.rung,
+                    reason=event.decision.reason,
+                    other_action=other.action,
+                    other_rung=other.rung,
+                    weighed=event.decision.weighed,
+                )
+            )
+        state.apply(entry)
+    return told
+
+
+def stopping_point(told: Iterable[Retold]) -> dict[str, Retold]:
+    """Return for each task the first decision that the other policy would have taken to a person."""
+    first: dict[str, Retold] = {}
+    for one in told:
+        if isinstance(one.other_action, TO_A_PERSON) and not isinstance(one.action, TO_A_PERSON):
+            first.setdefault(one.task, one)
+    return first

@@ -1,11 +1,12 @@
 """The recovery table: a ladder of rungs for each way to fail; past the last rung a person is asked."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from math import inf
 from typing import Any, Literal, get_args
 
-from unstuck.diagnosis import KINDS, Failure, Kind
+from unstuck.diagnosis import AGENT_DOWN, KINDS, Failure, Kind
 
 Move = Literal["retry", "continue", "rollback", "switch", "fix", "wait"]
 OnStuck = Literal["skip", "halt"]
@@ -44,8 +45,7 @@ class Rung:
 
     move: Move
     times: int = 1
-    below: int | None = None
-    """Only while fewer attempts than this are finished, the one that just failed included."""
+    below: int | None = None  # only while fewer attempts than this are finished, the one that just failed included
     hint: str = ""
 
 
@@ -66,41 +66,27 @@ any kind, and what nothing can check, or an agent asks, is a question, not somet
 class Limits:
     """Ceilings whatever the ladders say: for one task in one epoch, and for the run."""
 
-    attempts: int = 5
-    """Attempts that are charged."""
-    sessions: int = 12
-    """Sessions of one attempt."""
+    attempts: int = 5  # attempts that are charged
+    sessions: int = 12  # sessions of one attempt
     rollbacks: int = 3
-    fixes: int = 3
-    """Fix tasks of one task."""
-    fix_depth: int = 3
-    """Fix tasks of fix tasks."""
-    fixes_per_root: int = 6
-    """Fix tasks of one task, theirs, and so on."""
-    modifications: int = 3
-    """Changes of the plan that the agent may ask for in one task."""
-    modification_depth: int = 2
-    """Such changes in tasks that came of such changes."""
-    executions: int | None = None
-    """Sessions of the whole run; None follows from the number of tasks."""
+    fixes: int = 3  # fix tasks of one task
+    fix_depth: int = 3  # fix tasks of fix tasks
+    fixes_per_root: int = 6  # fix tasks of one task, theirs, and so on
+    modifications: int = 3  # changes of the plan that the agent may ask for in one task
+    modification_depth: int = 2  # such changes in tasks that came of such changes
+    executions: int | None = None  # sessions of the whole run; None follows from the number of tasks
     executions_per_task: int = 3
     executions_at_least: int = 100
-    wall_clock: float | None = None
-    """Seconds for one session, where the profile has its own."""
-    first_wait: float = 30.0
-    """Seconds to wait where nobody says when a fault ends; doubles with every wait."""
+    wall_clock: float | None = None  # seconds for one session, where the profile has its own
+    first_wait: float = 30.0  # seconds to wait where nobody says when a fault ends; doubles with every wait
     longest_wait: float = 900.0
-    reset_margin: float = 30.0
-    """Seconds to wait beyond a stated reset, since clocks differ."""
+    reset_margin: float = 30.0  # seconds to wait beyond a stated reset, since clocks differ
     check_waits: int = 6
     """How often a check that met the network's or the machine's trouble is run again before a person is asked."""
-    first_check_wait: float = 5.0
-    """Seconds until then; doubles with every wait."""
+    first_check_wait: float = 5.0  # seconds until then; doubles with every wait
     longest_check_wait: float = 120.0
-    task_seconds: float | None = None
-    """Seconds of all sessions of a task."""
-    task_cost_usd: float | None = None
-    """What a task may cost, as far as its agents say."""
+    task_seconds: float | None = None  # seconds of all sessions of a task
+    task_cost_usd: float | None = None  # what a task may cost, as far as its agents say
 
     def run_executions(self, tasks: int) -> int:
         return self.executions or max(self.executions_at_least, self.executions_per_task * tasks)
@@ -115,20 +101,16 @@ class Policy:
     about: str = ""
     view: View = "kind"
     classifier: Classifier = "unstuck"
-    charges: Charges = "blame"
-    """`blame` charges only the agent's own failures, `all` every finished attempt."""
+    charges: Charges = "blame"  # `blame` charges only the agent's own failures, `all` every finished attempt
     on_stuck: OnStuck = "skip"
     green_base: bool = False
     """Roll back only to a commit at which our checks were green; otherwise the task's own base will do."""
     limits: Limits = field(default_factory=Limits)
     land_unverified: bool = False
     quota: Quota = "wait"
-    siblings_first: bool = False
-    """Try a failed task again only after those that ran at its side have finished."""
-    spent: str = ""
-    """What to say when a task's attempts are used up: {index}, {attempts} and {error} are filled in."""
-    priced: bool = False
-    """Evidence of earlier runs may take the open rungs of a ladder in another order."""
+    siblings_first: bool = False  # try a failed task again only after those that ran at its side have finished
+    spent: str = ""  # what to say when a task's attempts are used up: {index}, {attempts} and {error} are filled in
+    priced: bool = False  # evidence of earlier runs may take the open rungs of a ladder in another order
 
     def ladder(self, failure: Failure) -> tuple[str, Ladder]:
         """Return the ladder for a failure, and its name."""
@@ -151,20 +133,8 @@ class BadPolicy(ValueError):
 
 def parse(name: str, table: Mapping[str, Any], hints: Mapping[str, str]) -> Policy:
     """Make a profile from its table; refuse what could not be climbed."""
-    known = {
-        "about",
-        "view",
-        "classifier",
-        "charges",
-        "on_stuck",
-        "green_base",
-        "siblings_first",
-        "limits",
-        "ladder",
-        "spent",
-        "priced",
-    }
-    if unknown := set(table) - known:
+    plain = {one.name for one in fields(Policy)} - {"name", "ladders", "limits", "land_unverified", "quota"}
+    if unknown := set(table) - plain - {"ladder", "limits"}:
         raise BadPolicy(f"profile {name}: unknown key {min(unknown)!r}")
     view: View = table.get("view", "kind")
     classifier = table.get("classifier", "unstuck")
@@ -186,20 +156,7 @@ def parse(name: str, table: Mapping[str, Any], hints: Mapping[str, str]) -> Poli
         str(table.get("spent", "")).format(index=0, attempts=1, error="")
     except (TypeError, LookupError, ValueError) as error:
         raise BadPolicy(f"profile {name}: limits or spent: {error}") from error
-    return Policy(
-        name=name,
-        about=table.get("about", ""),
-        view=view,
-        classifier=classifier,
-        charges=table.get("charges", "blame"),
-        on_stuck=table.get("on_stuck", "skip"),
-        green_base=table.get("green_base", False),
-        siblings_first=table.get("siblings_first", False),
-        limits=limits,
-        ladders=ladders,
-        spent=table.get("spent", ""),
-        priced=table.get("priced", False),
-    )
+    return Policy(name=name, ladders=ladders, limits=limits, **{key: table[key] for key in plain & set(table)})
 
 
 def limited(policy: Policy, limits: Limits) -> Policy:
@@ -211,25 +168,6 @@ def limited(policy: Policy, limits: Limits) -> Policy:
         for name, ladder in policy.ladders.items()
     }
     return replace(policy, limits=replace(limits, attempts=attempts), ladders=ladders)
-
-
-def most_decisions(policy: Policy) -> int:
-    """Return how many decisions a task can cause, however it fails, before a person is asked.
-
-    Every decision that is not final takes a rung; a rung can be taken `times` times, or while attempts are few.
-    """
-    ladders = {policy.ladder_of(kind) for kind in Kind}
-    return 1 + policy.limits.check_waits + sum(_most(rung, policy) for _, ladder in ladders for rung in ladder)
-
-
-def most_decisions_of_lineage(policy: Policy) -> int:
-    """Return how many decisions a task and all the fix tasks that follow from it can cause."""
-    fixes = any(rung.move == "fix" for ladder in policy.ladders.values() for rung in ladder)
-    return most_decisions(policy) * (1 + policy.limits.fixes_per_root * fixes)
-
-
-def _most(rung: Rung, policy: Policy) -> int:
-    return min(rung.times, rung.below or NEVER_ENDING, policy.limits.fixes if rung.move == "fix" else NEVER_ENDING)
 
 
 def _rung(profile: str, text: str, hints: Mapping[str, str]) -> Rung:
@@ -265,44 +203,43 @@ def rungs_of(ladder: Sequence[Rung]) -> str:
     return " → ".join([*parts, "a person"])
 
 
-INTRODUCTION = """# Policies
+# --- faults that concern more than one task: how far they reach, and when what is out of order is tried again -------
 
-A profile says which view of a failure decides, what is charged, and for each way to fail a ladder: the moves to make, in
-order. Past the last rung a person is asked. This page is generated from `catalog/policies.toml`; a test compares them.
-
-Whatever the profile: what nobody repairs by trying again (a command, package, variable or credential that is missing, a
-set-up that fails) is asked at once, unless the work itself brought the need for it; if every task would meet it, once for
-all. Trouble that a check meets on its way (network, disk, memory, port, lock) is waited out by that check alone, without a
-session, while the other tasks go on.
-
-Where a profile is `priced`, evidence may take the open rungs of a ladder in another order: what is expected to land the
-work for the least cost comes first, by what each move came to in earlier runs at this kind of failure, with this agent
-where that is known, else with any. The ladder's order is the prior, and a move counts from its fifth try on; a person is
-asked early only where attempts have shown to be nearly hopeless. `unstuck explain` shows the figures.
-"""
+AGENT = "agent:"
+REST_SECONDS, LONGEST_REST = 900.0, 14_400.0
+"""How long an agent rests after it was found down: a quarter of an hour, doubling up to four hours."""
 
 
-def page(policies: Iterable[Policy]) -> str:
-    """Write the page."""
-    return "\n".join([INTRODUCTION, *(_section(policy) for policy in policies)])
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Breaker:
+    """A fault that concerns more than one task: one of them tries again at `until`, the others wait for that."""
+
+    kind: Kind
+    task: str  # the task that tries; empty for an agent at rest, which the first task that comes after `until` tries
+    until: float  # infinite where only a person can put it in order
+
+    @property
+    def lasts(self) -> bool:
+        return self.until == inf
+
+    def holds(self, task: str, now: float) -> bool:
+        """Whether the task must do without what is out of order."""
+        return self.task != task and (self.task != "" or now < self.until)
 
 
-def _section(policy: Policy) -> str:
-    charges = "the agent's own failures" if policy.charges == "blame" else "every finished attempt"
-    limits = policy.limits
-    lines = [
-        f"## `{policy.name}`",
-        "",
-        policy.about,
-        "",
-        f"Decides by {policy.view}{', priced by evidence' if policy.priced else ''}; charges {charges}; `on_stuck` is {policy.on_stuck}. At most {limits.attempts} charged attempts, {limits.sessions} sessions an attempt, {limits.rollbacks} rollbacks.",
-        f"However a task fails, a person is asked after {most_decisions(policy)} decisions at the latest.",
-        "",
-        f"| {policy.view} | ladder |",
-        "|---|---|",
-    ]
-    by_ladder: dict[str, list[str]] = {}
-    for value, ladder in policy.ladders.items():
-        by_ladder.setdefault(rungs_of(ladder), []).append("anything" if value == "*" else f"`{value}`")
-    lines += [f"| {', '.join(values)} | {ladder} |" for ladder, values in by_ladder.items()]
-    return "\n".join([*lines, ""])
+def reach(kind: Kind, agent: str, *, met_by_check: bool) -> str | None:
+    """Say how far a fault reaches: everything with one agent, or (None) only its task, as what a check met does."""
+    if met_by_check:
+        return None
+    return f"{AGENT}{agent}" if kind in AGENT_DOWN or kind is Kind.NETWORK_ERROR else None
+
+
+def out_of_order(kind: Kind, task: str) -> Breaker:
+    """Hold every other task back from an agent that only a person can put in order."""
+    return Breaker(kind=kind, task=task, until=inf)
+
+
+def at_rest(failure: Failure, trips: int, at: float) -> Breaker:
+    """Set an agent to rest: for a time that doubles with every trip, or until the stated reset if that is later."""
+    rest = at + min(REST_SECONDS * 2.0 ** (trips - 1), LONGEST_REST)
+    return Breaker(kind=failure.kind, task="", until=max(rest, failure.resets_at or 0.0))

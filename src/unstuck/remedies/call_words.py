@@ -1,4 +1,4 @@
-"""Read a failing call: its words if it is a simple command, the addresses in it, and what it was given. Pure."""
+"""Read a failing call: its words if it is a simple command, the addresses in it, and which words may be others misspelled. Pure."""
 
 import re
 import shlex
@@ -125,6 +125,16 @@ def program(words: tuple[str, ...] | None) -> str:
     return words[0].rsplit("/", 1)[-1] if words else ""
 
 
+def name_of(path: str) -> str:
+    """Return the last part of a path."""
+    return path.rstrip("/").rpartition("/")[2]
+
+
+def operand(path: str) -> str:
+    """Return a path that no program takes for an option."""
+    return f"./{path}" if path.startswith("-") else path
+
+
 def download_target(words: tuple[str, ...] | None) -> str:
     """Return the file that a download writes; empty if it writes none, or nobody can say which."""
     if words is None or program(words) not in {"curl", "wget"}:
@@ -150,3 +160,43 @@ def loud(words: tuple[str, ...]) -> tuple[str, ...]:
 def restrains(name: str) -> bool:
     """Whether an option or argument holds a call back, so that leaving it out is no repair."""
     return bool(re.search(RESTRAINTS, name.lstrip("-").lower().replace("_", "-"))) or name in {"-n", "-i"}
+
+
+# --- misspelled words ---------------------------------------------------------------------------------------------
+
+SHORTEST_MISSPELLED, SHORTEST_SWAPPED, LONG = 4, 3, 8
+"""In a shorter word one other letter makes another word."""
+MOST_OFF = 4
+"""Letters that a misspelling can lack or have too many, separators included."""
+
+
+def alike(wanted: str, name: str) -> bool:
+    """Whether a name is a misspelling of another: the same words and numbers, one of the longer words a letter off."""
+    if abs(len(wanted) - len(name)) > MOST_OFF:  # before anything dear: a PATH has thousands of names
+        return False
+    one, other = (re.findall(r"[^\W\d_]+|\d+", text.casefold()) for text in (wanted, name))
+    if len(one) != len(other):
+        return False
+    off = [pair for pair in zip(one, other, strict=True) if pair[0] != pair[1]]
+    return len(off) <= 1 and all(_misspelled(*pair) for pair in off)
+
+
+def _misspelled(one: str, other: str) -> bool:
+    if one.isdigit() or other.isdigit():
+        return False
+    shortest = min(len(one), len(other))
+    if sorted(one) == sorted(other) and shortest >= SHORTEST_SWAPPED:
+        places = [place for place in range(shortest) if one[place] != other[place]]
+        return len(places) == 2 and places[1] - places[0] == 1  # noqa: PLR2004  # neighbours that changed places
+    most = 2 if shortest >= LONG else 1
+    return shortest >= SHORTEST_MISSPELLED and _distance(one, other) <= most
+
+
+def _distance(one: str, other: str) -> int:
+    """Return how many letters must be added, left out or changed."""
+    row = list(range(len(other) + 1))
+    for place, letter in enumerate(one, 1):
+        before, row[0] = row[0], place
+        for column, its in enumerate(other, 1):
+            before, row[column] = row[column], min(row[column] + 1, row[column - 1] + 1, before + (letter != its))
+    return row[-1]

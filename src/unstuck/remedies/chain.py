@@ -1,9 +1,14 @@
-"""Chains: for each category of failed tool calls the strategies, in the order in which they are tried."""
+"""Chains of strategies, the steps that a strategy is made of, and how a caller's tools are told to do them. Pure.
+
+A step is a closed union: match on it. Arguments are lists, never a shell line of ours.
+"""
 
 import json
-from collections.abc import Mapping
+import re
+import shlex
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, NoReturn
 
 from unstuck.diagnosis import KINDS, Kind
 from unstuck.shipped import shipped
@@ -15,9 +20,9 @@ TaskType = Literal["", "exploratory", "implementation"]
 ASK = "ask_user"
 """Every way of asking a person; always the last."""
 MOST_AUTOMATED = 4
-
-
 NOTHING_GIVEN: Mapping[str, Any] = MappingProxyType({})
+REMEDY = "remedy"
+"""What stands for `$0` in the small fixed scripts; all that varies comes in as arguments."""
 
 
 class Way(NamedTuple):
@@ -26,10 +31,8 @@ class Way(NamedTuple):
     name: str
     confidence: float
     iterations: int
-    creates: bool = False
-    """It makes new files, which an agent that only explores must not."""
-    between_attempts: bool = False
-    """The supervisor may do its safe steps between two attempts."""
+    creates: bool = False  # it makes new files, which an agent that only explores must not
+    between_attempts: bool = False  # the supervisor may do its safe steps between two attempts
 
 
 class Chain(NamedTuple):
@@ -37,11 +40,9 @@ class Chain(NamedTuple):
 
     name: str
     ways: tuple[Way, ...]
-    ask: str
-    """The question, with blanks."""
+    ask: str  # the question, with blanks
     ask_confidence: float
-    looks_at: frozenset[str] = frozenset()
-    """What must be known about the machine to fill it in."""
+    looks_at: frozenset[str] = frozenset()  # what must be known about the machine to fill it in
 
 
 class Catalog(NamedTuple):
@@ -56,11 +57,6 @@ class Catalog(NamedTuple):
             if name in self.chains:
                 return self.chains[name]
         return self.chains["unknown"]
-
-
-def worst(risks: list[Risk]) -> Risk:
-    """Return the gravest of them; nothing at all is safe."""
-    return max(risks, key=RISKS.index, default="safe")
 
 
 def read_catalog() -> Catalog:
@@ -80,10 +76,269 @@ def compile_chains() -> str:
 
 
 def _chain(name: str, row: dict[str, Any]) -> Chain:
-    return Chain(
-        name=name,
-        ways=tuple(Way(**way) for way in row["ways"]),
-        ask=row["ask"],
-        ask_confidence=row["ask_confidence"],
-        looks_at=frozenset(row["looks_at"]),
-    )
+    ways = tuple(Way(**way) for way in row["ways"])
+    return Chain(name, ways, row["ask"], row["ask_confidence"], frozenset(row["looks_at"]))
+
+
+# --- what a step does ---------------------------------------------------------------------------------------------
+
+
+class Shell(NamedTuple):
+    """Run one command: arguments, no shell."""
+
+    argv: tuple[str, ...]
+    timeout: float | None = None
+    env: Mapping[str, str] = NOTHING_GIVEN
+    detached: bool = False  # it goes on by itself; the step ends at once
+
+
+class Script(NamedTuple):
+    """Run the caller's own command line, changed by us. It is a shell's to read, as it was before."""
+
+    text: str
+    timeout: float | None = None
+    shell: str = "bash"
+
+
+class ListFolder(NamedTuple):
+    path: str
+
+
+class ReadFile(NamedTuple):
+    path: str
+
+
+class WriteFile(NamedTuple):
+    path: str
+    content: str
+
+
+class MakeFolder(NamedTuple):
+    path: str
+
+
+class Remove(NamedTuple):
+    """Delete exactly these paths, which are ours and inside the workspace."""
+
+    paths: tuple[str, ...]
+
+
+class Use(NamedTuple):
+    """Call a tool of the caller's own."""
+
+    tool: str
+    args: Mapping[str, Any]
+
+
+class Ask(NamedTuple):
+    """Ask a person."""
+
+
+Deed = Shell | Script | ListFolder | ReadFile | WriteFile | MakeFolder | Remove | Use | Ask
+
+
+class Expects(NamedTuple):
+    """What must hold after a step, besides its own success."""
+
+    exists: tuple[str, ...] = ()
+    gone: tuple[str, ...] = ()
+    prints: bool = False  # it prints something
+    sound: tuple[str, ...] = ()  # files that must hold what their names say, rather than a server's page about an error
+
+
+NOTHING_MORE: Expects = Expects()
+
+
+class Step(NamedTuple):
+    action: str
+    deed: Deed
+    expected: str
+    risk: Risk = "safe"
+    expects: Expects = NOTHING_MORE
+    again: bool = False
+    """The failing call once more, or its repaired form with the same effect: its success is what recovery means."""
+    back: "Deed | None" = None
+    """What takes it back if the way does not work, where the step is no file that was written."""
+
+
+class Recipe(NamedTuple):
+    """A way, filled in for one failure."""
+
+    steps: tuple[Step, ...]
+    requires: tuple[str, ...] = ()  # programs it needs
+    hosts: tuple[str, ...] = ()  # hosts it talks to
+    likelihood: float = 1.0  # how likely it is that the repair is what was meant, where it is a guess
+
+
+def recipe(*steps: Step, requires: Sequence[str] = (), hosts: Sequence[str] = (), likelihood: float = 1.0) -> Recipe:
+    return Recipe(steps, tuple(requires), tuple(hosts), likelihood)
+
+
+def run(
+    action: str, *argv: str, expected: str = "It ends with exit code 0", timeout: float | None = None, **more: Any
+) -> Step:
+    """Return the step that runs one command."""
+    return Step(action, Shell(argv, timeout), expected, **more)
+
+
+class NoWay(Exception):
+    """A way cannot work here: it is left out, and the reason is told."""
+
+
+def no_way(because: str) -> NoReturn:
+    """Leave the way out, and say why; it never returns, so it can stand behind an `or`."""
+    raise NoWay(because)
+
+
+def script(deed: Deed) -> str:
+    """Return a deed as one line for a shell; whatever came from a failure is quoted."""
+    match deed:
+        case Shell(argv=argv, env=env):
+            return shlex.join((*(("env", *(f"{key}={value}" for key, value in env.items())) if env else ()), *argv))
+        case Script(text=text, shell=shell):
+            return text if shell == "bash" else shlex.join((shell, "-c", text))
+        case Remove(paths=paths):
+            return shlex.join(("rm", "-rf", "--", *paths))
+        case MakeFolder(path=path):
+            return shlex.join(("mkdir", "-p", "--", path))
+        case _:
+            return ""
+
+
+# --- how a caller's tools are told to do it -----------------------------------------------------------------------
+
+SHELL = frozenset({"sh", "bash", "zsh", "shell", "exec", "command", "commands", "cmd", "terminal", "console"})
+"""A tool whose name has one of these words is a shell ..."""
+AROUND = frozenset(
+    {"run", "execute", "exec", "in", "tool", "local", "line", "call", "invoke", "do", "the", "a", "interactive"}
+)
+"""... if its other words are among these: `execute_sql` is none."""
+ALIASES = (
+    frozenset({"file", "path", "filename", "file_path", "filepath", "file_name"}),
+    frozenset({"dir", "directory", "folder", "path", "dir_path"}),
+    frozenset({"script", "command", "cmd", "code"}),
+    frozenset({"content", "text", "body", "contents", "data"}),
+    frozenset({"url", "uri", "address", "link"}),
+    frozenset({"query", "q", "pattern", "search"}),
+)
+"""Names that tools have for the same argument."""
+SCHEMA_KEYS = ("input_schema", "inputSchema", "parameters", "schema")
+
+
+class Rendered(NamedTuple):
+    tool: str | None
+    args: dict[str, Any]
+
+
+class Tools(NamedTuple):
+    """The caller's tools: which of the basic ones they have, under which names and with which arguments."""
+
+    names: frozenset[str] | None  # None: nobody said, so everything is there
+    known: Mapping[str, Sequence[Sequence[str]]]
+    """Basic tool → its names elsewhere, each with the names of its arguments."""
+    schemas: Mapping[str, Any] = NOTHING_GIVEN  # the schemas of their arguments, where the caller gave them
+
+    def has(self, tool: str) -> bool:
+        return self.names is None or tool in self.names
+
+    def is_shell(self, tool: str) -> bool:
+        return any(tool == row[0] for row in self.known["run_bash"]) or shell_like(tool)
+
+    def basic(self, role: str) -> Sequence[str] | None:
+        """Return what the caller calls a basic tool, with the names of its arguments; None if they have none."""
+        rows = {row[0]: row for row in self.known[role]}
+        row = next((row for name, row in rows.items() if self.has(name)), None)
+        if row is None:
+            like = shell_like if role == "run_bash" else lambda name: bare_name(name) in rows
+            name = next((name for name in sorted(self.names or ()) if like(name)), "")
+            if not name:
+                return None
+            row = (name, *(rows.get(bare_name(name)) or self.known[role][1])[1:])
+        schema = self.schemas.get(row[0])
+        if schema is None:
+            return row
+        return (row[0], *(parameter(schema, name, place) for place, name in enumerate(row[1:])))
+
+    def render(self, deed: Deed) -> Rendered:
+        """Return the call of the caller's tool; no way, if that tool is missing."""
+        match deed:
+            case Ask():
+                return Rendered(None, {})
+            case Use():
+                return Rendered(deed.tool, dict(deed.args)) if self.has(deed.tool) else _missing(deed.tool)
+            case ListFolder(path=path):
+                return self._call("read_dir", path) or self.render(Shell(("ls", "-la", "--", path)))
+            case ReadFile(path=path):
+                return self._call("read_file", path) or self.render(Shell(("cat", "--", path)))
+            case WriteFile(path=path, content=content):
+                copied = ("bash", "-c", 'printf %s "$2" > "$1"', REMEDY, path, content)
+                return self._call("write_file", path, content) or self.render(Shell(copied))
+            case _:
+                name, argument = self.basic("run_bash") or _missing("run_bash")
+                timeout = getattr(deed, "timeout", None)
+                limit = {"timeout_ms": round(timeout * 1000)} if timeout and argument == "script" else {}
+                wants = (self.schemas.get(name) or {}).get("properties", {}).get(argument, {})
+                line: Any = ["bash", "-lc", script(deed)] if wants.get("type") == "array" else script(deed)
+                return Rendered(name, {argument: line, **limit})
+
+    def _call(self, role: str, *values: str) -> Rendered | None:
+        row = self.basic(role)
+        return Rendered(row[0], dict(zip(row[1:], values, strict=True))) if row is not None else None
+
+
+def _missing(tool: str) -> NoReturn:
+    no_way(f"it needs the tool {tool}, which is not among the tools")
+
+
+def bare_name(name: str) -> str:
+    """Return a tool's name without the server or space that it comes from: `mcp__box__run_command`, `container.exec`."""
+    return re.split(r"__|[./:]", name)[-1]
+
+
+def name_words(name: str) -> set[str]:
+    """Return the words of a tool's name, however it is spelled: `readFile`, `read_file`, `ReadFile`."""
+    return set(re.findall(r"[a-z]+", re.sub(r"([a-z])([A-Z])", r"\1 \2", name).lower()))
+
+
+def flat(name: str) -> str:
+    """Return a name without what spellings differ in."""
+    return re.sub(r"[^a-z0-9]", "", name.lower())
+
+
+def shell_like(name: str) -> bool:
+    """Whether a tool of this name runs command lines."""
+    words = name_words(bare_name(name))
+    return bool(words & SHELL) and words <= SHELL | AROUND
+
+
+def parameter(schema: Any, usual: str, place: int) -> str:
+    """Return what a tool calls the argument that is usually called so: by name, by a name for the same, by its place."""
+    names: list[str] = list(schema.get("properties", {})) if isinstance(schema, Mapping) else []
+    if not names or usual in names:
+        return usual
+    for group in ALIASES:
+        if usual in group and (shared := [name for name in names if flat(name) in map(flat, group)]):
+            return shared[0]
+    asked = [name for name in schema.get("required", []) if name in names] or names
+    return asked[min(place, len(asked) - 1)]
+
+
+def read_tools(given: Any) -> tuple[frozenset[str] | None, Mapping[str, Any]]:
+    """Read tools as callers have them: names, name → schema, or the definitions of OpenAI, Anthropic and MCP."""
+    if given is None:
+        return None, NOTHING_GIVEN
+    tools: dict[Any, Any] = dict(given) if isinstance(given, Mapping) else {}
+    for one in () if isinstance(given, Mapping) else given:
+        tool = one.get("function", one) if isinstance(one, Mapping) else one
+        name = tool.get("name") if isinstance(tool, Mapping) else tool
+        tools[name] = tool if isinstance(tool, Mapping) else None
+    schemas = {name: _schema(tool) for name, tool in tools.items()}
+    return frozenset(tools), {name: schema for name, schema in schemas.items() if schema is not None}
+
+
+def _schema(tool: Any) -> Any:
+    """Return the schema in a tool's definition, or the schema itself."""
+    if not isinstance(tool, Mapping):
+        return tool
+    inside = (tool[key] for key in SCHEMA_KEYS if isinstance(tool.get(key), Mapping))
+    return next(inside, tool if "name" not in tool else None)

@@ -183,8 +183,7 @@ class Seen:
     """One failure of the recent past."""
 
     kind: Kind
-    name: str = ""
-    """What it is about: the command, package or host."""
+    name: str = ""  # what it is about: the command, package or host
     at: float = 0.0
 
 

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from unstuck.remedies import subject as reading
+from unstuck.remedies import situation as reading
 from unstuck.remedies.situation import GitState, Lock, Place, Situation, Surroundings
 
 PROJECT_BINARIES = (
@@ -85,8 +85,7 @@ def _binaries(around: Surroundings, situation: Situation, _cwd: Path, root: Path
 def _system(around: Surroundings, situation: Situation, _cwd: Path, _root: Path) -> Surroundings:
     present = around.binaries or frozenset()
     manager = next((name for name, row in situation.table("managers").items() if row["binary"] in present), "")
-    container = Path("/.dockerenv").exists() or Path("/run/.containerenv").exists()
-    return around._replace(manager=manager, superuser=os.geteuid() == 0, container=container)
+    return around._replace(manager=manager, superuser=os.geteuid() == 0)
 
 
 def _root(around: Surroundings, _situation: Situation, _cwd: Path, root: Path) -> Surroundings:
@@ -117,8 +116,7 @@ def _folders(around: Surroundings, situation: Situation, cwd: Path, _root: Path)
 
 
 def _scripts(around: Surroundings, situation: Situation, cwd: Path, root: Path) -> Surroundings:
-    from unstuck.remedies.shell_repair import LONGEST  # noqa: PLC0415  # only for this category
-    from unstuck.remedies.strategies import syntax  # noqa: PLC0415  # as above
+    from unstuck.remedies import syntax  # noqa: PLC0415  # only for this category
 
     file = syntax.script_file(situation)
     if file:
@@ -127,7 +125,7 @@ def _scripts(around: Surroundings, situation: Situation, cwd: Path, root: Path) 
     if file.endswith(".json"):
         return around
     until = time.monotonic() + PARSING_SECONDS
-    texts = [text for text in syntax.texts(seen) if len(text) <= LONGEST]
+    texts = [text for text in syntax.texts(seen) if len(text) <= syntax.LONGEST]
     few = texts if syntax.runs_sh(situation) else [text for text in texts if text in syntax.spellings(seen)]
     parses = {
         shell: frozenset(text for text in some if time.monotonic() < until and _parses(shell, text))

@@ -1,4 +1,7 @@
-"""Edge: Do the steps of remedies on this machine: argument lists, exact paths, and everything can be taken back."""
+"""Edge: Walk a recovery plan on this machine: argument lists, exact paths, and everything can be taken back.
+
+A way has worked when the failing call, or its repaired form, was run and was green; nothing else counts.
+"""
 
 import json
 import os
@@ -7,29 +10,145 @@ import signal
 import socket
 import subprocess
 import tempfile
+import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from unstuck.ports import Command, Done, Fence, NoFence, TimeLimits
+from unstuck.diagnosis import Evidence, Kind
+from unstuck.ports import Command, Done, Fence, Judge, NoFence, TimeLimits, Toolbox
 from unstuck.process import LocalProcesses
-from unstuck.remedies.machine import git_folder
-from unstuck.remedies.recovery_plan import Strategy
-from unstuck.remedies.step import (
+from unstuck.remedies.chain import (
+    ASK,
+    RISKS,
     Ask,
     Deed,
+    Expects,
     ListFolder,
     MakeFolder,
     ReadFile,
     Remove,
+    Rendered,
+    Risk,
     Script,
     Shell,
     Step,
     Use,
     WriteFile,
+    script,
 )
+from unstuck.remedies.machine import git_folder
+from unstuck.remedies.recovery_plan import Plan, Strategy
+
+PER_STRATEGY, PER_FAILURE = 2, 4
+"""Executions of one way, and of all ways together, before a person is asked."""
+PASSING = frozenset({Kind.NETWORK_ERROR, Kind.RATE_LIMITED, Kind.PROVIDER_OVERLOADED, Kind.RESOURCE_BUSY})
+"""What may be gone a little later, so that a way which met it is worth a second execution."""
+ADVICE = "it is advice: no step of it is the call, so nothing would show that it works"
+MOST_OUTPUT = 8_000
+
+Result = Literal["worked", "failed", "not_run"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tried:
+    """One way, and what came of it."""
+
+    strategy: str
+    result: Result
+    because: str = ""
+    steps: int = 0
+    seconds: float = 0.0
+    output: str = ""  # what the call printed, bounded
+    exit_code: int | None = None
+    calls: tuple[Rendered, ...] = ()
+    """The calls whose success is the recovery, as the caller's tools are told to make them."""
+    files: tuple[str, ...] = ()  # files of the workspace that it made or changed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Walked:
+    tried: tuple[Tried, ...]
+
+    @property
+    def recovery(self) -> Tried | None:
+        return next((one for one in self.tried if one.result == "worked"), None)
+
+    @property
+    def recovered_by(self) -> str | None:
+        return self.recovery.strategy if self.recovery else None
+
+
+def walk(
+    plan: Plan, toolbox: Toolbox, judge: Judge, allow: Risk, record: Callable[[Tried], None] = lambda _: None
+) -> Walked:
+    """Try one way after the other; the record is told of every execution as soon as it is over."""
+    tried: list[Tried] = []
+    executions = 0
+    worth_another: list[Strategy] = []
+    queue = [(strategy, 1) for strategy in plan.strategies if strategy.strategy != ASK]
+    while queue:
+        strategy, times = queue.pop(0)
+        if executions >= PER_FAILURE:
+            because = f"{PER_FAILURE} executions were made for this failure"
+        elif not strategy.proves:
+            because = ADVICE
+        elif RISKS.index(strategy.risk) > RISKS.index(allow):
+            because = f"it is {strategy.risk}, and only {allow} steps may run"
+        else:
+            because = toolbox.obstacle(strategy)
+        if because:
+            tried.append(Tried(strategy=strategy.strategy, result="not_run", because=because))
+            continue
+        one, passing = _execute(strategy, toolbox, judge)
+        executions += 1
+        tried.append(one)
+        record(one)
+        if one.result == "worked":
+            break
+        if passing and times < PER_STRATEGY:
+            worth_another.append(strategy)
+        if not queue:
+            queue = [(each, PER_STRATEGY) for each in worth_another if executions < PER_FAILURE]
+            worth_another = []
+    return Walked(tried=tuple(tried))
+
+
+def _execute(strategy: Strategy, toolbox: Toolbox, judge: Judge) -> tuple[Tried, bool]:
+    """Do the steps of one way; return what came of it, and whether what stopped it may pass."""
+    began, printed, calls, code = time.monotonic(), list[str](), list[Rendered](), None
+    for count, told in enumerate(strategy.steps, 1):
+        done = toolbox.use(told.step)
+        if told.step.again:
+            calls.append(told.call)
+            code = done.exit_code
+        if calls or not done.ok:
+            printed.append(done.output.strip("\n"))
+        found = judge.diagnose(_evidence(done, script(told.step.deed))) if told.step.again or not done.ok else None
+        if done.ok and (found is None or not told.step.again):
+            continue
+        toolbox.settle(keep=False)
+        because = done.because or (f"{found.kind}: {found.message}" if found else "it did not do what was expected")
+        failed = Tried(
+            strategy=strategy.strategy, result="failed", because=because, steps=count, seconds=time.monotonic() - began,
+            output=done.output[-MOST_OUTPUT:], exit_code=done.exit_code,
+        )  # fmt: skip
+        return failed, found is not None and found.kind in PASSING
+    seconds = time.monotonic() - began
+    return Tried(
+        strategy=strategy.strategy, result="worked", steps=len(strategy.steps), seconds=seconds, exit_code=code, calls=tuple(calls),
+        output="\n".join(filter(None, printed))[-MOST_OUTPUT:], files=toolbox.settle(keep=True),
+    ), False  # fmt: skip
+
+
+def _evidence(done: Done, command: str) -> Evidence:
+    return Evidence(stdout=done.output, exit_code=done.exit_code, command=command, timed_out=done.timed_out)
+
+
+# --- the toolbox --------------------------------------------------------------------------------------------------
 
 CONNECT_SECONDS = 3.0
 LAUNCH_SECONDS = 10.0
@@ -60,17 +179,14 @@ class LocalToolbox:
     """The basic tools, and whatever tools of their own a caller lends us."""
 
     cwd: Path
-    root: Path
-    """The workspace: nothing outside is deleted."""
+    root: Path  # the workspace: nothing outside is deleted
     timeout: float = 120.0
     allowed_folders: tuple[str, ...] = ()
     lent: Mapping[str, Tool] = field(default_factory=dict)
     env: Mapping[str, str] = field(default_factory=dict)
-    fence: Fence = field(default_factory=NoFence)
-    """What its commands run in, as those that set a slot up."""
-    _undo: list[Callable[[], None]] = field(default_factory=list)
-    _before: Mapping[str, Stamp] | None = None
-    """What the workspace held before the first step of the way."""
+    fence: Fence = field(default_factory=NoFence)  # what its commands run in, as those that set a slot up
+    _undo: list[Callable[[], object]] = field(default_factory=list)
+    _before: Mapping[str, Stamp] | None = None  # what the workspace held before the first step of the way
 
     def obstacle(self, strategy: Strategy) -> str:
         """Say why a way cannot work right now."""
@@ -96,22 +212,22 @@ class LocalToolbox:
         if not done.ok:
             return done
         if step.back is not None:
-            back = step.back
-            self._undo.append(lambda: self._take_back(back))
-        for path in step.expects.exists:
+            self._undo.append(partial(self._do, step.back))
+        broken = self._broken(step.expects, done)
+        return Done(ok=False, output=done.output, exit_code=done.exit_code, because=broken) if broken else done
+
+    def _broken(self, expects: Expects, done: Done) -> str:
+        """Say which promise a step did not keep; empty if it kept them all."""
+        for path in expects.exists:
             if not os.path.lexists(self.cwd / path):
-                return Done(
-                    ok=False, output=done.output, exit_code=done.exit_code, because=f"{path} does not exist afterwards"
-                )
-        for path in step.expects.gone:
+                return f"{path} does not exist afterwards"
+        for path in expects.gone:
             if os.path.lexists(self.cwd / path):
-                return Done(ok=False, output=done.output, because=f"{path} is still there")
-        for path in step.expects.sound:
+                return f"{path} is still there"
+        for path in expects.sound:
             if why := unsound(path, _content(self.cwd / path)):
-                return Done(ok=False, output=done.output, exit_code=done.exit_code, because=f"{path} {why}")
-        if step.expects.prints and not done.output.strip():
-            return Done(ok=False, exit_code=done.exit_code, because="it printed nothing")
-        return done
+                return f"{path} {why}"
+        return "it printed nothing" if expects.prints and not done.output.strip() else ""
 
     def settle(self, *, keep: bool) -> tuple[str, ...]:
         """Keep what was written and name it, or put everything back as it was."""
@@ -120,7 +236,7 @@ class LocalToolbox:
         if keep:
             return changed(before, stamps(self.root)) if before is not None else ()
         for back in reversed(undo):
-            with suppress(OSError):
+            with suppress(OSError, ValueError):
                 back()
         return ()
 
@@ -133,19 +249,12 @@ class LocalToolbox:
                 return f"only the agent has the tool {tool or 'that was called'}"
             case Ask():
                 return "only a person can answer"
-            case WriteFile(path=path, content=content):
-                folder = _nearest(self.cwd / path)
+            case WriteFile(path=path) | MakeFolder(path=path):
+                folder = next(folder for folder in (self.cwd / path).parents if folder.is_dir())
                 if not os.access(folder, os.W_OK):
                     return f"{folder} may not be written to"
-                free = os.statvfs(folder)
-                return (
-                    f"there is no space for {path}"
-                    if len(content.encode(errors="replace")) > free.f_bavail * free.f_frsize
-                    else ""
-                )
-            case MakeFolder(path=path):
-                folder = _nearest(self.cwd / path)
-                return "" if os.access(folder, os.W_OK) else f"{folder} may not be written to"
+                free, content = os.statvfs(folder), getattr(deed, "content", "").encode(errors="replace")
+                return f"there is no space for {path}" if len(content) > free.f_bavail * free.f_frsize else ""
             case Remove(paths=paths):
                 return next((f"{path} is outside of the workspace" for path in paths if not self._ours(path)), "")
             case _:
@@ -160,9 +269,8 @@ class LocalToolbox:
             case ListFolder(path=path):
                 return Done(ok=True, exit_code=0, output="\n".join(sorted(os.listdir(self.cwd / path))[:1000]))  # noqa: PTH208  # names
             case ReadFile(path=path):
-                return Done(
-                    ok=True, exit_code=0, output=(self.cwd / path).read_bytes()[:100_000].decode(errors="replace")
-                )
+                content = (self.cwd / path).read_bytes()[:100_000]
+                return Done(ok=True, exit_code=0, output=content.decode(errors="replace"))
             case WriteFile(path=path, content=content):
                 return self._write(self.cwd / path, content)
             case MakeFolder(path=path):
@@ -178,26 +286,19 @@ class LocalToolbox:
         seconds = timeout or self.timeout
         with tempfile.TemporaryDirectory(prefix="unstuck-remedy-") as scratch:
             command = Command(
-                argv=argv,
-                cwd=self.cwd,
-                log=Path(scratch) / "log",
-                env={**self.env, **env},
+                argv=argv, cwd=self.cwd, log=Path(scratch) / "log", env={**self.env, **env}, limits=TimeLimits(wall_clock=seconds),
                 writes=(str(self.root), *self.allowed_folders),
-                limits=TimeLimits(wall_clock=seconds),
-            )
+            )  # fmt: skip
             ended = LocalProcesses().run(self.fence.around(command, "setup"), stop=_NobodyStops())
         timed_out = ended.ending == "wall_clock"
-        because = f"it did not end within {seconds:g} seconds" if timed_out else ""
-        if not ended.ok and not because and ended.ending == "exited":
+        because = "" if ended.ok else str(ended.ending)
+        if timed_out:
+            because = f"it did not end within {seconds:g} seconds"
+        elif because == "exited":
             last = next((line.strip() for line in reversed(ended.tail.splitlines()) if line.strip()), "")
             because = f"exit code {ended.exit_code}" + (f": {last[:200]}" if last else "")
-        return Done(
-            ok=ended.ok,
-            exit_code=ended.exit_code,
-            output=ended.tail[-SHOWN_CHARS:],
-            because=because or ("" if ended.ok else ended.ending),
-            timed_out=timed_out,
-        )
+        output = ended.tail[-SHOWN_CHARS:]
+        return Done(ok=ended.ok, exit_code=ended.exit_code, output=output, because=because, timed_out=timed_out)
 
     def _launch(self, deed: Shell) -> Done:
         """Start something that goes on by itself; if its way fails, it is ended."""
@@ -221,7 +322,9 @@ class LocalToolbox:
             new.replace(path)
         finally:
             new.unlink(missing_ok=True)
-        self._undo.append(lambda: path.unlink(missing_ok=True) if before is None else _put(path, before))
+        self._undo.append(
+            partial(path.unlink, missing_ok=True) if before is None else partial(path.write_bytes, before)
+        )
         return Done(ok=True, exit_code=0)
 
     def _remember(self, path: Path) -> None:
@@ -231,12 +334,7 @@ class LocalToolbox:
         if not path.exists():
             self._undo.append(lambda: path.unlink(missing_ok=True) if path.is_file() else None)
         elif path.stat().st_size <= MOST_KEPT:
-            before = path.read_bytes()
-            self._undo.append(lambda: _put(path, before))
-
-    def _take_back(self, deed: Deed) -> None:
-        with suppress(ValueError):
-            self._do(deed)
+            self._undo.append(partial(path.write_bytes, path.read_bytes()))
 
     def _make(self, path: Path) -> Done:
         missing = [folder for folder in (path, *path.parents) if not folder.exists()]
@@ -269,18 +367,6 @@ class LocalToolbox:
 def _content(path: Path) -> bytes:
     with path.open("rb") as file:
         return file.read(MOST_LOOKED_AT)
-
-
-def _put(path: Path, content: bytes) -> None:
-    path.write_bytes(content)
-
-
-def _nearest(path: Path) -> Path:
-    """Return the nearest folder above a path that exists."""
-    parent = path.parent
-    while not parent.is_dir() and parent != parent.parent:
-        parent = parent.parent
-    return parent
 
 
 def _reachable(host: str) -> bool:

@@ -1,15 +1,28 @@
-"""One failed call with all that a strategy may know: the failure, the call, the tools, the machine, the wishes of the user."""
+"""One failed call with all that a strategy may know: the call, the tools, the machine, the user's wishes, and what it is about."""
 
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Container, Mapping
 from typing import Any, NamedTuple
 
 from unstuck.diagnosis import Kind
-from unstuck.remedies.call_words import download_target, loud, plain_words, program
-from unstuck.remedies.caller_tools import shell_like
-from unstuck.remedies.chain import NOTHING_GIVEN, Catalog, Risk, TaskType
-from unstuck.remedies.step import Deed, Expects, Script, Shell, Step, Tools, Use
+from unstuck.remedies.call_words import Address, address, download_target, loud, plain_words, program, ssh_address
+from unstuck.remedies.chain import (
+    NOTHING_GIVEN,
+    NOTHING_MORE,
+    REMEDY,
+    Catalog,
+    Expects,
+    Risk,
+    Script,
+    Shell,
+    Step,
+    TaskType,
+    Tools,
+    Use,
+    no_way,
+    shell_like,
+)
 
 
 class Place(NamedTuple):
@@ -18,81 +31,56 @@ class Place(NamedTuple):
     path: str
     exists: bool = False
     is_folder: bool = False
-    inside: bool = False
-    """Inside the workspace, links followed."""
-    mine: bool = False
-    """We own it, so its mode is ours to change."""
-    mode: str = ""
-    """What `chmod` is told to set it back, the nearest folder's if it does not exist."""
-    read_only: bool = False
-    """No mode of it would help: its file system is read-only."""
+    inside: bool = False  # inside the workspace, links followed
+    mine: bool = False  # we own it, so its mode is ours to change
+    mode: str = ""  # what `chmod` is told to set it back, the nearest folder's if it does not exist
+    read_only: bool = False  # no mode of it would help: its file system is read-only
     executable: bool = False
-    interpreter: tuple[str, ...] = ()
-    """From its first line."""
-    crlf: bool = False
-    """Its lines end as on Windows."""
-    parent: str = "."
-    """The nearest folder above it that exists."""
+    interpreter: tuple[str, ...] = ()  # from its first line
+    crlf: bool = False  # its lines end as on Windows
+    parent: str = "."  # the nearest folder above it that exists
     missing_parents: bool = False
-    names: tuple[str, ...] = ()
-    """What that folder holds."""
-    twins: tuple[str, ...] = ()
-    """Files elsewhere in the workspace whose names are like its own, nearest first."""
+    names: tuple[str, ...] = ()  # what that folder holds
+    twins: tuple[str, ...] = ()  # files elsewhere in the workspace whose names are like its own, nearest first
 
 
 class Lock(NamedTuple):
     path: str
     exists: bool = True
     inside: bool = False
-    held: bool = True
-    """Somebody has it open, or a git command works there."""
+    held: bool = True  # somebody has it open, or a git command works there
     age: float = 0.0
 
 
 class GitState(NamedTuple):
-    operation: str = ""
-    """The half-done one: merge, rebase, cherry-pick, revert."""
+    operation: str = ""  # the half-done one: merge, rebase, cherry-pick, revert
     unmerged: tuple[str, ...] = ()
-    changed: bool = False
-    """Tracked files differ from HEAD."""
+    changed: bool = False  # tracked files differ from HEAD
 
 
 class Surroundings(NamedTuple):
     """Facts about the machine; what nobody looked at is unknown and stands in no way's way."""
 
     cwd: str = "."
-    root: str = "."
-    """The workspace: nothing outside is ever deleted."""
-    binaries: frozenset[str] | None = None
-    """Programs on PATH; None if nobody looked."""
-    elsewhere: Mapping[str, str] = NOTHING_GIVEN
-    """Programs in the project's own folders, by name."""
+    root: str = "."  # the workspace: nothing outside is ever deleted
+    binaries: frozenset[str] | None = None  # programs on PATH; None if nobody looked
+    elsewhere: Mapping[str, str] = NOTHING_GIVEN  # programs in the project's own folders, by name
     manager: str = ""
     superuser: bool = False
-    container: bool = False
-    root_names: frozenset[str] = frozenset()
-    """What the top of the workspace holds."""
+    root_names: frozenset[str] = frozenset()  # what the top of the workspace holds
     place: Place | None = None
-    folders: Mapping[str, tuple[str, ...]] = NOTHING_GIVEN
-    """Folders that the call names, with the files in them."""
-    files: frozenset[str] = frozenset()
-    """Words of the call that are files."""
-    source: str = ""
-    """The text of the script or document that cannot be parsed."""
-    parses: Mapping[str, frozenset[str]] = NOTHING_GIVEN
-    """Shell → the texts that it can parse."""
+    folders: Mapping[str, tuple[str, ...]] = NOTHING_GIVEN  # folders that the call names, with the files in them
+    files: frozenset[str] = frozenset()  # words of the call that are files
+    source: str = ""  # the text of the script or document that cannot be parsed
+    parses: Mapping[str, frozenset[str]] = NOTHING_GIVEN  # shell → the texts that it can parse
     free_port: int | None = None
     free_bytes: int | None = None
-    ours: tuple[tuple[str, int], ...] = ()
-    """What is ours to delete, exact paths with their sizes, largest first."""
-    cached: tuple[str, ...] = ()
-    """Files that an earlier download of the same name left."""
-    local_packages: tuple[str, ...] = ()
-    """Packages in folders of the project that hold the missing one."""
+    ours: tuple[tuple[str, int], ...] = ()  # what is ours to delete, exact paths with their sizes, largest first
+    cached: tuple[str, ...] = ()  # files that an earlier download of the same name left
+    local_packages: tuple[str, ...] = ()  # packages in folders of the project that hold the missing one
     lock: Lock | None = None
     git: GitState | None = None
-    unreachable: frozenset[str] = frozenset()
-    """Hosts that could not be connected to, where somebody tried."""
+    unreachable: frozenset[str] = frozenset()  # hosts that could not be connected to, where somebody tried
 
     def has(self, program: str) -> bool:
         return self.binaries is None or program in self.binaries
@@ -101,40 +89,27 @@ class Surroundings(NamedTuple):
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]", "::1"})
 SCRIPT_ARGUMENTS = ("script", "command", "cmd", "commandLine", "command_line", "CommandLine", "shell_command", "input")
 PATH_KEYS = (
-    "file",
-    "path",
-    "dir",
-    "file_path",
-    "filePath",
-    "filename",
-    "directory",
-    "folder",
-    "target",
-    "dir_path",
+    *("file", "path", "dir", "file_path", "filePath", "filename", "directory", "folder", "target", "dir_path"),
     "absolute_path",
 )
 """What tools call the argument that is a path."""
+CONTENT_KEYS = ("content", "text", "data", "body")
 
 
 class Preferences(NamedTuple):
     """What the user allows, and would rather have."""
 
-    allow: Risk = "safe"
-    """The gravest risk that may be run without asking."""
-    never: tuple[str, ...] = ()
-    """Strategies that are never proposed."""
+    allow: Risk = "safe"  # the gravest risk that may be run without asking
+    never: tuple[str, ...] = ()  # strategies that are never proposed
     never_sudo: bool = False
     never_install: bool = False
     prefer_mirrors: bool = False
     mirrors: Mapping[str, str] = NOTHING_GIVEN
-    allowed_hosts: tuple[str, ...] = ()
-    """Empty: any."""
-    allowed_folders: tuple[str, ...] = ()
-    """Where remedies may write besides the workspace."""
+    allowed_hosts: tuple[str, ...] = ()  # empty: any
+    allowed_folders: tuple[str, ...] = ()  # where remedies may write besides the workspace
     sandbox: str = ".unstuck/sandbox"
     longest_wait: float = 900.0
-    timeout: float = 120.0
-    """Seconds for one step."""
+    timeout: float = 120.0  # seconds for one step
 
     def may_reach(self, host: str) -> bool:
         name = host.rsplit(":", 1)[0] if host.rsplit(":", 1)[-1].isdigit() else host
@@ -147,8 +122,7 @@ class Call(NamedTuple):
     tool: str = ""
     args: Mapping[str, Any] = NOTHING_GIVEN
     command: str = ""
-    schema: Mapping[str, Any] | None = None
-    """The JSON schema of the tool's arguments."""
+    schema: Mapping[str, Any] | None = None  # the JSON schema of the tool's arguments
 
     @property
     def line(self) -> str:
@@ -176,16 +150,14 @@ class Situation(NamedTuple):
     tools: Tools
     catalog: Catalog
     message: str = ""
-    text: str = ""
-    """The output of the call."""
+    text: str = ""  # the output of the call
     names: Mapping[str, str] = NOTHING_GIVEN
     where: tuple[tuple[str, int | None], ...] = ()
     call: Call = Call()
     around: Surroundings = Surroundings()
     preferences: Preferences = Preferences()
     task_type: TaskType = ""
-    reset: float | None = None
-    """Seconds until a stated limit ends."""
+    reset: float | None = None  # seconds until a stated limit ends
 
     def table(self, name: str) -> Mapping[str, Any]:
         table: Mapping[str, Any] = self.catalog.tables.get(name, {})
@@ -196,58 +168,94 @@ class Situation(NamedTuple):
         """Whether a shell ran the call, rather than a tool of the caller's with arguments of its own."""
         return bool(self.call.line) and (not self.call.tool or self.tools.is_shell(self.call.tool))
 
+    # --- the call once more, which is how every way proves itself ---
+
     def again(
         self,
         action: str,
-        expected: str = "The call succeeds",
         *,
         words: tuple[str, ...] | None = None,
         script: str | None = None,
         args: Mapping[str, Any] | None = None,
         timeout: float | None = None,
-        env: Mapping[str, str] | None = None,
-        expects: Expects = Expects(),  # noqa: B008  # a frozen value
+        env: Mapping[str, str] = NOTHING_GIVEN,
+        expects: Expects = NOTHING_MORE,
     ) -> Step:
         """Return the call once more: with other words, another script or other arguments where they are given."""
-        deed: Deed
+        said = "The call succeeds"
         if words is None and script is None and (args is not None or not self.is_command):
-            deed = Use(tool=self.call.tool, args=dict(self.call.args if args is None else args))
-            return Step(action=action, deed=deed, expected=expected, again=True, expects=expects)
+            own = dict(self.call.args if args is None else args)
+            return Step(action, Use(self.call.tool, own), said, again=True, expects=expects)
         words = words or (self.call.words if script is None else None)
         if words is not None:
             words = loud(words)
-            expects = promised(words, expects)
-            deed = Shell(argv=words, timeout=timeout, env=env or {})
             risk: Risk = "safe" if self.repeatable(words) else "caution"
-        else:
-            text = self.call.line if script is None else script
-            deed = (
-                Shell(argv=("bash", "-c", text), env=env, timeout=timeout)
-                if env
-                else Script(text=text, timeout=timeout)
-            )
-            risk = "caution"
-        return Step(action=action, deed=deed, expected=expected, risk=risk, again=True, expects=expects)
+            return Step(action, Shell(words, timeout, env), said, risk, promised(words, expects), again=True)
+        text = self.call.line if script is None else script
+        deed = Shell(("bash", "-c", text), timeout, env) if env else Script(text, timeout)
+        return Step(action, deed, said, "caution", expects, again=True)
 
-    def call_words(self) -> tuple[str, ...] | None:
-        """Return the call as arguments: its own words, or a shell that reads it; None if it is no command."""
+    def wrapped(
+        self,
+        action: str,
+        text: str,
+        *first: str,
+        expected: str = "It ends with exit code 0",
+        timeout: float | None = None,
+        env: Mapping[str, str] = NOTHING_GIVEN,
+        risk: Risk | None = None,
+        expects: Expects = NOTHING_MORE,
+    ) -> Step:
+        """Return the call inside a fixed script, which gets its words as arguments and is as harmless as they are."""
+        words = self.call_words()
+        deed = Shell(("bash", "-c", text, REMEDY, *first, *words), timeout, env)
+        return Step(action, deed, expected, risk or self.again("").risk, promised(words, expects), again=True)
+
+    def changed(
+        self,
+        action: str,
+        word: Callable[[str], str],
+        line: Callable[[str], str],
+        keys: Container[str] | None = None,
+        **more: Any,
+    ) -> Step | None:
+        """Return the call with its arguments, its words or its line changed; None if that changes nothing."""
         if not self.is_command:
-            return None
+            args = {
+                key: word(value) if isinstance(value, str) and (keys is None or key in keys) else value
+                for key, value in self.call.args.items()
+            }
+            return self.again(action, args=args) if self.call.tool and args != dict(self.call.args) else None
+        if self.call.words is not None:
+            words = tuple(map(word, self.call.words))
+            if words != self.call.words:
+                return self.again(action, words=words, **more)
+        text = line(self.call.line)
+        return self.again(action, script=text, **more) if text != self.call.line else None
+
+    def call_words(self) -> tuple[str, ...]:
+        """Return the call as arguments: its own words, or a shell that reads it."""
+        if not self.is_command:
+            no_way("the call is not a command")
         return loud(self.call.words) if self.call.words else ("bash", "-c", self.call.line)
 
     def repeatable(self, words: tuple[str, ...]) -> bool:
         """Whether these words may be run again without asking: they only read, or were made to be repeated."""
-        table, program = self.table("repeatable"), words[0].rsplit("/", 1)[-1]
-        if program in {"sh", "bash"}:
+        table, name = self.table("repeatable"), program(words)
+        if name in {"sh", "bash"}:
             return False
-        forbidden = table.get("unless", {}).get(program, ())
+        forbidden = table.get("unless", {}).get(name, ())
         if any(word.split("=")[0] in forbidden or _bundled(word, forbidden) for word in words[1:]):
             return False
-        starts = (" ".join((program, *words[1:2])), " ".join((program, *words[1:3])))
-        return program in table.get("programs", ()) or any(start in table.get("calls", ()) for start in starts)
+        return name in table.get("programs", ()) or not starts(words).isdisjoint(table.get("calls", ()))
 
 
-def promised(words: tuple[str, ...], expects: Expects = Expects()) -> Expects:  # noqa: B008  # a frozen value
+def starts(words: tuple[str, ...]) -> set[str]:
+    """Return what the tables of calls may name a call by: its program, with one and with two more words."""
+    return {" ".join((program(words), *words[1:end])) for end in (1, 2, 3)}
+
+
+def promised(words: tuple[str, ...], expects: Expects = NOTHING_MORE) -> Expects:
     """Return what must hold after a call: the file that a download writes is there, and is what its name says."""
     target = download_target(words)
     return expects._replace(exists=(*expects.exists, target), sound=(*expects.sound, target)) if target else expects
@@ -267,3 +275,99 @@ def _bundled(word: str, options: tuple[str, ...]) -> bool:
     """Whether a bundle of short options, as in `-sXPOST`, holds one of these."""
     letters = {option[1:] for option in options if not option.startswith("--") and option[2:] == ""}
     return word.startswith("-") and not word.startswith("--") and not letters.isdisjoint(word[1:])
+
+
+# --- what a failure is about: the path, address, port, command or lock that its output or its call names ----------
+
+REASONS = (
+    r"(?:[Nn]o such file or directory|[Pp]ermission denied|Read-only file system|[Oo]peration not permitted"
+    r"|[Aa]ccess (?:is )?denied|No space left on device|Is a directory|[Nn]ot a directory|[Dd]isk quota exceeded"
+    r"|cannot be opened|does not exist|not found|[Ff]ile exists)"
+)
+OPEN, CLOSE = "['\"\u2018\u201c`]", "['\"\u2019\u201d]"
+PATHS = (
+    rf"{REASONS}[:,]? (?:\w+ )?{OPEN}([^'\"\u2019\u201d\n]{{1,1000}}){CLOSE}",
+    rf"{OPEN}([^'\"\u2019\u201d\n]{{1,1000}}){CLOSE}:? {REASONS}",
+    rf"(?m)^(?:[\w.+/-]+: )+(?:line \d+: |\d+: )?(?:cannot \w+ )?([^:\n]{{1,1000}}): {REASONS}",
+    rf"(?m)^([^\s:][^:\n]{{0,1000}}): {REASONS}",
+)
+"""Strings, compiled on first use: most failures need none of them."""
+NO_PATH = r"(?i)-|stdin|stdout|stderr|standard (?:in|out)put|(?:f?write|read|i/o|input/output) ?(?:error|failed)?|error (?:reading|writing|closing)|error|failed"
+"""What stands where a path stands in messages without one."""
+PORT = r"(?i)(?:port[ =:]+|:::|[\w.\]*]:)(\d{2,5})\b|address already in use[^\n]{0,80}?[:,( ](\d{2,5})\b"
+NOT_FOUND = r"(?m)(?:^|: |env: )['\u2018]?([\w.+@/-]{1,100})['\u2019]?: (?:command not found|not found|No such file)"
+LOCK = r"['\"\u2018]?((?:/|\.{0,2}/|[\w.-]+/)[^'\"\u2019\n:]{0,1000}?(?:\.lock|lock-frontend|\.pid|/lock))['\"\u2019]?(?=[\s:.,]|$)"
+HIGHEST_PORT = 65535
+
+
+def _said(s: Situation) -> tuple[str, str]:
+    return s.message, s.text[-8_000:]
+
+
+def path(s: Situation) -> str:
+    """Return the path that the failure is about; empty if none is named."""
+    if not s.is_command:
+        for name in PATH_KEYS:
+            value = s.call.args.get(name)
+            if isinstance(value, str) and value and "\0" not in value:
+                return value
+    for text in _said(s):
+        for pattern in PATHS:
+            found = re.search(pattern, text)
+            if found and "\0" not in found[1] and not address(found[1]) and not re.fullmatch(NO_PATH, found[1]):
+                return found[1]
+    return next((file for file, _ in s.where if file), "")
+
+
+def url(s: Situation) -> Address | None:
+    """Return the address that was called, from the call first."""
+    values = [value for value in s.call.args.values() if isinstance(value, str)]
+    texts = (s.call.line, *values, *_said(s))
+    return next(filter(None, (*map(address, texts), *map(ssh_address, s.call.words or ()))), None)
+
+
+def host(s: Situation) -> str:
+    found = url(s)
+    return found.place if found else ""
+
+
+def port(s: Situation) -> int | None:
+    """Return the port that is taken."""
+    for text in (*_said(s), s.call.line):
+        for found in re.finditer(PORT, text):
+            number = int(found[1] or found[2])
+            if number <= HIGHEST_PORT:
+                return number
+    numbers = [int(word) for word in s.call.words or () if word.isdigit() and 80 <= int(word) <= HIGHEST_PORT]  # noqa: PLR2004
+    return numbers[-1] if numbers else None
+
+
+def command(s: Situation) -> str:
+    """Return the program that is missing."""
+    named = s.names.get("command", "")
+    if named:
+        return named.rsplit("/", 1)[-1] if "/" not in named.strip("./") else named
+    found = next(filter(None, (re.search(NOT_FOUND, text) for text in _said(s))), None)
+    return found[1] if found else (s.call.words or ("",))[0]
+
+
+def lock(s: Situation) -> str:
+    """Return the lock file that stands in the way."""
+    found = next(filter(None, (re.search(LOCK, text) for text in _said(s))), None)
+    return found[1] if found else ""
+
+
+def blanks(s: Situation) -> dict[str, str]:
+    """Return what fills the blanks of a question."""
+    called = command(s) if s.kind == Kind.COMMAND_NOT_FOUND else s.call.line
+    taken = port(s) if s.kind == Kind.PORT_IN_USE else None
+    return {
+        "command": called or s.call.tool or "the command",
+        "tool": s.call.tool or (s.call.words or ("the command",))[0],
+        "path": lock(s) or path(s) or ("it" if s.around.cwd == "." else s.around.cwd),
+        "host": host(s) or "the server",
+        "port": str(taken or ""),
+        "package": s.names.get("package", "") or "the package",
+        "env": s.names.get("env", "") or "what is missing",
+        "message": s.message or s.text.strip()[-200:] or "it failed without a word",
+    }

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from unstuck.diagnosis import Kind
-from unstuck.remedies import subject as reading
+from unstuck.remedies import situation as reading
 from unstuck.remedies.machine import names, said
 from unstuck.remedies.situation import Situation
 from unstuck.tell import one_line
@@ -25,8 +25,7 @@ CHARS = 200
 
 class Cause(NamedTuple):
     says: str
-    evidence: str
-    """Where it is seen."""
+    evidence: str  # where it is seen
 
 
 def causes(s: Situation, exit_code: int | None, cwd: Path, root: Path) -> tuple[tuple[Cause, ...], str]:

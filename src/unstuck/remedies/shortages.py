@@ -1,0 +1,436 @@
+"""Ways out of what there is too little of: time, memory, ports, room for output, or a server's patience."""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from unstuck.remedies.call_words import TO_FILE, Address, address, download_target, program, ssh_address
+from unstuck.remedies.chain import (
+    REMEDY,
+    Expects,
+    NoWay,
+    ReadFile,
+    Recipe,
+    Shell,
+    Step,
+    no_way,
+    recipe,
+    run,
+)
+from unstuck.remedies.situation import LOOPBACK, Situation, port, starts, url
+
+UNKNOWN_CALL = "nobody knows what was called"
+ONLY_A_SHELL = "only a shell can tell what the call consists of"
+
+# --- time ---------------------------------------------------------------------------------------------------------
+
+CHUNK, MOST_CHUNKS, LEAST = 10, 8, 2
+DEFAULT_SECONDS = 120.0
+LIMIT_KEYS = ("timeout_ms", "timeoutMs", "timeout", "timeout_seconds", "max_time", "deadline")
+AMOUNT_KEYS = ("limit", "max", "max_results", "count", "depth", "page_size", "batch_size", "n", "size")
+LIMIT_OPTIONS = ("-m", "--max-time", "--connect-timeout", "--timeout", "-T", "--time-limit", "-w")
+LOG = ".unstuck/remedy-output.log"
+TEE = 'set -o pipefail; mkdir -p "$(dirname "$1")"; "${@:2}" </dev/null 2>&1 | tee -- "$1"'
+XARGS = 'find "$1" -type f -not -path "*/.git/*" -print0 | xargs -0 -n 10 -- "${@:2}"'
+START = 'mkdir -p "$(dirname "$1")"; rm -f -- "$1.exit"; "${@:2}" </dev/null >"$1" 2>&1; echo $? >"$1.exit"'
+LAUNCH = f"nohup bash -c '{START}' remedy \"$@\" >/dev/null 2>&1 &"
+POLL = 'for _ in $(seq 1 "$2"); do test -s "$1.exit" && exit "$(cat "$1.exit")"; sleep 1; done; exit 124'
+QUIET = {"CI": "1", "DEBIAN_FRONTEND": "noninteractive", "GIT_TERMINAL_PROMPT": "0", "PAGER": "cat", "GIT_PAGER": "cat"}
+
+
+def reduce_scope(s: Situation) -> Recipe:
+    """Process smaller chunks: of the real argument list, of the folder it names, or of a tool's list."""
+    if not s.is_command:
+        return _smaller_arguments(s)
+    words = s.call.words or no_way(f"{ONLY_A_SHELL}, so nothing can be divided")
+    if why := indivisible(s, words):
+        no_way(why)
+    before, operands, after = _divisible(s, words)
+    if len(operands) < LEAST:
+        no_way("nothing in the call can be divided")
+    chunks = _chunks(operands)
+    parts = [
+        s.again(f"Do part {number} of {len(chunks)}", words=(*before, *chunk, *after), timeout=s.preferences.timeout)
+        for number, chunk in enumerate(chunks, 1)
+    ]
+    return recipe(*parts, requires=words[:1])
+
+
+def _chunks(things: Sequence[Any]) -> list[Sequence[Any]]:
+    half, least = -(-len(things) // LEAST), -(-len(things) // MOST_CHUNKS)
+    size = max(1, min(CHUNK, half), least)
+    return [things[place : place + size] for place in range(0, len(things), size)]
+
+
+def indivisible(s: Situation, words: tuple[str, ...]) -> str:
+    """Say why the parts of a call may not add up to the whole; empty for tools that take file by file and write no common result."""
+    table = s.table("additive")
+    if starts(words).isdisjoint(table.get("calls", ())):
+        return f"the parts of {program(words)} may not add up to the whole"
+    common = next((word for word in words if word.partition("=")[0] in table.get("unless", ())), "")
+    return f"{common} makes one result of all parts" if common else ""
+
+
+def _divisible(s: Situation, words: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    """Split the words around what can be divided: the trailing files, or what the folder that is named holds."""
+    last = len(words)
+    while last > 1 and _is_file(s, words[last - 1]):
+        last -= 1
+    if len(words) - last >= LEAST:
+        return words[:last], words[last:], ()
+    place = _folder(s, words)
+    return (words[:place], s.around.folders[words[place]], words[place + 1 :]) if place else (words, (), ())
+
+
+def _is_file(s: Situation, word: str) -> bool:
+    if s.around.files:
+        return word in s.around.files
+    return not word.startswith("-") and "." in word and "/" not in word[:1]
+
+
+def _folder(s: Situation, words: tuple[str, ...]) -> int:
+    """Return where in the words a folder stands that holds several things; 0 if none does."""
+    found = [place for place, word in enumerate(words) if place and len(s.around.folders.get(word, ())) >= LEAST]
+    return found[-1] if found else 0
+
+
+def _smaller_arguments(s: Situation) -> Recipe:
+    """Divide the longest list of a tool's arguments, or halve the amount that it names."""
+    args = s.call.args
+    lists = [
+        (len(value), key) for key, value in args.items() if isinstance(value, Sequence) and not isinstance(value, str)
+    ]
+    named = set(re.findall(r"[a-z]+", f"{s.call.tool} {' '.join(args)}".lower()))
+    whole = sorted(named.intersection(s.table("additive").get("whole", ())))
+    if lists and whole:
+        no_way(f"the parts of {s.call.tool} may not add up to the whole ({whole[0]})")
+    length, key = max(lists, default=(0, ""))
+    if length >= LEAST:
+        chunks = _chunks(args[key])
+        parts = [
+            s.again(f"Do part {number} of {len(chunks)}", args={**args, key: list(chunk)})
+            for number, chunk in enumerate(chunks, 1)
+        ]
+        return recipe(*parts)
+    key = _numbered(s, AMOUNT_KEYS, LEAST) or no_way("nothing in the call can be divided")
+    return recipe(_half(s, f"Ask for half of it: {key} {args[key] // 2}", key))
+
+
+def _numbered(s: Situation, keys: Sequence[str], least: float = 1) -> str:
+    """Return the first of these arguments that is a number, and large enough."""
+    numbers = {
+        key: value
+        for key, value in s.call.args.items()
+        if isinstance(value, int | float) and not isinstance(value, bool)
+    }
+    return next((key for key in keys if key in numbers and numbers[key] >= least), "")
+
+
+def _half(s: Situation, action: str, key: str) -> Step:
+    """Ask for half of an amount, which is advice: half an answer is not the call."""
+    return s.again(action, args={**s.call.args, key: s.call.args[key] // 2})._replace(again=False)
+
+
+def increase_timeout(s: Situation) -> Recipe:
+    """Call it with twice the time."""
+    key = _numbered(s, LIMIT_KEYS, 1e-9)
+    if key and not s.is_command:
+        twice = s.call.args[key] * 2
+        return recipe(s.again(f"Call it again with {key} {twice}", args={**s.call.args, key: twice}))
+    if key:
+        seconds = s.call.args[key] * 2 / (1000 if key.endswith(("ms", "Ms")) else 1)
+        return recipe(s.again(f"Call it again with {seconds:g} seconds", timeout=seconds))
+    if s.call.words and (longer := _longer(s.call.words)):
+        limit = 4 * s.preferences.timeout
+        return recipe(s.again("Call it again with twice its own limit", words=longer, timeout=limit))
+    if not s.is_command:
+        no_way("the tool has no argument for its time")
+    action = "Call it again with more time, and nobody to wait for"
+    return recipe(s.again(action, timeout=2 * DEFAULT_SECONDS, env=QUIET))
+
+
+def _longer(words: tuple[str, ...]) -> tuple[str, ...] | None:
+    """Return the words with their own time limit doubled."""
+    timeout = program(words) in {"timeout", "gtimeout"}
+    for place, word in enumerate(words[1:], 1):
+        name, equals, value = word.partition("=")
+        if timeout or words[place - 1] in LIMIT_OPTIONS:
+            name, equals, value = "", "", word
+        elif name not in LIMIT_OPTIONS:
+            continue
+        if found := re.fullmatch(r"(\d+(?:\.\d+)?)([smhd]?)", value):
+            return (*words[:place], f"{name}{equals}{float(found[1]) * 2:g}{found[2]}", *words[place + 1 :])
+    return None
+
+
+def stream_results(s: Situation) -> Recipe:
+    """Process one thing after the other, and keep what is done."""
+    words, seconds = s.call_words(), s.preferences.timeout
+    place = _folder(s, words) if s.call.words and not indivisible(s, words) else 0
+    if place:
+        rest = (*words[:place], *words[place + 1 :])
+        one = run("Give it ten files at a time", "bash", "-c", XARGS, REMEDY, words[place], *rest,
+                  timeout=seconds, risk="safe" if s.repeatable(rest) else "caution", again=True)  # fmt: skip
+        return recipe(one, requires=("bash", "find", "xargs"))
+    action = "Run it with its output in a file, so that what is done is kept"
+    look = Step("Read what it printed", ReadFile(LOG), "The output so far")
+    return recipe(s.wrapped(action, TEE, LOG, timeout=seconds), look, requires=("bash", "tee"))
+
+
+def background_execution(s: Situation) -> Recipe:
+    """Run it in the background and poll for its end."""
+    seconds = s.preferences.timeout
+    start = s.wrapped("Start it in the background", LAUNCH, LOG, expected="It goes on by itself")
+    assert isinstance(start.deed, Shell)
+    start = start._replace(deed=start.deed._replace(detached=True), expects=Expects())
+    waited = str(max(1, round(seconds) - 1))
+    poll = run("Wait for its end", "bash", "-c", POLL, REMEDY, LOG, waited, timeout=seconds + 5, again=True)
+    look = Step("Read what it printed", ReadFile(LOG), "The output")
+    return recipe(start, poll, look, requires=("bash", "nohup"))
+
+
+def close_input(s: Situation) -> Recipe:
+    """Call it with nobody to answer: no input, no prompts, no pager."""
+    step = s.wrapped("Call it without input, prompts or pager", '"$@" </dev/null', env=QUIET)
+    return recipe(step, requires=("bash",))
+
+
+# --- memory, ports and room for output ----------------------------------------------------------------------------
+
+TO_LOG = 'mkdir -p "$(dirname "$1")"; "${@:2}" >"$1" 2>&1; code=$?; wc -lc -- "$1"; exit $code'
+ENDS = '"$@" 2>&1 | { head -c 8000; echo; echo "[...]"; tail -c 8000; }; exit "${PIPESTATUS[0]}"'
+BOTH_ENDS = 'head -n 20 -- "$1"; echo "[...]"; tail -n 20 -- "$1"'
+NODE_MEMORY = "--max-old-space-size=4096"
+BACKOFF = 'for pause in 1 2 4 8; do sleep "$pause.$((RANDOM % 10))"; "$@" && exit 0; done; exit 1'
+"""One strategy with tries of its own: 1, 2, 4 and 8 seconds, each with up to a second more."""
+BACKOFF_SECONDS = 20.0
+
+
+def use_another_port(s: Situation) -> Recipe:
+    """Listen on a port that is free."""
+    taken, free = port(s), s.around.free_port
+    if free is None:
+        no_way("no free port was found")
+    action, number = f"Use port {free}, which is free", rf"(?<!\d){taken}(?!\d)"
+    if not s.is_command:
+        ports = [key for key, value in s.call.args.items() if "port" in key.lower() and str(value) == str(taken)]
+        key = next(iter(ports), "") or no_way("the call names no port")
+        value = free if isinstance(s.call.args[key], int) else str(free)
+        return recipe(s.again(action, args={**s.call.args, key: value}))
+
+    def other(text: str) -> str:
+        return re.sub(number, str(free), text)
+
+    if step := s.changed(action, other, other):
+        return recipe(step, requires=(s.call.words or ())[:1])
+    return recipe(s.again(action, env={"PORT": str(free)}))
+
+
+def wait_for_the_port(s: Situation) -> Recipe:
+    """Wait for whoever has it to end."""
+    return _patiently(s, "Try again after 1, 2, 4 and 8 seconds: who has the port may end")
+
+
+def wait_for_the_lock(s: Situation) -> Recipe:
+    """Wait for whoever holds the lock."""
+    if s.around.lock is not None and s.around.lock.exists and not s.around.lock.held:
+        no_way(f"nobody holds {s.around.lock.path}, so waiting will not help")
+    return _patiently(s, "Try again after 1, 2, 4 and 8 seconds: who holds the lock may end")
+
+
+def _patiently(s: Situation, action: str) -> Recipe:
+    seconds = s.preferences.timeout + BACKOFF_SECONDS
+    step = s.wrapped(action, BACKOFF, expected="One of the tries succeeds", timeout=seconds)
+    return recipe(step, requires=("bash",))
+
+
+def reduce_parallelism(s: Situation) -> Recipe:
+    """Do one thing at a time."""
+    if slower := one_at_a_time(s.call.words or ()):
+        return recipe(s.again("Call it again with one worker", words=slower), requires=slower[:1])
+    key = _numbered(s, WORKER_KEYS, LEAST) or no_way("the call does not say how much it does at once")
+    return recipe(s.again(f"Call it again with {key} 1", args={**s.call.args, key: 1}))
+
+
+def raise_memory_limit(s: Situation) -> Recipe:
+    """Let Node use more memory; others set no limit of their own."""
+    if "heap" not in s.text.lower() or not s.is_command:
+        no_way("the program sets no limit of its own that could be raised")
+    return recipe(s.again("Call it again with 4 GB for Node", env={"NODE_OPTIONS": NODE_MEMORY}))
+
+
+def write_to_a_file(s: Situation) -> Recipe:
+    """Put the output into a file, and read what is wanted of it."""
+    made, expected = Expects(exists=(LOG,)), "The length of the output"
+    step = s.wrapped(f"Run it with its output in {LOG}", TO_LOG, LOG, expected=expected, expects=made)
+    look = run("Look at its beginning and end", "bash", "-c", BOTH_ENDS, REMEDY, LOG, expected="Forty lines")
+    return recipe(step, look, requires=("bash",))
+
+
+def show_the_ends(s: Situation) -> Recipe:
+    """Show the first and the last of it."""
+    key = "" if s.is_command else _numbered(s, ("limit", "max_results", "max_chars", "head_limit"), 0)
+    if key:
+        return recipe(_half(s, "Ask for less", key))
+    return recipe(s.wrapped("Show the first and the last 8000 bytes", ENDS, expected="Both ends"), requires=("bash",))
+
+
+# --- servers ------------------------------------------------------------------------------------------------------
+
+ARCHIVE = "web.archive.org"
+UNSTATED = 60.0
+"""Waited where a server says that it is too much, and not until when."""
+WORKER_KEYS = ("workers", "jobs", "parallel", "concurrency", "threads", "batch_size")
+PARALLEL_KEYS = ("concurrency", "parallel", "workers", "max_workers", "threads", "jobs", "batch_size", "requests_per_second")  # fmt: skip
+PARALLEL_OPTIONS = ("-P", "--max-procs", "-j", "--jobs", "--parallel", "--concurrency", "-c", "--workers", "-n")
+OFFLINE = {
+    "--prefer-offline": ("npm install", "npm ci"),
+    "--offline": (
+        *("yarn install", "pnpm install", "cargo build", "cargo fetch", "cargo test", "cargo check"),
+        *("uv sync", "uv pip", "mvn package", "mvn test"),
+    ),
+}
+"""Option → the installers that it lets do with what they fetched before."""
+
+
+def retry_with_backoff(s: Situation) -> Recipe:
+    """Wait and try again, a little longer each time."""
+    if s.is_command:
+        return _patiently(s, "Try again after 1, 2, 4 and 8 seconds")
+    if not s.call.tool:
+        no_way(UNKNOWN_CALL)
+    return recipe(_pause(15.0), s.again("Call it again after the pause"))
+
+
+def wait_and_retry(s: Situation) -> Recipe:
+    """Wait until the limit ends, as the server says, then call it again."""
+    seconds, longest = UNSTATED if s.reset is None else max(1.0, s.reset + 1), s.preferences.longest_wait
+    if seconds > longest:
+        no_way(f"the limit ends in {seconds / 60:.0f} minutes, and `longest_wait` is {longest / 60:.0f}")
+    if not s.call.tool and not s.is_command:
+        no_way(UNKNOWN_CALL)
+    said = "as the server says" if s.reset is not None else "since the server does not say until when"
+    return recipe(_pause(seconds, f", {said}"), s.again("Call it again, now that the limit has ended"))
+
+
+def _pause(seconds: float, why: str = "") -> Step:
+    action, expected = f"Wait {seconds:.0f} seconds{why}", "The time has passed"
+    return run(action, "sleep", f"{seconds:.0f}", timeout=seconds + 10, expected=expected)
+
+
+def reduce_request_frequency(s: Situation) -> Recipe:
+    """Ask for one thing at a time, with pauses."""
+    nothing = "the call has nothing that could be slowed down"
+    if not s.is_command:
+        key = _numbered(s, PARALLEL_KEYS, LEAST) or no_way(nothing)
+        return recipe(_pause(5.0), s.again(f"Call it again with {key} 1", args={**s.call.args, key: 1}))
+    words = s.call.words or no_way(ONLY_A_SHELL)
+    addresses = [word for word in words if address(word)]
+    if len(addresses) > 1 and not set(TO_FILE).intersection(words):
+        head = tuple(word for word in words if word not in addresses)
+        single = [s.again(f"Fetch {source} by itself", words=(*head, source)) for source in addresses]
+        return recipe(*(step for one in single for step in (_pause(2.0), one)), requires=words[:1])
+    if slower := one_at_a_time(words):
+        return recipe(_pause(5.0), s.again("Call it again, one request at a time", words=slower))
+    if words[0] == "curl" and not any(word.startswith("--retry") for word in words):
+        slow = ("curl", "--retry", "5", "--retry-delay", "2", "--retry-all-errors", *words[1:])
+        step = s.again("Let curl space its requests", words=slow, timeout=s.preferences.timeout)
+        return recipe(step, requires=("curl",))
+    return no_way(nothing)
+
+
+def one_at_a_time(words: tuple[str, ...]) -> tuple[str, ...] | None:
+    """Return the words with their degree of parallelism set to one."""
+    changed = list(words)
+    for place, word in enumerate(words[1:], 1):
+        name, equals, value = word.partition("=")
+        if name in PARALLEL_OPTIONS and equals and (value.isdigit() or value == "auto"):
+            changed[place] = f"{name}=1"
+        elif words[place - 1] in PARALLEL_OPTIONS and place > 1 and (word.isdigit() or word == "auto"):
+            changed[place] = "1"
+        elif word[:2] in {"-j", "-P", "-n"} and word[2:].isdigit():
+            changed[place] = f"{word[:2]}1"
+    return tuple(changed) if tuple(changed) != words else None
+
+
+def try_alternative_host_url(s: Situation) -> Recipe:
+    """Use a mirror."""
+    found = url(s) or no_way("the call names no address")
+    known = s.preferences.mirrors.get(found.place) or s.preferences.mirrors.get(found.host)
+    others = ([known] if known else []) + list(s.table("mirrors").get(found.host, ()))
+    refused = [other for other in others if not s.preferences.may_reach(other)]
+    usable = [other for other in others if other not in refused and other not in s.around.unreachable]
+    if not usable and not refused and (copy := _archived(s, found)) is not None:
+        return copy
+    if not usable:
+        no_way(f"{refused[0]} is not among the allowed hosts" if refused else f"no mirror of {found.place} is known")
+    other = usable[0]
+    old, new = found.place, f"{other}{'' if other.rsplit(':', 1)[-1].isdigit() else found.port}"
+    step = s.changed(
+        f"Ask {new} instead",
+        lambda word: word.replace(old, new, 1) if address(word) else word,
+        lambda line: line.replace(old, new),
+    )
+    if step is None:
+        no_way(f"the address is {'not part of the call' if s.is_command else 'none of the arguments'}")
+    return recipe(step, requires=(s.call.words or ())[:1] if s.is_command else (), hosts=(new,))
+
+
+def _archived(s: Situation, found: Address) -> Recipe | None:
+    """Return the download of a public page from where copies of it are kept."""
+    fetches = not s.is_command or (s.call.words or ("",))[0] in {"curl", "wget"}
+    public = "." in found.host and not found.host.rsplit(".", 1)[-1].isdigit() and not found.port
+    if not fetches or not public or not s.preferences.may_reach(ARCHIVE):
+        return None
+    parts = found.path.split("/")
+    raw = found.host == "github.com" and parts[3:4] == ["raw"]
+    there = f"raw.githubusercontent.com/{'/'.join(parts[1:3] + parts[4:])}" if raw else f"{ARCHIVE}/web/{found.text}"
+    other = f"https://{there}"
+    step = s.changed(
+        f"Ask for the copy at {other}", lambda word: other if word == found.text else word, lambda line: line
+    )
+    return recipe(step, hosts=(other.split("/")[2],)) if step else None
+
+
+def use_cached_data(s: Situation) -> Recipe:
+    """Use what was downloaded before."""
+    words = s.call.words or ()
+    option = next((option for option, calls in OFFLINE.items() if " ".join(words[:2]) in calls), "")
+    if option and option not in words:
+        return recipe(s.again("Install from what was fetched before", words=(*words, option)), requires=words[:1])
+    copy = next(iter(s.around.cached), "") or no_way("nothing of that name was downloaded before")
+    target = download_target(words)
+    if target and target != copy:
+        step = run(f"Take {copy}, which was downloaded before", "cp", "--", copy, target, expected=f"{target} exists",
+                   expects=Expects(exists=(target,), sound=(target,)), again=True)  # fmt: skip
+        return recipe(step, requires=("cp",))
+    action, sound = f"Read {copy}, which was downloaded before", Expects(sound=(copy,))
+    return recipe(Step(action, ReadFile(copy), "The data", expects=sound, again=True))
+
+
+def use_alternative_api_source(s: Situation) -> Recipe:
+    """Switch to a mirror, or to data that is here already."""
+    try:
+        mirror, found = try_alternative_host_url(s), url(s)
+        named = found is not None and {found.place, found.host}.intersection(s.preferences.mirrors)
+        if named or not (mirror.hosts and {mirror.hosts[0], mirror.hosts[0].rsplit(":", 1)[0]} & LOOPBACK):
+            return mirror
+    except NoWay:
+        pass
+    try:
+        return use_cached_data(s)
+    except NoWay:
+        no_way("no other source and nothing downloaded before is known")
+
+
+def use_anonymous_access(s: Situation) -> Recipe:
+    """Read what is public without credentials."""
+    words = s.call.words or ()
+    if words[:2] not in {("git", "clone"), ("git", "fetch"), ("git", "ls-remote")}:
+        no_way("only public repositories can be read without credentials")
+    found = next(filter(None, map(ssh_address, words)), None)
+    if found is None:
+        no_way("the address asks for no key that could be left out")
+    public = tuple(found.text if ssh_address(word) == found else word for word in words)
+    action, silent = "Read it over https, which needs no key where it is public", {"GIT_TERMINAL_PROMPT": "0"}
+    return recipe(s.again(action, words=public, env=silent), requires=("git",), hosts=(found.place,))
