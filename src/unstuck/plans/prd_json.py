@@ -4,9 +4,9 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from unstuck.plans.editor import Edit, apply
 from unstuck.plans.json_places import Node, places, plain_object, set_value, strings, told_checks, word
 from unstuck.plans.plan import Check, CheckKind, Plan, Problem, Task
-from unstuck.plans.superplans.phase_marks import Edit, apply
 from unstuck.tell import one_line
 from unstuck.tools import Runnable, effect
 
