@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.growth import faster_than_linear
 
-from unstuck.agents.claims import approach, claim, failure_report, statement
-from unstuck.agents.result import Result, Unreadable, read_result
+from unstuck.agents.claims import Result, Unreadable, approach, claim, failure_report, read_result, statement
 from unstuck.agents.transcript import Claim
 from unstuck.journal.attempt import Ended
 

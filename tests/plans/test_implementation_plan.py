@@ -27,20 +27,18 @@ def phases(*listed: tuple[list[Any], list[str]]) -> str:
 
 
 @pytest.mark.parametrize(
-    ("text", "following"),
+    ("text", "waits"),
     [
-        pytest.param(phases(([], ["failed"])), None, id="only-pending-is-picked"),
-        pytest.param(phases(([], []), ([1], ["pending"])), "p2c1", id="an-empty-phase-is-complete"),
-        pytest.param(phases(([], ["completed"]), (["1"], ["pending"])), "p2c1", id="text-and-number-are-one-id"),
-        pytest.param(phases(([], ["completed", "pending"]), ([1], ["pending"])), "p1c2", id="in-order"),
-        pytest.param(phases(([], ["in_progress"]), ([1], ["pending"])), None, id="a-phase-waits"),
-        pytest.param(phases(([9], ["pending"])), None, id="what-is-not-there-is-never-complete"),
-        pytest.param(phases(([], ["complete"]), ([1.0], ["not-started"])), "p2c1", id="other-words-and-numbers"),
+        pytest.param(phases(([], []), ([1], ["pending"])), (), id="an-empty-phase-is-complete"),
+        pytest.param(phases(([], ["completed"]), (["1"], ["pending"])), ("p1c1",), id="text-and-number-are-one-id"),
+        pytest.param(phases(([], ["complete"]), ([1.0], ["not-started"])), ("p1c1",), id="other-numbers"),
+        pytest.param(phases(([], ["pending", "pending"])), ("p1c1",), id="in-order"),
     ],
 )
-def test_the_next_subtask_is_the_first_pending_one_of_a_phase_that_may_start(text: str, following: str | None) -> None:
-    found = reader.next_pending(reader.read_phases(text))
-    assert (found.id if found else None) == following
+def test_a_subtask_waits_for_the_one_before_it_and_for_all_of_the_phases_that_its_own_depends_on(
+    text: str, waits: tuple[str, ...]
+) -> None:
+    assert reader.read(text, "p").tasks[-1].depends_on == waits
 
 
 @pytest.mark.parametrize(
@@ -57,21 +55,9 @@ def test_the_plans_own_status_follows_from_its_subtasks(statuses: list[str], own
     assert reader.overall(statuses) == own
 
 
-def test_a_phase_is_complete_when_every_subtask_is() -> None:
-    found = reader.read_phases(phases(([], ["completed", "blocked"]), ([], ["completed"]), ([], [])))
-    assert [one.complete for one in found] == [False, True, True]
-
-
-@pytest.mark.parametrize(
-    ("statuses", "counts"),
-    [
-        (["completed", "in_progress", "pending", "failed"], {"completed": 1, "in_progress": 1, "pending": 1, "failed": 1, "total": 4}),
-        (["unknown_status", "completed"], {"pending": 1, "completed": 1, "total": 2}),
-        (["complete", "Done", "IN PROGRESS", "stuck"], {"completed": 2, "in_progress": 1, "failed": 1, "total": 4}),
-    ],
-)  # fmt: skip
-def test_subtasks_are_counted_by_status(statuses: list[str], counts: dict[str, int]) -> None:
-    assert counts.items() <= reader.progress(reader.read_phases(phases(([], statuses)))).items()
+def test_a_subtask_is_done_in_any_of_the_words_for_it() -> None:
+    text = phases(([], ["complete", "Done", "IN PROGRESS", "stuck", "unknown_status"]))
+    assert [task.done for task in reader.read(text, "p").tasks] == [True, True, False, False, False]
 
 
 def test_other_names_for_the_same_things_are_understood(tmp_path: Path) -> None:

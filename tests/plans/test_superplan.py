@@ -4,11 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from unstuck.plans.phase_words import normalise, read_phases, read_status
 from unstuck.plans.plan import Plan, check, execution
-from unstuck.plans.plan_file import open_plan
+from unstuck.plans.plan_file import PhasesFile, open_plan
 from unstuck.plans.review import reviewed
-from unstuck.plans.superplans.phase_words import normalise, read_phases, read_status
-from unstuck.plans.superplans.phases_file import PhasesFile
 
 HEAD = "| Phase | Name | Depends On | Parallel With | Estimate | Status |\n|---|---|---|---|---|---|\n"
 ROWS = (

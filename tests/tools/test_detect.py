@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 from scripts.compile_catalog import compile_toolchains
 
-from unstuck.agents.manifests import catalog
-from unstuck.agents.surveying import agents_on_path
+from unstuck.agents.manifests import agents_on_path, catalog
 from unstuck.shipped import shipped
 from unstuck.tools.detecting import detect
 

@@ -7,9 +7,9 @@ import pytest
 from unstuck.diagnosis.reasons import reason
 from unstuck.journal.attempt import CheckResult, Ended, Remark, Severity
 from unstuck.plans.plan import CheckKind
-from unstuck.tools.effects import effect
-from unstuck.tools.runners import checking_form, is_plain_run, selecting, shows_tests
+from unstuck.tools.roles import effect
 from unstuck.tools.shell import can_fail
+from unstuck.tools.toolchains import checking_form, is_plain_run, selecting, shows_tests
 from unstuck.verify.baseline import compare, excuse
 from unstuck.verify.weighing import judge_all, own, weigh
 

@@ -1,14 +1,17 @@
-"""Edge: Agent manifests: how each coding agent is called, what it prints, and what its exit codes mean. Data, not code."""
+"""Edge: Agent manifests: how each coding agent is called, what it prints, what its exit codes mean, and which are here."""
 
 import os
+import re
+import shutil
+import subprocess
 import tomllib
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from unstuck.config import AgentConfig
+from unstuck.config import AgentConfig, Config
 from unstuck.shipped import shipped_in
 
 ROOT_USER = 0
@@ -65,3 +68,82 @@ def _manifest(content: Mapping[str, Any]) -> AgentConfig:
     if "exit_codes" in values:
         values["exit_codes"] = {int(code): end for code, end in values["exit_codes"].items()}
     return AgentConfig(**values)
+
+
+# --- which of them are on this machine
+
+PATIENCE = 10.0
+"""Seconds that an agent may take to say its version."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """One known agent, here or not."""
+
+    name: str
+    program: str
+    path: str | None = None
+    version: str = ""
+    logged_in: bool | None = None
+    permission: tuple[str, ...] = ()
+    capabilities: tuple[str, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "found": self.path is not None,
+            "path": self.path,
+            "version": self.version or None,
+            "logged_in": self.logged_in,
+            "permission": list(self.permission),
+            "capabilities": list(self.capabilities),
+        }
+
+
+def agents_on_path(path: str | None = None) -> tuple[str, ...]:
+    """List the known agents that can be started."""
+    return tuple(name for name, agent in catalog().items() if shutil.which(agent.program, path=path))
+
+
+def survey(config: Config) -> tuple[Found, ...]:
+    """Look at all known agents; those that are here are asked for their versions, all at once."""
+    known = [
+        (name, found)
+        for name in dict.fromkeys([*catalog(), *config.agents])
+        if (found := manifest(name, config.agents))
+    ]
+    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415  # only where somebody asks for versions
+
+    with ThreadPoolExecutor(max_workers=8) as pool:
+        return tuple(pool.map(lambda pair: _look(*pair), [pair for pair in known if pair[1].program]))
+
+
+def _look(name: str, agent: AgentConfig) -> Found:
+    path = shutil.which(agent.program)
+    if path is None:
+        return Found(name=name, program=agent.program)
+    return Found(
+        name=name,
+        program=agent.program,
+        path=path,
+        version=_version(path, agent.version),
+        logged_in=logged_in(agent, os.environ, Path.home()),
+        permission=permission(agent),
+        capabilities=agent.capabilities,
+    )
+
+
+def _version(path: str, arguments: tuple[str, ...]) -> str:
+    try:
+        told = subprocess.run(
+            [path, *arguments],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=PATIENCE,
+            check=False,
+            text=True,
+            errors="replace",
+        )
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return next(iter(re.findall(r"\d+\.\d+[\w.+-]*", f"{told.stdout}\n{told.stderr}")), "")

@@ -1,12 +1,253 @@
-"""Find the tasks in the text of a `tasks.md`: their first lines taken apart, and how far their blocks go."""
+"""Find the tasks in the text of a Markdown plan, and tell lines that may begin something from those that only look like it.
+
+Literal lines (front matter, fenced code, here-documents, HTML comments) never begin a task, a heading or a field.
+Lines end with LF, CRLF or a lone CR. Nothing is searched twice over, so scanning is linear.
+
+Where we differ from CommonMark, on purpose: a here-document in the text of a list item hides its lines; a comment
+opened inside a list item lasts to its `-->` even over lines at column 0; plain text or a heading at column 0 does not
+end a code block inside a list item when a closing fence follows; HTML blocks other than comments hide nothing.
+"""
 
 import re
+from bisect import bisect_right
 from collections import defaultdict, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from typing import Literal, NamedTuple
 
-from unstuck.plans.lines import AT_COLUMN_0, TASK_LINE, Scanner, Stretch
 from unstuck.plans.plan import CHECKPOINT, Problem
+
+Kind = Literal["front", "code", "heredoc", "comment"]
+
+TASK_LINE = re.compile(r"- \[([ xX])\](?=[ \t\r\n]|\Z)")
+
+_ITEMS = r"(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*"
+AT_COLUMN_0 = re.compile(r"(?<![^\n\ufeff])(?:[^ \t\r\n\ufeff]|[ ]-)")
+"""How a line begins that is neither blank nor indented; ` -` only looks so."""
+_VISIBLE = re.compile(r"[^\r\n]")
+_OPENER = re.compile("```|~~~|<!--|<<")
+_ITEM = re.compile(r"(?:[-*+]|\d{1,9}[.)])(?:[ \t]+|(?=[\r\n]|\Z))")
+_FENCE = re.compile(rf"([ \t]*)({_ITEMS})(?:(`{{3,}})[^`\n]*|(~{{3,}})[^\n]*)(?=\n|\Z)")
+_COMMENT = re.compile(rf"([ \t]*)({_ITEMS})<!--")
+_BEGINS = r"(?:[-*+]|\d{1,9}[.)])(?:[ \t\r\n]|\Z)|```|~~~|<!--|(?P<heading>#{1,6}(?=[ \t\r\n]|\Z))"
+_HEREDOC = re.compile(r"(?<!<)<<(?!<)-?[ \t]*(?:\\?([A-Za-z_]\w*)|'([\w.-]+)'|\"([\w.-]+)\")", re.ASCII)
+_ENDS_HEREDOC = re.compile(r"\n[ \t]*([\w.-]+)[)\"'`;]*[ \t]*\r?(?=\n|\Z)", re.ASCII)
+_LEFTOVER = re.compile(r"\)|[\"'](?![\"'])|`(?!``)")
+_LONE_CR = re.compile(r"\r(?!\n)")
+_INDENTED_CODE = 4
+
+
+class Stretch(NamedTuple):
+    """Whole lines that are literal."""
+
+    line: int
+    start: int
+    end: int
+    kind: Kind
+
+
+class Scanner:
+    """Look once over a text: what in it is literal, and what looked wrong on the way."""
+
+    def __init__(self, text: str) -> None:
+        self.flat = _LONE_CR.sub("\n", text)
+        """The text with every lone CR as LF: the same places, but only one end of line to look for."""
+        self.concerns: list[Problem] = []
+        self.problems: list[Problem] = []
+        self._heredocs: _Heredocs | None = None
+        self._counted = (0, 1)
+        self.literal = tuple(self._literal())
+        self.seen = _hidden(self.flat, self.literal)
+        """The same with blanks in the place of all that is literal: nothing in there can be found."""
+
+    def _literal(self) -> Iterator[Stretch]:
+        flat = self.flat
+        width = 0  # the indentation from which lines belong to the list item above; 0 outside lists
+        listed = False  # whether the block above began as a list item, whatever stands in it at column 0
+        at = int(flat.startswith("\ufeff"))
+        if front := self._front_matter(at):
+            yield front
+            at = front.end
+        while at < len(flat):
+            end = self._line_end(at)
+            opens = _OPENER.search(flat, at, end) is not None
+            literal = self._fence_or_comment(at, width) if opens else None
+            if flat[at] not in " \t\r\n":
+                width = _item_width(flat, at)
+                listed = width > 0 or (listed and literal is not None)
+            if opens and literal is None and listed:
+                literal = self._heredoc(at)
+            if literal:
+                yield literal
+            at = literal.end if literal else end
+
+    def _front_matter(self, first: int) -> Stretch | None:
+        found = re.compile(r"---[ \t]*\r?\n").match(self.flat, first)
+        if found is None:
+            return None
+        end = re.compile(r"^(?:(?:---|\.\.\.)[ \t\r]*$|- \[[ xX]\][ \t\r\n])", re.MULTILINE).search(
+            self.flat, found.end()
+        )
+        if end is None or end[0].startswith("- ["):
+            return None
+        return Stretch(1, first, self._line_end(end.start()), "front")
+
+    def _fence_or_comment(self, start: int, width: int) -> Stretch | None:
+        fence = _FENCE.match(self.flat, start)
+        if fence and (place := _place(fence, width)):
+            return self._fence(start, fence[3] or fence[4], in_list=place == "list")
+        comment = None if fence else _COMMENT.match(self.flat, start)
+        if comment and (place := _place(comment, width)):
+            return self._comment(start, comment.end(), in_list=place == "list")
+        return None
+
+    def _fence(self, start: int, mark: str, *, in_list: bool) -> Stretch:
+        line = self.number(start)
+        at = self._line_end(start) - 1
+        heading = 0
+        while found := _fence_end(mark, in_list).search(self.flat, at):
+            if found["closer"]:
+                return Stretch(line, start, self._line_end(found.start() + 1), "code")
+            if found["heading"]:
+                # A shell comment, if the fence is closed before the next list item; else a heading.
+                heading = heading or found.start() + 1
+                at = found.end() - 1
+                continue
+            if found[0] == "<<":
+                before = self.flat.rfind("\n", 0, found.start()) + 1
+                inner = self._heredoc(before)
+                at = (inner.end if inner else self._line_end(before)) - 1
+                continue
+            return self._cut(Stretch(line, start, heading or found.start() + 1, "code"), mark)
+        if heading:
+            return self._cut(Stretch(line, start, heading, "code"), mark)
+        self._never_ends("code block", line, start, f"Close it with a {mark} line.")
+        return Stretch(line, start, len(self.flat), "code")
+
+    def _cut(self, code: Stretch, mark: str) -> Stretch:
+        """End a fence together with the list item it stands in."""
+        self._concern(
+            f"The code block that begins on line {code.line} is not closed before line {self.number(code.end)}.",
+            code.line,
+            f"Close it with an indented {mark} line.",
+        )
+        return code
+
+    def _comment(self, start: int, opened: int, *, in_list: bool) -> Stretch | None:
+        line = self.number(start)
+        another = self.flat.find("<!--", opened) if in_list else -1
+        end = self.flat.find("-->", opened - 2, another if another >= 0 else len(self.flat))
+        if end >= 0:
+            return Stretch(line, start, self._line_end(end), "comment")
+        hint = "End it with -->."
+        if in_list:
+            self._concern(f"The comment that begins on line {line} does not end; it is read as text.", line, hint)
+            return None
+        self._never_ends("comment", line, start, hint)
+        return Stretch(line, start, len(self.flat), "comment")
+
+    def _heredoc(self, start: int) -> Stretch | None:
+        """Return the here-documents that the line at `start` opens; None if it opens none that ends."""
+        if self._heredocs is None:
+            self._heredocs = _Heredocs(self.flat)
+        begin = end = self._line_end(start)
+        line = self.number(start)
+        for found in _HEREDOC.finditer(self.flat, start, begin):
+            word = found[1] or found[2] or found[3]
+            last = self._heredocs.last_line(word, end - 1)
+            if last is not None:
+                end = self._line_end(last)
+            elif word.isupper() and len(word) > 1:
+                self._concern(
+                    f"The here-document <<{word} on line {line} does not end; it is read as text.",
+                    line,
+                    f"End it with a line that holds only {word}.",
+                )
+        if end == begin:
+            return None
+        while _LEFTOVER.match(self.flat, end):
+            end = self._line_end(end)
+        return Stretch(line + 1, begin, end, "heredoc")
+
+    def _never_ends(self, what: str, line: int, start: int, hint: str) -> None:
+        """Report what runs to the end of the file: a problem if it hides lines that look like tasks."""
+        hidden = len(re.compile(r"\n- \[[ xX]\][ \t]").findall(self.flat, start))
+        message = f"The {what} that begins on line {line} never ends"
+        if hidden:
+            tasks = "a line that looks like a task" if hidden == 1 else f"{hidden} lines that look like tasks"
+            self.problems.append(Problem(message=f"{message} and hides {tasks}.", line=line, hint=hint))
+        else:
+            self._concern(f"{message}.", line, hint)
+
+    def _concern(self, message: str, line: int, hint: str) -> None:
+        self.concerns.append(Problem(message=message, line=line, hint=hint))
+
+    def _line_end(self, at: int) -> int:
+        """Return where the line after the one at `at` begins."""
+        return self.flat.find("\n", at) + 1 or len(self.flat)
+
+    def number(self, start: int) -> int:
+        """Return the number of the line that begins at `start`. Counts on from the last one asked for."""
+        place, number = self._counted
+        number += self.flat.count("\n", place, start) if start >= place else -self.flat.count("\n", start, place)
+        self._counted = (start, number)
+        return number
+
+
+class _Heredocs:
+    """Where here-documents open and where they could end. Built once, when the first `<<` is met."""
+
+    def __init__(self, flat: str) -> None:
+        self._opened: dict[str, list[int]] = defaultdict(list)
+        self._ended: dict[str, list[int]] = defaultdict(list)
+        for found in _HEREDOC.finditer(flat):
+            self._opened[found[1] or found[2] or found[3]].append(found.start())
+        for found in _ENDS_HEREDOC.finditer(flat):
+            self._ended[found[1]].append(found.start() + 1)
+
+    def last_line(self, word: str, after: int) -> int | None:
+        """Find where a here-document's last line begins; none if another with the same word opens before it."""
+        ended = _next(self._ended.get(word, []), after)
+        opened = _next(self._opened[word], after)
+        return None if ended is None or (opened is not None and opened < ended) else ended
+
+
+def _next(places: list[int], after: int) -> int | None:
+    at = bisect_right(places, after)
+    return places[at] if at < len(places) else None
+
+
+def _hidden(text: str, literal: Sequence[Stretch]) -> str:
+    pieces, at = list[str](), 0
+    for stretch in literal:
+        pieces += (text[at : stretch.start], _VISIBLE.sub(" ", text[stretch.start : stretch.end]))
+        at = stretch.end
+    return "".join((*pieces, text[at:]))
+
+
+def _item_width(flat: str, start: int) -> int:
+    """Return how far in a list item's text stands; 0 if none begins there."""
+    item = _ITEM.match(flat, start)
+    return item.end() - start if item else 0
+
+
+def _place(opener: re.Match[str], width: int) -> Literal["list", "top"] | None:
+    """Say whether a fence or comment stands in a list item or at the top; None if so far in that it is code."""
+    indent = len(opener[1].expandtabs(_INDENTED_CODE))
+    if opener[2] or (width and indent >= width):
+        return "list"
+    return "top" if indent < _INDENTED_CODE else None
+
+
+@cache
+def _fence_end(mark: str, in_list: bool) -> re.Pattern[str]:  # noqa: FBT001  # a cache takes no keywords lightly
+    """Match what ends a fence. Inside a list item also what begins something at column 0: the item has ended there."""
+    closer = f"(?P<closer>{mark}{mark[0]}*)[ \t\r]*(?=\n|\\Z)"
+    return re.compile(rf"\n[ \t]+{closer}|\n(?:{_BEGINS})|<<" if in_list else rf"\n[ ]{{0,3}}{closer}(?P<heading>)")
+
+
+# --- tasks
 
 _ID_TEXT = r"(?:VF|[A-Za-z]*\d+)(?:\.\d+)*"
 _ID = re.compile(rf"({_ID_TEXT})[.:)]?(?=[ \t]|\Z)", re.ASCII)

@@ -10,10 +10,9 @@ from dataclasses import dataclass, field, replace
 from hashlib import sha256
 
 from unstuck.plans import tasks_md
-from unstuck.plans.blocks import Block, Reading, name_tasks, read_head
+from unstuck.plans.blocks import Block, Reading, Scanner, name_tasks, read_head
 from unstuck.plans.editor import Located, Place
 from unstuck.plans.fields import Asked, read_asked
-from unstuck.plans.lines import Scanner
 from unstuck.plans.plan import Plan, Problem, Task
 from unstuck.tools import Runnable
 

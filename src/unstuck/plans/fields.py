@@ -5,8 +5,7 @@ from collections import defaultdict, deque
 from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
-from unstuck.plans.blocks import Block
-from unstuck.plans.lines import Scanner, Stretch
+from unstuck.plans.blocks import Block, Scanner, Stretch
 from unstuck.plans.plan import Check
 from unstuck.tools import Runnable, can_fail, first_word
 

@@ -1,15 +1,15 @@
 """Read an `implementation_plan.json` as forgivingly as its makers do, and keep its statuses current: one value changes, and nothing else."""
 
 import json
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from unstuck.plans.commit_text import conventional
 from unstuck.plans.editor import Edit, apply
-from unstuck.plans.json_places import Node, places, plain_object, set_value, strings, word
+from unstuck.plans.json_plans import Node, make_task, places, read_json, set_value, strings, word, words
 from unstuck.plans.plan import Check, Plan, Problem, Task
+from unstuck.tools import Runnable
 
 FORMAT = "implementation_plan.json"
 
@@ -52,78 +52,52 @@ class Subtask:
 class Phase:
     """A group of subtasks; `names` is everything that a dependency may call it."""
 
-    number: str
     name: str
     names: tuple[str, ...]
     depends_on: tuple[str, ...]
     parallel: bool
     subtasks: tuple[Subtask, ...]
 
-    @property
-    def complete(self) -> bool:
-        return all(one.status == "completed" for one in self.subtasks)
 
-
-def read(text: str, path: str) -> Plan:
+def read(text: str, path: str, _tag: str = "", _runnable: Runnable | None = None) -> Plan:
     """Read a whole plan; everything wrong with it is in its problems and concerns."""
-    try:
-        phases = read_phases(text)
-    except (ValueError, RecursionError) as error:
+
+    def plan(root: Node) -> Plan:
+        phases, problems, concerns = _phases(root), list[Problem](), list[Problem]()
+        kind = COMMIT_TYPES.get(word(_fact(root, "workflow_type")), "")
+        tasks = list[Task]()
+        for phase in phases:
+            before, earlier = _before(phase, phases, problems), list[str]()
+            for subtask in phase.subtasks:
+                beside = tuple(one.id for one in phase.subtasks if one is not subtask) if phase.parallel else ()
+                depends_on = before if phase.parallel else (*before, *earlier[-1:])
+                tasks.append(_task(text, subtask, kind, depends_on=depends_on, parallel_with=beside))
+                concerns += (replace(one, line=tasks[-1].line) for one in _odd(subtask))
+                earlier.append(subtask.id)
+        title = str(_fact(root, "feature") or _fact(root, "title") or "")
         return Plan(
             path=path,
             format=FORMAT,
-            tasks=(),
-            problems=(Problem(message=f"The file is not a plan in JSON: {error}.", hint="Correct the JSON."),),
+            title=title,
+            tasks=tuple(tasks),
+            problems=tuple(problems),
+            concerns=tuple(concerns),
         )
-    document = json.loads(text.removeprefix("\ufeff"))
-    kind = COMMIT_TYPES.get(str(document.get("workflow_type", "")), "")
-    tasks, problems, concerns = list[Task](), list[Problem](), list[Problem]()
-    for phase in phases:
-        before = _before(phase, phases, problems)
-        earlier = list[str]()
-        for subtask in phase.subtasks:
-            line = text.count("\n", 0, subtask.node.start) + 1
-            depends_on = before if phase.parallel else (*before, *earlier[-1:])
-            beside = tuple(one.id for one in phase.subtasks if one is not subtask) if phase.parallel else ()
-            task = _task(subtask, line, depends_on, kind, beside)
-            tasks.append(task)
-            concerns += _odd(subtask, line)
-            earlier.append(task.id)
-    return Plan(
-        path=path,
-        format=FORMAT,
-        title=str(document.get("feature") or document.get("title") or ""),
-        tasks=tuple(tasks),
-        problems=tuple(problems),
-        concerns=tuple(concerns),
-    )
+
+    return read_json(text, path, FORMAT, "a plan", plan)
 
 
-def read_phases(text: str) -> tuple[Phase, ...]:
+def _fact(root: Node, name: str) -> Any:
+    found = root.get(name)
+    return found.plain if found else None
+
+
+def _phases(root: Node) -> tuple[Phase, ...]:
     """Resolve all aliases; raise ValueError where there are no phases at all."""
-    json.loads(text.removeprefix("\ufeff"))
-    root = places(text)
     listed = root.get("phases")
     if listed is None or not isinstance(listed.value, list):
         raise ValueError('it has no list "phases"')
-    return tuple(_phase(node, place) for place, node in enumerate(listed.items, 1) if isinstance(node.value, dict))
-
-
-def next_pending(phases: Sequence[Phase]) -> Subtask | None:
-    """Return the first pending subtask of the first phase whose dependencies are all complete."""
-    for phase in phases:
-        named = {name: other.complete and other is not phase for other in phases for name in other.names}
-        if all(named.get(name, False) for name in phase.depends_on):
-            found = next((one for one in phase.subtasks if one.status == "pending"), None)
-            if found is not None:
-                return found
-    return None
-
-
-def progress(phases: Sequence[Phase]) -> Mapping[str, int]:
-    """Count the subtasks by status."""
-    counts = Counter(one.status for phase in phases for one in phase.subtasks)
-    return {status: counts[status] for status in STATUSES} | {"total": sum(counts.values())}
+    return tuple(_phase(node, place) for place, node in enumerate(listed.value, 1) if node.is_object)
 
 
 def overall(statuses: Sequence[str]) -> tuple[str, str]:
@@ -134,10 +108,11 @@ def overall(statuses: Sequence[str]) -> tuple[str, str]:
     return ("in_progress", "in_progress") if begun else ("backlog", "pending")
 
 
-def mark(text: str, statuses: Mapping[str, str]) -> tuple[str, frozenset[str]]:
+def mark(text: str, statuses: Mapping[str, str], _tag: str = "") -> tuple[str, frozenset[str]]:
     """Write the statuses of subtasks, and the plan's own that follow from them; no other byte changes."""
-    root, phases = places(text), read_phases(text)
-    subtasks = [one for phase in phases for one in phase.subtasks]
+    json.loads(text.removeprefix("\ufeff"))
+    root = places(text)
+    subtasks = [one for phase in _phases(root) for one in phase.subtasks]
     edits, after = list[Edit](), list[str]()
     for subtask in subtasks:
         wanted = WRITTEN.get(statuses.get(subtask.id, ""), subtask.status)
@@ -152,28 +127,24 @@ def mark(text: str, statuses: Mapping[str, str]) -> tuple[str, frozenset[str]]:
 
 
 def _phase(node: Node, place: int) -> Phase:
-    raw = plain_object(node)
+    raw = node.plain
     number = word(raw.get("phase")) or str(place)
-    identity = word(raw.get("id")) or word(raw.get("phase_id"))
     depends = raw.get("depends_on")
-    listed = depends if isinstance(depends, list) else [] if depends is None else [depends]
     found = node.get("subtasks", "chunks")
-    subtasks = [one for one in (found.items if found else ()) if isinstance(one.value, dict)]
     return Phase(
-        number=number,
-        name=word(raw.get("name")) or word(raw.get("title")) or f"Phase {number}",
-        names=tuple(dict.fromkeys(name for name in (identity, number) if name)),
-        depends_on=tuple(word(one) for one in listed if word(one)),
+        name=word(raw.get("name"), raw.get("title")) or f"Phase {number}",
+        names=tuple(name for name in (word(raw.get("id"), raw.get("phase_id")), number) if name),
+        depends_on=tuple(words(depends if isinstance(depends, list) else [depends])),
         parallel=raw.get("parallel_safe") is True,
-        subtasks=tuple(_subtask(one, f"{number}.{at}") for at, one in enumerate(subtasks, 1)),
+        subtasks=tuple(_subtask(one, f"{number}.{at}") for at, one in enumerate(found.objects if found else (), 1)),
     )
 
 
 def _subtask(node: Node, fallback: str) -> Subtask:
-    raw = plain_object(node)
+    raw = node.plain
     return Subtask(
-        id=word(raw.get("id")) or word(raw.get("subtask_id")) or word(raw.get("chunk_id")) or fallback,
-        description=word(raw.get("description")) or word(raw.get("title")) or word(raw.get("name")),
+        id=word(raw.get("id"), raw.get("subtask_id"), raw.get("chunk_id")) or fallback,
+        description=word(raw.get("description"), raw.get("title"), raw.get("name")),
         status=_status(raw) or "pending",
         node=node,
         raw=raw,
@@ -187,24 +158,20 @@ def _status(raw: Mapping[str, Any]) -> str:
     return status if status in STATUSES else ""
 
 
-def _task(subtask: Subtask, line: int, depends_on: tuple[str, ...], kind: str, beside: tuple[str, ...]) -> Task:
-    raw = subtask.raw
+def _task(text: str, subtask: Subtask, kind: str, **order: Any) -> Task:
+    raw, said = subtask.raw, subtask.description
     files = [*strings(raw.get("files_to_create")), *strings(raw.get("files_to_modify"))]
-    shown = {name: value for name, value in raw.items() if name not in _OURS}
-    return Task(
+    return make_task(
+        text,
+        subtask.node,
+        {name: value for name, value in raw.items() if name not in _OURS},
         id=subtask.id,
-        title=subtask.description or f"Subtask {subtask.id}",
-        line=line,
-        body=json.dumps(shown, indent=2, ensure_ascii=False),
-        depends_on=depends_on,
-        parallel_with=beside,
+        title=said or f"Subtask {subtask.id}",
         checks=_checks(raw.get("verification")),
         files=tuple(dict.fromkeys(files)),
-        commit=conventional(subtask.description, scope=word(raw.get("service")), kind=kind)
-        if subtask.description
-        else None,
+        commit=conventional(said, scope=word(raw.get("service")), kind=kind) if said else None,
         done=subtask.status == "completed",
-        digest=json.dumps(shown, sort_keys=True, default=str),
+        **order,
     )
 
 
@@ -216,40 +183,28 @@ def _checks(verification: Any) -> tuple[Check, ...]:
     """Return the command, under either of its names; other ways to verify need a person or a browser."""
     if not isinstance(verification, dict):
         return ()
-    command = word(verification.get("command")) or word(verification.get("run"))
+    command = word(verification.get("command"), verification.get("run"))
     return (Check(command=command),) if command else ()
 
 
-def _odd(subtask: Subtask, line: int) -> Iterator[Problem]:
-    raw = subtask.raw
-    if not _status(raw):
-        yield Problem(
-            message=f"Subtask {subtask.id} has the unknown status {word(raw.get('status'))!r}; it is read as pending.",
-            line=line,
-            hint=f"Use one of {', '.join(STATUSES)}.",
-        )
+def _odd(subtask: Subtask) -> Iterator[Problem]:
+    raw, name = subtask.raw, subtask.id
     verification = raw.get("verification")
     kind = word(verification.get("type")) if isinstance(verification, dict) else ""
+    if not _status(raw):
+        message = f"Subtask {name} has the unknown status {word(raw.get('status'))!r}; it is read as pending."
+        yield Problem(message=message, hint=f"Use one of {', '.join(STATUSES)}.")
     if verification and not isinstance(verification, dict):
-        yield Problem(
-            message=f"The verification of subtask {subtask.id} is not read: it is not an object.",
-            line=line,
-            hint='Write it as {"type": "command", "run": "a command that fails while it is not done"}.',
-        )
+        hint = 'Write it as {"type": "command", "run": "a command that fails while it is not done"}.'
+        yield Problem(message=f"The verification of subtask {name} is not read: it is not an object.", hint=hint)
     if kind and kind not in VERIFICATIONS:
-        yield Problem(
-            message=f"Subtask {subtask.id} has the unknown verification type {kind!r}.",
-            line=line,
-            hint=f"Use one of {', '.join(VERIFICATIONS)}.",
-        )
+        hint = f"Use one of {', '.join(VERIFICATIONS)}."
+        yield Problem(message=f"Subtask {name} has the unknown verification type {kind!r}.", hint=hint)
     if subtask.status != "completed" and kind not in ("", "command") and not _checks(verification):
-        yield Problem(
-            message=f"Subtask {subtask.id} is verified by {kind}, which is not a command.",
-            line=line,
-            hint="Give it a command that fails while it is not done.",
-        )
+        hint = "Give it a command that fails while it is not done."
+        yield Problem(message=f"Subtask {name} is verified by {kind}, which is not a command.", hint=hint)
     if not subtask.description:
-        yield Problem(message=f"Subtask {subtask.id} has no description.", line=line, hint="Say what is to be done.")
+        yield Problem(message=f"Subtask {name} has no description.", hint="Say what is to be done.")
 
 
 def _before(phase: Phase, phases: Sequence[Phase], problems: list[Problem]) -> tuple[str, ...]:

@@ -10,10 +10,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from unstuck.plans import tasks_md
-from unstuck.plans.blocks import Block, read_head
+from unstuck.plans.blocks import Block, Scanner, read_head
 from unstuck.plans.editor import Located, place
 from unstuck.plans.fields import read_asked
-from unstuck.plans.lines import Scanner
 from unstuck.plans.plan import Plan, Problem
 from unstuck.tools import Runnable
 

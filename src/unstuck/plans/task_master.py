@@ -3,13 +3,12 @@
 A task with subtasks is done when they are: the subtasks are what is attempted, under ids such as 5.2.
 """
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from unstuck.plans.editor import Edit, apply
-from unstuck.plans.json_places import Node, places, plain_object, set_value, told_checks, word
+from unstuck.plans.json_plans import Node, make_task, places, read_json, set_value, told_checks, word, words
 from unstuck.plans.plan import Plan, Problem, Task
 from unstuck.tools import Runnable
 
@@ -83,22 +82,21 @@ def _tags(value: Any) -> dict[str, list[Any]]:
 
 def read(text: str, path: str, tag: str, runnable: Runnable) -> Plan:
     """Read the tasks of a tag; everything wrong with the plan is in its problems and concerns."""
-    try:
-        json.loads(text.removeprefix("\ufeff"))
-        items, chosen, others = _items(text, tag)
-    except (ValueError, RecursionError) as error:
-        problem = Problem(message=f"The file is not a list of tasks in JSON: {error}.", hint="Correct the JSON.")
-        return Plan(path=path, format=FORMAT, tasks=(), problems=(problem,))
-    known = {item.id: tuple(leaf.id for leaf in item.leaves) for item in items}
-    tasks = tuple(_task(text, leaf, item, known, runnable) for item in items for leaf in item.leaves)
-    aside = f"The tags {', '.join(others)} are not read; {chosen} is." if others else ""
-    told = (Problem(message=aside, line=1, hint="Choose with `task-master use-tag NAME`."),) if aside else ()
-    return Plan(path=path, format=FORMAT, tasks=tasks, concerns=(*told, *_odd(text, items)), title=chosen)
+
+    def tasks(root: Node) -> Plan:
+        items, chosen, others = _items(root, tag)
+        known = {item.id: tuple(leaf.id for leaf in item.leaves) for item in items}
+        made = tuple(_task(text, leaf, item, known, runnable) for item in items for leaf in item.leaves)
+        aside = f"The tags {', '.join(others)} are not read; {chosen} is." if others else ""
+        told = (Problem(message=aside, line=1, hint="Choose with `task-master use-tag NAME`."),) if aside else ()
+        return Plan(path=path, format=FORMAT, tasks=made, concerns=(*told, *_odd(text, items)), title=chosen)
+
+    return read_json(text, path, FORMAT, "a list of tasks", tasks)
 
 
 def mark(text: str, statuses: Mapping[str, str], tag: str = "") -> tuple[str, frozenset[str]]:
     """Write the statuses of tasks, and of those above them that follow; no other byte changes."""
-    items = _items(text, tag)[0]
+    items = _items(places(text), tag)[0]
     edits, known = list[Edit](), set[str]()
     for item in items:
         after = []
@@ -122,47 +120,35 @@ def _above(before: str, parts: Sequence[str]) -> str:
     return "in-progress" if begun else "pending" if STATUSES.get(before) == "complete" else before
 
 
-def _items(text: str, tag: str) -> tuple[tuple[Item, ...], str, tuple[str, ...]]:
+def _items(root: Node, tag: str) -> tuple[tuple[Item, ...], str, tuple[str, ...]]:
     """Return the tasks of the tag that is current, its name, and those of the other tags."""
-    root = places(text)
-    if not isinstance(root.value, dict):
-        raise ValueError("it holds no object")  # noqa: TRY004  # what is wrong is the text, not a type of ours
+    if not root.is_object:
+        raise ValueError("it holds no object")
     listed = root.get("tasks")
     if listed is not None:
-        return tuple(map(_item, _objects(listed))), "", ()
+        return tuple(map(_item, listed.objects)), "", ()
     tags = {name: found for name, node in root.value.items() if (found := node.get("tasks")) is not None}
     if not tags:
         raise ValueError('it has no list "tasks"')
     chosen = next((name for name in (tag, DEFAULT_TAG) if name in tags), next(iter(tags)))
-    return tuple(map(_item, _objects(tags[chosen]))), chosen, tuple(name for name in tags if name != chosen)
-
-
-def _objects(listed: Node) -> Iterator[Node]:
-    return (node for node in listed.items if isinstance(node.value, dict))
+    return tuple(map(_item, tags[chosen].objects)), chosen, tuple(name for name in tags if name != chosen)
 
 
 def _item(node: Node) -> Item:
-    raw = plain_object(node)
-    name = word(raw.get("id"))
-    nested = node.get("subtasks")
-    below = list(_objects(nested)) if nested is not None else []
-    siblings = {word(plain_object(one).get("id")) for one in below}
+    raw, nested = node.plain, node.get("subtasks")
+    name, below = word(raw.get("id")), nested.objects if nested else ()
+    siblings = {word(one.plain.get("id")) for one in below}
     parts = tuple(_part(name, one, siblings) for one in below)
-    return Item(id=name, node=node, raw=raw, depends_on=_listed(raw), parts=parts)
+    return Item(id=name, node=node, raw=raw, depends_on=tuple(words(raw.get("dependencies"))), parts=parts)
 
 
 def _part(above: str, node: Node, siblings: set[str]) -> Item:
     """Read a subtask: a bare number that it waits for is a subtask beside it, if there is one."""
-    raw = plain_object(node)
+    raw = node.plain
     own = word(raw.get("id"))
-    depends = (f"{above}.{one}" if one in siblings else one for one in _listed(raw))
+    depends = (f"{above}.{one}" if one in siblings else one for one in words(raw.get("dependencies")))
     name = own if own.startswith(f"{above}.") else f"{above}.{own}"
     return Item(id=name, node=node, raw=raw, depends_on=tuple(depends))
-
-
-def _listed(raw: Mapping[str, Any]) -> tuple[str, ...]:
-    listed = raw.get("dependencies")
-    return tuple(word(one) for one in listed if word(one)) if isinstance(listed, list) else ()
 
 
 def _task(text: str, leaf: Item, item: Item, known: Mapping[str, tuple[str, ...]], runnable: Runnable) -> Task:
@@ -174,16 +160,16 @@ def _task(text: str, leaf: Item, item: Item, known: Mapping[str, tuple[str, ...]
     body = shown if leaf is item else {**shown, "partOf": above}
     state = STATUSES.get(leaf.status, "pending")
     aside = STATUSES.get(item.status) == "skipped"  # Task Master leaves the subtasks of a cancelled task pending
-    return Task(
+    return make_task(
+        text,
+        leaf.node,
+        body,
         id=leaf.id,
-        title=word(leaf.raw.get("title")) or word(leaf.raw.get("description")) or f"Task {leaf.id}",
-        line=text.count("\n", 0, leaf.node.start) + 1,
-        body=json.dumps(body, indent=2, ensure_ascii=False),
+        title=word(leaf.raw.get("title"), leaf.raw.get("description")) or f"Task {leaf.id}",
         depends_on=tuple(dict.fromkeys(name for name in depends if name != leaf.id or name in leaf.depends_on)),
         checks=told_checks(leaf.raw, [word(leaf.raw.get("testStrategy"))], runnable),
         done=state == "complete",
         skipped=state == "skipped" or (aside and state != "complete"),
-        digest=json.dumps(body, sort_keys=True, default=str),
     )
 
 

@@ -1,16 +1,17 @@
 """What a halt leaves behind, as values: done with commits, failed with attempts, blocked and by what, and the way on."""
 
+import re
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from unstuck.diagnosis import KINDS, Kind, capture, headline, phase_type, said
 from unstuck.journal import GOAL, RunState, TaskState, subject
 from unstuck.line import blocked
-from unstuck.tell.notices import find_missing
 from unstuck.tell.text import one_line
 
-DETAIL_CHARS = 300
+DETAIL_CHARS, MISSING_CHARS = 300, 200
 NAMED = 3
 
 FIXES = {
@@ -151,3 +152,29 @@ def _files(task: TaskState) -> Iterator[str]:
     failure = task.attempts[-1].failure if task.attempts else None
     if failure is not None:
         yield from dict.fromkeys(touch.file for touch in failure.touches) or capture(failure).get("files", ())
+
+
+class Missing(NamedTuple):
+    """A dependency that is not there, and how to install it."""
+
+    package: str
+    install: str
+
+
+_MISSING: tuple[tuple[re.Pattern[str], str], ...] = (
+    (re.compile(r"Cannot find type definition file for '([^']{1,200})'"), "npm install -D @types/{}"),
+    (re.compile(r"(?:Cannot find (?:module|package)|Can't resolve) '((?:@[\w.-]+/)?[\w-][\w.-]*)"), "npm install {}"),
+    (re.compile(r"No module named '?([\w-]+)"), "pip install {}"),
+    (re.compile(r"no required module provides package ([^\s;:]{1,200})"), "go get {}"),
+    (re.compile(r"(?:can't find crate for|unresolved import) `([\w-]+)"), "cargo add {}"),
+    (re.compile(r"(?:^|[\s:])([\w.+-]{1,80}): (?:command )?not found", re.MULTILINE), ""),
+)
+
+
+def find_missing(text: str) -> Missing:
+    """Name the package that an output says is missing; both fields are empty if it names none."""
+    for pattern, command in _MISSING:
+        if found := pattern.search(text):
+            package = f"@types/{found[1]}" if "@types/{}" in command else found[1]
+            return Missing(one_line(package, MISSING_CHARS), one_line(command.format(found[1]), MISSING_CHARS))
+    return Missing("", "")

@@ -1,18 +1,35 @@
-"""The blocks of text that autobuild prints when a phase fails: what happened, what is done about it, what a person can do."""
+"""The blocks of text that autobuild prints, and which of them an event calls for. Pure: the same event and state, the same text."""
 
-import re
 import shlex
+import tomllib
 from collections.abc import Mapping, Sequence
+from functools import cache
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any
 
+from unstuck.decide import Escalate, Halt, Retry
 from unstuck.diagnosis import KINDS, Failure, capture, headline, phase_type
-from unstuck.journal import AttemptState, Verdict
+from unstuck.journal import (
+    Acted,
+    AttemptStarted,
+    AttemptState,
+    CommitMode,
+    Entry,
+    RunEnded,
+    RunResumed,
+    RunState,
+    TaskState,
+    Verdict,
+)
+from unstuck.line import Stage, siblings
 from unstuck.plans import Problem, Task
+from unstuck.shipped import shipped
+from unstuck.tell.halt import find_missing, resume_command
 from unstuck.tell.text import one_line
 
-CANNOT = "UNSTUCK CANNOT PROCEED"
 SAID_CHARS = 200
+SHOWN_TESTS = 5
+SEVERAL = 2
 
 USER_ACTIONS: Mapping[str, tuple[str, ...]] = {
     "test_failure": ("Review test failures manually", "Check if tests are flaky", "Verify test assumptions match implementation"),
@@ -46,61 +63,37 @@ REQUIRED_BY: Mapping[str, str] = {
 }
 
 
-class Missing(NamedTuple):
-    """A dependency that is not there, and how to install it."""
-
-    package: str
-    install: str
+@cache
+def _blocks() -> Mapping[str, str]:
+    return tomllib.loads(shipped("blocks.toml"))
 
 
-_MISSING: tuple[tuple[re.Pattern[str], str], ...] = (
-    (re.compile(r"Cannot find type definition file for '([^']{1,200})'"), "npm install -D @types/{}"),
-    (re.compile(r"(?:Cannot find (?:module|package)|Can't resolve) '((?:@[\w.-]+/)?[\w-][\w.-]*)"), "npm install {}"),
-    (re.compile(r"No module named '?([\w-]+)"), "pip install {}"),
-    (re.compile(r"no required module provides package ([^\s;:]{1,200})"), "go get {}"),
-    (re.compile(r"(?:can't find crate for|unresolved import) `([\w-]+)"), "cargo add {}"),
-    (re.compile(r"(?:^|[\s:])([\w.+-]{1,80}): (?:command )?not found", re.MULTILINE), ""),
-)
+def block(name: str, **blanks: Any) -> str:
+    """Fill in a block of the catalogue; a line whose blank holds a list is repeated for each of it."""
+    lines: list[str] = []
+    for line in _blocks()[name].strip("\n").split("\n"):
+        listed = [key for key, value in blanks.items() if isinstance(value, list) and f"{{{key}}}" in line]
+        rows = [{listed[0]: one} for one in blanks[listed[0]]] if listed else [{}]
+        lines += (line.format_map(blanks | row) for row in rows)
+    return _titled(*lines)
 
 
-def titled(title: str, *lines: str) -> str:
-    """Underline a title and put the lines below it."""
+def _titled(title: str, *lines: str) -> str:
     return "\n".join([title, "=" * len(title), "", *lines])
 
 
 def circular_dependency(cycle: Sequence[str], tasks: Mapping[str, Task], noun: str) -> str:
     """Show the circle, one dependency a line."""
     names = [f"{noun.capitalize()} {tasks[name].shown}" for name in cycle]
-    return titled(
-        "ERROR: circular_dependency (NON-RETRYABLE)",
-        f"Plan contains circular {noun} dependencies:",
-        *(f"  {one} depends on {other}" for one, other in pairwise(names)),
-        "",
-        CANNOT,
-        "",
-        "Resolution:",
-        '  Fix the plan\'s "Depends On" column to remove the cycle.',
-        "  Ensure dependencies form a directed acyclic graph (DAG).",
-        "",
-        "[HALTED - Invalid plan]",
+    return block(
+        "circular_dependency", noun=noun, circle=[f"{one} depends on {other}" for one, other in pairwise(names)]
     )
 
 
 def plan_invalid(problems: Sequence[Problem], path: str) -> str:
     """List everything that is wrong with the plan's form, each with its way on."""
-    return titled(
-        "ERROR: plan_invalid (NON-RETRYABLE)",
-        "Plan format is incorrect:",
-        *(f"  {f'Line {one.line}: ' if one.line else ''}{one.message} {one.hint}".rstrip() for one in problems),
-        "",
-        CANNOT,
-        "",
-        "Resolution:",
-        "  Correct these lines.",
-        f"  Then look at it again: unstuck plan {shlex.quote(path)}",
-        "",
-        "[HALTED - Invalid plan]",
-    )
+    told = [f"{f'Line {one.line}: ' if one.line else ''}{one.message} {one.hint}".rstrip() for one in problems]
+    return block("plan_invalid", problems=told, path=shlex.quote(path))
 
 
 def dependency_missing(failure: Failure, verdict: Verdict | None, resume: str) -> str:
@@ -108,56 +101,26 @@ def dependency_missing(failure: Failure, verdict: Verdict | None, resume: str) -
     missing = find_missing(failure.detail)
     red = next((result for result in verdict.results if result.status == "fail"), None) if verdict else None
     kind, command = (red.kind, red.command) if red else failure.check
-    by = REQUIRED_BY.get(kind, "The session")
-    return titled(
-        "ERROR: dependency_missing (NON-RETRYABLE)",
-        "Required dependency not installed:",
-        f"  Package: {missing.package or one_line(failure.summary, SAID_CHARS)}",
-        f"  Required by: {by}{f' (`{one_line(command, SAID_CHARS)}`)' if command else ''}",
-        "",
-        CANNOT,
-        "",
-        "Resolution:",
-        f"  Install missing dependency: {missing.install}" if missing.install else "  Install it, or put it on PATH.",
-        f"  Then resume: {resume}",
-        "",
-        "[HALTED - Manual intervention required]",
+    return block(
+        "dependency_missing",
+        package=missing.package or one_line(failure.summary, SAID_CHARS),
+        by=REQUIRED_BY.get(kind, "The session") + (f" (`{one_line(command, SAID_CHARS)}`)" if command else ""),
+        install=f"Install missing dependency: {missing.install}"
+        if missing.install
+        else "Install it, or put it on PATH.",
+        resume=resume,
     )
-
-
-def find_missing(text: str) -> Missing:
-    """Name the package that an output says is missing; both fields are empty if it names none."""
-    for pattern, command in _MISSING:
-        if found := pattern.search(text):
-            package = f"@types/{found[1]}" if "@types/{}" in command else found[1]
-            return Missing(one_line(package, SAID_CHARS), one_line(command.format(found[1]), SAID_CHARS))
-    return Missing("", "")
 
 
 def file_conflict(failure: Failure, names: Mapping[str, str], noun: str) -> str:
     """Show which phases changed which lines of the same files, and the three ways out."""
     lines: list[str] = []
     for file in dict.fromkeys(one.file for one in failure.touches):
-        lines.append(f"  File: {one_line(file, SAID_CHARS)}")
+        lines.append(f"File: {one_line(file, SAID_CHARS)}")
         for touch in (one for one in failure.touches if one.file == file):
             who = f"{noun.capitalize()} {names.get(touch.task, touch.task)}" if touch.task else "A commit of yours"
-            lines.append(
-                f"  {who} {touch.how}{f' lines {touch.first}-{touch.last}' if touch.how == 'modified' else ''}"
-            )
-    return titled(
-        "ERROR: file_conflict (NON-RETRYABLE)",
-        f"Parallel {noun}s modified the same file:",
-        *(lines or [f"  {one_line(failure.summary, SAID_CHARS)}"]),
-        "",
-        CANNOT,
-        "",
-        "Resolution options:",
-        "1. Manually merge the changes",
-        f"2. Modify plan to make these {noun}s sequential",
-        "3. Split the shared file to avoid conflicts",
-        "",
-        "[HALTED - Parallel conflict]",
-    )
+            lines.append(f"{who} {touch.how}{f' lines {touch.first}-{touch.last}' if touch.how == 'modified' else ''}")
+    return block("file_conflict", noun=noun, touches=lines or [one_line(failure.summary, SAID_CHARS)])
 
 
 def final_failure(task: Task, failed: AttemptState, attempts: int, noun: str) -> str:
@@ -174,8 +137,204 @@ def final_failure(task: Task, failed: AttemptState, attempts: int, noun: str) ->
     ]
     lines += ["", "Information captured:", *known] if known else []
     lines += ["", "User action:", *actions] if actions else []
-    return titled(f"ERROR: {kind}{'' if KINDS[failure.kind].retryable else ' (NON-RETRYABLE)'}", *lines)
+    return _titled(f"ERROR: {kind}{'' if KINDS[failure.kind].retryable else ' (NON-RETRYABLE)'}", *lines)
 
 
 def _told(value: object) -> str:
     return one_line(", ".join(map(str, value)) if isinstance(value, list) else str(value), SAID_CHARS)
+
+
+# --- which block an event calls for
+
+
+def fresh_start(plan: str, commit: CommitMode) -> str:
+    """Say what beginning anew means."""
+    return block("fresh_start", plan=shlex.quote(plan), commit=commit)
+
+
+def told(entry: Entry, state: RunState) -> str:
+    """Return the block that people should read at this event, or nothing. The state is that after the event."""
+    about = getattr(entry.event, "task", None)
+    if not _speaks(state) or (about is not None and about not in state.tasks):
+        return ""
+    match entry.event:
+        case Acted(task=name, action=Retry()):
+            return _partial_failure(state, name)
+        case Acted(task=name, action=Escalate() | Halt()):
+            return "\n\n".join(block for block in (_stuck(state, name), _retry_results(state, name)) if block)
+        case Acted(task=name) if state.tasks[name].status == "complete":
+            return _retry_results(state, name)
+        case AttemptStarted(task=name) if len(state.tasks[name].tries) > 1:
+            return "\n\n".join(block for block in (_after_siblings(state, name), _retry(state, name)) if block)
+        case RunResumed(epoch=True):
+            return _resumed(state)
+        case RunEnded() if state.halted:
+            return block("halt_sequence")
+        case _:
+            return ""
+
+
+def _speaks(state: RunState) -> bool:
+    started = state.started
+    return started is not None and (started.format == "superplan" or started.options.siblings_first)
+
+
+def _retry(state: RunState, name: str) -> str:
+    task, noun = state.tasks[name], _noun(state)
+    failure = task.tries[-2].failure
+    if failure is None:
+        return ""
+    captured = capture(failure)
+    files = captured.get("files", [])
+    where = f" in {files[0]}" if len(files) == 1 else ""
+    tests = captured.get("tests")
+    return block(
+        "retry",
+        NOUN=noun.upper(),
+        noun=noun,
+        phase=f"{task.task.shown} ({one_line(task.task.title, SAID_CHARS)})",
+        attempt=len(task.tries) - 1,
+        most=state.started.options.max_attempts if state.started else None,
+        type=phase_type(failure),
+        message=one_line(headline(failure) + where, SAID_CHARS),
+        tests=[", ".join(tests[:SHOWN_TESTS])] if tests else [],
+    )
+
+
+def _partial_failure(state: RunState, name: str) -> str:
+    """Tell that a failed task waits for those at its side."""
+    batch = _batch(state, name)
+    running = [
+        task for task in batch if task.task.id != name and task.stage is not Stage.REST and not _failed_once(task)
+    ]
+    if not running or not _siblings_first(state):
+        return ""
+    return block(
+        "partial_failure",
+        batch=_names(batch),
+        noun=_noun(state),
+        standing=[f"{task.task.shown}: {_standing(task)}" for task in batch],
+        failed=state.tasks[name].task.shown,
+        others=", ".join(task.task.shown for task in running),
+    )
+
+
+def _after_siblings(state: RunState, name: str) -> str:
+    """Tell, at the first retry of a batch, how its siblings ended."""
+    batch, noun, shown = _batch(state, name), _noun(state), state.tasks[name].task.shown
+    failed = [task for task in batch if _failed_once(task) or task.task.id == name]
+    again = any(len(task.tries) > 1 and task.task.id != name for task in batch)
+    if len(batch) < SEVERAL or not _siblings_first(state) or again:
+        return ""
+    if len(failed) > 1:
+        names = [task.task.shown for task in failed]
+        return block(
+            "multiple_failures",
+            batch=_names(batch),
+            noun=noun,
+            nouns=f"{noun.lower()}s",
+            standing=[f"{task.task.shown}: {'failed' if task in failed else _word(task)}" for task in batch],
+            retries=[
+                f"Retry {number}: {noun} {one} (parallel with {', '.join(other for other in names if other != one)} retry)"
+                for number, one in enumerate(names, 1)
+            ],
+        )
+    kept = [task.task.shown for task in batch if task.status == "complete"]
+    note = [
+        "",
+        f"Note: {' and '.join(kept)} results preserved. Their commits (if --commit auto)",
+        f"already created. {shown} retry runs in isolation.",
+    ]
+    standing = [f"{task.task.shown}: {'failed (attempt 1)' if task in failed else _word(task)}" for task in batch]
+    return block("retry_after_siblings", noun=noun, standing=standing, failed=shown, note=note if kept else [])
+
+
+def _retry_results(state: RunState, name: str) -> str:
+    """Tell, when the last of several retries has ended, how they did."""
+    batch = _batch(state, name)
+    retried = [task for task in batch if len(task.tries) > 1]
+    if (
+        len(retried) < SEVERAL
+        or not _siblings_first(state)
+        or state.tasks[name] not in retried
+        or any(task.stage is not Stage.REST for task in batch)
+    ):
+        return ""
+    noun = _noun(state)
+    lines = ["Retry results:"]
+    for task in retried:
+        well = task.status == "complete"
+        lines.append(f"  {noun} {task.task.shown}: {'complete (retry succeeded)' if well else 'failed (retry failed)'}")
+    lost = [task.task.shown for task in retried if task.status == "stuck"]
+    if lost:
+        lines += ["", f"{noun} {', '.join(lost)} failed after retry.", *(["UNSTUCK HALTED"] if state.halted else [])]
+    return "\n".join(lines)
+
+
+def _stuck(state: RunState, name: str) -> str:
+    task = state.tasks[name]
+    last = task.attempts[-1] if task.attempts else None
+    if last is None or last.failure is None:
+        return ""
+    return _not_retryable(state, task, last.failure) or final_failure(
+        task.task, last, len(task.tries), _noun(state).lower()
+    )
+
+
+def _not_retryable(state: RunState, task: TaskState, failure: Failure) -> str:
+    match phase_type(failure):
+        case "dependency_missing":
+            return dependency_missing(failure, task.attempts[-1].verdict, resume_command(state))
+        case "file_conflict":
+            names = {name: one.task.shown for name, one in state.tasks.items()}
+            return file_conflict(failure, names, _noun(state).lower())
+        case _:
+            return ""
+
+
+def _resumed(state: RunState) -> str:
+    """Tell what a new epoch begins with: what had failed is tried again with a fresh budget."""
+    again = [task for task in state.tasks.values() if task.status == "pending" and task.attempts and not task.tries]
+    if not again:
+        return ""
+    noun, failed = _noun(state), [(task.task.shown, task.attempts[-1].failure) for task in again]
+    return block(
+        "resumed",
+        noun=noun,
+        nouns=f"{noun.lower()}s",
+        failed=[f"{name}: failed ({phase_type(failure) if failure else 'unknown'})" for name, failure in failed],
+        command=resume_command(state),
+        names=", ".join(name for name, _ in failed),
+    )
+
+
+def _batch(state: RunState, name: str) -> list[TaskState]:
+    """Return a task and those at its side, in the plan's order."""
+    members = [*siblings(state, name), state.tasks[name]]
+    return sorted(members, key=lambda task: state.places[task.task.id])
+
+
+def _failed_once(task: TaskState) -> bool:
+    return task.stage is Stage.OPEN and len(task.tries) == 1
+
+
+def _standing(task: TaskState) -> str:
+    if _failed_once(task):
+        return "FAILED (attempt 1)"
+    return "running..." if task.stage is not Stage.REST and task.tries else _word(task)
+
+
+def _word(task: TaskState) -> str:
+    return "failed" if task.status == "stuck" else task.status
+
+
+def _names(batch: Sequence[TaskState]) -> str:
+    return f"[{', '.join(task.task.shown for task in batch)}]"
+
+
+def _siblings_first(state: RunState) -> bool:
+    return state.started is not None and state.started.options.siblings_first
+
+
+def _noun(state: RunState) -> str:
+    return "Phase" if state.started is not None and state.started.format == "superplan" else "Task"

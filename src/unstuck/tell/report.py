@@ -1,15 +1,17 @@
 """State to what people read: the files under `.unstuck/`, the summary of a run, the story of a stuck task. Values, not text."""
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from unstuck.decide import Rollback, Switch
-from unstuck.journal import AttemptState, Changes, Ending, PastAttempt, RunState, TaskState, iso
+from unstuck.journal import AttemptState, Changes, CheckResult, Ending, PastAttempt, RunState, TaskState, iso, subject
 from unstuck.line import blocked
 from unstuck.tell.asking import Cause, causes
+from unstuck.tell.event_lines import deed
 from unstuck.tell.halt import Halted, halted
-from unstuck.tell.text import one_line, waits
+from unstuck.tell.text import counted, one_line, waits
 
 ENDED_BUT_RIGHT: dict[Ending, str] = {
     "first_output": "the session hung, its work was right",
@@ -319,3 +321,108 @@ def _of_task(task: TaskState) -> Iterator[str]:
 def _tasks(names: list[str]) -> str:
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
     return f"{', '.join(names[:NAMED])}{more}"
+
+
+# --- a run as a page of Markdown; foreign text cannot pose as more
+
+TITLE_CHARS, SAID_CHARS, COMMAND_CHARS = 72, 200, 160
+LEFT = ("stuck", "blocked", "pending", "interrupted", "waiting", "running", "verifying")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """A pull request to be made."""
+
+    title: str
+    body: str
+
+
+def pull_request(state: RunState, result: Summary) -> Request:
+    """Write the title and the body of a pull request for what landed."""
+    landed = [task for task in state.tasks.values() if task.commit is not None]
+    about = state.started.title if state.started else ""
+    title = subject(landed[0].task) if len(landed) == 1 else about or f"{counted(len(landed), 'task')} of a plan"
+    return Request(title=one_line(title, TITLE_CHARS), body="\n".join(_page_sections(state, result)) + "\n")
+
+
+def page_of(state: RunState, result: Summary) -> str:
+    """Write the whole page."""
+    about = state.started.about if state.started else ""
+    head = [f"# Run {result.run}: {_prose(about)}", "", result.reason, _prose(result.home), ""]
+    return "\n".join([*head, *_page_sections(state, result)]) + "\n"
+
+
+def _page_sections(state: RunState, result: Summary) -> Iterator[str]:
+    landed = [task for task in state.tasks.values() if task.commit is not None]
+    parts = (
+        ("What landed", _landed(landed)),
+        ("How it was verified", _verified(landed)),
+        ("What was recovered", _recovered(landed)),
+        ("What is left", _left(result)),
+        ("Worth a look", [f"- {_prose(one)}" for one in result.cautions]),
+    )
+    for heading, lines in parts:
+        listed = list(lines)
+        if listed:
+            yield from (f"## {heading}", "", *listed, "")
+    cost = f", ${result.cost_usd:.2f}" if result.cost_usd is not None else ""
+    tries = sum(len(task.attempts) for task in state.tasks.values())
+    yield f"{counted(tries, 'attempt')}{cost}, run `{result.run}` of `unstuck`: every claim was checked in a clean checkout."
+
+
+def _landed(tasks: Iterable[TaskState]) -> Iterator[str]:
+    rows = list(tasks)
+    if rows:
+        yield from ("| task | what | commit | files |", "|---|---|---|---|")
+    for task in rows:
+        changes = task.changes
+        files = f"{len(changes.files)} (+{changes.plus} -{changes.minus})" if changes else ""
+        yield f"| {task.task.shown} | {_prose(subject(task.task))} | {(task.commit or '')[:12]} | {files} |"
+
+
+def _verified(tasks: Iterable[TaskState]) -> Iterator[str]:
+    """List each command once, with how it went last and for how many tasks."""
+    seen: dict[str, list[CheckResult]] = {}
+    for task in tasks:
+        verdict = task.current.verdict if task.attempts else None
+        for result in verdict.results if verdict else ():
+            seen.setdefault(result.command, []).append(result)
+        if task.accepted:
+            yield f"- Task {task.task.shown} was taken as it is by a person: {_prose(task.accepted)}"
+    for command, results in seen.items():
+        last = results[-1]
+        counts = last.counts
+        facts = [f"{counts.passed} passed, {counts.failed} failed, {counts.skipped} skipped" if counts else last.status]
+        facts += [_prose(part) for part in (last.although, last.idle) if part]
+        facts += [f"after {len(results)} tasks"] if len(results) > 1 else []
+        yield f"- {_code(command, COMMAND_CHARS)}: {'; '.join(facts)}"
+
+
+def _recovered(tasks: Iterable[TaskState]) -> Iterator[str]:
+    for task in tasks:
+        for attempt in task.attempts:
+            if attempt.failure is not None:
+                then = f"; decided to {_prose(deed(attempt.decision.action))}" if attempt.decision else ""
+                what = f"{attempt.failure.kind.value} {_code(attempt.failure.says, SAID_CHARS)}"
+                yield f"- Task {task.task.shown}, attempt {attempt.number}: {what}{then}"
+
+
+def _left(result: Summary) -> Iterator[str]:
+    asked = {name: cause.question for cause in result.questions for name in cause.tasks}
+    for row in result.rows:
+        if row.status in LEFT:
+            why = asked.get(row.id) or row.why
+            yield f"- {row.id} {_prose(row.title)}: {row.status}{f', {_code(why, SAID_CHARS)}' if why else ''}"
+        elif row.status == "skipped":
+            yield f"- {row.id} {_prose(row.title)}: skipped by a person"
+
+
+def _prose(text: str) -> str:
+    """Return text from elsewhere as one line that is only text: no markup, nobody is mentioned, no issue is closed."""
+    marked = re.sub(r"([\\`*_\[\]<>|~])", r"\\\1", one_line(text, SAID_CHARS))
+    return re.sub(r"([@#])(?=\w)", "\\1\u200b", marked)
+
+
+def _code(text: str, limit: int) -> str:
+    """Return text from elsewhere as code, which nothing in it can end."""
+    return f"`{one_line(text, limit).replace('`', chr(39)).replace('|', chr(0xA6))}`"

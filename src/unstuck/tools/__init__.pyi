@@ -5,8 +5,6 @@ from unstuck.tools.detecting import describe as describe
 from unstuck.tools.detecting import detect as detect
 from unstuck.tools.detecting import is_present as is_present
 from unstuck.tools.detecting import way_around as way_around
-from unstuck.tools.effects import effect as effect
-from unstuck.tools.effects import only_checks as only_checks
 from unstuck.tools.first_config import FirstConfig as FirstConfig
 from unstuck.tools.first_config import FoundGate as FoundGate
 from unstuck.tools.first_config import config_text as config_text
@@ -15,11 +13,9 @@ from unstuck.tools.first_config import write_config as write_config
 from unstuck.tools.roles import IDLE as IDLE
 from unstuck.tools.roles import Role as Role
 from unstuck.tools.roles import answers as answers
+from unstuck.tools.roles import effect as effect
+from unstuck.tools.roles import only_checks as only_checks
 from unstuck.tools.roles import role as role
-from unstuck.tools.runners import checking_form as checking_form
-from unstuck.tools.runners import is_plain_run as is_plain_run
-from unstuck.tools.runners import selecting as selecting
-from unstuck.tools.runners import shows_tests as shows_tests
 from unstuck.tools.shell import BUILTINS as BUILTINS
 from unstuck.tools.shell import ENDS as ENDS
 from unstuck.tools.shell import QUOTED as QUOTED
@@ -29,8 +25,12 @@ from unstuck.tools.shell import can_fail as can_fail
 from unstuck.tools.shell import first_word as first_word
 from unstuck.tools.shell import is_script as is_script
 from unstuck.tools.shell import programs as programs
+from unstuck.tools.toolchains import checking_form as checking_form
+from unstuck.tools.toolchains import is_plain_run as is_plain_run
 from unstuck.tools.toolchains import judges as judges
 from unstuck.tools.toolchains import manifest_files as manifest_files
+from unstuck.tools.toolchains import selecting as selecting
+from unstuck.tools.toolchains import shows_tests as shows_tests
 from unstuck.tools.workflows import ci_commands as ci_commands
 from unstuck.tools.workflows import drifted as drifted
 from unstuck.tools.workflows import with_ci as with_ci

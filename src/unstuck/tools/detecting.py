@@ -14,9 +14,8 @@ from typing import Any
 from unstuck.git import Git, Trap, traps
 from unstuck.plans import Check, CheckKind
 from unstuck.shipped import shipped_table
-from unstuck.tools.python_needs import VENVS, Needs, python_needs
-from unstuck.tools.runners import looking_line
-from unstuck.tools.toolchains import Gate, Setup, Signs, Toolchain, toolchains
+from unstuck.tools.python_needs import VENVS, Needs, python_needs, text_of
+from unstuck.tools.toolchains import Gate, Setup, Signs, Toolchain, looking_line, toolchains
 
 CARRIED = (".env", ".env.local", ".env.test", ".venv", "venv", "node_modules", "vendor", "target")
 """What a project often needs and git often ignores. Only what is there and ignored is proposed."""
@@ -228,7 +227,7 @@ def _carried(root: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 def _settings(root: Path, name: str) -> dict[str, Any]:
     try:
-        found = tomllib.loads(_read(root / "pyproject.toml")).get("tool", {}).get(name, {})
+        found = tomllib.loads(text_of(root / "pyproject.toml")).get("tool", {}).get(name, {})
     except tomllib.TOMLDecodeError:
         return {}
     return found if isinstance(found, dict) else {}
@@ -236,7 +235,7 @@ def _settings(root: Path, name: str) -> dict[str, Any]:
 
 def _package(root: Path) -> dict[str, Any] | None:
     try:
-        package = json.loads(_read(root / "package.json"))
+        package = json.loads(text_of(root / "package.json"))
     except ValueError:
         return None
     return package if isinstance(package, dict) else None
@@ -245,17 +244,10 @@ def _package(root: Path) -> dict[str, Any] | None:
 def _shows(folder: Path, signs: Signs) -> bool:
     """Whether one of the files is there and holds its text."""
     return any(
-        path.is_file() and (not text or re.search(text, _read(path), re.MULTILINE) is not None)
+        path.is_file() and (not text or re.search(text, text_of(path), re.MULTILINE) is not None)
         for name, text in signs
         for path in ([folder / name] if not re.search(r"[*?\[]", name) else sorted(folder.glob(name)))
     )
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text("utf-8", "replace")
-    except OSError:
-        return ""
 
 
 NAMES: Mapping[CheckKind, str] = {"lint": "lint", "format": "format", "types": "typecheck", "test": "test"}
@@ -266,7 +258,9 @@ def describe(root: Path, gates: Sequence[Check]) -> dict[str, str | None]:
     """Return the project's stack by its files and its gates; None for what nothing shows."""
     table = shipped_table("toolchains")["described"]
     commands = {gate.kind: gate.command for gate in gates}
-    manifest = "".join(_text(root / name) for name in ("package.json", "pyproject.toml", "requirements.txt"))
+    manifest = "".join(
+        text_of(root / name)[:LARGEST] for name in ("package.json", "pyproject.toml", "requirements.txt")
+    )
     tools = {kind: _tool_named(names, commands.get(kind, ""), manifest) for kind, names in table["tools"].items()}
     frameworks = table["frameworks"]
     return {
@@ -288,11 +282,3 @@ def commands(gates: Sequence[Check]) -> dict[str, str | None]:
 def _tool_named(names: Sequence[str], command: str, manifest: str) -> str | None:
     asked = next((name for name in names if name in command), None)
     return asked or next((name for name in names if f'"{name}"' in manifest), None)
-
-
-def _text(path: Path) -> str:
-    try:
-        with path.open(encoding="utf-8", errors="replace") as file:
-            return file.read(LARGEST)
-    except OSError:
-        return ""

@@ -53,11 +53,8 @@ class Needs:
         )
         # Groups are known to pip since 25.1, and a new venv may hold an older one.
         groups = self.groups and row.manager == "pip" and "{groups}" in row.line
-        return (
-            line.replace(" install -q", " install -q -U pip && .venv/bin/python -m pip install -q", 1)
-            if groups
-            else line
-        )
+        newer = " install -q -U pip && .venv/bin/python -m pip install -q"
+        return line.replace(" install -q", newer, 1) if groups else line
 
 
 def python_needs(root: Path, chain: Toolchain) -> Needs:
@@ -150,8 +147,8 @@ def _files(root: Path, chain: Toolchain) -> Iterator[tuple[str, tuple[str, ...]]
             there += named
             break
     for name in there:
-        text = _text(root / name)
-        more = [_text((root / name).parent / inner) for inner in _INCLUDE.findall(text)]
+        text = text_of(root / name)
+        more = [text_of((root / name).parent / inner) for inner in _INCLUDE.findall(text)]
         yield name, tuple(one for part in (text, *more) for one in part.splitlines() if _NAME.match(one))
 
 
@@ -159,11 +156,8 @@ def _hatch(document: Mapping[str, Any], chain: Toolchain) -> Iterator[str]:
     wanted = {"default", "hatch-test", *chain.checking, *chain.linting}
     for name, env in _table(_table(document.get("tool", {}).get("hatch")).get("envs")).items():
         if name in wanted:
-            held = [
-                *_requirements(_table(env).get("dependencies")),
-                *_requirements(_table(env).get("extra-dependencies")),
-            ]
-            yield from (one for one in held if _PLAIN.fullmatch(one))
+            held = [_table(env).get(key) for key in ("dependencies", "extra-dependencies")]
+            yield from (one for some in held for one in _requirements(some) if _PLAIN.fullmatch(one))
 
 
 def _tox(root: Path) -> Iterator[str]:
@@ -177,7 +171,7 @@ def _tox(root: Path) -> Iterator[str]:
 def _setup_call(path: Path) -> Mapping[str, ast.expr]:
     """Return the arguments of `setup(…)`, unread; nothing of it is run."""
     try:
-        tree = ast.parse(_text(path))
+        tree = ast.parse(text_of(path))
     except (SyntaxError, ValueError):
         return {}
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
@@ -221,7 +215,7 @@ def _name(requirement: str) -> str:
 
 def _toml(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(_text(path))
+        return tomllib.loads(text_of(path))
     except tomllib.TOMLDecodeError:
         return {}
 
@@ -229,13 +223,14 @@ def _toml(path: Path) -> dict[str, Any]:
 def _ini(path: Path) -> Mapping[str, Mapping[str, str]]:
     reader = configparser.ConfigParser(interpolation=None, strict=False)
     try:
-        reader.read_string(_text(path))
+        reader.read_string(text_of(path))
     except configparser.Error:
         return {}
     return {section: dict(reader[section]) for section in reader.sections()}
 
 
-def _text(path: Path) -> str:
+def text_of(path: Path) -> str:
+    """Return a file's text; one that cannot be read has none."""
     try:
         return path.read_text("utf-8", "replace")
     except OSError:

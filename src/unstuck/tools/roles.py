@@ -1,12 +1,12 @@
-"""Say what a command is for, and which of its exit codes are answers."""
+"""Say what a command is for, which of its exit codes are answers, and what it does besides: deletes, deploys, writes outside."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, cast
 
 from unstuck.shipped import shipped_table
-from unstuck.tools.shell import programs
+from unstuck.tools.shell import QUOTED, programs
 
 if TYPE_CHECKING:
     from unstuck.diagnosis import Evidence
@@ -22,19 +22,11 @@ IDLE = frozenset(
 )
 """Programs whose arguments say nothing about what they are for."""
 
-CHECK_ROLES: Mapping[str, Role] = {
-    "test": "test",
-    "lint": "lint",
-    "types": "types",
-    "format": "format",
-    "build": "build",
-}
-
 
 def role(evidence: "Evidence") -> Role:
     """Say what the command is for; the kind of our own check, where it was one, says it better."""
-    if evidence.check in CHECK_ROLES:
-        return CHECK_ROLES[evidence.check or ""]
+    if evidence.check in CHECKERS:
+        return cast("Role", evidence.check)
     for part in reversed((evidence.tool, *programs(evidence.command))):
         if found := role_of(part):
             return found
@@ -72,3 +64,74 @@ def _by_name() -> Mapping[str, Role]:
         for role, names in reversed(shipped_table("toolchains")["programs"].items())
         for name in names.split()
     }
+
+
+# --- what a command does besides answering
+
+CHECKERS = frozenset({"test", "lint", "types", "format", "build"})
+"""What a program must be for, to be run because a sentence says that it passes."""
+LOOKS = frozenset("test [ [[ ! grep egrep fgrep rg diff cmp ls cat wc jq stat head tail".split())  # noqa: SIM905  # as above
+"""Programs that only look at files."""
+BESIDE = frozenset({"cd", "echo", "true", ":", "set", "export", "pwd"})
+_SCRIPT = re.compile(
+    r"(?:ba|da|z)?sh\s+[\w./-]*(?:test|check|lint|verify|spec)[\w.-]*\.sh\b|[\w./-]*(?:test|check|lint|verify)[\w-]*\.sh\b"
+)
+"""A script of the project that is called a check."""
+
+EFFECTS: Sequence[tuple[str, re.Pattern[str]]] = (
+    ("deletes", re.compile(r"^(?:rm|rmdir|unlink|shred|truncate|dropdb|mkfs\S*|dd)\b|^git\s+(?:\S+\s+)*(?:clean|reset|checkout|restore|stash)\b|^find\b.*\s-(?:delete|exec\s+rm)\b")),
+    ("deletes", re.compile(r"^(?:docker|podman|kubectl|terraform|tofu|helm|aws|gcloud|az)\s.*\b(?:rm|rmi|prune|delete|destroy|uninstall|down)\b")),
+    ("deletes", re.compile(r"\bDROP\s+(?:TABLE|DATABASE|SCHEMA)\b|\bTRUNCATE\s+TABLE\b|\bDELETE\s+FROM\b", re.IGNORECASE)),
+    ("deletes", re.compile(r"\bshutil\.rmtree\b|\bos\.(?:remove|unlink|rmdir|removedirs)\b|\b(?:rm|unlink|rmdir)Sync\b|\bfs\.(?:rm|unlink|rmdir)\b|\bFileUtils\.rm")),
+    ("deploys", re.compile(r"(?:^|[\s:/_-])(?:deploy\w*|rollout|provision|migrate:prod\w*)\b|^(?:kubectl|terraform|tofu|pulumi)\s+(?:\S+\s+)*(?:apply|up|replace|scale)\b|^helm\s+(?:install|upgrade)\b|^(?:vercel|netlify|fly|flyctl|firebase|heroku|serverless|sls|cdk|ansible-playbook)\b", re.IGNORECASE)),
+    ("pushes", re.compile(r"^git\s+(?:\S+\s+)*(?:push|send-email)\b|^(?:docker|podman|helm)\s+(?:image\s+)?push\b|^(?:scp|rsync|sftp|ssh|ftp)\b|^(?:gh|glab)\s+(?:pr|release|repo|issue|workflow)\s+(?:create|merge|upload|delete|close|run|edit)\b")),
+    ("publishes", re.compile(r"(?:^|[\s:/_]|semantic-)(?:publish\w*|release)(?![\w.=-])|^twine\s+upload\b|^gem\s+push\b|^aws\s+s3\s+(?:cp|sync|mv)\b|^(?:curl|wget|http)\b.*\s(?:-X\s*(?:POST|PUT|DELETE|PATCH)|--request|-d|--data\S*|-F|--upload-file|-T)\b", re.IGNORECASE)),
+    ("writes outside the repository", re.compile(r"(?:>>?\s*|^(?:cp|mv|tee|mkdir|touch|ln|install|chmod|chown)\b.*\s)(?:/(?!dev/(?:null|stdout|stderr)\b|tmp\b)|~|\$HOME|\.\./)")),
+    ("writes outside the repository", re.compile(r"^(?:sudo|doas|systemctl|service|apt|apt-get|yum|dnf|brew|crontab|chown|useradd|kill|pkill|killall|reboot|shutdown)\b|^npm\s+(?:\S+\s+)*(?:-g|--global)\b")),
+)  # fmt: skip
+"""What a command may do to the world, by its words; the first row that fits is told."""
+DEEPEST = 3
+_LITERAL = re.compile(r"'[^']*'")
+_SUBSTITUTED = re.compile(r"\$\(([^()]*)\)|`([^`]*)`")
+_TOLD = re.compile(
+    r"^(?:(?:ba|da|z|k)?sh(?:\s+-\w+)*?\s+-\w*c|eval)\s+(?:'([^']*)'|\"((?:[^\"\\]|\\.)*)\"|(\S.*))", re.DOTALL
+)
+"""Commands inside of commands: what the shell puts in, and what another shell is told."""
+
+
+def effect(command: str) -> str:
+    """Say in a word what a command does to the world, as far as its text shows; empty for one that only answers."""
+    return next(_effects(command, DEEPEST), "")
+
+
+def _effects(command: str, depth: int) -> Iterator[str]:
+    """Read every simple command, and what shells inside of it are told to run."""
+    parts = (*programs(command), *(part.strip().lstrip("\\") for part in re.split(r"\|\||&&|[;|&\n]", command)))
+    for part in parts:
+        acts = _acting(part)
+        yield from (name for name, shape in EFFECTS if shape.search(acts) and not _quoted_only(acts, shape))
+    inner = [*_SUBSTITUTED.findall(_LITERAL.sub("", command)), *(one for part in parts for one in _TOLD.findall(part))]
+    for script in inner if depth else ():
+        yield from _effects("".join(script).replace('\\"', '"'), depth - 1)
+
+
+def _acting(part: str) -> str:
+    """Return what of a simple command can act: of a program that only looks, where its output goes."""
+    looks = part.split(" ", 1)[0] in LOOKS
+    return part[part.index(">") :] if looks and ">" in part else "" if looks else part
+
+
+def only_checks(command: str) -> bool:
+    """Whether every program of a command is a known checker, or merely looks: then a sentence may have it run."""
+    parts = [part for part in programs(command) if part.split(" ", 1)[0] not in BESIDE]
+    return bool(parts) and not effect(command) and all(map(_checks, parts))
+
+
+def _checks(part: str) -> bool:
+    program = part.split(" ", 1)[0]
+    return program in LOOKS or role_of(part) in CHECKERS or _SCRIPT.match(part) is not None
+
+
+def _quoted_only(part: str, shape: re.Pattern[str]) -> bool:
+    """Whether only a quoted text says so, such as the pattern of a search; what a database is told is no such text."""
+    return re.match(r"(?:echo|printf)\b", part) is not None and not shape.search(QUOTED.sub("''", part))

@@ -1,13 +1,14 @@
 """The one table of stacks, as values: what shows them, sets them up, checks them and judges them."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from unstuck.plans import CheckKind
 from unstuck.shipped import shipped_table
+from unstuck.tools.shell import ENDS, QUOTED, programs
 
 Signs = tuple[tuple[str, str], ...]
 """Files or patterns, each with a regular expression that it must hold; any of them shows."""
@@ -120,3 +121,80 @@ def _cells(key: str, value: Any) -> Any:
 
 def _frozen(value: Any) -> Any:
     return tuple(map(_frozen, value)) if isinstance(value, list) else value
+
+
+# --- what test runners and formatters can be asked for: some test files only, or a look without repairs
+
+_PLAIN = re.compile(r"[\w./-]+", re.ASCII)
+"""Folders and stems that need no quotes."""
+
+
+def selecting(commands: Iterable[str], files: Sequence[str]) -> str | None:
+    """Return a command that runs these test files and no others; None where no check shows how."""
+    for command in commands:
+        for part in _parts(command):
+            for runner in _runners():
+                shown = re.match(runner.shows, part)
+                mine = [file for file in sorted(files) if re.search(runner.takes, file)]
+                if shown and mine and (items := _items(runner, mine)):
+                    line = shown.expand(runner.keeps) if runner.keeps else ""
+                    space = " " if line and not line.endswith((" ", "=")) else ""
+                    named = (item.replace(r"\1", shown[1]) for item in dict.fromkeys(items))
+                    return f"{line}{space}{runner.between.join(named)}"
+    return None
+
+
+def is_plain_run(command: str) -> bool:
+    """Whether the line is one test run and nothing else, so that its exit code is the runner's own."""
+    bare = QUOTED.sub("''", command).strip()
+    return not ENDS.search(bare) and not bare.startswith("!") and _runner(bare) is not None
+
+
+def shows_tests(command: str, output: str) -> bool:
+    """Whether the output of a runner says in its own way that it ran tests."""
+    runner = _runner(command)
+    return bool(runner and runner.ran and re.search(runner.ran, output, re.MULTILINE))
+
+
+def checking_form(command: str) -> str:
+    """Say how the tool of a command is asked to look without repairing; empty where the table does not know it."""
+    shown = (fixer.asks for fixer in fixers() for part in programs(command) if re.match(fixer.shows, part))
+    return next(shown, "")
+
+
+def looking_line(command: str) -> str:
+    """Return a line with every tool in it in the form that changes no file, as far as the table knows one."""
+    for fixer in fixers():
+        if fixer.writes and any(re.match(fixer.shows, part) for part in programs(command)):
+            command = re.sub(fixer.writes, fixer.looks, command)
+    return command
+
+
+def _runner(command: str) -> Runner | None:
+    return next((runner for runner in _runners() if re.match(runner.shows, command.strip())), None)
+
+
+def _parts(command: str) -> list[str]:
+    """Return the simple commands of a line that begins where the checks begin; a changed folder is not followed."""
+    parts = [part.strip() for part in ENDS.split(command)]
+    return [] if any(part.startswith(("cd ", "(cd ")) for part in parts) else parts
+
+
+def _items(runner: Runner, files: Sequence[str]) -> list[str]:
+    """Write each file as the runner wants it; nothing where one of them cannot be written safely."""
+    items = []
+    for file in files:
+        folder, _, name = file.rpartition("/")
+        stem = name.partition(".")[0]
+        if "{path}" in runner.item:
+            safe = file.replace("'", "'\"'\"'")  # quoted for the shell: file names are foreign text
+            items.append(runner.item.replace("{path}", f"'./{safe}'"))
+        elif _PLAIN.fullmatch(stem) and _PLAIN.fullmatch(folder or "."):
+            items.append(runner.item.replace("{folder}", folder).replace("{stem}", stem).replace("{bare}", file))
+        else:
+            return []
+    return items
+
+
+def _runners() -> Iterator[Runner]:
+    return (runner for chain in toolchains() for runner in chain.runner)

@@ -1,5 +1,6 @@
 """Edge: Read what a repository's CI runs: the commands of its workflows that test, lint, check types, format or build."""
 
+import json
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
@@ -9,6 +10,7 @@ from posixpath import join, normpath
 
 from unstuck.plans import CheckKind
 from unstuck.tools.detecting import Proposal, Stack
+from unstuck.tools.python_needs import text_of
 from unstuck.tools.roles import role_of
 from unstuck.tools.shell import can_fail, programs
 
@@ -52,7 +54,7 @@ def ci_commands(root: Path) -> tuple[CiCommand, ...]:
     found: dict[tuple[str, str], CiCommand] = {}
     for pattern in FILES:
         for path in sorted(root.glob(pattern)):
-            for number, line, folder in _lines(_text(path)):
+            for number, line, folder in _lines(text_of(path)):
                 kind = _kind(line)
                 if kind is None or NOT_HERE.search(f"{folder} {line}") or not can_fail(line):
                     continue
@@ -86,7 +88,7 @@ def drifted(configured: Iterable[tuple[CheckKind, str]], commands: Sequence[CiCo
         if not ours:
             yield Drift(
                 says=f"CI runs `{one.command}` ({one.place}), and no check does.",
-                remedy=f"Add it under [checks]: {one.kind} = {_quoted(one.command)}",
+                remedy=f"Add it under [checks]: {one.kind} = {json.dumps(one.command, ensure_ascii=False)}",
             )
         elif not _hidden(ours) and not _hidden(one.command) and not _parts(one.command) <= _parts(ours):
             yield Drift(
@@ -123,13 +125,6 @@ def _moving(commands: Iterable[tuple[int, str]], folder: str) -> Iterator[tuple[
         if moved := MOVES.fullmatch(command):
             folder = normpath(join(folder, moved["folder"].strip("'\"")))
         yield number, command, folder
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text("utf-8", "replace")
-    except OSError:
-        return ""
 
 
 def _inside(lines: Sequence[str], start: int, depth: int, *, items: bool = False) -> list[tuple[int, str]]:
@@ -211,7 +206,3 @@ def _plain(command: str) -> str:
 def _hidden(command: str) -> bool:
     """Whether a command may run others of any kind: `make check`, `tox`, `pre-commit`."""
     return any(part.split()[0] in WRAPPERS for part in programs(command) if role_of(part))
-
-
-def _quoted(text: str) -> str:
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
