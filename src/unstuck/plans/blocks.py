@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Literal, NamedTuple
 
-from unstuck.plans.plan import CHECKPOINT, Problem
+from unstuck.plans.plan import CHECKPOINT, Check, Problem
 
 Kind = Literal["front", "code", "heredoc", "comment"]
 
@@ -259,6 +259,20 @@ OUR_ID = re.compile(r"t[1-9]\d*", re.ASCII)
 """What tasks without an id are called."""
 
 
+class Asked(NamedTuple):
+    """What a task's fields ask for, and why there are no checks; the reason is empty if it has no Verify at all."""
+
+    files: tuple[str, ...] = ()
+    checks: tuple[Check, ...] = ()
+    commit: str | None = None
+    reason: str = ""
+    agent: str = ""
+    depends: tuple[str, ...] = ()
+    """The ids of tasks that must be done before."""
+    proposed: str = ""
+    """Who proposed commands that nobody has approved yet: none of them is a check."""
+
+
 @dataclass(slots=True, eq=False)
 class Block:
     """One task in the text. Its block goes from `start` to `end`; blank lines after it are not part of it."""
@@ -269,21 +283,18 @@ class Block:
     section: int
     """The line of the heading it stands under; 0 before the first."""
     ticked: bool
+    box: int
+    """Where the character between the brackets stands."""
     id: str = ""
-    """Empty if the text gives none."""
+    """Empty if the text gives none, until `name_tasks` does."""
     title: str = ""
     markers: tuple[str, ...] = ()
     fixes: str | None = None
     is_checkpoint: bool = False
     """Whether the task checks what was done before it: [VERIFY], or an id such as V4, VE1, VF."""
-    indent: int = 0
     literal: list[Stretch] = field(default_factory=list)
     """What in it is code, a here-document or a comment."""
-
-    @property
-    def box(self) -> int:
-        """Where the character between the brackets stands."""
-        return self.start + self.indent + len("- [")
+    asked: Asked = field(default_factory=Asked)
 
 
 class Reading:
@@ -323,7 +334,7 @@ class Reading:
         self._close(start)
         if task := TASK_LINE.match(flat, start):
             end = flat.find("\n", start) + 1 or len(flat)
-            self._open = Block(line, start, end, self._section, task[1] != " ")
+            self._open = Block(line, start, end, self._section, task[1] != " ", task.start(1))
             self._found.append(self._open)
             self._read_head(self._open, flat[task.end() : end])
         elif heading := _HEADING.match(flat, start):
@@ -366,27 +377,21 @@ class Reading:
             self.concerns.append(Problem(message=f"{words!r} is not read as a task.", line=line, hint=hint))
 
 
-def name_tasks(blocks: Sequence[Block], known: Mapping[str, str]) -> list[str]:
-    """Return every task's id; one without gets the `t<n>` that its title had before, or the next free one."""
-    names = [block.id for block in blocks]
-    if all(names):
-        return names
-    given = {name.casefold() for name in names if name}
+def name_tasks(blocks: Sequence[Block], known: Mapping[str, str]) -> None:
+    """Give a task without an id the `t<n>` that its title had before, or the next free one."""
+    given = {block.id.casefold() for block in blocks if block.id}
     earlier: dict[str, deque[str]] = defaultdict(deque)
     for name, title in known.items():
         if name not in given and OUR_ID.fullmatch(name):
             earlier[title].append(name)
     taken = given.union(known)
     number = 0
-    for at, block in enumerate(blocks):
-        name = block.id
-        if not name and earlier.get(block.title):
-            name = earlier[block.title].popleft()
-        while not name:
+    for block in blocks:
+        if not block.id and earlier.get(block.title):
+            block.id = earlier[block.title].popleft()
+        while not block.id:
             number += 1
-            name = "" if f"t{number}" in taken else f"t{number}"
-        names[at] = name
-    return names
+            block.id = "" if f"t{number}" in taken else f"t{number}"
 
 
 def read_head(block: Block, rest: str) -> None:

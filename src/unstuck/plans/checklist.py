@@ -11,8 +11,8 @@ from hashlib import sha256
 
 from unstuck.plans import tasks_md
 from unstuck.plans.blocks import Block, Reading, Scanner, name_tasks, read_head
-from unstuck.plans.editor import Located, Place
-from unstuck.plans.fields import Asked, read_asked
+from unstuck.plans.editor import Located, place
+from unstuck.plans.fields import read_asked
 from unstuck.plans.plan import Plan, Problem, Task
 from unstuck.tools import Runnable
 
@@ -35,7 +35,6 @@ _REFERENCE = re.compile(r"(?:[\w.-]+/[\w.-]+)?#\d+|https?://\S+/(?:issues|pull)/
 _TITLE = re.compile(r"^# +([^\r\n]+)", re.MULTILINE)
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 _TAB = 4
-NOTHING_ASKED = Asked()
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -43,43 +42,44 @@ class Item:
     """One box, with what stands below it and is no other box's."""
 
     head: re.Match[str]
-    line: int
     place: str
     """Where it stands among all; the deeper, the longer."""
-    end: int = 0
-    """Where it ends, all that is nested included."""
+    block: Block
+    """Goes on to the end of all that is nested."""
     number: str = ""
     """Where it stands among numbered boxes, such as 2.1."""
     own: list[str] = field(default_factory=list)
     """Its own lines, as far out as if it stood at column 0."""
     above: "Item | None" = None
     below: list["Item"] = field(default_factory=list)
-    asked: Asked = NOTHING_ASKED
-    name: str = ""
-    block: Block | None = None
+
+    @property
+    def name(self) -> str:
+        """Its id, or of a group where it stands."""
+        return self.block.id or f"box {self.place}"
+
+    @property
+    def title(self) -> str:
+        return self.head["title"].strip()
 
     @property
     def indent(self) -> int:
         return len(self.head["indent"].expandtabs(_TAB))
 
     @property
-    def ticked(self) -> bool:
-        return self.head["box"] in "xX"
+    def verified(self) -> bool:
+        """Whether it has a Verify of its own, and so is one task with all that is nested in it."""
+        return bool(self.block.asked.checks or self.block.asked.reason)
 
     @property
     def struck(self) -> bool:
         """Whether a person crossed it out."""
-        return _STRUCK.fullmatch(self.head["title"].strip()) is not None
+        return _STRUCK.fullmatch(self.title) is not None
 
     @property
     def is_task(self) -> bool:
         """Whether it is attempted: nothing nested in it is, and nothing that it is nested in."""
-        above = self.above
-        while above is not None:
-            if above.asked.checks or above.asked.reason:
-                return False
-            above = above.above
-        return not self.below or bool(self.asked.checks or self.asked.reason)
+        return (not self.below or self.verified) and not any(one.verified for one in _chain(self))
 
 
 def looks_like(text: str, *, named: bool = False) -> bool:
@@ -104,17 +104,15 @@ def read(text: str, path: str, *, runnable: Runnable, known: Mapping[str, str] |
     text = tasks_md.printable(text)
     items = _items(text, runnable, known or {})
     tasks = [item for item in items if item.is_task]
-    wanted = [item for item in tasks if not item.struck]
-    blocks = [item.block for item in wanted if item.block is not None]
+    blocks = [item.block for item in tasks if not item.struck]
     title = _TITLE.search(text)
-    asked, names = [item.asked for item in wanted], [item.name for item in wanted]
     return Plan(
         path=path,
         format=FORMAT,
         title=title[1].strip() if title else "",
         tasks=tuple(map(_task, tasks)),
-        concerns=(*tasks_md.unverified(blocks, names, asked), *_odd(tasks)),
-        problems=tuple(tasks_md.unapproved(blocks, names, asked)),
+        concerns=(*tasks_md.unverified(blocks), *_odd(tasks)),
+        problems=tuple(tasks_md.unapproved(blocks)),
     )
 
 
@@ -126,7 +124,8 @@ def locate(text: str, known: Mapping[str, str] | None = None) -> Located:
     within = {item.name: tuple(_nested(item)) for item in items if item.is_task and item.below}
     inside = {name for names in within.values() for name in names}
     groups = {name: below for name, below in above.items() if name not in inside}
-    return Located(text, _places(items), groups, within)
+    places = {item.name: place([item.block])[item.block.id] for item in reversed(items)}
+    return Located(text, places, groups, within)
 
 
 def _nested(item: Item) -> Iterator[str]:
@@ -165,8 +164,10 @@ def _found(text: str) -> list[Item]:
         if at in heads:
             above = stack[-1] if stack else None
             outermost += above is None
-            place = f"{above.place}.{len(above.below):06}" if above is not None else f"{outermost:06}"
-            item = Item(head=heads[at], line=number, place=place, above=above)
+            where = f"{above.place}.{len(above.below):06}" if above is not None else f"{outermost:06}"
+            head = heads[at]
+            block = Block(number, at, at, 0, head["box"] in "xX", head.start("box"))
+            item = Item(head=head, place=where, block=block, above=above)
             if above is not None:
                 above.below.append(item)
             stack.append(item)
@@ -174,7 +175,7 @@ def _found(text: str) -> list[Item]:
         elif stack:
             stack[-1].own.append(line[min(indent, len(stack[-1].head["indent"])) :])
         for one in stack if not blank else ():
-            one.end = found.end()
+            one.block.end = found.end()
     return items
 
 
@@ -194,29 +195,23 @@ def _read(item: Item, runnable: Runnable) -> None:
     alone = f"- [ ] x\n{''.join(item.own)}"
     reading = Reading(alone)
     (block, *_) = reading.blocks()
-    item.asked = read_asked(reading.scanner, block, runnable)
+    item.block.asked = read_asked(reading.scanner, block, runnable)
 
 
 def _name(items: Sequence[Item], known: Mapping[str, str]) -> None:
     """Name every box: as its text or its numbers do, if no other has that name; a group after where it stands."""
     for item in items:
-        item.block = Block(item.line, item.head.start(), item.end, 0, item.ticked, indent=len(item.head["indent"]))
-        title = item.head["title"].strip()
-        clear = _CLEAR_ID.match(title) is not None
-        read_head(item.block, title if clear else f"x0 {title}")
+        clear = _CLEAR_ID.match(item.title) is not None
+        read_head(item.block, item.title if clear else f"x0 {item.title}")
         item.block.id = item.block.id if clear else ""
         item.number = _number(item)
-    numbers = [item.number for item in items if item.number and item.block and not item.block.id]
-    unique = len(set(numbers)) == len(numbers)
+    numbers = [item.number for item in items if item.number and not item.block.id]
     tasks = [item for item in items if item.is_task]
-    for item in tasks:
-        if unique and item.block and not item.block.id and item.number:
-            item.block.id = item.number
-    blocks = [item.block for item in tasks if item.block is not None]
-    for item, name in zip(tasks, name_tasks(blocks, known), strict=True):
-        item.name = name
+    for item in tasks if len(set(numbers)) == len(numbers) else ():
+        item.block.id = item.block.id or item.number
+    name_tasks([item.block for item in tasks], known)
     for item in items:
-        item.name = item.name or f"box {item.place}"
+        item.block.id = item.block.id if item.is_task else ""
 
 
 def _number(item: Item) -> str:
@@ -226,26 +221,14 @@ def _number(item: Item) -> str:
     return f"{item.above.number}.{own}" if item.above.number else ""
 
 
-def _places(items: Sequence[Item]) -> dict[str, Place]:
-    found: dict[str, Place] = {}
-    for item in items:
-        fixes = item.block.fixes if item.block else None
-        found.setdefault(item.name, Place(item.head.start(), item.end, item.head.start("box"), fixes))
-    return found
-
-
 def _task(item: Item) -> Task:
-    assert item.block is not None
-    head = f"- [{item.head['box']}] {item.head['title'].strip()}"
-    text = f"{head}\n{''.join(item.own)}{''.join(_shown(item.below, 1))}"
-    above = [one.head["title"].strip() for one in _chain(item)]
+    text = f"- [{item.head['box']}] {item.title}\n{''.join(item.own)}{''.join(_shown(item.below, 1))}"
+    above = [one.title for one in _chain(item)]
     body = (f"Part of: {' / '.join(above)}\n\n" if above else "") + text
-    task = tasks_md.make_task(body, replace(item.block, start=0, end=len(body)), item.name, item.asked)
     return replace(
-        task,
-        line=item.line,
-        items=tuple(one.head["title"].strip() for one in item.below),
-        skipped=item.struck and not item.ticked,
+        tasks_md.make_task(body, replace(item.block, start=0, end=len(body))),
+        items=tuple(one.title for one in item.below),
+        skipped=item.struck and not item.block.ticked,
         digest=sha256(re.sub(r"\[[ xX]\]", "[]", body).encode(errors="replace")).hexdigest()[:16],
     )
 
@@ -255,23 +238,23 @@ def _chain(item: Item) -> list[Item]:
     found: list[Item] = []
     while item.above is not None:
         item = item.above
-        found.insert(0, item)
-    return found
+        found.append(item)
+    return found[::-1]
 
 
 def _shown(items: Sequence[Item], depth: int) -> Iterator[str]:
     for item in items:
-        yield f"{'  ' * depth}- [{item.head['box']}] {item.head['title'].strip()}\n"
+        yield f"{'  ' * depth}- [{item.head['box']}] {item.title}\n"
         yield from ("  " * depth + line for line in item.own)
         yield from _shown(item.below, depth + 1)
 
 
 def _odd(items: Sequence[Item]) -> Iterator[Problem]:
     for item in items:
-        title = item.block.title if item.block else ""
-        if _REFERENCE.fullmatch(title.strip()) and not item.ticked:
+        title = item.block.title.strip()
+        if _REFERENCE.fullmatch(title) and not item.block.ticked:
             yield Problem(
-                message=f"Task {item.name} only refers to {title.strip()}: nothing here says what is to be done.",
-                line=item.line,
+                message=f"Task {item.name} only refers to {title}: nothing here says what is to be done.",
+                line=item.block.line,
                 hint="Write what it asks for behind the reference.",
             )

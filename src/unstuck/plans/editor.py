@@ -23,12 +23,9 @@ class Place(NamedTuple):
     fixes: str | None = None
 
 
-def place(blocks: Sequence[Block], names: Sequence[str]) -> dict[str, Place]:
+def place(blocks: Sequence[Block]) -> dict[str, Place]:
     """Say where each task stands; of two with one id, the first."""
-    found: dict[str, Place] = {}
-    for block, name in zip(blocks, names, strict=True):
-        found.setdefault(name, Place(block.start, block.end, block.box, block.fixes))
-    return found
+    return {block.id: Place(block.start, block.end, block.box, block.fixes) for block in reversed(blocks)}
 
 
 class Edit(NamedTuple):

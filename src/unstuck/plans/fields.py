@@ -5,7 +5,7 @@ from collections import defaultdict, deque
 from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
-from unstuck.plans.blocks import Block, Scanner, Stretch
+from unstuck.plans.blocks import Asked, Block, Scanner, Stretch
 from unstuck.plans.plan import Check
 from unstuck.tools import Runnable, can_fail, first_word
 
@@ -26,20 +26,6 @@ _NOTHING = frozenset({"", "none", "n/a", "-", "no commit", "no commit needed"})
 _NAMED = re.compile(r"(?:tasks?[ \t]+|#)?((?:VF|[A-Za-z]{0,4}\d+)(?:\.\d+)*)", re.ASCII | re.IGNORECASE)
 """What names a task and nothing else."""
 _GOES_ON = ("\\", "|", "&&", "||")
-
-
-class Asked(NamedTuple):
-    """What a task's fields ask for, and why there are no checks; the reason is empty if it has no Verify at all."""
-
-    files: tuple[str, ...] = ()
-    checks: tuple[Check, ...] = ()
-    commit: str | None = None
-    reason: str = ""
-    agent: str = ""
-    depends: tuple[str, ...] = ()
-    """The ids of tasks that must be done before."""
-    proposed: str = ""
-    """Who proposed commands that nobody has approved yet: none of them is a check."""
 
 
 class Part(NamedTuple):
@@ -68,13 +54,6 @@ class Span(NamedTuple):
     ticks: int
 
 
-class Verification(NamedTuple):
-    """What a Verify field asks for: the commands that can fail, or why there are none."""
-
-    commands: tuple[str, ...] = ()
-    reason: str = ""
-
-
 def read_asked(scanner: Scanner, block: Block, runnable: Runnable) -> Asked:
     """Read what a task's fields ask for."""
     files: dict[str, None] = {}
@@ -88,9 +67,9 @@ def read_asked(scanner: Scanner, block: Block, runnable: Runnable) -> Asked:
         elif field.name == "verify" and field.proposed:
             proposed, reason = field.proposed, f"its **Verify** was {field.proposed} and nobody has approved it"
         elif field.name == "verify":
-            verification = _read_verify(field, runnable)
-            commands.update(dict.fromkeys(verification.commands))
-            reason = reason or verification.reason
+            found, why = _read_verify(field, runnable)
+            commands.update(dict.fromkeys(found))
+            reason = reason or why
         elif field.name == "commit" and commit is None:
             commit = _read_commit(field)
         elif field.name == "agent":
@@ -175,8 +154,8 @@ def _read_agent(agent: Field) -> str:
     return "" if name.casefold() in _NOTHING else name
 
 
-def _read_verify(verify: Field, runnable: Runnable) -> Verification:
-    """Find the commands: code blocks and back-ticked parts; else plain text, if it can be run.
+def _read_verify(verify: Field, runnable: Runnable) -> tuple[Sequence[str], str]:
+    """Find the commands that can fail: code blocks and back-ticked parts; else plain text, if it can be run. Or say why there are none.
 
     A back-ticked number (`200`, `0`) is an expected value, not a command.
     """
@@ -188,13 +167,11 @@ def _read_verify(verify: Field, runnable: Runnable) -> Verification:
     if not asked:
         plain = segments[:1] if verify.value else segments
         asked = [command for _, text in plain if (command := _plain_command(text)) and runnable(first_word(command))]
-    kept = tuple(dict.fromkeys(command for command in asked if can_fail(command)))
-    if kept:
-        return Verification(commands=kept)
-    if asked:
-        return Verification(reason=f"`{asked[0]}` always passes")
+    kept = [command for command in asked if can_fail(command)]
+    if kept or asked:
+        return kept, "" if kept else f"`{asked[0]}` always passes"
     said = " ".join(verify.value.split()) or " ".join(" ".join(text for _, text in segments).split())
-    return Verification(reason=f'"{said}" is not a command' if said else "its **Verify** is empty")
+    return (), f'"{said}" is not a command' if said else "its **Verify** is empty"
 
 
 def _parts(flat: str, head: re.Match[str], end: int, literals: Sequence[Stretch]) -> Sequence[Part]:

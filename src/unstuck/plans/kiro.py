@@ -37,22 +37,23 @@ def read(text: str, path: str, *, runnable: Runnable, known: Mapping[str, str] |
     blocks = list(_blocks(scanner))
     above = parents(blocks)
     own = [block for block in blocks if block.id not in above and _OPTIONAL not in block.markers]
-    asked = [read_asked(scanner, block, runnable) for block in own]
+    for block in own:
+        block.asked = read_asked(scanner, block, runnable)
     title = _TITLE.search(text)
     return Plan(
         path=path,
         format=FORMAT,
         title=title[1].strip() if title else "",
-        tasks=tuple(tasks_md.make_task(text, one, one.id, fields) for one, fields in zip(own, asked, strict=True)),
+        tasks=tuple(tasks_md.make_task(text, block) for block in own),
         concerns=tuple(_left_out(blocks)),
-        problems=tuple(tasks_md.unapproved(own, [block.id for block in own], asked)),
+        problems=tuple(tasks_md.unapproved(own)),
     )
 
 
 def locate(text: str, known: Mapping[str, str] | None = None) -> Located:  # noqa: ARG001  # ids are in the text
     """Find every task of a plan, those with subtasks included."""
     blocks = [] if any(tasks_md.not_text(text)) else list(_blocks(Scanner(tasks_md.printable(text))))
-    return Located(text, place(blocks, [block.id for block in blocks]), parents(blocks))
+    return Located(text, place(blocks), parents(blocks))
 
 
 def parents(blocks: Sequence[Block]) -> dict[str, tuple[str, ...]]:
@@ -83,7 +84,7 @@ def _blocks(scanner: Scanner) -> Iterator[Block]:
             end=flat.find("\n", last) + 1 or len(flat),
             section=0,
             ticked=head[2] in "xX",
-            indent=len(head[1]),
+            box=head.start(2),
         )
         read_head(block, f"{head[4]} {head[5].strip()}")
         block.markers = (*block.markers, *([_OPTIONAL] if head[3] else []))

@@ -85,6 +85,12 @@ class _Found:
     title: str = ""
     overview: bool = False
 
+    def wrong(self, part: str, line: int, message: str, hint: str) -> None:
+        self.problems.append(_in_part(Problem(message=message, line=line, hint=hint), part))
+
+    def odd(self, part: str, line: int, message: str, hint: str) -> None:
+        self.concerns.append(_in_part(Problem(message=message, line=line, hint=hint), part))
+
 
 def is_overview(table: Table) -> bool:
     """Tell the phase overview from other tables."""
@@ -112,13 +118,8 @@ def read(parts: Sequence[Part], path: str, *, runnable: Runnable, problems: Sequ
     order = tuple(found.phases)
     tasks = tuple(_task(phase, order) for phase in found.phases.values())
     if not found.overview and tasks:
-        found.concerns.append(
-            Problem(
-                message="The plan has no phase overview table; its sections alone count.",
-                line=1,
-                hint="Add a table | Phase | Name | Depends On | Parallel With | Estimate | Status |.",
-            )
-        )
+        hint = "Add a table | Phase | Name | Depends On | Parallel With | Estimate | Status |."
+        found.odd("", 1, "The plan has no phase overview table; its sections alone count.", hint)
     for phase in found.phases.values():
         found.concerns += [_in_part(one, phase.part) for one in _disagreements(phase, order)]
     tasks, odd = agree_on_parallel(tasks)
@@ -152,16 +153,8 @@ def _read_row(found: _Found, part: Part, table: Table, row: Row) -> None:
     name = normalise(shown)
     title = table.cell(row, "name", "title", "description")
     if not name:
-        found.problems.append(
-            _in_part(
-                Problem(
-                    message=f"The phase id {raw.text!r} cannot be used.",
-                    line=row.line,
-                    hint="Use letters and digits, such as 2A.",
-                ),
-                part.name,
-            )
-        )
+        hint = "Use letters and digits, such as 2A."
+        found.wrong(part.name, row.line, f"The phase id {raw.text!r} cannot be used.", hint)
         return
     cells = {
         names[0]: cell
@@ -171,15 +164,18 @@ def _read_row(found: _Found, part: Part, table: Table, row: Row) -> None:
     told = (plain(title.text) if title else "") or titled
     phase = Phase(id=name, raw=shown, name=told, line=row.line, part=part.name, row=cells)
     first = found.phases.setdefault(name, phase)
-    if first is phase:
-        return
-    if first.raw.casefold() == shown.casefold():
-        message = f"Phase {shown} is listed twice; line {first.line} has it first."
-    else:
-        message = f"The phases {first.raw} and {shown} have the same id {name}: only letters and digits count."
-    found.problems.append(
-        _in_part(Problem(message=message, line=row.line, hint="Give each phase an id of its own."), part.name)
-    )
+    if first is not phase:
+        again = f"Phase {shown} is listed twice; line {first.line} has it first."
+        found.wrong(part.name, row.line, _same_id(first.raw, shown, name) or again, OWN_ID)
+
+
+OWN_ID = "Give each phase an id of its own."
+
+
+def _same_id(one: str, other: str, name: str) -> str:
+    """Say that two phases which are written differently have one id; empty if they are written alike."""
+    told = f"The phases {one} and {other} have the same id {name}: only letters and digits count."
+    return told if one.casefold() != other.casefold() else ""
 
 
 def _read_tools(found: _Found, table: Table) -> None:
@@ -196,30 +192,15 @@ def _read_sections(found: _Found, part: Part, document: Document, runnable: Runn
     for section in find_sections(document, rows, runnable):
         phase = found.phases.get(section.id)
         if phase is None:
-            phase = found.phases[section.id] = Phase(
-                id=section.id, raw=section.raw, name=section.name, line=section.line, part=part.name
-            )
+            phase = Phase(id=section.id, raw=section.raw, name=section.name, line=section.line, part=part.name)
+            found.phases[section.id] = phase
             if found.overview:
-                hint = "Add a row for it, or remove the section."
-                found.concerns.append(
-                    _in_part(
-                        Problem(
-                            message=f"Phase {section.raw} has a section and no row in the overview.",
-                            line=section.line,
-                            hint=hint,
-                        ),
-                        part.name,
-                    )
-                )
+                message = f"Phase {section.raw} has a section and no row in the overview."
+                found.odd(part.name, section.line, message, "Add a row for it, or remove the section.")
         elif phase.section is not None:
-            message = f"Phase {section.raw} has two sections; line {phase.section.line} has the first."
-            if phase.section.raw.casefold() != section.raw.casefold():
-                message = f"The phases {phase.section.raw} and {section.raw} have the same id {section.id}: only letters and digits count."
-            found.problems.append(
-                _in_part(
-                    Problem(message=message, line=section.line, hint="Give each phase an id of its own."), part.name
-                )
-            )
+            again = f"Phase {section.raw} has two sections; line {phase.section.line} has the first."
+            message = _same_id(phase.section.raw, section.raw, section.id) or again
+            found.wrong(part.name, section.line, message, OWN_ID)
             continue
         phase.section = section
         phase.name = phase.name or section.name
@@ -279,52 +260,35 @@ def _digest(phase: Phase) -> str:
 
 def _disagreements(phase: Phase, order: Sequence[str]) -> Iterator[Problem]:
     """Say where row and section differ, what is missing, and what could be misread."""
-    name, line = phase.raw, phase.line
-    cell, fact = phase.cell(STATUS), phase.fact(STATUS)
-    told = phase.said(STATUS)
+    for line, message, hint in _told_apart(phase, order):
+        yield Problem(message=message, line=line or phase.line, hint=hint or "Make them say the same.")
+
+
+def _told_apart(phase: Phase, order: Sequence[str]) -> Iterator[tuple[int, str, str]]:
+    name, told = phase.raw, phase.said(STATUS)
+    both = f"The overview and the section of phase {name} disagree about"
     if told and not read_status(told)[1]:
-        yield Problem(
-            message=f"The status {told!r} of phase {name} is not one status; it is read as {_status(phase)}.",
-            line=line,
-            hint="Use one of ⬜ 🔄 ✅ ⏸️ ⏭️.",
-        )
+        message = f"The status {told!r} of phase {name} is not one status; it is read as {_status(phase)}."
+        yield 0, message, "Use one of ⬜ 🔄 ✅ ⏸️ ⏭️."
     if phase.section is None:
-        yield Problem(
-            message=f"Phase {name} has a row in the overview and no section: nothing says what it is about.",
-            line=line,
-            hint=f"Write a section `### Phase {name}: {phase.name}`.",
-        )
+        message = f"Phase {name} has a row in the overview and no section: nothing says what it is about."
+        yield 0, message, f"Write a section `### Phase {name}: {phase.name}`."
         return
-    where = f"line {phase.section.line}"
     for what, names in (("Depends On", DEPENDS), ("Parallel With", PARALLEL)):
         ours, theirs = phase.cell(names), phase.fact(names)
         if ours is not None and theirs is not None:
             one, other = read_phases(ours, order, phase.id), read_phases(theirs, order, phase.id)
             if not _same(one, other):
-                yield Problem(
-                    message=f"The overview and the section of phase {name} disagree about {what}: {_list(one)} and {_list(other)}; the overview counts.",
-                    line=line,
-                    hint="Make them say the same.",
-                )
+                yield 0, f"{both} {what}: {_list(one)} and {_list(other)}; the overview counts.", ""
     ours, theirs = phase.cell(ESTIMATE), phase.fact(ESTIMATE)
     if ours and theirs and normalise(ours) != normalise(re.sub(r"\bpoints?\b", "", theirs.casefold())):
-        yield Problem(
-            message=f"The overview and the section of phase {name} disagree about the estimate: {ours!r} and {theirs!r}.",
-            line=line,
-            hint="Make them say the same.",
-        )
+        yield 0, f"{both} the estimate: {ours!r} and {theirs!r}.", ""
+    cell, fact = phase.cell(STATUS), phase.fact(STATUS)
     if cell and fact and read_status(cell)[0] != read_status(fact)[0]:
-        yield Problem(
-            message=f"The overview and the section of phase {name} disagree about the status: {cell!r} and {fact!r} ({where}); the overview counts.",
-            line=line,
-            hint="Make them say the same.",
-        )
+        yield 0, f"{both} the status: {cell!r} and {fact!r} (line {phase.section.line}); the overview counts.", ""
     if (condition := phase.section.fact("condition")) and _status(phase) == "pending":
-        yield Problem(
-            message=f"Phase {name} has a condition that nobody evaluates: {condition.text}",
-            line=condition.line,
-            hint="It will be run; mark it ⏭️ if it is not needed.",
-        )
+        message = f"Phase {name} has a condition that nobody evaluates: {condition.text}"
+        yield condition.line, message, "It will be run; mark it ⏭️ if it is not needed."
 
 
 def _same(one: Named, other: Named) -> bool:
@@ -349,50 +313,28 @@ def agree_on_parallel(tasks: Sequence[Task]) -> tuple[tuple[Task, ...], list[Pro
     odd: list[Problem] = []
     for task in tasks:
         for name in task.parallel_with:
-            other = known.get(name)
-            if other is None:
-                odd.append(
-                    Problem(
-                        message=f"Phase {task.shown} may run with {name!r}, which is not a phase.",
-                        line=task.line,
-                        hint="Correct the id.",
-                    )
-                )
-            elif task.id not in other.parallel_with:
-                odd.append(
-                    Problem(
-                        message=f"Phase {task.shown} may run with {other.shown}, but {other.shown} does not say so; they run one after the other.",
-                        line=task.line,
-                        hint=f"Write {task.shown} into Parallel With of {other.shown}, too.",
-                    )
-                )
-            elif name != task.id:
-                odd += _against(task, other, reach) if task.id < name else []
-                if not any(_against(task, other, reach)):
-                    kept[task.id].append(name)
+            message, hint = _against(task, name, known.get(name), reach)
+            if not message and name != task.id:
+                kept[task.id].append(name)
+            mutual = name in known and task.id in known[name].parallel_with
+            if message and not (mutual and task.id >= name):  # of two that say so, one tells
+                odd.append(Problem(message=message, line=task.line, hint=hint))
     return tuple(replace(task, parallel_with=tuple(kept[task.id])) for task in tasks), odd
 
 
-def _against(task: Task, other: Task, reach: Mapping[str, frozenset[str]]) -> list[Problem]:
-    """Say what speaks against running the two side by side."""
-    if other.id in reach[task.id] or task.id in reach[other.id]:
-        return [
-            Problem(
-                message=f"Phases {task.shown} and {other.shown} are to run side by side, and one depends on the other.",
-                line=task.line,
-                hint="Remove one of the two.",
-            )
-        ]
-    shared = [path for path in task.files if path in other.files]
-    if shared:
-        return [
-            Problem(
-                message=f"Phases {task.shown} and {other.shown} are to run side by side and both declare {', '.join(shared[:3])}; they run one after the other.",
-                line=task.line,
-                hint="Split the file, or make the phases sequential.",
-            )
-        ]
-    return []
+def _against(task: Task, name: str, other: Task | None, reach: Mapping[str, frozenset[str]]) -> tuple[str, str]:
+    """Say what speaks against running the two side by side, and the way out; nothing where nothing does."""
+    if other is None:
+        return f"Phase {task.shown} may run with {name!r}, which is not a phase.", "Correct the id."
+    if task.id not in other.parallel_with:
+        message = f"Phase {task.shown} may run with {other.shown}, but {other.shown} does not say so; they run one after the other."
+        return message, f"Write {task.shown} into Parallel With of {other.shown}, too."
+    both = f"Phases {task.shown} and {other.shown} are to run side by side"
+    if name != task.id and (other.id in reach[task.id] or task.id in reach[other.id]):
+        return f"{both}, and one depends on the other.", "Remove one of the two."
+    shared = [path for path in task.files if path in other.files and name != task.id]
+    message = f"{both} and both declare {', '.join(shared[:3])}; they run one after the other."
+    return (message, "Split the file, or make the phases sequential.") if shared else ("", "")
 
 
 # --- keeping status cells and boxes current: what stands there is replaced, and no other byte

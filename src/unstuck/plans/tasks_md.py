@@ -6,10 +6,11 @@ at column 0 that is not inside a code block, a here-document or a comment.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from unstuck.plans.blocks import Block, Reading, name_tasks
 from unstuck.plans.editor import Located, place
-from unstuck.plans.fields import Asked, named_tasks, read_asked
+from unstuck.plans.fields import named_tasks, read_asked
 from unstuck.plans.plan import Plan, Problem, Task, is_cleanup
 from unstuck.tools import Runnable
 
@@ -41,39 +42,37 @@ def read(text: str, path: str, *, runnable: Runnable, known: Mapping[str, str] |
     text = printable(text)
     reading = Reading(text)
     blocks = reading.blocks()
-    names = name_tasks(blocks, known or {})
-    asked = [read_asked(reading.scanner, block, runnable) for block in blocks]
+    name_tasks(blocks, known or {})
+    for block in blocks:
+        block.asked = read_asked(reading.scanner, block, runnable)
     tasks = tuple(
-        make_task(text, block, name, fields, depends_on=tuple(dict.fromkeys((*waits, *fields.depends))), group=group)
-        for block, name, fields, waits, group in zip(
-            blocks, names, asked, _dependencies(blocks, names), _groups(blocks, asked), strict=True
-        )
+        replace(make_task(text, block), depends_on=tuple(dict.fromkeys((*waits, *block.asked.depends))), group=group)
+        for block, waits, group in zip(blocks, _dependencies(blocks), _groups(blocks), strict=True)
     )
-    concerns += [*reading.concerns, *unverified(blocks, names, asked), *_unknown_originals(blocks, names)]
-    concerns += _overlooked(reading.flat, blocks, names)
+    concerns += [
+        *reading.concerns,
+        *unverified(blocks),
+        *_unknown_originals(blocks),
+        *_overlooked(reading.flat, blocks),
+    ]
     return Plan(
         path=path,
         format=FORMAT,
         title=reading.title,
         tasks=tasks,
         concerns=tuple(sorted(concerns, key=lambda concern: concern.line or 0)),
-        problems=tuple(
-            sorted([*reading.problems, *unapproved(blocks, names, asked)], key=lambda problem: problem.line or 0)
-        ),
+        problems=tuple(sorted([*reading.problems, *unapproved(blocks)], key=lambda problem: problem.line or 0)),
     )
 
 
-def make_task(
-    text: str, block: Block, name: str, asked: Asked, *, depends_on: tuple[str, ...] = (), group: str | None = None
-) -> Task:
+def make_task(text: str, block: Block) -> Task:
     """Make the value that stands for a task of the text."""
+    asked = block.asked
     return Task(
-        id=name,
+        id=block.id,
         title=block.title,
         line=block.line,
         body=text[block.start : block.end],
-        depends_on=depends_on,
-        group=group,
         checks=asked.checks,
         files=asked.files,
         markers=block.markers,
@@ -95,7 +94,8 @@ def tick(content: bytes, changes: Mapping[str, bool], known: Mapping[str, str] |
 def locate(text: str, known: Mapping[str, str] | None = None) -> Located:
     """Find every task of a plan."""
     blocks = [] if any(not_text(text)) else Reading(printable(text)).blocks()
-    return Located(text, place(blocks, name_tasks(blocks, known or {})))
+    name_tasks(blocks, known or {})
+    return Located(text, place(blocks))
 
 
 def decode(content: bytes) -> str:
@@ -132,7 +132,7 @@ def _damage(text: str) -> Iterator[Problem]:
         )
 
 
-def _dependencies(blocks: Sequence[Block], names: Sequence[str]) -> list[tuple[str, ...]]:
+def _dependencies(blocks: Sequence[Block]) -> list[tuple[str, ...]]:
     """Say what each task depends on: a checkpoint on every earlier task of its section, others on nothing.
 
     Only the tasks since the section's last checkpoint are named, and that checkpoint, which depends on those before
@@ -141,7 +141,8 @@ def _dependencies(blocks: Sequence[Block], names: Sequence[str]) -> list[tuple[s
     found: list[tuple[str, ...]] = [()] * len(blocks)
     waiting: dict[str, None] = {}
     section = 0
-    for at, (block, name) in enumerate(zip(blocks, names, strict=True)):
+    for at, block in enumerate(blocks):
+        name = block.id
         if block.section != section:
             waiting, section = {}, block.section
         if block.is_checkpoint:
@@ -153,7 +154,7 @@ def _dependencies(blocks: Sequence[Block], names: Sequence[str]) -> list[tuple[s
     return found
 
 
-def _groups(blocks: Sequence[Block], asked: Sequence[Asked]) -> list[str | None]:
+def _groups(blocks: Sequence[Block]) -> list[str | None]:
     """Name the group of each task: adjacent [P] tasks of a section that are no checkpoints and share no file."""
     found: list[str | None] = [None] * len(blocks)
     members: list[int] = []
@@ -167,34 +168,35 @@ def _groups(blocks: Sequence[Block], asked: Sequence[Asked]) -> list[str | None]
             and members
             and len(members) < LARGEST_GROUP
             and block.section == blocks[members[-1]].section
-            and claimed.isdisjoint(asked[at].files)
+            and claimed.isdisjoint(block.asked.files)
         )
         if not together:
             members, claimed = [], set()
         if parallel:
             members.append(at)
-            claimed.update(asked[at].files)
+            claimed.update(block.asked.files)
             if len(members) > 1:
                 found[members[0]] = found[at] = f"P{blocks[members[0]].line}"
     return found
 
 
-def unapproved(blocks: Sequence[Block], names: Sequence[str], fields: Sequence[Asked]) -> Iterator[Problem]:
+def unapproved(blocks: Sequence[Block]) -> Iterator[Problem]:
     """Name the open tasks whose commands an agent proposed and no person has said yes to: none of them is run."""
-    for block, name, asked in zip(blocks, names, fields, strict=True):
-        if asked.proposed and not block.ticked:
+    for block in blocks:
+        if block.asked.proposed and not block.ticked:
             yield Problem(
-                message=f"The Verify of task {name} was {asked.proposed}, and nobody has approved it.",
+                message=f"The Verify of task {block.id} was {block.asked.proposed}, and nobody has approved it.",
                 line=block.line,
                 hint="Look at it and say yes with `unstuck plan PLAN --repair`, or take the words in brackets out.",
             )
 
 
-def unverified(blocks: Sequence[Block], names: Sequence[str], fields: Sequence[Asked]) -> Iterator[Problem]:
+def unverified(blocks: Sequence[Block]) -> Iterator[Problem]:
     """Tell which tasks have no check that could fail; those without a Verify field in one sentence."""
     hint = "Put a command that fails while the task is not done after **Verify**:, in back-ticks."
     silent: dict[str, int] = {}
-    for block, name, asked in zip(blocks, names, fields, strict=True):
+    for block in blocks:
+        name, asked = block.id, block.asked
         if block.ticked or asked.proposed:  # what is proposed is a problem of its own
             continue
         if asked.reason and not asked.checks:
@@ -212,26 +214,26 @@ def unverified(blocks: Sequence[Block], names: Sequence[str], fields: Sequence[A
     yield Problem(message=message, line=line, hint=hint)
 
 
-def _overlooked(flat: str, blocks: Sequence[Block], names: Sequence[str]) -> Iterator[Problem]:
+def _overlooked(flat: str, blocks: Sequence[Block]) -> Iterator[Problem]:
     """Name fields that list tasks of the plan and are not read: a dependency that nobody keeps to is worse than none."""
-    known = set(names)
-    for block, name in zip(blocks, names, strict=True):
+    known = {block.id for block in blocks}
+    for block in blocks:
         for found in _LOOKS_LIKE_ONE.finditer(flat, block.start, block.end):
             listed = named_tasks(found[3])
             if listed and known.issuperset(listed) and not (found[1] and _READ.fullmatch(found[2])):
                 yield Problem(
-                    message=f"Task {name}: the field {found[2]!r} names tasks and is not read.",
+                    message=f"Task {block.id}: the field {found[2]!r} names tasks and is not read.",
                     line=flat.count("\n", 0, found.start()) + 2,
                     hint=f"Write `- **Depends**: {', '.join(listed)}` if they must be done before.",
                 )
 
 
-def _unknown_originals(blocks: Sequence[Block], names: Sequence[str]) -> Iterator[Problem]:
-    known = {None, *names}
-    for block, name in zip(blocks, names, strict=True):
+def _unknown_originals(blocks: Sequence[Block]) -> Iterator[Problem]:
+    known = {None, *(block.id for block in blocks)}
+    for block in blocks:
         if block.fixes not in known:
             yield Problem(
-                message=f"Task {name} fixes task {block.fixes}, which is not in the plan.",
+                message=f"Task {block.id} fixes task {block.fixes}, which is not in the plan.",
                 line=block.line,
                 hint="Correct the id after FIX.",
             )
