@@ -25,7 +25,7 @@ from unstuck.plans.phase_words import (
 )
 from unstuck.plans.plan import Check, CheckKind, Plan, Problem, Task
 from unstuck.plans.review import paths_between
-from unstuck.tools import IDLE, Runnable, effect, programs
+from unstuck.tools import Runnable, effect, programs, role_of
 
 FORMAT = "superplan"
 
@@ -36,10 +36,6 @@ TOOLS: Mapping[str, CheckKind] = {
     "type checker": "types", "typecheck": "types", "types": "types", "type check": "types", "type checking": "types",
     "test framework": "test", "tests": "test", "test": "test", "test runner": "test", "testing": "test", "build": "build",
 }  # fmt: skip
-TESTS = re.compile(r"\b(?:tests?|pytest|jest|vitest|mocha|rspec|phpunit|unittest)\b")
-"""What makes a phase's own command a run of tests."""
-LOOKS = IDLE | {"grep", "egrep", "fgrep", "rg", "diff", "cmp", "find", "git", "sed", "awk", "[["}
-"""Programs that only look at what they are given."""
 
 
 class Part(NamedTuple):
@@ -233,9 +229,7 @@ def _task(phase: Phase, order: Sequence[str]) -> Task:
 
 
 def _check(command: str) -> Check:
-    """Tell a run of tests from a look at a file: the shell's own `test`, or a search in the tests, is none."""
-    runs = (one for one in programs(command) if one.split(maxsplit=1)[0] not in LOOKS)
-    return Check(command=command, kind="test" if any(TESTS.search(one) for one in runs) else "verify")
+    return Check(command=command, kind="test" if any(role_of(one) == "test" for one in programs(command)) else "verify")
 
 
 def _status(phase: Phase) -> PhaseStatus:

@@ -10,12 +10,12 @@ from unstuck.tools.first_config import FoundGate as FoundGate
 from unstuck.tools.first_config import config_text as config_text
 from unstuck.tools.first_config import refuse_replacing as refuse_replacing
 from unstuck.tools.first_config import write_config as write_config
-from unstuck.tools.roles import IDLE as IDLE
 from unstuck.tools.roles import Role as Role
 from unstuck.tools.roles import answers as answers
 from unstuck.tools.roles import effect as effect
 from unstuck.tools.roles import only_checks as only_checks
 from unstuck.tools.roles import role as role
+from unstuck.tools.roles import role_of as role_of
 from unstuck.tools.shell import BUILTINS as BUILTINS
 from unstuck.tools.shell import ENDS as ENDS
 from unstuck.tools.shell import QUOTED as QUOTED

@@ -16,8 +16,8 @@ Role = Literal["test", "lint", "types", "format", "build", "install", ""]
 
 IDLE = frozenset(
     """
-    cat cd chmod chown cp curl echo export false git head less ln ls mkdir more mv printf pwd rm rmdir rsync scp sleep sort
-    source ssh tail tee test touch true wc wget . [
+    awk cat cd chmod chown cmp cp curl diff echo egrep export false fgrep find git grep head less ln ls mkdir more mv printf
+    pwd rg rm rmdir rsync scp sed sleep sort source ssh tail tee test touch true wc wget . [ [[
     """.split()  # noqa: SIM905  # a table of words reads better as one
 )
 """Programs whose arguments say nothing about what they are for."""
