@@ -19,13 +19,12 @@ from unstuck.decide.fixes import (
     fix_block,
     history_line,
     next_id,
-    raw_fields,
     summary,
 )
 from unstuck.decide.policy import Limits, limited
 from unstuck.decide.profile_files import profile, profiles
 from unstuck.diagnosis.kinds import Failure, Kind
-from unstuck.plans import tasks_md
+from unstuck.plans import raw_fields, tasks_md
 from unstuck.plans.plan import Plan, Task
 
 ORIGINAL = """\
@@ -359,9 +358,10 @@ def test_a_verify_with_code_and_a_here_document_is_copied_as_it_stands() -> None
         (["```md", "- **Verify**: `test old`", "```", "- **Verify**: `test new`"], ["test new"]),
         (["<!-- never ended", "- **Verify**: `test new`"], ["test new"]),
         (["- **Verify**: `test a`", "- **Verify**: `test b`"], ["test a", "test b"]),
+        (["- Files: x", "- Verify: `test a`"], ["test a"]),
         (["- **Verify**: test a", "- **Files**: x", "- **Verify**: `test b`"], ["test a", "test b"]),
     ],
-    ids=["in-a-comment", "in-code", "a-comment-that-never-ends", "twice", "twice-and-apart"],
+    ids=["in-a-comment", "in-code", "a-comment-that-never-ends", "twice", "in-plain-letters", "twice-and-apart"],
 )
 def test_a_fix_has_the_checks_that_its_original_has(lines: list[str], checks: list[str]) -> None:
     original = task("\n  ".join(["- [ ] 1.3 A", *lines]) + "\n- [ ] 1.4 B\n")

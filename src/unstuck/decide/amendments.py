@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from unstuck.agents import Unreadable, load_object
-from unstuck.decide.fixes import ERROR_CHARS, harmless, raw_fields
-from unstuck.plans import Task
+from unstuck.decide.fixes import ERROR_CHARS, harmless
+from unstuck.plans import Task, raw_fields
 
 MARKER = "TASK_MODIFICATION_REQUEST"
 Sort = Literal["SPLIT_TASK", "ADD_PREREQUISITE", "ADD_FOLLOWUP"]

@@ -1,13 +1,13 @@
 """Fix tasks: a failure becomes a task of its own that repairs it. Smart-ralph's texts and limits; pure."""
 
 import re
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 
 from unstuck.decide.action import Fix
 from unstuck.decide.policy import Limits
 from unstuck.diagnosis import Kind
-from unstuck.plans import Task
+from unstuck.plans import Task, raw_fields
 from unstuck.tell import one_line
 
 SUMMARY_CHARS = 50
@@ -159,66 +159,3 @@ def history_line(task: str, fixes: tuple[str, ...], final: str) -> str:
 
 
 # --- the fields of a task, as they stand in its text -------------------------------------------------
-
-_FIELD = re.compile(r"([ \t]*)(?:[-*+][ \t]+)?\*\*([A-Za-z][A-Za-z ]{0,20})(?:\*\*[ \t]*:|:\*\*)[ \t]*(.*)")
-
-
-_OPENER = re.compile(r"[ \t]*(?:[-*+][ \t]+)*(`{3,}|~{3,}|<!--)")
-
-
-_REPEATED = {"files": "Files", "verify": "Verify"}
-"""Fields of which all count; of others only the first does."""
-
-
-def raw_fields(body: str) -> dict[str, str]:
-    """Return a task's fields by name in lower case, verbatim, each with the lines that belong to it.
-
-    Lines below a field keep their place relative to it, so that it can be written again two spaces in.
-    """
-    found: dict[str, str] = {}
-    for name, text in _fields(body.replace("\r\n", "\n").replace("\r", "\n").split("\n")[1:]):
-        if found.get(name) and text and name in _REPEATED:
-            found[name] += f"\n  - **{_REPEATED[name]}**: {text}"
-        else:
-            found[name] = found.get(name) or text
-    return found
-
-
-def _fields(lines: list[str]) -> Iterator[tuple[str, str]]:
-    name, indent, value = "", 0, list[str]()
-    literal = _literal(lines)
-    for at, line in enumerate(lines):
-        head = None if at in literal else _FIELD.match(line)
-        margin = len(line) - len(line.lstrip())
-        if head and (not name or margin <= indent):
-            if name:
-                yield name, "\n".join(value).rstrip()
-            name, indent, value = head[2].strip().lower(), margin, [head[3].rstrip()]
-        elif name and line.strip() and 0 < margin <= indent:
-            yield name, "\n".join(value).rstrip()
-            name = ""
-        elif name:
-            value.append(f"  {line[indent:]}" if margin > indent else line)
-    if name:
-        yield name, "\n".join(value).rstrip()
-
-
-def _literal(lines: list[str]) -> frozenset[int]:
-    """Return the lines that stand in a code block or a comment: what looks like a field there is none."""
-    found: set[int] = set()
-    never: set[str] = set()
-    """What is not ended below: looked for once, so that a long text takes no longer than it should."""
-    for at, line in enumerate(lines):
-        opener = _OPENER.match(line) if at not in found else None
-        if opener is None or opener[1] in never or (opener[1] == "<!--" and "-->" in line[opener.end() :]):
-            continue
-        end = next((below for below in range(at + 1, len(lines)) if _ends(lines[below].strip(), opener[1])), None)
-        if end is None:
-            never.add(opener[1])
-        else:
-            found.update(range(at, end + 1))
-    return frozenset(found)
-
-
-def _ends(line: str, opener: str) -> bool:
-    return "-->" in line if opener == "<!--" else line.startswith(opener) and not line.strip(opener[0])

@@ -1,4 +1,5 @@
 from unstuck.plans.commit_text import parts as parts
+from unstuck.plans.fields import raw_fields as raw_fields
 from unstuck.plans.plan import END_TO_END as END_TO_END
 from unstuck.plans.plan import TASK_ID as TASK_ID
 from unstuck.plans.plan import Check as Check

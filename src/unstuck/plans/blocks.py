@@ -55,6 +55,8 @@ class Scanner:
         """The text with every lone CR as LF: the same places, but only one end of line to look for."""
         self.concerns: list[Problem] = []
         self.problems: list[Problem] = []
+        self.unended = len(text)
+        """Where a code block or a comment begins that never ends."""
         self._heredocs: _Heredocs | None = None
         self._counted = (0, 1)
         self.literal = tuple(self._literal())
@@ -172,6 +174,7 @@ class Scanner:
 
     def _never_ends(self, what: str, line: int, start: int, hint: str) -> None:
         """Report what runs to the end of the file: a problem if it hides lines that look like tasks."""
+        self.unended = start
         hidden = len(re.compile(r"\n- \[[ xX]\][ \t]").findall(self.flat, start))
         message = f"The {what} that begins on line {line} never ends"
         if hidden:

@@ -98,6 +98,45 @@ def _read_fields(scanner: Scanner, block: Block) -> list[Field]:
     return fields
 
 
+_RAW = re.compile(
+    r"[ \t]*(?:[-*+][ \t]+)?(?:\*\*(?P<bold>[A-Za-z][A-Za-z ]{0,20})(?:\*\*[ \t]*:|:\*\*)"
+    r"|(?<=[-*+][ \t])(?P<plain>(?i:Files|Verify|Commit))[ \t]*:(?=[ \t]|\Z))[ \t]*(?P<value>.*)"
+)
+_REPEATED = {"files": "Files", "verify": "Verify"}
+"""Fields of which all count; of others only the first does."""
+
+
+def raw_fields(body: str) -> dict[str, str]:
+    """Return a task's fields by name in lower case, those that we do not read as well, each as it stands with what belongs to it.
+
+    Lines below a field keep their place relative to it, so that it can be written again two spaces in.
+    """
+    scanner = Scanner(body.replace("\r\n", "\n"))
+    seen = scanner.seen[: scanner.unended] + scanner.flat[scanner.unended :]  # what never ends hides nothing here
+    found: dict[str, str] = {}
+    for name, text in _raw(scanner.flat.split("\n")[1:], seen.split("\n")[1:]):
+        if found.get(name) and text and name in _REPEATED:
+            found[name] += f"\n  - **{_REPEATED[name]}**: {text}"
+        else:
+            found[name] = found.get(name) or text
+    return found
+
+
+def _raw(lines: Sequence[str], seen: Sequence[str]) -> Iterator[tuple[str, str]]:
+    name, indent, value = "", 0, list[str]()
+    for line, visible in zip(lines, seen, strict=True):
+        head, margin = _RAW.match(visible), _indent(line)
+        if name and line.strip() and (margin <= indent and (head or margin)):
+            yield name, "\n".join(value).rstrip()
+            name = ""
+        if head and not name:
+            name, indent, value = (head["bold"] or head["plain"]).strip().lower(), margin, [head["value"].rstrip()]
+        elif name:
+            value.append(f"  {line[indent:]}" if margin > indent else line)
+    if name:
+        yield name, "\n".join(value).rstrip()
+
+
 def find_verify(text: str) -> Iterator[re.Match[str]]:
     """Find the heads of all Verify fields in a text; see `_FIELD` for their parts."""
     return (head for head in _FIELD.finditer(Scanner(text).seen) if (head["bold"] or head["plain"]).lower() == "verify")
