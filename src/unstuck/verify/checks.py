@@ -16,7 +16,7 @@ from unstuck.line import Bench, Interrupted, set_up
 from unstuck.orders import Subject
 from unstuck.plans import Check
 from unstuck.tools import can_fail, is_plain_run, manifest_files, programs, selecting
-from unstuck.verify.checkout import NoMemory
+from unstuck.verify.check_memory import NoMemory
 
 CANNOT_FAIL = "`{}` ends with exit code 0 whatever the work is like"
 NOT_EXECUTABLE, NOT_FOUND = 126, 127

@@ -8,24 +8,24 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from unstuck.verify.audit.cases import read_tests
-from unstuck.verify.audit.change import (
-    RULES,
+from unstuck.journal import Remark, Severity
+from unstuck.verify.audit.asserting import NOTHING
+from unstuck.verify.audit.cases import Case, Suite, read_tests
+from unstuck.verify.audit.conserve import Lost, Pairs, judge_losses, pair, plain_name
+from unstuck.verify.audit.grammars import grammar_of
+from unstuck.verify.audit.product import judge_product, read_world
+from unstuck.verify.audit.settings import judge_settings
+from unstuck.verify.change import (
     SYMLINK,
     Change,
-    Finding,
-    Severity,
     added_lines,
     found,
     is_declared,
+    is_judge,
+    part_of,
     removed_lines,
+    rule_of,
 )
-from unstuck.verify.audit.conserve import Lost, Pairs, judge_losses, pair, plain_name
-from unstuck.verify.audit.grammars import grammar_of
-from unstuck.verify.audit.part import is_judge, part_of
-from unstuck.verify.audit.product import judge_product, read_world
-from unstuck.verify.audit.settings import judge_settings
-from unstuck.verify.audit.suite import NOTHING, Case, Suite
 
 _LOSES = frozenset({"test-deleted", "assertion-removed", "assertion-loosened", "cases-removed"})
 _PLATFORM = re.compile(
@@ -50,7 +50,7 @@ class Test:
     """The path and name under which all that it asserted is asserted still; none where something is lost."""
 
 
-def audit(changes: Sequence[Change], declared: Sequence[str] = (), red: Collection[str] = ()) -> tuple[Finding, ...]:
+def audit(changes: Sequence[Change], declared: Sequence[str] = (), red: Collection[str] = ()) -> tuple[Remark, ...]:
     """Give all findings about a change, gravest first.
 
     `declared` are the paths that the task names (none: the task has no Files), `red` the names of tests that failed on
@@ -96,14 +96,14 @@ class _Reading:
         self.unread = list(_unread(changes, self.old, self.new))
 
 
-def _weigh_tests(reading: _Reading, declared: Sequence[str], red: Collection[str]) -> Iterator[Finding]:
+def _weigh_tests(reading: _Reading, declared: Sequence[str], red: Collection[str]) -> Iterator[Remark]:
     yield from (_weighed(one, declared) for one in (*reading.about_new, *reading.unread))
     wanted = {plain_name(name.rpartition("::")[2].rpartition(" > ")[2]) for name in red} - {""}
-    named = {one.finding.path for one in reading.lost if is_declared(one.finding.path, declared)}
-    losses = sum(one.count for one in reading.lost if one.finding.rule in _LOSES and one.finding.path in named)
+    named = {one.remark.path for one in reading.lost if is_declared(one.remark.path, declared)}
+    losses = sum(one.count for one in reading.lost if one.remark.rule in _LOSES and one.remark.path in named)
     gains = sum(count for path, count in reading.spare.items() if is_declared(path, declared))
     for one in reading.lost:
-        finding = one.finding
+        finding = one.remark
         was_red = plain_name(one.case.name) in wanted and finding.rule != "expected-changed"
         if was_red:
             says = f"{finding.says} It failed before this change: to be rid of it is no way to make it pass."
@@ -114,19 +114,19 @@ def _weigh_tests(reading: _Reading, declared: Sequence[str], red: Collection[str
             yield _weighed(finding, declared)
 
 
-def _weighed(finding: Finding, declared: Sequence[str]) -> Finding:
+def _weighed(finding: Remark, declared: Sequence[str]) -> Remark:
     """Let a path that the task names change its expectations; ask instead of refusing where a task names none."""
     if finding.rule == "secret" or finding.severity == "warn":
         return finding
     if declared and is_declared(finding.path, declared):
-        least: Severity = RULES[finding.rule].declared
+        least: Severity = rule_of(finding.rule).named
         return replace(finding, severity=max(least, finding.severity, key=_ORDER.__getitem__))
     if not declared and finding.severity == "reject":
         return replace(finding, severity="ask")
     return finding
 
 
-def _files(changes: Sequence[Change]) -> Iterator[Finding]:
+def _files(changes: Sequence[Change]) -> Iterator[Remark]:
     yield from judge_settings(changes)
     yield from judge_product(changes)
     for change in changes:
@@ -145,7 +145,7 @@ def _files(changes: Sequence[Change]) -> Iterator[Finding]:
             yield found("check-changed", change.path, 1, f"{change.path} became a link to something else.")
 
 
-def _record(change: Change) -> Iterator[Finding]:
+def _record(change: Change) -> Iterator[Remark]:
     """Find recorded output that is another now; what is only added takes nothing back."""
     if change.new is None:
         yield found("snapshot-changed", change.path, 1, f"{change.path} is gone.")
@@ -163,7 +163,7 @@ def _holds_tests(change: Change) -> bool:
     return part == "product" and change.path.endswith(".rs") and "#[test]" in f"{change.old}{change.new}"
 
 
-def _unread(changes: Sequence[Change], old: Sequence[Suite], new: Sequence[Suite]) -> Iterator[Finding]:
+def _unread(changes: Sequence[Change], old: Sequence[Suite], new: Sequence[Suite]) -> Iterator[Remark]:
     fresh = {change.path for change in changes if change.old is None}
     why = {suite.path: suite.unread for suite in (*old, *new) if suite.unread}
     why |= {
@@ -186,7 +186,7 @@ def _only_adds(change: Change) -> bool:
 
 def _standing(pairs: Pairs, fresh: Sequence[Case], lost: Sequence[Lost]) -> Iterator[Lost]:
     """Find tests that are still there, but do not run as they did."""
-    gone = {id(one.case) for one in lost if one.finding.rule == "test-deleted"}
+    gone = {id(one.case) for one in lost if one.remark.rule == "test-deleted"}
     aids = {case.body.partition(" ")[2]: case for case in fresh if case.kind == "aid" and case.assertions}
     keys = {
         frozenset(one.key for one in case.assertions): case for case in fresh if case.kind == "aid" and case.assertions
@@ -208,7 +208,7 @@ def _is_called(aid: Case, pairs: Pairs, fresh: Sequence[Case]) -> bool:
     return any(aid.name in case.names for case in alive if case is not aid)
 
 
-def _runs_less(case: Case, became: Case) -> Iterator[Finding]:
+def _runs_less(case: Case, became: Case) -> Iterator[Remark]:
     grammar = grammar_of(became.path)
     if case.path != became.path and grammar is not None and _looks(case.path) and not grammar.found.search(became.path):
         says = f"{became.name} moved from {case.path} to a place where no runner looks."
@@ -246,7 +246,7 @@ def _looks(path: str) -> bool:
     return grammar is None or grammar.found.search(path) is not None
 
 
-def _new_test(case: Case) -> Iterator[Finding]:
+def _new_test(case: Case) -> Iterator[Remark]:
     if case.kind != "test":
         return
     if case.focused:

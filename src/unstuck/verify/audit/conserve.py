@@ -9,8 +9,10 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from dataclasses import dataclass, field
 from itertools import islice
 
-from unstuck.verify.audit.change import Finding, found
-from unstuck.verify.audit.suite import EXACT, NOTHING, WEAK, Assertion, Case
+from unstuck.journal import Remark
+from unstuck.verify.audit.asserting import EXACT, NOTHING, WEAK, Assertion
+from unstuck.verify.audit.cases import Case
+from unstuck.verify.change import found
 
 LIKE = 0.5
 MOST_ALIKE = 20
@@ -87,7 +89,7 @@ class Lost:
     """A finding about one old case, and how many assertions or rows it is about."""
 
     case: Case
-    finding: Finding
+    remark: Remark
     count: int = 1
 
 
@@ -224,7 +226,7 @@ def _opposed(old: Assertion, new: Assertion) -> bool:
     ) and old.rank >= new.rank
 
 
-def _deleted(case: Case, left: list[_Loss], fresh: Sequence[Case], world: World) -> Iterator[Finding]:
+def _deleted(case: Case, left: list[_Loss], fresh: Sequence[Case], world: World) -> Iterator[Remark]:
     if case.kind != "test" or case.off:
         strong = [loss for loss in left if loss.assertion.rank == EXACT and not loss.assertion.names & world.gone]
         if strong and not case.off:
@@ -244,7 +246,7 @@ def _deleted(case: Case, left: list[_Loss], fresh: Sequence[Case], world: World)
     yield found("test-deleted", case.path, case.line, says, evidence)
 
 
-def _changed(became: Case, left: list[_Loss], world: World) -> Iterator[Finding]:
+def _changed(became: Case, left: list[_Loss], world: World) -> Iterator[Remark]:
     left = [loss for loss in left if not loss.assertion.names & world.gone]
     if not left:
         return
@@ -255,7 +257,7 @@ def _changed(became: Case, left: list[_Loss], world: World) -> Iterator[Finding]
         yield from _one_loss(loss, became)
 
 
-def _nothing_left(became: Case, left: list[_Loss]) -> Finding:
+def _nothing_left(became: Case, left: list[_Loss]) -> Remark:
     evidence = left[0].assertion.text
     rule, line, says = "test-emptied", became.line, f"The test {became.name} no longer asserts anything."
     if became.assertions:
@@ -269,7 +271,7 @@ def _idle(one: Assertion, became: Case) -> tuple[str, str] | None:
     return ("assertion-unreachable", f"The assertion in {became.name} {one.idle}.") if one.idle else None
 
 
-def _one_loss(loss: _Loss, became: Case) -> Iterator[Finding]:
+def _one_loss(loss: _Loss, became: Case) -> Iterator[Remark]:
     old = loss.assertion
     free = sorted(
         islice((gain for gain in loss.own if not gain.used), MOST_GAINS),
