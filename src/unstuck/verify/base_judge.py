@@ -9,35 +9,24 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from unstuck.diagnosis import Diagnosis, Evidence, Kind, reason
-from unstuck.journal import CheckResult, Counts, Remark, Severity
+from unstuck.journal import CheckResult, Remark, Severity
 from unstuck.plans import Check, Task
 from unstuck.tell import one_line
 from unstuck.tools import programs, role, selecting, shows_tests
 from unstuck.verify.baseline import excuse
-from unstuck.verify.change import Change, found, is_declared, is_judge, part_of
+from unstuck.verify.change import Change, found, is_declared, is_judge, part_of, pattern
 from unstuck.verify.change_audit import changed_tests, names_path
-from unstuck.verify.checks import STEADY, Site, check_on, evidence, on_base, program_names
+from unstuck.verify.checks import STEADY, check_on, evidence, on_base, program_names
 from unstuck.verify.probing import Probe
 
 SAID_CHARS = 160
+_WORDS = re.compile(r"[\s=:,;'\"()&|]+|(?<!\w)\./")
 CANNOT_BEGIN = frozenset({Kind.UNVERIFIED, Kind.INVALID_ARGUMENTS})
 """It found no tests, or was asked for one that the base does not have: that says nothing."""
 NOT_BUILT = frozenset(
     {Kind.BUILD_BROKEN, Kind.MODULE_MISSING, Kind.DEPENDENCY_MISSING, Kind.PACKAGE_NOT_FOUND, Kind.COMMAND_NOT_FOUND}
 )
 """It never came to the tests: what a new dependency looks like without the manifest that names it."""
-MISSING = re.compile(
-    r"(?i)no such file|not found|cannot find|can't find|could not find|couldn't find|can't open|cannot open|does not exist"
-    r"|doesn't exist|ENOENT|missing|unable to (?:find|open|read)|failed to (?:find|open|read)"
-)
-
-
-ABSENT = re.compile(
-    MISSING.pattern
-    + r"|no attribute|no member|no field|no method|not defined|undefined|undeclared|unresolved|unknown|not a function"
-    r"|cannot import|no module|NoMethodError|NameError|has no|is not exported|does not provide"
-)
-"""What a line says that misses a name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,8 +77,8 @@ class _Question:
 
     def _asks_for(self, check: Check, name: str) -> bool:
         """Whether a check names a file that is new: by a path, or by a bare word that a look at files is given."""
-        parts = [one for one in programs(check.command) if "." in name or "/" in name or one.split(" ", 1)[0] in STEADY]
-        return any(_mentions(one.partition(" ")[2], name) for one in parts)
+        parts = [part.partition(" ") for part in programs(check.command)]
+        return any(_mentions(rest, name) for program, _, rest in parts if {".", "/"} & {*name} or program in STEADY)
 
     def put(self, check: Check, *, excused: bool) -> Iterator[Remark]:
         """Run one check; say what fails, unless something clears it. `excused`: it is red with the change's judge, too."""
@@ -154,7 +143,7 @@ class _Question:
             return False
         if diagnosis is not None and diagnosis.kind in CANNOT_BEGIN:
             return True
-        missing = [line for line in result.ended.tail.splitlines() if MISSING.search(line)]
+        missing = [line for line in result.ended.tail.splitlines() if pattern("judge", "missing").search(line)]
         for name in self._new:
             if any(_mentions(line, name) for line in missing):
                 self.wanted = self.wanted or next(one.path for one in self.out if one.path.endswith(name))
@@ -167,10 +156,8 @@ class _Question:
 
         if not all(part_of(one.path) == "test" or is_harmless(one) for one in self.touched):
             return False
-        said = [
-            diagnosis.message if diagnosis is not None else "",
-            *filter(ABSENT.search, result.ended.tail.splitlines()),
-        ]
+        said = [line for line in result.ended.tail.splitlines() if pattern("judge", "absent").search(line)]
+        said.append(diagnosis.message if diagnosis is not None else "")
         spoken = speaks_of(self.probe.subject.task, self.touched, "\n".join(said))
         if spoken and not unaccounted(self.probe.changes, result.tests):
             return True
@@ -205,7 +192,7 @@ def fewer_tests(probe: Probe, checks: Sequence[tuple[Check, CheckResult]]) -> It
         gate = check in site.bench.gates
         if not (check.kind == "test" if gate else is_test_run(check)) or (result.counts is None and not gate):
             continue  # a script of the task's own may well be silent where it is content
-        before = _before(site, check, subject.base)
+        before = (on_base(site, check, subject.base) if gate else site.once(check, subject.base)).counts
         ran = result.counts.passed + result.counts.failed if result.counts else 0
         if before is None or before.passed + before.failed <= ran:
             continue
@@ -217,29 +204,7 @@ def fewer_tests(probe: Probe, checks: Sequence[tuple[Check, CheckResult]]) -> It
         yield found("fewer-tests", says=says, severity="warn" if settled else "ask")
 
 
-def _before(site: Site, check: Check, base: str) -> Counts | None:
-    """Count the tests of the base: a gate was run there; of a task's own check, one run of any colour says enough."""
-    if check in site.bench.gates:
-        return on_base(site, check, base).counts
-    key = f"{site.bench.workspace.tree_of(base)} once"
-    known = site.bench.memory.recall(key, check)
-    if known is None:
-        site.stand(base)
-        known = site.once(check)
-        site.bench.memory.remember(key, check, known)
-    return known.counts
-
-
 # --- what a change does to its judge, beyond what the task names ------------------------------------------------------
-
-_CASES = re.compile(
-    r"(?:^|/)(?:test_[^/]*|[^/]*_test)\.py$|[._-](?:test|spec)\.[cm]?[jt]sx?$|_(?:test|spec)\.(?:go|rb|exs|c|cc|cpp)$"
-    r"|(?:^|/)\w*(?:Tests?|IT|Spec|TestCase)\.(?:java|kt|scala|groovy|cs|php|swift)$|(?:^|/)tests/[\w-]+\.rs$"
-)
-"""Names that runners take for tests: a new one of these adds tests, and bends nothing."""
-
-_SETTINGS = re.compile(r"(?:^|/)(?:\.[^/]+|[A-Z]\w*file|[^/]+\.(?:ini|cfg|conf|toml|properties|config\.\w+))$")
-"""Files of no known kind that a tool reads by itself, whatever the task is about."""
 
 
 def unnamed(changes: Sequence[Change], task: Task) -> tuple[Change, ...]:
@@ -261,23 +226,16 @@ def is_led_to(path: str, task: Task) -> bool:
     return any(not meant.isdisjoint(_WORDS.split(check.command)) for check in task.checks)
 
 
-_WORDS = re.compile(r"[\s=:,;'\"()&|]+|(?<!\w)\./")
-
-
 def is_data(path: str) -> bool:
     """Whether a file of no known kind may be the work itself; where the task names Files, this is none of them."""
-    return part_of(path) == "unknown" and _SETTINGS.search(path) is None
+    return part_of(path) == "unknown" and pattern("judge", "read_by_itself").search(path) is None
 
 
 def bent(changes: Sequence[Change], task: Task) -> tuple[Change, ...]:
     """Return those of them that could bend the judge; new tests are none of them."""
-    return tuple(one for one in unnamed(changes, task) if one.old is not None or not _CASES.search(one.path))
-
-
-_RESHAPES = re.compile(
-    r"(?i)\b(?:renam|refactor|restructur|reorgani[sz]|rewrit|rework|migrat|deprecat|tidy|clean(?:s|ed|ing)? up)"
-)
-"""Words of a task that is about the form of the code."""
+    return tuple(
+        one for one in unnamed(changes, task) if one.old is not None or not pattern("judge", "cases").search(one.path)
+    )
 
 
 def speaks_of(task: Task, touched: Sequence[Change], said: str) -> bool:
@@ -288,7 +246,7 @@ def speaks_of(task: Task, touched: Sequence[Change], said: str) -> bool:
     text = f"{task.title}\n{task.body}"
     before, after = _names("\n".join(x.old or "" for x in touched)), _names("\n".join(x.new or "" for x in touched))
     missed = (before - after) & _names(said)
-    return not text.strip() or _RESHAPES.search(text) is not None or missed <= _names(text)
+    return not text.strip() or pattern("judge", "reshapes").search(text) is not None or missed <= _names(text)
 
 
 def _names(text: str) -> set[str]:

@@ -60,10 +60,6 @@ class Checkouts(Workspace, Protocol):
         """List what lies about in the slot's worktree, untracked and not ignored."""
         ...
 
-    def put(self, slot: int, tree: str, paths: Sequence[str]) -> None:
-        """Give these paths of the slot's worktree the form that they have in `tree`; what it has not is removed."""
-        ...
-
     def altered(self, slot: int) -> tuple[str, ...]:
         """List the files of the slot's tree that are in another form now, or gone; new ones are not listed."""
         ...

@@ -1,7 +1,7 @@
 """Edge: Examine one tree: the change first, then the checks in a clean checkout, then the base's judge and what else trying tells."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from unstuck.decide import done_by_others, patch_marks
@@ -97,10 +97,7 @@ class _Seen:
     """What was seen so far."""
 
     remarks: list[Remark]
-    checks: list[tuple[Check, CheckResult]]
-
-    def __init__(self, remarks: list[Remark]) -> None:
-        self.remarks, self.checks = remarks, []
+    checks: list[tuple[Check, CheckResult]] = field(default_factory=list)
 
     @property
     def results(self) -> list[CheckResult]:
@@ -163,11 +160,8 @@ def _own(probe: Probe, check: Check) -> CheckResult:
     site, subject = probe.site, probe.subject
     result = check_on(site, check, subject.base, subject.tree, subject.tree)
     red = result.status == "fail" and not result.ended.ok and not result.flaky
-    return (
-        replace(result, although=AS_ASKED)
-        if red and RED in subject.task.markers and holds_as_red(probe, result)
-        else result
-    )
+    asked = red and RED in subject.task.markers and holds_as_red(probe, result)
+    return replace(result, although=AS_ASKED) if asked else result
 
 
 def _gate(probe: Probe, gate: Check) -> tuple[CheckResult, *tuple[Remark, ...]]:

@@ -40,7 +40,9 @@ class Probe:
         check = self._selected(new)
         if check is None or not changed_tests(self.changes, ("product",)):
             return
-        if self._run_on_base(check).ended.ok:
+        aids = [one.path for one in changed_tests(self.changes, AIDS) if one.new is not None]
+        tree = self.site.bench.workspace.mixed(self.subject.base, self.subject.tree, aids)
+        if self.site.once(check, self.subject.base, tree).ended.ok:
             yield found("proves-nothing", new[0])
 
     def red(self) -> tuple[Remark, ...]:
@@ -59,17 +61,6 @@ class Probe:
 
     def _new_tests(self) -> list[str]:
         return [change.path for change in changed_tests(self.changes) if change.new and any(added_lines(change))]
-
-    def _run_on_base(self, check: Check) -> CheckResult:
-        site, subject = self.site, self.subject
-        key = f"{subject.base} with the tests of {subject.tree}"
-        if (known := site.bench.memory.recall(key, check)) is not None:
-            return known
-        site.stand(subject.base)
-        site.disturb(subject.tree, [one.path for one in changed_tests(self.changes, AIDS) if one.new is not None])
-        result = site.once(check)
-        site.bench.memory.remember(key, check, result)
-        return result
 
     def _selected(self, files: Sequence[str]) -> Check | None:
         checks = (*self.subject.task.checks, *self.site.bench.gates)
@@ -105,9 +96,7 @@ def stays_green(probe: Probe, known: Collection[str]) -> Iterator[Remark]:
     """
     bench, asked = probe.site.bench, set(known)
     paths = {change.path for change in probe.changes}
-    touched = [
-        name for name, _ in landed(bench, but=probe.subject.task.id) if not paths.isdisjoint(_files(bench, name))
-    ]
+    touched = [name for name, _ in landed(bench, but=probe.subject.task.id) if paths & _files(bench, name)]
     undone = set()
     for name in touched:
         checks = [check for check in lasting_checks(bench, name) if check.command not in asked]
@@ -154,18 +143,16 @@ def _taken_back(probe: Probe) -> Iterator[tuple[str, str, str]]:
     bench, base = probe.site.bench, probe.subject.base
     started, tasks = bench.record.state.started, {commit: name for name, commit in landed(bench)}
     moved = {line.text.strip() for change in probe.changes for line in added_lines(change)}
-    gone = [(change.path, {line.text.strip() for line in removed_lines(change)} - moved) for change in probe.changes]
-    for path, texts in [(path, texts) for path, texts in gone if any(len(text) >= LEAST_CHARS for text in texts)][
-        :MOST
-    ]:
-        seen = set()
-        for commit, line in bench.workspace.authors(path, base, started.base if started else base):
-            name, text = tasks.get(commit, ""), line.strip()
-            if name and name not in seen and text in texts and len(text) >= LEAST_CHARS:
-                seen.add(name)
-                yield path, name, text
+    gone = [
+        (change.path, {text for line in removed_lines(change) if len(text := line.text.strip()) >= LEAST_CHARS} - moved)
+        for change in probe.changes
+    ]
+    for path, texts in [(path, texts) for path, texts in gone if texts][:MOST]:
+        lines = bench.workspace.authors(path, base, started.base if started else base)
+        named = {tasks[commit]: line for commit, line in reversed(lines) if commit in tasks and line.strip() in texts}
+        yield from ((path, name, line.strip()) for name, line in named.items())
 
 
-def _files(bench: Bench, name: str) -> tuple[str, ...]:
+def _files(bench: Bench, name: str) -> set[str]:
     made = bench.record.state.tasks[name].changes
-    return (*made.created, *made.modified, *made.deleted) if made is not None else ()
+    return {*made.created, *made.modified, *made.deleted} if made is not None else set()
