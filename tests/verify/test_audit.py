@@ -88,7 +88,7 @@ WEAKENED = [
     (JS, ("test(", "test.skip("), "test-skipped"),
     (JS, ("test(", "test.only("), "test-focused"),
     (JS, ("  expect(add(0, 0)).toBe(0)\n", ""), "assertion-removed"),
-    (JS, ("=> {\n", "=> {\n  if (process.env.CI) return\n"), "skipped-sometimes"),
+    (JS, ("=> {\n", "=> {\n  if (process.env.CI) return\n"), "assertion-guarded"),
     (RUST, ("(1, 4, 4), (0, 9, 0)", ""), "cases-removed"),
     (RUST, ("#[test]", "#[test]\n    #[ignore]"), "test-skipped"),
     (RUST, ("assert_eq!(super::mul(a, b), product)", "assert!(super::mul(a, b) < 99)"), "assertion-loosened"),
@@ -109,7 +109,7 @@ def test_a_task_that_names_the_tests_may_change_what_they_expect_but_not_how_muc
         (edit, severity)
         for text, edit, rule in WEAKENED
         for severity in [rules(changed(text, edit), ("shop", "tests", "src", "a_test.go")).get(rule)]
-        if (severity == "warn") != (rule in {"expected-changed", "skipped-sometimes"})
+        if (severity == "warn") != (rule == "expected-changed")
     ]
     assert offenders == []
 

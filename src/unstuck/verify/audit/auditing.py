@@ -5,13 +5,13 @@ must still be asked for. Where the task names a path, its tests may expect somet
 """
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from unstuck.journal import Remark, Severity
 from unstuck.verify.audit.asserting import NOTHING
 from unstuck.verify.audit.cases import Case, Suite, read_tests
-from unstuck.verify.audit.conserve import Lost, Pairs, judge_losses, pair, plain_name
+from unstuck.verify.audit.conserve import Balance, Lost, Pairs, pair, plain_name
 from unstuck.verify.audit.grammars import grammar_of
 from unstuck.verify.audit.product import judge_product, read_world
 from unstuck.verify.audit.settings import judge_settings
@@ -90,7 +90,9 @@ class _Reading:
         )
         self.pairs, fresh = pair(before, after)
         self.fresh = fresh
-        lost, self.spare = judge_losses(self.pairs, fresh, read_world(changes))
+        balance = Balance(self.pairs, fresh, read_world(changes))
+        lost = list(balance.lost())
+        self.spare = balance.spare()
         self.lost: list[Lost] = [*lost, *_standing(self.pairs, fresh, lost)]
         self.about_new = [finding for case in fresh for finding in _new_test(case)]
         self.unread = list(_unread(changes, self.old, self.new))
@@ -186,26 +188,23 @@ def _only_adds(change: Change) -> bool:
 
 def _standing(pairs: Pairs, fresh: Sequence[Case], lost: Sequence[Lost]) -> Iterator[Lost]:
     """Find tests that are still there, but do not run as they did."""
-    gone = {id(one.case) for one in lost if one.remark.rule == "test-deleted"}
-    aids = {case.body.partition(" ")[2]: case for case in fresh if case.kind == "aid" and case.assertions}
-    keys = {
-        frozenset(one.key for one in case.assertions): case for case in fresh if case.kind == "aid" and case.assertions
-    }
+    gone = {id(one.case) for one in lost if one.remark.rule in {"test-deleted", "tests-exchanged"}}
+    aids = {key: case for case in fresh if case.kind == "aid" and case.assertions for key in _marks_of(case)}
     for case, became in pairs:
         if case.kind != "test" or case.off:
             continue
-        if became is None:
-            twin = keys.get(frozenset(one.key for one in case.assertions)) or aids.get(case.body.partition(" ")[2])
-            if twin is not None and case.assertions and (id(case) in gone or not _is_called(twin, pairs, fresh)):
+        if became is not None:
+            yield from (Lost(case, remark) for remark in _runs_less(case, became))
+        elif case.assertions and id(case) in gone:
+            twin = next((aids[key] for key in _marks_of(case) if key in aids), None)
+            if twin is not None:
                 says = f"{case.name} is now {twin.name}, which no runner takes for a test."
                 yield Lost(case, found("test-hidden", twin.path, twin.line, says))
-            continue
-        yield from (Lost(case, finding) for finding in _runs_less(case, became))
 
 
-def _is_called(aid: Case, pairs: Pairs, fresh: Sequence[Case]) -> bool:
-    alive = [*(became for _, became in pairs if became is not None), *fresh]
-    return any(aid.name in case.names for case in alive if case is not aid)
+def _marks_of(case: Case) -> tuple[Hashable, Hashable]:
+    """Give what a test and a function have in common that are the same but for their heads."""
+    return frozenset(one.key for one in case.assertions), case.body.partition(" ")[2]
 
 
 def _runs_less(case: Case, became: Case) -> Iterator[Remark]:
@@ -222,12 +221,8 @@ def _runs_less(case: Case, became: Case) -> Iterator[Remark]:
         says = f"{became.name or became.path} is skipped on a condition."
         yield found("skipped-sometimes", became.path, became.line, says, became.skip)
     elif became.guards > case.guards or _newly_guarded(case, became):
-        yield found(
-            "skipped-sometimes",
-            became.path,
-            became.line,
-            f"{became.name or became.path} may end before it asserts anything.",
-        )
+        says = f"{became.name or became.path} may end before it asserts anything."
+        yield found("assertion-guarded", became.path, became.line, says)
     if became.focused and not case.focused:
         yield found("test-focused", became.path, became.line, f"Only {became.name} is told to run.")
     if became.retried and not case.retried:

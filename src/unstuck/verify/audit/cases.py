@@ -315,7 +315,8 @@ class _Reading:
             node = todo.pop()
             owner = self._owner_of(node)
             if _is_table(self.form, node) and id(statement_of(node)) not in owner.statements:
-                owner.rows += [self.form.key(part.start, part.end) for part in node.children]
+                rows = [part for part in node.children if owner.kind == "test" or _is_row(self.form, part)]
+                owner.rows += [self.form.key(part.start, part.end) for part in rows]
                 continue
             todo += reversed(node.children)
         for one in self.open:

@@ -27,6 +27,7 @@ _CALLABLE = re.compile(
 """What a test could call: where no text defines it any more, its test has nothing left to test."""
 _WORD = re.compile(r"[\s'\"`=:,;@/(){}\[\]]+")
 _EXAMPLE = re.compile(r"://[^/\s]*@(?:[\w.-]*example\.|localhost|127\.0\.0\.1|db[:/]|postgres[:/]|host[:/])")
+_KEY = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----(?:\s|\\n|['\"])*[A-Za-z0-9+/=]{40}")
 _UNQUOTED = frozenset({"early-exit", "equality-overridden"})
 """Signs that are none where they stand in a text in quotes."""
 
@@ -44,11 +45,10 @@ def read_world(changes: Sequence[Change]) -> World:
     ended = {name for name in _CALLABLE.findall(old) if name in old_names} - {*_CALLABLE.findall(new)}
     stems = {_stem(one.path) for one in product if one.new is None} - {"index", "main", "mod", "lib"}
     left = {_stem(one.path) for one in product if one.new is not None}
-    routes = (text for text in _literals(old) - _literals(new) if text.startswith("'/") or text.strip("'") in defined)
     data = (one.new for one in changes if part_of(one.path) in {"testdata", "snapshot"} and not one.binary and one.new)
     return World(
         gone=frozenset(defined | ended | (stems - left)),
-        literals_gone=frozenset(routes),
+        texts=(old, new),
         literals=_literals("\n".join(text for text in data if len(text) < LONGEST_DATA)),
     )
 
@@ -135,9 +135,9 @@ def _secrets(change: Change) -> Iterator[Remark]:
         weight: Severity | None = "ask" if shown else None
         yield found("secret", change.path, line.number, "A secret stands in the change.", clean.strip(), weight)
         return
-    if "PRIVATE KEY" in text and "PRIVATE KEY" not in (change.old or ""):
-        number = next(number for number, one in enumerate(text.splitlines(), 1) if "PRIVATE KEY" in one)
-        yield found("secret", change.path, number, "A private key stands in the change.")
+    key = _KEY.search(text)
+    if key and key.group() not in (change.old or ""):
+        yield found("secret", change.path, text.count("\n", 0, key.start()) + 1, "A private key stands in the change.")
 
 
 def _literals(text: str) -> frozenset[str]:
