@@ -262,5 +262,5 @@ def unaccounted(changes: Sequence[Change], names: Collection[str] = ()) -> bool:
 
     tests = accounted(changes)
     wanted = {re.split(r"::| > |\[", name)[-1 if "[" not in name else -2].strip() for name in names}
-    concerned = [one for one in tests if one.name.rpartition("::")[2] in wanted] or tests
-    return not concerned or any(one.now is None for one in concerned)
+    concerned = [lives for name, lives in tests if name.rpartition("::")[2] in wanted] or [lives for _, lives in tests]
+    return not concerned or not all(concerned)

@@ -4,9 +4,8 @@ The law: an agent may change anything but its judges. What a test asserted must 
 must still be asked for. Where the task names a path, its tests may expect something else, but not say less.
 """
 
-import re
 from collections.abc import Collection, Hashable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from unstuck.journal import Remark, Severity
 from unstuck.verify.audit.asserting import NOTHING
@@ -23,31 +22,13 @@ from unstuck.verify.change import (
     is_declared,
     is_judge,
     part_of,
+    pattern,
     removed_lines,
     rule_of,
 )
 
 _LOSES = frozenset({"test-deleted", "assertion-removed", "assertion-loosened", "cases-removed"})
-_PLATFORM = re.compile(
-    r"(?i)linux|windows|darwin|macos|unix|\bos\(|canImport|target_os|race|cgo|amd64|arm64|go1\.|debug|NET\d|NETCORE|swift|js\b|wasm|importorskip|not\(miri\)|feature"
-)
-"""Conditions on which a whole file is built here and there, not nowhere."""
-_SHUT = re.compile(r"//go:build|// \+build|#if|#!\[cfg")
-_LEAVES = re.compile(
-    r"(?i)skip|ignore|disable|pending|todo|only|focus|exit|return|quit|abort|stop|break|raise|throw|die|\bif\b|unless|when|cond|catch|rescue|/\*|<!--|\"{3}|'{3}|=begin|<<"
-)
-"""Words by which lines of an unknown language may keep others from running."""
 _ORDER = {"reject": 0, "ask": 1, "warn": 2}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Test:
-    """One test of the base in a changed file, and what became of it."""
-
-    path: str
-    name: str
-    now: tuple[str, str] | None
-    """The path and name under which all that it asserted is asserted still; none where something is lost."""
 
 
 def audit(changes: Sequence[Change], declared: Sequence[str] = (), red: Collection[str] = ()) -> tuple[Remark, ...]:
@@ -62,19 +43,11 @@ def audit(changes: Sequence[Change], declared: Sequence[str] = (), red: Collecti
     return tuple(sorted(dict.fromkeys(raw), key=lambda one: (_ORDER[one.severity], one.path, one.line, one.rule)))
 
 
-def accounted(changes: Sequence[Change]) -> tuple[Test, ...]:
-    """Say of each test of the base in a changed file whether all that it asserted is asserted in the new form."""
+def accounted(changes: Sequence[Change]) -> tuple[tuple[str, bool], ...]:
+    """Name each test of the base in a changed file, and say whether all that it asserted is asserted in the new form."""
     reading = _Reading([one for one in changes if one.old != one.new])
     lost = {id(one.case) for one in reading.lost}
-    return tuple(
-        Test(path=case.path, name=case.name, now=None if id(case) in lost else _place(became or case))
-        for case, became in reading.pairs
-        if case.kind == "test"
-    )
-
-
-def _place(case: Case) -> tuple[str, str]:
-    return case.path, case.name
+    return tuple((case.name, id(case) not in lost) for case, _ in reading.pairs if case.kind == "test")
 
 
 class _Reading:
@@ -84,12 +57,7 @@ class _Reading:
         watched = [change for change in changes if _holds_tests(change)]
         self.old = [read_tests(change.path, change.old) for change in watched if change.old is not None]
         self.new = [read_tests(change.path, change.new) for change in watched if change.new is not None]
-        before, after = (
-            [case for suite in self.old for case in suite.cases],
-            [case for suite in self.new for case in suite.cases],
-        )
-        self.pairs, fresh = pair(before, after)
-        self.fresh = fresh
+        self.pairs, fresh = pair(*([case for suite in side for case in suite.cases] for side in (self.old, self.new)))
         balance = Balance(self.pairs, fresh, read_world(changes))
         lost = list(balance.lost())
         self.spare = balance.spare()
@@ -183,7 +151,7 @@ def _only_adds(change: Change) -> bool:
     """Tell whether nothing of a text is gone, and nothing in what came could keep the rest from running."""
     if change.binary or change.new is None or any(removed_lines(change)):
         return False
-    return not any(_LEAVES.search(line.text) for line in added_lines(change))
+    return not any(pattern("run", "leaves").search(line.text) for line in added_lines(change))
 
 
 def _standing(pairs: Pairs, fresh: Sequence[Case], lost: Sequence[Lost]) -> Iterator[Lost]:
@@ -214,7 +182,12 @@ def _runs_less(case: Case, became: Case) -> Iterator[Remark]:
         yield found("test-hidden", became.path, became.line, says)
     if became.off:
         yield found("test-skipped", became.path, became.line, f"{became.name or became.path} is skipped.", became.skip)
-    elif became.skip and not case.skip and _SHUT.match(became.skip) and not _PLATFORM.search(became.skip):
+    elif (
+        became.skip
+        and not case.skip
+        and pattern("run", "shut").match(became.skip)
+        and not pattern("run", "platform").search(became.skip)
+    ):
         says = f"{became.path} is built only where somebody asks for it, and {became.name} with it."
         yield found("test-skipped", became.path, became.line, says, became.skip)
     elif became.skip and not case.skip:
