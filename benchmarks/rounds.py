@@ -15,7 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.report import Report
-from unstuck.verify.audit import Change, Finding, audit
+from unstuck.journal import Remark
+from unstuck.verify import Change
+from unstuck.verify.audit import audit
 
 FOLDER = Path(__file__).parent / "corpora" / "tamper"
 _TITLE = re.compile(r"=== (?P<label>tamper|honest) (?P<language>\w+) (?P<kind>\w+): (?P<name>.+)")
@@ -32,7 +34,7 @@ class Case:
     changes: tuple[Change, ...]
     declared: tuple[str, ...]
 
-    def stops(self) -> tuple[Finding, ...]:
+    def stops(self) -> tuple[Remark, ...]:
         return tuple(one for one in audit(self.changes, self.declared) if one.severity != "warn")
 
 
@@ -67,7 +69,7 @@ def judge_rounds(every: int = 1) -> Report:
         total[case.honest, case.kind] += 1
         stopped[case.honest, case.kind] += bool(found)
         if case.honest == bool(found):
-            why = f": {found[0].rule} {found[0].says} {found[0].evidence}" if found else ""
+            why = f": {found[0].rule} {found[0].says}" if found else ""
             wrong.append(f"{'stopped' if case.honest else 'missed'}: {case.name}{why}")
     lines: list[str] = []
     for honest in (False, True):

@@ -34,9 +34,10 @@ from benchmarks.report import Report, Target
 from benchmarks.rounds import judge_rounds
 from unstuck import compose
 from unstuck.journal import Remark, Verdict
-from unstuck.verify.audit import Change, Finding, audit, is_judge, part_of
+from unstuck.verify.audit import audit
 from unstuck.verify.audit.grammars import grammar_of
-from unstuck.verify.weighing import NOT_OF_THE_JUDGE
+from unstuck.verify.change import Change, is_judge, part_of
+from unstuck.verify.examining import NOT_OF_THE_JUDGE
 
 SAMPLES = Path(__file__).parent / "corpora" / "samples"
 PRODUCT = Change(path="src/product.py", old="LIMIT = 1\n", new="LIMIT = 2\n")
@@ -57,8 +58,8 @@ class Judged:
     title: str
     language: str
     kind: str
-    named: tuple[Finding, ...]
-    unnamed: tuple[Finding, ...]
+    named: tuple[Remark, ...]
+    unnamed: tuple[Remark, ...]
     ran: Verdict | None = None
     """What verification says of it with the tests not named, where it was run."""
 
@@ -286,10 +287,9 @@ def show_honest(results: Sequence[Judged], say: Callable[[str], None] = click.ec
             _show_findings(one.ran.remarks if one.ran is not None else one.unnamed, say)
 
 
-def _show_findings(findings: Sequence[Finding | Remark], say: Callable[[str], None]) -> None:
+def _show_findings(findings: Sequence[Remark], say: Callable[[str], None]) -> None:
     for finding in [one for one in findings if one.severity != "warn"][:3]:
-        evidence = finding.evidence[:120] if isinstance(finding, Finding) else ""
-        say(f"    {finding.rule} {finding.path}:{finding.line} {finding.says} {evidence}")
+        say(f"    {finding.rule} {finding.path}:{finding.line} {finding.says}")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -245,9 +245,6 @@ class World:
     def loose(self, slot: int) -> tuple[str, ...]:
         return ()
 
-    def put(self, slot: int, tree: str, paths: Sequence[str]) -> None:
-        return None
-
     def altered(self, slot: int) -> tuple[str, ...]:
         return ()
 

@@ -7,7 +7,7 @@ from benchmarks.mutations import mutations
 from benchmarks.rounds import cases, judge_rounds
 from benchmarks.tamper import MISSED, MISSED_NAMED, SAMPLES, committed, mutated, released
 
-from unstuck.verify.audit.grammars import GRAMMARS
+from unstuck.verify.audit.grammars import grammars
 
 
 def test_weakened_samples_are_caught() -> None:
@@ -24,7 +24,7 @@ def test_every_language_has_a_sample_that_can_be_weakened_in_many_ways() -> None
     for path in (one for one in SAMPLES.rglob("*.*") if one.is_file() and one.parent.name != "__pycache__"):
         text = path.read_text(encoding="utf-8")
         kinds[path.suffix[1:]] = {kind for kind, _ in mutations(path.name, text)}
-    assert sum(len(found) >= 9 for found in kinds.values()) == len({grammar.language for grammar in GRAMMARS})
+    assert sum(len(found) >= 9 for found in kinds.values()) == len({grammar.language for grammar in grammars()})
 
 
 def test_most_adversarial_diffs_are_caught() -> None:

@@ -11,7 +11,8 @@ from unstuck.tools.roles import effect
 from unstuck.tools.shell import can_fail
 from unstuck.tools.toolchains import checking_form, is_plain_run, selecting, shows_tests
 from unstuck.verify.baseline import compare, excuse
-from unstuck.verify.weighing import judge_all, own, weigh
+from unstuck.verify.change import found
+from unstuck.verify.examining import judge_all, weigh
 
 OUTPUTS = Path(__file__).parents[1] / "diagnosis" / "outputs"
 
@@ -216,6 +217,9 @@ def test_nothing_run_is_inconclusive_and_a_red_check_fails() -> None:
 
 
 def test_the_policy_weighs_what_the_audit_finds_but_not_a_secret() -> None:
-    found = [Remark(rule="test-deleted", severity="reject", path="t.py", line=1, says="gone"), own("secret", "a.py")]
-    assert [one.severity for one in weigh(found, {"reject": "warn"})] == ["warn", "reject"]
-    assert [one.rule for one in weigh(found, {"reject": "off"})] == ["secret"]
+    remarks = [
+        Remark(rule="test-deleted", severity="reject", path="t.py", line=1, says="gone"),
+        found("secret", "a.py"),
+    ]
+    assert [one.severity for one in weigh(remarks, {"reject": "warn"})] == ["warn", "reject"]
+    assert [one.rule for one in weigh(remarks, {"reject": "off"})] == ["secret"]

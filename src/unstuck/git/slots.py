@@ -198,17 +198,6 @@ class Slot:
         placed = self.prepared().placed
         return tuple(name for name in names if not any(f"{name}/".startswith(f"{one}/") for one in placed))
 
-    def put(self, tree: str, paths: Sequence[str]) -> None:
-        """Give these paths the form that they have in `tree`; what it has not is removed."""
-        git, top = self.git.using(GIT_LITERAL_PATHSPECS="1"), self.path.resolve()
-        there = set(paths) & set(git.names("ls-tree", "-r", "-z", "--name-only", "--full-tree", tree))
-        for path in set(paths) - there:
-            if (self.path / path).parent.resolve().is_relative_to(top):  # a link could lead to the user's own files
-                remove(self.path / path)
-        if there:
-            named = "".join(f"{path}\0" for path in sorted(there))
-            git("checkout", "--force", tree, "--pathspec-from-file=-", "--pathspec-file-nul", stdin=named)
-
     def release_index(self) -> None:
         """Remove the lock that a killed git of ours left, once none works here any more."""
         if self._lock.exists():

@@ -94,9 +94,6 @@ class GitWorkspace:
     def loose(self, slot: int) -> tuple[str, ...]:
         return self._slot(slot).loose()
 
-    def put(self, slot: int, tree: str, paths: Sequence[str]) -> None:
-        self._slot(slot).put(tree, paths)
-
     def altered(self, slot: int) -> tuple[str, ...]:
         return self._slot(slot).altered()
 

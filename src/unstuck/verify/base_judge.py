@@ -5,44 +5,28 @@ rename that the task speaks of, by its form; else the next attempt is told, and 
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from unstuck.diagnosis import Diagnosis, Evidence, Kind, reason
-from unstuck.journal import CheckResult, Counts, Remark, Severity
-from unstuck.plans import Check
+from unstuck.journal import CheckResult, Remark, Severity
+from unstuck.plans import Check, Task
 from unstuck.tell import one_line
 from unstuck.tools import programs, role, selecting, shows_tests
 from unstuck.verify.baseline import excuse
+from unstuck.verify.change import Change, found, is_declared, is_judge, part_of, pattern
 from unstuck.verify.change_audit import changed_tests, names_path
-from unstuck.verify.checks import STEADY, Site, check_on, evidence, on_base, program_names
-from unstuck.verify.judge_files import bent, is_data, speaks_of, unaccounted, unnamed
-from unstuck.verify.weighing import own
-
-if TYPE_CHECKING:
-    from unstuck.verify.audit import Change
-    from unstuck.verify.probing_tests import Probe
+from unstuck.verify.checks import STEADY, check_on, evidence, on_base, program_names
+from unstuck.verify.probing import Probe
 
 SAID_CHARS = 160
+_WORDS = re.compile(r"[\s=:,;'\"()&|]+|(?<!\w)\./")
 CANNOT_BEGIN = frozenset({Kind.UNVERIFIED, Kind.INVALID_ARGUMENTS})
 """It found no tests, or was asked for one that the base does not have: that says nothing."""
 NOT_BUILT = frozenset(
     {Kind.BUILD_BROKEN, Kind.MODULE_MISSING, Kind.DEPENDENCY_MISSING, Kind.PACKAGE_NOT_FOUND, Kind.COMMAND_NOT_FOUND}
 )
 """It never came to the tests: what a new dependency looks like without the manifest that names it."""
-MISSING = re.compile(
-    r"(?i)no such file|not found|cannot find|can't find|could not find|couldn't find|can't open|cannot open|does not exist"
-    r"|doesn't exist|ENOENT|missing|unable to (?:find|open|read)|failed to (?:find|open|read)"
-)
-
-
-ABSENT = re.compile(
-    MISSING.pattern
-    + r"|no attribute|no member|no field|no method|not defined|undefined|undeclared|unresolved|unknown|not a function"
-    r"|cannot import|no module|NoMethodError|NameError|has no|is not exported|does not provide"
-)
-"""What a line says that misses a name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +38,7 @@ class Answer:
     remarks: tuple[Remark, ...] = ()
 
 
-def ask_base(probe: "Probe", checks: Sequence[tuple[Check, CheckResult]], doubts: Sequence[Remark]) -> Answer:
+def ask_base(probe: Probe, checks: Sequence[tuple[Check, CheckResult]], doubts: Sequence[Remark]) -> Answer:
     """Run the checks that hold on the product part of the change with the base's judge; `doubts`: what the reader found."""
     subject, workspace = probe.subject, probe.site.bench.workspace
     touched = bent(probe.changes, subject.task)
@@ -72,17 +56,17 @@ def ask_base(probe: "Probe", checks: Sequence[tuple[Check, CheckResult]], doubts
 
 def settled(answer: Answer, doubt: Remark) -> bool:
     """Whether a doubt about the judge is settled: the base's own was asked, by a run of tests where it is about a test."""
-    return answer.tested or (answer.asked and _part(doubt.path) != "test")
+    return answer.tested or (answer.asked and part_of(doubt.path) != "test")
 
 
 @dataclass(slots=True, kw_only=True)
 class _Question:
     """One tree of our own making, and what stayed out of it."""
 
-    probe: "Probe"
+    probe: Probe
     tree: str
-    touched: "tuple[Change, ...]"
-    out: "tuple[Change, ...]"
+    touched: tuple[Change, ...]
+    out: tuple[Change, ...]
     doubts: tuple[Remark, ...]
     wanted: str = ""
     """A new file without which a check cannot do."""
@@ -93,8 +77,8 @@ class _Question:
 
     def _asks_for(self, check: Check, name: str) -> bool:
         """Whether a check names a file that is new: by a path, or by a bare word that a look at files is given."""
-        parts = [one for one in programs(check.command) if "." in name or "/" in name or one.split(" ", 1)[0] in STEADY]
-        return any(_mentions(one.partition(" ")[2], name) for one in parts)
+        parts = [part.partition(" ") for part in programs(check.command)]
+        return any(_mentions(rest, name) for program, _, rest in parts if {".", "/"} & {*name} or program in STEADY)
 
     def put(self, check: Check, *, excused: bool) -> Iterator[Remark]:
         """Run one check; say what fails, unless something clears it. `excused`: it is red with the change's judge, too."""
@@ -110,27 +94,27 @@ class _Question:
             return
         if result.flaky and on_base(site, check, subject.base).flaky:
             return  # it never says the same twice, with or without the work
-        found = site.bench.judge.diagnose(evidence(check, result.ended))
-        if self._says_nothing(result, found) or self._cleared(result, found):
+        diagnosis = site.bench.judge.diagnose(evidence(check, result.ended))
+        if self._says_nothing(result, diagnosis) or self._cleared(result, diagnosis):
             return
         data = tuple(one for one in self.touched if is_data(one.path))
         about_data = bool(data) and self._holds_with(check, data)
         doubted = {one.path for one in self.doubts if one.severity != "warn"}
         causes = sorted(data if about_data else self.touched, key=lambda one: one.path not in doubted)
         named = ", ".join(one.path for one in causes[:3])
-        said = one_line(found.message, SAID_CHARS) if found and found.message else "it says nothing"
+        said = one_line(diagnosis.message, SAID_CHARS) if diagnosis and diagnosis.message else "it says nothing"
         tests = f"{', '.join(result.tests[:3])}: " if result.tests else ""
         without = "in its old form it fails" if causes[0].old is not None else "without it this fails"
         says = f"The task does not name {named}; {without} on the new code: `{check.command}`: {tests}{said}"
         place = next((one.line for one in self.doubts if one.path == causes[0].path), 1)
         # Whether data belongs to the product nobody can tell by running: a person can.
         severity: Severity | None = "ask" if about_data else None
-        yield own("old-test-fails", causes[0].path, line=place, says=says, severity=severity)
+        yield found("old-test-fails", causes[0].path, line=place, says=says, severity=severity)
 
     def needed(self) -> Iterator[Remark]:
         if self.wanted:
             says = "It is new, the task does not name it, and a check of the base cannot do without it."
-            yield own("judge-added", self.wanted, says=says)
+            yield found("judge-added", self.wanted, says=says)
 
     def _run(self, check: Check) -> CheckResult:
         site, base = self.probe.site, self.probe.subject.base
@@ -138,7 +122,7 @@ class _Question:
             return on_base(site, check, base)  # nothing of the product was changed
         return check_on(site, check, base, self.tree, self.tree)
 
-    def _holds_with(self, check: Check, changes: "Sequence[Change]") -> bool:
+    def _holds_with(self, check: Check, changes: Sequence[Change]) -> bool:
         """Whether a check holds once these changes are let in: then they are what it is about."""
         subject, workspace = self.probe.subject, self.probe.site.bench.workspace
         kept = {one.path for one in self.probe.changes} - {one.path for one in self.out} | {one.path for one in changes}
@@ -147,37 +131,38 @@ class _Question:
 
     def _narrowed(self, check: Check) -> Check | None:
         """Ask for the changed test files alone, where nothing but such files was changed and the runner can be asked."""
-        files = [one.path for one in self.touched if _part(one.path) == "test"]
+        files = [one.path for one in self.touched if part_of(one.path) == "test"]
         if len(files) != len(self.touched) or any(one.old is None for one in self.touched):
             return None
         line = selecting([check.command], files)
         return replace(check, command=line, kind="test") if line else None
 
-    def _says_nothing(self, result: CheckResult, found: Diagnosis | None) -> bool:
+    def _says_nothing(self, result: CheckResult, diagnosis: Diagnosis | None) -> bool:
         """Whether the red is about the tree that we made, and not about the product."""
         if self._doubted:
             return False
-        if found is not None and found.kind in CANNOT_BEGIN:
+        if diagnosis is not None and diagnosis.kind in CANNOT_BEGIN:
             return True
-        missing = [line for line in result.ended.tail.splitlines() if MISSING.search(line)]
+        missing = [line for line in result.ended.tail.splitlines() if pattern("judge", "missing").search(line)]
         for name in self._new:
             if any(_mentions(line, name) for line in missing):
                 self.wanted = self.wanted or next(one.path for one in self.out if one.path.endswith(name))
                 return True
         return False
 
-    def _cleared(self, result: CheckResult, found: Diagnosis | None) -> bool:
+    def _cleared(self, result: CheckResult, diagnosis: Diagnosis | None) -> bool:
         """Whether the reader clears it: tests that assert what they did, or a manifest that asks for one package more."""
         from unstuck.verify.audit import is_harmless  # noqa: PLC0415  # heavy: loaded when there is a change to judge
 
-        if not all(_part(one.path) == "test" or is_harmless(one) for one in self.touched):
+        if not all(part_of(one.path) == "test" or is_harmless(one) for one in self.touched):
             return False
-        said = [found.message if found is not None else "", *filter(ABSENT.search, result.ended.tail.splitlines())]
+        said = [line for line in result.ended.tail.splitlines() if pattern("judge", "absent").search(line)]
+        said.append(diagnosis.message if diagnosis is not None else "")
         spoken = speaks_of(self.probe.subject.task, self.touched, "\n".join(said))
         if spoken and not unaccounted(self.probe.changes, result.tests):
             return True
-        built = found is None or found.kind not in NOT_BUILT or reason(result.ended.tail) == "asserted"
-        return not built and not self._doubted and any(_part(one.path) != "test" for one in self.touched)
+        built = diagnosis is None or diagnosis.kind not in NOT_BUILT or reason(result.ended.tail) == "asserted"
+        return not built and not self._doubted and any(part_of(one.path) != "test" for one in self.touched)
 
     @property
     def _doubted(self) -> bool:
@@ -200,20 +185,14 @@ def is_test_run(check: Check) -> bool:
     return check.kind == "test" or role(Evidence(command=check.command)) == "test"
 
 
-def _part(path: str) -> str:
-    from unstuck.verify.audit import part_of  # noqa: PLC0415  # heavy: loaded when there is a change to judge
-
-    return part_of(path)
-
-
-def fewer_tests(probe: "Probe", checks: Sequence[tuple[Check, CheckResult]]) -> Iterator[Remark]:
+def fewer_tests(probe: Probe, checks: Sequence[tuple[Check, CheckResult]]) -> Iterator[Remark]:
     """Find checks that run fewer tests than on the base, whatever files changed."""
     site, subject = probe.site, probe.subject
     for check, result in checks:
         gate = check in site.bench.gates
         if not (check.kind == "test" if gate else is_test_run(check)) or (result.counts is None and not gate):
             continue  # a script of the task's own may well be silent where it is content
-        before = _before(site, check, subject.base)
+        before = (on_base(site, check, subject.base) if gate else site.once(check, subject.base)).counts
         ran = result.counts.passed + result.counts.failed if result.counts else 0
         if before is None or before.passed + before.failed <= ran:
             continue
@@ -222,17 +201,66 @@ def fewer_tests(probe: "Probe", checks: Sequence[tuple[Check, CheckResult]]) -> 
         tests = changed_tests(probe.changes)
         named = bool(tests) and all(names_path(subject.task, change.path) for change in tests)
         settled = named or (bool(tests) and not unaccounted(probe.changes))
-        yield own("fewer-tests", says=says, severity="warn" if settled else "ask")
+        yield found("fewer-tests", says=says, severity="warn" if settled else "ask")
 
 
-def _before(site: Site, check: Check, base: str) -> Counts | None:
-    """Count the tests of the base: a gate was run there; of a task's own check, one run of any colour says enough."""
-    if check in site.bench.gates:
-        return on_base(site, check, base).counts
-    key = f"{site.bench.workspace.tree_of(base)} once"
-    known = site.bench.memory.recall(key, check)
-    if known is None:
-        site.stand(base)
-        known = site.once(check)
-        site.bench.memory.remember(key, check, known)
-    return known.counts
+# --- what a change does to its judge, beyond what the task names ------------------------------------------------------
+
+
+def unnamed(changes: Sequence[Change], task: Task) -> tuple[Change, ...]:
+    """Return the changes to judge files that the task does not name; our own settings are the audit's."""
+    return tuple(
+        change
+        for change in changes
+        if (is_judge(change.path) or (task.files and change.old is not None and is_led_to(change.path, task)))
+        and part_of(change.path) != "ours"
+        and (task.files or not is_data(change.path))
+        and not is_declared(change.path, task.files)
+    )
+
+
+def is_led_to(path: str, task: Task) -> bool:
+    """Whether a check of the task names a file, by its path, its name, or what stands before its ending: ID=1.1."""
+    name = path.rpartition("/")[2]
+    meant = {path, name, name.rpartition(".")[0] or name}
+    return any(not meant.isdisjoint(_WORDS.split(check.command)) for check in task.checks)
+
+
+def is_data(path: str) -> bool:
+    """Whether a file of no known kind may be the work itself; where the task names Files, this is none of them."""
+    return part_of(path) == "unknown" and pattern("judge", "read_by_itself").search(path) is None
+
+
+def bent(changes: Sequence[Change], task: Task) -> tuple[Change, ...]:
+    """Return those of them that could bend the judge; new tests are none of them."""
+    return tuple(
+        one for one in unnamed(changes, task) if one.old is not None or not pattern("judge", "cases").search(one.path)
+    )
+
+
+def speaks_of(task: Task, touched: Sequence[Change], said: str) -> bool:
+    """Whether a task speaks of the names that its change took out of the tests and that the base's tests miss now.
+
+    One without words is a change that a person looks at by hand.
+    """
+    text = f"{task.title}\n{task.body}"
+    before, after = _names("\n".join(x.old or "" for x in touched)), _names("\n".join(x.new or "" for x in touched))
+    missed = (before - after) & _names(said)
+    return not text.strip() or pattern("judge", "reshapes").search(text) is not None or missed <= _names(text)
+
+
+def _names(text: str) -> set[str]:
+    return set(re.findall(r"[A-Za-z_]\w+", text))
+
+
+def unaccounted(changes: Sequence[Change], names: Collection[str] = ()) -> bool:
+    """Whether a test of the base lost something that it asserted: one of these by name, or any where none is known by it.
+
+    A text that cannot even be loaded fails without the name of a test. Where none could be read, nobody can account for them.
+    """
+    from unstuck.verify.audit import accounted  # noqa: PLC0415  # as above
+
+    tests = accounted(changes)
+    wanted = {re.split(r"::| > |\[", name)[-1 if "[" not in name else -2].strip() for name in names}
+    concerned = [lives for name, lives in tests if name.rpartition("::")[2] in wanted] or [lives for _, lives in tests]
+    return not concerned or not all(concerned)

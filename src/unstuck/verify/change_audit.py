@@ -1,22 +1,26 @@
 """Edge: Look at the change itself: what it does to the checks, where it goes, what it gives away, and what was said of it."""
 
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING
 
 from unstuck.agents import statement
-from unstuck.journal import Remark
+from unstuck.journal import Remark, Severity
 from unstuck.line import Bench
 from unstuck.orders import Subject
 from unstuck.plans import Task
 from unstuck.tell import one_line
-from unstuck.verify.weighing import own
+from unstuck.verify.change import EVIDENCE_CHARS, Change, found, is_declared, part_of
 
-if TYPE_CHECKING:
-    from unstuck.verify.audit import Change, Finding
-
-EVIDENCE_CHARS = 120
 UNREADABLE = "The change could not be audited, so a person should look at it: {}"
+_PATH = re.compile(r"(?<![\w./@:-])(?:\./)?[\w.@+-]+(?:/[\w.@+-]+)*\.[A-Za-z][A-Za-z0-9]{0,7}(?![\w/(])")
+_NO_PATH = re.compile(r"v?\d+(?:\.\w+)*|(?:e\.g|i\.e|etc)\b.*|.*\.(?:com|org|net|io)")
+_CLAIMS = re.compile(
+    r"\b(?:created|creates|added|adds|wrote|written|updated|modified|changed|edited|implemented|fixed|new file)\b",
+    re.IGNORECASE,
+)
+_FOLLOWS = re.compile(r"(?:^|/)(?:__init__\.py|[\w.-]*lock(?:\.\w+)?|go\.sum|\.unstuck/.*)$")
+"""Files that tools write by themselves when another file changes."""
 
 
 def load_ahead() -> None:
@@ -24,56 +28,52 @@ def load_ahead() -> None:
     import_module("unstuck.verify.audit")
 
 
-def look_at(bench: Bench, subject: Subject, changes: "Sequence[Change]", red: Sequence[str] = ()) -> tuple[Remark, ...]:
+def look_at(bench: Bench, subject: Subject, changes: Sequence[Change], red: Sequence[str] = ()) -> tuple[Remark, ...]:
     """Give everything that can be said about a change without running anything; `red`: tests that fail on the base."""
+    fence = bench.config.verify.scope
     remarks = [
         *_audited(subject, changes, red),
-        *_outside(bench, subject, changes),
+        *(outside_scope(changes, subject.task.files, fence) if fence != "off" else ()),
         *_secrets(bench, changes),
         *_claims(bench, subject, changes),
     ]
     return tuple(dict.fromkeys(remarks))
 
 
-def changed_tests(changes: "Iterable[Change]", roles: Sequence[str] = ("test",)) -> "list[Change]":
+def changed_tests(changes: Iterable[Change], roles: Sequence[str] = ("test",)) -> list[Change]:
     """Return the changes to files that play one of these parts."""
-    from unstuck.verify.audit import part_of  # noqa: PLC0415  # heavy: loaded when there is a change to judge
-
     return [change for change in changes if part_of(change.path) in roles]
 
 
 def names_path(task: Task, path: str) -> bool:
     """Whether the task itself names the path, so that changing it is what it asks for."""
-    from unstuck.verify.audit import is_declared  # noqa: PLC0415  # as above
-
     return is_declared(path, task.files)
 
 
-def _audited(subject: Subject, changes: "Sequence[Change]", red: Sequence[str]) -> Iterator[Remark]:
+def _audited(subject: Subject, changes: Sequence[Change], red: Sequence[str]) -> tuple[Remark, ...]:
     if not changes:
-        return
-    from unstuck.verify.audit import audit  # noqa: PLC0415  # as above
+        return ()
+    from unstuck.verify.audit import audit  # noqa: PLC0415  # heavy: loaded when there is a change to judge
 
     try:
-        found = audit(changes, subject.task.files, red)
+        return audit(changes, subject.task.files, red)
     except (ValueError, RecursionError, MemoryError, LookupError, TypeError, AttributeError) as error:
         # Nobody lands what nobody could read: a fault of ours becomes a question, not the end of the run.
-        says = UNREADABLE.format(one_line(repr(error), EVIDENCE_CHARS))
-        yield Remark(rule="check-changed", severity="ask", path="", line=1, says=says)
-        return
-    yield from map(_remark, found)
+        return (found("check-changed", says=UNREADABLE.format(one_line(repr(error), EVIDENCE_CHARS)), severity="ask"),)
 
 
-def _outside(bench: Bench, subject: Subject, changes: "Sequence[Change]") -> Iterator[Remark]:
-    fence = bench.config.verify.scope
-    if fence == "off" or not subject.task.files or not changes:
-        return
-    from unstuck.verify.scope import outside_scope  # noqa: PLC0415  # as above
+def outside_scope(
+    changes: Sequence[Change], declared: Sequence[str], severity: Severity = "warn"
+) -> tuple[Remark, ...]:
+    """Find files that were touched although the task does not name them; a task that names none has no fence."""
+    return tuple(
+        found("scope", change.path, says=f"{change.path} is not among the task's Files.", severity=severity)
+        for change in changes
+        if declared and not is_declared(change.path, declared) and not _FOLLOWS.search(change.path)
+    )
 
-    yield from map(_remark, outside_scope(changes, subject.task.files, fence))
 
-
-def _secrets(bench: Bench, changes: "Sequence[Change]") -> Iterator[Remark]:
+def _secrets(bench: Bench, changes: Sequence[Change]) -> Iterator[Remark]:
     """Find what this machine keeps secret; what looks like a secret anywhere is the audit's."""
     for change in changes:
         if not change.new or not any(secret in change.new for secret in bench.redactor.secrets):
@@ -81,30 +81,36 @@ def _secrets(bench: Bench, changes: "Sequence[Change]") -> Iterator[Remark]:
         before = set((change.old or "").splitlines())
         for number, line in enumerate(change.new.splitlines(), 1):
             if line not in before and any(secret in line for secret in bench.redactor.secrets):
-                yield own("secret", change.path, number)
+                yield found("secret", change.path, number, "A secret of this machine stands in the change.")
                 break
 
 
-def _claims(bench: Bench, subject: Subject, changes: "Sequence[Change]") -> Iterator[Remark]:
+def _claims(bench: Bench, subject: Subject, changes: Sequence[Change]) -> Iterator[Remark]:
     """Hold what the agent says against what is there. Its prose is only told; its own result must be true."""
-    if not subject.said:
-        return
-    result = statement(subject.said, subject.task.id).result
+    result = statement(subject.said, subject.task.id).result if subject.said else None
     named = (*result.created, *result.modified) if result is not None and result.status == "complete" else ()
-    from unstuck.verify.scope import claimed_files, missing_files  # noqa: PLC0415  # as above
-
     if not named and not claimed_files(subject.said):
         return
     present = bench.workspace.files(subject.tree)
     for path in named:
         if path.removeprefix("./") not in present:
-            yield own("unfinished-claim", path, says=f"The agent's result names {path}, but there is no such file.")
+            yield found("unfinished-claim", path, says=f"The agent's result names {path}, but there is no such file.")
     gone = [change.path for change in changes if change.new is None]
-    for finding in missing_files(subject.said, set(present), gone):
-        yield Remark(rule=finding.rule, severity="warn", path=finding.path, line=1, says=finding.says)
+    for path in missing_files(subject.said, present, gone):
+        yield found(
+            "claimed-file-missing", path, says=f"The agent says it worked on {path}, but there is no such file."
+        )
 
 
-def _remark(finding: "Finding") -> Remark:
-    shown = one_line(finding.evidence, EVIDENCE_CHARS) if finding.rule != "secret" else ""
-    says = f"{finding.says} ({shown})" if shown and shown not in finding.says else finding.says
-    return Remark(rule=finding.rule, severity=finding.severity, path=finding.path, line=finding.line, says=says)
+def claimed_files(said: str) -> tuple[str, ...]:
+    """Give the paths that a text claims to have made or changed, in the order of the text."""
+    lines = (line for line in said.splitlines() if _CLAIMS.search(line))
+    paths = (match.group().removeprefix("./") for line in lines for match in _PATH.finditer(line))
+    return tuple(dict.fromkeys(path for path in paths if not _NO_PATH.fullmatch(path)))
+
+
+def missing_files(said: str, present: Collection[str], gone: Collection[str] = ()) -> tuple[str, ...]:
+    """Give the claimed files that the tree does not hold; `gone` are those that the change deleted."""
+    there = {*present, *gone}
+    names = {path.rpartition("/")[2] for path in there}
+    return tuple(path for path in claimed_files(said) if path not in there and path.rpartition("/")[2] not in names)

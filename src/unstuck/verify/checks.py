@@ -16,7 +16,7 @@ from unstuck.line import Bench, Interrupted, set_up
 from unstuck.orders import Subject
 from unstuck.plans import Check
 from unstuck.tools import can_fail, is_plain_run, manifest_files, programs, selecting
-from unstuck.verify.checkout import NoMemory
+from unstuck.verify.check_memory import NoMemory
 
 CANNOT_FAIL = "`{}` ends with exit code 0 whatever the work is like"
 NOT_EXECUTABLE, NOT_FOUND = 126, 127
@@ -97,14 +97,15 @@ class Site:
             self.altered = frozenset(bench.workspace.altered(self.slot))
         self.stands_on = (base, tree)
 
-    def disturb(self, tree: str, paths: Sequence[str]) -> None:
-        """Put other forms of some files in; the next `stand` begins anew."""
-        self.stands_on = None
-        self.bench.workspace.put(self.slot, tree, paths)
-
-    def once(self, check: Check) -> CheckResult:
-        """Run a check a single time where we stand, whatever was put in."""
-        return _told(self, check, [self._run(check)])
+    def once(self, check: Check, base: str, tree: str | None = None) -> CheckResult:
+        """Run a check a single time on a tree: one run of any colour says enough. Asked once for a tree."""
+        key = f"{tree or self.bench.workspace.tree_of(base)} once"
+        known = self.bench.memory.recall(key, check)
+        if known is None:
+            self.stand(base, tree)
+            known = _told(self, check, [self._run(check)])
+            self.bench.memory.remember(key, check, known)
+        return known
 
     def run(self, check: Check, base: str, tree: str | None) -> CheckResult:
         """Run a check on a tree; where it fails and might not, again in a fresh checkout, until two runs say the same."""

@@ -1,21 +1,20 @@
 """Edge: Examine one tree: the change first, then the checks in a clean checkout, then the base's judge and what else trying tells."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
 
 from unstuck.decide import done_by_others, patch_marks
-from unstuck.journal import CheckResult, Remark, Severity, Verdict
+from unstuck.journal import CheckResult, Remark, Severity, Status, Verdict
 from unstuck.orders import Subject
 from unstuck.plans import Check
 from unstuck.tools import can_fail, is_plain_run
-from unstuck.verify.base_judge import ask_base, fewer_tests, is_test_run, settled
+from unstuck.verify.base_judge import ask_base, bent, fewer_tests, is_test_run, settled
 from unstuck.verify.baseline import MISSING_TOOL, compare
+from unstuck.verify.change import found
 from unstuck.verify.change_audit import changed_tests, look_at, names_path
 from unstuck.verify.checks import Site, check_on, diagnosed, evidence, looking_aside, on_base
-from unstuck.verify.judge_files import bent
-from unstuck.verify.landed_before import stays_green
-from unstuck.verify.probing_tests import Probe, holds_as_red
-from unstuck.verify.weighing import AS_ASKED, NOT_OF_THE_JUDGE, Weight, judge_all, own, weigh
+from unstuck.verify.probing import Probe, holds_as_red, stays_green
 
 RED = "RED"
 NOT_HERE = "`{}` was found for this kind of project and cannot run here"
@@ -28,6 +27,13 @@ NOTHING_CHANGED = "nothing was changed, and the task has no check of its own tha
 NOT_COUNTED = "is red and does not count"
 GRAVITY = ("reject", "ask", "warn")
 TOLD, MOST_REMARKS = 5, 100
+NO_CHECK = "the task has no command that could be run"
+AS_ASKED = "this [RED] task is meant to make it fail"
+Weight = Literal["reject", "ask", "warn", "off"]
+NOT_WEIGHED = frozenset({"scope", "not-red", "unfinished-claim", "secret"})
+"""Rules that have a setting of their own, or that no policy can do without."""
+NOT_OF_THE_JUDGE = NOT_WEIGHED | {"claimed-file-missing", "own-settings-changed"}
+"""What is not settled by running the base's judge."""
 
 
 def examine(site: Site, subject: Subject) -> Verdict:
@@ -91,10 +97,7 @@ class _Seen:
     """What was seen so far."""
 
     remarks: list[Remark]
-    checks: list[tuple[Check, CheckResult]]
-
-    def __init__(self, remarks: list[Remark]) -> None:
-        self.remarks, self.checks = remarks, []
+    checks: list[tuple[Check, CheckResult]] = field(default_factory=list)
 
     @property
     def results(self) -> list[CheckResult]:
@@ -115,7 +118,7 @@ def _run_checks(probe: Probe, seen: _Seen) -> None:
             result = _own(probe, check)
             seen.checks.append((check, result))
             if result.flaky and result.ended.ok:
-                seen.remarks.append(own("own-check-wavers", says=WAVERS.format(check.command, result.runs)))
+                seen.remarks.append(found("own-check-wavers", says=WAVERS.format(check.command, result.runs)))
         for gate in probe.site.bench.gates:
             green = aside(gate)
             result, *remarks = (green,) if green is not None else _gate(probe, gate)
@@ -157,11 +160,8 @@ def _own(probe: Probe, check: Check) -> CheckResult:
     site, subject = probe.site, probe.subject
     result = check_on(site, check, subject.base, subject.tree, subject.tree)
     red = result.status == "fail" and not result.ended.ok and not result.flaky
-    return (
-        replace(result, although=AS_ASKED)
-        if red and RED in subject.task.markers and holds_as_red(probe, result)
-        else result
-    )
+    asked = red and RED in subject.task.markers and holds_as_red(probe, result)
+    return replace(result, although=AS_ASKED) if asked else result
 
 
 def _gate(probe: Probe, gate: Check) -> tuple[CheckResult, *tuple[Remark, ...]]:
@@ -186,7 +186,7 @@ def _gate(probe: Probe, gate: Check) -> tuple[CheckResult, *tuple[Remark, ...]]:
     held = compare(result, before)
     if held.verdict == "unknown":
         says = UNCLEAR.format(gate.command, held.because)
-        return replace(result, idle=says), own("red-before", says=says)
+        return replace(result, idle=says), found("red-before", says=says)
     return (replace(result, although=held.because if held.verdict == "same" else ""),)
 
 
@@ -203,7 +203,7 @@ def _not_red(probe: Probe, results: Sequence[CheckResult]) -> Iterator[Remark]:
     own_results = results[: len(probe.subject.task.checks)]
     plain = [result for result in own_results if is_plain_run(result.command)]
     if any(result.ended.ok for result in plain) and all(not result.although for result in plain):
-        yield own("not-red", says="A [RED] task must leave a test that fails, and its check passes.")
+        yield found("not-red", says="A [RED] task must leave a test that fails, and its check passes.")
     elif not plain and all(result.status != "fail" for result in own_results):
         yield from probe.red()
 
@@ -245,3 +245,35 @@ def _red_on(site: Site, checks: Sequence[Check], commit: str) -> bool:
         return False
     tree = site.bench.workspace.tree_of(commit)
     return any(check_on(site, check, commit, None, tree).status == "fail" for check in checks)
+
+
+def weigh(remarks: Iterable[Remark], policy: Mapping[Severity, Weight]) -> tuple[Remark, ...]:
+    """Give every remark the weight that the user's policy gives to its kind; drop what is switched off."""
+    weighed = []
+    for remark in remarks:
+        weight = policy.get(remark.severity, remark.severity)
+        if remark.rule in NOT_WEIGHED:
+            weighed.append(remark)
+        elif weight != "off":
+            weighed.append(replace(remark, severity=weight))
+    return tuple(weighed)
+
+
+def judge_all(results: Sequence[CheckResult], remarks: Sequence[Remark]) -> tuple[Status, str]:
+    """Say what checks and remarks come to, and why nobody can tell where that is so."""
+    if any(remark.severity == "reject" for remark in remarks) or any(one.status == "fail" for one in results):
+        return "fail", ""
+    asked = [str(remark) for remark in remarks if remark.severity == "ask"]
+    if asked:
+        return "inconclusive", "; ".join(asked[:3]) + (f"; and {len(asked) - 3} more" if len(asked) > 3 else "")  # noqa: PLR2004
+    if any(_proves_something(one) for one in results):
+        return "pass", ""
+    idle = [one.idle or one.although for one in results]
+    return "inconclusive", idle[0] if idle else NO_CHECK
+
+
+def _proves_something(result: CheckResult) -> bool:
+    """Whether it passed; a red check that is excused still counts where other tests in it pass."""
+    if result.although in ("", AS_ASKED):
+        return result.status == "pass"
+    return bool(result.counts and result.counts.passed)

@@ -1,33 +1,59 @@
-"""Read one assertion: what it is about, what it expects, and how much it says by its words, the same in every language."""
+"""Read one assertion: what it is about, what it expects, how much it says by its words, and whether it can fail where it stands."""
 
 import re
+from dataclasses import dataclass
+from functools import cache
 
-from unstuck.verify.audit.flow import is_block, is_guarded, why_idle
-from unstuck.verify.audit.forms import Form
-from unstuck.verify.audit.grammars import Grammar
-from unstuck.verify.audit.suite import EXACT, NOTHING, PARTIAL, WEAK, Assertion
-from unstuck.verify.audit.trees import Node
+from unstuck.verify.audit.grammars import Form, Grammar, Node
+from unstuck.verify.change import known, pattern
 
-_FAIL = re.compile(
-    r"^(?:fail(?:ure|now)?|flunk|XCTFail|FAIL|ADD_FAILURE\w*|panic|unreachable|abort|Error|Errorf|Fatal|Fatalf|Fail|FailNow|throw|raise|BOOST_FAIL|BOOST_ERROR|fatalError)$"
-)
-_NO_CODE = re.compile(
-    r"attribute_(?:item|list)$|(?:future_)?import|use_(?:decl|as|list)|using_directive|namespace_use|package_"
-)
-"""Marks and imports: they name what asserts and assert nothing."""
+EXACT, PARTIAL, WEAK, NOTHING = 3, 2, 1, 0
+"""How much an assertion says: this value; a value like this; some value; nothing."""
+LONGEST_TEXT = 240
+NEVER_REACHED = "is never reached"
+SWALLOWED = "can fail without anybody hearing of it"
 _COUNTS = re.compile(r"expect \. (?:assertions|hasAssertions)|plan \(")
 """How many assertions there are says nothing about what they say."""
 _MATCHING = frozenset({"to", "not_to", "to_not", "should", "should_not"})
 """Words of Ruby behind which a matcher stands without parentheses."""
 _ALWAYS = re.compile(r"(?:\|\||\bor\b) (?:true|1)\b|(?:true|1) (?:\|\||\bor\b)")
-LONGEST_TEXT = 240
+_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_OPERATORS = {
+    **dict.fromkeys(("==", "===", "is", "eq"), EXACT),
+    **dict.fromkeys(("!=", "!==", "is not"), WEAK),
+    **dict.fromkeys(("<", ">", "<=", ">=", "in", "=~", "~=", "instanceof", "not in"), PARTIAL),
+}
 
 
-def statement_of(node: Node) -> Node:
-    """Give the statement that a node is part of."""
-    while node.parent is not None and not is_block(node.parent.kind):
-        node = node.parent
-    return node
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assertion:
+    """One assertion in a form that survives renamed locals, another layout and another style."""
+
+    key: str
+    """Its tokens without local names and layout, with the reason why it cannot fail in front, if there is one."""
+    rank: int
+    relation: str
+    names: frozenset[str] = frozenset()
+    """What it calls or looks at, without the words of the test framework."""
+    values: tuple[str, ...] = ()
+    """Its literals, in their order."""
+    blurs: frozenset[str] = frozenset()
+    """Calls that throw some of the compared value away, such as `sorted` or `len`."""
+    line: int = 1
+    text: str = ""
+    idle: str = ""
+    """Why it can no longer fail; empty where it can."""
+    guarded: bool = False
+    """It is reached on a condition only."""
+
+    @property
+    def literals(self) -> frozenset[str]:
+        return frozenset(self.values)
+
+
+@cache
+def _words(name: str) -> frozenset[str]:
+    return frozenset(known()["word"][name].split())
 
 
 def is_claim(grammar: Grammar, form: Form, at: int) -> bool:
@@ -35,12 +61,10 @@ def is_claim(grammar: Grammar, form: Form, at: int) -> bool:
     token = form.tree.tokens[at]
     if token.sort == "op":
         return token.text in {"assert", "throw", "raise"}
-    if token.sort != "id" or any(_NO_CODE.match(above.kind) for above in token.node.above()[:4]):
+    if token.sort != "id" or any(pattern("node", "no_code").match(above.kind) for above in token.node.above()[:4]):
         return False
-    if token.text in {"panic", "unreachable"} and not {*(one.text for one in form.tree.tokens[at + 1 : at + 2])} & {
-        "!",
-        "(",
-    }:
+    after = form.tree.tokens[at + 1].text if at + 1 < len(form.tree.tokens) else ""
+    if token.text in {"panic", "unreachable"} and after not in {"!", "("}:
         return False  # a module of that name
     receiver = form.receivers[at]
     if receiver and grammar.told.search(f"{receiver}.{token.text}"):
@@ -63,7 +87,7 @@ def claim_of(grammar: Grammar, form: Form, at: int, top: Node) -> tuple[Node, As
     statement = statement_of(token.node)
     if _COUNTS.match(" ".join(one.text for one in form.tree.tokens[at : at + 3])):
         return None
-    fails = _FAIL.match(token.text) is not None
+    fails = pattern("node", "fail").match(token.text) is not None
     if fails:
         branch = _branch(statement, top)
         if branch is not None:
@@ -79,7 +103,7 @@ def claim_of(grammar: Grammar, form: Form, at: int, top: Node) -> tuple[Node, As
 
 def _assertion(form: Form, node: Node, span: tuple[int, int], relation: str, rank: int, top: Node) -> Assertion:
     start, end = span
-    idle = why_idle(form, node)
+    idle = _why_idle(form, node)
     fails = relation == "fail"  # what is said of a failure is no expectation
     key = relation if fails else form.key(start, end)
     names = form.names(start, end)
@@ -89,23 +113,21 @@ def _assertion(form: Form, node: Node, span: tuple[int, int], relation: str, ran
         relation=relation,
         names=frozenset(name for name in names if not _is_jargon(name)),
         values=() if fails else form.values(start, end),
-        blurs=names & BLURS,
+        blurs=names & _words("blurs"),
         line=form.tree.tokens[start].line if start < len(form.tree.tokens) else node.line,
-        text=" ".join(token.text for token in form.tree.tokens[start : min(end, start + 80)])[:LONGEST_TEXT],
+        text=form.text(start, min(end, start + 80))[:LONGEST_TEXT],
         idle=idle,
-        guarded=is_guarded(node, top),
+        guarded=_is_guarded(node, top),
     )
 
 
 def _branch(statement: Node, top: Node) -> Node | None:
     """Give the condition on which a failure is called out; none where it always is."""
     for node in statement.above():
-        if node is top:
+        if node is top or re.match(r"for|while|do_stat|function|method|func_lit|arrow|lambda", node.kind):
             return None
         if re.match(r"if|unless|elif|elsif|guard|conditional|when_entry|expression_case|switch_case", node.kind):
             return node
-        if re.match(r"for|while|do_stat|function|method|func_lit|arrow|lambda", node.kind):
-            return None
     return None
 
 
@@ -118,10 +140,11 @@ def _branched(form: Form, branch: Node, statement: Node, top: Node) -> Assertion
     end = body.start if body is not None and body.start > branch.start else branch.end
     words = set(form.words[branch.start : end])
     rank = EXACT if words & {"!=", "!==", "!"} else PARTIAL
-    bare = [word for word in form.words[branch.start : end] if word not in {"if", "(", ")", "{", "unless"}]
     if "nil" in words and rank == EXACT and not {*form.values(branch.start, end)} - {"nil"}:
         rank = PARTIAL  # "no error" says less than "this value"
-    if not any(form.tree.tokens[at].sort == "id" for at in range(branch.start, end)) and bare:
+    if words - {"if", "(", ")", "{", "unless"} and not any(
+        form.tree.tokens[at].sort == "id" for at in range(branch.start, end)
+    ):
         rank = NOTHING
     return _assertion(form, branch, (branch.start, end), "if", rank, top)
 
@@ -137,149 +160,217 @@ def _span(statement: Node) -> tuple[int, int]:
     return start, min(end, start + 600)
 
 
+def _is_void(grammar: Grammar, form: Form, start: int, end: int) -> bool:
+    """Tell whether an assertion can never fail: it compares constants, or a thing with itself."""
+    tokens = form.tree.tokens[start:end]
+    if _ALWAYS.search(form.key(start, end)) or pattern("node", "same_sides").search(
+        form.text(start, min(end, start + 60))
+    ):
+        return True
+    names = [token.text for token in tokens if token.sort == "id"]
+    neutral = {"t", "self", "this", "Assert", "assert", "XCTest", "pytest", "testing"}
+    free = [name for name in names if not (_is_jargon(name) or grammar.asserts.search(name) or name in neutral)]
+    constant = any(token.sort in {"num", "str", "truth"} for token in tokens)
+    if free or not constant or len(tokens) >= 40:  # noqa: PLR2004
+        return False
+    return all(word.lower() in _words("pure") for name in names for word in _WORDS.findall(name))
+
+
+def _is_jargon(name: str) -> bool:
+    return pattern("word", "jargon").match(name) is not None
+
+
 def _rank(form: Form, start: int, end: int) -> tuple[str, int]:
+    """Judge by the words of an assertion: those of its own name first, then those of what it is given."""
     outer: list[str] = []
     inner: list[str] = []
     depth = 0
     for at in range(start, end):
-        text = form.tree.tokens[at].text
+        text, sort = form.tree.tokens[at].text, form.tree.tokens[at].sort
         if text in {"(", "[", "{"}:
             depth += 1
         elif text in {")", "]", "}"}:
             depth -= 1
-        elif form.tree.tokens[at].sort in {"id", "op", "truth"} and (
-            form.called[at] or form.tree.tokens[at].sort != "id" or form.tree.tokens[at - 1].text in _MATCHING
+        elif sort in {"op", "truth"} or (
+            sort == "id" and (form.called[at] or form.tree.tokens[at - 1].text in _MATCHING)
         ):
             (outer if depth <= 0 else inner if depth == 1 else []).append(text)
-    return judge_words(outer, inner)
+    return _judge_words(outer, inner)
 
 
-def _is_void(grammar: Grammar, form: Form, start: int, end: int) -> bool:
-    """Tell whether an assertion can never fail: it compares constants, or a thing with itself."""
-    tokens = form.tree.tokens[start:end]
-    if _ALWAYS.search(form.key(start, end)):
-        return True
-    free = [
-        token
-        for token in tokens
-        if token.sort == "id" and not _is_jargon(token.text) and not grammar.asserts.search(token.text)
-    ]
-    free = [
-        token
-        for token in free
-        if token.text not in {"t", "self", "this", "Assert", "assert", "XCTest", "pytest", "testing"}
-    ]
-    constant = any(token.sort in {"num", "str", "truth"} for token in tokens)
-    if not free and constant and len(tokens) < 40:  # noqa: PLR2004
-        return all(word.lower() in PURE for token in tokens if token.sort == "id" for word in WORDS.findall(token.text))
-    return _same_sides(form, start, end)
-
-
-def _same_sides(form: Form, start: int, end: int) -> bool:
-    text = " ".join(token.text for token in form.tree.tokens[start : min(end, start + 60)])
-    found = re.search(
-        r"(?i)equals?\w* \( (?:t , )?(?P<one>[^,()]+) , (?P<two>[^,()]+) \)|expect \( (?P<three>[^()]+) \) \. \w+ \( (?P<four>[^()]+) \)|assert ! ?\( (?P<five>\S+) == (?P<six>\S+) \)|^assert (?P<seven>[\w.]+) == (?P<eight>[\w.]+)$|_EQ \( (?P<nine>[^,()]+) , (?P<ten>[^,()]+) \)|assert_eq ! \( (?P<eleven>[^,()]+) , (?P<twelve>[^,()]+) \)",
-        text,
-    )
-    sides = [one.strip() for one in found.groups() if one] if found else []
-    return len(sides) == 2 and sides[0] == sides[1]  # noqa: PLR2004
-
-
-_JARGON = re.compile(
-    r"^(?:[Aa]ssert\w*|ASSERT\w*|EXPECT\w*|[Ee]xpect\w*|REQUIRE\w*|CHECK\w*|BOOST\w*|XCT\w+|to|not|toBe\w*|toEqual|toStrictEqual|toThrow\w*|toHave\w*|toMatch\w*|toContain\w*|eq|eql|be|is\w*Equal\w*|isNotNull|isNull"
-    r"|isTrue|isFalse|That|Equal\w*|NotEqual\w*|True|False|Null|NotNull|Nil|NotNil|NoError|Be|Should|should\w*|must_\w+|wont_\w+|refute\w*|verify|require|Fatalf?|Errorf?|Fail|FailNow|ok|notOk|strictEqual|deepEqual|deepStrictEqual|equal|Is|EqualTo|it|raises|throws|rejects|resolves|and|with|Throws\w*|and_\w+|Some|Ok|None|Err)$"
-)
-
-
-def _is_jargon(name: str) -> bool:
-    return _JARGON.match(name) is not None
-
-
-WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
-
-
-def _set(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-_NOT = _set("not no ne neq refute wont isnt unequal nor never differs different doesnt doesn")
-_NEGATIONS = _set("not not_to to_not Not NotTo ToNot refute never isNot should_not shouldNot wont notTo toNot")
-_EQUAL = _set("equal equals eq same eql identical streq")
-_SAME = _EQUAL | _set(
-    "is be strict deep deeply exactly snapshot null nil none empty zero strcaseeq compare instanceof json xml called received returned blank shouldbe seq error err times"
-)
-_RAISES = _set("raise raises raised throw throws thrown panic panics rejects rejected fails warns exception")
-_LIKE = _set(
-    "contain contains containing include includes match matches like start starts startswith end ends endswith prefix suffix greater less more above below close almost near within"
-    " approx delta instance isinstance kind type between subset issubset any property key member respond in gt lt ge le gte lte regexp regex size length count than all every"
-    " some approximately float double many least most superset fullmatch search"
-)
-_TRUE = _set("true truthy ok defined present exist exists false falsy falsey pass succeed nothing undefined succeeds")
-_VOID = _set("null nil none empty undefined defined throw throws raise raises error zero blank err false")
-_PLAIN = _set(
-    "assert refute debug_assert prop_assert static_assert ck_assert g_assert ASSERT EXPECT REQUIRE CHECK VERIFY QVERIFY BOOST_TEST BOOST_CHECK BOOST_REQUIRE STATIC_REQUIRE XCTAssert"
-)
-"""Assertions of one condition: what they say stands in its operators."""
-_BARE = _PLAIN | _set("Assert assertThat expect Expect require to That assert_that should t verify")
-_OPERATORS = {
-    **dict.fromkeys(("==", "===", "is", "eq"), EXACT),
-    **dict.fromkeys(("!=", "!==", "is not"), WEAK),
-    **dict.fromkeys(("<", ">", "<=", ">=", "in", "=~", "~=", "instanceof", "not in"), PARTIAL),
-}
-PURE = _set(
-    "assert asserts expect equal equals eq ne same true false not null nil none to be is that ok truthy falsy strict strictly deep are xct xctassert boost check require t self this"
-    " testing defined refute should must test empty zero and eql"
-)
-"""Words of assertions that compare what they are given, and look at nothing else."""
-BLURS = _set(
-    "sorted sort round lower upper toLowerCase toUpperCase strip trim len length size count Count set Set abs int floor ceil type bool Boolean any startswith startsWith slice substring"
-    " anything objectContaining arrayContaining stringContaining ANY isinstance is_a keys approx Any AnyOf anyOf casefold uniq normalize"
-)
-"""Calls that throw some of a value away."""
-
-
-def judge_words(outer: list[str], inner: list[str]) -> tuple[str, int]:
-    """Judge by the words of an assertion: those of its own name first, then those of what it is given."""
+def _judge_words(outer: list[str], inner: list[str]) -> tuple[str, int]:
     names = [text for text in outer if text[:1].isalpha()]
-    negated = sum(name in _NEGATIONS for name in names) % 2 == 1
-    plain = bool(names) and names[0] in _PLAIN and len(outer) > 0
-    signs = [text for text in (*outer, *inner) if text in _OPERATORS]
-    if signs and plain:
-        rank = max(_OPERATORS[sign] for sign in signs)
-        return {EXACT: "eq", PARTIAL: "like", WEAK: "ne"}[rank], WEAK if negated else rank
-    found = [judged for name in names if (judged := _judge_name(name, negated=negated)) is not None]
-    strong = [one for one in found if one[0] not in {"truthy", "falsy"}]
-    if plain and any(one[0] == "like" for one in strong):
-        return "like", PARTIAL
+    negated = sum(name in _words("negations") for name in names) % 2 == 1
+    plain = bool(names) and names[0] in _words("plain")
+    signs = [_OPERATORS[text] for text in (*outer, *inner) if text in _OPERATORS]
+    by_sign = (
+        ({EXACT: "eq", PARTIAL: "like", WEAK: "ne"}[max(signs)], WEAK if negated else max(signs)) if signs else None
+    )
+    if plain and by_sign is not None:
+        return by_sign
+    judged = [one for name in names if (one := _judge_name(name, negated=negated)) is not None]
+    strong = [one for one in judged if one[0] not in {"truthy", "falsy"}]
     if plain:
-        return ("falsy", PARTIAL) if negated else ("truthy", WEAK)
+        like = any(one[0] == "like" for one in strong)
+        return ("like", PARTIAL) if like else ("falsy", PARTIAL) if negated else ("truthy", WEAK)
     if strong:
         return max(strong, key=lambda one: one[1])
-    if signs:
-        rank = max(_OPERATORS[sign] for sign in signs)
-        return {EXACT: "eq", PARTIAL: "like", WEAK: "ne"}[rank], WEAK if negated else rank
+    if by_sign is not None:
+        return by_sign
     if any(name.endswith("That") or name in {"assert_that", "to", "Expect"} for name in names):
-        denied = any(name in _NEGATIONS for name in inner)
-        within = [judged for name in inner if (judged := _judge_name(name, negated=denied)) is not None]
+        denied = any(name in _words("negations") for name in inner)
+        within = [one for name in inner if (one := _judge_name(name, negated=denied)) is not None]
         if within:
             return max(within, key=lambda one: one[1])
-    if found:
-        return found[0]
-    return ("truthy", WEAK) if all(name in _BARE for name in names) else ("call", EXACT)
+    if judged:
+        return judged[0]
+    return ("truthy", WEAK) if all(name in _words("bare") for name in names) else ("call", EXACT)
 
 
 def _judge_name(name: str, *, negated: bool) -> tuple[str, int] | None:
-    words = {word.lower() for word in WORDS.findall(name)}
-    denied = (sum(word in _NOT for word in words) % 2 == 1 and name not in _NEGATIONS) ^ negated
-    if words & _RAISES:
+    words = {word.lower() for word in _WORDS.findall(name)}
+    denied = (sum(word in _words("not") for word in words) % 2 == 1 and name not in _words("negations")) ^ negated
+    if words & _words("raises"):
         return ("quiet", WEAK) if denied else ("raises", EXACT)
-    if words & _LIKE:
+    if words & _words("like"):
         return "like", PARTIAL
-    if words & _SAME and not (words & _TRUE and not words & _EQUAL):
+    equal = words & _words("equal")
+    if equal or (words & _words("same") and not words & _words("true")):
         if denied:
             return ("void", PARTIAL) if words & {"error", "err"} else ("ne", WEAK)
-        return ("eq", EXACT) if words & _EQUAL or not words & _VOID else ("void", EXACT)
-    if words & _TRUE:
+        return ("eq", EXACT) if equal or not words & _words("void") else ("void", EXACT)
+    if words & _words("true"):
         # Few values are empty or false, and nearly all are not.
         return ("falsy", PARTIAL) if bool(words & {"false", "falsy", "falsey"}) ^ denied else ("truthy", WEAK)
     return None
+
+
+# --- whether a place can be reached, and whether a failure there is heard ---------------------------------------------
+
+_EXIT = re.compile(r"^(?:return|throw|raise|break|continue|next|control_transfer|jump|exit)")
+_CONDITIONAL = re.compile(r"^(?:if|while|elsif|unless|elif|guard|preproc_if|conditional)")
+_HANDLER = re.compile(r"^(?:catch|except|rescue)")
+_AFTER = re.compile(r"^(?:else|finally|ensure|after)")
+_FALSY = frozenset({"false", "0", "nil", "null", "none", "''", "undefined"})
+_LEAVING = (["return"], ["next"], ["return", "nil"], ["return", "Ok"], ["return", "None"])
+
+
+@cache
+def is_block(kind: str) -> bool:
+    """Tell whether nodes of this kind hold statements."""
+    return pattern("node", "block").search(kind) is not None
+
+
+def statement_of(node: Node) -> Node:
+    """Give the statement that a node is part of."""
+    while node.parent is not None and not is_block(node.parent.kind):
+        node = node.parent
+    return node
+
+
+def is_guard(form: Form, node: Node) -> bool:
+    """Tell whether a statement does nothing but leave its test on a condition."""
+    node = _inmost(node)
+    if not _CONDITIONAL.match(node.kind):
+        return False
+    parts = [part for part in node.children if part.role in {"consequence", "body"} or is_block(part.kind)]
+    body = (parts or node.children or [node])[-1]
+    words = [token.text for token in form.tree.tokens[body.start : body.end]]
+    leaves = [word for word in words if word not in {"{", "}", ";", "then", "end", ":", "(", ")"}]
+    return leaves in _LEAVING and all(token.text != "else" for token in form.tree.tokens[node.start : node.end])
+
+
+def is_silent(form: Form, node: Node) -> bool:
+    """Tell whether code neither fails, nor passes a failure on."""
+    words = (token.text for token in form.tree.tokens[node.start : node.end] if token.sort != "str")
+    return pattern("node", "loud").search(" ".join(words)) is None
+
+
+def _why_idle(form: Form, node: Node) -> str:
+    """Say why an assertion can no longer fail; nothing where it can."""
+    child = node
+    for above in node.above():
+        if is_block(above.kind) and _after_exit(above, child):
+            return NEVER_REACHED
+        if _CONDITIONAL.match(_kind(form, above)) and _shut(form, above, child):
+            return NEVER_REACHED
+        if above.handlers is None:
+            above.handlers = [part for part in above.children if _HANDLER.match(part.kind)]
+        inside = not _HANDLER.match(child.kind) and not _AFTER.match(child.kind)
+        if (inside and any(_swallows(form, part) for part in above.handlers)) or _drops(form, above):
+            return SWALLOWED
+        child = above
+    return ""
+
+
+def _is_guarded(node: Node, top: Node) -> bool:
+    """Tell whether a place is reached on a condition only."""
+    for above in node.above():
+        if above is top:
+            return False
+        if _CONDITIONAL.match(above.kind):
+            return True
+    return False
+
+
+def _inmost(node: Node) -> Node:
+    while node.kind in {"expression_statement", "statement"} and len(node.children) == 1:
+        node = node.children[0]
+    return node
+
+
+def _kind(form: Form, node: Node) -> str:
+    """Give the kind of a node; where everything is a call, as in Elixir, the name of what is called."""
+    if node.kind == "call" and node.end > node.start and form.tree.tokens[node.start].text in {"if", "unless"}:
+        return form.tree.tokens[node.start].text
+    return node.kind
+
+
+def _after_exit(block: Node, child: Node) -> bool:
+    """Tell whether a statement of the block leaves it, whatever happens, before this one."""
+    if block.left < 0:
+        exits = (
+            part.start
+            for part in block.children
+            if _EXIT.match(_inmost(part).kind) and not _inmost(part).kind.endswith("modifier")
+        )
+        block.left = next(exits, block.end)
+    return child.start > block.left
+
+
+def _shut(form: Form, node: Node, child: Node) -> bool:
+    """Tell whether a branch belongs to a condition that is a plain constant and never holds."""
+    condition = next((part for part in node.children if part.role == "condition"), None)
+    if condition is None:
+        condition = next((part for part in node.children if part.kind != "identifier" or part.role != "target"), None)
+    if condition is None or child is condition:
+        return False
+    words = form.words[condition.start : condition.end]
+    sorts = {token.sort for token in form.tree.tokens[condition.start : condition.end]}
+    bare = [word for word in words if word and word not in {"(", ")", "not", "!", ":"}]
+    if len(bare) == 3 and sorts <= {"num", "str", "op"}:  # noqa: PLR2004
+        return (bare[0] == bare[2]) != (bare[1] in {"==", "===", "is"})
+    if len(bare) != 1 or not sorts <= {"truth", "num", "str", "op"}:
+        return False
+    negated = ("!" in words) ^ ("not" in words) ^ _kind(form, node).startswith("unless")
+    holds = (bare[0].lower() not in _FALSY) ^ negated
+    otherwise = child.role == "alternative" or child.kind.startswith(("else", "preproc_else"))
+    return holds if otherwise else not holds
+
+
+def _swallows(form: Form, handler: Node) -> bool:
+    body = next((part for part in reversed(handler.children) if is_block(part.kind)), None)
+    if body is not None and not is_silent(form, body):
+        return False
+    head = form.tree.tokens[handler.start : body.start if body is not None else handler.end]
+    kinds = {token.text for token in head if token.sort == "id" and token.text[:1].isupper()}
+    return not kinds or any(pattern("node", "broad").match(kind) for kind in kinds)
+
+
+def _drops(form: Form, node: Node) -> bool:
+    """Tell whether a call runs its block but drops what fails in it."""
+    if node.kind != "with_statement" and "call" not in node.kind and "invocation" not in node.kind:
+        return False
+    head = node.children[0] if node.children else node
+    words = {token.text for token in form.tree.tokens[head.start : min(head.end, head.start + 12)]}
+    return bool(words & {"catch_unwind", "runCatching", "suppress", "assertDoesNotThrowAny"})

@@ -4,53 +4,34 @@ The law: an agent may change anything but its judges. What a test asserted must 
 must still be asked for. Where the task names a path, its tests may expect something else, but not say less.
 """
 
-import re
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Hashable, Iterator, Sequence
+from dataclasses import replace
 
-from unstuck.verify.audit.cases import read_tests
-from unstuck.verify.audit.change import (
-    RULES,
+from unstuck.journal import Remark, Severity
+from unstuck.verify.audit.asserting import NOTHING
+from unstuck.verify.audit.cases import Case, Suite, read_tests
+from unstuck.verify.audit.conserve import Balance, Lost, Pairs, pair, plain_name
+from unstuck.verify.audit.grammars import grammar_of
+from unstuck.verify.audit.product import judge_product, read_world
+from unstuck.verify.audit.settings import judge_settings
+from unstuck.verify.change import (
     SYMLINK,
     Change,
-    Finding,
-    Severity,
     added_lines,
     found,
     is_declared,
+    is_judge,
+    part_of,
+    pattern,
     removed_lines,
+    rule_of,
 )
-from unstuck.verify.audit.conserve import Lost, Pairs, judge_losses, pair, plain_name
-from unstuck.verify.audit.grammars import grammar_of
-from unstuck.verify.audit.part import is_judge, part_of
-from unstuck.verify.audit.product import judge_product, read_world
-from unstuck.verify.audit.settings import judge_settings
-from unstuck.verify.audit.suite import NOTHING, Case, Suite
 
 _LOSES = frozenset({"test-deleted", "assertion-removed", "assertion-loosened", "cases-removed"})
-_PLATFORM = re.compile(
-    r"(?i)linux|windows|darwin|macos|unix|\bos\(|canImport|target_os|race|cgo|amd64|arm64|go1\.|debug|NET\d|NETCORE|swift|js\b|wasm|importorskip|not\(miri\)|feature"
-)
-"""Conditions on which a whole file is built here and there, not nowhere."""
-_SHUT = re.compile(r"//go:build|// \+build|#if|#!\[cfg")
-_LEAVES = re.compile(
-    r"(?i)skip|ignore|disable|pending|todo|only|focus|exit|return|quit|abort|stop|break|raise|throw|die|\bif\b|unless|when|cond|catch|rescue|/\*|<!--|\"{3}|'{3}|=begin|<<"
-)
-"""Words by which lines of an unknown language may keep others from running."""
 _ORDER = {"reject": 0, "ask": 1, "warn": 2}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Test:
-    """One test of the base in a changed file, and what became of it."""
-
-    path: str
-    name: str
-    now: tuple[str, str] | None
-    """The path and name under which all that it asserted is asserted still; none where something is lost."""
-
-
-def audit(changes: Sequence[Change], declared: Sequence[str] = (), red: Collection[str] = ()) -> tuple[Finding, ...]:
+def audit(changes: Sequence[Change], declared: Sequence[str] = (), red: Collection[str] = ()) -> tuple[Remark, ...]:
     """Give all findings about a change, gravest first.
 
     `declared` are the paths that the task names (none: the task has no Files), `red` the names of tests that failed on
@@ -62,19 +43,11 @@ def audit(changes: Sequence[Change], declared: Sequence[str] = (), red: Collecti
     return tuple(sorted(dict.fromkeys(raw), key=lambda one: (_ORDER[one.severity], one.path, one.line, one.rule)))
 
 
-def accounted(changes: Sequence[Change]) -> tuple[Test, ...]:
-    """Say of each test of the base in a changed file whether all that it asserted is asserted in the new form."""
+def accounted(changes: Sequence[Change]) -> tuple[tuple[str, bool], ...]:
+    """Name each test of the base in a changed file, and say whether all that it asserted is asserted in the new form."""
     reading = _Reading([one for one in changes if one.old != one.new])
     lost = {id(one.case) for one in reading.lost}
-    return tuple(
-        Test(path=case.path, name=case.name, now=None if id(case) in lost else _place(became or case))
-        for case, became in reading.pairs
-        if case.kind == "test"
-    )
-
-
-def _place(case: Case) -> tuple[str, str]:
-    return case.path, case.name
+    return tuple((case.name, id(case) not in lost) for case, _ in reading.pairs if case.kind == "test")
 
 
 class _Reading:
@@ -84,26 +57,23 @@ class _Reading:
         watched = [change for change in changes if _holds_tests(change)]
         self.old = [read_tests(change.path, change.old) for change in watched if change.old is not None]
         self.new = [read_tests(change.path, change.new) for change in watched if change.new is not None]
-        before, after = (
-            [case for suite in self.old for case in suite.cases],
-            [case for suite in self.new for case in suite.cases],
-        )
-        self.pairs, fresh = pair(before, after)
-        self.fresh = fresh
-        lost, self.spare = judge_losses(self.pairs, fresh, read_world(changes))
+        self.pairs, fresh = pair(*([case for suite in side for case in suite.cases] for side in (self.old, self.new)))
+        balance = Balance(self.pairs, fresh, read_world(changes))
+        lost = list(balance.lost())
+        self.spare = balance.spare()
         self.lost: list[Lost] = [*lost, *_standing(self.pairs, fresh, lost)]
         self.about_new = [finding for case in fresh for finding in _new_test(case)]
         self.unread = list(_unread(changes, self.old, self.new))
 
 
-def _weigh_tests(reading: _Reading, declared: Sequence[str], red: Collection[str]) -> Iterator[Finding]:
+def _weigh_tests(reading: _Reading, declared: Sequence[str], red: Collection[str]) -> Iterator[Remark]:
     yield from (_weighed(one, declared) for one in (*reading.about_new, *reading.unread))
     wanted = {plain_name(name.rpartition("::")[2].rpartition(" > ")[2]) for name in red} - {""}
-    named = {one.finding.path for one in reading.lost if is_declared(one.finding.path, declared)}
-    losses = sum(one.count for one in reading.lost if one.finding.rule in _LOSES and one.finding.path in named)
+    named = {one.remark.path for one in reading.lost if is_declared(one.remark.path, declared)}
+    losses = sum(one.count for one in reading.lost if one.remark.rule in _LOSES and one.remark.path in named)
     gains = sum(count for path, count in reading.spare.items() if is_declared(path, declared))
     for one in reading.lost:
-        finding = one.finding
+        finding = one.remark
         was_red = plain_name(one.case.name) in wanted and finding.rule != "expected-changed"
         if was_red:
             says = f"{finding.says} It failed before this change: to be rid of it is no way to make it pass."
@@ -114,19 +84,19 @@ def _weigh_tests(reading: _Reading, declared: Sequence[str], red: Collection[str
             yield _weighed(finding, declared)
 
 
-def _weighed(finding: Finding, declared: Sequence[str]) -> Finding:
+def _weighed(finding: Remark, declared: Sequence[str]) -> Remark:
     """Let a path that the task names change its expectations; ask instead of refusing where a task names none."""
     if finding.rule == "secret" or finding.severity == "warn":
         return finding
     if declared and is_declared(finding.path, declared):
-        least: Severity = RULES[finding.rule].declared
+        least: Severity = rule_of(finding.rule).named
         return replace(finding, severity=max(least, finding.severity, key=_ORDER.__getitem__))
     if not declared and finding.severity == "reject":
         return replace(finding, severity="ask")
     return finding
 
 
-def _files(changes: Sequence[Change]) -> Iterator[Finding]:
+def _files(changes: Sequence[Change]) -> Iterator[Remark]:
     yield from judge_settings(changes)
     yield from judge_product(changes)
     for change in changes:
@@ -145,7 +115,7 @@ def _files(changes: Sequence[Change]) -> Iterator[Finding]:
             yield found("check-changed", change.path, 1, f"{change.path} became a link to something else.")
 
 
-def _record(change: Change) -> Iterator[Finding]:
+def _record(change: Change) -> Iterator[Remark]:
     """Find recorded output that is another now; what is only added takes nothing back."""
     if change.new is None:
         yield found("snapshot-changed", change.path, 1, f"{change.path} is gone.")
@@ -163,7 +133,7 @@ def _holds_tests(change: Change) -> bool:
     return part == "product" and change.path.endswith(".rs") and "#[test]" in f"{change.old}{change.new}"
 
 
-def _unread(changes: Sequence[Change], old: Sequence[Suite], new: Sequence[Suite]) -> Iterator[Finding]:
+def _unread(changes: Sequence[Change], old: Sequence[Suite], new: Sequence[Suite]) -> Iterator[Remark]:
     fresh = {change.path for change in changes if change.old is None}
     why = {suite.path: suite.unread for suite in (*old, *new) if suite.unread}
     why |= {
@@ -181,53 +151,51 @@ def _only_adds(change: Change) -> bool:
     """Tell whether nothing of a text is gone, and nothing in what came could keep the rest from running."""
     if change.binary or change.new is None or any(removed_lines(change)):
         return False
-    return not any(_LEAVES.search(line.text) for line in added_lines(change))
+    return not any(pattern("run", "leaves").search(line.text) for line in added_lines(change))
 
 
 def _standing(pairs: Pairs, fresh: Sequence[Case], lost: Sequence[Lost]) -> Iterator[Lost]:
     """Find tests that are still there, but do not run as they did."""
-    gone = {id(one.case) for one in lost if one.finding.rule == "test-deleted"}
-    aids = {case.body.partition(" ")[2]: case for case in fresh if case.kind == "aid" and case.assertions}
-    keys = {
-        frozenset(one.key for one in case.assertions): case for case in fresh if case.kind == "aid" and case.assertions
-    }
+    gone = {id(one.case) for one in lost if one.remark.rule in {"test-deleted", "tests-exchanged"}}
+    aids = {key: case for case in fresh if case.kind == "aid" and case.assertions for key in _marks_of(case)}
     for case, became in pairs:
         if case.kind != "test" or case.off:
             continue
-        if became is None:
-            twin = keys.get(frozenset(one.key for one in case.assertions)) or aids.get(case.body.partition(" ")[2])
-            if twin is not None and case.assertions and (id(case) in gone or not _is_called(twin, pairs, fresh)):
+        if became is not None:
+            yield from (Lost(case, remark) for remark in _runs_less(case, became))
+        elif case.assertions and id(case) in gone:
+            twin = next((aids[key] for key in _marks_of(case) if key in aids), None)
+            if twin is not None:
                 says = f"{case.name} is now {twin.name}, which no runner takes for a test."
                 yield Lost(case, found("test-hidden", twin.path, twin.line, says))
-            continue
-        yield from (Lost(case, finding) for finding in _runs_less(case, became))
 
 
-def _is_called(aid: Case, pairs: Pairs, fresh: Sequence[Case]) -> bool:
-    alive = [*(became for _, became in pairs if became is not None), *fresh]
-    return any(aid.name in case.names for case in alive if case is not aid)
+def _marks_of(case: Case) -> tuple[Hashable, Hashable]:
+    """Give what a test and a function have in common that are the same but for their heads."""
+    return frozenset(one.key for one in case.assertions), case.body.partition(" ")[2]
 
 
-def _runs_less(case: Case, became: Case) -> Iterator[Finding]:
+def _runs_less(case: Case, became: Case) -> Iterator[Remark]:
     grammar = grammar_of(became.path)
     if case.path != became.path and grammar is not None and _looks(case.path) and not grammar.found.search(became.path):
         says = f"{became.name} moved from {case.path} to a place where no runner looks."
         yield found("test-hidden", became.path, became.line, says)
     if became.off:
         yield found("test-skipped", became.path, became.line, f"{became.name or became.path} is skipped.", became.skip)
-    elif became.skip and not case.skip and _SHUT.match(became.skip) and not _PLATFORM.search(became.skip):
+    elif (
+        became.skip
+        and not case.skip
+        and pattern("run", "shut").match(became.skip)
+        and not pattern("run", "platform").search(became.skip)
+    ):
         says = f"{became.path} is built only where somebody asks for it, and {became.name} with it."
         yield found("test-skipped", became.path, became.line, says, became.skip)
     elif became.skip and not case.skip:
         says = f"{became.name or became.path} is skipped on a condition."
         yield found("skipped-sometimes", became.path, became.line, says, became.skip)
     elif became.guards > case.guards or _newly_guarded(case, became):
-        yield found(
-            "skipped-sometimes",
-            became.path,
-            became.line,
-            f"{became.name or became.path} may end before it asserts anything.",
-        )
+        says = f"{became.name or became.path} may end before it asserts anything."
+        yield found("assertion-guarded", became.path, became.line, says)
     if became.focused and not case.focused:
         yield found("test-focused", became.path, became.line, f"Only {became.name} is told to run.")
     if became.retried and not case.retried:
@@ -246,7 +214,7 @@ def _looks(path: str) -> bool:
     return grammar is None or grammar.found.search(path) is not None
 
 
-def _new_test(case: Case) -> Iterator[Finding]:
+def _new_test(case: Case) -> Iterator[Remark]:
     if case.kind != "test":
         return
     if case.focused:

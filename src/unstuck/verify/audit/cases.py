@@ -1,40 +1,77 @@
-"""Read the tests of one text by its grammar: a suite of cases, each with what it asserts."""
+"""Read the tests of one text by its grammar: the cases that it holds, each with what it asserts and whether it runs at all."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from unstuck.verify.audit.asserting import claim_of, is_claim, statement_of
-from unstuck.verify.audit.flow import FUNCTION, LAMBDA, SWALLOWED, is_block, is_guard, is_silent
-from unstuck.verify.audit.forms import Form, form_of
-from unstuck.verify.audit.grammars import (
-    ALWAYS_CONDITIONAL,
-    FOCUS,
-    RETRY,
-    SKIP_BLOCK,
-    SKIP_CALL,
-    SKIP_CONDITION,
-    SKIP_MARK,
-    SKIP_OPTION,
-    Grammar,
-    grammar_of,
+from unstuck.verify.audit.asserting import (
+    NOTHING,
+    PARTIAL,
+    SWALLOWED,
+    WEAK,
+    Assertion,
+    claim_of,
+    is_block,
+    is_claim,
+    is_guard,
+    is_silent,
+    statement_of,
 )
-from unstuck.verify.audit.suite import NOTHING, PARTIAL, WEAK, Assertion, Case, Suite
-from unstuck.verify.audit.tables import is_table, marked_rows
-from unstuck.verify.audit.trees import LONGEST, Node, Tree, parse
+from unstuck.verify.audit.grammars import LONGEST, Form, Grammar, Node, Tree, form_of, grammar_of, parse
+from unstuck.verify.change import pattern
 
-_CLASS = re.compile(r"^(?:class|module|mod_item|impl_item|struct|namespace|object|interface|trait)")
 _MARK = re.compile(r"^(?:modifiers|attribute\w*|annotation|marker_annotation|decorator)$")
 _MARK_BEFORE = re.compile(r"^(?:attribute_item|decorator|annotation|unary_operator)$")
 _CALL = re.compile(r"call|invocation")
+_HOLDERS = frozenset({"decorated_definition", "expression_statement", "export_statement"})
+_VALUES = frozenset({"str", "num", "truth"})
+_OWN = frozenset({"", "self", "this", "$this", "Self", "s", "suite"})
+_DEFINES = re.compile(r"definition|declaration")
+_MAYBE = re.compile(r"if|unless|when|elif|try|catch|except|for|while|conditional")
 _STRING = re.compile(r"'[^']*'|\"[^\"]*\"|`[^`]*`")
 _NOWHERE = re.compile(r"(?i)ignore|\bif 0|false|any\(\)|skip|never")
 """Conditions on which a whole file is built nowhere."""
-_RAISES = re.compile(
-    r"should_panic(?: \([^)]*\))?|expected = [\w. ]+|ExpectedException \([^)]*\)|@expectedException \S+"
-)
-"""Marks that assert that a test fails in a certain way."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One test, a function that asserts or holds rows on behalf of tests, or what stands outside of all of them."""
+
+    kind: Literal["test", "aid", "file"]
+    name: str
+    scope: str
+    path: str
+    line: int
+    assertions: tuple[Assertion, ...] = ()
+    rows: tuple[str, ...] = ()
+    """The rows of the tables that it goes through."""
+    body: str = ""
+    """All of it without local names and layout."""
+    literals: frozenset[str] = frozenset()
+    names: frozenset[str] = frozenset()
+    skip: str = ""
+    """The words that keep it from running; empty where it runs."""
+    sometimes: bool = False
+    """It is skipped on a condition only."""
+    guards: int = 0
+    """How often it ends early on a condition."""
+    focused: bool = False
+    retried: bool = False
+
+    @property
+    def off(self) -> bool:
+        return bool(self.skip) and not self.sometimes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suite:
+    """All that one text holds of tests."""
+
+    path: str
+    cases: tuple[Case, ...] = ()
+    unread: str = ""
+    """Why it could not be read; empty where it could."""
 
 
 @dataclass(slots=True, eq=False)
@@ -53,7 +90,6 @@ class _Open:
     inner: list[tuple[int, int]] = field(default_factory=list)
     skip: str = ""
     sometimes: bool = False
-    guards: int = 0
     calls: list[Assertion] = field(default_factory=list)
     outer: "_Open | None" = None
     recovers: bool = False
@@ -86,15 +122,13 @@ class _Reading:
         self.owner: dict[int, _Open] = {id(tree.root): self.whole}
         self.open: list[_Open] = [self.whole]
         self.by_name = grammar.named_in.search(text) is not None
-        shut = grammar.shut.findall(text)
-        self.shut = "; ".join(" ".join(line.split()) for line in shut)
+        self.shut = "; ".join(" ".join(line.split()) for line in grammar.shut.findall(text))
 
     def cases(self) -> Iterator[Case]:
         self._find_cases()
         self._read_tokens()
         self._read_tables()
-        local = {one.name for one in self.open if one.kind == "aid"}
-        self._read_calls(local)
+        self._read_calls({one.name for one in self.open if one.kind == "aid"})
         for one in self.open:
             case = self._closed(one)
             if one is not self.whole or case.assertions or case.rows:
@@ -119,7 +153,7 @@ class _Reading:
                     continue
                 owner = opened
                 below = f"{scope} {opened.name}".strip() if opened.kind == "test" else scope
-            elif _CLASS.match(node.kind):
+            elif pattern("node", "class").match(node.kind):
                 below = f"{scope} {self._name(node)}".strip()
             elif (group := self._group(node)) is not None:
                 below = f"{scope} {group}".strip()
@@ -128,73 +162,55 @@ class _Reading:
 
     def _case_at(self, node: Node, owner: _Open, scope: str) -> _Open | None:
         defined = node.children[-1] if node.kind == "decorated_definition" and node.children else node
-        if FUNCTION.match(defined.kind) and (
-            defined is not node or node.parent is None or node.parent.kind != "decorated_definition"
+        if pattern("node", "function").match(defined.kind) and (
+            node.parent is None or node.parent.kind != "decorated_definition"
         ):
-            name = self._name(defined)
-            marks = self._marks(defined)
-            if self.grammar.language == "Python" and not self._is_collected(defined):
-                return None if owner is not self.whole else _Open("aid", name, scope, node, marks)
-            is_test = (self.by_name and bool(self.grammar.tests.search(name))) or bool(self.grammar.marks.search(marks))
-            if not is_test and (owner is not self.whole or not name):
-                return None
-            return _Open("test" if is_test else "aid", name, scope, node, marks)
-        if not _CALL.search(node.kind) or not node.children:
-            return None
+            name, marks = self._name(defined), self._marks(defined)
+            collected = self.grammar.language != "Python" or self._is_collected(defined)
+            by_name = self.by_name and self.grammar.tests.search(name) is not None
+            if collected and (by_name or self.grammar.marks.search(marks)):
+                return _Open("test", name, scope, node, marks)
+            return _Open("aid", name, scope, node, marks) if name and owner is self.whole else None
         callee = self._callee(node)
         if not callee or not self.grammar.blocks.search(callee):
             return None
         body = self._block(node)
-        if body is None:
-            if SKIP_BLOCK.search(callee) or self.grammar.language == "Elixir":
-                return _Open("test", self._title(node), scope, node, self._marks(node), callee)
+        if body is None and not pattern("run", "skip_block").search(callee) and self.grammar.language != "Elixir":
             return None
-        return _Open(
-            "test", self._title(node), scope, node if body.start < node.end else body, self._marks(node), callee
-        )
+        place = node if body is None or body.start < node.end else body
+        return _Open("test", self._title(node), scope, place, self._marks(node), callee)
 
     def _is_collected(self, node: Node) -> bool:
         """Tell whether a runner of Python would look here: not in a function, nor in a class that is no test class."""
         for above in node.above():
-            if FUNCTION.match(above.kind):
+            if pattern("node", "function").match(above.kind):
                 return False
             if above.kind == "class_definition":
-                head = " ".join(
-                    self.tree.text(part) for part in above.children if part.role in {"name", "superclasses"}
-                )
-                return re.search(
-                    r"[Tt]est|Case|Mixin|Base", head
-                ) is not None and "__test__ = False" not in self.tree.text(above)
+                parts = (self.tree.text(part) for part in above.children if part.role in {"name", "superclasses"})
+                named = re.search(r"[Tt]est|Case|Mixin|Base", " ".join(parts)) is not None
+                return named and "__test__ = False" not in self.tree.text(above)
         return True
 
     def _group(self, node: Node) -> str | None:
-        if not _CALL.search(node.kind) or not node.children:
-            return None
         callee = self._callee(node)
-        return (
-            self._title(node)
-            if callee and self.grammar.groups.search(callee) and self._block(node) is not None
-            else None
-        )
+        holds = callee and self.grammar.groups.search(callee) and self._block(node) is not None
+        return self._title(node) if holds else None
 
     def _callee(self, node: Node) -> str:
-        """Give the dotted name of what is called, without the arguments of calls on the way."""
+        """Give the dotted name of what is called, without the arguments of calls on the way; nothing where nothing is."""
+        if not _CALL.search(node.kind) or not node.children:
+            return ""
+        head, end = node.children[0], 0
+        if self.grammar.language == "Ruby":
+            end = next((part.end for part in node.children if part.role == "method"), 0)
+        else:
+            while _CALL.search(head.kind) and head.children:
+                head = head.children[0]
         words: list[str] = []
         depth = 0
-        head = node.children[0]
-        while _CALL.search(head.kind) and head.children and self.grammar.language != "Ruby":
-            head = head.children[0]
-        end = (
-            head.end
-            if self.grammar.language != "Ruby"
-            else next((part.end for part in node.children if part.role == "method"), head.end)
-        )
-        for token in self.tree.tokens[node.start : min(end, node.start + 12)]:
-            if token.text in {"(", "["}:
-                depth += 1
-            elif token.text in {")", "]"}:
-                depth -= 1
-            elif depth == 0 and (token.sort in {"id", "str"} or token.text == "."):
+        for token in self.tree.tokens[node.start : min(end or head.end, node.start + 12)]:
+            depth += (token.text in {"(", "["}) - (token.text in {")", "]"})
+            if depth == 0 and (token.sort in {"id", "str"} or token.text == "."):
                 words.append(token.text)
         return "".join(words)
 
@@ -203,7 +219,7 @@ class _Reading:
         todo = list(node.children)
         for _ in range(3):
             for part in todo:
-                if LAMBDA.match(part.kind):
+                if pattern("node", "lambda").match(part.kind):
                     return part
             todo = [
                 inner
@@ -220,28 +236,13 @@ class _Reading:
         return after if after is not None and after.kind == "compound_statement" else None
 
     def _title(self, node: Node) -> str:
-        """Give the name of a test that is a call: its first argument."""
+        """Give the name of a test that is a call: the first text that it is given, or all that it is."""
         block = self._block(node)
-        start = next((part.start for part in node.children if "argument" in part.kind), node.children[0].end)
-        if (
-            "call" in node.children[0].kind and node.children[0].end > start
-        ):  # the arguments of `it.each(...)(...)` come last
-            start = (
-                node.children[0].end
-                if node.end > node.children[0].end and self.grammar.language != "Kotlin"
-                else node.start
-            )
+        start = next((part.start for part in node.children[1:] if "argument" in part.kind), node.start)
         end = block.start if block is not None and start < block.start < node.end else node.end
-        words = [token.text for token in self.tree.tokens[start : min(end, start + 12)]]
-        if words[:1] == ["("]:
-            words = words[1:]
-        if not words:
-            words = [self._callee(node)]
-        return (
-            words[0].strip("'\"`")
-            if words[0][:1] in "'\"`" and words[1:2] in ([","], [")"], [])
-            else " ".join(words).rstrip(" ,")
-        )
+        tokens = self.tree.tokens[start : min(end, start + 12)]
+        text = next((token.text for token in tokens if token.sort == "str"), "")
+        return text.strip("'\"`") or " ".join(token.text for token in tokens).strip("( ,")
 
     def _name(self, node: Node) -> str:
         part = next((child for child in node.children if child.role in {"name", "declarator"}), None)
@@ -255,11 +256,7 @@ class _Reading:
         """Give the annotations, attributes and remarks that a definition carries."""
         texts = [self.tree.text(child) for child in node.children if _MARK.match(child.kind)]
         holder = node
-        while holder.parent is not None and holder.parent.kind in {
-            "decorated_definition",
-            "expression_statement",
-            "export_statement",
-        }:
+        while holder.parent is not None and holder.parent.kind in _HOLDERS:
             holder = holder.parent
             texts += [self.tree.text(child) for child in holder.children if _MARK.match(child.kind)]
         beside = holder.parent.children if holder.parent is not None else []
@@ -295,29 +292,21 @@ class _Reading:
             owner.found.append(claim[1])
 
     def _skipped(self, at: int) -> None:
-        token = self.tree.tokens[at]
-        receiver = self.form.receivers[at]
-        if not SKIP_CALL.search(f"{receiver}.{token.text}" if receiver else token.text):
+        """Find a call that ends a test without a verdict."""
+        token, receiver = self.tree.tokens[at], self.form.receivers[at]
+        if not pattern("run", "skip_call").search(f"{receiver}.{token.text}" if receiver else token.text):
             return
-        owner = self._owner_of(token.node)
-        statement = statement_of(token.node)
+        owner, statement = self._owner_of(token.node), statement_of(token.node)
         if owner.skip or owner.kind != "test" or _holds(statement, owner.node):
             return
-        inside = [node for node in statement.above() if node.start >= owner.node.start and node is not owner.node]
-        conditional = any(
-            re.match(r"(?:if|unless|when|elif|try|catch|except|for|while|conditional)", node.kind)
-            for node in (statement, *inside)
-        )
-        before = self.tree.tokens[statement.start].text
-        if (
-            re.search(r"^(?:import|from|use)\b", before)
-            or "definition" in statement.kind
-            or "declaration" in statement.kind
-        ):
+        if re.match(r"import|from$|use$", self.tree.tokens[statement.start].text) or _DEFINES.search(statement.kind):
             return
+        inside = [node for node in statement.above() if node.start >= owner.node.start and node is not owner.node]
         owner.skip = self.tree.text(statement)[:120]
         constant = re.search(r"(?i)assum\w+ \( (?:false|true)", owner.skip) is not None
-        owner.sometimes = conditional or (bool(ALWAYS_CONDITIONAL.search(token.text)) and not constant)
+        owner.sometimes = any(_MAYBE.match(node.kind) for node in (statement, *inside)) or (
+            pattern("run", "always_conditional").search(token.text) is not None and not constant
+        )
 
     def _read_tables(self) -> None:
         """Find the rows of tables: the parts of a list that hold several values each, and marks that hold a row."""
@@ -325,12 +314,13 @@ class _Reading:
         while todo:
             node = todo.pop()
             owner = self._owner_of(node)
-            if is_table(self.form, node) and id(statement_of(node)) not in owner.statements:
-                owner.rows += [self.form.key(part.start, part.end) for part in node.children]
+            if _is_table(self.form, node) and id(statement_of(node)) not in owner.statements:
+                rows = [part for part in node.children if owner.kind == "test" or _is_row(self.form, part)]
+                owner.rows += [self.form.key(part.start, part.end) for part in rows]
                 continue
             todo += reversed(node.children)
         for one in self.open:
-            one.rows += marked_rows(one.marks)
+            one.rows += _marked_rows(one.marks)
 
     def _read_calls(self, local: set[str]) -> None:
         """Take calls of the text's own functions for assertions; in a test without any, every call."""
@@ -343,15 +333,7 @@ class _Reading:
             statement = statement_of(token.node)
             if id(statement) in owner.statements or _holds(statement, owner.node) or not _is_plain_call(statement):
                 continue
-            known = token.text in local and self.form.receivers[at] in {
-                "",
-                "self",
-                "this",
-                "$this",
-                "Self",
-                "s",
-                "suite",
-            }
+            known = token.text in local and self.form.receivers[at] in _OWN
             if not known and owner is self.whole:
                 continue
             owner.statements.add(id(statement))
@@ -366,59 +348,75 @@ class _Reading:
     def _closed(self, one: _Open) -> Case:
         """Make the case, with what its groups and the whole text say about whether it runs."""
         places = list(_outside(one.node.start, one.node.end, one.inner))
-        words = [self.form.words[at] for at in places if self.form.words[at]]
-        skip, sometimes = (one.skip, one.sometimes) if one.kind == "test" else ("", False)
-        marks, callees = [one.marks], [(one.callee, self._head(one))]
-        for node in one.node.above():
-            if _CLASS.match(node.kind) or FUNCTION.match(node.kind):
-                marks.append(self._marks(node))
-            elif _CALL.search(node.kind) and node.children and self.grammar.groups.search(self._callee(node)):
-                callees.append((self._callee(node), self.tree.text(node)[:120].partition(" do ")[0].partition("=>")[0]))
-                marks.append(self._marks(node))
-        never = [above for above in one.node.above() if above.kind.startswith("preproc_if") and self._is_never(above)]
-        if never and not skip:
-            skip, sometimes = "#if 0", False
-        for mark in marks:
-            found = SKIP_MARK.search(mark)
-            if found and not skip:
-                skip, sometimes = mark[:120], SKIP_CONDITION.search(mark) is not None
-        for callee, head in callees:
-            if not skip and callee and (SKIP_BLOCK.search(callee) or SKIP_OPTION.search(head)):
-                skip = callee if SKIP_BLOCK.search(callee) else head[:120]
-                sometimes = "If" in callee
-        if self.shut and not skip and one.kind == "test":
-            skip, sometimes = self.shut[:120], _NOWHERE.search(self.shut) is None
-        if re.search(r"\bDISABLED_", one.name):
-            skip, sometimes = "DISABLED_", False
-        raised = _RAISES.search(one.marks) if one.kind == "test" else None
+        callees = [(one.callee, self._head(one)), *self._groups_of(one)]
+        skip, sometimes = self._why_skipped(one, callees) if one.kind == "test" else ("", False)
+        raised = pattern("node", "raises").search(one.marks) if one.kind == "test" else None
         if raised:
-            one.found.append(
-                Assertion(key=raised[0], rank=PARTIAL, relation="raises", line=one.node.line, text=raised[0])
-            )
+            claim = Assertion(key=raised[0], rank=PARTIAL, relation="raises", line=one.node.line, text=raised[0])
+            one.found.append(claim)
         if one.recovers or (one.outer is not None and one.outer.recovers):
             one.found = [
                 replace(claim, rank=NOTHING, idle=SWALLOWED, key=f"({SWALLOWED}) {claim.key}") for claim in one.found
             ]
-        guards = sum(is_guard(self.form, part) for body in self._bodies(one.node) for part in body.children)
-        assertions = tuple(one.found or (one.calls if one.kind == "test" else ()))
         return Case(
-            kind=one.kind, name=one.name, scope=one.scope, path=self.path, line=one.node.line,
-            assertions=assertions, rows=tuple(one.rows), body=" ".join(words),
-            literals=frozenset(self.form.words[at] for at in places if self.tree.tokens[at].sort in {"str", "num", "truth"}),
+            kind=one.kind,
+            name=one.name,
+            scope=one.scope,
+            path=self.path,
+            line=one.node.line,
+            assertions=tuple(one.found or (one.calls if one.kind == "test" else ())),
+            rows=tuple(one.rows),
+            body=" ".join(self.form.words[at] for at in places if self.form.words[at]),
+            literals=frozenset(self.form.words[at] for at in places if self.tree.tokens[at].sort in _VALUES),
             names=frozenset(self.form.words[at] for at in places if self.form.called[at]),
-            skip=skip, sometimes=sometimes, guards=guards,
-            focused=any(bool(callee) and FOCUS.search(f"{callee} {_STRING.sub('', head)}") is not None for callee, head in callees),
-            retried=RETRY.search(one.marks) is not None,
-        )  # fmt: skip
+            skip=skip,
+            sometimes=sometimes,
+            guards=sum(is_guard(self.form, part) for body in self._bodies(one.node) for part in body.children),
+            focused=any(
+                callee and pattern("run", "focus").search(f"{callee} {_STRING.sub('', head)}")
+                for callee, head in callees
+            ),
+            retried=pattern("run", "retry").search(one.marks) is not None,
+        )
+
+    def _groups_of(self, one: _Open) -> Iterator[tuple[str, str]]:
+        """Yield the calls around a test that hold it, each with what it is told."""
+        for node in one.node.above():
+            callee = self._callee(node)
+            if callee and self.grammar.groups.search(callee):
+                yield callee, self.tree.text(node)[:120].partition(" do ")[0].partition("=>")[0]
+
+    def _why_skipped(self, one: _Open, callees: Sequence[tuple[str, str]]) -> tuple[str, bool]:
+        """Say what keeps a test from running, and whether on a condition only: its own words, its marks, its groups, its text."""
+        if re.search(r"\bDISABLED_", one.name):
+            return "DISABLED_", False
+        if one.skip:
+            return one.skip, one.sometimes
+        if any(above.kind.startswith("preproc_if") and self._is_never(above) for above in one.node.above()):
+            return "#if 0", False
+        holders = (above for above in one.node.above() if self._is_group(above))
+        for mark in (one.marks, *map(self._marks, holders)):
+            if pattern("run", "skip_mark").search(mark):
+                return mark[:120], pattern("run", "skip_condition").search(mark) is not None
+        for callee, head in callees:
+            if callee and pattern("run", "skip_block").search(callee):
+                return callee, "If" in callee
+            if callee and pattern("run", "skip_option").search(head):
+                return head[:120], "If" in callee
+        return self.shut[:120], _NOWHERE.search(self.shut) is None
+
+    def _is_group(self, node: Node) -> bool:
+        if pattern("node", "class").match(node.kind) or pattern("node", "function").match(node.kind):
+            return True
+        callee = self._callee(node)
+        return bool(callee) and self.grammar.groups.search(callee) is not None
 
     def _is_never(self, node: Node) -> bool:
         condition = next((part for part in node.children if part.role == "condition"), None)
         return condition is not None and self.tree.text(condition).lower() in {"0", "false", "never"}
 
     def _head(self, one: _Open) -> str:
-        text = " ".join(
-            token.text for token in self.tree.tokens[one.node.start : min(one.node.end, one.node.start + 30)]
-        )
+        text = self.form.text(one.node.start, min(one.node.end, one.node.start + 30))
         return re.split(r" do | \{ | => |function", text)[0] if one.callee else ""
 
     def _bodies(self, node: Node) -> Iterator[Node]:
@@ -453,3 +451,50 @@ def _is_plain_call(statement: Node) -> bool:
     while node.children and node.kind in {"expression_statement", "await_expression", "try_expression"}:
         node = node.children[-1]
     return _CALL.search(node.kind) is not None
+
+
+# --- tables: lists whose parts hold several values each, so that each part is a row -----------------------------------
+
+_PLAIN_ARGUMENTS = frozenset({"value_arguments", "argument_list", "arguments", "token_tree"})
+_LEAST_ROWS = 2
+
+
+def _is_table(form: Form, node: Node) -> bool:
+    """Tell whether a node is a list of rows."""
+    if not pattern("node", "table").match(node.kind):
+        return False
+    if len(node.children) < _LEAST_ROWS and not (
+        node.children and len(node.children[0].children) > 1 and _in_loop(node)
+    ):
+        return False
+    if node.kind in _PLAIN_ARGUMENTS:
+        before = form.tree.tokens[max(0, node.start - 2) : node.start]
+        if not any(pattern("node", "lists").match(token.text) for token in before):
+            return False
+    if node.kind in {"object", "dictionary", "map_content", "hash", "tuple_expression"} and not _in_loop(node):
+        return all(_values(form, part) > _LEAST_ROWS for part in node.children)
+    return sum(_is_row(form, part) for part in node.children) * 2 > len(node.children) or _in_loop(node)
+
+
+def _marked_rows(marks: str) -> list[str]:
+    """Give the annotations and attributes that are a row each."""
+    found = re.findall(r"\w+ \((?:[^()]|\([^()]*\))*\)", marks) if pattern("node", "row_mark").search(marks) else []
+    return [mark for mark in found if pattern("node", "row_mark").match(mark)]
+
+
+def _is_row(form: Form, node: Node) -> bool:
+    values = _values(form, node)
+    return values >= _LEAST_ROWS or (values > 0 and len(node.children) > 0 and node.end - node.start > 5)  # noqa: PLR2004
+
+
+def _values(form: Form, node: Node) -> int:
+    return sum(token.sort in _VALUES for token in form.tree.tokens[node.start : min(node.end, node.start + 40)])
+
+
+def _in_loop(node: Node) -> bool:
+    for at, above in enumerate(node.above()):
+        if re.match(r"for|foreach|decorator|annotation|attribute", above.kind):
+            return True
+        if is_block(above.kind) or at > 3:  # noqa: PLR2004
+            return False
+    return False

@@ -1,0 +1,100 @@
+"""Write verdicts for other programs: JUnit XML, which build servers read, and SARIF 2.1.0, which editors show beside the lines."""
+
+import json
+import re
+from collections.abc import Iterable
+from typing import Any
+from urllib.parse import quote
+from xml.etree import ElementTree as ET
+
+from unstuck import __version__
+from unstuck.journal import CheckResult, Remark, Verdict
+from unstuck.verify.change import known
+
+TAIL_CHARS = 4000
+_NOT_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""Characters that XML cannot hold, whatever one does."""
+SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+LEVELS = {"reject": "error", "ask": "warning", "warn": "note"}
+
+
+def junit(name: str, verdicts: Iterable[tuple[str, Verdict]]) -> str:
+    """Return the document: a suite for each task, a case for each check; `verdicts` are the last ones, by the task's name."""
+    suites = ET.Element("testsuites", name=_text(name))
+    for task, verdict in verdicts:
+        _suite(suites, task, verdict)
+    for key in ("tests", "failures", "skipped"):
+        suites.set(key, str(sum(int(suite.get(key, "0")) for suite in suites)))
+    ET.indent(suites)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(suites, encoding="unicode") + "\n"
+
+
+def _suite(suites: ET.Element, task: str, verdict: Verdict) -> None:
+    seconds = sum(result.ended.seconds for result in verdict.results)
+    suite = ET.SubElement(suites, "testsuite", name=_text(task), time=f"{seconds:.3f}")
+    for result in verdict.results:
+        case = _case(suite, task, result.command)
+        case.set("time", f"{result.ended.seconds:.3f}")
+        _check(case, result)
+    for remark in (remark for remark in verdict.remarks if remark.severity != "warn"):
+        case = _case(suite, task, f"audit: {remark.rule} {remark.path}".strip())
+        _note(case, str(remark), failed="audit" if remark.severity == "reject" else "")
+    if not len(suite):
+        _note(_case(suite, task, "verification"), verdict.reason)
+    suite.set("tests", str(len(suite)))
+    suite.set("failures", str(len(suite.findall("testcase/failure"))))
+    suite.set("skipped", str(len(suite.findall("testcase/skipped"))))
+
+
+def _check(case: ET.Element, result: CheckResult) -> None:
+    if result.status == "fail":
+        tests = f": {', '.join(result.tests)}" if result.tests else ""
+        failure = _note(case, f"{result.kind}: exit code {result.ended.exit_code}{tests}", result.kind)
+        failure.text = _text(result.ended.tail[-TAIL_CHARS:])
+    elif result.status == "inconclusive" or result.although:
+        _note(case, result.idle or result.although)
+
+
+def _case(suite: ET.Element, task: str, name: str) -> ET.Element:
+    return ET.SubElement(suite, "testcase", classname=_text(task), name=_text(name))
+
+
+def _note(case: ET.Element, message: str, failed: str = "") -> ET.Element:
+    """Say how a case went: failed, of this type, or skipped where there is none."""
+    if failed:
+        return ET.SubElement(case, "failure", message=_text(message), type=failed)
+    return ET.SubElement(case, "skipped", message=_text(message))
+
+
+def _text(text: str) -> str:
+    return _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def sarif_text(remarks: Iterable[Remark]) -> str:
+    """Return a SARIF log with one run as text; the rules are those that were found."""
+    found = list(remarks)
+    used = sorted({remark.rule for remark in found})
+    driver = {"name": "unstuck", "version": __version__, "rules": [_rule(rule) for rule in used]}
+    results = [_result(remark, used.index(remark.rule)) for remark in found]
+    run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
+    return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2, ensure_ascii=False) + "\n"
+
+
+def _rule(name: str) -> dict[str, Any]:
+    row = known()["rule"].get(name, {"means": name, "severity": "ask"})
+    level = {"level": LEVELS[row["severity"]]}
+    return {"id": name, "shortDescription": {"text": row["means"]}, "defaultConfiguration": level}
+
+
+def _result(remark: Remark, place: int) -> dict[str, Any]:
+    result: dict[str, Any] = {
+        "ruleId": remark.rule,
+        "ruleIndex": place,
+        "level": LEVELS[remark.severity],
+        "message": {"text": remark.says},
+        "properties": {"severity": remark.severity},
+    }
+    if remark.path:
+        location = {"artifactLocation": {"uri": quote(remark.path)}, "region": {"startLine": max(1, remark.line)}}
+        result["locations"] = [{"physicalLocation": location}]
+    return result
