@@ -28,8 +28,9 @@ from unstuck.remedies.chain import (
 from unstuck.remedies.situation import CONTENT_KEYS, Situation, path
 
 BAD_OPTION = r"(?i)(?:unrecognized|unknown|invalid|no such|illegal|unexpected)[^\n'\"\u2018`-]{0,40}?(?:option|argument|switch|flag)s?[^\n\w-]{0,6}(--?[\w-]+|\w\b)"
-MEANT = r"[Dd]id you mean:? ['\"`\u2018]?(--?[\w-]+|[\w-]+)['\"`\u2019]?|[Tt]he most similar command is\s+([\w-]+)|perhaps you meant:? ['\"`]?([\w-]+)"
+MEANT = r"[Dd]id you mean (?:this|one of these)\?\s+(?:npm \w+\s+)?(?:npm (?:run )?)?([\w:-]+)|(?:maybe you meant|similar [\w ]+ exists):? ['\"`]([\w-]+)['\"`]|[Dd]id you mean:? ['\"`\u2018]?(--?[\w-]+|[\w-]+)['\"`\u2019]?|[Tt]he most similar command is\s+([\w-]+)|perhaps you meant:? ['\"`]?([\w-]+)"
 MISSING_TOOL = r"(?:[Uu]nknown tool|[Tt]ool not found|No such tool)[: ]+['\"`]?([\w.:-]{1,100})|[Tt]ool ['\"`]([\w.:-]{1,100})['\"`]"
+CHOICES = r"invalid choice: '([^'\n]{1,100})' \(choose from ([^)\n]{1,2000})\)"
 WITH_SUBCOMMANDS = frozenset({"git", "npm", "cargo", "go", "docker", "pip"})
 ARGUMENTS_OF_A_SHELL = "only a shell can tell the arguments of the call"
 CLOSE = 0.8
@@ -91,10 +92,18 @@ def _near(word: str, others: list[str], least: float) -> str:
 
 def _corrected_word(s: Situation) -> Recipe:
     """Put the word that the program itself suggests in the place of the wrong one."""
-    words, found = s.call.words or no_way(ARGUMENTS_OF_A_SHELL), re.search(MEANT, s.text)
-    if found is None:
+    if known := s.known_repair():
+        return recipe(known)
+    words, found, choices = (
+        s.call.words or no_way(ARGUMENTS_OF_A_SHELL),
+        re.search(MEANT, s.text),
+        re.search(CHOICES, s.text),
+    )
+    meant = next(filter(None, found.groups())) if found else ""
+    if choices:
+        meant = _near(choices[1], re.findall(r"[\w-]+", choices[2]), 0.6)
+    if not meant:
         no_way("the program suggests no other word")
-    meant = next(filter(None, found.groups()))
     names = [word.partition("=")[0] for word in words]
     wrong = _near(meant, names[1:], 0.5) or no_way(f"nothing in the call looks like {meant}")
     fixed = tuple(

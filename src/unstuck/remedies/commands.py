@@ -16,7 +16,7 @@ from unstuck.remedies.call_words import (
     ssh_address,
 )
 from unstuck.remedies.chain import REMEDY, Expects, ListFolder, Recipe, Risk, Shell, Step, no_way, recipe, run
-from unstuck.remedies.situation import Situation, command
+from unstuck.remedies.situation import Situation, command, home_of, package, variable
 
 ARCHIVES = {
     "github.com": "{base}/archive/{ref}.tar.gz",
@@ -229,29 +229,36 @@ def _other_download(s: Situation, missing: str) -> Recipe | None:
 # --- packages -----------------------------------------------------------------------------------------------------
 
 
+def missing_package(s: Situation) -> str:
+    """Return the package that could be installed; a module of the project's own is none."""
+    _may_install(s)
+    if home := home_of(s):
+        no_way(f"{package(s)} would be a module of the project's own {home}")
+    return package(s)
+
+
 def install_from_local_folder(s: Situation) -> Recipe:
     """Install the package from a folder of the project, or let the interpreter find it there."""
-    package = s.names.get("package", "")
-    _may_install(s)
-    first = next(iter(s.around.local_packages), "") or no_way(f"no folder of the project holds {package or 'it'}")
+    name = missing_package(s)
+    first = next(iter(s.around.local_packages), "") or no_way(f"no folder of the project holds {name or 'it'}")
     folder = first.rpartition("/")[0] or "."
     argv: tuple[str, ...]
     if first.endswith((".whl", ".tar.gz")):
-        argv = (project_python(s), "-m", "pip", "install", "--no-index", "--find-links", folder, package)
+        argv = (project_python(s), "-m", "pip", "install", "--no-index", "--find-links", folder, name)
     elif first.endswith(".tgz"):
         argv = ("npm", "install", "--no-save", "--offline", f"./{first}")
     else:
         s.call_words()
         node = first.endswith((".js", "node_modules")) or "Cannot find module" in s.text
-        name = "NODE_PATH" if node else "PYTHONPATH"
-        return recipe(s.again(f"Call it again with {folder} on {name}", env={name: folder}))
+        where = "NODE_PATH" if node else "PYTHONPATH"
+        return recipe(s.again(f"Call it again with {folder} on {where}", env={where: folder}))
     again = s.again("Call it again, now that the package is there")
-    return recipe(_install(f"Install {package} from {first}", *argv), again, requires=argv[:1])
+    return recipe(_install(f"Install {name} from {first}", *argv), again, requires=argv[:1])
 
 
 def install_declared_dependencies(s: Situation) -> Recipe:
     """Install what the project declares, by its lock file."""
-    _may_install(s)
+    missing_package(s)
     node = program(s.call.words) in NODE or "Cannot find module" in s.text
     for file, words in s.table("lockfiles").items():
         foreign = node != (words[0] in NODE_MANAGERS) and file != "requirements.txt"
@@ -268,7 +275,7 @@ def install_declared_dependencies(s: Situation) -> Recipe:
 def load_env_file(s: Situation) -> Recipe:
     """Set the variables of the project's own file."""
     file = next((name for name in ENV_FILES if name in s.around.root_names), "")
-    if not file or not s.is_command or not s.names.get("env"):
+    if not file or not s.is_command or not variable(s):
         no_way("no file of the project sets it")
     action = f"Call it again with the variables of {file}"
     return recipe(s.wrapped(action, WITH_ENV, file, expected="The call succeeds", risk="caution"), requires=("bash",))

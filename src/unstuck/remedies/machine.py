@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from unstuck.remedies import situation as reading
+from unstuck.remedies.call_words import alike
 from unstuck.remedies.situation import GitState, Lock, Place, Situation, Surroundings
 
 PROJECT_BINARIES = (
@@ -171,7 +172,7 @@ def _cache(around: Surroundings, situation: Situation, cwd: Path, root: Path) ->
 
 
 def _local_packages(around: Surroundings, situation: Situation, cwd: Path, root: Path) -> Surroundings:
-    package = situation.names.get("package", "").split(".")[0]
+    package = reading.package(situation).split(".")[0]
     if not package or "/" in package:
         return around
     flat = package.lower().replace("-", "_")
@@ -317,7 +318,7 @@ def place_of(named: str, cwd: Path, root: Path) -> Place:
         parent=written,
         missing_parents=parent != path.parent,
         names=tuple(sorted(names(parent))),
-        twins=_twins(path.name, root, cwd),
+        twins=(*_respelled(path, parent, cwd), *_twins(path.name, root, cwd)),
     )
 
 
@@ -347,6 +348,16 @@ def source(path: Path, root: Path) -> str:
         return path.read_bytes().decode()
     except (OSError, ValueError):
         return ""
+
+
+def _respelled(path: Path, parent: Path, cwd: Path) -> Iterator[str]:
+    """Yield the path with the first folder that does not exist spelled as one that does, where that leads somewhere."""
+    first, *rest = path.relative_to(parent).parts
+    for name in sorted(names(parent)) if rest else ():
+        if name.strip("._-").casefold() == first.strip("._-").casefold() or alike(first, name):
+            other = parent.joinpath(name, *rest)
+            if other.exists():
+                yield shown(other, cwd)
 
 
 def _twins(name: str, root: Path, cwd: Path) -> tuple[str, ...]:

@@ -51,6 +51,8 @@ def script_file(s: Situation) -> str:
 
 def fix_syntax(s: Situation) -> Recipe:
     """Correct common mistakes; only what the shell itself can parse is proposed."""
+    if known := s.known_repair():
+        return recipe(known)
     file = script_file(s)
     if file and s.around.source:
         return _mended_file(s, file)

@@ -147,16 +147,12 @@ class _Topic(NamedTuple):
     end: str = "nothing here says why."
 
 
-def _named(key: str) -> Callable[[Situation], str]:
-    return lambda s: s.names.get(key, "")
-
-
 TOPICS = (
     _Topic(frozenset({Kind.COMMAND_NOT_FOUND}), "the command", "missing", reading.command, _command),
-    _Topic(frozenset({Kind.DEPENDENCY_MISSING, Kind.MODULE_MISSING, Kind.PACKAGE_NOT_FOUND}), "the package", "missing", _named("package"), _package),
+    _Topic(frozenset({Kind.DEPENDENCY_MISSING, Kind.MODULE_MISSING, Kind.PACKAGE_NOT_FOUND}), "the package", "missing", reading.package, _package),
     _Topic(frozenset({Kind.FILE_NOT_FOUND}), "the file", "missing", reading.path, _file),
     _Topic(frozenset({Kind.PERMISSION_DENIED}), "the path", "not accessible", reading.path, _denied),
-    _Topic(frozenset({Kind.ENVIRONMENT_MISSING}), "the variable", "not set", _named("env"), _variable),
+    _Topic(frozenset({Kind.ENVIRONMENT_MISSING}), "the variable", "not set", reading.variable, _variable),
     _Topic(frozenset({Kind.PORT_IN_USE}), "the port", "taken", lambda s: str(reading.port(s) or ""), _nobody),
     _Topic(frozenset({Kind.NETWORK_ERROR, Kind.RATE_LIMITED}), "the server", "not answering as it should", reading.host, _nobody),
 )  # fmt: skip
