@@ -62,4 +62,14 @@ FAULTS = (
         f"{ONE_COMMIT.format(branch='main')} && git config user.name a && git config user.email a@b && for b in other main; do"
         " git checkout -q -B $b $(git rev-list --max-parents=0 HEAD); echo $b > f; git add f; git commit -q -m $b; done"
     ), person=True),
+    _row("a program lies one folder further down", "file_not_found", "python3 manage.py migrate", files={"src/manage.py": "open('out.txt', 'w').write('migrated')\n"}, made="out.txt:migrated"),
+    _row("a letter among options is unknown", "invalid_arguments", "ls -lz .", files={"a.txt": ""}, prints="a.txt"),
+    _row("a file is taken for an option", "invalid_arguments", "cat -x", files={"-x": "text"}, person=True),
+    _row("a script without first line or mode is no shell's", "permission_denied", "./s.py", files={"s.py": "open('out.txt', 'w').write('ran')\n"}, made="out.txt:ran"),
+    _row("recipes of make begin with blanks", "syntax_error", "make build", files={"Makefile": "build:\n    touch built\n"}, made="built"),
+    _row("a folder to pack is misspelled", "file_not_found", "tar cf b.tar sorces", files={"sources/a": "a"}, made="b.tar"),
+    _row("a document of the project is no JSON", "syntax_error", "./build", files={
+        "package.json": '{"name": "a",}\n',
+        "build": '#!/bin/bash\npython3 -m json.tool package.json >/dev/null 2>&1 || { echo "npm error JSON.parse Invalid package.json: JSONParseError: Expected double-quoted property name" >&2; exit 1; }\ntouch built\n',
+    }, made="built"),
 )  # fmt: skip

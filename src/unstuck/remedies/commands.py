@@ -57,10 +57,12 @@ def alternative_command(s: Situation) -> Recipe:
         return _replaced(s, missing, (s.around.elsewhere[missing],), f"Use the project's own {missing}")
     if missing in {"curl", "wget"} and (found := _other_download(s, missing)) is not None:
         return found
-    for other in s.table("alternatives").get(missing, ()):
-        words = tuple(other.split())
-        if s.around.has(words[0]):
-            return _replaced(s, missing, words, f"Use {other} instead of {missing}")
+    second = " ".join((s.call.words or ())[:2])
+    for called in (second, missing):
+        for other in s.table("alternatives").get(called, ()):
+            words = tuple(other.split())
+            if s.around.has(words[0]):
+                return _replaced(s, missing, words, f"Use {other} instead of {called}", len(called.split()))
     near = [name for name in sorted(s.around.binaries or ()) if name not in DESTROYERS and alike(missing, name)]
     if near:
         guess = _replaced(s, missing, (near[0],), f"Use {near[0]}, which {missing} looks like")
@@ -181,10 +183,10 @@ def _clone_operands(clone: tuple[str, ...]) -> tuple[str, str, str]:
     return source, folder, branch
 
 
-def _replaced(s: Situation, missing: str, words: tuple[str, ...], action: str) -> Recipe:
-    """Put other words in the place of the missing one."""
+def _replaced(s: Situation, missing: str, words: tuple[str, ...], action: str, count: int = 1) -> Recipe:
+    """Put other words in the place of the missing one, or of the first two."""
     if s.call.words is not None:
-        first, *rest = s.call.words
+        first, rest = s.call.words[0], s.call.words[count:]
         place = s.around.place
         is_script = place is not None and bool(place.interpreter) and name_of(place.interpreter[-1]) == missing
         if not is_script and name_of(first) != name_of(missing):

@@ -35,9 +35,9 @@ MANIFESTS = frozenset(
 )
 """Files by which a program knows the folder that it works in."""
 IN_FOLDER = 'cd -- "$1" && exec "${@:2}"'
-NEVER_EMPTY = frozenset({"h", "hpp", "c", "cc", "cpp", "py", "js", "mjs", "cjs", "ts", "tsx", "go", "rs", "java", "rb", "so", "sh", "zip", "gz", "tgz", "whl"})  # fmt: skip
+NEVER_EMPTY = frozenset({"h", "hpp", "c", "cc", "cpp", "py", "js", "mjs", "cjs", "ts", "tsx", "go", "rs", "java", "rb", "so", "sh", "zip", "jar", "gz", "tgz", "whl", "Dockerfile"})  # fmt: skip
 """Endings of what is code or packed: nothing in it is never what was meant."""
-READERS = frozenset({"source", ".", "cd", "ls", "git", "pushd"})
+READERS = frozenset({"source", ".", "cd", "ls", "git", "pushd", "tar", "zip", "rsync", "docker"})
 
 
 def verify_path(s: Situation) -> Recipe:
@@ -62,9 +62,10 @@ def verify_path(s: Situation) -> Recipe:
             s.wrapped(f"Call it in {folder}, which has a {name_of(wanted)}", IN_FOLDER, folder), requires=("bash",)
         )
     others = f" (others: {', '.join(found[1:3])})" if found[1:] else ""
+    here = wanted.removeprefix(f"{s.around.cwd}/")
     step = s.changed(
         f"Call it again with {found[0]}{others}",
-        lambda word: operand(found[0]) if word in {wanted, f"./{wanted}"} else word,
+        lambda word: operand(found[0]) if word in {wanted, here, f"./{here}"} else word,
         _in_line(wanted, found[0]),
         PATH_KEYS,
     ) or run(
@@ -138,6 +139,16 @@ def _redirected(s: Situation, target: str) -> bool:
 
 # --- a denied path ------------------------------------------------------------------------------------------------
 
+INTERPRETERS = {
+    "sh": "bash",
+    "bash": "bash",
+    "py": "python3",
+    "js": "node",
+    "mjs": "node",
+    "rb": "ruby",
+    "pl": "perl",
+    "php": "php",
+}
 WRITERS = frozenset(
     {"touch", "mkdir", "cp", "mv", "tee", "install", "ln", "dd", "rsync", "tar", "unzip", "curl", "wget", "git"}
 )
@@ -169,7 +180,9 @@ def check_permissions(s: Situation) -> Recipe:
     words = s.call.words
     script = bool(words) and not place.is_folder and not place.executable
     if words and script and words[0] in {place.path, f"./{place.path}"}:
-        interpreter = place.interpreter or ("bash",)
+        ending = name_of(place.path).rpartition(".")[2] if "." in name_of(place.path) else "sh"
+        known = INTERPRETERS.get(ending) or no_way(f"nobody knows what runs {place.path}: its first line does not say")
+        interpreter = place.interpreter or (known,)
         action = f"Run {place.path} by its interpreter: it may not be executed itself"
         return recipe(s.again(action, words=(*interpreter, *words)), requires=(name_of(interpreter[0]),))
     if _mode_is_ours(s):

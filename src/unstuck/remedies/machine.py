@@ -105,7 +105,7 @@ def _scripts(around: Surroundings, situation: Situation, cwd: Path, root: Path) 
     if file:
         around = around._replace(source=source(cwd / file, root))
     seen = situation._replace(around=around)
-    if file.endswith(".json"):
+    if not file.endswith((".sh", ".bash")) and around.source:
         return around
     until = time.monotonic() + PARSING_SECONDS
     texts = [text for text in syntax.texts(seen) if len(text) <= syntax.LONGEST]

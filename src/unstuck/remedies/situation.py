@@ -307,9 +307,13 @@ REASONS = (
 OPEN, CLOSE = "['\"\u2018\u201c`]", "['\"\u2019\u201d]"
 PATHS = (
     rf"{REASONS}[:,]? (?:\w+ )?{OPEN}([^'\"\u2019\u201d\n]{{1,1000}}){CLOSE}",
-    rf"{OPEN}([^'\"\u2019\u201d\n]{{1,1000}}){CLOSE}:? {REASONS}",
-    rf"(?m)^(?:[\w.+/-]+: |line \d+: )+(?:cannot \w+ )?([^:\n]{{1,1000}}): {REASONS}",
+    rf"{OPEN}([^'\"\u2019\u201d\n]{{1,1000}}){CLOSE}:? (?:\[Errno \d+\] )?{REASONS}",
+    rf"(?m)^(?:[\w.+/-]+: |line \d+: )+(?:cannot \w+ )?(?!Cannot )([^:\n]{{1,1000}}): (?:Cannot \w+: )?{REASONS}",
     rf"(?m)^([^\s:][^:\n]{{0,1000}}): {REASONS}",
+    rf"\b(?:l?stat|open|access|chdir|scandir) ([^\s'\":]{{1,1000}}): (?i:{REASONS})",
+    r"(?:cannot find or open|Unable to access jarfile) ['\"]?([^\s'\",]{1,1000})",
+    r"Cannot find module '(/[^'\n]{1,1000})'",
+    r"Invalid ([\w./-]{1,1000}\.json):",
 )
 """Strings, compiled on first use: most failures need none of them."""
 NO_PATH = r"(?i)-|stdin|stdout|stderr|standard (?:in|out)put|(?:f?write|read|i/o|input/output) ?(?:error|failed)?|error (?:reading|writing|closing)|error|failed"
