@@ -382,6 +382,28 @@ def test_a_stated_reset_is_waited_for_and_a_distant_one_is_not() -> None:
     assert "120 minutes" in because(far, "wait_and_retry")
 
 
+@pytest.mark.parametrize(
+    ("tool", "kind", "risk"),
+    [
+        ("send_email", "timeout", "caution"),
+        ("delete_list", "network_error", "caution"),
+        ("read_page", "network_error", "safe"),
+        ("send_email", "rate_limited", "safe"),
+    ],
+)
+def test_a_tool_that_may_have_done_its_work_is_not_called_again_unasked(tool: str, kind: str, risk: str) -> None:
+    answer = planned(kind, "", tool=tool, args={"timeout": 5}, tools=(tool, *BASIC))
+    assert answer["plans"][0]["risk"] == risk
+
+
+def test_without_a_shell_one_waits_oneself() -> None:
+    answer = planned("rate_limited", "429", tool="send_email", args={"to": "a"}, tools=("send_email",), reset=20.0)
+    assert [(step["tool"], step["args"]) for step in answer["plans"][0]["steps"]] == [
+        (None, {"seconds": 21.0}),
+        ("send_email", {"to": "a"}),
+    ]
+
+
 def test_only_exact_paths_of_ours_are_deleted() -> None:
     answer = planned(
         "disk_full", "No space left on device", "make", around=ROOT._replace(ours=(("/srv/.pytest_cache", 9_000),))

@@ -20,6 +20,7 @@ from unstuck.remedies.chain import (
     TaskType,
     Tools,
     Use,
+    name_words,
     no_way,
     shell_like,
 )
@@ -94,6 +95,17 @@ PATH_KEYS = (
 )
 """What tools call the argument that is a path."""
 CONTENT_KEYS = ("content", "text", "data", "body")
+MAYBE_DONE = frozenset(
+    {Kind.TIMEOUT, Kind.HANG, Kind.NETWORK_ERROR, Kind.OUT_OF_MEMORY, Kind.OUTPUT_FLOOD, Kind.KILLED}
+)
+"""How a call ends that may have had its effect all the same; others were refused before they had any."""
+READING = frozenset(
+    ("read", "get", "list", "view", "show", "search", "find", "fetch", "grep", "glob", "browse", "test", "tests", "lint", "check")
+)  # fmt: skip
+CHANGING = frozenset(
+    ("delete", "remove", "drop", "create", "update", "send", "write", "edit", "post", "put", "set", "add", "insert", "move", "deploy")
+)  # fmt: skip
+"""A tool whose name has one of the first words and none of the second only looks, so that it may be called again unasked."""
 
 
 class Preferences(NamedTuple):
@@ -185,7 +197,9 @@ class Situation(NamedTuple):
         said = "The call succeeds"
         if words is None and script is None and (args is not None or not self.is_command):
             own = dict(self.call.args if args is None else args)
-            return Step(action, Use(self.call.tool, own), said, again=True, expects=expects)
+            named = name_words(self.call.tool)
+            looks = self.kind not in MAYBE_DONE or (named & READING and not named & CHANGING)
+            return Step(action, Use(self.call.tool, own), said, "safe" if looks else "caution", expects, again=True)
         words = words or (self.call.words if script is None else None)
         if words is not None:
             words = loud(words)
