@@ -399,12 +399,13 @@ def causes(s: Situation, exit_code: int | None, cwd: Path, root: Path) -> tuple[
     chain = [Cause(f"{called or 'A call'} failed" + (f" with exit code {exit_code}" if exit_code else ""), "the call")]
     if s.message:
         chain.append(Cause(f"because: {one_line(s.message, CHARS)}", "its output"))
-    topic = next((topic for topic in TOPICS if s.kind in topic.kinds), None)
-    subject = topic.subject(s) if topic else ""
+    topic = next((topic for topic in TOPICS if s.kind in topic[0]), None)
+    subject = topic[3](s) if topic else ""
     if topic is None or not subject:
         return tuple(chain), "the output names nothing that is missing."
-    chain.append(Cause(f"because {topic.noun} {one_line(subject, CHARS)} is {topic.state}", "its output"))
-    found = list(topic.provider(subject, s, cwd, root)) if topic.provider else []
+    _, noun, is_so, _, provider = topic
+    chain.append(Cause(f"because {noun} {one_line(subject, CHARS)} is {is_so}", "its output"))
+    found = list(provider(subject, s, cwd, root)) if provider else []
     unsaid = f"nothing here says what should have provided {one_line(subject, CHARS)}."
     return (*chain, *found), "nothing here says why." if found else unsaid
 
@@ -479,20 +480,14 @@ def _variable(name: str, _s: Situation, _cwd: Path, root: Path) -> Iterator[Caus
         yield Cause(f"because {file} names it, and nothing loaded that into this call", file)
 
 
-class _Topic(NamedTuple):
-    kinds: frozenset[Kind]
-    noun: str
-    state: str
-    subject: Callable[[Situation], str]
-    provider: Callable[[str, Situation, Path, Path], Iterator[Cause]] | None = None
-
-
-TOPICS = (
-    _Topic(frozenset({Kind.COMMAND_NOT_FOUND}), "the command", "missing", reading.command, _command),
-    _Topic(frozenset({Kind.DEPENDENCY_MISSING, Kind.MODULE_MISSING, Kind.PACKAGE_NOT_FOUND}), "the package", "missing", reading.package, _package),
-    _Topic(frozenset({Kind.FILE_NOT_FOUND}), "the file", "missing", reading.path, _file),
-    _Topic(frozenset({Kind.PERMISSION_DENIED}), "the path", "not accessible", reading.path, _denied),
-    _Topic(frozenset({Kind.ENVIRONMENT_MISSING}), "the variable", "not set", reading.variable, _variable),
-    _Topic(frozenset({Kind.PORT_IN_USE}), "the port", "taken", lambda s: str(reading.port(s) or "")),
-    _Topic(frozenset({Kind.NETWORK_ERROR, Kind.RATE_LIMITED}), "the server", "not answering as it should", reading.host),
+Provider = Callable[[str, Situation, Path, Path], Iterator[Cause]]
+TOPICS: tuple[tuple[frozenset[Kind], str, str, Callable[[Situation], str], Provider | None], ...] = (
+    (frozenset({Kind.COMMAND_NOT_FOUND}), "the command", "missing", reading.command, _command),
+    (frozenset({Kind.DEPENDENCY_MISSING, Kind.MODULE_MISSING, Kind.PACKAGE_NOT_FOUND}), "the package", "missing", reading.package, _package),
+    (frozenset({Kind.FILE_NOT_FOUND}), "the file", "missing", reading.path, _file),
+    (frozenset({Kind.PERMISSION_DENIED}), "the path", "not accessible", reading.path, _denied),
+    (frozenset({Kind.ENVIRONMENT_MISSING}), "the variable", "not set", reading.variable, _variable),
+    (frozenset({Kind.PORT_IN_USE}), "the port", "taken", lambda s: str(reading.port(s) or ""), None),
+    (frozenset({Kind.NETWORK_ERROR, Kind.RATE_LIMITED}), "the server", "not answering as it should", reading.host, None),
 )  # fmt: skip
+"""Kinds of failures, what is missing, how that is said, what names it, and what finds out who should have provided it."""
