@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.faults import calls, places, proofs, scripts, servers
+from benchmarks.faults import calls, everyday, places, proofs, scripts, servers
 from benchmarks.faults.box import Box, CannotBreak, Fault, fingerprint, open_box
 from benchmarks.report import BenchBroken, Report, Target
 from unstuck.compose.remedying import Surgery, make_call
@@ -30,6 +30,7 @@ FAULTS: tuple[Callable[[Box], Fault], ...] = (
     *servers.FAULTS,
     *places.FAULTS,
     *proofs.FAULTS,
+    *everyday.FAULTS,
 )
 LEAST_FAULTS, LEAST_SHARE, RATIO = 80, 60 / 63, 10.0
 STEP_SECONDS = 8.0

@@ -24,15 +24,15 @@ if "--version" in sys.argv:
 elif "--bad" in sys.argv:
     print("error: unknown option '--bad'", file=sys.stderr)
     print("Run with --help for the options.", file=sys.stderr)
-    sys.exit(1)
+    sys.exit({code})
 """
 
 
-def refusing(project: "Project") -> tuple[str, Path]:
+def refusing(project: "Project", code: int = 1) -> tuple[str, Path]:
     """Write an agent that knows no flag `--bad`; return its command line and the list of its calls."""
     calls = project.root.parent / "calls.txt"
     program = project.root.parent / "agent.py"
-    program.write_text(REFUSES.format(calls=str(calls)))
+    program.write_text(REFUSES.format(calls=str(calls), code=code))
     return shlex.join([sys.executable, str(program), "--bad"]), calls
 
 
@@ -57,6 +57,16 @@ def test_a_broken_agent_command_is_found_before_a_second_task_pays(project: "Pro
     state = state_of(project)
     assert "unknown option '--bad'" in state.halted
     assert [name for name, task in state.tasks.items() if task.question] == ["1.1"], "one question"
+    assert sessions(project) == 1
+
+
+def test_an_agent_that_refuses_its_options_and_ends_well_is_as_broken(project: "Project") -> None:
+    project.plan(*TEN[:3])
+    agent, calls = refusing(project, code=0)
+    told = project.unstuck("run", "tasks.md", "--agent", agent)
+    assert told.code == 3, told
+    assert [line.split()[0] for line in calls.read_text().splitlines() if "--version" not in line] == ["1.1", "probe"]
+    assert "unknown option '--bad'" in state_of(project).halted
     assert sessions(project) == 1
 
 

@@ -13,7 +13,6 @@ from unstuck.decide.loops import (
     Footprint,
     Signal,
     Strength,
-    Thresholds,
     circular,
     converging,
     jaccard,
@@ -112,11 +111,6 @@ def test_one_shared_word_is_no_likeness() -> None:
 def test_a_placeholder_is_no_approach(text: str) -> None:
     assert judge(text, text, text) is None
     assert similar(text, text) == 0.0
-
-
-def test_the_limits_can_be_changed() -> None:
-    earlier, current = tried("Cache totals in redis"), Footprint(attempt=2, approach="Cache totals in redis")
-    assert circular(current, earlier, Thresholds(similar=1)) is not None
 
 
 @pytest.mark.parametrize(

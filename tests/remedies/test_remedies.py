@@ -322,6 +322,41 @@ def test_a_shell_is_known_by_any_of_its_names() -> None:
     assert [name for name in others if known.is_shell(name)] == []
 
 
+@pytest.mark.parametrize(
+    ("kind", "text", "command", "asks"),
+    [
+        ("invalid_arguments", "make: *** No rule to make target 'tset'.", "make tset", "how make tset should be called: make: *** No rule"),
+        ("file_not_found", "fatal: 'origin' does not appear to be a git repository", "git push origin main", "of what this is about: fatal: 'origin'"),
+        ("dependency_missing", "python: No module named pytest", "python -m pytest", "install pytest,"),
+        ("dependency_missing", "No module named 'srv.helper'", "python3 main.py", "srv.helper, which the project's own srv does not have"),
+        ("environment_missing", "s.sh: line 2: NAME: unbound variable", "bash s.sh", "set NAME."),
+    ],
+)  # fmt: skip
+def test_a_question_is_about_what_was_called_and_what_is_missing(kind: str, text: str, command: str, asks: str) -> None:
+    answer = planned(kind, text, command, around=ROOT._replace(root_names=frozenset({"srv"})), tool="run_bash")
+    assert asks in answer["plans"][-1]["steps"][0]["action"]
+
+
+def test_a_program_that_looks_for_its_project_is_called_where_the_project_is() -> None:
+    text = "npm error enoent Could not read package.json: Error: ENOENT: no such file or directory, open '/srv/package.json'"
+    one = Place(path="/srv/package.json", inside=True, twins=("app/package.json",))
+    found = planned("file_not_found", text, "npm test", around=ROOT._replace(place=one))
+    assert scripts(found["plans"][0])[0].endswith("remedy app npm test")
+    two = one._replace(twins=("app/package.json", "web/package.json"))
+    assert "npm test" not in str(
+        planned("file_not_found", text, "npm test", around=ROOT._replace(place=two))["plans"][0]
+    )
+
+
+@pytest.mark.parametrize(
+    ("wanted", "command"),
+    [("od.log", "rm od.log"), ("*.log", "ls *.log"), ("main", "git checkout main"), ("no.h", "gcc a.c"), ("package.json", "npm test")],
+)  # fmt: skip
+def test_an_empty_file_is_not_made_where_it_would_help_nobody(wanted: str, command: str) -> None:
+    answer = planned("file_not_found", f"x: {wanted}: No such file or directory", command, around=ROOT)
+    assert because(answer, "create_missing_file") == f"an empty {wanted} is not what the call needs"
+
+
 def test_a_question_about_space_names_a_place() -> None:
     answer = planned("disk_full", "tee: write error: No space left on device", "make", around=ROOT)
     assert answer["plans"][-1]["steps"][0]["action"] == "Please free some space in /srv, or give more."
@@ -345,6 +380,28 @@ def test_a_stated_reset_is_waited_for_and_a_distant_one_is_not() -> None:
     assert scripts(way(near, "wait_and_retry"))[0] == "sleep 8"
     far = planned("rate_limited", "429 Too Many Requests", "curl http://x/", reset=7200.0)
     assert "120 minutes" in because(far, "wait_and_retry")
+
+
+@pytest.mark.parametrize(
+    ("tool", "kind", "risk"),
+    [
+        ("send_email", "timeout", "caution"),
+        ("delete_list", "network_error", "caution"),
+        ("read_page", "network_error", "safe"),
+        ("send_email", "rate_limited", "safe"),
+    ],
+)
+def test_a_tool_that_may_have_done_its_work_is_not_called_again_unasked(tool: str, kind: str, risk: str) -> None:
+    answer = planned(kind, "", tool=tool, args={"timeout": 5}, tools=(tool, *BASIC))
+    assert answer["plans"][0]["risk"] == risk
+
+
+def test_without_a_shell_one_waits_oneself() -> None:
+    answer = planned("rate_limited", "429", tool="send_email", args={"to": "a"}, tools=("send_email",), reset=20.0)
+    assert [(step["tool"], step["args"]) for step in answer["plans"][0]["steps"]] == [
+        (None, {"seconds": 21.0}),
+        ("send_email", {"to": "a"}),
+    ]
 
 
 def test_only_exact_paths_of_ours_are_deleted() -> None:

@@ -91,10 +91,9 @@ class Experience:
 
     def records(self, agents: Sequence[str], sort: str = "") -> tuple[tuple[str, int, int], ...]:
         """Return the counts of these agents as plain values: those of one sort of task, where all have enough of them."""
-        own = [(name, self.sorts.get((name, sort), Record())) for name in agents]
-        if sort and all(record.tried >= ENOUGH for _, record in own):
-            return tuple((name, record.landed, record.failed) for name, record in own)
-        known = [(name, self.agents.get(name, Record())) for name in agents]
+        known = [(name, self.sorts.get((name, sort), Record())) for name in agents]
+        if not sort or any(record.tried < ENOUGH for _, record in known):
+            known = [(name, self.agents.get(name, Record())) for name in agents]
         return tuple((name, record.landed, record.failed) for name, record in known)
 
 

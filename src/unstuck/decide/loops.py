@@ -52,28 +52,18 @@ class Signal:
     attempts: tuple[int, ...]  # the earlier attempts that show it
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Thresholds:
-    """When a likeness becomes a signal."""
-
-    jaccard: float = 0.3
-    window: int = 3
-    similar: int = 2
-    shared_words: int = 2
-    same_failures: int = 3
-    without_progress: int = 4
+LIKE, WINDOW, SIMILAR, SHARED_WORDS = 0.3, 3, 2, 2
+"""An approach is like another that shares more than this of all words, and two of them; two of the last three are a circle."""
+SAME_FAILURES, WITHOUT_PROGRESS = 3, 4
 
 
-USUAL = Thresholds()
-
-
-def looping(current: Footprint, earlier: Sequence[Footprint], limits: Thresholds = USUAL) -> Signal | None:
+def looping(current: Footprint, earlier: Sequence[Footprint]) -> Signal | None:
     """Return the strongest reason to stop going on like this, if there is a good one."""
-    found = [signal for signal in signals(current, earlier, limits) if signal.strength >= Strength.STRONG]
+    found = [signal for signal in signals(current, earlier) if signal.strength >= Strength.STRONG]
     return max(found, key=lambda signal: signal.strength, default=None)
 
 
-def signals(current: Footprint, earlier: Sequence[Footprint], limits: Thresholds = USUAL) -> tuple[Signal, ...]:
+def signals(current: Footprint, earlier: Sequence[Footprint]) -> tuple[Signal, ...]:
     """Return all that the history shows.
 
     Fewer failing tests than ever before is progress: then only an identical tree speaks of a loop.
@@ -82,32 +72,32 @@ def signals(current: Footprint, earlier: Sequence[Footprint], limits: Thresholds
     exact = (_no_change(current, past), _same_tree(current, past))
     rest = (
         _same_changes(current, past),
-        circular(current, past, limits),
-        _same_failure(current, past, limits),
-        _not_converging(current, past, limits),
+        circular(current, past),
+        _same_failure(current, past),
+        _not_converging(current, past),
     )
     found = exact if converging(current, past) else (*exact, *rest)
     return tuple(signal for signal in found if signal is not None)
 
 
-def circular(current: Footprint, earlier: Sequence[Footprint], limits: Thresholds = USUAL) -> Signal | None:
+def circular(current: Footprint, earlier: Sequence[Footprint]) -> Signal | None:
     """Tell whether the approach is like two of the last three that failed.
 
     An approach that names something new is only weakly so: "store sessions in Redis" resembles "store sessions in
     memory" and is another idea. Where the agent named no approach, its changes and its failure are compared.
     """
-    recent = _before(current, earlier)[-limits.window :]
+    recent = _before(current, earlier)[-WINDOW:]
     if not meaningful(current.approach):
         alike = [one for one in recent if _same_work(current, one)]
         strength, sentence = Strength.STRONG, "made the same changes, or failed in the same way, as"
     else:
-        alike = [one for one in recent if _similar(current.approach, one.approach, limits)]
+        alike = [one for one in recent if similar(current.approach, one.approach) > LIKE]
         new = novel(current.approach, [one.approach for one in recent])
         strength = Strength.WEAK if new else Strength.STRONG
         sentence = f"goes about it ({one_line(current.approach, 80)}) much like"
         if new:
             sentence = f"{sentence.removesuffix(' much like')}, with something new ({', '.join(sorted(new)[:3])}), like"
-    if len(alike) < limits.similar:
+    if len(alike) < SIMILAR:
         return None
     return _signal("repeated_approach", strength, current, sentence, alike)
 
@@ -146,7 +136,8 @@ LONGEST_APPROACH = 2_000
 
 def similar(a: str, b: str) -> float:
     """Return the Jaccard likeness of two approaches; one shared word is no likeness, nor is a placeholder."""
-    return jaccard(a, b) if _comparable(a, b, USUAL) else 0.0
+    comparable = meaningful(a) and meaningful(b) and len(words(a) & words(b)) >= SHARED_WORDS
+    return jaccard(a, b) if comparable else 0.0
 
 
 def jaccard(a: str, b: str) -> float:
@@ -170,14 +161,6 @@ def novel(approach: str, earlier: Sequence[str]) -> frozenset[str]:
     known = {_stem(word) for text in earlier for word in words(text)}
     content = words(re.sub(_PARAMETER, " ", approach[:LONGEST_APPROACH], flags=re.IGNORECASE))
     return frozenset(word for word in content - FILLERS if _stem(word) not in known)
-
-
-def _similar(a: str, b: str, limits: Thresholds) -> bool:
-    return _comparable(a, b, limits) and jaccard(a, b) > limits.jaccard
-
-
-def _comparable(a: str, b: str, limits: Thresholds) -> bool:
-    return meaningful(a) and meaningful(b) and len(words(a) & words(b)) >= limits.shared_words
 
 
 def _stem(word: str) -> str:
@@ -285,22 +268,22 @@ def _same_work(current: Footprint, one: Footprint) -> bool:
 # --- failures --------------------------------------------------------------------------------------
 
 
-def _same_failure(current: Footprint, past: Sequence[Footprint], limits: Thresholds) -> Signal | None:
+def _same_failure(current: Footprint, past: Sequence[Footprint]) -> Signal | None:
     """Count how often in a row the same failure came."""
     same: list[Footprint] = []
     for one in reversed(past):
         if not current.signature or one.signature != current.signature:
             break
         same.append(one)
-    if len(same) + 1 < limits.same_failures:
+    if len(same) + 1 < SAME_FAILURES:
         return None
     return _signal("same_failure", Strength.STRONG, current, "failed in the same way as", same[::-1])
 
 
-def _not_converging(current: Footprint, past: Sequence[Footprint], limits: Thresholds) -> Signal | None:
+def _not_converging(current: Footprint, past: Sequence[Footprint]) -> Signal | None:
     """See no new best number of failing tests in the last attempts; always another failure is still a search."""
-    counted = [one for one in (*past, current) if one.failing is not None][-limits.without_progress :]
-    if current.failing is None or len(counted) < limits.without_progress:
+    counted = [one for one in (*past, current) if one.failing is not None][-WITHOUT_PROGRESS:]
+    if current.failing is None or len(counted) < WITHOUT_PROGRESS:
         return None
     first, *rest = counted
     if min(one.failing or 0 for one in rest) < (first.failing or 0):
@@ -356,12 +339,10 @@ class Recurrence:
     rounds: int
 
 
-def recurring(
-    current: Sequence[Issue], earlier: Sequence[Sequence[Issue]], threshold: int = ROUNDS, alike: float = ALIKE
-) -> tuple[Recurrence, ...]:
-    """Return the current issues that came up in at least `threshold` rounds, this one included."""
-    counted = [Recurrence(issue=issue, rounds=1 + _rounds(issue, earlier, alike)) for issue in current]
-    return tuple(one for one in counted if one.rounds >= threshold)
+def recurring(current: Sequence[Issue], earlier: Sequence[Sequence[Issue]]) -> tuple[Recurrence, ...]:
+    """Return the current issues that came up in at least three rounds, this one included."""
+    counted = [Recurrence(issue=issue, rounds=1 + _rounds(issue, earlier)) for issue in current]
+    return tuple(one for one in counted if one.rounds >= ROUNDS)
 
 
 def likeness(a: Issue, b: Issue) -> float:
@@ -376,15 +357,15 @@ def key(issue: Issue) -> str:
     return f"{title[:LONGEST_KEY]}|{issue.file.strip().lower()[-LONGEST_KEY:]}|{line[:20]}"
 
 
-def _rounds(issue: Issue, rounds: Sequence[Sequence[Issue]], alike: float) -> int:
+def _rounds(issue: Issue, rounds: Sequence[Sequence[Issue]]) -> int:
     """Count rounds, not mentions: two similar remarks in one review are no recurrence."""
-    return sum(any(_reads_alike(issue, other, alike) for other in issues) for issues in rounds)
+    return sum(any(_reads_alike(issue, other) for other in issues) for issues in rounds)
 
 
-def _reads_alike(a: Issue, b: Issue, alike: float) -> bool:
+def _reads_alike(a: Issue, b: Issue) -> bool:
     matcher = SequenceMatcher(None, key(a), key(b))
     # The cheap upper bounds first: the exact ratio is quadratic.
-    return matcher.real_quick_ratio() >= alike and matcher.quick_ratio() >= alike and matcher.ratio() >= alike
+    return all(bound() >= ALIKE for bound in (matcher.real_quick_ratio, matcher.quick_ratio, matcher.ratio))
 
 
 # --- actions within one session --------------------------------------------------------------------

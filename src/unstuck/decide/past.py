@@ -247,20 +247,11 @@ def retell(entries: Iterable[Entry], policy: Policy) -> list[Retold]:
             mine = event.task, task.epoch_from
             other = decide(task.current.failure, replace(past, climbed=climbed.get(mine, ())), policy)
             climbed[mine] = (*climbed.get(mine, ()), other.rung)
-            told.append(
-                Retold(
-                    seq=entry.seq,
-                    task=event.task,
-                    attempt=task.current.number,
-                    failure=task.current.failure,
-                    action=event.decision.action,
-                    rung=event.decision.rung,
-                    reason=event.decision.reason,
-                    other_action=other.action,
-                    other_rung=other.rung,
-                    weighed=event.decision.weighed,
-                )
-            )
+            told.append(Retold(
+                seq=entry.seq, task=event.task, attempt=task.current.number, failure=task.current.failure, action=event.decision.action,
+                rung=event.decision.rung, reason=event.decision.reason, other_action=other.action, other_rung=other.rung,
+                weighed=event.decision.weighed,
+            ))  # fmt: skip
         state.apply(entry)
     return told
 

@@ -27,6 +27,11 @@ BRIEF = "This only tries whether you can be started. Change nothing, run nothing
 ERROR = re.compile(
     r"(?i)error|unknown|unrecogni[sz]ed|unexpected|invalid|not found|no such|cannot|can't|denied|failed|usage"
 )
+REFUSED = re.compile(
+    r"(?im)^\W{0,4}(?:usage: \S+ [\[<-]|(?:\S{1,40}: )?error: option\b|"
+    r"(?:\S{1,40}: )?(?:error: )?(?:unknown|unrecogni[sz]ed|invalid|unexpected|missing) (?:option|flag|argument|(?:sub)?command))"
+)
+"""How a program says that it was called wrongly; some end well after it."""
 WORDS_CHARS = 300
 
 
@@ -66,7 +71,8 @@ class Probes:
 def lifeless(outcome: Outcome) -> bool:
     """Whether a session failed at once, and nothing in it shows that a model was reached."""
     ended = outcome.ended
-    failed = (ended.ending == "exited" and not ended.ok) or outcome.end == "no_work"
+    refused = REFUSED.search((outcome.message or ended.tail)[-4_000:]) is not None
+    failed = (ended.ending == "exited" and (refused or not ended.ok)) or outcome.end == "no_work"
     reached = bool(outcome.cost_usd or outcome.failed or (outcome.usage and outcome.usage.output_tokens))
     silent = outcome.end in SILENT_ENDS and not outcome.lost and not reached
     return failed and silent and ended.seconds < AT_ONCE_SECONDS

@@ -11,7 +11,7 @@ from unstuck.tools import Runnable, can_fail, first_word
 
 _FIELD = re.compile(
     r"\n(?P<indent>[ \t]*)(?:[-*+][ \t]+)?"
-    r"(?:\*\*(?P<bold>(?i:Files|Verify|Commit|Agent|Depends(?:[ \t]+on)?|Dependencies|Requires|Blocked[ \t]+by))"
+    r"(?:\*\*(?P<bold>(?i:Files|Verify|Commit|Agent|Depends(?:[ \t_-]+on)?|Dependencies|Requires|Blocked[ \t_-]+by))"
     r"(?:\*\*[ \t]*(?P<mark>\(proposed by [^()\n]{1,80}\)[ \t]*)?:|:\*\*)"
     r"|(?<=[-*+][ \t])(?P<plain>(?i:Files|Verify|Commit))[ \t]*(?P<plain_mark>\(proposed by [^()\n]{1,80}\)[ \t]*)?:(?=[ \t\r\n]|\Z))[ \t]*"
     r"(?P<value>[^\n]*)"
@@ -25,6 +25,8 @@ _AFTERWORD = re.compile(r"\s+(?:[-–—]\s.*|\(.*)")  # noqa: RUF001  # people 
 _NOTHING = frozenset({"", "none", "n/a", "-", "no commit", "no commit needed"})
 _NAMED = re.compile(r"(?:tasks?[ \t]+|#)?((?:VF|[A-Za-z]{0,4}\d+)(?:\.\d+)*)", re.ASCII | re.IGNORECASE)
 """What names a task and nothing else."""
+_RANGE = re.compile(r"(?:tasks?[ \t]+)?([A-Za-z]{0,4}(?:\d+\.)*)(\d+)(?:[-\u2013]|\.\.+|[ \t]+(?:to|through)[ \t]+)\1(\d+)", re.ASCII | re.IGNORECASE)  # fmt: skip
+_LONGEST_RANGE = 100
 _GOES_ON = ("\\", "|", "&&", "||")
 
 
@@ -182,9 +184,20 @@ def _subject(text: str) -> str:
 
 
 def named_tasks(text: str) -> tuple[str, ...]:
-    """List the ids of tasks between commas; what says more than an id, as `Python 3.11`, is none."""
-    items = (_AFTERWORD.sub("", item).strip(" \t\r\n`*.") for item in _LISTED.split(text))
-    return tuple(found[1] for item in items if (found := _NAMED.fullmatch(item)))
+    """List the ids of tasks between commas, `1.1-1.3` being three; what says more than an id, as `Python 3.11`, is none."""
+    items = (_AFTERWORD.sub("", item).strip(" \t\r\n`*.[]") for item in _LISTED.split(text))
+    return tuple(name for item in items for name in _ids(item))
+
+
+def _ids(item: str) -> Sequence[str]:
+    if found := _RANGE.fullmatch(item):
+        prefix, first, last = found.groups()
+        numbers = range(int(first), int(last) + 1)
+        return (
+            [f"{prefix}{str(number).zfill(len(first))}" for number in numbers] if len(numbers) <= _LONGEST_RANGE else ()
+        )
+    found = _NAMED.fullmatch(item)
+    return (found[1],) if found else ()
 
 
 def _read_agent(agent: Field) -> str:

@@ -20,10 +20,10 @@ LARGEST_GROUP = 5
 _SHOWN = 5
 _DAMAGED_SHARE = 10
 _LOOKS_LIKE_ONE = re.compile(
-    r"\n[ \t]*[-*+][ \t]+(\*\*)?([A-Za-z][A-Za-z ]{1,24})(?:\*\*[ \t]*:|:)\**[ \t]*([^\n]{1,200})"
+    r"\n[ \t]*[-*+][ \t]+(\*\*)?([A-Za-z][A-Za-z _-]{1,24})(?:\*\*[ \t]*:|:)\**[ \t]*([^\n]{1,200})"
 )
 _READ = re.compile(
-    r"(?i:files|verify|commit|agent|do|done when|requirements?|(?:depends(?: on)?|dependencies|requires|blocked by))"
+    r"(?i:files|verify|commit|agent|do|done when|requirements?|(?:depends(?:[ _-]on)?|dependencies|requires|blocked[ _-]by))"
 )
 _DAMAGED = re.compile("[\udc80-\udcff]")
 """How `decode` carries bytes that are not UTF-8."""

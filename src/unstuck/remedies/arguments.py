@@ -27,9 +27,10 @@ from unstuck.remedies.chain import (
 )
 from unstuck.remedies.situation import CONTENT_KEYS, Situation, path
 
-BAD_OPTION = r"(?i)(?:unrecognized|unknown|invalid|no such|illegal|unexpected)[^\n'\"\u2018`-]{0,40}?(?:option|argument|switch|flag)s?[^\n\w-]{0,6}(--?[\w-]+|\w\b)"
-MEANT = r"[Dd]id you mean:? ['\"`\u2018]?(--?[\w-]+|[\w-]+)['\"`\u2019]?|[Tt]he most similar command is\s+([\w-]+)|perhaps you meant:? ['\"`]?([\w-]+)"
+BAD_OPTION = r"(?i)(?:unrecognized|unknown|invalid|no such|illegal|unexpected)[^\n'\"\u2018`-]{0,40}?(?:option|argument|switch|flag)s?(?:[^\n\w-]{0,6}(--?\w[\w-]*)|[^\n\w]{0,8}(\w)\b)"
+MEANT = r"[Dd]id you mean (?:this|one of these)\?\s+(?:npm \w+\s+)?(?:npm (?:run )?)?([\w:-]+)|(?:maybe you meant|similar [\w ]+ exists):? ['\"`]([\w-]+)['\"`]|[Dd]id you mean:? ['\"`\u2018]?(--?[\w-]+|[\w-]+)['\"`\u2019]?|[Tt]he most similar command is\s+([\w-]+)|perhaps you meant:? ['\"`]?([\w-]+)"
 MISSING_TOOL = r"(?:[Uu]nknown tool|[Tt]ool not found|No such tool)[: ]+['\"`]?([\w.:-]{1,100})|[Tt]ool ['\"`]([\w.:-]{1,100})['\"`]"
+CHOICES = r"invalid choice: '([^'\n]{1,100})' \(choose from ([^)\n]{1,2000})\)"
 WITH_SUBCOMMANDS = frozenset({"git", "npm", "cargo", "go", "docker", "pip"})
 ARGUMENTS_OF_A_SHELL = "only a shell can tell the arguments of the call"
 CLOSE = 0.8
@@ -91,10 +92,18 @@ def _near(word: str, others: list[str], least: float) -> str:
 
 def _corrected_word(s: Situation) -> Recipe:
     """Put the word that the program itself suggests in the place of the wrong one."""
-    words, found = s.call.words or no_way(ARGUMENTS_OF_A_SHELL), re.search(MEANT, s.text)
-    if found is None:
+    if known := s.known_repair():
+        return recipe(known)
+    words, found, choices = (
+        s.call.words or no_way(ARGUMENTS_OF_A_SHELL),
+        re.search(MEANT, s.text),
+        re.search(CHOICES, s.text),
+    )
+    meant = next(filter(None, found.groups())) if found else ""
+    if choices:
+        meant = _near(choices[1], re.findall(r"[\w-]+", choices[2]), 0.6)
+    if not meant:
         no_way("the program suggests no other word")
-    meant = next(filter(None, found.groups()))
     names = [word.partition("=")[0] for word in words]
     wrong = _near(meant, names[1:], 0.5) or no_way(f"nothing in the call looks like {meant}")
     fixed = tuple(
@@ -118,15 +127,19 @@ def _without_option(s: Situation) -> Recipe:
     words, found = s.call.words, re.search(BAD_OPTION, s.text)
     if words is None or found is None:
         no_way("the message names no option that could be left out")
-    name = found[1] if found[1].startswith("-") else f"-{found[1]}"
+    name = found[1] or f"-{found[2]}"
     places = [place for place, word in enumerate(words) if word.partition("=")[0] == name]
-    if not places:
+    bundles = {word for word in words[1:] if found[2] and re.fullmatch(rf"-\w*{found[2]}\w*", word)} - {name}
+    if not places and not bundles:
         no_way(f"{name} stands nowhere in the call")
     if restrains(name):
         no_way(f"without {name} the call would do more than was asked for")
     if any(re.fullmatch(r"-?[\d.]+", word) for place in places for word in words[place + 1 : place + 2]):
         no_way(f"nobody knows whether what follows {name} belongs to it")
-    fewer = tuple(word for place, word in enumerate(words) if place not in places)
+    kept = (word for place, word in enumerate(words) if place not in places)
+    fewer = tuple(word.replace(found[2], "") if word in bundles else word for word in kept)
+    if len(fewer) == 1:
+        no_way(f"without {name} nothing is left of the call")  # and a bare `cat` is green on empty input
     step = s.again(f"Call it again without {name}", words=fewer)
     return recipe(step._replace(risk="caution"), requires=words[:1])
 

@@ -16,7 +16,7 @@ from unstuck.remedies.call_words import (
     ssh_address,
 )
 from unstuck.remedies.chain import REMEDY, Expects, ListFolder, Recipe, Risk, Shell, Step, no_way, recipe, run
-from unstuck.remedies.situation import Situation, command
+from unstuck.remedies.situation import Situation, command, home_of, package, variable
 
 ARCHIVES = {
     "github.com": "{base}/archive/{ref}.tar.gz",
@@ -57,10 +57,12 @@ def alternative_command(s: Situation) -> Recipe:
         return _replaced(s, missing, (s.around.elsewhere[missing],), f"Use the project's own {missing}")
     if missing in {"curl", "wget"} and (found := _other_download(s, missing)) is not None:
         return found
-    for other in s.table("alternatives").get(missing, ()):
-        words = tuple(other.split())
-        if s.around.has(words[0]):
-            return _replaced(s, missing, words, f"Use {other} instead of {missing}")
+    second = " ".join((s.call.words or ())[:2])
+    for called in (second, missing):
+        for other in s.table("alternatives").get(called, ()):
+            words = tuple(other.split())
+            if s.around.has(words[0]):
+                return _replaced(s, missing, words, f"Use {other} instead of {called}", len(called.split()))
     near = [name for name in sorted(s.around.binaries or ()) if name not in DESTROYERS and alike(missing, name)]
     if near:
         guess = _replaced(s, missing, (near[0],), f"Use {near[0]}, which {missing} looks like")
@@ -181,10 +183,10 @@ def _clone_operands(clone: tuple[str, ...]) -> tuple[str, str, str]:
     return source, folder, branch
 
 
-def _replaced(s: Situation, missing: str, words: tuple[str, ...], action: str) -> Recipe:
-    """Put other words in the place of the missing one."""
+def _replaced(s: Situation, missing: str, words: tuple[str, ...], action: str, count: int = 1) -> Recipe:
+    """Put other words in the place of the missing one, or of the first two."""
     if s.call.words is not None:
-        first, *rest = s.call.words
+        first, rest = s.call.words[0], s.call.words[count:]
         place = s.around.place
         is_script = place is not None and bool(place.interpreter) and name_of(place.interpreter[-1]) == missing
         if not is_script and name_of(first) != name_of(missing):
@@ -229,29 +231,36 @@ def _other_download(s: Situation, missing: str) -> Recipe | None:
 # --- packages -----------------------------------------------------------------------------------------------------
 
 
+def missing_package(s: Situation) -> str:
+    """Return the package that could be installed; a module of the project's own is none."""
+    _may_install(s)
+    if home := home_of(s):
+        no_way(f"{package(s)} would be a module of the project's own {home}")
+    return package(s)
+
+
 def install_from_local_folder(s: Situation) -> Recipe:
     """Install the package from a folder of the project, or let the interpreter find it there."""
-    package = s.names.get("package", "")
-    _may_install(s)
-    first = next(iter(s.around.local_packages), "") or no_way(f"no folder of the project holds {package or 'it'}")
+    name = missing_package(s)
+    first = next(iter(s.around.local_packages), "") or no_way(f"no folder of the project holds {name or 'it'}")
     folder = first.rpartition("/")[0] or "."
     argv: tuple[str, ...]
     if first.endswith((".whl", ".tar.gz")):
-        argv = (project_python(s), "-m", "pip", "install", "--no-index", "--find-links", folder, package)
+        argv = (project_python(s), "-m", "pip", "install", "--no-index", "--find-links", folder, name)
     elif first.endswith(".tgz"):
         argv = ("npm", "install", "--no-save", "--offline", f"./{first}")
     else:
         s.call_words()
         node = first.endswith((".js", "node_modules")) or "Cannot find module" in s.text
-        name = "NODE_PATH" if node else "PYTHONPATH"
-        return recipe(s.again(f"Call it again with {folder} on {name}", env={name: folder}))
+        where = "NODE_PATH" if node else "PYTHONPATH"
+        return recipe(s.again(f"Call it again with {folder} on {where}", env={where: folder}))
     again = s.again("Call it again, now that the package is there")
-    return recipe(_install(f"Install {package} from {first}", *argv), again, requires=argv[:1])
+    return recipe(_install(f"Install {name} from {first}", *argv), again, requires=argv[:1])
 
 
 def install_declared_dependencies(s: Situation) -> Recipe:
     """Install what the project declares, by its lock file."""
-    _may_install(s)
+    missing_package(s)
     node = program(s.call.words) in NODE or "Cannot find module" in s.text
     for file, words in s.table("lockfiles").items():
         foreign = node != (words[0] in NODE_MANAGERS) and file != "requirements.txt"
@@ -268,7 +277,7 @@ def install_declared_dependencies(s: Situation) -> Recipe:
 def load_env_file(s: Situation) -> Recipe:
     """Set the variables of the project's own file."""
     file = next((name for name in ENV_FILES if name in s.around.root_names), "")
-    if not file or not s.is_command or not s.names.get("env"):
+    if not file or not s.is_command or not variable(s):
         no_way("no file of the project sets it")
     action = f"Call it again with the variables of {file}"
     return recipe(s.wrapped(action, WITH_ENV, file, expected="The call succeeds", risk="caution"), requires=("bash",))

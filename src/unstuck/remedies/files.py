@@ -30,10 +30,20 @@ MAKERS = frozenset(
 SEARCH = 'found=$(find . -not -path "*/.git/*" -iname "$1" -print -quit); test -n "$found" && printf "%s\\n" "$found"'
 GLOB_CHARS = str.maketrans({char: f"\\{char}" for char in "*?[]\\"})
 NO_PATH = "the failure names no path"
+MANIFESTS = frozenset(
+    {"package.json", "Cargo.toml", "go.mod", "Makefile", "pyproject.toml", "composer.json", "pom.xml"}
+)
+"""Files by which a program knows the folder that it works in."""
+IN_FOLDER = 'cd -- "$1" && exec "${@:2}"'
+NEVER_EMPTY = frozenset({"h", "hpp", "c", "cc", "cpp", "py", "js", "mjs", "cjs", "ts", "tsx", "go", "rs", "java", "rb", "so", "sh", "zip", "jar", "gz", "tgz", "whl", "Dockerfile"})  # fmt: skip
+"""Endings of what is code or packed: nothing in it is never what was meant."""
+READERS = frozenset({"source", ".", "cd", "ls", "git", "pushd", "tar", "zip", "rsync", "docker"})
 
 
 def verify_path(s: Situation) -> Recipe:
     """Look for the file under another spelling, ending or place."""
+    if known := s.known_repair():
+        return recipe(known, likelihood=GUESSED)
     wanted = path(s) or no_way(NO_PATH)
     place = s.around.place
     parent = place.parent if place else parent_of(wanted)
@@ -45,10 +55,17 @@ def verify_path(s: Situation) -> Recipe:
         return recipe(listing, search)
     if DESTROYERS.intersection(program(plain_words(part)) for part in parts(s.call.line)):
         no_way(f"the call destroys what it is given, and {found[0]} is only like {wanted}")
+    homes = [twin for twin in found if name_of(twin) == name_of(wanted)]
+    if name_of(wanted) in MANIFESTS and len(homes) == 1 and s.is_command and wanted not in s.call.line:
+        folder = parent_of(homes[0])
+        return recipe(
+            s.wrapped(f"Call it in {folder}, which has a {name_of(wanted)}", IN_FOLDER, folder), requires=("bash",)
+        )
     others = f" (others: {', '.join(found[1:3])})" if found[1:] else ""
+    here = wanted.removeprefix(f"{s.around.cwd}/")
     step = s.changed(
         f"Call it again with {found[0]}{others}",
-        lambda word: operand(found[0]) if word in {wanted, f"./{wanted}"} else word,
+        lambda word: operand(found[0]) if word in {wanted, here, f"./{here}"} else word,
         _in_line(wanted, found[0]),
         PATH_KEYS,
     ) or run(
@@ -87,10 +104,20 @@ def create_missing_file(s: Situation) -> Recipe:
         source = f"{place.parent}/{example}" if place.parent != "." else example
         copy = run(f"Copy it from {example}", "cp", "-n", "--", source, wanted, expected=expected, expects=made, risk="caution")  # fmt: skip
         return recipe(copy, again, requires=("cp",))
+    if _senseless(s, wanted):
+        no_way(f"an empty {name_of(wanted)} is not what the call needs")
     empty = WriteFile(wanted, EMPTY.get(name_of(wanted).rpartition(".")[2].lower(), ""))
     action = "Create it with nothing in it, if the task asks for such a file"
     write = Step(action, empty, expected, "caution", made)
     return recipe(write, again._replace(again=False))  # an empty file is not the one that the call was about
+
+
+def _senseless(s: Situation, wanted: str) -> bool:
+    """Whether a file with nothing in it would help nobody: a pattern, code, or what the call destroys, runs or lists."""
+    called = {part.split()[0].rpartition("/")[2] for part in parts(s.call.line)}
+    pattern = any(char in wanted for char in "*?[")
+    code = name_of(wanted) in MANIFESTS or name_of(wanted).rpartition(".")[2] in NEVER_EMPTY
+    return pattern or code or bool(called & (DESTROYERS | READERS))
 
 
 def _folder(action: str, folder: str) -> Step:
@@ -112,6 +139,16 @@ def _redirected(s: Situation, target: str) -> bool:
 
 # --- a denied path ------------------------------------------------------------------------------------------------
 
+INTERPRETERS = {
+    "sh": "bash",
+    "bash": "bash",
+    "py": "python3",
+    "js": "node",
+    "mjs": "node",
+    "rb": "ruby",
+    "pl": "perl",
+    "php": "php",
+}
 WRITERS = frozenset(
     {"touch", "mkdir", "cp", "mv", "tee", "install", "ln", "dd", "rsync", "tar", "unzip", "curl", "wget", "git"}
 )
@@ -143,7 +180,9 @@ def check_permissions(s: Situation) -> Recipe:
     words = s.call.words
     script = bool(words) and not place.is_folder and not place.executable
     if words and script and words[0] in {place.path, f"./{place.path}"}:
-        interpreter = place.interpreter or ("bash",)
+        ending = name_of(place.path).rpartition(".")[2] if "." in name_of(place.path) else "sh"
+        known = INTERPRETERS.get(ending) or no_way(f"nobody knows what runs {place.path}: its first line does not say")
+        interpreter = place.interpreter or (known,)
         action = f"Run {place.path} by its interpreter: it may not be executed itself"
         return recipe(s.again(action, words=(*interpreter, *words)), requires=(name_of(interpreter[0]),))
     if _mode_is_ours(s):

@@ -34,26 +34,11 @@ class Counts(NamedTuple):
 
     def after(self, *, worked: bool, steps: int, seconds: float, cost: float = 0.0) -> "Counts":
         """Return the counts with one more outcome."""
-        return Counts(
-            tried=self.tried * FADING + 1,
-            worked=self.worked * FADING + worked,
-            tries=self.tries + 1,
-            successes=self.successes + worked,
-            steps=self.steps + steps,
-            seconds=self.seconds + seconds,
-            cost=self.cost + cost,
-        )
+        faded = self._replace(tried=self.tried * FADING, worked=self.worked * FADING)
+        return faded.plus(Counts(1, worked, 1, worked, steps, seconds, cost))
 
     def plus(self, other: "Counts") -> "Counts":
-        return Counts(
-            tried=self.tried + other.tried,
-            worked=self.worked + other.worked,
-            tries=self.tries + other.tries,
-            successes=self.successes + other.successes,
-            steps=self.steps + other.steps,
-            seconds=self.seconds + other.seconds,
-            cost=self.cost + other.cost,
-        )
+        return Counts(*(mine + its for mine, its in zip(self, other, strict=True)))  # type: ignore[arg-type]  # counts stay whole
 
     def blended(self, confidence: float) -> float:
         """Return the chain's confidence, moved towards what was seen: a success never lowers it, a failure never raises it."""
@@ -123,16 +108,8 @@ class Lesson:
 
     def taught(self, lessons: Lessons) -> Lessons:
         """Return the lessons with this one."""
-        return lessons.after(
-            self.chain,
-            self.strategy,
-            self.context,
-            worked=self.worked,
-            tool=self.tool,
-            steps=self.steps,
-            seconds=self.seconds,
-            cost=self.cost,
-        )
+        how = {name: getattr(self, name) for name in ("worked", "tool", "steps", "seconds", "cost")}
+        return lessons.after(self.chain, self.strategy, self.context, **how)
 
 
 def order(ways: Sequence[Way], chain: str, context: str, lessons: Lessons, tool: str = "") -> tuple[Way, ...]:
@@ -162,15 +139,13 @@ def proposals(lessons: Lessons) -> tuple[str, ...]:
     totals: dict[str, Counts] = {}
     for (_, way, _, _), counts in lessons.counts.items():
         totals[way] = totals.get(way, NOTHING).plus(counts)
-    hopeless = [way for way, counts in sorted(totals.items()) if counts.tries >= HOPELESS and counts.successes == 0]
     found = [
-        f'{way} never worked here in {totals[way].tries} tries: leave it out with `never = ["{way}"]`.'
-        for way in hopeless
+        f'{way} never worked here in {counts.tries} tries: leave it out with `never = ["{way}"]`.'
+        for way, counts in sorted(totals.items())
+        if counts.tries >= HOPELESS and counts.successes == 0
     ]
-    if lessons.consents.get("caution", 0) >= ASKED_OFTEN:
-        found.append(
-            f'You allowed careful steps {lessons.consents["caution"]} times: allow them always with `allow = "caution"`.'
-        )
+    if (times := lessons.consents.get("caution", 0)) >= ASKED_OFTEN:
+        found.append(f'You allowed careful steps {times} times: allow them always with `allow = "caution"`.')
     return tuple(found)
 
 
@@ -228,9 +203,8 @@ def pattern(recent: Sequence[Seen], now: float) -> Pattern | None:
         things = {(seen.kind, seen.name) for seen in hits}
         if len(things) >= sign.things and len({seen.kind for seen in hits}) >= sign.distinct_kinds:
             named = ", ".join(dict.fromkeys(seen.name or str(seen.kind) for seen in hits))
-            return Pattern(
-                name=sign.name, because=f"{len(hits)} failures of the last hour: {named[:200]}", advice=sign.advice
-            )
+            because = f"{len(hits)} failures of the last hour: {named[:200]}"
+            return Pattern(name=sign.name, because=because, advice=sign.advice)
     return None
 
 

@@ -1,23 +1,25 @@
-"""Edge: Look at the machine around a failure: only at what the chain asks for, within bounds, and without changing anything."""
+"""Edge: Look at the machine around a failure: only at what is asked for, within bounds, and without changing anything.
+
+Strategies are filled in with what is seen; asking why goes on as long as what is seen answers.
+"""
 
 import os
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
+from unstuck.diagnosis import Kind
 from unstuck.remedies import situation as reading
+from unstuck.remedies.call_words import alike
 from unstuck.remedies.situation import GitState, Lock, Place, Situation, Surroundings
+from unstuck.tell import one_line
 
-PROJECT_BINARIES = (
-    "node_modules/.bin",
-    ".venv/bin",
-    "venv/bin",
-    "vendor/bin",
-    "bin",
-    "tools/bin",
-    "scripts",
-    ".local/bin",
-)
+if TYPE_CHECKING:
+    import subprocess
+
+PROJECT_BINARIES = ("node_modules/.bin", ".venv/bin", "venv/bin", "vendor/bin", "bin", "tools/bin", "scripts", ".local/bin")  # fmt: skip
 PACKAGE_FOLDERS = ("vendor", "wheels", "wheelhouse", "packages", "third_party", "lib", "dist", "registry")
 CACHES = (".cache", "cache", "downloads", "Downloads", ".downloads", "tmp", "vendor")
 LESSONS = "remedies.json"
@@ -25,12 +27,8 @@ SECONDS = 5.0
 PARSING_SECONDS = 3.0
 """For all that is parsed on trial together."""
 OPERATIONS = {
-    "MERGE_HEAD": "merge",
-    "CHERRY_PICK_HEAD": "cherry-pick",
-    "REVERT_HEAD": "revert",
-    "rebase-merge": "rebase",
-    "rebase-apply": "rebase",
-}
+    "MERGE_HEAD": "merge", "CHERRY_PICK_HEAD": "cherry-pick", "REVERT_HEAD": "revert", "rebase-merge": "rebase", "rebase-apply": "rebase",
+}  # fmt: skip
 
 
 def look_around(
@@ -39,7 +37,8 @@ def look_around(
     """Return what the topics ask for; the rest stays unknown. `env` is what commands will see."""
     around = Surroundings(cwd=str(cwd), root=str(root))
     if "binaries" in topics:
-        around = around._replace(binaries=_on_path(env))
+        found = (name for folder in os.get_exec_path(env) for name in names(folder or "."))
+        around = around._replace(binaries=frozenset(found))
     for topic in sorted(topics):
         around = LOOK[topic](around, situation, cwd, root)
     return around
@@ -52,27 +51,14 @@ def workspace_root(cwd: Path) -> Path:
 
 def lessons_path(cwd: Path) -> Path:
     """Return where lessons are kept: in the repository's git folder, outside of one in the user's state folder."""
-    for folder in (cwd, *cwd.parents):
-        git = folder / ".git"
-        if git.is_dir():
-            return git / "unstuck" / LESSONS
-        if git.is_file():
-            return _common(folder) / "unstuck" / LESSONS
+    root = workspace_root(cwd)
+    if (root / ".git").exists():
+        return _common(root) / "unstuck" / LESSONS
     state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     return Path(state) / "unstuck" / LESSONS
 
 
 # --- one topic each -----------------------------------------------------------------------------------------------
-
-
-def _on_path(env: Mapping[str, str] | None) -> frozenset[str]:
-    found: set[str] = set()
-    for folder in os.get_exec_path(env):
-        try:
-            found.update(os.listdir(folder or "."))  # noqa: PTH208  # bare names: thousands of them
-        except OSError:
-            continue
-    return frozenset(found)
 
 
 def _binaries(around: Surroundings, situation: Situation, _cwd: Path, root: Path) -> Surroundings:
@@ -93,10 +79,8 @@ def _root(around: Surroundings, _situation: Situation, _cwd: Path, root: Path) -
 
 
 def _path(around: Surroundings, situation: Situation, cwd: Path, root: Path) -> Surroundings:
-    named = reading.path(situation)
-    words = situation.call.words
-    if situation.kind == "command_not_found" and words and "/" in words[0]:
-        named = words[0]
+    first = (situation.call.words or ("",))[0]
+    named = first if situation.kind == "command_not_found" and "/" in first else reading.path(situation)
     return around._replace(place=place_of(named, cwd, root), superuser=os.geteuid() == 0) if named else around
 
 
@@ -105,9 +89,8 @@ def _folders(around: Surroundings, situation: Situation, cwd: Path, _root: Path)
     for word in (situation.call.words or ())[1:200]:
         try:
             if (cwd / word).is_dir():
-                folders[word] = tuple(
-                    f"{word.rstrip('/')}/{name}" for name in sorted(names(cwd / word)) if name != ".git"
-                )
+                held = sorted(set(names(cwd / word)) - {".git"})
+                folders[word] = tuple(f"{word.rstrip('/')}/{name}" for name in held)
             elif (cwd / word).is_file():
                 files.add(word)
         except (OSError, ValueError):
@@ -122,7 +105,7 @@ def _scripts(around: Surroundings, situation: Situation, cwd: Path, root: Path) 
     if file:
         around = around._replace(source=source(cwd / file, root))
     seen = situation._replace(around=around)
-    if file.endswith(".json"):
+    if not file.endswith((".sh", ".bash")) and around.source:
         return around
     until = time.monotonic() + PARSING_SECONDS
     texts = [text for text in syntax.texts(seen) if len(text) <= syntax.LONGEST]
@@ -151,11 +134,8 @@ def _space(around: Surroundings, _situation: Situation, cwd: Path, root: Path) -
     except OSError:
         return around
     found = list(removable(root))
-    tracked = (
-        said(["git", "ls-files", "-z", "--", *(f":(literal){path}" for path in found[:1000])], root).split("\0")
-        if found
-        else []
-    )
+    listed = ["git", "ls-files", "-z", "--", *(f":(literal){path}" for path in found[:1000])]
+    tracked = said(listed, root).split("\0") if found else []
     kept = {path for path in found for name in tracked if name and (root / name).is_relative_to(path)}
     ours = [(str(path), length) for path in found if path not in kept and (length := size(path)) > 0]
     return around._replace(free_bytes=stat.f_bavail * stat.f_frsize, ours=tuple(sorted(ours, key=lambda one: -one[1])))
@@ -171,20 +151,17 @@ def _cache(around: Surroundings, situation: Situation, cwd: Path, root: Path) ->
 
 
 def _local_packages(around: Surroundings, situation: Situation, cwd: Path, root: Path) -> Surroundings:
-    package = situation.names.get("package", "").split(".")[0]
+    package = reading.package(situation).split(".")[0]
     if not package or "/" in package:
         return around
-    flat = package.lower().replace("-", "_")
-    found = []
-    for folder in PACKAGE_FOLDERS:
-        for name in sorted(names(root / folder)):
-            path = root / folder / name
-            stem = name.lower().replace("-", "_")
-            is_archive = stem.startswith(f"{flat}_") and name.endswith((".whl", ".tar.gz", ".tgz"))
-            is_module = name in {package, f"{package}.py", f"{package}.js"} and (path.is_file() or path.is_dir())
-            if is_archive or is_module:
-                found.append(shown(path, cwd))
-    return around._replace(local_packages=tuple(found))
+    begins, modules = f"{package}_".lower().replace("-", "_"), {package, f"{package}.py", f"{package}.js"}
+
+    def holds(name: str) -> bool:
+        archive = name.endswith((".whl", ".tar.gz", ".tgz")) and name.lower().replace("-", "_").startswith(begins)
+        return archive or name in modules
+
+    found = [(folder, name) for folder in PACKAGE_FOLDERS for name in sorted(names(root / folder)) if holds(name)]
+    return around._replace(local_packages=tuple(shown(root / folder / name, cwd) for folder, name in found))
 
 
 def _lock(around: Surroundings, situation: Situation, cwd: Path, root: Path) -> Surroundings:
@@ -199,9 +176,7 @@ def _lock(around: Surroundings, situation: Situation, cwd: Path, root: Path) -> 
     except (OSError, ValueError):
         return around._replace(lock=Lock(path=named, exists=False))
     held = not Path("/proc").is_dir() or is_open(path) or bool(git_processes(root))
-    return around._replace(
-        lock=Lock(path=named, inside=_is_of(path, root) and not path.is_symlink(), held=held, age=age)
-    )
+    return around._replace(lock=Lock(named, inside=_is_of(path, root) and not path.is_symlink(), held=held, age=age))
 
 
 def _git(around: Surroundings, _situation: Situation, cwd: Path, _root: Path) -> Surroundings:
@@ -215,19 +190,9 @@ def _git(around: Surroundings, _situation: Situation, cwd: Path, _root: Path) ->
 
 
 LOOK: Mapping[str, Callable[[Surroundings, Situation, Path, Path], Surroundings]] = {
-    "binaries": _binaries,
-    "system": _system,
-    "root": _root,
-    "path": _path,
-    "folders": _folders,
-    "scripts": _scripts,
-    "port": _port,
-    "space": _space,
-    "cache": _cache,
-    "local_packages": _local_packages,
-    "lock": _lock,
-    "git": _git,
-}
+    "binaries": _binaries, "system": _system, "root": _root, "path": _path, "folders": _folders, "scripts": _scripts, "port": _port,
+    "space": _space, "cache": _cache, "local_packages": _local_packages, "lock": _lock, "git": _git,
+}  # fmt: skip
 
 
 # --- below ---------------------------------------------------------------------------------------------------------
@@ -235,31 +200,23 @@ LOOK: Mapping[str, Callable[[Surroundings, Situation, Path, Path], Surroundings]
 
 def _parses(shell: str, text: str) -> bool:
     """Whether a shell can read a text; it comes in on stdin and nothing of it is run."""
-    import subprocess  # noqa: PLC0415  # most failures need no process
-
-    if "\0" in text:
-        return False
-    try:
-        done = subprocess.run(
-            [shell, "-n"],
-            input=text.encode(errors="surrogateescape"),
-            capture_output=True,
-            timeout=SECONDS,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return False
-    return done.returncode == 0 and not done.stderr
+    done = _ran([shell, "-n"], Path(), text.encode(errors="surrogateescape")) if "\0" not in text else None
+    return done is not None and done.returncode == 0 and not done.stderr
 
 
 def said(argv: list[str], cwd: Path) -> str:
-    import subprocess  # noqa: PLC0415  # as above
+    """Return what a command prints; empty if it fails."""
+    done = _ran(argv, cwd)
+    return done.stdout.decode(errors="surrogateescape").strip() if done is not None and done.returncode == 0 else ""
+
+
+def _ran(argv: list[str], cwd: Path, given: bytes = b"") -> "subprocess.CompletedProcess[bytes] | None":
+    import subprocess  # noqa: PLC0415  # most failures need no process
 
     try:
-        done = subprocess.run(argv, cwd=cwd, capture_output=True, timeout=SECONDS, check=False)
+        return subprocess.run(argv, cwd=cwd, input=given, capture_output=True, timeout=SECONDS, check=False)
     except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return done.stdout.decode(errors="surrogateescape").strip() if done.returncode == 0 else ""
+        return None
 
 
 def _is_of(lock: Path, root: Path) -> bool:
@@ -290,7 +247,7 @@ REBUILT = ("__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache")
 OUR_TEMPORARY = ("tmp", "sandbox")
 """Folders below `.unstuck/` that hold nothing anybody keeps."""
 SKIPPED = frozenset({".git", "node_modules", ".venv", "venv", ".unstuck", "__pycache__", ".tox", "target"})
-MOST_NAMES, MOST_WALKED, MOST_SOURCE = 5_000, 20_000, 65_536
+MOST_NAMES, MOST_WALKED, MOST_SOURCE = 20_000, 20_000, 65_536
 
 
 def place_of(named: str, cwd: Path, root: Path) -> Place:
@@ -302,7 +259,7 @@ def place_of(named: str, cwd: Path, root: Path) -> Place:
     exists = os.path.lexists(path)
     subject = path if exists else parent
     status = subject.lstat()
-    head = _head(path) if path.is_file() else b""
+    head = _text(path, 300).split("\n")[0] if path.is_file() else ""
     return Place(
         path=named,
         exists=exists,
@@ -312,12 +269,12 @@ def place_of(named: str, cwd: Path, root: Path) -> Place:
         mode=f"{status.st_mode & 0o7777:04o}",
         read_only=bool(os.statvfs(subject if not subject.is_symlink() else parent).f_flag & os.ST_RDONLY),
         executable=os.access(path, os.X_OK),
-        interpreter=tuple(head[2:].decode(errors="replace").split()) if head.startswith(b"#!") else (),
-        crlf=head.endswith(b"\r"),
+        interpreter=tuple(head[2:].split()) if head.startswith("#!") else (),
+        crlf=head.endswith("\r"),
         parent=written,
         missing_parents=parent != path.parent,
         names=tuple(sorted(names(parent))),
-        twins=_twins(path.name, root, cwd),
+        twins=(*_respelled(path, parent, cwd), *_twins(path.name, root, cwd)),
     )
 
 
@@ -349,6 +306,16 @@ def source(path: Path, root: Path) -> str:
         return ""
 
 
+def _respelled(path: Path, parent: Path, cwd: Path) -> Iterator[str]:
+    """Yield the path with the first folder that does not exist spelled as one that does, where that leads somewhere."""
+    first, *rest = path.relative_to(parent).parts
+    for name in sorted(names(parent)) if rest else ():
+        if name.strip("._-").casefold() == first.strip("._-").casefold() or alike(first, name):
+            other = parent.joinpath(name, *rest)
+            if other.exists():
+                yield shown(other, cwd)
+
+
 def _twins(name: str, root: Path, cwd: Path) -> tuple[str, ...]:
     """List files of a like name in the workspace, the nearest to the top first."""
     stem = name.casefold().rpartition(".")[0] or name.casefold()
@@ -360,9 +327,8 @@ def _walk(root: Path) -> Iterator[Path]:
     seen = 0
     for folder, folders, files in os.walk(root):
         folders[:] = [name for name in sorted(folders) if name not in SKIPPED]
-        for name in sorted(files):
-            seen += 1
-            yield Path(folder) / name
+        seen += len(files)
+        yield from (Path(folder) / name for name in sorted(files))
         if seen > MOST_WALKED:
             return
 
@@ -373,19 +339,20 @@ def size(path: Path) -> int:
     return sum(file.lstat().st_blocks * 512 for file in path.rglob("*") if file.is_file() and not file.is_symlink())
 
 
-def names(folder: Path) -> list[str]:
+def names(folder: Path | str) -> list[str]:
     try:
         return os.listdir(folder)[:MOST_NAMES]  # noqa: PTH208  # bare names
     except OSError:
         return []
 
 
-def _head(path: Path) -> bytes:
+def _text(path: Path, most: int) -> str:
+    """Return how a file begins; empty if it cannot be read."""
     try:
         with path.open("rb") as file:
-            return file.readline(300).rstrip(b"\n")
+            return file.read(most).decode(errors="replace")
     except OSError:
-        return b""
+        return ""
 
 
 def is_inside(path: Path, root: Path) -> bool:
@@ -398,3 +365,129 @@ def is_inside(path: Path, root: Path) -> bool:
 def shown(path: Path, cwd: Path) -> str:
     """Return a path as a person in this folder would write it."""
     return str(path.relative_to(cwd)) if path.is_relative_to(cwd) else str(path)
+
+
+# --- why: the call, its message, what is missing, what should have provided it, what changed since --------------------
+
+DECLARE = (
+    "pyproject.toml", "requirements.txt", "requirements-dev.txt", "setup.cfg", "setup.py", "Pipfile", "package.json", "Cargo.toml", "go.mod", "Gemfile", "composer.json",
+)  # fmt: skip
+INSTALLED = {"package.json": ("node_modules",), "Gemfile": ("vendor",), "composer.json": ("vendor",)}
+PYTHON_INSTALLED = (".venv", "venv")
+NAMES_VARIABLES = (
+    ".env",
+    ".env.local",
+    ".env.example",
+    ".env.sample",
+    ".env.template",
+    "docker-compose.yml",
+    "README.md",
+)
+MOST_BYTES = 500_000
+COMMIT = "--format=%h of %cs: %s"
+CHARS = 200
+
+
+class Cause(NamedTuple):
+    says: str
+    evidence: str  # where it is seen
+
+
+def causes(s: Situation, exit_code: int | None, cwd: Path, root: Path) -> tuple[tuple[Cause, ...], str]:
+    """Return the chain of causes, the first being the failure itself, and why it goes no further."""
+    called = one_line(s.call.line or s.call.tool, CHARS)
+    chain = [Cause(f"{called or 'A call'} failed" + (f" with exit code {exit_code}" if exit_code else ""), "the call")]
+    if s.message:
+        chain.append(Cause(f"because: {one_line(s.message, CHARS)}", "its output"))
+    topic = next((topic for topic in TOPICS if s.kind in topic[0]), None)
+    subject = topic[3](s) if topic else ""
+    if topic is None or not subject:
+        return tuple(chain), "the output names nothing that is missing."
+    _, noun, is_so, _, provider = topic
+    chain.append(Cause(f"because {noun} {one_line(subject, CHARS)} is {is_so}", "its output"))
+    found = list(provider(subject, s, cwd, root)) if provider else []
+    unsaid = f"nothing here says what should have provided {one_line(subject, CHARS)}."
+    return (*chain, *found), "nothing here says why." if found else unsaid
+
+
+# --- what should have provided it ---------------------------------------------------------------------------------
+
+
+def _command(name: str, s: Situation, _cwd: Path, root: Path) -> Iterator[Cause]:
+    if own := s.around.elsewhere.get(name):
+        yield Cause(f"because {Path(own).parent} holds it and is not on PATH", own)
+        return
+    language = next((language for language, known in s.table("installers").items() if name in known), "")
+    if language:
+        yield from _package(name, s, root, root)
+    elif name in s.table("packages"):
+        package = s.table("packages")[name]
+        its = package.get(s.around.manager) or package.get("*") or name
+        says = f"because the package {its}, which holds it, is not installed on this machine"
+        yield Cause(says, "the folders on PATH")
+
+
+def _package(name: str, _s: Situation, _cwd: Path, root: Path) -> Iterator[Cause]:
+    spelled = re.sub(r"[-_]", "[-_]", re.sub(r"[^\w-]", ".", name))
+    shape = re.compile(rf"(?<![\w-]){spelled}(?![\w-])", re.IGNORECASE)
+    present = [file for file in DECLARE if (root / file).is_file()]
+    declared = next((file for file in present if shape.search(_text(root / file, MOST_BYTES))), "")
+    if not declared:
+        if present:
+            yield Cause(f"because {', '.join(present)} does not declare {name}", present[0])
+        return
+    folder = next((one for one in INSTALLED.get(declared, PYTHON_INSTALLED) if (root / one).is_dir()), "")
+    if not folder:
+        yield Cause(f"because {declared} declares it, and nothing is installed in this project", declared)
+    elif (root / declared).stat().st_mtime > (root / folder).stat().st_mtime:
+        yield Cause(f"because {declared} declares it and is newer than {folder}", declared)
+    else:
+        yield Cause(f"because {declared} declares it, and {folder} has it not", declared)
+    if commit := said(["git", "log", "-1", COMMIT, f"-S{name}", "--", declared], root):
+        yield Cause(f"since {one_line(commit, CHARS)}", f"git log of {declared}")
+
+
+def _file(name: str, _s: Situation, cwd: Path, _root: Path) -> Iterator[Cause]:
+    if commit := said(["git", "log", "-1", COMMIT, "--diff-filter=D", "--", f":(literal){name}"], cwd):
+        yield Cause(f"because it was deleted in {one_line(commit, CHARS)}", "git log")
+        return
+    if rule := one_line(said(["git", "check-ignore", "-v", "--", name], cwd).split("\t")[0], CHARS):
+        yield Cause(f"because git ignores it ({rule}), so that no checkout brings it", "git check-ignore")
+    own, folder, seen = Path(name).name, (cwd / name).parent, "the file system"
+    if not folder.is_dir():
+        yield Cause(f"because its folder {one_line(str(Path(name).parent), CHARS)} does not exist either", seen)
+        return
+    examples = [one for one in sorted(names(folder)) if one.startswith(f"{own}.") or one == f"{own}-example"]
+    if examples:
+        yield Cause(f"because only {one_line(examples[0], CHARS)} is there, and nobody made the file from it", seen)
+
+
+def _denied(name: str, _s: Situation, cwd: Path, _root: Path) -> Iterator[Cause]:
+    subject = next((path for path in (cwd / name, (cwd / name).parent) if path.exists()), None)
+    if subject is None:
+        return
+    status = subject.stat()
+    if os.statvfs(subject).f_flag & os.ST_RDONLY:
+        yield Cause(f"because {one_line(str(subject), CHARS)} is on a read-only file system", "the file system")
+    else:
+        mode = f"{status.st_mode & 0o7777:04o} and its owner is {status.st_uid}; we are {os.geteuid()}"
+        yield Cause(f"because its mode is {mode}", "the file system")
+
+
+def _variable(name: str, _s: Situation, _cwd: Path, root: Path) -> Iterator[Cause]:
+    shape = rf"\b{re.escape(name)}\b"
+    if file := next((one for one in NAMES_VARIABLES if re.search(shape, _text(root / one, MOST_BYTES))), ""):
+        yield Cause(f"because {file} names it, and nothing loaded that into this call", file)
+
+
+Provider = Callable[[str, Situation, Path, Path], Iterator[Cause]]
+TOPICS: tuple[tuple[frozenset[Kind], str, str, Callable[[Situation], str], Provider | None], ...] = (
+    (frozenset({Kind.COMMAND_NOT_FOUND}), "the command", "missing", reading.command, _command),
+    (frozenset({Kind.DEPENDENCY_MISSING, Kind.MODULE_MISSING, Kind.PACKAGE_NOT_FOUND}), "the package", "missing", reading.package, _package),
+    (frozenset({Kind.FILE_NOT_FOUND}), "the file", "missing", reading.path, _file),
+    (frozenset({Kind.PERMISSION_DENIED}), "the path", "not accessible", reading.path, _denied),
+    (frozenset({Kind.ENVIRONMENT_MISSING}), "the variable", "not set", reading.variable, _variable),
+    (frozenset({Kind.PORT_IN_USE}), "the port", "taken", lambda s: str(reading.port(s) or ""), None),
+    (frozenset({Kind.NETWORK_ERROR, Kind.RATE_LIMITED}), "the server", "not answering as it should", reading.host, None),
+)  # fmt: skip
+"""Kinds of failures, what is missing, how that is said, what names it, and what finds out who should have provided it."""

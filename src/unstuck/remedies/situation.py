@@ -20,6 +20,7 @@ from unstuck.remedies.chain import (
     TaskType,
     Tools,
     Use,
+    name_words,
     no_way,
     shell_like,
 )
@@ -94,6 +95,17 @@ PATH_KEYS = (
 )
 """What tools call the argument that is a path."""
 CONTENT_KEYS = ("content", "text", "data", "body")
+MAYBE_DONE = frozenset(
+    {Kind.TIMEOUT, Kind.HANG, Kind.NETWORK_ERROR, Kind.OUT_OF_MEMORY, Kind.OUTPUT_FLOOD, Kind.KILLED}
+)
+"""How a call ends that may have had its effect all the same; others were refused before they had any."""
+READING = frozenset(
+    ("read", "get", "list", "view", "show", "search", "find", "fetch", "grep", "glob", "browse", "test", "tests", "lint", "check")
+)  # fmt: skip
+CHANGING = frozenset(
+    ("delete", "remove", "drop", "create", "update", "send", "write", "edit", "post", "put", "set", "add", "insert", "move", "deploy")
+)  # fmt: skip
+"""A tool whose name has one of the first words and none of the second only looks, so that it may be called again unasked."""
 
 
 class Preferences(NamedTuple):
@@ -185,7 +197,9 @@ class Situation(NamedTuple):
         said = "The call succeeds"
         if words is None and script is None and (args is not None or not self.is_command):
             own = dict(self.call.args if args is None else args)
-            return Step(action, Use(self.call.tool, own), said, again=True, expects=expects)
+            named = name_words(self.call.tool)
+            looks = self.kind not in MAYBE_DONE or (named & READING and not named & CHANGING)
+            return Step(action, Use(self.call.tool, own), said, "safe" if looks else "caution", expects, again=True)
         words = words or (self.call.words if script is None else None)
         if words is not None:
             words = loud(words)
@@ -233,6 +247,16 @@ class Situation(NamedTuple):
         text = line(self.call.line)
         return self.again(action, script=text, **more) if text != self.call.line else None
 
+    def known_repair(self) -> Step | None:
+        """Return the call as the catalogue says that it has to be, where its program complains in known words."""
+        words = self.call.words or _unglobbed(self.call.line) if self.is_command else None
+        for says, wrong, right in self.table("repairs").get(program(words), ()) if words else ():
+            if re.search(says, self.text):
+                fixed = [new for word in words or () for new in _repaired(word, wrong, right) if new]
+                if tuple(fixed) != self.call.words:
+                    return self.again(f"Call it as {shlex.join(fixed)}", words=tuple(fixed))
+        return None
+
     def call_words(self) -> tuple[str, ...]:
         """Return the call as arguments: its own words, or a shell that reads it."""
         if not self.is_command:
@@ -248,6 +272,16 @@ class Situation(NamedTuple):
         if any(word.split("=")[0] in forbidden or _bundled(word, forbidden) for word in words[1:]):
             return False
         return name in table.get("programs", ()) or not starts(words).isdisjoint(table.get("calls", ()))
+
+
+def _repaired(word: str, wrong: str, right: list[str]) -> list[str]:
+    found = re.fullmatch(wrong, word)
+    return [found.expand(new) for new in right] if found else [word]
+
+
+def _unglobbed(line: str) -> tuple[str, ...] | None:
+    """Return the words of a command that needs a shell for nothing but its patterns, which are left as they are."""
+    return tuple(shlex.split(line)) if plain_words(re.sub(r"[*?\[\]]", "x", line)) else None
 
 
 def starts(words: tuple[str, ...]) -> set[str]:
@@ -287,9 +321,13 @@ REASONS = (
 OPEN, CLOSE = "['\"\u2018\u201c`]", "['\"\u2019\u201d]"
 PATHS = (
     rf"{REASONS}[:,]? (?:\w+ )?{OPEN}([^'\"\u2019\u201d\n]{{1,1000}}){CLOSE}",
-    rf"{OPEN}([^'\"\u2019\u201d\n]{{1,1000}}){CLOSE}:? {REASONS}",
-    rf"(?m)^(?:[\w.+/-]+: )+(?:line \d+: |\d+: )?(?:cannot \w+ )?([^:\n]{{1,1000}}): {REASONS}",
+    rf"{OPEN}([^'\"\u2019\u201d\n]{{1,1000}}){CLOSE}:? (?:\[Errno \d+\] )?{REASONS}",
+    rf"(?m)^(?:[\w.+/-]+: |line \d+: )+(?:cannot \w+ )?(?!Cannot )([^:\n]{{1,1000}}): (?:Cannot \w+: )?{REASONS}",
     rf"(?m)^([^\s:][^:\n]{{0,1000}}): {REASONS}",
+    rf"\b(?:l?stat|open|access|chdir|scandir) ([^\s'\":]{{1,1000}}): (?i:{REASONS})",
+    r"(?:cannot find or open|Unable to access jarfile) ['\"]?([^\s'\",]{1,1000})",
+    r"Cannot find module '(/[^'\n]{1,1000})'",
+    r"Invalid ([\w./-]{1,1000}\.json):",
 )
 """Strings, compiled on first use: most failures need none of them."""
 NO_PATH = r"(?i)-|stdin|stdout|stderr|standard (?:in|out)put|(?:f?write|read|i/o|input/output) ?(?:error|failed)?|error (?:reading|writing|closing)|error|failed"
@@ -297,6 +335,8 @@ NO_PATH = r"(?i)-|stdin|stdout|stderr|standard (?:in|out)put|(?:f?write|read|i/o
 PORT = r"(?i)(?:port[ =:]+|:::|[\w.\]*]:)(\d{2,5})\b|address already in use[^\n]{0,80}?[:,( ](\d{2,5})\b"
 NOT_FOUND = r"(?m)(?:^|: |env: )['\u2018]?([\w.+@/-]{1,100})['\u2019]?: (?:command not found|not found|No such file)"
 LOCK = r"['\"\u2018]?((?:/|\.{0,2}/|[\w.-]+/)[^'\"\u2019\n:]{0,1000}?(?:\.lock|lock-frontend|\.pid|/lock))['\"\u2019]?(?=[\s:.,]|$)"
+PACKAGE = r"No module named '?([\w.-]+)|Cannot find (?:module|package) '([^'\n]{1,200})'"
+VARIABLE = r"\b([A-Za-z_]\w*): (?:unbound variable|parameter (?:null or )?not set)|KeyError: '([A-Z][A-Z0-9_]*)'"
 HIGHEST_PORT = 65535
 
 
@@ -347,27 +387,50 @@ def command(s: Situation) -> str:
     named = s.names.get("command", "")
     if named:
         return named.rsplit("/", 1)[-1] if "/" not in named.strip("./") else named
-    found = next(filter(None, (re.search(NOT_FOUND, text) for text in _said(s))), None)
-    return found[1] if found else (s.call.words or ("",))[0]
+    return _named(s, NOT_FOUND) or (s.call.words or ("",))[0]
 
 
 def lock(s: Situation) -> str:
     """Return the lock file that stands in the way."""
-    found = next(filter(None, (re.search(LOCK, text) for text in _said(s))), None)
-    return found[1] if found else ""
+    return _named(s, LOCK)
+
+
+def package(s: Situation) -> str:
+    """Return the package or module that is missing."""
+    return s.names.get("package", "") or _named(s, PACKAGE)
+
+
+def home_of(s: Situation) -> str:
+    """Return the package of the project's own that should have held a missing module; empty for what others provide."""
+    top, dot, _ = package(s).partition(".")
+    return top if dot and top in s.around.root_names else ""
+
+
+def variable(s: Situation) -> str:
+    """Return the variable that is not set."""
+    return s.names.get("env", "") or _named(s, VARIABLE)
+
+
+def _named(s: Situation, pattern: str) -> str:
+    found = next(filter(None, (re.search(pattern, text) for text in _said(s))), None)
+    return next(filter(None, found.groups()), "") if found else ""
 
 
 def blanks(s: Situation) -> dict[str, str]:
     """Return what fills the blanks of a question."""
     called = command(s) if s.kind == Kind.COMMAND_NOT_FOUND else s.call.line
     taken = port(s) if s.kind == Kind.PORT_IN_USE else None
+    message = s.message or s.text.strip()[-200:] or "it failed without a word"
+    named, home = package(s), home_of(s)
+    here = s.around.cwd if s.kind == Kind.DISK_FULL and s.around.cwd != "." else f"what this is about: {message}"
     return {
         "command": called or s.call.tool or "the command",
+        "call": (s.call.line if s.is_command else s.call.tool) or "the command",
         "tool": s.call.tool or (s.call.words or ("the command",))[0],
-        "path": lock(s) or path(s) or ("it" if s.around.cwd == "." else s.around.cwd),
+        "path": lock(s) or path(s) or here,
         "host": host(s) or "the server",
         "port": str(taken or ""),
-        "package": s.names.get("package", "") or "the package",
-        "env": s.names.get("env", "") or "what is missing",
-        "message": s.message or s.text.strip()[-200:] or "it failed without a word",
+        "package": f"{named}, which the project's own {home} does not have" if home else named or "the package",
+        "env": variable(s) or "what is missing",
+        "message": message,
     }

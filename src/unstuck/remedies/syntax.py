@@ -19,6 +19,7 @@ OF_ONE_SHELL = frozenset(
 )
 """What changes the shell that the other parts run in."""
 UNCERTAIN = "no repair of ours can be parsed"
+MAKEFILE = r"(?m)^([^\s:]{1,500}):\d+: \*\*\* missing separator"
 
 
 def texts(s: Situation) -> tuple[str, ...]:
@@ -44,6 +45,8 @@ def script_file(s: Situation) -> str:
         return next((word for word in words[1:] if not word.startswith("-")), "") if "-c" not in words else ""
     if words and words[0].endswith((".sh", ".bash")):
         return words[0]
+    if makefile := re.search(MAKEFILE, s.text):
+        return makefile[1]
     named = [file for file, _ in s.where if file.endswith((".sh", ".bash", ".json"))]
     found = [*named, *(word for word in words if word.endswith(".json"))] or [path(s)]
     return found[0] if found[0].endswith((".json", ".sh", ".bash")) else ""
@@ -51,6 +54,8 @@ def script_file(s: Situation) -> str:
 
 def fix_syntax(s: Situation) -> Recipe:
     """Correct common mistakes; only what the shell itself can parse is proposed."""
+    if known := s.known_repair():
+        return recipe(known)
     file = script_file(s)
     if file and s.around.source:
         return _mended_file(s, file)
@@ -116,6 +121,9 @@ def _mended_file(s: Situation, file: str) -> Recipe:
     if file.endswith(".json"):
         mended = mended_json(source) or no_way("no repair of ours makes it JSON")
         return recipe(_rewritten(file, mended), s.again("Call it again, now that the file can be read"))
+    if re.search(MAKEFILE, s.text):
+        tabs = re.sub(r"(?m)^ {2,8}(?=\S)", "\t", source)
+        return recipe(_rewritten(file, tabs), s.again("Call it again, now that its recipes begin with tabs"))
     own = program(s.call.words)
     shell = own if own in POSIX_SHELLS else "bash"
     mended = _parsed(source, s.around.parses.get("bash" if shell == "bash" else "sh", frozenset()))
