@@ -9,7 +9,7 @@ from typing import Any, BinaryIO
 
 import click
 
-from unstuck.cli.screen.saying import say
+from unstuck.cli import say
 from unstuck.diagnosis import KINDS, Evidence, Kind, as_json, guidance, open_rulebook
 from unstuck.errors import BadUsage
 

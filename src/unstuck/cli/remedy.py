@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from unstuck.cli import say
 from unstuck.cli.diagnose import answers, evidence_options, opened, read_evidence, read_output, signal_name
-from unstuck.cli.screen.saying import say
 from unstuck.compose import Surgery, make_call, open_surgery, pattern_here
 from unstuck.diagnosis import Diagnosis, Evidence, open_rulebook
 from unstuck.errors import BadUsage
@@ -29,16 +29,9 @@ NOTHING_FAILED: dict[str, Any] = {
     "plans": [],
     "skipped": [],
 }
-EPILOG = """Examples:
-
-\b
-  git clone URL 2>&1 | unstuck remedy --exit-code 127 --command 'git clone URL'
-  unstuck remedy --tool read_file --arg file=config.yml --tools read_dir,read_file error.txt --json
-  unstuck remedy error.txt --command 'curl -O URL' --run --allow caution
-"""
 
 
-@click.command(epilog=EPILOG)
+@click.command()
 @evidence_options
 @click.option(
     "--tools",

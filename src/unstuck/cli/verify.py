@@ -9,10 +9,8 @@ from typing import Any
 import click
 
 from unstuck import compose
-from unstuck.cli.options import as_json
-from unstuck.cli.screen.fitting import plain, span
-from unstuck.cli.screen.saying import say
-from unstuck.cli.screen.steps import show_step
+from unstuck.cli import json_option, say
+from unstuck.cli.fitting import plain, show_step, span
 from unstuck.journal import CheckResult, Verdict, check_object, remark_object
 
 EXITS = {"pass": 0, "fail": 1, "inconclusive": 3}
@@ -22,9 +20,7 @@ SHOWN_LINES = 15
 OUTPUT = click.Path(dir_okay=False, path_type=Path)
 
 
-@click.command(
-    epilog="Examples:\n\n\b\n  unstuck verify                 the commit at HEAD\n  unstuck verify 1.3             the last work on task 1.3\n  unstuck verify --sarif f.sarif"
-)
+@click.command()
 @click.argument("name", metavar="[TASK|COMMIT]", required=False)
 @click.option(
     "--file",
@@ -36,7 +32,7 @@ OUTPUT = click.Path(dir_okay=False, path_type=Path)
 @click.option("--no-cache", is_flag=True, help="Run every check, though it passed on the same tree before.")
 @click.option("--sarif", type=OUTPUT, metavar="FILE", help="Write the audit's findings as SARIF.")
 @click.option("--junit", type=OUTPUT, metavar="FILE", help="Write the checks as JUnit XML.")
-@as_json
+@json_option
 def verify(
     name: str | None,
     *,

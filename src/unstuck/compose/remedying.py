@@ -138,7 +138,7 @@ class Surgery(NamedTuple):
 
 def _fence(cwd: Path) -> "Fence":
     """Return the sandbox that the repository's configuration asks for; outside of one there is none."""
-    from unstuck.compose.fencing import fence_of  # noqa: PLC0415  # only to run
+    from unstuck.compose.terms import fence_of  # noqa: PLC0415  # only to run
     from unstuck.config_file import read_config  # noqa: PLC0415  # as above
     from unstuck.git import find  # noqa: PLC0415  # as above
     from unstuck.ports import NoFence  # noqa: PLC0415  # as above

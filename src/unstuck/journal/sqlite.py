@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import cast, get_args
 
 from unstuck.errors import CannotWrite, JournalDamaged, Owned, OwnershipLost, UnstuckError
-from unstuck.journal.codec import decode, encode
-from unstuck.journal.event import Entry, Event, Request, Verb
+from unstuck.journal.event import Entry, Event, Request, Verb, decode, encode
 from unstuck.process import Owner, birth, host, now, standing_by, unattended
 
 SCHEMA = """

@@ -1,17 +1,25 @@
-"""Edge: Fit text to a terminal: short enough, in one line or broken between words, and without what would steer it."""
+"""Edge: Text on a terminal: how wide it is, how it is made to fit, and the one way there, past which nothing from elsewhere steers it."""
 
 import os
 import re
 import shutil
+import signal
 import sys
 import textwrap
-from collections.abc import Iterable
+import unicodedata
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 import click
 
-from unstuck.cli.screen.columns import columns, cut_columns
+from unstuck.cli import say
 from unstuck.tell import one_line
+
+if TYPE_CHECKING:
+    from unstuck.line import Stopper
+
 
 LINE_CHARS = 300
 
@@ -89,3 +97,38 @@ def patch_line(line: str) -> str:
 
 
 PATCH = {"+++": None, "---": None, "+": "green", "-": "red", "@@": "cyan"}
+
+
+def columns(text: str) -> int:
+    """Count the columns that a text takes on a terminal."""
+    return sum(0 if unicodedata.combining(char) else 1 + (unicodedata.east_asian_width(char) in "WF") for char in text)
+
+
+def cut_columns(line: str, limit: int) -> str:
+    """Shorten a line until it takes at most `limit` columns."""
+    while columns(line) > limit:
+        line = line.rstrip("…")[:-1] + "…"
+    return line
+
+
+INTERRUPTED = 130
+
+
+def show_step(_task: str, line: str) -> None:
+    """Show a set-up command or a check as it starts and ends; beside the result, which others may read."""
+    say(click.style(to_width(f"  … {plain(line)}"), dim=True), err=True)
+
+
+def to_width(line: str) -> str:
+    """Cut a line to the width of the terminal that it goes to, if it goes to one."""
+    return cut_columns(line, shutil.get_terminal_size().columns) if sys.stderr.isatty() else line
+
+
+@contextmanager
+def ending_on_interrupt(stopper: "Stopper") -> Iterator[None]:
+    """Let Ctrl-C end what runs in a slot, and then the command."""
+    before = signal.signal(signal.SIGINT, lambda *_: stopper.at_once("It was interrupted.", INTERRUPTED))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
