@@ -2,22 +2,23 @@
 
 import json
 import os
-import signal
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from unstuck import compose
 from unstuck.cli import json_option, say
-from unstuck.cli.fitting import columns, cut, patch_line, plain
+from unstuck.cli.fitting import columns, cut, ending_on_interrupt, patch_line, plain
 from unstuck.errors import BadUsage, InvalidPlan
-from unstuck.plans import Check, Plan, Problem, Proposal, Task, execution
+from unstuck.plans import Check, Plan, Problem, Task, check, execution
 from unstuck.tell import counted, problems
+
+if TYPE_CHECKING:
+    from unstuck.plans import Proposal
 
 
 @click.command()
@@ -58,7 +59,7 @@ def _plan_object(document: Plan, *, valid: bool) -> dict[str, Any]:
         "execution": [asdict(one) for one in order],
         "gates": [asdict(one) for one in document.gates],
         "concerns": [asdict(one) for one in document.concerns],
-        "problems": [asdict(one) for one in compose.plan_problems(document)],
+        "problems": [asdict(one) for one in check(document)],
     }
 
 
@@ -93,7 +94,9 @@ def draft(goal: str, *, agent: str | None, output: Path, plan_format: str, yes: 
     if os.path.lexists(output):
         raise BadUsage(f"{output} is there already.", hint="Name another file with -o; nothing was started.")
     wanted = _wanted(goal)
-    made = _drafting(output, plan_format, agent, yes=yes).write(wanted)
+    drafting = _drafting(output, plan_format, agent, yes=yes)
+    with ending_on_interrupt(drafting.stopper):
+        made = drafting.write(wanted)
     if made.problems:
         kept = compose.keep_patch(Path.cwd(), str(output), compose.difference("", made, str(output)))
         return _refused(made, kept, as_json=as_json)
@@ -128,7 +131,9 @@ def _repaired(path: Path, plan_format: str | None, agent: str | None, *, yes: bo
     if there.sound:
         say(f"{path} is a sound plan: nothing to repair.", err=True)
         return 0
-    made = _drafting(there.path, there.format, agent, yes=yes).repair(there.text, there.own)
+    drafting = _drafting(there.path, there.format, agent, yes=yes)
+    with ending_on_interrupt(drafting.stopper):
+        made = drafting.repair(there.text, there.own)
     patch = compose.difference(there.text, made, str(path))
     if made.problems or not made.approved or not _may_replace(patch, path, yes=yes):
         kept = compose.keep_patch(Path.cwd(), path.name, patch)
@@ -143,9 +148,9 @@ def _repaired(path: Path, plan_format: str | None, agent: str | None, *, yes: bo
     return 0
 
 
-def _drafting(output: Path, plan_format: str, agent: str | None, *, yes: bool) -> compose.Drafting:
+def _drafting(output: Path, plan_format: str, agent: str | None, *, yes: bool) -> "compose.Drafting":
     cwd = Path.cwd()
-    drafting = compose.Drafting(
+    return compose.Drafting(
         cwd=cwd,
         file=compose.place_of(cwd, output),
         format=plan_format,
@@ -153,12 +158,6 @@ def _drafting(output: Path, plan_format: str, agent: str | None, *, yes: bool) -
         consent=lambda asked: _consents(asked, yes=yes),
         seen=lambda _, line: say(click.style(f"  … {plain(line)}", dim=True), err=True),
     )
-
-    def end(_number: int, _frame: FrameType | None) -> None:
-        drafting.stopper.at_once("It was interrupted.", 130)
-
-    signal.signal(signal.SIGINT, end)
-    return drafting
 
 
 def _wanted(goal: str) -> str:
@@ -170,7 +169,7 @@ def _wanted(goal: str) -> str:
     return text
 
 
-def _consents(asked: Sequence[Proposal], *, yes: bool) -> bool:
+def _consents(asked: "Sequence[Proposal]", *, yes: bool) -> bool:
     """List the commands in full, and ask; without a terminal only --yes is a yes."""
     safe = [one for one in asked if not one.effect]
     say(f"The agent proposes {len(asked)} command{'s'[: len(asked) != 1]} to check the work by:", err=True)
@@ -196,7 +195,7 @@ def _may_replace(patch: str, path: Path, *, yes: bool) -> bool:
     return _at_terminal() and click.confirm(f"Change {path} like this?", err=True)
 
 
-def _refused(made: compose.Draft, kept: Path, *, as_json: bool) -> int:
+def _refused(made: "compose.Draft", kept: Path, *, as_json: bool) -> int:
     """Say what is still wrong after the last round; the draft is kept as a patch, which nobody runs by mistake."""
     if as_json:
         say(json.dumps(_draft_object(made, None)))
@@ -208,7 +207,7 @@ def _refused(made: compose.Draft, kept: Path, *, as_json: bool) -> int:
     )
 
 
-def _tell_draft(made: compose.Draft, path: str, *, as_json: bool) -> None:
+def _tell_draft(made: "compose.Draft", path: str, *, as_json: bool) -> None:
     if as_json:
         say(json.dumps(_draft_object(made, path)))
         return
@@ -220,7 +219,7 @@ def _tell_draft(made: compose.Draft, path: str, *, as_json: bool) -> None:
         say(f"  {click.style(mark, fg=colour)} {proof.task}  {plain(proof.command)}  ({words})")
 
 
-def _draft_object(made: compose.Draft, path: str | None) -> dict[str, Any]:
+def _draft_object(made: "compose.Draft", path: str | None) -> dict[str, Any]:
     return {
         "schema": 1,
         "path": path,

@@ -1,16 +1,14 @@
 """Edge: `verify`: run the checks and the tamper audit by hand."""
 
 import json
-import signal
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import click
 
 from unstuck import compose
 from unstuck.cli import json_option, say
-from unstuck.cli.fitting import plain, show_step, span
+from unstuck.cli.fitting import ending_on_interrupt, plain, show_step, span
 from unstuck.journal import CheckResult, Verdict, check_object, remark_object
 
 EXITS = {"pass": 0, "fail": 1, "inconclusive": 3}
@@ -46,9 +44,9 @@ def verify(
 
     Exit code 0: everything holds. 1: something fails or is refused. 3: nobody can tell, a person is asked.
     """
-    verification = compose.verification(Path.cwd(), cache=not no_cache, seen=show_step)
-    _end_on_interrupt(verification)
-    done = compose.verify(verification, Path.cwd(), name, files)
+    verification = compose.Verification(Path.cwd(), cache=not no_cache, seen=show_step)
+    with ending_on_interrupt(verification.stopper):
+        done = verification.of(name, files)
     verdict = done.verdict
     if as_json:
         say(json.dumps({"schema": 1, "what": done.what, **_object(verdict), "seconds": round(done.seconds, 3)}))
@@ -56,13 +54,6 @@ def verify(
         say(_told(done.what, verdict, done.seconds))
     compose.write_findings(verdict, done.what, sarif=sarif, junit=junit)
     return EXITS[verdict.status]
-
-
-def _end_on_interrupt(verification: Any) -> None:
-    def end(_number: int, _frame: FrameType | None) -> None:
-        verification.stopper.at_once("It was interrupted.", 130)
-
-    signal.signal(signal.SIGINT, end)
 
 
 def _object(verdict: Verdict) -> dict[str, Any]:

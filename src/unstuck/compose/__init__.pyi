@@ -1,5 +1,4 @@
-from unstuck.compose.by_hand import verification as verification
-from unstuck.compose.by_hand import verify as verify
+from unstuck.compose.by_hand import Verification as Verification
 from unstuck.compose.by_hand import write_findings as write_findings
 from unstuck.compose.config_origins import DEFAULT as DEFAULT
 from unstuck.compose.config_origins import Setting as Setting
@@ -61,6 +60,5 @@ from unstuck.compose.remedying import whys as whys
 from unstuck.compose.runs import Run as Run
 from unstuck.compose.runs import Watcher as Watcher
 from unstuck.compose.terms import gates as gates
-from unstuck.compose.terms import plan_problems as plan_problems
 from unstuck.compose.terms import profiles as profiles
 from unstuck.compose.terms import read_plan as read_plan

@@ -39,16 +39,29 @@ class Verified:
 
 
 class Verification:
-    """One verification by hand; `stopper` ends it early."""
+    """One verification by hand; `stopper` ends it early. `seen` is told each set-up command and each check."""
 
     def __init__(self, cwd: Path, *, cache: bool = True, seen: Callable[[str, str], None]) -> None:
+        refuse_inside_an_agent()  # its supervisor verifies a session anyway
+        self._cwd = cwd
         self._repository = find(cwd)
         self._config = read_config(self._repository.root)
         self._cache = cache and self._config.verify.cache
         self._seen = seen
         self.stopper = Stopper(drain=0.0)
 
-    def of_commit(self, name: str, files: Sequence[str] = ()) -> Verified:
+    def of(self, name: str | None = None, files: Sequence[str] = ()) -> Verified:
+        """Verify the last work on a task of the latest run, or a commit; without a name, HEAD.
+
+        `files` are what the task of a commit would name in its Files.
+        """
+        if name is not None and not files and has_runs(self._repository):
+            state = look(self._cwd).state
+            if name in state.tasks:
+                return self._of_task(state, name)
+        return self._of_commit(name or "HEAD", files)
+
+    def _of_commit(self, name: str, files: Sequence[str]) -> Verified:
         """Verify a commit against its first parent, as the work on a task that names `files`: the gates, and the audit."""
         git = self._repository.git
         found = git.attempt("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
@@ -64,7 +77,7 @@ class Verification:
         task = Task(id=NAME, title=title, files=tuple(files))
         return self._examined(f"Commit {commit[:12]}: {title}", task, base=parent, tree=tree, plan=None)
 
-    def of_task(self, state: RunState, name: str) -> Verified:
+    def _of_task(self, state: RunState, name: str) -> Verified:
         """Verify the last work on a task again, as its run did."""
         task = state.tasks[name]
         verdict = task.current.verdict if task.attempts else None
@@ -100,27 +113,6 @@ class Verification:
             except NotSetUp as error:
                 raise Unavailable(error.failure.summary, hint="See `setup` in `[workspace]`.") from error
         return Verified(what=what, verdict=verdict, seconds=time.monotonic() - began)
-
-
-def verification(cwd: Path, *, seen: Callable[[str, str], None], cache: bool = True) -> Verification:
-    """Open a verification by hand; a session of a run is refused, as its supervisor verifies it anyway.
-
-    `seen` is told each set-up command and each check, as it starts and ends.
-    """
-    refuse_inside_an_agent()
-    return Verification(cwd, cache=cache, seen=seen)
-
-
-def verify(opened: Verification, cwd: Path, name: str | None = None, files: Sequence[str] = ()) -> Verified:
-    """Verify the last work on a task of the latest run, or a commit; without a name, HEAD.
-
-    `files` are what the task of a commit would name in its Files.
-    """
-    if name is not None and not files and has_runs(find(cwd)):
-        state = look(cwd).state
-        if name in state.tasks:
-            return opened.of_task(state, name)
-    return opened.of_commit(name or "HEAD", files)
 
 
 def write_findings(verdict: Verdict, name: str, *, sarif: Path | None, junit: Path | None) -> None:

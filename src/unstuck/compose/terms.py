@@ -4,26 +4,23 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from unstuck import decide
-from unstuck.agents import manifest
+from unstuck import agents, decide, process
 from unstuck.config import GATE_TIMEOUTS, Config
 from unstuck.config_file import has_config, read_config
 from unstuck.errors import Unavailable, UnstuckError
 from unstuck.git import Repository, find, slots_folder
-from unstuck.plans import Check, Plan, Problem, check, open_plan, reviewed
-from unstuck.ports import Fence, NoFence, Purpose
-from unstuck.process import Bubblewrap, trouble
+from unstuck.plans import Check, Plan, open_plan, reviewed
 from unstuck.tools import detect, is_present
+
+if TYPE_CHECKING:
+    from unstuck.ports import Fence, Purpose
 
 
 def read_plan(path: Path, *, plan_format: str | None = None) -> Plan:
     """Read a plan and look it over; its problems and concerns are in it."""
     return reviewed(open_plan(path, plan_format).read(), gates=len(gates(Path.cwd())))
-
-
-def plan_problems(plan: Plan) -> tuple[Problem, ...]:
-    return check(plan)
 
 
 def profiles(cwd: Path) -> "dict[str, decide.Policy]":
@@ -65,17 +62,19 @@ def _found_checks(root: Path) -> tuple[Check, ...]:
     return tuple(replace(check, found=True) for check in detect(root, as_it_is=True).checks if is_present(check, root))
 
 
-def fence_of(config: Config, repository: Repository) -> Fence:
+def fence_of(config: Config, repository: Repository) -> "Fence":
     """Return the sandbox; refuse to begin where one is asked for that is not there."""
+    from unstuck.ports import NoFence  # noqa: PLC0415  # it knows every room; a plan is read without
+
     purposes, wanted = fenced(config), config.sandbox
-    if not purposes or (missing := trouble()):
+    if not purposes or (missing := process.trouble()):
         if purposes and "bwrap" in (wanted.mode, wanted.checks):
             raise Unavailable(
                 f"[sandbox] asks for bubblewrap, and {missing}.",
                 hint='Install it (Debian: apt install bubblewrap), or set mode = "auto" to go on without one.',
             )
         return NoFence()
-    return Bubblewrap(
+    return process.Bubblewrap(
         purposes=purposes,
         only_named=wanted.mode == "auto",
         offline=frozenset() if wanted.check_network else frozenset({"check"}),
@@ -88,10 +87,10 @@ def fence_of(config: Config, repository: Repository) -> Fence:
     )
 
 
-def without_fence(config: Config, agents: Iterable[str]) -> tuple[str, ...]:
+def without_fence(config: Config, named: Iterable[str]) -> tuple[str, ...]:
     """Say that agents which could work in a sandbox have none."""
-    names = [name for name in agents if _is_named(config, name)]
-    if not names or config.sandbox.mode == "none" or not (missing := trouble()):
+    names = [name for name in named if _is_named(config, name)]
+    if not names or config.sandbox.mode == "none" or not (missing := process.trouble()):
         return ()
     return (f"{', '.join(names)} works without a sandbox, in a clone of its own: {missing}. See `unstuck doctor`.",)
 
@@ -99,16 +98,16 @@ def without_fence(config: Config, agents: Iterable[str]) -> tuple[str, ...]:
 def works_inside(config: Config, agent: str) -> bool:
     """Whether the sessions of an agent are in a sandbox on this machine."""
     mode = config.sandbox.mode
-    return not trouble() and (mode == "bwrap" or (mode == "auto" and _is_named(config, agent)))
+    return not process.trouble() and (mode == "bwrap" or (mode == "auto" and _is_named(config, agent)))
 
 
 def _is_named(config: Config, agent: str) -> bool:
     """Whether the agent says what it writes."""
-    known = manifest(agent, config.agents)
+    known = agents.manifest(agent, config.agents)
     return known is not None and bool(known.writes)
 
 
-def fenced(config: Config) -> frozenset[Purpose]:
+def fenced(config: Config) -> "frozenset[Purpose]":
     """Return what the configuration wants in a sandbox."""
     mode, checks = config.sandbox.mode, config.sandbox.checks
     around_checks = checks == "bwrap" or (checks == "auto" and mode == "bwrap")

@@ -12,7 +12,7 @@ from typing import Any
 from unstuck import __version__
 from unstuck.errors import Unavailable
 from unstuck.journal import Entry, RunEnded, RunResumed, RunStarted, RunState
-from unstuck.listeners.figures import Figures, finished
+from unstuck.listeners.attempt_figures import Figures, finished
 
 NAME = "unstuck"
 NANO = 1_000_000_000
