@@ -36,6 +36,14 @@ ROOM_FOR_CTRL_C = 3
 """A terminal writes `^C` at the end of the last line; if that wrapped, the board could not be drawn over."""
 LINE_CHARS = 200
 PER_SECOND = 4
+TICK_SECONDS = 0.25
+KEYS = {
+    b"\x1b[A": "up", b"k": "up", b"\x1b[B": "down", b"j": "down", b"\x1b[5~": "page up", b"\x1b[6~": "page down",
+    b" ": "page down", b"\r": "enter", b"\n": "enter", b"\x1b": "back", b"\x7f": "back", b"q": "leave", b"\x03": "leave",
+}  # fmt: skip
+HELP = "↑ ↓ choose   enter its story   q leave (the run goes on)"
+STORY_HELP = "↑ ↓ scroll   esc back   q leave"
+AROUND_STORY = 2
 
 
 class Lines(AbstractContextManager["Lines"]):
@@ -214,16 +222,6 @@ def _chosen(state: RunState, tasks: dict[str, TaskState], room: int) -> list[Tas
     done = sorted((task for task in tasks.values() if task.status == "complete"), key=lambda task: task.last_seq)[-3:]
     chosen = {task.task.id for task in (*active, *stuck[-4:], *done, *ready)[:room]}
     return [task for name, task in tasks.items() if name in chosen]
-
-
-TICK_SECONDS = 0.25
-KEYS = {
-    b"\x1b[A": "up", b"k": "up", b"\x1b[B": "down", b"j": "down", b"\x1b[5~": "page up", b"\x1b[6~": "page down",
-    b" ": "page down", b"\r": "enter", b"\n": "enter", b"\x1b": "back", b"\x7f": "back", b"q": "leave", b"\x03": "leave",
-}  # fmt: skip
-HELP = "↑ ↓ choose   enter its story   q leave (the run goes on)"
-STORY_HELP = "↑ ↓ scroll   esc back   q leave"
-AROUND_STORY = 2
 
 
 class Attached(Board):

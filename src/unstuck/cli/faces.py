@@ -13,6 +13,10 @@ from unstuck.cli.board import Attached, follow_lines
 from unstuck.errors import Unavailable
 from unstuck.hook import AGENTS, WIRINGS, Edit, answer_event, carry_out, edits_to_install, edits_to_uninstall
 
+Scope = Literal["user", "project"]
+EVENTS = """Agents call this: it reads one event of theirs from standard input and prints its answer. It exits with 0
+whatever happens; what went wrong in it stands in ~/.local/state/unstuck/hook/hook.log."""
+
 
 @click.command()
 @click.option("--port", type=click.IntRange(0, 65535), help="Where to listen.  [default: 7433, or any that is free]")
@@ -63,11 +67,6 @@ def mcp(*, workspace: Path, profile: str) -> None:
             hint="Install it: pip install 'unstuck[mcp]'",
         ) from error
     serve(workspace.absolute(), profile)
-
-
-Scope = Literal["user", "project"]
-EVENTS = """Agents call this: it reads one event of theirs from standard input and prints its answer. It exits with 0
-whatever happens; what went wrong in it stands in ~/.local/state/unstuck/hook/hook.log."""
 
 
 @click.command(help=f"Answer an agent's hook.\n\n{EVENTS}")

@@ -25,6 +25,13 @@ LINE_CHARS = 300
 
 TITLE_CHARS = 56
 TERMINAL_CODES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
+COMMAND = "      "
+WHOLE = re.compile(rf"  \| |{COMMAND}|- .*`")
+"""What is not broken: a program's output, a command on its own line, an item that names one."""
+BEFORE_TEXT = re.compile(r"  \d\d:\d\d:\d\d +\d+  |  \d[\w., ]*: | *(?:- |\d+\. )?")
+"""What stands before the text of a line: a time and a number, a task, or blanks and a bullet."""
+PATCH = {"+++": None, "---": None, "+": "green", "-": "red", "@@": "cyan"}
+INTERRUPTED = 130
 
 
 def clock(at: float) -> str:
@@ -81,22 +88,12 @@ def _broken(line: str, room: int) -> list[str]:
     return textwrap.wrap(line, room, subsequent_indent=margin, break_long_words=False, break_on_hyphens=False)
 
 
-COMMAND = "      "
-WHOLE = re.compile(rf"  \| |{COMMAND}|- .*`")
-"""What is not broken: a program's output, a command on its own line, an item that names one."""
-BEFORE_TEXT = re.compile(r"  \d\d:\d\d:\d\d +\d+  |  \d[\w., ]*: | *(?:- |\d+\. )?")
-"""What stands before the text of a line: a time and a number, a task, or blanks and a bullet."""
-
-
 def patch_line(line: str) -> str:
     """Return a line of a patch for a terminal."""
     colour = next((colour for sign, colour in PATCH.items() if line.startswith(sign)), None)
     return click.style(
         "".join(char for char in TERMINAL_CODES.sub("", line).expandtabs() if char.isprintable()), fg=colour
     )
-
-
-PATCH = {"+++": None, "---": None, "+": "green", "-": "red", "@@": "cyan"}
 
 
 def columns(text: str) -> int:
@@ -109,9 +106,6 @@ def cut_columns(line: str, limit: int) -> str:
     while columns(line) > limit:
         line = line.rstrip("…")[:-1] + "…"
     return line
-
-
-INTERRUPTED = 130
 
 
 def show_step(_task: str, line: str) -> None:

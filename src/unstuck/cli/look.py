@@ -13,7 +13,7 @@ import click
 from unstuck import compose
 from unstuck.cli import json_option, render, run_option, say
 from unstuck.cli.fitting import fitted, patch_line, plain, span
-from unstuck.decide import Retold, retell, rungs_of, stopping_point
+from unstuck.decide import Policy, Retold, retell, rungs_of, stopping_point
 from unstuck.errors import BadUsage
 from unstuck.journal import Entry, iso, phase
 from unstuck.line import blocked
@@ -180,9 +180,7 @@ def explain(task: str, *, profile_name: str | None, run_id: str | None) -> None:
     """Tell why TASK went as it did: each attempt, what was seen, which rung was taken, and what others would have done."""
     view = compose.look(Path.cwd(), run_id)
     task = view.named(task)
-    profiles = compose.profiles(Path.cwd())
-    if profile_name is not None and profile_name not in profiles:
-        raise BadUsage(f"There is no profile {profile_name!r}.", hint=f"Profiles: {', '.join(profiles)}.")
+    profiles = _profiles(profile_name)
     ours = view.state.started.options.profile if view.state.started else ""
     names = [profile_name] if profile_name else [name for name in profiles if name != ours]
     others = {name: [one for one in retell(view.entries, profiles[name]) if one.task == task] for name in names}
@@ -210,9 +208,7 @@ def explain(task: str, *, profile_name: str | None, run_id: str | None) -> None:
 @click.option("--profile", "profile_name", required=True, metavar="NAME", help="The profile to decide by.")
 def replay(run_id: str | None, *, profile_name: str) -> None:
     """Decide a run's decisions again under another profile; no agent is needed and nothing is changed."""
-    profiles = compose.profiles(Path.cwd())
-    if profile_name not in profiles:
-        raise BadUsage(f"There is no profile {profile_name!r}.", hint=f"Profiles: {', '.join(profiles)}.")
+    profiles = _profiles(profile_name)
     view = compose.look(Path.cwd(), run_id)
     told = retell(view.entries, profiles[profile_name])
     different = [one for one in told if not one.same]
@@ -228,14 +224,12 @@ def replay(run_id: str | None, *, profile_name: str) -> None:
 @click.argument("name", metavar="[PROFILE]", required=False)
 def policy(name: str | None) -> None:
     """Print the ladders and limits of PROFILE, or list all profiles."""
-    profiles = compose.profiles(Path.cwd())
+    profiles = _profiles(name)
     if name is None:
         for profile in profiles.values():
             say(f"{profile.name}: {profile.about}")
         say("\nSee one: unstuck policy NAME")
         return
-    if name not in profiles:
-        raise BadUsage(f"There is no profile {name!r}.", hint=f"Profiles: {', '.join(profiles)}.")
     profile = profiles[name]
     say(f"{profile.name}: {profile.about}\n")
     charges = "the agent's own failures" if profile.charges == "blame" else "every finished attempt"
@@ -308,6 +302,14 @@ def pr(*, draft_file: str | None, run_id: str | None) -> None:
     made = compose.draft_request(Path.cwd(), run_id, named, only_file=draft_file is not None)
     say(f"{made.title}\n\n{made.body}".rstrip())
     say(f"\nOpened: {made.address}" if made.address else f"\nWritten to {made.path}. {made.why}".rstrip(), err=True)
+
+
+def _profiles(named: str | None) -> dict[str, Policy]:
+    """Return the profiles that hold here; refuse a name that is none of theirs."""
+    profiles = compose.profiles(Path.cwd())
+    if named is not None and named not in profiles:
+        raise BadUsage(f"There is no profile {named!r}.", hint=f"Profiles: {', '.join(profiles)}.")
+    return profiles
 
 
 def _briefly(one: Retold) -> str:

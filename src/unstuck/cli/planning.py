@@ -19,6 +19,15 @@ from unstuck.tell import counted, problems
 
 if TYPE_CHECKING:
     from unstuck.plans import Proposal
+WAITS_FOR_A_PERSON = 3
+PROOFS = {
+    "red": ("✔", "green", "red on HEAD, as new work must be"),
+    "guard": ("✔", "green", "a guard"),
+    "green": ("✘", "red", "passes before any work"),
+    "absent": ("✘", "red", "a program is missing"),
+    "wavers": ("✘", "red", "not the same twice"),
+    "changes": ("✘", "red", "changes files"),
+}
 
 
 @click.command()
@@ -61,17 +70,6 @@ def _plan_object(document: Plan, *, valid: bool) -> dict[str, Any]:
         "concerns": [asdict(one) for one in document.concerns],
         "problems": [asdict(one) for one in check(document)],
     }
-
-
-WAITS_FOR_A_PERSON = 3
-PROOFS = {
-    "red": ("✔", "green", "red on HEAD, as new work must be"),
-    "guard": ("✔", "green", "a guard"),
-    "green": ("✘", "red", "passes before any work"),
-    "absent": ("✘", "red", "a program is missing"),
-    "wavers": ("✘", "red", "not the same twice"),
-    "changes": ("✘", "red", "changes files"),
-}
 
 
 @click.command()

@@ -23,6 +23,7 @@ ALIKE = {"resume": "run", "go": "run"}
 """Commands that print what another one does."""
 WIDEST = 44
 """Columns within which the remarks beside keys stand in a line."""
+CHECKOUT = Path(__file__).parents[3]
 
 
 @click.command()
@@ -123,9 +124,6 @@ def _place(shell: Shell) -> tuple[Path, str]:
             return place, f"Once, in ~/.zshrc and before compinit: fpath+=({place.parent})"
         case "fish":
             return settings / "fish/completions/unstuck.fish", "fish finds it by itself."
-
-
-CHECKOUT = Path(__file__).parents[3]
 
 
 class Elsewhere(click.Group):

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from unstuck.cli import say
-from unstuck.cli.diagnose import answers, evidence_options, opened, read_evidence, read_output, signal_name
-from unstuck.compose import Surgery, make_call, open_surgery, pattern_here
+from unstuck.cli.diagnose import Given, answers, evidence_options, opened, read_evidence, read_output
+from unstuck.compose import NOTHING_FAILED, Surgery, make_call, open_surgery, pattern_here
 from unstuck.diagnosis import Diagnosis, Evidence, open_rulebook
 from unstuck.errors import BadUsage
 from unstuck.remedies import RISKS, Call, Plan, Risk, TaskType, plan_json
@@ -20,15 +20,6 @@ from unstuck.tell import one_line
 
 if TYPE_CHECKING:
     from unstuck.remedies import Walked
-
-NOTHING_FAILED: dict[str, Any] = {
-    "schema": 1,
-    "failed": False,
-    "kind": None,
-    "category": None,
-    "plans": [],
-    "skipped": [],
-}
 
 
 @click.command()
@@ -57,11 +48,7 @@ NOTHING_FAILED: dict[str, Any] = {
 def remedy(
     *,
     file: str,
-    exit_code: int | None,
-    signal: str,
-    tool: str,
-    command_line: str,
-    timed_out: bool,
+    given: Given,
     as_object: bool,
     jsonl: bool,
     tools: str | None,
@@ -82,14 +69,7 @@ def remedy(
             for answer in answers(stream, lambda record: _answer(surgery, record, names)):
                 say(json.dumps(answer, ensure_ascii=False))
             return 0
-        evidence = Evidence(
-            stdout=read_output(stream).decode(errors="replace"),
-            exit_code=exit_code,
-            signal=signal_name(signal),
-            tool=tool,
-            command=command_line,
-            timed_out=timed_out,
-        )
+        evidence = given.with_output(stream)
     call = make_call(evidence, tools=names, args=_arguments(arguments), schema=_schema(schema_text))
     found = open_rulebook().diagnose(_with_command(evidence, call))
     if found is None:

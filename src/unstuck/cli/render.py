@@ -48,6 +48,11 @@ WHY_CHARS = 120
 AGENT_CHARS = 24
 DETAIL_LINES, DETAIL_CHARS = 20, 300
 QUESTION_CHARS = 600
+GO_ON = "Then go on with: unstuck resume"
+TITLE = "UNSTUCK HALTED"
+SEED_WIDTH = 69
+NARROWEST = 40
+STATUS_ROOM = len(" complete  ")
 
 
 def summary(result: Summary) -> str:
@@ -242,9 +247,6 @@ def _clean(text: str) -> list[str]:
     return [plain(line, QUESTION_CHARS) for line in text.splitlines()]
 
 
-GO_ON = "Then go on with: unstuck resume"
-
-
 def ways_on(name: str, *, story: bool = True) -> list[str]:
     """Return what a person can type about a stuck task; in its story nobody needs to be sent there."""
     told = [f"    read its story    unstuck show {name}"] if story else []
@@ -259,12 +261,6 @@ def ways_on(name: str, *, story: bool = True) -> list[str]:
 
 def _after_id(entry: Entry) -> str:
     return sentence(entry.event).removeprefix(f"{getattr(entry.event, 'task', None)}: ")
-
-
-TITLE = "UNSTUCK HALTED"
-SEED_WIDTH = 69
-NARROWEST = 40
-STATUS_ROOM = len(" complete  ")
 
 
 def halt_summary(halted: Halted, width: int | None) -> str:

@@ -46,6 +46,23 @@ UNCHECKED = (
     "Give a --check, or let `unstuck init` find the checks of this repository."
 )
 UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+agent_option = click.option(
+    "--agent",
+    "agents",
+    multiple=True,
+    metavar="NAME|COMMAND",
+    help="Who does the work; give more to switch between them.",
+)
+commit_option = click.option(
+    "--commit",
+    type=click.Choice(["auto", "single", "message-only"]),
+    default="auto",
+    show_default=True,
+    help="What happens to your branch at the end.",
+)
+profile_option = click.option("--profile", metavar="NAME", help="How to recover; see them with `unstuck policy`.")
+STORY = Path(__file__).parents[1] / "catalog" / "demo"
+GIT_IDENTITY = ("-c", "user.name=You", "-c", "user.email=you@example.invalid", "-c", "commit.gpgSign=false")
 
 
 class Duration(click.ParamType[float]):
@@ -64,23 +81,6 @@ def shown(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that say how a run is shown."""
     command = click.option("--quiet", is_flag=True, help="Print nothing while it works.")(command)
     return click.option("--json", "as_json", is_flag=True, help="Print one JSON object at the end.")(command)
-
-
-agent_option = click.option(
-    "--agent",
-    "agents",
-    multiple=True,
-    metavar="NAME|COMMAND",
-    help="Who does the work; give more to switch between them.",
-)
-commit_option = click.option(
-    "--commit",
-    type=click.Choice(["auto", "single", "message-only"]),
-    default="auto",
-    show_default=True,
-    help="What happens to your branch at the end.",
-)
-profile_option = click.option("--profile", metavar="NAME", help="How to recover; see them with `unstuck policy`.")
 
 
 def limited(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -340,10 +340,6 @@ def _told(opened: compose.Run, result: Summary, *, as_json: bool) -> int:
     code = result.exit_code or 0
     say(json.dumps(run_object(opened.state, code)) if as_json else summary(result))
     return code
-
-
-STORY = Path(__file__).parents[1] / "catalog" / "demo"
-GIT_IDENTITY = ("-c", "user.name=You", "-c", "user.email=you@example.invalid", "-c", "commit.gpgSign=false")
 
 
 @dataclass(frozen=True, slots=True)

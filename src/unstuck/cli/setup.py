@@ -14,6 +14,7 @@ from unstuck.tell import one_line
 
 MARKS = {"ok": ("✔", "green"), "note": ("!", "yellow"), "bad": ("✘", "red")}
 MISSING = 69
+SIGNS = {True: "logged in", False: "no sign of a login", None: "login unknown"}
 
 
 @click.command()
@@ -47,9 +48,6 @@ def doctor(*, as_json: bool, no_run: bool) -> int:
             if finding.remedy:
                 say(f"    {finding.remedy}")
     return MISSING if any(finding.grade == "bad" for finding in findings) else 0
-
-
-SIGNS = {True: "logged in", False: "no sign of a login", None: "login unknown"}
 
 
 @click.group(

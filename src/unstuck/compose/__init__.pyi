@@ -50,6 +50,7 @@ from unstuck.compose.remedy_runs import keep_lesson as keep_lesson
 from unstuck.compose.remedy_runs import practise as practise
 from unstuck.compose.remedy_runs import report as report
 from unstuck.compose.remedy_runs import result_json as result_json
+from unstuck.compose.remedying import NOTHING_FAILED as NOTHING_FAILED
 from unstuck.compose.remedying import Remedy as Remedy
 from unstuck.compose.remedying import Surgery as Surgery
 from unstuck.compose.remedying import make_call as make_call

@@ -4,7 +4,7 @@ import fcntl
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -20,13 +20,18 @@ from unstuck.decide import Experience, profile
 from unstuck.diagnosis import open_rulebook
 from unstuck.errors import BadUsage, CannotWrite, Owned, Unavailable
 from unstuck.git import GitWorkspace, Lender, Meanwhile, Placing, Repository, find, slots_folder
-from unstuck.journal import GOAL, Entry, Event, RunState, Store, Verdict, redactor
+from unstuck.journal import GOAL, Entry, Event, RunState, Store, Verdict, claimed, redactor
 from unstuck.line import Bench, Here, Interrupted, Layout, Recorder, Stopper, timed
 from unstuck.orders import Subject
 from unstuck.plans import Check, Insertion, Plan, Task
 from unstuck.process import DiskDesk, LocalProcesses, SystemClock, put
 from unstuck.verify import Memory, NoMemory, NotSetUp, Site, examine, open_memory, sarif_text
 from unstuck.verify import junit as junit_text
+
+FIRST_SLOT, SLOTS = 900, 8
+"""Worktrees of their own, so that a run beside it is not disturbed."""
+NAME = "verify"
+"""The name of the log, where no task is verified."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,12 +131,6 @@ def write_findings(verdict: Verdict, name: str, *, sarif: Path | None, junit: Pa
         raise BadUsage(error.message, hint="Name another file.") from error
 
 
-FIRST_SLOT, SLOTS = 900, 8
-"""Worktrees of their own, so that a run beside it is not disturbed."""
-NAME = "verify"
-"""The name of the log, where no task is verified."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Side:
     """What a workbench without a run is made of; `seen` is told each set-up command and each check."""
@@ -207,20 +206,14 @@ def free_slot(repository: Repository) -> Iterator[int]:
 @contextmanager
 def first_checking_slot(repository: Repository) -> Iterator[int]:
     """Take the slot that a run begins to check in, so that it finds it set up; while one works here, another."""
-    journal = open_for_run(repository, with_last_store(repository, read_config(repository.root)))
-    try:
+    with closing(open_for_run(repository, with_last_store(repository, read_config(repository.root)))) as journal:
         if _taken(journal):
             with free_slot(repository) as slot:
                 yield slot
             return
         repository.exclude_ours()
-        journal.claim(NAME)
-        try:
+        with claimed(journal, NAME):
             yield Config().parallel
-        finally:
-            journal.release()
-    finally:
-        journal.close()
 
 
 def _taken(journal: Store) -> bool:

@@ -7,6 +7,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -152,10 +153,8 @@ def _journal(repository: Repository) -> Iterator[Finding]:
         journal = open_to_look(repository)
         if journal is None:
             return
-        try:
+        with closing(journal):
             owner = journal.owner()
-        finally:
-            journal.close()
         yield from _fleet(repository)
     except UnstuckError as error:
         yield Finding(about="journal", grade="bad", says=error.message, remedy=error.hint)

@@ -44,6 +44,8 @@ from unstuck.remedies import (
 
 ASKING = (Escalate, Halt)
 MOVES = (Retry, Rollback, Switch, Fix, Amend, *ASKING)
+SCHEMA = 1
+MOST_FILES = 100
 
 
 def experience_of(journal: Store, *, without: str = "") -> Experience:
@@ -81,10 +83,6 @@ def _made(task: TaskState) -> Iterator[tuple[str, str, str, Tried]]:
         won = task.status == "complete" and (place + 2 == len(task.attempts) or move in ("ask", "fix", "amend"))
         tried = Tried(tried=1, won=int(won), seconds=task.attempts[place + 1].worked)
         yield str(attempt.failure.kind), move, attempt.agent, tried
-
-
-SCHEMA = 1
-MOST_FILES = 100
 
 
 def known_experience(repository: Repository, journal: Store, *, without: str = "") -> Experience:
@@ -240,10 +238,6 @@ def _agents(cwd: Path) -> dict[str, dict[str, int]]:
     journal = open_to_look(repository)
     if journal is None:
         return {}
-    try:
-        return {
-            name: {"landed": record.landed, "failed": record.failed}
-            for name, record in experience_of(journal).agents.items()
-        }
-    finally:
-        journal.close()
+    with contextlib.closing(journal):
+        agents = experience_of(journal).agents
+    return {name: {"landed": record.landed, "failed": record.failed} for name, record in agents.items()}

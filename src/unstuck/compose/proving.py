@@ -43,6 +43,14 @@ SAID_CHARS = 120
 FOUND = "There is no unstuck.toml, so these checks were found and tried on HEAD (`unstuck init` writes them down):"
 BLIND = "it says the same without the code of this repository: what it tests is another copy of it, or nothing"
 NO_GUARD = "Nothing was found that could guard this repository. Name what must hold under [checks], or give every task a check of its own."
+PLAN = """# Trial
+
+- [ ] 1.1 Write the file hello.txt
+  - Its only line is the word `hello`. Change nothing else.
+  - **Files**: `hello.txt`
+  - **Verify**: `grep -qx hello hello.txt`
+"""
+IDENTITY = ("-c", "user.name=unstuck", "-c", "user.email=unstuck@example.invalid", "-c", "commit.gpgSign=false")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -258,16 +266,6 @@ def _config(cwd: Path) -> Config:
         return read_config(find(cwd).root)
     except Unavailable:
         return Config()
-
-
-PLAN = """# Trial
-
-- [ ] 1.1 Write the file hello.txt
-  - Its only line is the word `hello`. Change nothing else.
-  - **Files**: `hello.txt`
-  - **Verify**: `grep -qx hello hello.txt`
-"""
-IDENTITY = ("-c", "user.name=unstuck", "-c", "user.email=unstuck@example.invalid", "-c", "commit.gpgSign=false")
 
 
 @contextmanager

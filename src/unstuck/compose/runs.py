@@ -5,7 +5,7 @@ import secrets
 import socket
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 
@@ -38,6 +38,7 @@ from unstuck.journal import (
     adopt,
     asked_by,
     begin_anew,
+    claimed,
     fold,
     inherited,
     journal_path,
@@ -63,7 +64,6 @@ from unstuck.ports import Agent, Clock, PlanFile
 from unstuck.process import (
     DiskDesk,
     LocalProcesses,
-    Owner,
     SystemClock,
     inside,
     require_writable,
@@ -142,7 +142,7 @@ class Run:
             crew = self._crew(journal, plan, new=run is None)
             plan = crew.fitted(plan)
             run = run or f"{time.strftime('%Y%m%d')}-{secrets.token_hex(3)}"
-            with _claimed(journal, run) as before:
+            with claimed(journal, run) as before:
                 if before is not None:
                     sweep(self._repository.ours, self._repository.store)
                 entries = tuple(journal.read(run))
@@ -192,7 +192,7 @@ class Run:
                 owner = journal.owner(self._run)
                 if owner is not None and owner.alive(time.time()):
                     return Operated(request=request, refused=refused) if (refused := nobodys_word(request)) else None
-                with _claimed(journal, self._run):
+                with claimed(journal, self._run):
                     state = fold(journal.read(self._run))
                     supervisor = self._supervisor(journal, self._run, state, self._plan_file.read(), {})
                     with staffed(supervisor, journal, self._config, self._repository) as staff:
@@ -241,10 +241,8 @@ class Run:
     def _journal(self) -> Iterator[Store]:
         opened = self._open_journal
         journal = opened(journal_path(self._repository)) if opened else open_for_run(self._repository, self._config)
-        try:
+        with closing(journal):
             yield journal
-        finally:
-            journal.close()
 
     def _choose(self, journal: Store, *, again: bool) -> str | None:
         """Return the run to go on with, and take its stored options; None for a new one. `again`: even a finished one."""
@@ -431,16 +429,6 @@ def _first(plan: Plan, start_from: str | None) -> str | None:
 def _request(verb: Verb, task: str | None, session: str) -> Request:
     place = f"{Path.cwd()} on {socket.gethostname()}"
     return Request(id=0, verb=verb, task=task, who=whoami(), place=place, at=time.time(), inside=session)
-
-
-@contextmanager
-def _claimed(journal: Store, run: str) -> Iterator[Owner | None]:
-    """Own the run for a while; yields the dead owner that was replaced, if any."""
-    before = journal.claim(run)
-    try:
-        yield before
-    finally:
-        journal.release()
 
 
 def refuse_inside_an_agent() -> None:

@@ -9,6 +9,17 @@ from unstuck.tell import one_line
 
 CALLS, FAILURES, FILES, STATES, TOLD, OPEN = 12, 8, 20, 8, 50, 10
 """How many of each are remembered: enough for every streak that is looked for, and never more."""
+ROW = 3
+"""Identical calls in a row that are too many."""
+BEATS = 5
+"""Calls that bring the same result before standing still is called so."""
+NAMED = 5
+"""Failing tests that are remembered by name."""
+WAITING = frozenset(
+    {"BashOutput", "TaskOutput", "KillShell", "ScheduleWakeup", "write_stdin", "TodoWrite", "update_plan"}
+)
+"""Tools that are meant to be called again and again."""
+FIRM = "Stop and think: say what you know for certain, what you only assume, and take a different way. If nothing is left to try, tell the person what stands in the way."
 
 
 class Failed(NamedTuple):
@@ -80,19 +91,6 @@ def digest(text: str) -> str:
     """Return a short name of a text, to compare it with the few before it."""
     raw = text.encode(errors="replace")
     return f"{zlib.crc32(raw):08x}{len(raw):x}"
-
-
-ROW = 3
-"""Identical calls in a row that are too many."""
-BEATS = 5
-"""Calls that bring the same result before standing still is called so."""
-NAMED = 5
-"""Failing tests that are remembered by name."""
-WAITING = frozenset(
-    {"BashOutput", "TaskOutput", "KillShell", "ScheduleWakeup", "write_stdin", "TodoWrite", "update_plan"}
-)
-"""Tools that are meant to be called again and again."""
-FIRM = "Stop and think: say what you know for certain, what you only assume, and take a different way. If nothing is left to try, tell the person what stands in the way."
 
 
 def repeated(memory: Memory, heard: Heard) -> tuple[str, str] | None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from unstuck.agents import contradictions
 from unstuck.config import Config, HookConfig
 from unstuck.hook.circles import Memory
-from unstuck.hook.guard import configured
+from unstuck.hook.guard import ask_git, configured
 from unstuck.hook.heads import head_of, root_of
 from unstuck.hook.heard import Heard
 from unstuck.tell import one_line, quoted
@@ -119,11 +119,5 @@ def _differs(root: Path, head: str) -> bool | None:
         return None
     if head and now != head:
         return True
-    done = subprocess.run(
-        ["git", "-c", "core.fsmonitor=false", "status", "--porcelain"],
-        cwd=root,
-        capture_output=True,
-        check=False,
-        env={**os.environ, "GIT_OPTIONAL_LOCKS": "0"},
-    )
-    return bool(done.stdout.strip()) if done.returncode == 0 else None
+    said = ask_git(root, "status", "--porcelain")
+    return None if said is None else bool(said)

@@ -32,6 +32,10 @@ REDIRECT = re.compile(r"(?:^|[^<>&\d])\d?>{1,2}\|?\s*([^\s;&|<>]+)")
 SHELL_PROGRAMS = frozenset({"bash", "sh", "zsh", "dash", "ksh"})
 WRITERS = frozenset({"rm", "mv", "cp", "tee", "truncate", "shred", "ln", "dd", "unlink"})
 KEEP_FIRST = "Keep them first: `git stash push --include-untracked` or a commit; then do it."
+ASIDE = "Remove only what lies in the workspace, by its name; move the rest aside (`mv X X.old`), or ask the person."
+GIT_SECONDS = 10
+FEW = 3
+EVERYTHING = ("*", ".*", "{*,.*}")
 
 
 class Danger(NamedTuple):
@@ -227,8 +231,6 @@ GIT: Mapping[str, Callable[[Sequence[str]], Iterator[Danger]]] = {
 
 # --- files ------------------------------------------------------------------------------------------------------------
 
-ASIDE = "Remove only what lies in the workspace, by its name; move the rest aside (`mv X X.old`), or ask the person."
-
 
 def _rm(words: Sequence[str]) -> Iterator[Danger]:
     options, rest = _flags(words)
@@ -275,11 +277,6 @@ def literal(path: str) -> str | None:
         return None
     found = GLOB.search(path)
     return path if found is None else path[: found.start()].rpartition("/")[0] or ("/" if path.startswith("/") else ".")
-
-
-GIT_SECONDS = 10
-FEW = 3
-EVERYTHING = ("*", ".*", "{*,.*}")
 
 
 def objection(heard: Heard) -> str:
@@ -331,28 +328,28 @@ def _lost(danger: Danger, folder: Path, root: Path, allowed: Sequence[str]) -> s
             return _outside(danger, folder, root, allowed)
         case "changes":
             paths = danger.paths if danger.paths != (".",) else ()
-            return _named(_asked_git(folder, "status", "--porcelain", "--untracked-files=no", "--", *paths), "changed")
+            return _named(ask_git(folder, "status", "--porcelain", "--untracked-files=no", "--", *paths), "changed")
         case "untracked":
-            return _named(_asked_git(folder, "status", "--porcelain", "--", *danger.paths), "not in git", "??")
+            return _named(ask_git(folder, "status", "--porcelain", "--", *danger.paths), "not in git", "??")
         case "ignored":
             return _named(
-                _asked_git(folder, "status", "--porcelain", "--ignored", "--", *danger.paths), "not in git", "??", "!!"
+                ask_git(folder, "status", "--porcelain", "--ignored", "--", *danger.paths), "not in git", "??", "!!"
             )
         case "stashes":
-            return _named(_asked_git(folder, "stash", "list"), "stashed")
+            return _named(ask_git(folder, "stash", "list"), "stashed")
         case "commits":
             return next((f"{name} has them" for name in danger.paths if _alone(folder, name)), "")
 
 
-def _named(listed: str, how: str, *marks: str) -> str:
-    lines = [line for line in listed.splitlines() if not marks or line.startswith(marks)]
+def _named(listed: str | None, how: str, *marks: str) -> str:
+    lines = [line for line in (listed or "").splitlines() if not marks or line.startswith(marks)]
     more = f" and {len(lines) - FEW} more" if len(lines) > FEW else ""
     return f"{how}: {', '.join(one_line(line, 80) for line in lines[:FEW])}{more}" if lines else ""
 
 
 def _alone(folder: Path, branch: str) -> bool:
     others = (f"--exclude={branch}", "--branches", "--remotes", "--tags")
-    return bool(_asked_git(folder, "rev-list", "-1", branch, "--not", *others))
+    return bool(ask_git(folder, "rev-list", "-1", branch, "--not", *others))
 
 
 def _outside(danger: Danger, folder: Path, root: Path, allowed: Sequence[str]) -> str:
@@ -384,7 +381,8 @@ def _of_no_value(place: Path) -> bool:
     return made or (len(inside) == 1 and not os.path.lexists(place))
 
 
-def _asked_git(folder: Path, *words: str) -> str:
+def ask_git(folder: Path, *words: str) -> str | None:
+    """Return what git says, though not for long and without a trace; None where it refuses."""
     import subprocess  # noqa: PLC0415  # only where something is at stake
 
     try:
@@ -397,5 +395,5 @@ def _asked_git(folder: Path, *words: str) -> str:
             env={**os.environ, "GIT_OPTIONAL_LOCKS": "0"},
         )
     except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return done.stdout.decode(errors="replace").rstrip() if done.returncode == 0 else ""
+        return None
+    return done.stdout.decode(errors="replace").rstrip() if done.returncode == 0 else None

@@ -60,6 +60,7 @@ from unstuck.journal.sqlite import asking as asking
 from unstuck.journal.sqlite import open_to_write as open_to_write
 from unstuck.journal.storing import Store as Store
 from unstuck.journal.storing import begin_anew as begin_anew
+from unstuck.journal.storing import claimed as claimed
 from unstuck.journal.storing import journal_path as journal_path
 from unstuck.journal.storing import show_store as show_store
 from unstuck.journal.task_state import SETTLED as SETTLED

@@ -5,13 +5,12 @@ import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from unstuck.decide import Limits
 from unstuck.journal.event import Entry, Verb
-from unstuck.journal.phase_file import PHASE_STATUS, config, phase
+from unstuck.journal.phase_file import PHASE_STATUS, config, iso, phase
 from unstuck.journal.run_state import RunState, fold
 from unstuck.journal.smart_ralph import SpecFolder
 from unstuck.journal.storing import show_store
@@ -25,6 +24,12 @@ from unstuck.verify import junit, sarif_text
 Told = Callable[[str], None]
 Edit = tuple[Verb, str, str]
 """What to do about which task, and what a person did to ask for that."""
+REOPENS = ("pending", "failed")
+SETTLES = ("complete", "completed", "skipped")
+"""A person says that nothing is left to do; what the task's own attempts left is not landed for that."""
+KNOWN = (*REOPENS, *SETTLES, "running", "blocked", "interrupted", "retry")
+AT_REST = ("complete", "stuck", "skipped")
+SAID_CHARS = 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,17 +115,8 @@ class ExecutionLog:
     path: Path
 
     def __call__(self, entry: Entry, state: RunState) -> None:
-        when = datetime.fromtimestamp(entry.at, UTC).isoformat(timespec="seconds")
-        lines = [f"[{when}] {entry.seq} {entry.event.type} {sentence(entry.event)}", told(entry, state)]
+        lines = [f"[{iso(entry.at)}] {entry.seq} {entry.event.type} {sentence(entry.event)}", told(entry, state)]
         DiskDesk().append(self.path, "".join(f"{line}\n" for line in lines if line))
-
-
-REOPENS = ("pending", "failed")
-SETTLES = ("complete", "completed", "skipped")
-"""A person says that nothing is left to do; what the task's own attempts left is not landed for that."""
-KNOWN = (*REOPENS, *SETTLES, "running", "blocked", "interrupted", "retry")
-AT_REST = ("complete", "stuck", "skipped")
-SAID_CHARS = 40
 
 
 def edits(home: Path, run: str, entries: Sequence[Entry], told: Told) -> Iterator[Edit]:

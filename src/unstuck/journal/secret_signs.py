@@ -50,6 +50,73 @@ BREAK = re.compile(rb"(?:\\\r?\n|\r?\n|\\r\\n|\\n)[ \t]{0,16}")
 ENDS = re.compile(rb"""\s|["'`\\]|\Z""")
 TURNS = re.compile(rb"(?<=[0-9])[A-Za-z]|(?<=[A-Za-z])[0-9]")
 CASES = re.compile(rb"(?<=[a-z])[A-Z]")
+Weight = Literal["strong", "weak", "key"]
+SHORTEST_PASSWORD = 6
+SHORTEST_KEY = 16
+SHORTEST_COOKIE = 8
+FEWEST_CHARACTERS = 4
+"""Fewer different ones stand in for a secret: xxxxxxxx, ********."""
+SURE_TURNS = 4
+LONGEST_NAME = 48
+NEEDLES = (
+    *(b"pass", b"pwd", b"secret", b"token", b"key", b"auth", b"cred", b"cookie", b"sig", b"dsn", b"webhook", b"jwt"),
+    *(b"connectionstring", b"_pat"),
+)
+STRONG = re.compile(
+    rb"passw|passphrase|passcode|pwd|secret|credential|private_?key|"
+    rb"(?:^|[^a-z]|db|user|root|admin|smtp|mail|ftp|my)pass$"
+)
+"""Names of things that people choose: even a short value is one."""
+WEAK = re.compile(
+    rb"token|.key|auth|cred|cookie|(?:^|[_-])sig$|signature|dsn|webhook|jwt|connectionstring|_pat$|"
+    rb"(?:^|[_-])pass(?:[_-]|$)"
+)
+"""Names of things that machines make: the value must look so, too."""
+ORDINARY = re.compile(
+    rb"author(?!iz)|monkey|keyboard|keyword|keyframe|keystroke|key_?(?:press|down|up|code|map|pair_?name|name|type|size|"
+    rb"usage|format|error|func|ring|id)|hot_?key|turkey|tokeni[sz]|tokens?_?(?:count|limit|type|usage|id|url|uri|"
+    rb"endpoint|path)|tokens$|(?:^|[^a-z])passe[ds]|passing|passive|passage|bypass|compass|secretary|public|primary|"
+    rb"foreign|partition|cache|idempoten|hash|checksum|digest|sha_?\d|fingerprint|session_?id|thread|sort_?key|"
+    rb"(?:path|file|dir|folder|name|count|length|expiry|expires|ttl|algorithm|version|policy|status|ref|class|field|"
+    rb"label|title|hint|help|regex|pattern|rules?|strength|icon|color|column|index|prefix|suffix|provider|method|mode|"
+    rb"scheme|server|state|scope|module)s?$"
+)
+"""Names with such a word in them that hold no secret."""
+NAME_CHARACTERS = b"abcdefghijklmnopqrstuvwxyz0123456789_.-"
+NAME_REST = re.compile(rb"[\w.-]{0,48}")
+VALUE = (
+    rb"""(?:(?P<mark>\\{0,3}["'`]|&quot;|%22)(?P<quoted>(?:(?!(?P=mark))[^\r\n]){4,512})|"""
+    rb"""(?P<bare>[^\s"'`][^\s"'`]{3,511}(?:[ \t]{1,4}[^\s"'`]{4,512})?))"""
+)
+FOLLOWS = (
+    rb"""[\w.-]{0,48}(?:(?:(?:\\{0,3}["'`\])]|\*{1,2}|&quot;|%22){0,3}[ \t]{0,8}"""
+    rb"""(?:=>|:=|\?=|={1,3}|::?|,(?=[ ]?["'])|>|%3[ad]|[ ](?:is|was)(?=[ ])|\((?=["']))"""
+    rb"""[ \t]{0,8}(?:\r?\n[ \t]{1,32})?(?:[bfru](?=["']))?(?=[^\s,;)]))|"""
+    rb"""(?P<gap>(?:[ \t]{1,3}|[ \t]{0,3}\r?\n[ \t]{0,8})(?=["'][^\s"']{6}|[a-z0-9_-]{20})))"""
+)
+"""The rest of a name and what parts it from its value. It is searched for with the name's beginning before it."""
+GIVEN = re.compile(VALUE)
+SCHEME = re.compile(rb"(?i:bearer|basic|token|digest|apikey|negotiate|ssws|key|bot|oauth|jwt)[ \t]{1,4}")
+ANY_SCHEME = re.compile(rb"[A-Za-z][\w-]{1,24}[ \t]{1,4}")
+BARE_END = re.compile(rb"""[\s"'`]|\\["nrt]|[&;,](?=[\w .%-]{0,40}[=:]|\s|\Z)|<[/\w]|%26""")
+COOKIE_END = re.compile(rb"""["'`\r\n]|\\["'nr]""")
+TRAILING = b",;)]}>.:"
+MADE_UP = re.compile(rb"[A-Za-z0-9_-]{20,128}(?![\w./-])")
+PLACEHOLDER = re.compile(
+    rb"\$[A-Za-z_({]|<[\w /.-]*>|\{\{|\{[a-z_.]|\{?\}|\[redacted|\[[A-Z_ ]+\]|\*{3,}|%[sdr(]|%[A-Z_]+%|#\{|@\{|\.\.\.|"
+    rb"x{3,}|\?+\Z|your|my[_-]|some[_-]|the[_-]|change|example|placeholder|dummy|redacted|none\b|null\b|true\b|false\b|"
+    rb"undefined|os\.|process\.|env[.:\[]|config\.|self\.|this\.|secrets?\.|vault:|keyring|file:|!\w|-----BEGIN",
+    re.IGNORECASE,
+)
+CODE = re.compile(
+    rb"[({\[]|[A-Za-z_][\w.]{0,64}(?:[(\[{]|->|::|\?\.)|[A-Za-z_]\w{0,23}(?:\.[A-Za-z_]\w{0,23})+\Z|"
+    rb"[a-z]+(?:[_-][a-z]+)*\d?\Z|0x[0-9a-f]{1,16}\Z"
+)
+PATH = re.compile(rb"(?:~|\.{1,2}|[A-Za-z]:)?[/\\][\w.@ -]+(?:[/\\]|\Z)|[\w.-]+/[\w./-]+\.\w{1,5}\Z|\w+://")
+NUMBER = re.compile(rb"[\d.,:_%-]+\w?\Z")
+DIGIT = re.compile(rb"\d")
+LETTER = re.compile(rb"[A-Za-z]")
+SIGN = re.compile(rb"[^\w.:/-]")
 
 
 def shape_spans(data: bytes) -> Iterator[Span]:
@@ -205,80 +272,6 @@ def _broken() -> tuple[bytes, ...]:
 @cache
 def _pattern(shape: str) -> re.Pattern[bytes]:
     return re.compile(shape.encode())
-
-
-Weight = Literal["strong", "weak", "key"]
-
-SHORTEST_PASSWORD = 6
-SHORTEST_KEY = 16
-SHORTEST_COOKIE = 8
-FEWEST_CHARACTERS = 4
-"""Fewer different ones stand in for a secret: xxxxxxxx, ********."""
-SURE_TURNS = 4
-LONGEST_NAME = 48
-
-NEEDLES = (
-    *(b"pass", b"pwd", b"secret", b"token", b"key", b"auth", b"cred", b"cookie", b"sig", b"dsn", b"webhook", b"jwt"),
-    *(b"connectionstring", b"_pat"),
-)
-
-STRONG = re.compile(
-    rb"passw|passphrase|passcode|pwd|secret|credential|private_?key|"
-    rb"(?:^|[^a-z]|db|user|root|admin|smtp|mail|ftp|my)pass$"
-)
-"""Names of things that people choose: even a short value is one."""
-WEAK = re.compile(
-    rb"token|.key|auth|cred|cookie|(?:^|[_-])sig$|signature|dsn|webhook|jwt|connectionstring|_pat$|"
-    rb"(?:^|[_-])pass(?:[_-]|$)"
-)
-"""Names of things that machines make: the value must look so, too."""
-ORDINARY = re.compile(
-    rb"author(?!iz)|monkey|keyboard|keyword|keyframe|keystroke|key_?(?:press|down|up|code|map|pair_?name|name|type|size|"
-    rb"usage|format|error|func|ring|id)|hot_?key|turkey|tokeni[sz]|tokens?_?(?:count|limit|type|usage|id|url|uri|"
-    rb"endpoint|path)|tokens$|(?:^|[^a-z])passe[ds]|passing|passive|passage|bypass|compass|secretary|public|primary|"
-    rb"foreign|partition|cache|idempoten|hash|checksum|digest|sha_?\d|fingerprint|session_?id|thread|sort_?key|"
-    rb"(?:path|file|dir|folder|name|count|length|expiry|expires|ttl|algorithm|version|policy|status|ref|class|field|"
-    rb"label|title|hint|help|regex|pattern|rules?|strength|icon|color|column|index|prefix|suffix|provider|method|mode|"
-    rb"scheme|server|state|scope|module)s?$"
-)
-"""Names with such a word in them that hold no secret."""
-
-NAME_CHARACTERS = b"abcdefghijklmnopqrstuvwxyz0123456789_.-"
-NAME_REST = re.compile(rb"[\w.-]{0,48}")
-VALUE = (
-    rb"""(?:(?P<mark>\\{0,3}["'`]|&quot;|%22)(?P<quoted>(?:(?!(?P=mark))[^\r\n]){4,512})|"""
-    rb"""(?P<bare>[^\s"'`][^\s"'`]{3,511}(?:[ \t]{1,4}[^\s"'`]{4,512})?))"""
-)
-FOLLOWS = (
-    rb"""[\w.-]{0,48}(?:(?:(?:\\{0,3}["'`\])]|\*{1,2}|&quot;|%22){0,3}[ \t]{0,8}"""
-    rb"""(?:=>|:=|\?=|={1,3}|::?|,(?=[ ]?["'])|>|%3[ad]|[ ](?:is|was)(?=[ ])|\((?=["']))"""
-    rb"""[ \t]{0,8}(?:\r?\n[ \t]{1,32})?(?:[bfru](?=["']))?(?=[^\s,;)]))|"""
-    rb"""(?P<gap>(?:[ \t]{1,3}|[ \t]{0,3}\r?\n[ \t]{0,8})(?=["'][^\s"']{6}|[a-z0-9_-]{20})))"""
-)
-"""The rest of a name and what parts it from its value. It is searched for with the name's beginning before it."""
-GIVEN = re.compile(VALUE)
-
-SCHEME = re.compile(rb"(?i:bearer|basic|token|digest|apikey|negotiate|ssws|key|bot|oauth|jwt)[ \t]{1,4}")
-ANY_SCHEME = re.compile(rb"[A-Za-z][\w-]{1,24}[ \t]{1,4}")
-BARE_END = re.compile(rb"""[\s"'`]|\\["nrt]|[&;,](?=[\w .%-]{0,40}[=:]|\s|\Z)|<[/\w]|%26""")
-COOKIE_END = re.compile(rb"""["'`\r\n]|\\["'nr]""")
-TRAILING = b",;)]}>.:"
-MADE_UP = re.compile(rb"[A-Za-z0-9_-]{20,128}(?![\w./-])")
-PLACEHOLDER = re.compile(
-    rb"\$[A-Za-z_({]|<[\w /.-]*>|\{\{|\{[a-z_.]|\{?\}|\[redacted|\[[A-Z_ ]+\]|\*{3,}|%[sdr(]|%[A-Z_]+%|#\{|@\{|\.\.\.|"
-    rb"x{3,}|\?+\Z|your|my[_-]|some[_-]|the[_-]|change|example|placeholder|dummy|redacted|none\b|null\b|true\b|false\b|"
-    rb"undefined|os\.|process\.|env[.:\[]|config\.|self\.|this\.|secrets?\.|vault:|keyring|file:|!\w|-----BEGIN",
-    re.IGNORECASE,
-)
-CODE = re.compile(
-    rb"[({\[]|[A-Za-z_][\w.]{0,64}(?:[(\[{]|->|::|\?\.)|[A-Za-z_]\w{0,23}(?:\.[A-Za-z_]\w{0,23})+\Z|"
-    rb"[a-z]+(?:[_-][a-z]+)*\d?\Z|0x[0-9a-f]{1,16}\Z"
-)
-PATH = re.compile(rb"(?:~|\.{1,2}|[A-Za-z]:)?[/\\][\w.@ -]+(?:[/\\]|\Z)|[\w.-]+/[\w./-]+\.\w{1,5}\Z|\w+://")
-NUMBER = re.compile(rb"[\d.,:_%-]+\w?\Z")
-DIGIT = re.compile(rb"\d")
-LETTER = re.compile(rb"[A-Za-z]")
-SIGN = re.compile(rb"[^\w.:/-]")
 
 
 def named_spans(data: bytes) -> Iterator[Span]:

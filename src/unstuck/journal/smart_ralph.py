@@ -23,6 +23,26 @@ from unstuck.tell import one_line
 STATE, PROGRESS = ".ralph-state.json", ".progress.md"
 NOT_JSON = "State file is not valid JSON"
 NAME_CHARS = 100
+RECOVERY = "fix-tasks"
+"""The profile that `recoveryMode` stands for."""
+HASH_CHARS = 7
+TITLE_CHARS, LEARNING_CHARS = 120, 240
+LIMIT_FIELDS = {
+    "maxTaskIterations": ("attempts", 1),
+    "maxFixTasksPerOriginal": ("fixes", 0),
+    "maxFixTaskDepth": ("fix_depth", 0),
+    "maxGlobalIterations": ("executions", 1),
+    "maxModificationsPerTask": ("modifications", 0),
+    "maxModificationDepth": ("modification_depth", 0),
+}
+"""The limits that a state file may set: their names here, and the least that makes sense."""
+COMPLETED, FIXES, LEARNINGS = "## Completed Tasks", "## Fix Task History", "## Learnings"
+_HEADING = re.compile(r"#{1,2}(?:[ \t]|\r?$)")
+_FENCE = re.compile(r"[ ]{0,3}(`{3,}|~{3,})")
+_REMARK = re.compile(r"[ \t]+(?!- [0-9a-f]{6})\S")
+_TASK = re.compile(r"- \[[xX]\] (\S+)")
+_FIX = re.compile(r"- Task (\S+):")
+_NEVER = re.compile(r"(?!)")
 
 
 class NotAState(ValueError):
@@ -102,21 +122,6 @@ def _encoded(content: dict[str, Any]) -> bytes:
     if not text.isascii() and any("\ud800" <= char <= "\udfff" for char in text):  # a lone half is no UTF-8
         text = json.dumps(content, indent=2)
     return f"{text}\n".encode()
-
-
-RECOVERY = "fix-tasks"
-"""The profile that `recoveryMode` stands for."""
-HASH_CHARS = 7
-TITLE_CHARS, LEARNING_CHARS = 120, 240
-LIMIT_FIELDS = {
-    "maxTaskIterations": ("attempts", 1),
-    "maxFixTasksPerOriginal": ("fixes", 0),
-    "maxFixTaskDepth": ("fix_depth", 0),
-    "maxGlobalIterations": ("executions", 1),
-    "maxModificationsPerTask": ("modifications", 0),
-    "maxModificationDepth": ("modification_depth", 0),
-}
-"""The limits that a state file may set: their names here, and the least that makes sense."""
 
 
 def settings(content: Mapping[str, Any]) -> Settings:
@@ -272,15 +277,6 @@ def _learnings(task: TaskState) -> Iterator[tuple[float, str]]:
                 attempt.started,
                 f"- Task {task.task.id}, attempt {attempt.number} failed ({attempt.failure.kind}): {told}",
             )
-
-
-COMPLETED, FIXES, LEARNINGS = "## Completed Tasks", "## Fix Task History", "## Learnings"
-_HEADING = re.compile(r"#{1,2}(?:[ \t]|\r?$)")
-_FENCE = re.compile(r"[ ]{0,3}(`{3,}|~{3,})")
-_REMARK = re.compile(r"[ \t]+(?!- [0-9a-f]{6})\S")
-_TASK = re.compile(r"- \[[xX]\] (\S+)")
-_FIX = re.compile(r"- Task (\S+):")
-_NEVER = re.compile(r"(?!)")
 
 
 def updated(text: str, said: Progress, spec: str) -> str:

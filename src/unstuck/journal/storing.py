@@ -4,7 +4,7 @@ import os
 import shutil
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
@@ -24,6 +24,14 @@ SHOWN = ("logs", "transcripts", "briefs", "old")
 
 MOVED = ("remedies.json", f"{JOURNAL}-wal", f"{JOURNAL}-shm", JOURNAL)
 """The journal itself comes last: until then all of this is done again."""
+JOURNALS = (JOURNAL, f"{JOURNAL}-wal", f"{JOURNAL}-shm")
+STATE = (
+    "phases",
+    "attempt_history.json",
+    "build_commits.json",
+    "config.json",
+    "reports",
+)
 
 
 class Store(Journal, Protocol):
@@ -50,6 +58,16 @@ class Store(Journal, Protocol):
         ...
 
     def close(self) -> None: ...
+
+
+@contextmanager
+def claimed(journal: Store, run: str) -> Iterator[Owner | None]:
+    """Own a run, or a repository, for a while; yields the dead owner that was replaced, if any."""
+    before = journal.claim(run)
+    try:
+        yield before
+    finally:
+        journal.release()
 
 
 def journal_path(repository: Repository) -> Path:
@@ -96,21 +114,9 @@ def _has_owner(path: Path) -> bool:
         journal = SqliteJournal(path)
     except UnstuckError:
         return False
-    try:
+    with closing(journal):
         owner = journal.owner()
         return owner is not None and owner.alive(time.time())
-    finally:
-        journal.close()
-
-
-JOURNALS = (JOURNAL, f"{JOURNAL}-wal", f"{JOURNAL}-shm")
-STATE = (
-    "phases",
-    "attempt_history.json",
-    "build_commits.json",
-    "config.json",
-    "reports",
-)
 
 
 def begin_anew(repository: Repository, plan_file: PlanFile, plan: Plan, name: str) -> Plan:
@@ -125,13 +131,8 @@ def begin_anew(repository: Repository, plan_file: PlanFile, plan: Plan, name: st
         return plan
     lost: frozenset[str] = frozenset()
     if path.exists():
-        journal = open_to_write(path)
-        try:
-            journal.claim("fresh")
+        with closing(open_to_write(path)) as journal, claimed(journal, "fresh"):
             lost = frozenset(_never_came_home(journal, repository.git, name))
-            journal.release()
-        finally:
-            journal.close()
     target = _new_folder(repository.store / "old")
     again = [task.id for task in plan.tasks if task.done and task.id in lost]
     plan_file.mark(dict.fromkeys(again, "pending"))

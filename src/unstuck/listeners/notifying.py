@@ -29,6 +29,16 @@ LONG_WAIT = 60.0
 TEXT_CHARS = 2_000
 TITLE_CHARS = 120
 STUCK = 3
+SECONDS = 60.0
+"""That one delivery may take."""
+FAREWELL_SECONDS = 30.0
+"""That the end of a run waits for what is still to be sent."""
+LOOK_SECONDS = 30.0
+HOUR = 3600.0
+ADDRESS = re.compile(r"[a-zA-Z][\w+.-]*://\S+")
+VARIABLE = re.compile(r"\$\{?(\w+)\}?")
+MISSING = "the extra is not installed: pip install 'unstuck[notify]'"
+REASON_CHARS = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,18 +121,6 @@ def _ended(event: RunEnded, entry: Entry, state: RunState) -> Message:
 
 def _title(text: str) -> str:
     return one_line(text, TITLE_CHARS)
-
-
-SECONDS = 60.0
-"""That one delivery may take."""
-FAREWELL_SECONDS = 30.0
-"""That the end of a run waits for what is still to be sent."""
-LOOK_SECONDS = 30.0
-HOUR = 3600.0
-ADDRESS = re.compile(r"[a-zA-Z][\w+.-]*://\S+")
-VARIABLE = re.compile(r"\$\{?(\w+)\}?")
-MISSING = "the extra is not installed: pip install 'unstuck[notify]'"
-REASON_CHARS = 200
 
 
 @dataclass(slots=True, kw_only=True)
