@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from unstuck.compose import Remedy, make_call, open_surgery
+from unstuck.compose import NOTHING_FAILED, Remedy, make_call, open_surgery
 from unstuck.decide import Accept, Escalate, Fix, Footprint, circular, decide, exceeded, fix_block, footprint, history
 from unstuck.decide import profile as named_profile
 from unstuck.diagnosis import Diagnosis, Evidence, Failure, Kind, catalog_guidance, failed_call, open_rulebook, shown
@@ -267,9 +267,7 @@ class Recovery:
     ) -> Remedy:
         """Return the ways out of a failed call, in the order that experience gives them; `tools` are the caller's."""
         if failure is None:
-            return Remedy(
-                {"schema": 1, "failed": False, "kind": None, "category": None, "plans": [], "skipped": []}, None
-            )
+            return Remedy(NOTHING_FAILED, None)
         call = make_call(failure.evidence, tools=tools, args=args, schema=schema)
         surgery = open_surgery(self._cwd, task_type)._replace(lessons=self._learned())
         made = surgery.plan(failure, call, tools)
