@@ -73,17 +73,12 @@ class Memory:
 
     def as_json(self) -> dict[str, Any]:
         return {
-            "head": self.head,
-            "prompt": self.prompt,
-            "edited": self.edited,
-            "refused": self.refused,
-            "nudged": self.nudged,
+            **vars(self),
             "calls": self.calls[-CALLS:],
             "failures": self.failures[-FAILURES:],
             "states": {path: states[-STATES:] for path, states in list(self.states.items())[-FILES:]},
             "told": self.told[-TOLD:],
             "red": dict(list(self.red.items())[-OPEN:]),
-            "proposed": self.proposed,
         }
 
 

@@ -65,17 +65,15 @@ class Message:
 def messages(entry: Entry, state: RunState) -> Iterator[Message]:
     """Return what a fact is worth telling a person."""
     event = entry.event
-    started = state.started
-    run, plan = (started.run, started.plan) if started else ("", "")
     if isinstance(event, Acted) and isinstance(event.action, Escalate | Halt):
         yield about(state.tasks[event.task], state)
     elif isinstance(event, Acted) and isinstance(event.action, Wait):
-        if event.action.until - entry.at >= LONG_WAIT:
+        until = event.action.until
+        if until - entry.at >= LONG_WAIT:
             what = event.action.what or state.tasks[event.task].current.agent
-            text = f"Task {event.task} {waits(what, event.action.until)}."
-            yield Message(
-                occasion="waiting", cause=f"wait {what}", title=_title(f"unstuck waits for {what}"), text=text,
-                run=run, plan=plan, tasks=(event.task,), until=event.action.until, command="unstuck status",
+            yield _message(
+                state, "waiting", f"wait {what}", f"unstuck waits for {what}", f"Task {event.task} {waits(what, until)}.",
+                tasks=(event.task,), until=until, command="unstuck status",
             )  # fmt: skip
     elif isinstance(event, RunEnded):
         yield _ended(event, entry, state)
@@ -83,44 +81,35 @@ def messages(entry: Entry, state: RunState) -> Iterator[Message]:
 
 def about(task: TaskState, state: RunState) -> Message:
     """Say what a stuck task needs."""
-    run, plan = (state.started.run, state.started.plan) if state.started else ("", "")
-    failure = task.attempts[-1].failure if task.attempts else None
+    name, failure = task.task.id, task.attempts[-1].failure if task.attempts else None
     asks = awaits_approval(task) or (failure is not None and failure.kind is Kind.QUESTION)
-    name = one_line(task.task.title, TITLE_CHARS)
-    title = f"Task {task.task.id} asks: {name}" if asks else f"Task {task.task.id} is stuck: {name}"
-    return Message(
-        occasion="asks" if asks else "stuck",
-        cause=cause_of(task),
-        title=_title(title),
-        text=visible(question(task))[:TEXT_CHARS],
-        run=run,
-        plan=plan,
-        tasks=(task.task.id,),
-        command=f"unstuck approve {task.task.id}" if awaits_approval(task) else f"unstuck report {task.task.id}",
-    )
+    title = f"Task {name} {'asks' if asks else 'is stuck'}: {one_line(task.task.title, TITLE_CHARS)}"
+    command = f"unstuck approve {name}" if awaits_approval(task) else f"unstuck report {name}"
+    occasion: Occasion = "asks" if asks else "stuck"
+    return _message(state, occasion, cause_of(task), title, question(task), tasks=(name,), command=command)
 
 
 def _ended(event: RunEnded, entry: Entry, state: RunState) -> Message:
     """Say how the run ended; one that nobody has approved yet asks."""
-    run, plan = (state.started.run, state.started.plan) if state.started else ("", "")
     statuses = [task.status for task in state.tasks.values()]
-    asks = event.exit_code == STUCK and "stuck" not in statuses
     landed, stuck = statuses.count("complete"), statuses.count("stuck")
     figures = f"{landed} of {len(statuses)} landed" + (f", {stuck} stuck" if stuck else "")
-    return Message(
-        occasion="asks" if asks else "ended",
-        cause=f"end {entry.seq}",
-        title=_title(f"unstuck: {figures} ({plan})"),
-        text=visible(event.reason)[:TEXT_CHARS],
-        run=run,
-        plan=plan,
+    plan = state.started.plan if state.started else ""
+    return _message(
+        state,
+        "asks" if event.exit_code == STUCK and not stuck else "ended",
+        f"end {entry.seq}",
+        f"unstuck: {figures} ({plan})",
+        event.reason,
         exit_code=event.exit_code,
         command="unstuck report" if event.exit_code else "git log",
     )
 
 
-def _title(text: str) -> str:
-    return one_line(text, TITLE_CHARS)
+def _message(state: RunState, occasion: Occasion, cause: str, title: str, text: str, **facts: Any) -> Message:
+    run, plan = (state.started.run, state.started.plan) if state.started else ("", "")
+    told, name = visible(text)[:TEXT_CHARS], one_line(title, TITLE_CHARS)
+    return Message(occasion=occasion, cause=cause, title=name, text=told, run=run, plan=plan, **facts)
 
 
 @dataclass(slots=True, kw_only=True)
