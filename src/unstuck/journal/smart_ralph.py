@@ -40,9 +40,12 @@ COMPLETED, FIXES, LEARNINGS = "## Completed Tasks", "## Fix Task History", "## L
 _HEADING = re.compile(r"#{1,2}(?:[ \t]|\r?$)")
 _FENCE = re.compile(r"[ ]{0,3}(`{3,}|~{3,})")
 _REMARK = re.compile(r"[ \t]+(?!- [0-9a-f]{6})\S")
-_TASK = re.compile(r"- \[[xX]\] (\S+)")
-_FIX = re.compile(r"- Task (\S+):")
-_NEVER = re.compile(r"(?!)")
+SECTIONS = {
+    COMPLETED: re.compile(r"- \[[xX]\] (\S+)"),
+    FIXES: re.compile(r"- Task (\S+):"),
+    LEARNINGS: re.compile(r"(?!)"),
+}
+"""The sections in their order, and by what a line of one names its task."""
 
 
 class NotAState(ValueError):
@@ -284,15 +287,14 @@ def updated(text: str, said: Progress, spec: str) -> str:
     mark = "\r" if "\r\n" in text else ""  # lines are split at LF, so a CR stays with its line
     unended = mark if text and not text.endswith("\n") else ""
     lines = f"{text}{unended}".split("\n") if text.strip() else [f"# Progress: {spec}", ""]
-    completed, fixes = _marked(said.completed, mark), _marked(said.fixes, mark)
-    lines = _put(lines, COMPLETED, completed, _TASK, before=(FIXES, LEARNINGS), gone=said.open, mark=mark)
-    lines = _put(lines, FIXES, fixes, _FIX, before=(LEARNINGS,), mark=mark)
     start, end = _section(lines, LEARNINGS)
     known: dict[str, list[str]] = defaultdict(list)
     for line in lines[max(start, 0) : end]:
         known[_subject(line)].append(line.rstrip())
-    new = [one for one in said.learnings if not any(_says(line, one) for line in known[_subject(one)])]
-    lines = _put(lines, LEARNINGS, _marked({one: one for one in new}, mark), _NEVER, before=(), mark=mark)
+    new = {one: one for one in said.learnings if not any(_says(line, one) for line in known[_subject(one)])}
+    for heading, wanted in ((COMPLETED, said.completed), (FIXES, said.fixes), (LEARNINGS, new)):
+        gone = said.open if heading == COMPLETED else frozenset()
+        lines = _put(lines, heading, {name: f"{line}{mark}" for name, line in wanted.items()}, gone, mark)
     return "\n".join(lines).removesuffix(unended)
 
 
@@ -301,28 +303,15 @@ def _subject(learning: str) -> str:
     return learning.rstrip().partition(" failed (")[0]
 
 
-def _marked(lines: Mapping[str, str], mark: str) -> dict[str, str]:
-    return {name: f"{line}{mark}" for name, line in lines.items()}
-
-
-def _put(
-    lines: list[str],
-    heading: str,
-    wanted: Mapping[str, str],
-    shape: re.Pattern[str],
-    *,
-    before: Sequence[str],
-    mark: str,
-    gone: frozenset[str] = frozenset(),
-) -> list[str]:
+def _put(lines: list[str], heading: str, wanted: Mapping[str, str], gone: frozenset[str], mark: str) -> list[str]:
     """Replace the lines of a section that are about the same tasks, and append the others at its end."""
     start, end = _section(lines, heading)
     if start < 0:
-        return _begun(lines, [f"{heading}{mark}", *wanted.values()], before, mark) if wanted else lines
+        return _begun(lines, heading, wanted, mark) if wanted else lines
     left = dict(wanted)
     kept: list[str] = []
     for line in lines[start + 1 : end]:
-        found = shape.match(line)
+        found = SECTIONS[heading].match(line)
         name = found[1] if found else ""
         if name in left:
             new = left.pop(name)
@@ -336,15 +325,16 @@ def _put(
     return [*lines[: start + 1], *kept[:blank], *left.values(), *apart, *kept[blank:], *lines[end:]]
 
 
-def _begun(lines: list[str], section: list[str], before: Sequence[str], mark: str) -> list[str]:
-    """Make a section: before the first of the sections named that is there, else at the end."""
-    at = next((place for other in before if (place := _section(lines, other)[0]) >= 0), len(lines))
+def _begun(lines: list[str], heading: str, wanted: Mapping[str, str], mark: str) -> list[str]:
+    """Make a section: before the first of those that come after it and are there, else at the end."""
+    later = list(SECTIONS)[list(SECTIONS).index(heading) + 1 :]
+    at = next((place for other in later if (place := _section(lines, other)[0]) >= 0), len(lines))
     above = lines[:at]
     if at == len(lines):
         while above and not above[-1].strip():
             above.pop()
     apart = [mark] if above and above[-1].strip() else []
-    return [*above, *apart, *section, mark if at < len(lines) else "", *lines[at:]]
+    return [*above, *apart, f"{heading}{mark}", *wanted.values(), mark if at < len(lines) else "", *lines[at:]]
 
 
 def _says(line: str, wanted: str) -> bool:
