@@ -1,4 +1,4 @@
-"""Edge: Text on a terminal: how wide it is, how it is made to fit, and the one way there, past which nothing from elsewhere steers it."""
+"""Edge: Fit text to a terminal: how wide it is, short enough or broken between words, and without what would steer it; show steps there."""
 
 import os
 import re
@@ -20,9 +20,7 @@ from unstuck.tell import one_line
 if TYPE_CHECKING:
     from unstuck.line import Stopper
 
-
 LINE_CHARS = 300
-
 TITLE_CHARS = 56
 TERMINAL_CODES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
 COMMAND = "      "
@@ -91,9 +89,7 @@ def _broken(line: str, room: int) -> list[str]:
 def patch_line(line: str) -> str:
     """Return a line of a patch for a terminal."""
     colour = next((colour for sign, colour in PATCH.items() if line.startswith(sign)), None)
-    return click.style(
-        "".join(char for char in TERMINAL_CODES.sub("", line).expandtabs() if char.isprintable()), fg=colour
-    )
+    return click.style(plain(line, sys.maxsize), fg=colour)
 
 
 def columns(text: str) -> int:

@@ -19,7 +19,6 @@ from unstuck.tools import WRAPPERS
 if TYPE_CHECKING:
     from unstuck.config import Config
 
-
 Stake = Literal["always", "changes", "untracked", "ignored", "stashes", "commits", "outside", "beyond"]
 """What must be there for it to be lost; `outside` of the workspace or all of it, or only `beyond` it."""
 

@@ -29,7 +29,6 @@ from unstuck.tell import hints
 if TYPE_CHECKING:
     from unstuck.library.recovery import Recovery
 
-
 Move = Literal["accept", "retry", "continue", "rollback", "switch", "fix", "wait", "escalate", "halt"]
 
 
