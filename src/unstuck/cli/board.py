@@ -1,6 +1,7 @@
 """Edge: The board of a run: drawn while we work on it, or attached to one that somebody else works on."""
 
 import os
+import re
 import select
 import sys
 import termios
@@ -41,6 +42,8 @@ KEYS = {
     b"\x1b[A": "up", b"k": "up", b"\x1b[B": "down", b"j": "down", b"\x1b[5~": "page up", b"\x1b[6~": "page down",
     b" ": "page down", b"\r": "enter", b"\n": "enter", b"\x1b": "back", b"\x7f": "back", b"q": "leave", b"\x03": "leave",
 }  # fmt: skip
+KEY = re.compile(rb"\x1b\[[\d;]*[A-Za-z~]|.", re.DOTALL)
+"""One key of those that come in one reading: whoever types fast, or has a busy machine, is read several at once."""
 HELP = "↑ ↓ choose   enter its story   q leave (the run goes on)"
 STORY_HELP = "↑ ↓ scroll   esc back   q leave"
 AROUND_STORY = 2
@@ -346,4 +349,4 @@ def _pressed(stdin: int) -> Iterator[str]:
         typed = os.read(stdin, 64) if ready else b""
         if ready and not typed:
             yield "leave"
-        yield KEYS.get(typed, KEYS.get(typed[:1], "") if not typed.startswith(b"\x1b") else "")
+        yield from (KEYS.get(key, "") for key in KEY.findall(typed) or [b""])
