@@ -139,8 +139,8 @@ def _verified(repository: Path, commit: str, changes: Sequence[Change], command:
         subprocess.run(["git", "clone", "-q", "--shared", str(repository.absolute()), str(clone)], check=True)
         (clone / "unstuck.toml").write_text(f"[checks]\ntest = {json.dumps(line)}\n", encoding="utf-8")
         files = [one.path for one in changes if not is_judge(one.path)]
-        opened = compose.verification(clone, cache=False, seen=lambda _what, _how: None)
-        return compose.verify(opened, clone, commit, files).verdict
+        opened = compose.Verification(clone, cache=False, seen=lambda _what, _how: None)
+        return opened.of(commit, files).verdict
 
 
 def released(old: Path, new: Path) -> Iterator[Judged]:

@@ -20,8 +20,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from unstuck.cli import run_cli
-from unstuck.journal.codec import encode
-from unstuck.journal.event import Noted
+from unstuck.journal.event import Noted, encode
 
 PATIENCE = 90.0
 LOADED = (

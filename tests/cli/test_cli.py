@@ -15,7 +15,7 @@ import pytest
 
 import unstuck
 from unstuck.cli import COMMANDS
-from unstuck.cli.screen.fitting import span
+from unstuck.cli.fitting import span
 
 if TYPE_CHECKING:
     from tests.project import Project

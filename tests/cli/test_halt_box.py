@@ -2,8 +2,8 @@
 
 import pytest
 
-from unstuck.cli.screen.columns import columns
-from unstuck.cli.screen.halt_box import halt_summary
+from unstuck.cli.fitting import columns
+from unstuck.cli.render import halt_summary
 from unstuck.tell.halt import Halted, Line
 
 HALTED = Halted(

@@ -10,8 +10,8 @@ from unstuck.decide.past import commit_of, done_by_others
 from unstuck.decide.profile_files import profile
 from unstuck.journal.attempt import Ended
 from unstuck.journal.event import Acted, AttemptStarted, Entry, Operated, Options, Request, RunResumed, RunStarted
-from unstuck.journal.ralph_state import final_of
 from unstuck.journal.run_state import RunState, fold
+from unstuck.journal.smart_ralph import final_of
 from unstuck.line.schedule import blocked, startable
 from unstuck.plans import tasks_md
 from unstuck.plans.plan import Check, Task

@@ -16,7 +16,7 @@ from tests.project import Project
 
 from unstuck.hook.entry import respond
 from unstuck.hook.heard import MOMENTS, hear
-from unstuck.journal.hand_edits import edits
+from unstuck.journal.projections import edits
 from unstuck.journal.sqlite import SqliteJournal
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from unstuck.errors import BadUsage, Unavailable
 from unstuck.git import repository
 from unstuck.git.command import Git
 from unstuck.git.repository import Identity, find, slots_folder
-from unstuck.journal.setting_aside import begin_anew
+from unstuck.journal.storing import begin_anew
 from unstuck.plans.plan_file import open_plan
 
 

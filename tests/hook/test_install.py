@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from unstuck.cli import run_cli
 from unstuck.hook import jsonc
-from unstuck.hook.wiring import WIRINGS, hooked, served, unhooked, unserved
+from unstuck.hook.installing import WIRINGS, hooked, served, unhooked, unserved
 
 COMMAND = "/opt/bin/unstuck hook claude"
 COMMENTED = """\

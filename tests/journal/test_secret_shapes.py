@@ -3,10 +3,10 @@
 import random
 import string
 
-from scripts.compile_catalog import SECRETS, compile_secrets
+from scripts.compile_catalog import compile_secrets
 
 from unstuck.journal.redact import Redactor, redactor
-from unstuck.journal.secret_table import TOKENS
+from unstuck.shipped import shipped, shipped_table
 
 SIGNS = {
     "upper": string.ascii_uppercase + string.digits,
@@ -104,11 +104,10 @@ def test_every_token_of_the_catalogue_is_taken_in_every_context() -> None:
     chance, redact = random.Random(7), Redactor()
     known = 0
     offenders: list[str] = []
-    for alphabet, rows in TOKENS.items():
-        for entry in rows.split():
-            prefix, _, need = entry.rpartition("|")
+    for alphabet, needs in shipped_table("secrets")["tokens"].items():
+        for prefix, need in needs.items():
             known += 1
-            body = "".join(chance.choices(SIGNS[alphabet], k=int(need) + 4)) + ("4A2" if alphabet == "upper" else "4a2")
+            body = "".join(chance.choices(SIGNS[alphabet], k=need + 4)) + ("4A2" if alphabet == "upper" else "4a2")
             texts = [context.format(prefix + body) for context in CONTEXTS]
             offenders += [text for text in texts if body[-8:] in redact.text(text)]
     assert offenders == []
@@ -150,4 +149,4 @@ def test_the_value_of_a_variable_that_looks_secret_is_known_in_every_form() -> N
 
 
 def test_the_compiled_table_is_that_of_the_catalogue() -> None:
-    assert SECRETS.read_text(encoding="utf-8") == compile_secrets()
+    assert shipped("secrets.json") == compile_secrets()

@@ -23,9 +23,8 @@ from unstuck.journal.event import (
     SessionStarted,
     Verified,
 )
-from unstuck.journal.ralph_state import Progress, merged, progress, settings, updated
 from unstuck.journal.run_state import RunState, fold
-from unstuck.journal.spec_folders import NotAState, SpecFolder, parse
+from unstuck.journal.smart_ralph import NotAState, Progress, SpecFolder, merged, parse, progress, settings, updated
 from unstuck.plans import tasks_md
 
 PLAN = "".join(f"- [{'x' if number < 3 else ' '}] 1.{number} Task {number}\n" for number in range(1, 11))

@@ -246,5 +246,5 @@ def test_what_nobody_asks_for_is_not_loaded(project: Project) -> None:
         process.communicate()
     assert process.returncode == 0
     names = set(loaded.read_text().split())
-    assert "unstuck.listeners.metrics_file" in names
+    assert "unstuck.listeners.attempt_figures" in names
     assert names.isdisjoint({"apprise", "opentelemetry", "unstuck.listeners.otel", "unstuck.listeners.notifying"})

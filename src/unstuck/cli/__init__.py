@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import click
 
 from unstuck import __version__
-from unstuck.cli.screen.saying import say
 from unstuck.errors import UnstuckError
+from unstuck.tell import visible
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -21,53 +21,96 @@ USAGE, INTERRUPTED, BROKEN_PIPE = 64, 130, 141
 COMPLETE = "_UNSTUCK_COMPLETE"
 """Set by a shell that wants to complete a line."""
 
-COMMANDS = {
-    "demo": ("run", "See the whole story in a minute, in a scratch repository."),
-    "init": ("setup", "Write unstuck.toml for this repository."),
-    "doctor": ("setup", "Say what is missing or left over, and what to do about it."),
-    "plan": ("reading_plans", "Read and check a plan; start nothing."),
-    "draft": ("draft", "Let an agent write a plan from a goal, a PRD or an issue."),
-    "go": ("run", "Reach a goal: one task, no plan file."),
-    "run": ("run", "Run a plan, or go on with its unfinished run."),
-    "resume": ("run", "Go on with the latest run, or the one named."),
-    "runs": ("look", "List all runs of this repository."),
-    "status": ("look", "Say where every task stands."),
-    "show": ("look", "Tell the story of one task."),
-    "diff": ("look", "Show what a task's attempt changed."),
-    "log": ("look", "Print the journal."),
-    "report": ("explain", "Print what waits for a person."),
-    "pr": ("explain", "Make a pull request of what landed."),
-    "explain": ("explain", "Tell why a task went as it did."),
-    "replay": ("explain", "Decide a run again under another profile."),
-    "policy": ("explain", "Print the profiles and their ladders."),
-    "agents": ("agents", "List the coding agents found; read a session; check one."),
-    "verify": ("verify", "Run the checks and the tamper audit by hand."),
-    "diagnose": ("diagnose", "Say what a command's output means."),
-    "remedy": ("remedy", "Find a way out of a failed call, and try it."),
-    "experience": ("remedy", "Show what remedies and agents taught."),
-    "install": ("hooking", "Let a coding agent call us after every tool call."),
-    "uninstall": ("hooking", "Take that back."),
-    "hook": ("hooking", "Answer an agent's hook."),
-    "board": ("faces", "Attach to a run from any terminal."),
-    "ui": ("faces", "Serve runs as a live board in the browser."),
-    "mcp": ("serving", "Serve recovery as tools over MCP."),
-    "stop": ("operating", "Ask the running supervisor to stop."),
-    "retry": ("operating", "Give a task a fresh budget, with a hint."),
-    "answer": ("operating", "Answer what a stuck task asks."),
-    "skip": ("operating", "Settle a task without doing it."),
-    "reset": ("operating", "Do a task again, even if it landed."),
-    "accept": ("operating", "Vouch for a task's work as it is."),
-    "approve": ("operating", "Let a held run go on, or work land."),
-    "rollback": ("operating", "Move the run's branch back."),
-    "undo": ("operating", "Take back what a command or a rollback did."),
-    "prune": ("operating", "Remove what is clean, merged and unused."),
+COMMANDS: dict[str, tuple[str, ...]] = {
+    "demo": ("run", "See the whole story in a minute, in a scratch repository.", "unstuck demo --keep /tmp/cart"),
+    "init": ("setup", "Write unstuck.toml for this repository.", "unstuck init --force"),
+    "doctor": ("setup", "Say what is missing or left over, and what to do about it.", "unstuck doctor --json"),
+    "plan": ("planning", "Read and check a plan; start nothing.", "unstuck plan specs/login"),
+    "draft": (
+        "planning",
+        "Let an agent write a plan from a goal, a PRD or an issue.",
+        "unstuck draft 'Add a --depth option to the walk'",
+        "unstuck draft docs/prd.md --agent claude -o specs/depth/tasks.md",
+        "gh issue view 12 | unstuck draft - --yes",
+    ),
+    "go": (
+        "run",
+        "Reach a goal: one task, no plan file.",
+        "unstuck go 'Add a maxLength option'",
+        "unstuck go 'Fix the crash on empty input' --check 'pytest tests/test_empty.py' --agent codex",
+    ),
+    "run": (
+        "run",
+        "Run a plan, or go on with its unfinished run.",
+        "unstuck run specs/login --agent 'my-agent -p'",
+        "unstuck run tasks.md --agent a --agent b --parallel 2 --max-time 8h",
+    ),
+    "resume": ("run", "Go on with the latest run, or the one named.", "unstuck resume --quiet"),
+    "runs": ("look", "List all runs of this repository.", "unstuck runs"),
+    "status": ("look", "Say where every task stands.", "unstuck status --watch"),
+    "show": ("look", "Tell the story of one task.", "unstuck show 1.3"),
+    "diff": ("look", "Show what a task's attempt changed.", "unstuck diff 1.3 2 --stat"),
+    "log": ("look", "Print the journal.", "unstuck log -f"),
+    "report": ("look", "Print what waits for a person.", "unstuck report --md > run.md"),
+    "pr": ("look", "Make a pull request of what landed.", "unstuck pr --draft-file"),
+    "explain": ("look", "Tell why a task went as it did.", "unstuck explain 1.3 --profile standard"),
+    "replay": ("look", "Decide a run again under another profile.", "unstuck replay --profile standard"),
+    "policy": ("look", "Print the profiles and their ladders.", "unstuck policy adaptive"),
+    "agents": (
+        "setup",
+        "List the coding agents found; read a session; check one.",
+        "unstuck agents",
+        "unstuck agents read claude session.jsonl --exit-code 1 --json",
+        "unstuck agents check codex",
+    ),
+    "verify": (
+        "verify",
+        "Run the checks and the tamper audit by hand.",
+        "unstuck verify                 the commit at HEAD",
+        "unstuck verify 1.3             the last work on task 1.3",
+        "unstuck verify --sarif f.sarif",
+    ),
+    "diagnose": ("diagnose", "Say what a command's output means.", "make 2>&1 | unstuck diagnose --exit-code 2 --json"),
+    "remedy": (
+        "remedy",
+        "Find a way out of a failed call, and try it.",
+        "git clone URL 2>&1 | unstuck remedy --exit-code 127 --command 'git clone URL'",
+        "unstuck remedy --tool read_file --arg file=config.yml --tools read_dir,read_file error.txt --json",
+        "unstuck remedy error.txt --command 'curl -O URL' --run --allow caution",
+    ),
+    "experience": ("remedy", "Show what remedies and agents taught.", "unstuck experience --export lessons.json"),
+    "install": (
+        "faces",
+        "Let a coding agent call us after every tool call.",
+        "unstuck install claude --project --dry-run",
+    ),
+    "uninstall": ("faces", "Take that back.", "unstuck uninstall claude"),
+    "hook": ("faces", "Answer an agent's hook.", "unstuck hook claude < event.json"),
+    "board": ("faces", "Attach to a run from any terminal.", "unstuck board"),
+    "ui": ("faces", "Serve runs as a live board in the browser.", "unstuck ui --open"),
+    "mcp": ("faces", "Serve recovery as tools over MCP.", "unstuck mcp --workspace ."),
+    "stop": ("operating", "Ask the running supervisor to stop.", "unstuck stop"),
+    "retry": (
+        "operating",
+        "Give a task a fresh budget, with a hint.",
+        "unstuck retry 1.3 --hint 'the fixture is in tests/old'",
+    ),
+    "answer": ("operating", "Answer what a stuck task asks.", "unstuck answer 1.3 'yes, drop the old table'"),
+    "skip": ("operating", "Settle a task without doing it.", "unstuck skip 1.3 --because 'not worth it'"),
+    "reset": ("operating", "Do a task again, even if it landed.", "unstuck reset 1.3"),
+    "accept": ("operating", "Vouch for a task's work as it is.", "unstuck accept 1.3 --because 'the check is wrong'"),
+    "approve": ("operating", "Let a held run go on, or work land.", "unstuck approve", "unstuck approve 1.3"),
+    "rollback": ("operating", "Move the run's branch back.", "unstuck rollback 1.3", "unstuck rollback --to 1a2b3c4"),
+    "undo": ("operating", "Take back what a command or a rollback did.", "unstuck undo 42"),
+    "prune": ("operating", "Remove what is clean, merged and unused.", "unstuck prune --dry-run"),
     "worker": ("workers", "Do the work of runs, as a member of a fleet."),
     "fleet": ("workers", "Say which workers there are, and what they do."),
-    "docs": ("reference", "Print a page of the documentation."),
-    "config": ("reference", "Print every setting, and where it comes from."),
-    "completion": ("reference", "Let your shell complete commands and options."),
-    "bench": ("bench", "Run the benchmarks."),
+    "docs": ("reference", "Print a page of the documentation.", "unstuck docs configuration"),
+    "config": ("reference", "Print every setting, and where it comes from.", "unstuck config limits"),
+    "completion": ("reference", "Let your shell complete commands and options.", "unstuck completion zsh"),
+    "bench": ("reference", "Run the benchmarks.", "unstuck bench parallel --seconds 2 --json"),
 }
+"""Each with its module, what it does, and how it is typed."""
 
 SECTIONS = {
     "Start": ("demo", "init", "doctor", "agents", "draft", "plan"),
@@ -95,41 +138,6 @@ PLAIN = {
 }
 """What stands for our signs on a terminal that does not know them."""
 
-EXAMPLE = {
-    "demo": "unstuck demo --keep /tmp/cart",
-    "init": "unstuck init --force",
-    "doctor": "unstuck doctor --json",
-    "resume": "unstuck resume --quiet",
-    "runs": "unstuck runs",
-    "status": "unstuck status --watch",
-    "show": "unstuck show 1.3",
-    "diff": "unstuck diff 1.3 2 --stat",
-    "log": "unstuck log -f",
-    "report": "unstuck report --md > run.md",
-    "pr": "unstuck pr --draft-file",
-    "replay": "unstuck replay --profile standard",
-    "policy": "unstuck policy adaptive",
-    "diagnose": "make 2>&1 | unstuck diagnose --exit-code 2 --json",
-    "experience": "unstuck experience --export lessons.json",
-    "install": "unstuck install claude --project --dry-run",
-    "uninstall": "unstuck uninstall claude",
-    "hook": "unstuck hook claude < event.json",
-    "mcp": "unstuck mcp --workspace .",
-    "board": "unstuck board",
-    "ui": "unstuck ui --open",
-    "stop": "unstuck stop",
-    "skip": "unstuck skip 1.3 --because 'not worth it'",
-    "reset": "unstuck reset 1.3",
-    "accept": "unstuck accept 1.3 --because 'the check is wrong'",
-    "undo": "unstuck undo 42",
-    "prune": "unstuck prune --dry-run",
-    "docs": "unstuck docs configuration",
-    "config": "unstuck config limits",
-    "completion": "unstuck completion zsh",
-    "bench": "unstuck bench parallel --seconds 2 --json",
-}
-"""How a command is typed, for those whose own help does not say."""
-
 EXAMPLES = """
 Examples:
 
@@ -144,6 +152,15 @@ Examples:
 """
 
 
+run_option = click.option("--run", "run_id", metavar="RUN", help="The run; the latest one, if left out.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+
+
+def say(text: object = "", *, err: bool = False) -> None:
+    """Print text, the one way to the terminal; only our own colours reach the terminal as control characters."""
+    click.echo(visible(str(text), colours=True), err=err)
+
+
 class Commands(click.Group):
     """Commands by name; the module of one is loaded only to run it or to print its own help."""
 
@@ -153,10 +170,11 @@ class Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002  # click's signature
         if cmd_name not in COMMANDS:
             return None
-        module = import_module(f"unstuck.cli.{COMMANDS[cmd_name][0]}")
-        command: click.Command = getattr(module, cmd_name)
-        if cmd_name in EXAMPLE:
-            command.epilog = f"Example:\n\n\b\n  {EXAMPLE[cmd_name]}"
+        module, _, *examples = COMMANDS[cmd_name]
+        command: click.Command = getattr(import_module(f"unstuck.cli.{module}"), cmd_name)
+        if examples:
+            listed = "".join(f"\n  {line}" for line in examples)
+            command.epilog = f"Example{'s'[: len(examples) > 1]}:\n\n\b{listed}"
         return command
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":

@@ -4,12 +4,13 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from functools import wraps
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import click
 
-from unstuck.cli.screen.saying import say
+from unstuck.cli import say
 from unstuck.diagnosis import KINDS, Evidence, Kind, as_json, guidance, open_rulebook
 from unstuck.errors import BadUsage
 
@@ -20,24 +21,42 @@ CLASSIFIERS = ("unstuck", "auto-claude", "forgekeeper", "seed-001", "seed-002")
 """Ours, and the predecessors' by their names or by the numbers of their documents."""
 
 
+class Given(NamedTuple):
+    """What is said about a failed command beside its output."""
+
+    exit_code: int | None
+    signal: str
+    tool: str
+    command: str
+    timed_out: bool
+
+    def with_output(self, stream: BinaryIO) -> Evidence:
+        """Return it with the output that stands in a file."""
+        text = read_output(stream).decode(errors="replace")
+        return Evidence(stdout=text, **self._replace(signal=signal_name(self.signal))._asdict())
+
+
 def evidence_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add what can be said about a failed command, for every command that asks about one."""
-    for add in reversed(
-        (
-            click.argument("file", default="-", metavar="[FILE|-]"),
-            click.option(
-                "--exit-code", type=int, help="The exit code of the command; without it the text alone decides."
-            ),
-            click.option("--signal", default="", help="The signal that ended it, e.g. KILL or 9."),
-            click.option("--tool", default="", help="The tool that ran it, e.g. run_bash."),
-            click.option("--command", "command_line", default="", help="The command line."),
-            click.option("--timed-out", is_flag=True, help="Its time limit was reached."),
-            click.option("--json", "as_object", is_flag=True, help="Print one JSON object."),
-            click.option("--jsonl", is_flag=True, help="Read one JSON object per line, print one per line."),
-        )
-    ):
-        command = add(command)
-    return command
+    """Add what can be said about a failed command, as one value, for every command that asks about one."""
+
+    @wraps(command)
+    def asked(**values: Any) -> Any:
+        given = Given(*(values.pop(name) for name in Given._fields))
+        return command(given=given, **values)
+
+    options = (
+        click.argument("file", default="-", metavar="[FILE|-]"),
+        click.option("--exit-code", type=int, help="The exit code of the command; without it the text alone decides."),
+        click.option("--signal", default="", help="The signal that ended it, e.g. KILL or 9."),
+        click.option("--tool", default="", help="The tool that ran it, e.g. run_bash."),
+        click.option("--command", default="", help="The command line."),
+        click.option("--timed-out", is_flag=True, help="Its time limit was reached."),
+        click.option("--json", "as_object", is_flag=True, help="Print one JSON object."),
+        click.option("--jsonl", is_flag=True, help="Read one JSON object per line, print one per line."),
+    )
+    for option in reversed(options):
+        asked = option(asked)
+    return asked
 
 
 @click.command()
@@ -45,32 +64,14 @@ def evidence_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option(
     "--classifier", type=click.Choice(CLASSIFIERS), default="unstuck", help="Ours, or a predecessor's word for word."
 )
-def diagnose(
-    *,
-    file: str,
-    exit_code: int | None,
-    signal: str,
-    tool: str,
-    command_line: str,
-    timed_out: bool,
-    as_object: bool,
-    jsonl: bool,
-    classifier: str,
-) -> None:
+def diagnose(*, file: str, given: Given, as_object: bool, jsonl: bool, classifier: str) -> None:
     """Say what went wrong, from the output in FILE or on standard input."""
     with opened(file) as stream:
         if jsonl:
             for answer in answers(stream, lambda record: _judged(read_evidence(record), classifier)):
                 say(json.dumps(answer, ensure_ascii=False))
             return
-        evidence = Evidence(
-            stdout=read_output(stream).decode(errors="replace"),
-            exit_code=exit_code,
-            signal=signal_name(signal),
-            tool=tool,
-            command=command_line,
-            timed_out=timed_out,
-        )
+        evidence = given.with_output(stream)
     answer = _judged(evidence, classifier)
     say(json.dumps(answer, ensure_ascii=False) if as_object else "\n".join(_told(answer, classifier)))
 

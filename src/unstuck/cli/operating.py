@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from unstuck import compose
-from unstuck.cli.screen.saying import say
+from unstuck.cli import say
 from unstuck.errors import BadUsage
 from unstuck.journal import Acted, Entry, Operated, Verb
 from unstuck.tell import one_line, sentence
@@ -32,7 +32,7 @@ def stop() -> None:
     _ask("stop", done="")
 
 
-@click.command(epilog="Example:\n\n\b\n  unstuck retry 1.3 --hint 'the fixture is in tests/old'")
+@click.command()
 @task_argument
 @click.option("--hint", default="", help="A line for the agent's next brief.")
 def retry(task: str, *, hint: str) -> None:
@@ -40,7 +40,7 @@ def retry(task: str, *, hint: str) -> None:
     _ask("retry", task, hint, done=f"Task {task} is open again; go on with: unstuck resume")
 
 
-@click.command(epilog="Example:\n\n\b\n  unstuck answer 1.3 'yes, drop the old table'")
+@click.command()
 @task_argument
 @click.argument("text", callback=_said)
 def answer(task: str, text: str) -> None:
@@ -74,7 +74,7 @@ def accept(task: str, *, because: str) -> None:
     _ask("accept", task, because, work.tree, done=f"The work of task {task} will land; go on with: unstuck resume")
 
 
-@click.command(epilog="Examples:\n\n\b\n  unstuck approve\n  unstuck approve 1.3")
+@click.command()
 @click.argument("task", required=False)
 def approve(task: str | None) -> None:
     """Let the work of TASK land, or the whole run go on: the plan, and all work that waits for your word."""
@@ -82,7 +82,7 @@ def approve(task: str | None) -> None:
     _ask("approve", task, done=f"{what}; go on with: unstuck resume")
 
 
-@click.command(epilog="Examples:\n\n\b\n  unstuck rollback 1.3\n  unstuck rollback --to 1a2b3c4")
+@click.command()
 @click.argument("task", required=False)
 @click.option("--to", "commit", help="A commit of the run's branch.")
 def rollback(task: str | None, *, commit: str | None) -> None:

@@ -1,19 +1,20 @@
-"""Edge: `docs`, `config` and `completion`: the reference that is shipped, the settings that hold here, help for shells."""
+"""Edge: `docs`, `config`, `completion` and `bench`: the reference that is shipped, the settings that hold here, help for shells, the benchmarks of a checkout."""
 
 import json
 import os
+import sys
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Literal, get_args
 
 import click
 from click.shell_completion import get_completion_class
 
 from unstuck import compose
-from unstuck.cli import COMPLETE
-from unstuck.cli.options import as_json as json_option
-from unstuck.cli.screen.fitting import cut
-from unstuck.cli.screen.saying import say
-from unstuck.errors import BadUsage
+from unstuck.cli import COMPLETE, json_option, say
+from unstuck.cli.fitting import cut
+from unstuck.errors import BadUsage, Unavailable
 from unstuck.shipped import pages, shipped_in
 
 Shell = Literal["bash", "zsh", "fish"]
@@ -22,6 +23,7 @@ ALIKE = {"resume": "run", "go": "run"}
 """Commands that print what another one does."""
 WIDEST = 44
 """Columns within which the remarks beside keys stand in a line."""
+CHECKOUT = Path(__file__).parents[3]
 
 
 @click.command()
@@ -122,3 +124,43 @@ def _place(shell: Shell) -> tuple[Path, str]:
             return place, f"Once, in ~/.zshrc and before compinit: fpath+=({place.parent})"
         case "fish":
             return settings / "fish/completions/unstuck.fish", "fish finds it by itself."
+
+
+class Elsewhere(click.Group):
+    """The benchmarks' own commands, found in the checkout that this package is run from."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        names: list[str] = _benchmarks().Benches().list_commands(ctx)
+        return names
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        found: tuple[str | None, click.Command | None, list[str]] = _benchmarks().Benches().resolve_command(ctx, args)
+        return found
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        command: click.Command | None = _benchmarks().Benches().get_command(ctx, cmd_name)
+        return command
+
+
+@click.group(cls=Elsewhere, invoke_without_command=True, subcommand_metavar="[NAME]")
+@json_option
+@click.pass_context
+def bench(context: click.Context, *, as_json: bool) -> int:
+    """Run all benchmarks, or the one named. A missed target makes the exit code 1."""
+    if context.invoked_subcommand is not None:
+        return 0
+    code: int = _benchmarks().run_all(as_json=as_json)
+    return code
+
+
+def _benchmarks() -> ModuleType:
+    if not (CHECKOUT / "benchmarks" / "command.py").is_file():
+        raise Unavailable(
+            "The benchmarks are not part of the installed package.",
+            hint="Clone the repository, and run `make bench` there.",
+        )
+    if str(CHECKOUT) not in sys.path:
+        sys.path.append(str(CHECKOUT))
+    return import_module("benchmarks.command")

@@ -10,35 +10,22 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from unstuck.cli.diagnose import answers, evidence_options, opened, read_evidence, read_output, signal_name
-from unstuck.cli.screen.saying import say
-from unstuck.compose import Surgery, make_call, open_surgery, pattern_here
+from unstuck.cli import say
+from unstuck.cli.diagnose import Given, answers, evidence_options, opened, read_evidence, read_output
+from unstuck.compose import NOTHING_FAILED, Surgery, make_call, open_surgery, pattern_here
 from unstuck.diagnosis import Diagnosis, Evidence, open_rulebook
 from unstuck.errors import BadUsage
 from unstuck.remedies import RISKS, Call, Plan, Risk, TaskType, plan_json
-from unstuck.tell import one_line
+from unstuck.tell import counted, one_line
 
 if TYPE_CHECKING:
     from unstuck.remedies import Walked
 
-NOTHING_FAILED: dict[str, Any] = {
-    "schema": 1,
-    "failed": False,
-    "kind": None,
-    "category": None,
-    "plans": [],
-    "skipped": [],
-}
-EPILOG = """Examples:
 
-\b
-  git clone URL 2>&1 | unstuck remedy --exit-code 127 --command 'git clone URL'
-  unstuck remedy --tool read_file --arg file=config.yml --tools read_dir,read_file error.txt --json
-  unstuck remedy error.txt --command 'curl -O URL' --run --allow caution
-"""
+MARKS = {"worked": "✔", "failed": "✘", "not_run": "·"}
 
 
-@click.command(epilog=EPILOG)
+@click.command()
 @evidence_options
 @click.option(
     "--tools",
@@ -64,11 +51,7 @@ EPILOG = """Examples:
 def remedy(
     *,
     file: str,
-    exit_code: int | None,
-    signal: str,
-    tool: str,
-    command_line: str,
-    timed_out: bool,
+    given: Given,
     as_object: bool,
     jsonl: bool,
     tools: str | None,
@@ -89,14 +72,7 @@ def remedy(
             for answer in answers(stream, lambda record: _answer(surgery, record, names)):
                 say(json.dumps(answer, ensure_ascii=False))
             return 0
-        evidence = Evidence(
-            stdout=read_output(stream).decode(errors="replace"),
-            exit_code=exit_code,
-            signal=signal_name(signal),
-            tool=tool,
-            command=command_line,
-            timed_out=timed_out,
-        )
+        evidence = given.with_output(stream)
     call = make_call(evidence, tools=names, args=_arguments(arguments), schema=_schema(schema_text))
     found = open_rulebook().diagnose(_with_command(evidence, call))
     if found is None:
@@ -179,38 +155,16 @@ def _run(surgery: Surgery, plan: Plan, found: Diagnosis, allow: Risk | None, *, 
     walked, noted = practise(surgery, plan, found, allow)
     question = plan.strategies[-1].steps[0].step.action
     if as_object:
+        names = ("strategy", "result", "because", "steps")
         tried = [
-            {
-                "strategy": one.strategy,
-                "result": one.result,
-                "because": one.because,
-                "steps": one.steps,
-                "seconds": round(one.seconds, 3),
-            }
-            for one in walked.tried
+            {**{name: getattr(one, name) for name in names}, "seconds": round(one.seconds, 3)} for one in walked.tried
         ]
-        say(
-            json.dumps(
-                {
-                    **plan_json(plan),
-                    "recovered": walked.recovered_by,
-                    "result": result_json(walked),
-                    "tried": tried,
-                },
-                ensure_ascii=False,
-            )
-        )
+        answer = {**plan_json(plan), "recovered": walked.recovered_by, "result": result_json(walked), "tried": tried}
+        say(json.dumps(answer, ensure_ascii=False))
     else:
         for one in walked.tried:
-            mark = {"worked": "✔", "failed": "✘", "not_run": "·"}[one.result]
-            say(
-                f"{mark} {one.strategy}"
-                + (
-                    f": {one.because}"
-                    if one.because
-                    else f" ({one.steps} step{'s'[: one.steps != 1]}, {one.seconds:.1f} s)"
-                )
-            )
+            took = f" ({counted(one.steps, 'step')}, {one.seconds:.1f} s)"
+            say(f"{MARKS[one.result]} {one.strategy}{f': {one.because}' if one.because else took}")
         say("\n".join(_handed_over(walked)) if walked.recovery else f"Not recovered. {question}")
     for sentence in noted:
         say(f"unstuck: {sentence}", err=True)
@@ -224,11 +178,12 @@ def _handed_over(walked: "Walked") -> Iterator[str]:
     yield f"Recovered by {done.strategy}."
     for call in done.calls:
         said = next((str(value) for value in call.args.values()), "")
-        yield (
-            f"Call: {one_line(said, 300)}"
+        shown = (
+            one_line(said, 300)
             if call.tool == "run_bash"
-            else f"Call: {call.tool} {json.dumps(call.args, ensure_ascii=False)[:300]}"
+            else f"{call.tool} {json.dumps(call.args, ensure_ascii=False)[:300]}"
         )
+        yield f"Call: {shown}"
     yield f"Exit code: {done.exit_code}" if done.exit_code is not None else "Exit code: none"
     if done.files:
         yield f"Files: {', '.join(one_line(name, 200) for name in done.files)}"
@@ -243,11 +198,8 @@ def _whys(surgery: Surgery, found: Diagnosis, call: Call, *, as_object: bool) ->
     causes, end = whys(surgery, found, call)
     if as_object:
         rows = [{"cause": cause.says, "evidence": cause.evidence} for cause in causes]
-        say(
-            json.dumps(
-                {"schema": 1, "failed": True, "kind": str(found.kind), "whys": rows, "ends": end}, ensure_ascii=False
-            )
-        )
+        answer = {"schema": 1, "failed": True, "kind": str(found.kind), "whys": rows, "ends": end}
+        say(json.dumps(answer, ensure_ascii=False))
         return 0
     for number, cause in enumerate(causes, 1):
         say(f"{number}. {cause.says}")

@@ -3,12 +3,15 @@
 import json
 import os
 import re
+import shutil
 import signal
 import stat
+import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -17,14 +20,13 @@ import click
 from click.core import ParameterSource
 
 from unstuck import compose
-from unstuck.cli import demo as story
-from unstuck.cli.screen.board import Board, Lines, Silence
-from unstuck.cli.screen.fitting import plain
-from unstuck.cli.screen.plan_text import concern
-from unstuck.cli.screen.render import summary
-from unstuck.cli.screen.saying import say
-from unstuck.cli.screen.steps import ending_on_interrupt, show_step, to_width
+from unstuck.cli import say
+from unstuck.cli.board import Board, Lines, Silence
+from unstuck.cli.fitting import ending_on_interrupt, plain, show_step, to_width
+from unstuck.cli.planning import concern
+from unstuck.cli.render import summary
 from unstuck.decide import OnStuck, Quota
+from unstuck.errors import BadUsage, Unavailable
 from unstuck.journal import RECOVERY, CommitMode, Entry, Options, Order, RunResumed, RunState
 from unstuck.line import Stopper
 from unstuck.tell import Summary, fresh_start, run_object
@@ -44,6 +46,23 @@ UNCHECKED = (
     "Give a --check, or let `unstuck init` find the checks of this repository."
 )
 UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+agent_option = click.option(
+    "--agent",
+    "agents",
+    multiple=True,
+    metavar="NAME|COMMAND",
+    help="Who does the work; give more to switch between them.",
+)
+commit_option = click.option(
+    "--commit",
+    type=click.Choice(["auto", "single", "message-only"]),
+    default="auto",
+    show_default=True,
+    help="What happens to your branch at the end.",
+)
+profile_option = click.option("--profile", metavar="NAME", help="How to recover; see them with `unstuck policy`.")
+STORY = Path(__file__).parents[1] / "catalog" / "demo"
+GIT_IDENTITY = ("-c", "user.name=You", "-c", "user.email=you@example.invalid", "-c", "commit.gpgSign=false")
 
 
 class Duration(click.ParamType[float]):
@@ -62,23 +81,6 @@ def shown(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that say how a run is shown."""
     command = click.option("--quiet", is_flag=True, help="Print nothing while it works.")(command)
     return click.option("--json", "as_json", is_flag=True, help="Print one JSON object at the end.")(command)
-
-
-agent_option = click.option(
-    "--agent",
-    "agents",
-    multiple=True,
-    metavar="NAME|COMMAND",
-    help="Who does the work; give more to switch between them.",
-)
-commit_option = click.option(
-    "--commit",
-    type=click.Choice(["auto", "single", "message-only"]),
-    default="auto",
-    show_default=True,
-    help="What happens to your branch at the end.",
-)
-profile_option = click.option("--profile", metavar="NAME", help="How to recover; see them with `unstuck policy`.")
 
 
 def limited(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -106,9 +108,7 @@ def limited(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-@click.command(
-    epilog="Examples:\n\n\b\n  unstuck run specs/login --agent 'my-agent -p'\n  unstuck run tasks.md --agent a --agent b --parallel 2 --max-time 8h"
-)
+@click.command()
 @click.argument("plan", type=click.Path(path_type=Path))
 @agent_option
 @click.option(
@@ -183,9 +183,7 @@ def run(
     return _told(opened, result, as_json=as_json)
 
 
-@click.command(
-    epilog="Examples:\n\n\b\n  unstuck go 'Add a maxLength option'\n  unstuck go 'Fix the crash on empty input' --check 'pytest tests/test_empty.py' --agent codex"
-)
+@click.command()
 @click.argument("goal")
 @click.option(
     "--check",
@@ -248,14 +246,14 @@ def resume(run_id: str | None, *, budget_usd: float | None, as_json: bool, quiet
 @click.option("--keep", type=click.Path(path_type=Path, file_okay=False), help="Leave the scratch repository there.")
 def demo(keep: Path | None) -> int:
     """See the whole story: a scratch repository, a real plan, and a scripted agent that fails as real ones do."""
-    with story.scratch(keep) as place:
-        say(story.opening(place), err=True)
+    with _scratch(keep) as place:
+        say(_opening(place), err=True)
         with Lines() as progress:  # a story stays on the screen
             opened = compose.open_run(place.plan, cwd=place.root, watcher=progress.watcher)
             with _signals(opened, progress):
                 result = opened.go()
         say(summary(result))
-        say(story.closing(place, kept=keep is not None))
+        say(_closing(place, kept=keep is not None))
         return result.exit_code or 0
 
 
@@ -342,3 +340,58 @@ def _told(opened: compose.Run, result: Summary, *, as_json: bool) -> int:
     code = result.exit_code or 0
     say(json.dumps(run_object(opened.state, code)) if as_json else summary(result))
     return code
+
+
+@dataclass(frozen=True, slots=True)
+class DemoPlace:
+    root: Path
+
+    @property
+    def plan(self) -> Path:
+        return self.root / "tasks.md"
+
+
+@contextmanager
+def _scratch(keep: Path | None) -> Iterator[DemoPlace]:
+    """Make the scratch repository; remove it afterwards unless it is to be kept."""
+    if keep is not None:
+        if keep.exists() and any(keep.iterdir()):
+            raise BadUsage(f"{keep} is not empty.", hint="Name a folder that does not exist yet.")
+        yield _made(keep)
+        return
+    with tempfile.TemporaryDirectory(prefix="unstuck-demo-") as folder:
+        yield _made(Path(folder) / "cart")
+
+
+def _opening(place: DemoPlace) -> str:
+    return (
+        f"A scratch repository at {place.root}: a small Python project and a plan of five tasks.\n"
+        "The agent is a script. It will lie, crash, break the build and hang; every claim is checked.\n"
+    )
+
+
+def _closing(place: DemoPlace, *, kept: bool) -> str:
+    log = subprocess.run(
+        ["git", "log", "--oneline", "--graph"], cwd=place.root, capture_output=True, text=True, check=False
+    ).stdout
+    look = (
+        f"It is all in {place.root}: try `unstuck show 1.1` and `unstuck log` there.\n"
+        if kept
+        else "Keep it to look around: unstuck demo --keep DIR\n"
+    )
+    return f"\nWhat is on your branch now:\n{log}\n{look}"
+
+
+def _made(root: Path) -> DemoPlace:
+    if shutil.which("git") is None:
+        raise Unavailable("git is not on PATH.", hint="Install git 2.38 or newer.")
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BadUsage(
+            f"{root} cannot be made: {error.strerror}.", hint="Name a folder that you may write to."
+        ) from error
+    shutil.copytree(STORY / "project", root, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
+    for arguments in (["init", "-q", "-b", "main"], ["add", "-A"], ["commit", "-q", "-m", "A cart that can be filled"]):
+        subprocess.run(["git", *GIT_IDENTITY, *arguments], cwd=root, check=True)
+    return DemoPlace(root)

@@ -1,18 +1,14 @@
 """Edge: `verify`: run the checks and the tamper audit by hand."""
 
 import json
-import signal
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import click
 
 from unstuck import compose
-from unstuck.cli.options import as_json
-from unstuck.cli.screen.fitting import plain, span
-from unstuck.cli.screen.saying import say
-from unstuck.cli.screen.steps import show_step
+from unstuck.cli import json_option, say
+from unstuck.cli.fitting import ending_on_interrupt, plain, show_step, span
 from unstuck.journal import CheckResult, Verdict, check_object, remark_object
 
 EXITS = {"pass": 0, "fail": 1, "inconclusive": 3}
@@ -22,9 +18,7 @@ SHOWN_LINES = 15
 OUTPUT = click.Path(dir_okay=False, path_type=Path)
 
 
-@click.command(
-    epilog="Examples:\n\n\b\n  unstuck verify                 the commit at HEAD\n  unstuck verify 1.3             the last work on task 1.3\n  unstuck verify --sarif f.sarif"
-)
+@click.command()
 @click.argument("name", metavar="[TASK|COMMIT]", required=False)
 @click.option(
     "--file",
@@ -36,7 +30,7 @@ OUTPUT = click.Path(dir_okay=False, path_type=Path)
 @click.option("--no-cache", is_flag=True, help="Run every check, though it passed on the same tree before.")
 @click.option("--sarif", type=OUTPUT, metavar="FILE", help="Write the audit's findings as SARIF.")
 @click.option("--junit", type=OUTPUT, metavar="FILE", help="Write the checks as JUnit XML.")
-@as_json
+@json_option
 def verify(
     name: str | None,
     *,
@@ -50,9 +44,9 @@ def verify(
 
     Exit code 0: everything holds. 1: something fails or is refused. 3: nobody can tell, a person is asked.
     """
-    verification = compose.verification(Path.cwd(), cache=not no_cache, seen=show_step)
-    _end_on_interrupt(verification)
-    done = compose.verify(verification, Path.cwd(), name, files)
+    verification = compose.Verification(Path.cwd(), cache=not no_cache, seen=show_step)
+    with ending_on_interrupt(verification.stopper):
+        done = verification.of(name, files)
     verdict = done.verdict
     if as_json:
         say(json.dumps({"schema": 1, "what": done.what, **_object(verdict), "seconds": round(done.seconds, 3)}))
@@ -60,13 +54,6 @@ def verify(
         say(_told(done.what, verdict, done.seconds))
     compose.write_findings(verdict, done.what, sarif=sarif, junit=junit)
     return EXITS[verdict.status]
-
-
-def _end_on_interrupt(verification: Any) -> None:
-    def end(_number: int, _frame: FrameType | None) -> None:
-        verification.stopper.at_once("It was interrupted.", 130)
-
-    signal.signal(signal.SIGINT, end)
 
 
 def _object(verdict: Verdict) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from unstuck import compose
-from unstuck.cli.screen.saying import say
+from unstuck.cli import say
 from unstuck.errors import BadUsage
 from unstuck.tell import one_line
 

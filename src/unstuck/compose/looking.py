@@ -1,9 +1,12 @@
-"""Edge: Look at runs from outside, by their journal, and follow it; find the commits that one can be taken back to; remove what runs left behind."""
+"""Edge: Look at runs from outside, by their journal, and follow it; find the commits that one can be taken back to; bring one out as a pull request; remove what runs left behind."""
 
 import os
+import shutil
+import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from unstuck.agents import ToolCall, gist, manifest, read_files
@@ -13,11 +16,16 @@ from unstuck.config_file import read_config
 from unstuck.errors import BadUsage
 from unstuck.git import Repository, find, prune_abandoned, slots_folder
 from unstuck.git import prune as prune_repository
-from unstuck.journal import AttemptState, Entry, RunState, Store, TaskState, encode, fold
+from unstuck.journal import AttemptState, Entry, RunState, Store, TaskState, claimed, encode, fold, redactor
 from unstuck.line import Layout, unfinished
 from unstuck.plans import named
-from unstuck.process import Owner
-from unstuck.tell import Summary, one_line, summary
+from unstuck.process import Owner, put
+from unstuck.tell import Summary, one_line, pull_request, summary
+
+TAIL_BYTES, DID_CHARS = 8192, 200
+FILE = "pull-request.md"
+GH_SECONDS = 60
+SAID_CHARS = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,35 +53,41 @@ class View:
 
 def look(cwd: Path, run: str | None = None) -> View:
     """Return the latest run of the repository, or the one named."""
-    journal = open_to_look(find(cwd))
-    if journal is None:
-        raise BadUsage("There is no run in this repository yet.", hint="Start one with `unstuck run PLAN`.")
-    try:
+    with _journal(cwd) as journal:
         runs = journal.runs()
         if not runs or (run is not None and run not in runs):
             raise BadUsage(
                 f"There is no run{f' {run}' if run else ''} in this repository.",
                 hint=f"Runs: {', '.join(runs[-5:]) or 'none'}.",
             )
-        chosen = run or runs[-1]
-        owner = journal.owner(chosen)
-        alive = owner if owner is not None and owner.run == chosen and owner.alive(time.time()) else None
-        entries = tuple(journal.read(chosen))
-    finally:
-        journal.close()
-    return View(run=chosen, entries=entries, state=fold(entries), owner=alive)
+        return _view(journal, run or runs[-1])
 
 
 def all_runs(cwd: Path) -> tuple[View, ...]:
     """Return all runs of the repository, the oldest first."""
     look(cwd)  # refuses where there is none
+    with _journal(cwd) as journal:
+        return tuple(_view(journal, run) for run in journal.runs())
+
+
+@contextmanager
+def _journal(cwd: Path) -> Iterator[Store]:
     journal = open_to_look(find(cwd))
-    assert journal is not None
-    try:
-        names = tuple(journal.runs())
-    finally:
-        journal.close()
-    return tuple(look(cwd, name) for name in names)
+    if journal is None:
+        raise BadUsage("There is no run in this repository yet.", hint="Start one with `unstuck run PLAN`.")
+    with closing(journal):
+        yield journal
+
+
+def _view(journal: Store, run: str) -> View:
+    owner, entries = living_owner(journal, run), tuple(journal.read(run))
+    return View(run=run, entries=entries, state=fold(entries), owner=owner)
+
+
+def living_owner(journal: Store, run: str) -> Owner | None:
+    """Return the supervisor that works on a run, if there is one."""
+    owner = journal.owner(run)
+    return owner if owner is not None and owner.run == run and owner.alive(time.time()) else None
 
 
 def entry_json(entry: Entry) -> str:
@@ -227,21 +241,12 @@ def prune(cwd: Path, *, dry_run: bool) -> tuple[str, ...]:
     journal = open_to_look(repository)
     if journal is None:
         return ("There is nothing of unstuck's here.",)
-    try:
-        journal.claim("prune")
-        try:
-            finished = [run for run in journal.runs() if not unfinished(tuple(journal.read(run)))]
-            slots = slots_folder(repository, read_config(repository.root).workspace.slots)
-            pruned = prune_repository(repository, finished, slots, dry_run=dry_run)
-            abandoned = prune_abandoned(repository, slots, dry_run=dry_run)
-        finally:
-            journal.release()
-    finally:
-        journal.close()
+    with closing(journal), claimed(journal, "prune"):
+        finished = [run for run in journal.runs() if not unfinished(tuple(journal.read(run)))]
+        slots = slots_folder(repository, read_config(repository.root).workspace.slots)
+        pruned = prune_repository(repository, finished, slots, dry_run=dry_run)
+        abandoned = prune_abandoned(repository, slots, dry_run=dry_run)
     return (*pruned.removed, *pruned.kept, *abandoned.removed, *abandoned.kept) or ("There was nothing to remove.",)
-
-
-TAIL_BYTES, DID_CHARS = 8192, 200
 
 
 class Follower:
@@ -264,8 +269,7 @@ class Follower:
     def owner(self, run: str) -> Owner | None:
         """Return the living supervisor of a run, if there is one."""
         journal = self._opened()
-        owner = journal.owner(run) if journal is not None else None
-        return owner if owner is not None and owner.run == run and owner.alive(time.time()) else None
+        return living_owner(journal, run) if journal is not None else None
 
     def doing(self, task: str) -> str:
         """Return in a line what the agent of a task last did, as far as its log tells."""
@@ -287,3 +291,79 @@ class Follower:
         if self._journal is None:
             self._journal = open_to_look(self.repository)
         return self._journal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opened:
+    """The text of a pull request, where it is, and what became of it."""
+
+    title: str
+    body: str
+    path: Path
+    address: str = ""
+    """Where it was opened."""
+    why: str = ""
+    """Why it was not, and what to type."""
+
+
+def draft_request(cwd: Path, run: str | None, path: Path | None, *, only_file: bool) -> Opened:
+    """Write a pull request for what a run landed into a file; open it where `gh` is there, logged in, and can see the branch."""
+    view, repository = look(cwd, run), find(cwd)
+    if not any(task.commit for task in view.state.tasks.values()):
+        raise BadUsage(f"Nothing of run {view.run} has landed yet.", hint="See where it stands: unstuck status")
+    asked = pull_request(view.state, view.summary)
+    file = path.absolute() if path is not None else repository.ours / FILE
+    repository.exclude_ours()
+    put(file, f"# {asked.title}\n\n{asked.body}")
+    made = Opened(title=asked.title, body=asked.body, path=file)
+    if only_file:
+        return made
+    started = view.state.started
+    home = (started.branch or "").removeprefix("refs/heads/") if started else ""
+    head, base = _branches(repository, home, f"unstuck/{view.run}")
+    return _opened(repository, made, head, base)
+
+
+def _branches(repository: Repository, home: str, own: str) -> tuple[str, str]:
+    """Return which branch is asked to be merged into which: the user's own into the remote's main one, else the run's."""
+    found = repository.git.attempt("symbolic-ref", "--short", "refs/remotes/origin/HEAD").stdout.strip()
+    main = found.removeprefix("origin/")
+    return (home, main) if main and home and home != main else (own, home or main)
+
+
+def _opened(repository: Repository, made: Opened, head: str, base: str) -> Opened:
+    typed = f"git push -u origin {head} && unstuck pr"
+    gh = shutil.which("gh")
+    if gh is None:
+        return replace(made, why="gh is not on PATH, so nothing was opened. Paste the file, or install gh.")
+    if _gh(repository, gh, "auth", "status").returncode != 0:
+        return replace(made, why="gh is not logged in, so nothing was opened. Log in with: gh auth login")
+    git = repository.git
+    there = git.attempt("ls-remote", "--exit-code", "origin", f"refs/heads/{head}")
+    tip = git.attempt("rev-parse", "--verify", "--quiet", f"refs/heads/{head}").stdout.strip()
+    if there.returncode != 0 or not tip or not there.stdout.startswith(tip):
+        return replace(
+            made, why=f"The branch {head} is not at origin as it is here. We push nothing by ourselves: {typed}"
+        )
+    words = ("--title", made.title, "--body", made.body, "--head", head, *(("--base", base) if base else ()))
+    done = _gh(repository, gh, "pr", "create", *words)
+    if done.returncode != 0:
+        said = redactor({}).text(one_line(done.stderr, SAID_CHARS))
+        return replace(made, why=f"gh could not open it: {said}")
+    return replace(made, address=one_line(done.stdout, SAID_CHARS))
+
+
+def _gh(repository: Repository, gh: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    try:
+        return subprocess.run(
+            [gh, *arguments],
+            cwd=repository.root,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=GH_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return subprocess.CompletedProcess(arguments, 1, "", str(error))

@@ -43,6 +43,11 @@ TOOL_NAME = re.compile(r"[\w.:/-]{1,200}")
 CONFIG_FILES = ("unstuck.toml", "pyproject.toml")
 
 
+NOTHING_FAILED: dict[str, Any] = {
+    "schema": 1, "failed": False, "kind": None, "category": None, "plans": [], "skipped": [],
+}  # fmt: skip
+
+
 class Remedy(dict[str, Any]):
     """A recovery plan in its public form, forgekeeper's; the same as values in `plan`, `kind` and `plans`."""
 
@@ -138,7 +143,7 @@ class Surgery(NamedTuple):
 
 def _fence(cwd: Path) -> "Fence":
     """Return the sandbox that the repository's configuration asks for; outside of one there is none."""
-    from unstuck.compose.fencing import fence_of  # noqa: PLC0415  # only to run
+    from unstuck.compose.terms import fence_of  # noqa: PLC0415  # only to run
     from unstuck.config_file import read_config  # noqa: PLC0415  # as above
     from unstuck.git import find  # noqa: PLC0415  # as above
     from unstuck.ports import NoFence  # noqa: PLC0415  # as above
@@ -178,7 +183,7 @@ def remedy(
 ) -> Remedy:
     """Return the ways out of a failure, forgekeeper's recovery plan; `tools` are the caller's, as names or with their schemas."""
     if failure is None:
-        return Remedy({"schema": 1, "failed": False, "kind": None, "category": None, "plans": [], "skipped": []}, None)
+        return Remedy(NOTHING_FAILED, None)
     surgery = open_surgery(cwd, task_type)
     call = make_call(failure.evidence, tools=tools, args=args, schema=schema)
     made = surgery.plan(failure, call, tools)

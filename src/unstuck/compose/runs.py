@@ -1,25 +1,24 @@
-"""Edge: One run, composed: the ports of the engine filled with the adapters of this machine."""
+"""Edge: One run, composed: the ports of the engine filled with the adapters of this machine, and who hears of its facts."""
 
 import os
 import secrets
 import socket
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 
+from unstuck import listeners
 from unstuck.agents import Crew, first_found, gather
-from unstuck.compose.fencing import fence_of, without_fence
 from unstuck.compose.fleets.staffing import staffed
 from unstuck.compose.fleets.stores import open_for_run, remember_store
-from unstuck.compose.gate_list import gates_of, note_found
-from unstuck.compose.listening import Complaints, Listener, listening
+from unstuck.compose.learned import known_experience, ordered, who_begins
 from unstuck.compose.remedy_runs import Relief
-from unstuck.compose.shared_experience import known_experience
+from unstuck.compose.terms import fence_of, gates_of, note_found, without_fence
 from unstuck.config import Config
 from unstuck.config_file import NAME as CONFIG_NAME
-from unstuck.decide import Experience, Policy, policy_of, task_sort
+from unstuck.decide import Policy, policy_of
 from unstuck.diagnosis import catalog_guidance, open_rulebook
 from unstuck.errors import BadUsage, InvalidPlan, Owned
 from unstuck.git import GitWorkspace, Homecoming, Lender, Meanwhile, Placing, Repository, slots_folder, traps
@@ -39,6 +38,7 @@ from unstuck.journal import (
     adopt,
     asked_by,
     begin_anew,
+    claimed,
     fold,
     inherited,
     journal_path,
@@ -64,7 +64,6 @@ from unstuck.ports import Agent, Clock, PlanFile
 from unstuck.process import (
     DiskDesk,
     LocalProcesses,
-    Owner,
     SystemClock,
     inside,
     require_writable,
@@ -79,6 +78,8 @@ INSIDE = "UNSTUCK_RUN"
 SECOND_SLOTS = 2000
 """Far behind the slots of tasks, and of verifications by hand."""
 NOTHING_LEFT = "Nothing is left to do: every task of the plan is done."
+
+Listener = Callable[[Entry, RunState], None]
 
 
 def _nobody(*_: object) -> None:
@@ -141,7 +142,7 @@ class Run:
             crew = self._crew(journal, plan, new=run is None)
             plan = crew.fitted(plan)
             run = run or f"{time.strftime('%Y%m%d')}-{secrets.token_hex(3)}"
-            with _claimed(journal, run) as before:
+            with claimed(journal, run) as before:
                 if before is not None:
                     sweep(self._repository.ours, self._repository.store)
                 entries = tuple(journal.read(run))
@@ -161,7 +162,7 @@ class Run:
                         *self._warnings(),
                         *crew.remarks,
                         *without_fence(self._config, crew.agents),
-                        *_who_begins(self._options),
+                        *who_begins(self._options),
                     ),
                     dead_owner=before.pid if before else None,
                     awaits_approval=asked_by(self._plan_file).awaits_approval,
@@ -191,7 +192,7 @@ class Run:
                 owner = journal.owner(self._run)
                 if owner is not None and owner.alive(time.time()):
                     return Operated(request=request, refused=refused) if (refused := nobodys_word(request)) else None
-                with _claimed(journal, self._run):
+                with claimed(journal, self._run):
                     state = fold(journal.read(self._run))
                     supervisor = self._supervisor(journal, self._run, state, self._plan_file.read(), {})
                     with staffed(supervisor, journal, self._config, self._repository) as staff:
@@ -225,7 +226,7 @@ class Run:
         if not self._options.agents:
             self._options = replace(self._options, agents=self._config.agent or first_found(self._config))
         if new:
-            self._options = _ordered(self._options, known_experience(self._repository, journal), plan)
+            self._options = ordered(self._options, known_experience(self._repository, journal), plan)
         root, options, here = self._repository.root, self._options, not self._config.store.url
         return gather(options.agents, plan, self._config, root, budget_usd=options.budget_usd, here=here)
 
@@ -240,10 +241,8 @@ class Run:
     def _journal(self) -> Iterator[Store]:
         opened = self._open_journal
         journal = opened(journal_path(self._repository)) if opened else open_for_run(self._repository, self._config)
-        try:
+        with closing(journal):
             yield journal
-        finally:
-            journal.close()
 
     def _choose(self, journal: Store, *, again: bool) -> str | None:
         """Return the run to go on with, and take its stored options; None for a new one. `again`: even a finished one."""
@@ -432,16 +431,6 @@ def _request(verb: Verb, task: str | None, session: str) -> Request:
     return Request(id=0, verb=verb, task=task, who=whoami(), place=place, at=time.time(), inside=session)
 
 
-@contextmanager
-def _claimed(journal: Store, run: str) -> Iterator[Owner | None]:
-    """Own the run for a while; yields the dead owner that was replaced, if any."""
-    before = journal.claim(run)
-    try:
-        yield before
-    finally:
-        journal.release()
-
-
 def refuse_inside_an_agent() -> None:
     """Refuse to supervise inside a session: one supervisor is enough."""
     if run := os.environ.get(INSIDE):
@@ -451,31 +440,35 @@ def refuse_inside_an_agent() -> None:
         )
 
 
-def _ordered(options: Options, experience: Experience, plan: Plan) -> Options:
-    """Let experience say who begins, where that is asked for, or nobody said otherwise and there is evidence enough."""
-    wanted = options.order == "experience" or (options.order is None and experience.enough(options.agents))
-    if not wanted or len(options.agents) < 2:  # noqa: PLR2004  # one agent is in order by itself
-        return replace(options, order="given")
-    records = experience.records(options.agents)
-    own = {sort: experience.records(options.agents, sort) for sort in sorted({task_sort(one) for one in plan.tasks})}
-    known = tuple((sort, each) for sort, each in own.items() if each != records)
-    return replace(options, order="experience", records=records, sorts=known)
-
-
-def _who_begins(options: Options) -> tuple[str, ...]:
-    """Tell by which figures the agents are chosen."""
-    if not options.records:
-        return ()
-    rates = sorted(options.records, key=lambda one: -(one[1] + 1) / (one[1] + one[2] + 2))
-    told = ", ".join(f"{name} landed {landed} of {landed + failed}" for name, landed, failed in rates)
-    apart = (
-        f"; tasks of the sorts {', '.join(sort for sort, _ in options.sorts)} by their own figures"
-        if options.sorts
-        else ""
-    )
-    return (f"Who begins a task is drawn by experience ({told}{apart}); --order given keeps your order.",)
-
-
 def room_beside(parallel: int) -> int | None:
     """Return where the second checkouts of verifications are, if every task may keep two processors busy."""
     return SECOND_SLOTS if (os.cpu_count() or 1) >= 2 * parallel else None
+
+
+@dataclass(slots=True)
+class Complaints:
+    """Takes what listeners could not do, as soon as the run has a journal to note it in."""
+
+    note: Callable[[str], None] = field(default=lambda _text: None)
+
+    def __call__(self, text: str) -> None:
+        self.note(text)
+
+
+@contextmanager
+def listening(config: Config, layout: Layout, complaints: Complaints) -> Iterator[tuple[Listener, ...]]:
+    """Return the listeners; at the end, what they still have to send is sent. What nobody asks for is not loaded."""
+    found: list[Listener] = [listeners.MetricsFile(path=layout.home / "metrics.jsonl", told=complaints)]
+    with ExitStack() as stack:
+        wanted = config.notify
+        if any((wanted.stuck, wanted.asks, wanted.waiting, wanted.ended)):
+            notifier = listeners.Notifier(
+                config=wanted, root=layout.root, store=layout.store, processes=LocalProcesses(), told=complaints
+            )
+            stack.callback(notifier.close)
+            found.append(notifier)
+        if config.otel.endpoint:
+            telemetry = listeners.Telemetry(endpoint=config.otel.endpoint).open()
+            stack.callback(telemetry.close)
+            found.append(telemetry)
+        yield tuple(found)

@@ -3,9 +3,8 @@
 import os
 from typing import TYPE_CHECKING
 
-from unstuck.hook.circles import failure_of, nudge, repeated, same_failure, undone
+from unstuck.hook.circles import Memory, Proposed, digest, failure_of, nudge, repeated, same_failure, undone
 from unstuck.hook.heard import Heard
-from unstuck.hook.recollection import Memory, Proposed, digest
 from unstuck.tell import one_line
 
 if TYPE_CHECKING:

@@ -1,6 +1,7 @@
 """Edge: when an agent wants to stop: hold what it says against what is there, once, and then let it go."""
 
 import os
+import re
 import signal
 import subprocess
 import time
@@ -8,12 +9,40 @@ from pathlib import Path
 
 from unstuck.agents import contradictions
 from unstuck.config import Config, HookConfig
-from unstuck.hook.boast import admits, says_changed, says_done
+from unstuck.hook.circles import Memory
+from unstuck.hook.guard import ask_git, configured
 from unstuck.hook.heads import head_of, root_of
 from unstuck.hook.heard import Heard
-from unstuck.hook.recollection import Memory
-from unstuck.hook.stakes import configured
 from unstuck.tell import one_line, quoted
+
+DONE = re.compile(
+    r"(?i)\b(?:done|completed?|finished|implemented|fixed|resolved|works now|is ready|all (?:the )?(?:tests|checks) pass\w*"
+    r"|TASK_COMPLETE)\b"
+)
+CHANGED = re.compile(
+    r"(?i)\b(?:I|I['\u2019]ve|I have|we|we have) (?:\w+ ){0,2}(?:added|implemented|fixed|created|updated|wrote|written|changed"
+    r"|refactored|removed|renamed|edited|modified|replaced|moved)\b"
+)
+HONEST = re.compile(
+    r"(?i)\b(?:tests?|checks?|builds?|it|which|that) (?:still |now )?(?:fails?|is red|are red)\b|\bstill (?:fail\w*|red|broken)\b"
+    r"|\b(?:could not|couldn['\u2019]t|cannot|can['\u2019]t|unable to|not able to|did not manage to)\b"
+    r"|\bnot (?:yet )?(?:done|complete|finished|fixed|working|implemented)\b|\b(?:give|gave|giving) up\b|\bblocked\b|\bI stop here\b"
+)
+LONGEST = 20_000
+
+
+def says_done(message: str) -> bool:
+    return DONE.search(message[-LONGEST:]) is not None and not admits(message)
+
+
+def says_changed(message: str) -> bool:
+    return CHANGED.search(message[-LONGEST:]) is not None and not admits(message)
+
+
+def admits(message: str) -> bool:
+    """Whether it says that something is not right: an honest stop is not refused."""
+    return HONEST.search(message[-LONGEST:]) is not None
+
 
 MOST_REFUSALS = 2
 """Of stops since the person last said something, whatever the agent tells of hooks being active."""
@@ -90,11 +119,5 @@ def _differs(root: Path, head: str) -> bool | None:
         return None
     if head and now != head:
         return True
-    done = subprocess.run(
-        ["git", "-c", "core.fsmonitor=false", "status", "--porcelain"],
-        cwd=root,
-        capture_output=True,
-        check=False,
-        env={**os.environ, "GIT_OPTIONAL_LOCKS": "0"},
-    )
-    return bool(done.stdout.strip()) if done.returncode == 0 else None
+    said = ask_git(root, "status", "--porcelain")
+    return None if said is None else bool(said)

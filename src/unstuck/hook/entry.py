@@ -61,7 +61,7 @@ def _before(heard: Heard) -> dict[str, Any]:
     risky = any(word in heard.command for word in RISKY)
     if not risky and not ((heard.path or heard.command) and _configured(heard.cwd)):
         return {}
-    from unstuck.hook.stakes import objection  # noqa: PLC0415  # most calls need no closer look
+    from unstuck.hook.guard import objection  # noqa: PLC0415  # most calls need no closer look
 
     words = objection(heard)
     return refusal(heard, f"unstuck: {words}") if words else {}

@@ -13,11 +13,16 @@ from unstuck.journal.event import Inherited, PastAttempt, PastCommit, PastTask
 from unstuck.plans import Plan, Task, named
 
 FOLDER = ".autobuild"
-LARGEST = 5_000_000
+MOST_BYTES = 8 * 1024 * 1024
 COMPLETE = ("complete", "completed")
 ATTEMPT = re.compile(r"attempt_(\d{1,3})(?:_error)?")
 """An attempt's error, in either of the two shapes that these files have."""
 TEXT_CHARS = 2000
+FOLDERS = ("memory", ".")
+"""Where a predecessor keeps its files, seen from its plan."""
+HISTORY, COMMITS = "attempt_history.json", "build_commits.json"
+MOST_ATTEMPTS = 50
+"""The last ones of a task; a brief tells three."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,15 +40,15 @@ def adopt(root: Path, git: Git, plan: Plan) -> Adopted:
     folder = root / FOLDER
     if plan.format != "superplan" or not (folder / "phases").is_dir():
         return Adopted(plan=plan)
-    config = _read(folder / "config.json") or {}
-    meant = config.get("plan_path")
+    meant = _read_object(folder / "config.json").get("plan_path")
     if isinstance(meant, str) and not _same_plan(root, meant, plan.path):
         return Adopted(plan=plan, notes=(f"{FOLDER}/ belongs to another plan, {meant!r}; nothing of it is used.",))
     tasks = {task.id: task for task in plan.tasks}
     done: list[str] = []
     notes: list[str] = []
     tried: list[PastTask] = []
-    for state in _states(folder / "phases"):
+    for path in sorted((folder / "phases").glob("phase-*.json")):
+        state = _read_object(path)
         task = _task(tasks, state)
         if task is None or task.done:
             continue
@@ -66,12 +71,6 @@ def adopt(root: Path, git: Git, plan: Plan) -> Adopted:
         )
     past = Inherited(source=str(folder), tasks=tuple(tried), commits=()) if tried else None
     return Adopted(plan=replace(plan, tasks=kept), notes=tuple(notes), inherited=past)
-
-
-def _states(folder: Path) -> Iterator[dict[str, Any]]:
-    for path in sorted(folder.glob("phase-*.json")):
-        if (state := _read(path)) is not None:
-            yield state
 
 
 def _task(tasks: dict[str, Task], state: dict[str, Any]) -> Task | None:
@@ -114,24 +113,6 @@ def _reached(git: Git, commit: str) -> bool:
     return whole and git.succeeds("merge-base", "--is-ancestor", commit, "HEAD")
 
 
-def _read(path: Path) -> dict[str, Any] | None:
-    try:
-        if path.stat().st_size > LARGEST:
-            return None
-        content = json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError):
-        return None
-    return content if isinstance(content, dict) else None
-
-
-FOLDERS = ("memory", ".")
-"""Where a predecessor keeps its files, seen from its plan."""
-HISTORY, COMMITS = "attempt_history.json", "build_commits.json"
-MOST_BYTES = 8 * 1024 * 1024
-MOST_ATTEMPTS = 50
-"""The last ones of a task; a brief tells three."""
-
-
 def inherited(plan: Path, *more: Path) -> Inherited | None:
     """Return what the first folder with records tells. A file that cannot be read tells nothing and stops nothing."""
     for folder in (*(plan.parent / name for name in FOLDERS), *more):
@@ -143,6 +124,7 @@ def inherited(plan: Path, *more: Path) -> Inherited | None:
 
 
 def _read_object(file: Path) -> dict[str, Any]:
+    """Read an object; a file that is none, or too large for one of these, holds nothing."""
     try:
         if file.stat().st_size > MOST_BYTES:
             return {}

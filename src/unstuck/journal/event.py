@@ -1,12 +1,18 @@
-"""Every fact the journal can hold. A closed union: append-only, never edited."""
+"""Every fact the journal can hold. A closed union: append-only, never edited. Its JSON is the shape of the values themselves."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from functools import cache
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from unstuck.decide import Action, Decision, OnStuck, Quota
 from unstuck.diagnosis import Failure
+from unstuck.errors import JournalDamaged
 from unstuck.journal.attempt import Changes, Outcome, Verdict
 from unstuck.plans import Task
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
 
 CommitMode = Literal["auto", "single", "message-only"]
 Verb = Literal["stop", "retry", "answer", "skip", "reset", "accept", "approve", "rollback", "undo", "run", "unreadable"]
@@ -42,6 +48,16 @@ class Options:
     """The same by sort of task, for those of which enough is known."""
     approve: tuple[Gate, ...] = ()
     """What a person wants to approve before it is done."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What the files beside a plan ask of its run."""
+
+    recovery: bool = False
+    awaits_approval: bool = False
+    """Its loop yields to the user."""
+    limits: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -287,3 +303,27 @@ class Entry:
     seq: int
     at: float
     event: Event
+
+
+def encode(event: Event) -> str:
+    return _adapter().dump_json(event, exclude_defaults=False).decode()
+
+
+def decode(text: str, *, seq: int) -> Event:
+    """Read one event; a journal written by a newer unstuck is refused by name, not misread."""
+    from pydantic import ValidationError  # noqa: PLC0415  # heavy: who only names an event needs none of it
+
+    try:
+        return _adapter().validate_json(text)
+    except ValidationError as error:
+        raise JournalDamaged(
+            f"Event {seq} of the journal cannot be read: {error.errors()[0]['msg']}.",
+            hint="If a newer unstuck wrote it, use that version. The journal was not changed.",
+        ) from error
+
+
+@cache
+def _adapter() -> "TypeAdapter[Event]":
+    from pydantic import Field, TypeAdapter  # noqa: PLC0415  # as above
+
+    return TypeAdapter(Annotated[Event, Field(discriminator="type")])

@@ -1,6 +1,7 @@
 """A task's state file, and the run's, in the shape that autobuild gives them."""
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
@@ -224,7 +225,6 @@ def _attempt(attempt: AttemptState) -> dict[str, Any]:
 
 def check_object(result: CheckResult) -> dict[str, Any]:
     """Return one check with its evidence."""
-    counts = result.counts
     return {
         "command": result.command,
         "kind": result.kind,
@@ -235,7 +235,7 @@ def check_object(result: CheckResult) -> dict[str, Any]:
         "flaky": result.flaky,
         "cached": result.cached,
         "why": result.idle or result.although or None,
-        "counts": {"passed": counts.passed, "failed": counts.failed, "skipped": counts.skipped} if counts else None,
+        "counts": asdict(result.counts) if result.counts else None,
         "tests": list(result.tests),
         "log": result.log or None,
     }
@@ -243,10 +243,4 @@ def check_object(result: CheckResult) -> dict[str, Any]:
 
 def remark_object(remark: Remark) -> dict[str, Any]:
     """Return one finding about a change."""
-    return {
-        "rule": remark.rule,
-        "severity": remark.severity,
-        "path": remark.path,
-        "line": remark.line,
-        "says": remark.says,
-    }
+    return asdict(remark)

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from unstuck.journal.secret_names import credible, named_spans, weigh
-from unstuck.journal.secret_shapes import Span, begins_token, looks_random, shape_spans
+from unstuck.journal.secret_signs import Span, begins_token, credible, looks_random, named_spans, shape_spans, weigh
 
 REDACTED = "[redacted]"
 

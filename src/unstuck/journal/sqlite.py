@@ -9,11 +9,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import cast, get_args
+from typing import Any, get_args
 
 from unstuck.errors import CannotWrite, JournalDamaged, Owned, OwnershipLost, UnstuckError
-from unstuck.journal.codec import decode, encode
-from unstuck.journal.event import Entry, Event, Request, Verb
+from unstuck.journal.event import Entry, Event, Request, Verb, decode, encode
 from unstuck.process import Owner, birth, host, now, standing_by, unattended
 
 SCHEMA = """
@@ -118,7 +117,7 @@ class SqliteJournal:
     def requests(self, after: int) -> Sequence[Request]:
         with self._guarded():
             rows = self._connection.execute(
-                "SELECT id, verb, task, text, shown, who, place, at, inside, pid, token FROM requests WHERE run = ? AND id > ? ORDER BY id",
+                f"SELECT id, at, {', '.join(ASKED)} FROM requests WHERE run = ? AND id > ? ORDER BY id",  # noqa: S608  # our own names
                 (self._run, after),
             ).fetchall()
         return [self._seen(_request(*row)) for row in rows]
@@ -279,25 +278,15 @@ def asking(path: Path) -> Path:
     return path.with_name("asking")
 
 
-def _request(number: int, *row: object) -> Request:
+def _request(number: int, at: object, *row: object) -> Request:
     """Read a request; what is none of ours is one that nobody can carry out, and not an error."""
-    verb, task, text, shown, who, place, at, inside, pid, token = row
-    texts = (verb, text, shown, who, place, inside, token)
-    if verb not in VERBS or not all(isinstance(one, str) for one in texts) or not isinstance(task, str | None):
+    values: dict[str, Any] = dict(zip(ASKED, row, strict=True))
+    texts = [value for name, value in values.items() if name not in ("task", "pid")]
+    readable = all(isinstance(one, str) for one in texts) and isinstance(values["task"], str | None)
+    if values["verb"] not in VERBS or not readable:
         return Request(id=number, verb="unreadable")
-    return Request(
-        id=number,
-        verb=cast("Verb", verb),
-        task=task,
-        text=str(text),
-        shown=str(shown),
-        who=str(who),
-        place=str(place),
-        at=at if isinstance(at, float) else 0.0,
-        inside=str(inside),
-        pid=pid if isinstance(pid, int) else 0,
-        token=str(token),
-    )
+    pid = values.pop("pid")
+    return Request(id=number, at=at if isinstance(at, float) else 0.0, pid=pid if isinstance(pid, int) else 0, **values)
 
 
 def _emptied(path: Path) -> bool:

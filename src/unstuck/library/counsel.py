@@ -1,8 +1,8 @@
-"""What a loop of one's own is told: a decision with all that is needed to carry it out, and what was tried before."""
+"""What a loop of one's own has in its hands: one try under way, and a decision with all that is needed to carry it out."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from unstuck.decide import (
     Accept,
@@ -21,9 +21,13 @@ from unstuck.decide import (
     circling,
     fix_block,
 )
-from unstuck.diagnosis import Diagnosis, Judged, Kind
+from unstuck.diagnosis import Diagnosis, Evidence, Judged, Kind
+from unstuck.errors import BadUsage
 from unstuck.journal import AttemptState, TaskState
 from unstuck.tell import hints
+
+if TYPE_CHECKING:
+    from unstuck.library.recovery import Recovery
 
 Move = Literal["accept", "retry", "continue", "rollback", "switch", "fix", "wait", "escalate", "halt"]
 
@@ -141,3 +145,58 @@ def _move(decision: Decision) -> Move:
             return decision.action.type
         case Amend() | Append() | Skip():  # an agent's or a person's, who have no say in somebody's own loop
             raise AssertionError(decision.action)
+
+
+class Attempt:
+    """One try under way. End it with `failed` or `passed`; both say what to do next."""
+
+    def __init__(
+        self,
+        *,
+        recovery: "Recovery",
+        task: str,
+        number: int,
+        session: int,
+        approach: str,
+        hints: str,
+        circular: str,
+        began: float,
+    ) -> None:
+        self._recovery = recovery
+        self.task, self.number, self.session, self.approach, self.began = task, number, session, approach, began
+        self.hints = hints
+        """What earlier attempts teach, for the agent's prompt."""
+        self.circular = circular
+        """A warning, where the approach is like those that failed."""
+
+    def failed(
+        self,
+        output: str = "",
+        *,
+        stderr: str = "",
+        exit_code: int | None = None,
+        signal: str = "",
+        tool: str = "",
+        command: str = "",
+        timed_out: bool = False,
+        kind: str | None = None,
+        tree: str = "",
+    ) -> Advice:
+        """Say how it failed; `kind` overrules what the output looks like, `tree` names the files that it left."""
+        if kind is not None and kind not in set(Kind):
+            raise BadUsage(f"There is no kind {kind!r}.", hint="See the kinds with `unstuck policy`.")
+        evidence = Evidence(
+            stdout=output,
+            stderr=stderr,
+            exit_code=exit_code,
+            signal=signal,
+            tool=tool,
+            command=command,
+            timed_out=timed_out,
+        )
+        found = self._recovery.diagnose(evidence, Kind(kind) if kind is not None else None)
+        return self._recovery.ended(self, found, tree=tree, commit="")
+
+    def passed(self, commit: str = "", *, tree: str = "") -> Advice:
+        """Say that your checks pass; the commit is where later attempts can be rolled back to."""
+        return self._recovery.ended(self, None, tree=tree, commit=commit)

@@ -1,25 +1,30 @@
-"""Edge: `unstuck.Recovery`, the recovery manager of a loop of one's own."""
+"""Edge: `unstuck.Recovery`, the recovery manager of a loop of one's own; its facts are kept in memory, or in a file that several processes share."""
 
+import fcntl
+import json
 import math
 import os
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
-from unstuck.compose import Remedy, make_call, open_surgery
+from unstuck.compose import NOTHING_FAILED, Remedy, make_call, open_surgery
 from unstuck.decide import Accept, Escalate, Fix, Footprint, circular, decide, exceeded, fix_block, footprint, history
 from unstuck.decide import profile as named_profile
 from unstuck.diagnosis import Diagnosis, Evidence, Failure, Kind, catalog_guidance, failed_call, open_rulebook, shown
-from unstuck.errors import BadUsage
+from unstuck.errors import BadUsage, CannotWrite
 from unstuck.journal import (
     Acted,
     AttemptStarted,
     Classified,
     Decided,
     Ended,
+    Entry,
+    Event,
     Noted,
     Operated,
     Options,
@@ -33,11 +38,11 @@ from unstuck.journal import (
     TaskState,
     Verdict,
     Verified,
+    decode,
+    encode,
     redactor,
 )
-from unstuck.library.counsel import Advice, Past, advice, past
-from unstuck.library.ledger import Ledger
-from unstuck.library.trying import Attempt
+from unstuck.library.counsel import Advice, Attempt, Past, advice, past
 from unstuck.line import Stage
 from unstuck.plans import TASK_ID, Task
 from unstuck.remedies import Lessons, Plan, Strategy, TaskType, change_lessons, plan_json, read_lessons
@@ -262,9 +267,7 @@ class Recovery:
     ) -> Remedy:
         """Return the ways out of a failed call, in the order that experience gives them; `tools` are the caller's."""
         if failure is None:
-            return Remedy(
-                {"schema": 1, "failed": False, "kind": None, "category": None, "plans": [], "skipped": []}, None
-            )
+            return Remedy(NOTHING_FAILED, None)
         call = make_call(failure.evidence, tools=tools, args=args, schema=schema)
         surgery = open_surgery(self._cwd, task_type)._replace(lessons=self._learned())
         made = surgery.plan(failure, call, tools)
@@ -331,3 +334,59 @@ def _circular(task: TaskState, approach: str) -> str:
     failed = [footprint(one) for one in task.tries if one.failure is not None and one.failure.charged]
     signal = circular(Footprint(attempt=len(task.attempts) + 1, approach=approach), failed) if approach else None
     return signal.sentence if signal is not None else ""
+
+
+class Ledger:
+    """Facts, and the state that they add up to. Without a path they live as long as this value."""
+
+    def __init__(self, path: Path | None) -> None:
+        self.state = RunState()
+        self._path = path
+        self._read_to = 0
+        self._file: BinaryIO | None = None
+
+    @contextmanager
+    def held(self) -> Iterator[RunState]:
+        """Take in what others wrote meanwhile, and keep them from writing until the end."""
+        if self._path is None:
+            yield self.state
+            return
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            with os.fdopen(_private(self._path), "ab+") as file:
+                fcntl.flock(file, fcntl.LOCK_EX)
+                self._take_in(file)
+                self._file = file
+                yield self.state
+        except OSError as error:
+            raise CannotWrite(
+                f"{self._path} cannot be written: {error.strerror}.", hint="Name another file, or make room."
+            ) from error
+        finally:
+            self._file = None
+
+    def add(self, event: Event, at: float) -> None:
+        """Write a fact down, then take it in; only while it is `held`."""
+        entry = Entry(self.state.seq + 1, at, event)
+        if self._file is not None:
+            line = f'{{"seq": {entry.seq}, "at": {at!r}, "event": {encode(event)}}}\n'.encode()
+            self._file.write(line)
+            self._file.flush()
+            os.fsync(self._file.fileno())
+            self._read_to += len(line)
+        self.state.apply(entry)
+
+    def _take_in(self, file: BinaryIO) -> None:
+        file.seek(self._read_to)
+        for line in file:
+            if not line.endswith(b"\n"):  # its writer died in the middle of it
+                file.truncate(self._read_to)
+                break
+            row = json.loads(line)
+            self.state.apply(Entry(row["seq"], row["at"], decode(json.dumps(row["event"]), seq=row["seq"])))
+            self._read_to += len(line)
+
+
+def _private(path: Path) -> int:
+    """Open a file that is nobody else's to read: outputs of commands are in it."""
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)

@@ -1,11 +1,15 @@
-"""What one attempt came to, in figures: who, how it failed, what was decided, how long it took and what it cost."""
+"""Edge: What one attempt came to, in figures, and `.unstuck/metrics.jsonl`: one line of them per attempt, those that an earlier supervisor did not come to included."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
 from unstuck.decide import Append, Continue, Wait
-from unstuck.journal import Acted, AttemptState, Decided, Entry, RunState, TaskState, iso
+from unstuck.errors import UnstuckError
+from unstuck.journal import Acted, AttemptState, Decided, Entry, RunResumed, RunStarted, RunState, TaskState, iso
+from unstuck.process import DiskDesk
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,3 +85,47 @@ def _figures(state: RunState, task: TaskState, attempt: AttemptState, at: float)
         began=attempt.started,
         ended=at,
     )
+
+
+@dataclass(slots=True, kw_only=True)
+class MetricsFile:
+    """Writes what each attempt came to."""
+
+    path: Path
+    told: Callable[[str], None]
+    """Hears, once, that the file cannot be written."""
+    _silent: bool = field(default=False)
+
+    def __call__(self, entry: Entry, state: RunState) -> None:
+        if isinstance(entry.event, RunStarted | RunResumed):
+            there = self._there()
+            missing = [one for one in all_finished(state) if _key(one) not in there]
+            self._append(*missing)
+        elif (figures := finished(entry, state)) is not None:
+            self._append(figures)
+
+    def _there(self) -> set[tuple[str, str, int]]:
+        """Return the attempts that the file has; a line that somebody broke counts for none."""
+        found = set()
+        for line in (DiskDesk().read(self.path) or "").splitlines():
+            try:
+                one = json.loads(line)
+                found.add((one["run"], one["task"], one["attempt"]))
+            except (ValueError, TypeError, KeyError, RecursionError):
+                continue
+        return found
+
+    def _append(self, *lines: Figures) -> None:
+        if not lines:
+            return
+        text = "".join(f"{json.dumps({'schema': 1, **one.as_json()}, ensure_ascii=False)}\n" for one in lines)
+        try:
+            DiskDesk().append(self.path, text)
+        except UnstuckError as error:
+            if not self._silent:
+                self._silent = True
+                self.told(f"The figures of attempts are not written any more: {error.message}")
+
+
+def _key(figures: Figures) -> tuple[str, str, int]:
+    return figures.run, figures.task, figures.attempt

@@ -1,5 +1,6 @@
 """Edge: Send messages to people: to a command with the facts in its environment, or to an Apprise address; nothing waits for them.
 
+What is worth waking a person for is told once per cause: stuck, asking, waiting for long, ended.
 Law: a message's text reaches a command by its environment and its stdin, and never its command line.
 """
 
@@ -9,18 +10,25 @@ import queue
 import re
 import threading
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from unstuck.config import NotifyConfig
-from unstuck.journal import Entry, Operated, RunState
-from unstuck.listeners.messages import Message, about, messages
+from unstuck.decide import Escalate, Halt, Wait
+from unstuck.diagnosis import Kind
+from unstuck.journal import Acted, Entry, Operated, RunEnded, RunState, TaskState, awaits_approval
 from unstuck.ports import Command, Processes, TimeLimits
 from unstuck.process import DiskDesk
-from unstuck.tell import one_line
+from unstuck.tell import cause_of, one_line, question, visible, waits
 
+Occasion = Literal["stuck", "asks", "waiting", "ended"]
+LONG_WAIT = 60.0
+"""Seconds from which on a wait is worth a message."""
+TEXT_CHARS = 2_000
+TITLE_CHARS = 120
+STUCK = 3
 SECONDS = 60.0
 """That one delivery may take."""
 FAREWELL_SECONDS = 30.0
@@ -31,6 +39,77 @@ ADDRESS = re.compile(r"[a-zA-Z][\w+.-]*://\S+")
 VARIABLE = re.compile(r"\$\{?(\w+)\}?")
 MISSING = "the extra is not installed: pip install 'unstuck[notify]'"
 REASON_CHARS = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """What a person is told, with the facts behind it."""
+
+    occasion: Occasion
+    cause: str
+    """Two messages with the same cause say the same."""
+    title: str
+    text: str
+    run: str
+    plan: str
+    tasks: tuple[str, ...] = ()
+    exit_code: int | None = None
+    until: float | None = None
+    command: str = ""
+    """What to type."""
+
+    def as_json(self) -> dict[str, Any]:
+        return {"schema": 1, **asdict(self)}
+
+
+def messages(entry: Entry, state: RunState) -> Iterator[Message]:
+    """Return what a fact is worth telling a person."""
+    event = entry.event
+    if isinstance(event, Acted) and isinstance(event.action, Escalate | Halt):
+        yield about(state.tasks[event.task], state)
+    elif isinstance(event, Acted) and isinstance(event.action, Wait):
+        until = event.action.until
+        if until - entry.at >= LONG_WAIT:
+            what = event.action.what or state.tasks[event.task].current.agent
+            yield _message(
+                state, "waiting", f"wait {what}", f"unstuck waits for {what}", f"Task {event.task} {waits(what, until)}.",
+                tasks=(event.task,), until=until, command="unstuck status",
+            )  # fmt: skip
+    elif isinstance(event, RunEnded):
+        yield _ended(event, entry, state)
+
+
+def about(task: TaskState, state: RunState) -> Message:
+    """Say what a stuck task needs."""
+    name, failure = task.task.id, task.attempts[-1].failure if task.attempts else None
+    asks = awaits_approval(task) or (failure is not None and failure.kind is Kind.QUESTION)
+    title = f"Task {name} {'asks' if asks else 'is stuck'}: {one_line(task.task.title, TITLE_CHARS)}"
+    command = f"unstuck approve {name}" if awaits_approval(task) else f"unstuck report {name}"
+    occasion: Occasion = "asks" if asks else "stuck"
+    return _message(state, occasion, cause_of(task), title, question(task), tasks=(name,), command=command)
+
+
+def _ended(event: RunEnded, entry: Entry, state: RunState) -> Message:
+    """Say how the run ended; one that nobody has approved yet asks."""
+    statuses = [task.status for task in state.tasks.values()]
+    landed, stuck = statuses.count("complete"), statuses.count("stuck")
+    figures = f"{landed} of {len(statuses)} landed" + (f", {stuck} stuck" if stuck else "")
+    plan = state.started.plan if state.started else ""
+    return _message(
+        state,
+        "asks" if event.exit_code == STUCK and not stuck else "ended",
+        f"end {entry.seq}",
+        f"unstuck: {figures} ({plan})",
+        event.reason,
+        exit_code=event.exit_code,
+        command="unstuck report" if event.exit_code else "git log",
+    )
+
+
+def _message(state: RunState, occasion: Occasion, cause: str, title: str, text: str, **facts: Any) -> Message:
+    run, plan = (state.started.run, state.started.plan) if state.started else ("", "")
+    told, name = visible(text)[:TEXT_CHARS], one_line(title, TITLE_CHARS)
+    return Message(occasion=occasion, cause=cause, title=name, text=told, run=run, plan=plan, **facts)
 
 
 @dataclass(slots=True, kw_only=True)

@@ -1,7 +1,8 @@
-"""Edge: the MCP server: its tools with their schemas and descriptions, and its resources; a clerk does the work."""
+"""Edge: the MCP server: its tools are the methods of a clerk, who knows one workspace; their signatures are the schemas."""
 
 import json
 from collections.abc import Callable
+from dataclasses import asdict
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any, ParamSpec, TypeVar
@@ -12,11 +13,14 @@ from mcp.types import ToolAnnotations
 from pydantic import Field
 
 from unstuck import __version__
-from unstuck.diagnosis import Evidence
-from unstuck.errors import UnstuckError
-from unstuck.mcp.clerk import Clerk
+from unstuck.compose import hide_ours, look
+from unstuck.diagnosis import Diagnosis, Evidence, as_json, open_rulebook
+from unstuck.errors import BadUsage, UnstuckError
+from unstuck.library import Recovery
+from unstuck.plans import Insertion, Task, open_plan
 
 LONGEST, LINE = 4_000_000, 2_000
+FILE = "recovery.jsonl"
 INSTRUCTIONS = """Recovery for coding agents. After a failing tool call: `diagnose` says what it means, `remedy` gives ways out that
 fit your tools, `report_step` tells what came of one. Around a task: `attempt_history` before an attempt, `record_attempt`
 after it; its answer is the decision. `ask_person` when nothing is left to try."""
@@ -45,99 +49,151 @@ Question = Annotated[
 
 LOOKS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 WRITES = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=False)
+TOOLS = {
+    "diagnose": LOOKS,
+    "remedy": LOOKS,
+    "report_step": WRITES,
+    "record_attempt": WRITES,
+    "attempt_history": LOOKS,
+    "decide": LOOKS,
+    "create_fix_task": WRITES,
+    "run_status": LOOKS,
+    "ask_person": WRITES,
+}
 Given = ParamSpec("Given")
 Made = TypeVar("Made")
 
 
 def serve(root: Path, profile: str) -> None:
     """Serve one workspace on stdin and stdout until the client goes."""
-    offer(Clerk(root, profile)).run("stdio")
-
-
-def offer(clerk: Clerk) -> MCPServer[Any]:
-    """Return the server with everything that it offers."""
+    clerk = Clerk(root, profile)
     server: MCPServer[Any] = MCPServer("unstuck", instructions=INSTRUCTIONS, version=__version__, log_level="WARNING")
-    _about_calls(server, clerk)
-    _about_tasks(server, clerk)
+    for name, annotations in TOOLS.items():
+        server.tool(annotations=annotations, structured_output=True)(_told(getattr(clerk, name)))
     _resources(server, clerk)
-    return server
+    server.run("stdio")
 
 
-def _about_calls(server: MCPServer[Any], clerk: Clerk) -> None:
-    @server.tool(annotations=LOOKS, structured_output=True)
-    @_told
+class Clerk:
+    """One workspace, and the history that is kept in it. Its methods are what agents call."""
+
+    def __init__(self, root: Path, profile: str) -> None:
+        self.root = root.resolve()
+        ours = self.root / ".unstuck"
+        if not ours.exists():
+            hide_ours(self.root)
+        self._recovery = Recovery(profile=profile, path=ours / FILE, cwd=self.root)
+
     def diagnose(
-        output: Output = "", stderr: Errors = "", exit_code: Code = None, command: Command = "", tool: Tool = "",
+        self, output: Output = "", stderr: Errors = "", exit_code: Code = None, command: Command = "", tool: Tool = "",
         timed_out: TimedOut = False,  # noqa: FBT002  # a tool's arguments have names
     ) -> dict[str, Any]:  # fmt: skip
         """Say what a failed call means: kind, blame, whether trying again can help, the decisive line, places and tests."""
-        return clerk.diagnose(_evidence(output, stderr, exit_code, command, tool, timed_out=timed_out))
+        evidence = _evidence(output, stderr, exit_code, command, tool, timed_out=timed_out)
+        return as_json(self._found(evidence), evidence)
 
-    @server.tool(annotations=LOOKS, structured_output=True)
-    @_told
     def remedy(
-        output: Output = "", stderr: Errors = "", exit_code: Code = None, command: Command = "", tool: Tool = "",
+        self, output: Output = "", stderr: Errors = "", exit_code: Code = None, command: Command = "", tool: Tool = "",
         timed_out: TimedOut = False, tools: Tools = None, arguments: Arguments = None, schema: Schema = None,  # noqa: FBT002  # as above
     ) -> dict[str, Any]:  # fmt: skip
         """Give ways out of a failed call, the likeliest first, each with concrete steps for your tools and its risk."""
-        evidence = _evidence(output, stderr, exit_code, command, tool, timed_out=timed_out)
-        return clerk.remedy(evidence, tools, arguments or {}, schema)
+        found = self._found(_evidence(output, stderr, exit_code, command, tool, timed_out=timed_out))
+        return dict(self._recovery.remedy(found, tools=tools, args=arguments or {}, schema=schema))
 
-    @server.tool(annotations=WRITES, structured_output=True)
-    @_told
     def report_step(
+        self,
         strategy: Strategy,
         worked: Annotated[bool, Field(description="Whether the call succeeds now.")],  # as above
         seconds: Annotated[float, Field(description="How long it took, where known.", ge=0)] = 0.0,
         cost: Annotated[float, Field(description="What it cost in dollars, where known.", ge=0)] = 0.0,
     ) -> dict[str, Any]:
         """Tell what a way out brought: later remedies are ordered by it."""
-        return clerk.report_step(strategy, worked=worked, seconds=seconds, cost=cost)
+        (self._recovery.worked if worked else self._recovery.failed)(strategy, seconds=seconds, cost=cost)
+        return {"step": strategy, "worked": worked, "noted": True}
 
-
-def _about_tasks(server: MCPServer[Any], clerk: Clerk) -> None:
-    @server.tool(annotations=WRITES, structured_output=True)
-    @_told
     def record_attempt(
-        task: TaskName, approach: Approach,
+        self, task: TaskName, approach: Approach,
         succeeded: Annotated[bool, Field(description="Whether the checks of the task pass.")],  # as above
         output: Output = "", stderr: Errors = "", exit_code: Code = None, command: Command = "",
         timed_out: TimedOut = False,  # noqa: FBT002  # as above
         commit: Annotated[str, Field(max_length=64, description="The commit, where it succeeded.")] = "",
     ) -> dict[str, Any]:  # fmt: skip
         """Record how an attempt at a task ended; the answer is the decision: what to do next, why, and hints for it."""
-        evidence = _evidence(output, stderr, exit_code, command, "", timed_out=timed_out)
-        return clerk.record_attempt(task, approach, evidence, succeeded=succeeded, commit=commit)
+        attempt = self._recovery.attempt(task, approach)
+        if succeeded:
+            return attempt.passed(commit).as_json()
+        return attempt.failed(
+            output, stderr=stderr, exit_code=exit_code, command=command, timed_out=timed_out
+        ).as_json()
 
-    @server.tool(annotations=LOOKS, structured_output=True)
-    @_told
-    def attempt_history(task: TaskName, approach: Approach = "") -> dict[str, Any]:
+    def attempt_history(self, task: TaskName, approach: Approach = "") -> dict[str, Any]:
         """Return what was tried at a task, hints for the next attempt, and a warning if your approach repeats a failed one."""
-        return clerk.attempt_history(task, approach)
+        past = [{**asdict(one), "kind": str(one.kind) if one.kind else None} for one in self._recovery.history(task)]
+        circular = self._recovery.circular(task, approach) if approach else ""
+        return {"task": task, "attempts": past, "hints": self._recovery.hints(task), "circular": circular}
 
-    @server.tool(annotations=LOOKS, structured_output=True)
-    @_told
-    def decide(task: TaskName) -> dict[str, Any]:
+    def decide(self, task: TaskName) -> dict[str, Any]:
         """Return the decision that stands after the last recorded attempt at a task."""
-        return clerk.decide(task)
+        if (advice := self._recovery.last(task)) is None:
+            raise BadUsage(f"Nothing was recorded of task {task[:80]}.", hint="Call record_attempt first.")
+        return advice.as_json()
 
-    @server.tool(annotations=WRITES, structured_output=True)
-    @_told
-    def create_fix_task(task: TaskName, error: Error, attempted_fix: Error = "", plan: Plan = "") -> dict[str, Any]:
+    def create_fix_task(
+        self, task: TaskName, error: Error, attempted_fix: Error = "", plan: Plan = ""
+    ) -> dict[str, Any]:
         """Make a task that repairs a failed one, within limits, and write it into the plan."""
-        return clerk.create_fix_task(task, error, attempted_fix, plan)
+        if not plan:
+            name, text = self._recovery.fix_task(Task(id=task, title=task), error, attempted_fix)
+            return {"id": name, "text": text, "plan": None}
+        path = self._inside(plan)
+        opened = open_plan(path, root=self.root)
+        original = next((one for one in opened.read().tasks if one.id == task), None)
+        if original is None or not opened.extensible:
+            raise BadUsage(
+                f"{plan} has no task {task[:80]} that could be repaired by another.", hint="Name a task of the plan."
+            )
+        name, text = self._recovery.fix_task(original, error, attempted_fix)
+        opened.insert(Insertion(blocks={name: text}, beside=task))
+        return {"id": name, "text": text, "plan": str(path.relative_to(self.root))}
 
-    @server.tool(annotations=LOOKS, structured_output=True)
-    @_told
-    def run_status() -> dict[str, Any]:
+    def run_status(self) -> dict[str, Any]:
         """Say where every task of the supervised run stands, and which tasks wait for a person."""
-        return clerk.run_status()
+        stuck = list(self._recovery.stuck)
+        try:
+            view = look(self.root)
+        except UnstuckError:
+            return {"run": None, "tasks": [], "stuck": stuck}
+        rows = [asdict(row) for row in view.summary.rows]
+        return {"run": view.run, "live": view.owner is not None, "tasks": rows, "stuck": stuck}
 
-    @server.tool(annotations=WRITES, structured_output=True)
-    @_told
-    def ask_person(task: TaskName, question: Question) -> dict[str, Any]:
+    def ask_person(self, task: TaskName, question: Question) -> dict[str, Any]:
         """Leave a question for a person and mark the task stuck; the report lies in the workspace."""
-        return clerk.ask_person(task, question)
+        report = self._recovery.ask(task, question)
+        path = self.root / ".unstuck" / "reports" / f"{task}.md"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(report, encoding="utf-8")
+        return {
+            "asked": True,
+            "report": str(path.relative_to(self.root)),
+            "next": "Leave this task and go on with others; a person will answer.",
+        }
+
+    def report(self, task: str) -> str:
+        """Return the report of a task."""
+        return self._recovery.report(task)
+
+    def _inside(self, path: str) -> Path:
+        """Return a path of the workspace; one that leads out of it, by whatever way, is refused."""
+        try:
+            found = (self.root / path).resolve()
+        except (OSError, ValueError) as error:
+            raise BadUsage(f"{path[:80]!r} is no path.", hint="Name a file in the workspace.") from error
+        if not found.is_relative_to(self.root):
+            raise BadUsage(f"{path[:80]!r} lies outside of the workspace.", hint="Name a file in the workspace.")
+        return found
+
+    def _found(self, evidence: Evidence) -> Diagnosis | None:
+        return open_rulebook(self.root).diagnose(evidence)
 
 
 def _resources(server: MCPServer[Any], clerk: Clerk) -> None:

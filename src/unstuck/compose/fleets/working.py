@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from unstuck.agents import agent, agents_on_path
-from unstuck.compose.beside.side_slots import NoPlan, Nowhere
-from unstuck.compose.fencing import fence_of
+from unstuck.compose.by_hand import NoPlan, Nowhere
 from unstuck.compose.fleets.stores import last_store, project_of, require_fleet
 from unstuck.compose.runs import refuse_inside_an_agent, room_beside
+from unstuck.compose.terms import fence_of
 from unstuck.config import Config
 from unstuck.config_file import read_config
 from unstuck.decide import Experience, profile

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from unstuck.agents import first_found, no_agent
-from unstuck.compose.beside.side_slots import Side, free_slot
-from unstuck.compose.gate_list import gates_of
+from unstuck.compose.by_hand import Side, free_slot
 from unstuck.compose.runs import refuse_inside_an_agent
+from unstuck.compose.terms import gates_of
 from unstuck.config import WALL_CLOCK
 from unstuck.config_file import read_config
 from unstuck.diagnosis import Evidence, Kind

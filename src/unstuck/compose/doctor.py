@@ -7,15 +7,16 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
 from unstuck.agents import agent, agents_on_path, without_login
-from unstuck.compose.beside.side_slots import Side, first_checking_slot
-from unstuck.compose.fencing import fenced
+from unstuck.compose.by_hand import Side, first_checking_slot
 from unstuck.compose.fleets.stores import open_to_look
 from unstuck.compose.fleets.working import fleet_of
+from unstuck.compose.terms import fenced
 from unstuck.config import Config
 from unstuck.config_file import NAME as CONFIG_NAME
 from unstuck.config_file import read_config
@@ -152,10 +153,8 @@ def _journal(repository: Repository) -> Iterator[Finding]:
         journal = open_to_look(repository)
         if journal is None:
             return
-        try:
+        with closing(journal):
             owner = journal.owner()
-        finally:
-            journal.close()
         yield from _fleet(repository)
     except UnstuckError as error:
         yield Finding(about="journal", grade="bad", says=error.message, remedy=error.hint)

@@ -1,24 +1,24 @@
-"""Edge: `draft`, and `plan --repair`: let an agent write a plan or mend one, and ask a person before anything of it runs."""
+"""Edge: `plan` and `draft`: read and check a plan, let an agent write or mend one, and ask a person before anything of it runs."""
 
 import json
 import os
-import signal
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from unstuck import compose
-from unstuck.cli.screen import plan_text
-from unstuck.cli.screen.fitting import patch_line, plain
-from unstuck.cli.screen.saying import say
+from unstuck.cli import json_option, say
+from unstuck.cli.fitting import columns, cut, ending_on_interrupt, patch_line, plain
 from unstuck.errors import BadUsage, InvalidPlan
-from unstuck.plans import Proposal
+from unstuck.plans import Check, Plan, Problem, Task, check, execution
+from unstuck.tell import counted, problems
 
+if TYPE_CHECKING:
+    from unstuck.plans import Proposal
 WAITS_FOR_A_PERSON = 3
 PROOFS = {
     "red": ("✔", "green", "red on HEAD, as new work must be"),
@@ -30,9 +30,49 @@ PROOFS = {
 }
 
 
-@click.command(
-    epilog="Examples:\n\n\b\n  unstuck draft 'Add a --depth option to the walk'\n  unstuck draft docs/prd.md --agent claude -o specs/depth/tasks.md\n  gh issue view 12 | unstuck draft - --yes"
-)
+@click.command()
+@click.argument("path", metavar="PLAN", type=click.Path(path_type=Path))
+@click.option("--format", "plan_format", metavar="NAME", help="The plan's format, where it is not recognised.")
+@click.option("--repair", is_flag=True, help="Let an agent mend what makes it invalid, and show the change first.")
+@click.option("--agent", metavar="NAME|COMMAND", help="Who repairs it; the first agent found, if left out.")
+@click.option("--yes", is_flag=True, help="Replace the plan, and let proposed checks run, without asking.")
+@json_option
+def plan(
+    path: Path, *, plan_format: str | None, repair: bool, agent: str | None, yes: bool, as_json: bool
+) -> int | None:
+    """Read and check PLAN: its tasks in batches, their checks, and what looks odd. Nothing is started."""
+    if repair:
+        return _repaired(path, plan_format, agent, yes=yes, as_json=as_json)
+    document = compose.read_plan(path, plan_format=plan_format)
+    message = problems(document)
+    if as_json:
+        say(json.dumps(_plan_object(document, valid=not message)))
+    if message:
+        raise InvalidPlan(
+            message, hint=f"Correct these lines, or let an agent: `unstuck plan {path} --repair`. Nothing was started."
+        )
+    if not as_json:
+        say(plan_lines(document, compose.gates(Path.cwd(), document.gates)))
+    return None
+
+
+def _plan_object(document: Plan, *, valid: bool) -> dict[str, Any]:
+    order = execution(document) if valid else ()
+    return {
+        "schema": 1,
+        "path": document.path,
+        "format": document.format,
+        "valid": valid,
+        "tasks": [asdict(task) for task in document.tasks],
+        "batches": [one.tasks for one in order],
+        "execution": [asdict(one) for one in order],
+        "gates": [asdict(one) for one in document.gates],
+        "concerns": [asdict(one) for one in document.concerns],
+        "problems": [asdict(one) for one in check(document)],
+    }
+
+
+@click.command()
 @click.argument("goal", metavar="GOAL|FILE|-")
 @click.option("--agent", metavar="NAME|COMMAND", help="Who writes the plan; the first agent found, if left out.")
 @click.option(
@@ -42,7 +82,7 @@ PROOFS = {
 @click.option(
     "--yes", is_flag=True, help="Let the proposed checks run without asking: in a clone, and none that deletes."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 def draft(goal: str, *, agent: str | None, output: Path, plan_format: str, yes: bool, as_json: bool) -> int:
     """Let an agent write a plan from a GOAL, a FILE (a PRD, an issue), or standard input.
 
@@ -52,13 +92,15 @@ def draft(goal: str, *, agent: str | None, output: Path, plan_format: str, yes: 
     if os.path.lexists(output):
         raise BadUsage(f"{output} is there already.", hint="Name another file with -o; nothing was started.")
     wanted = _wanted(goal)
-    made = _drafting(output, plan_format, agent, yes=yes).write(wanted)
+    drafting = _drafting(output, plan_format, agent, yes=yes)
+    with ending_on_interrupt(drafting.stopper):
+        made = drafting.write(wanted)
     if made.problems:
         kept = compose.keep_patch(Path.cwd(), str(output), compose.difference("", made, str(output)))
         return _refused(made, kept, as_json=as_json)
     text = made.text if made.approved else compose.marked_text(Path.cwd(), made)
     compose.put_plan(output, text)
-    _tell(made, str(output), as_json=as_json)
+    _tell_draft(made, str(output), as_json=as_json)
     if made.approved:
         say(f"Wrote {output}. Nothing of it was started. Next: unstuck run {output}", err=True)
         return _started(output, agent) if not (yes or as_json) else 0
@@ -81,30 +123,32 @@ def _at_terminal() -> bool:
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
-def repair(path: Path, plan_format: str | None, agent: str | None, *, yes: bool, as_json: bool) -> int:
+def _repaired(path: Path, plan_format: str | None, agent: str | None, *, yes: bool, as_json: bool) -> int:
     """Let an agent mend a plan; a person sees the change before it replaces the file."""
     there = compose.existing_plan(path, plan_format)
     if there.sound:
         say(f"{path} is a sound plan: nothing to repair.", err=True)
         return 0
-    made = _drafting(there.path, there.format, agent, yes=yes).repair(there.text, there.own)
+    drafting = _drafting(there.path, there.format, agent, yes=yes)
+    with ending_on_interrupt(drafting.stopper):
+        made = drafting.repair(there.text, there.own)
     patch = compose.difference(there.text, made, str(path))
     if made.problems or not made.approved or not _may_replace(patch, path, yes=yes):
         kept = compose.keep_patch(Path.cwd(), path.name, patch)
         if made.problems:
             return _refused(made, kept, as_json=as_json)
-        _tell(made, str(path), as_json=as_json)
+        _tell_draft(made, str(path), as_json=as_json)
         say(f"{path} is as it was: nobody has said yes. What would change is in {kept}", err=True)
         return WAITS_FOR_A_PERSON
     compose.put_plan(there.path, made.text)
-    _tell(made, str(path), as_json=as_json)
+    _tell_draft(made, str(path), as_json=as_json)
     say(f"Repaired {path}. Nothing of it was started. Next: unstuck run {path}", err=True)
     return 0
 
 
-def _drafting(output: Path, plan_format: str, agent: str | None, *, yes: bool) -> compose.Drafting:
+def _drafting(output: Path, plan_format: str, agent: str | None, *, yes: bool) -> "compose.Drafting":
     cwd = Path.cwd()
-    drafting = compose.Drafting(
+    return compose.Drafting(
         cwd=cwd,
         file=compose.place_of(cwd, output),
         format=plan_format,
@@ -112,12 +156,6 @@ def _drafting(output: Path, plan_format: str, agent: str | None, *, yes: bool) -
         consent=lambda asked: _consents(asked, yes=yes),
         seen=lambda _, line: say(click.style(f"  … {plain(line)}", dim=True), err=True),
     )
-
-    def end(_number: int, _frame: FrameType | None) -> None:
-        drafting.stopper.at_once("It was interrupted.", 130)
-
-    signal.signal(signal.SIGINT, end)
-    return drafting
 
 
 def _wanted(goal: str) -> str:
@@ -129,7 +167,7 @@ def _wanted(goal: str) -> str:
     return text
 
 
-def _consents(asked: Sequence[Proposal], *, yes: bool) -> bool:
+def _consents(asked: "Sequence[Proposal]", *, yes: bool) -> bool:
     """List the commands in full, and ask; without a terminal only --yes is a yes."""
     safe = [one for one in asked if not one.effect]
     say(f"The agent proposes {len(asked)} command{'s'[: len(asked) != 1]} to check the work by:", err=True)
@@ -155,11 +193,11 @@ def _may_replace(patch: str, path: Path, *, yes: bool) -> bool:
     return _at_terminal() and click.confirm(f"Change {path} like this?", err=True)
 
 
-def _refused(made: compose.Draft, kept: Path, *, as_json: bool) -> int:
+def _refused(made: "compose.Draft", kept: Path, *, as_json: bool) -> int:
     """Say what is still wrong after the last round; the draft is kept as a patch, which nobody runs by mistake."""
     if as_json:
-        say(json.dumps(_object(made, None)))
-    lines = [f"  {plan_text.concern(one)}" for one in made.problems]
+        say(json.dumps(_draft_object(made, None)))
+    lines = [f"  {concern(one)}" for one in made.problems]
     many = f"{len(made.problems)} problem{'s'[: len(made.problems) != 1]}"
     raise InvalidPlan(
         "\n".join([f"After {made.rounds} rounds the plan still has {many}:", *lines]),
@@ -167,11 +205,11 @@ def _refused(made: compose.Draft, kept: Path, *, as_json: bool) -> int:
     )
 
 
-def _tell(made: compose.Draft, path: str, *, as_json: bool) -> None:
+def _tell_draft(made: "compose.Draft", path: str, *, as_json: bool) -> None:
     if as_json:
-        say(json.dumps(_object(made, path)))
+        say(json.dumps(_draft_object(made, path)))
         return
-    say(plan_text.plan(made.plan, compose.gates(Path.cwd(), made.plan.gates)))
+    say(plan_lines(made.plan, compose.gates(Path.cwd(), made.plan.gates)))
     if made.proofs:
         say(f"\nProof, on HEAD (round {made.rounds}):" if made.rounds else "\nProof, on HEAD:")
     for proof in made.proofs:
@@ -179,7 +217,7 @@ def _tell(made: compose.Draft, path: str, *, as_json: bool) -> None:
         say(f"  {click.style(mark, fg=colour)} {proof.task}  {plain(proof.command)}  ({words})")
 
 
-def _object(made: compose.Draft, path: str | None) -> dict[str, Any]:
+def _draft_object(made: "compose.Draft", path: str | None) -> dict[str, Any]:
     return {
         "schema": 1,
         "path": path,
@@ -193,3 +231,53 @@ def _object(made: compose.Draft, path: str | None) -> dict[str, Any]:
         "proofs": [asdict(one) for one in made.proofs],
         "problems": [asdict(one) for one in made.problems],
     }
+
+
+def plan_lines(document: Plan, gates: Sequence[Check]) -> str:
+    """Show a plan as it will be run: its tasks in batches, what checks them, and what looks odd."""
+    tasks = {task.id: task for task in document.tasks}
+    width = max((columns(task.shown) for task in document.tasks), default=0)
+    settled = sum(task.done or task.skipped for task in document.tasks)
+    lines = [
+        f"{document.path} ({document.format}): {counted(len(tasks), document.noun)}, {settled} done already",
+        "",
+    ]
+    for number, batch in enumerate(execution(document), 1):
+        together = f"Batch {number}, side by side" if batch.parallel and document.phased else f"Step {number}"
+        lines.append(f"{together}{', one after the other' if len(batch.tasks) > 1 and not batch.parallel else ''}")
+        for task in (tasks[name] for name in batch.tasks):
+            beside = "  side by side" if task.group else f"  fixes {task.fixes}" if task.fixes else ""
+            points = f"  {task.estimate} points" if task.estimate.isdigit() else ""
+            lines.append(
+                f"  {task.shown.ljust(width)}  {cut(task.title)}  [{_checked(task, len(gates))}]{points}{beside}"
+            )
+    lines += _commands(document, gates)
+    if document.concerns:
+        lines += ["", "Worth a look (none of this stops a run):"]
+        lines += [f"  {concern(one)}" for one in document.concerns]
+    return "\n".join(lines)
+
+
+def _commands(document: Plan, gates: Sequence[Check]) -> list[str]:
+    """List every command that a run will start by itself, agents aside."""
+    after = [(check, "after every task") for check in gates]
+    own = [(one, task.shown) for task in document.tasks if not task.done and not task.skipped for one in task.checks]
+    lines = [line for check, when in (*own, *after) for line in _command(check.command, when)]
+    return ["", "Commands that will be run:", *lines] if lines else []
+
+
+def _command(command: str, when: str) -> list[str]:
+    """Tell a command and when it is run; a script keeps its lines."""
+    first, *rest = [plain(line) for line in command.splitlines()] or [""]
+    return [f"  {first}  ({when})", *(f"    {line}" for line in rest)]
+
+
+def concern(one: Problem) -> str:
+    """Tell something that is worth a look, in one line."""
+    return plain(f"{f'line {one.line}: ' if one.line else ''}{one.message} {one.hint}".rstrip())
+
+
+def _checked(task: Task, checks: int) -> str:
+    if task.done or task.skipped:
+        return "done" if task.done else "skipped"
+    return counted(len(task.checks) + checks, "check") if task.checks or checks else "nothing checks it"

@@ -1,9 +1,3 @@
-"""The plugin by which opencode calls our hook: its own hooks are functions in JavaScript."""
-
-import json
-from collections.abc import Sequence
-
-TEXT = """\
 // Made by `unstuck install opencode`; `unstuck uninstall opencode` takes it out again.
 import { spawn } from "node:child_process"
 
@@ -46,13 +40,7 @@ export const Unstuck = async ({ directory }) => {
         tool_input: args, tool_response: output.output, exit_code: output.metadata?.exit,
       }))
       const told = said.hookSpecificOutput?.additionalContext
-      if (told) output.output = `${output.output}\\n\\n${told}`
+      if (told) output.output = `${output.output}\n\n${told}`
     },
   }
 }
-"""
-
-
-def plugin(program: Sequence[str], *, guard: bool) -> str:
-    """Return the plugin's text."""
-    return TEXT % (json.dumps([*program, "hook", "opencode"]), json.dumps(guard))

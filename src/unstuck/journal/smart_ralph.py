@@ -1,16 +1,28 @@
-"""What smart-ralph's files say of a run: the object of `.ralph-state.json`, the sections of `.progress.md`. Pure."""
+"""Edge: The files of a spec folder that stand beside its plan: the object of `.ralph-state.json`, the sections of `.progress.md`."""
 
+import json
+import os
 import re
+import shutil
+import time
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from unstuck.decide import FINAL, PASSED, Amendment, Limits, commit_of, harmless, history_line, read_request, said
 from unstuck.diagnosis import Kind
+from unstuck.journal.event import Settings
 from unstuck.journal.run_state import RunState
 from unstuck.journal.task_state import SETTLED, TaskState
+from unstuck.ports import PlanFile
+from unstuck.process import rewrite
+from unstuck.tell import one_line
 
+STATE, PROGRESS = ".ralph-state.json", ".progress.md"
+NOT_JSON = "State file is not valid JSON"
+NAME_CHARS = 100
 RECOVERY = "fix-tasks"
 """The profile that `recoveryMode` stands for."""
 HASH_CHARS = 7
@@ -24,16 +36,95 @@ LIMIT_FIELDS = {
     "maxModificationDepth": ("modification_depth", 0),
 }
 """The limits that a state file may set: their names here, and the least that makes sense."""
+COMPLETED, FIXES, LEARNINGS = "## Completed Tasks", "## Fix Task History", "## Learnings"
+_HEADING = re.compile(r"#{1,2}(?:[ \t]|\r?$)")
+_FENCE = re.compile(r"[ ]{0,3}(`{3,}|~{3,})")
+_REMARK = re.compile(r"[ \t]+(?!- [0-9a-f]{6})\S")
+SECTIONS = {
+    COMPLETED: re.compile(r"- \[[xX]\] (\S+)"),
+    FIXES: re.compile(r"- Task (\S+):"),
+    LEARNINGS: re.compile(r"(?!)"),
+}
+"""The sections in their order, and by what a line of one names its task."""
+
+
+class NotAState(ValueError):
+    """A state file that cannot be read, and why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
-    """What a state file asks of a run."""
+class SpecFolder:
+    """One spec folder. A person and other programs may edit its files at any time; their edits are kept."""
 
-    recovery: bool = False
-    awaits_approval: bool = False
-    """Its loop yields to the user."""
-    limits: Mapping[str, int]
+    path: Path
+    told: Callable[[str], None]
+    """Hears of a file that had to be set aside."""
+
+    def write(self, state: RunState, limits: Limits) -> None:
+        """Bring both files up to date."""
+        name = one_line(os.fsencode(self.path.resolve().name).decode("utf-8", "backslashreplace"), NAME_CHARS)
+
+        def state_file(before: bytes) -> bytes:
+            content = self._object(before) or first_content(name, limits, len(state.tasks))
+            after = merged(content, state)
+            return before if after == content and before.strip() else _encoded(after)
+
+        def progress_file(before: bytes) -> bytes:
+            text = before.decode("utf-8", "surrogateescape")
+            return updated(text, progress(state), name).encode("utf-8", "surrogateescape")
+
+        for file, change in ((STATE, state_file), (PROGRESS, progress_file)):
+            rewrite(self.path / file, change, create=True)
+
+    def settings(self) -> Settings:
+        """Return what the state file asks of a run; nothing, if there is none or it cannot be read."""
+        try:
+            content = parse((self.path / STATE).read_bytes())
+        except (OSError, NotAState):
+            return Settings(limits={})
+        return settings(content)
+
+    def _object(self, content: bytes) -> dict[str, Any] | None:
+        """Return the state file's object; one that cannot be read is kept under another name, never just replaced."""
+        if not content.strip():
+            return None
+        try:
+            return parse(content)
+        except NotAState as error:
+            path = self.path / STATE
+            aside = path.with_name(f"{STATE}.unreadable-{time.strftime('%Y%m%d-%H%M%S')}")
+            shutil.copyfile(path, aside)
+            self.told(f"{error} ({path}). A copy is kept as {aside.name}; the run goes on with its own facts.")
+            return None
+
+
+def spec_folder(plan_file: PlanFile, told: Callable[[str], None] = lambda _text: None) -> SpecFolder | None:
+    """Return the folder of a spec whose files are kept up with the plan; None for any other plan."""
+    return SpecFolder(path=plan_file.path.parent, told=told) if plan_file.spec_folder else None
+
+
+def asked_by(plan_file: PlanFile) -> Settings:
+    """Return what the plan's own state file asks for."""
+    folder = spec_folder(plan_file)
+    return folder.settings() if folder is not None else Settings(limits={})
+
+
+def parse(content: bytes) -> dict[str, Any]:
+    """Read a state file; raise NotAState if it holds no JSON object."""
+    try:
+        value = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise NotAState(f"{NOT_JSON}: {error}") from error
+    if not isinstance(value, dict):
+        raise NotAState(f"{NOT_JSON}: it holds no object")
+    return value
+
+
+def _encoded(content: dict[str, Any]) -> bytes:
+    text = json.dumps(content, indent=2, ensure_ascii=False)
+    if not text.isascii() and any("\ud800" <= char <= "\udfff" for char in text):  # a lone half is no UTF-8
+        text = json.dumps(content, indent=2)
+    return f"{text}\n".encode()
 
 
 def settings(content: Mapping[str, Any]) -> Settings:
@@ -191,29 +282,19 @@ def _learnings(task: TaskState) -> Iterator[tuple[float, str]]:
             )
 
 
-COMPLETED, FIXES, LEARNINGS = "## Completed Tasks", "## Fix Task History", "## Learnings"
-_HEADING = re.compile(r"#{1,2}(?:[ \t]|\r?$)")
-_FENCE = re.compile(r"[ ]{0,3}(`{3,}|~{3,})")
-_REMARK = re.compile(r"[ \t]+(?!- [0-9a-f]{6})\S")
-_TASK = re.compile(r"- \[[xX]\] (\S+)")
-_FIX = re.compile(r"- Task (\S+):")
-_NEVER = re.compile(r"(?!)")
-
-
 def updated(text: str, said: Progress, spec: str) -> str:
     """Return the file's text with what is to be said in it; a missing section is made, an empty file begun."""
     mark = "\r" if "\r\n" in text else ""  # lines are split at LF, so a CR stays with its line
     unended = mark if text and not text.endswith("\n") else ""
     lines = f"{text}{unended}".split("\n") if text.strip() else [f"# Progress: {spec}", ""]
-    completed, fixes = _marked(said.completed, mark), _marked(said.fixes, mark)
-    lines = _put(lines, COMPLETED, completed, _TASK, before=(FIXES, LEARNINGS), gone=said.open, mark=mark)
-    lines = _put(lines, FIXES, fixes, _FIX, before=(LEARNINGS,), mark=mark)
     start, end = _section(lines, LEARNINGS)
     known: dict[str, list[str]] = defaultdict(list)
     for line in lines[max(start, 0) : end]:
         known[_subject(line)].append(line.rstrip())
-    new = [one for one in said.learnings if not any(_says(line, one) for line in known[_subject(one)])]
-    lines = _put(lines, LEARNINGS, _marked({one: one for one in new}, mark), _NEVER, before=(), mark=mark)
+    new = {one: one for one in said.learnings if not any(_says(line, one) for line in known[_subject(one)])}
+    for heading, wanted in ((COMPLETED, said.completed), (FIXES, said.fixes), (LEARNINGS, new)):
+        gone = said.open if heading == COMPLETED else frozenset()
+        lines = _put(lines, heading, {name: f"{line}{mark}" for name, line in wanted.items()}, gone, mark)
     return "\n".join(lines).removesuffix(unended)
 
 
@@ -222,28 +303,15 @@ def _subject(learning: str) -> str:
     return learning.rstrip().partition(" failed (")[0]
 
 
-def _marked(lines: Mapping[str, str], mark: str) -> dict[str, str]:
-    return {name: f"{line}{mark}" for name, line in lines.items()}
-
-
-def _put(
-    lines: list[str],
-    heading: str,
-    wanted: Mapping[str, str],
-    shape: re.Pattern[str],
-    *,
-    before: Sequence[str],
-    mark: str,
-    gone: frozenset[str] = frozenset(),
-) -> list[str]:
+def _put(lines: list[str], heading: str, wanted: Mapping[str, str], gone: frozenset[str], mark: str) -> list[str]:
     """Replace the lines of a section that are about the same tasks, and append the others at its end."""
     start, end = _section(lines, heading)
     if start < 0:
-        return _begun(lines, [f"{heading}{mark}", *wanted.values()], before, mark) if wanted else lines
+        return _begun(lines, heading, wanted, mark) if wanted else lines
     left = dict(wanted)
     kept: list[str] = []
     for line in lines[start + 1 : end]:
-        found = shape.match(line)
+        found = SECTIONS[heading].match(line)
         name = found[1] if found else ""
         if name in left:
             new = left.pop(name)
@@ -257,15 +325,16 @@ def _put(
     return [*lines[: start + 1], *kept[:blank], *left.values(), *apart, *kept[blank:], *lines[end:]]
 
 
-def _begun(lines: list[str], section: list[str], before: Sequence[str], mark: str) -> list[str]:
-    """Make a section: before the first of the sections named that is there, else at the end."""
-    at = next((place for other in before if (place := _section(lines, other)[0]) >= 0), len(lines))
+def _begun(lines: list[str], heading: str, wanted: Mapping[str, str], mark: str) -> list[str]:
+    """Make a section: before the first of those that come after it and are there, else at the end."""
+    later = list(SECTIONS)[list(SECTIONS).index(heading) + 1 :]
+    at = next((place for other in later if (place := _section(lines, other)[0]) >= 0), len(lines))
     above = lines[:at]
     if at == len(lines):
         while above and not above[-1].strip():
             above.pop()
     apart = [mark] if above and above[-1].strip() else []
-    return [*above, *apart, *section, mark if at < len(lines) else "", *lines[at:]]
+    return [*above, *apart, f"{heading}{mark}", *wanted.values(), mark if at < len(lines) else "", *lines[at:]]
 
 
 def _says(line: str, wanted: str) -> bool:

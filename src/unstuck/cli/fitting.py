@@ -1,22 +1,35 @@
-"""Edge: Fit text to a terminal: short enough, in one line or broken between words, and without what would steer it."""
+"""Edge: Fit text to a terminal: how wide it is, short enough or broken between words, and without what would steer it; show steps there."""
 
 import os
 import re
 import shutil
+import signal
 import sys
 import textwrap
-from collections.abc import Iterable
+import unicodedata
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 import click
 
-from unstuck.cli.screen.columns import columns, cut_columns
+from unstuck.cli import say
 from unstuck.tell import one_line
 
-LINE_CHARS = 300
+if TYPE_CHECKING:
+    from unstuck.line import Stopper
 
+LINE_CHARS = 300
 TITLE_CHARS = 56
 TERMINAL_CODES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
+COMMAND = "      "
+WHOLE = re.compile(rf"  \| |{COMMAND}|- .*`")
+"""What is not broken: a program's output, a command on its own line, an item that names one."""
+BEFORE_TEXT = re.compile(r"  \d\d:\d\d:\d\d +\d+  |  \d[\w., ]*: | *(?:- |\d+\. )?")
+"""What stands before the text of a line: a time and a number, a task, or blanks and a bullet."""
+PATCH = {"+++": None, "---": None, "+": "green", "-": "red", "@@": "cyan"}
+INTERRUPTED = 130
 
 
 def clock(at: float) -> str:
@@ -73,19 +86,39 @@ def _broken(line: str, room: int) -> list[str]:
     return textwrap.wrap(line, room, subsequent_indent=margin, break_long_words=False, break_on_hyphens=False)
 
 
-COMMAND = "      "
-WHOLE = re.compile(rf"  \| |{COMMAND}|- .*`")
-"""What is not broken: a program's output, a command on its own line, an item that names one."""
-BEFORE_TEXT = re.compile(r"  \d\d:\d\d:\d\d +\d+  |  \d[\w., ]*: | *(?:- |\d+\. )?")
-"""What stands before the text of a line: a time and a number, a task, or blanks and a bullet."""
-
-
 def patch_line(line: str) -> str:
     """Return a line of a patch for a terminal."""
     colour = next((colour for sign, colour in PATCH.items() if line.startswith(sign)), None)
-    return click.style(
-        "".join(char for char in TERMINAL_CODES.sub("", line).expandtabs() if char.isprintable()), fg=colour
-    )
+    return click.style(plain(line, sys.maxsize), fg=colour)
 
 
-PATCH = {"+++": None, "---": None, "+": "green", "-": "red", "@@": "cyan"}
+def columns(text: str) -> int:
+    """Count the columns that a text takes on a terminal."""
+    return sum(0 if unicodedata.combining(char) else 1 + (unicodedata.east_asian_width(char) in "WF") for char in text)
+
+
+def cut_columns(line: str, limit: int) -> str:
+    """Shorten a line until it takes at most `limit` columns."""
+    while columns(line) > limit:
+        line = line.rstrip("…")[:-1] + "…"
+    return line
+
+
+def show_step(_task: str, line: str) -> None:
+    """Show a set-up command or a check as it starts and ends; beside the result, which others may read."""
+    say(click.style(to_width(f"  … {plain(line)}"), dim=True), err=True)
+
+
+def to_width(line: str) -> str:
+    """Cut a line to the width of the terminal that it goes to, if it goes to one."""
+    return cut_columns(line, shutil.get_terminal_size().columns) if sys.stderr.isatty() else line
+
+
+@contextmanager
+def ending_on_interrupt(stopper: "Stopper") -> Iterator[None]:
+    """Let Ctrl-C end what runs in a slot, and then the command."""
+    before = signal.signal(signal.SIGINT, lambda *_: stopper.at_once("It was interrupted.", INTERRUPTED))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -1,0 +1,115 @@
+"""Edge: What a run here goes by: the plan, the profiles, the gates, the sandbox. Nothing of a run itself is loaded for it."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from unstuck import agents, decide, process
+from unstuck.config import GATE_TIMEOUTS, Config
+from unstuck.config_file import has_config, read_config
+from unstuck.errors import Unavailable, UnstuckError
+from unstuck.git import Repository, find, slots_folder
+from unstuck.plans import Check, Plan, open_plan, reviewed
+from unstuck.tools import detect, is_present
+
+if TYPE_CHECKING:
+    from unstuck.ports import Fence, Purpose
+
+
+def read_plan(path: Path, *, plan_format: str | None = None) -> Plan:
+    """Read a plan and look it over; its problems and concerns are in it."""
+    return reviewed(open_plan(path, plan_format).read(), gates=len(gates(Path.cwd())))
+
+
+def profiles(cwd: Path) -> "dict[str, decide.Policy]":
+    """Return the profiles that a run here could use: the catalog's, and the configuration's own."""
+    try:
+        own = read_config(find(cwd).root).profiles
+    except Unavailable:
+        own = {}
+    return decide.profiles(own)
+
+
+def gates(cwd: Path, wanted: Sequence[Check] = ()) -> tuple[Check, ...]:
+    """Return the checks that hold after every task: the repository's, and those that a plan wants besides."""
+    try:
+        root = find(cwd).root
+        return gates_of(read_config(root), root, wanted)
+    except UnstuckError:
+        return tuple(wanted)
+
+
+def gates_of(config: Config, root: Path, wanted: Sequence[Check] = ()) -> tuple[Check, ...]:
+    """Return the repository's gates, and the plan's where it has none of a kind, each with its own time limit."""
+    asked = tuple(Check(command=line, kind=kind) for kind, line in config.checks.items())
+    asked += tuple(check for check in wanted if check.kind not in config.checks)
+    if not asked and config.verify.detect and not has_config(root):
+        asked = _found_checks(root)
+    limits = {**GATE_TIMEOUTS, **config.verify.timeouts}
+    return tuple(replace(check, timeout=limits.get(check.kind, config.verify.timeout)) for check in asked)
+
+
+def note_found(checks: Sequence[Check]) -> Iterator[str]:
+    """Say which gates nobody asked for."""
+    if found := [f"`{check.command}`" for check in checks if check.found]:
+        yield f"There is no configuration, so the checks are those that fit the project: {'; '.join(found)}"
+
+
+@lru_cache(maxsize=8)
+def _found_checks(root: Path) -> tuple[Check, ...]:
+    return tuple(replace(check, found=True) for check in detect(root, as_it_is=True).checks if is_present(check, root))
+
+
+def fence_of(config: Config, repository: Repository) -> "Fence":
+    """Return the sandbox; refuse to begin where one is asked for that is not there."""
+    from unstuck.ports import NoFence  # noqa: PLC0415  # it knows every room; a plan is read without
+
+    purposes, wanted = fenced(config), config.sandbox
+    if not purposes or (missing := process.trouble()):
+        if purposes and "bwrap" in (wanted.mode, wanted.checks):
+            raise Unavailable(
+                f"[sandbox] asks for bubblewrap, and {missing}.",
+                hint='Install it (Debian: apt install bubblewrap), or set mode = "auto" to go on without one.',
+            )
+        return NoFence()
+    return process.Bubblewrap(
+        purposes=purposes,
+        only_named=wanted.mode == "auto",
+        offline=frozenset() if wanted.check_network else frozenset({"check"}),
+        root=repository.root,
+        common_dir=repository.common_dir,
+        slots=slots_folder(repository, config.workspace.slots),
+        linked=tuple(repository.root / name for name in config.workspace.link),
+        write=wanted.write,
+        read=tuple(Path(name).expanduser() for name in wanted.read),
+    )
+
+
+def without_fence(config: Config, named: Iterable[str]) -> tuple[str, ...]:
+    """Say that agents which could work in a sandbox have none."""
+    names = [name for name in named if _is_named(config, name)]
+    if not names or config.sandbox.mode == "none" or not (missing := process.trouble()):
+        return ()
+    return (f"{', '.join(names)} works without a sandbox, in a clone of its own: {missing}. See `unstuck doctor`.",)
+
+
+def works_inside(config: Config, agent: str) -> bool:
+    """Whether the sessions of an agent are in a sandbox on this machine."""
+    mode = config.sandbox.mode
+    return not process.trouble() and (mode == "bwrap" or (mode == "auto" and _is_named(config, agent)))
+
+
+def _is_named(config: Config, agent: str) -> bool:
+    """Whether the agent says what it writes."""
+    known = agents.manifest(agent, config.agents)
+    return known is not None and bool(known.writes)
+
+
+def fenced(config: Config) -> "frozenset[Purpose]":
+    """Return what the configuration wants in a sandbox."""
+    mode, checks = config.sandbox.mode, config.sandbox.checks
+    around_checks = checks == "bwrap" or (checks == "auto" and mode == "bwrap")
+    sessions: frozenset[Purpose] = frozenset() if mode == "none" else frozenset({"session"})
+    return sessions | (frozenset({"check", "setup"}) if around_checks else frozenset())
