@@ -12,7 +12,9 @@ def compile_secrets() -> str:
     """Return what secrets look like as JSON: reading the TOML would cost more than redacting a log."""
     rules = tomllib.loads(shipped("secrets.toml"))
     table = {
-        "shapes": [[row["needle"], row["pattern"], row.get("back", 0), row.get("random", False)] for row in rules["shape"]],
+        "shapes": [
+            [row["needle"], row["pattern"], row.get("back", 0), row.get("random", False)] for row in rules["shape"]
+        ],
         "words": [row["pattern"] for row in rules["word"]],
         "tokens": rules["tokens"],
     }
