@@ -81,7 +81,6 @@ class Surroundings(NamedTuple):
     local_packages: tuple[str, ...] = ()  # packages in folders of the project that hold the missing one
     lock: Lock | None = None
     git: GitState | None = None
-    unreachable: frozenset[str] = frozenset()  # hosts that could not be connected to, where somebody tried
 
     def has(self, program: str) -> bool:
         return self.binaries is None or program in self.binaries
