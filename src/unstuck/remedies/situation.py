@@ -250,7 +250,7 @@ class Situation(NamedTuple):
         """Return the call as the catalogue says that it has to be, where its program complains in known words."""
         words = self.call.words or _unglobbed(self.call.line) if self.is_command else None
         for says, wrong, right in self.table("repairs").get(program(words), ()) if words else ():
-            if re.search(says, self.text):
+            if re.search(says, self.text[-8_000:]):
                 fixed = [new for word in words or () for new in _repaired(word, wrong, right) if new]
                 if tuple(fixed) != self.call.words:
                     return self.again(f"Call it as {shlex.join(fixed)}", words=tuple(fixed))
