@@ -13,7 +13,7 @@ from tests.growth import faster_than_linear
 
 from unstuck.diagnosis.kinds import KINDS, Kind
 from unstuck.remedies.call_words import alike, parts, plain_words
-from unstuck.remedies.chain import ASK, MOST_AUTOMATED, Tools, compile_chains, read_catalog
+from unstuck.remedies.chain import ASK, Tools, compile_chains, read_catalog
 from unstuck.remedies.learning import Lessons
 from unstuck.remedies.recovery_plan import Plan, fill, plan_json, recovery
 from unstuck.remedies.situation import Call, GitState, Lock, Place, Preferences, Situation, Surroundings
@@ -21,6 +21,7 @@ from unstuck.remedies.syntax import mended_json, posix, repairs
 from unstuck.shipped import shipped
 
 CATALOG = read_catalog()
+MOST_AUTOMATED = 4
 BASIC = ("run_bash", "read_dir", "read_file", "write_file")
 ROOT = Surroundings(root="/srv", cwd="/srv")
 HAS = frozenset(
@@ -350,7 +351,7 @@ def test_a_program_that_looks_for_its_project_is_called_where_the_project_is() -
 
 @pytest.mark.parametrize(
     ("wanted", "command"),
-    [("od.log", "rm od.log"), ("*.log", "ls *.log"), ("main", "git checkout main"), ("no.h", "gcc a.c"), ("package.json", "npm test")],
+    [("od.log", "rm od.log"), ("*.log", "ls *.log"), ("main", "git checkout main"), ("no.h", "gcc a.c"), ("package.json", "npm test"), ("jqq", "python3 check.py")],
 )  # fmt: skip
 def test_an_empty_file_is_not_made_where_it_would_help_nobody(wanted: str, command: str) -> None:
     answer = planned("file_not_found", f"x: {wanted}: No such file or directory", command, around=ROOT)

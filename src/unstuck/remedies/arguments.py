@@ -28,7 +28,7 @@ from unstuck.remedies.chain import (
 from unstuck.remedies.situation import CONTENT_KEYS, Situation, path
 
 BAD_OPTION = r"(?i)(?:unrecognized|unknown|invalid|no such|illegal|unexpected)[^\n'\"\u2018`-]{0,40}?(?:option|argument|switch|flag)s?(?:[^\n\w-]{0,6}(--?\w[\w-]*)|[^\n\w]{0,8}(\w)\b)"
-MEANT = r"[Dd]id you mean (?:this|one of these)\?\s+(?:npm \w+\s+)?(?:npm (?:run )?)?([\w:-]+)|(?:maybe you meant|similar [\w ]+ exists):? ['\"`]([\w-]+)['\"`]|[Dd]id you mean:? ['\"`\u2018]?(--?[\w-]+|[\w-]+)['\"`\u2019]?|[Tt]he most similar command is\s+([\w-]+)|perhaps you meant:? ['\"`]?([\w-]+)"
+MEANT = r"[Dd]id you mean (?:this|one of these)\?\s+(?:npm \w+\s+)?(?:npm (?:run )?)?([\w:-]+)|(?:maybe you meant|similar [\w ]{1,40} exists):? ['\"`]([\w-]+)['\"`]|[Dd]id you mean:? ['\"`\u2018]?(--?[\w-]+|[\w-]+)['\"`\u2019]?|[Tt]he most similar command is\s+([\w-]+)|perhaps you meant:? ['\"`]?([\w-]+)"
 MISSING_TOOL = r"(?:[Uu]nknown tool|[Tt]ool not found|No such tool)[: ]+['\"`]?([\w.:-]{1,100})|[Tt]ool ['\"`]([\w.:-]{1,100})['\"`]"
 CHOICES = r"invalid choice: '([^'\n]{1,100})' \(choose from ([^)\n]{1,2000})\)"
 WITH_SUBCOMMANDS = frozenset({"git", "npm", "cargo", "go", "docker", "pip"})

@@ -19,7 +19,6 @@ RISKS: tuple[Risk, ...] = ("safe", "caution", "privileged", "destructive")
 TaskType = Literal["", "exploratory", "implementation"]
 ASK = "ask_user"
 """Every way of asking a person; always the last."""
-MOST_AUTOMATED = 4
 NOTHING_GIVEN: Mapping[str, Any] = MappingProxyType({})
 REMEDY = "remedy"
 """What stands for `$0` in the small fixed scripts; all that varies comes in as arguments."""

@@ -113,11 +113,12 @@ def create_missing_file(s: Situation) -> Recipe:
 
 
 def _senseless(s: Situation, wanted: str) -> bool:
-    """Whether a file with nothing in it would help nobody: a pattern, code, or what the call destroys, runs or lists."""
+    """Whether a file with nothing in it would help nobody: a pattern, code, a program, or what the call destroys or lists."""
     called = {part.split()[0].rpartition("/")[2] for part in parts(s.call.line)}
     pattern = any(char in wanted for char in "*?[")
     code = name_of(wanted) in MANIFESTS or name_of(wanted).rpartition(".")[2] in NEVER_EMPTY
-    return pattern or code or bool(called & (DESTROYERS | READERS))
+    program_perhaps = not re.search(r"[./]", wanted) and wanted not in s.call.line
+    return pattern or code or program_perhaps or bool(called & (DESTROYERS | READERS))
 
 
 def _folder(action: str, folder: str) -> Step:

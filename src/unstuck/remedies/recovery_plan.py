@@ -114,8 +114,6 @@ def _filled(situation: Situation, way: Way) -> Strategy:
     for host in recipe.hosts:
         if not situation.preferences.may_reach(host):
             no_way(f"{host} is not among the allowed hosts")
-        if host in situation.around.unreachable:
-            no_way(f"{host} cannot be reached")
     steps = tuple(Told(_weighed(situation, step), situation.tools.render(step.deed)) for step in recipe.steps)
     return Strategy(
         way.name, recipe.likelihood, way.iterations, steps, recipe.requires, recipe.hosts, way.between_attempts

@@ -359,7 +359,7 @@ def try_alternative_host_url(s: Situation) -> Recipe:
     known = s.preferences.mirrors.get(found.place) or s.preferences.mirrors.get(found.host)
     others = ([known] if known else []) + list(s.table("mirrors").get(found.host, ()))
     refused = [other for other in others if not s.preferences.may_reach(other)]
-    usable = [other for other in others if other not in refused and other not in s.around.unreachable]
+    usable = [other for other in others if other not in refused]
     if not usable and not refused and (copy := _archived(s, found)) is not None:
         return copy
     if not usable:
@@ -389,7 +389,10 @@ def _archived(s: Situation, found: Address) -> Recipe | None:
     step = s.changed(
         f"Ask for the copy at {other}", lambda word: other if word == found.text else word, lambda line: line
     )
-    return recipe(step, hosts=(other.split("/")[2],)) if step else None
+    if step is None:
+        return None
+    told = step._replace(risk="caution")  # it tells somebody else which address was asked for
+    return recipe(told, hosts=(other.split("/")[2],))
 
 
 def use_cached_data(s: Situation) -> Recipe:

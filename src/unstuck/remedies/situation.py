@@ -81,7 +81,6 @@ class Surroundings(NamedTuple):
     local_packages: tuple[str, ...] = ()  # packages in folders of the project that hold the missing one
     lock: Lock | None = None
     git: GitState | None = None
-    unreachable: frozenset[str] = frozenset()  # hosts that could not be connected to, where somebody tried
 
     def has(self, program: str) -> bool:
         return self.binaries is None or program in self.binaries
@@ -251,7 +250,7 @@ class Situation(NamedTuple):
         """Return the call as the catalogue says that it has to be, where its program complains in known words."""
         words = self.call.words or _unglobbed(self.call.line) if self.is_command else None
         for says, wrong, right in self.table("repairs").get(program(words), ()) if words else ():
-            if re.search(says, self.text):
+            if re.search(says, self.text[-8_000:]):
                 fixed = [new for word in words or () for new in _repaired(word, wrong, right) if new]
                 if tuple(fixed) != self.call.words:
                     return self.again(f"Call it as {shlex.join(fixed)}", words=tuple(fixed))
