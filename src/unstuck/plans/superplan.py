@@ -205,7 +205,7 @@ def _read_sections(found: _Found, part: Part, document: Document, runnable: Runn
 
 def _task(phase: Phase, order: Sequence[str]) -> Task:
     status, section = _status(phase), phase.section
-    files = dict.fromkeys(one.path for one in section.files) if section else {}
+    files = dict.fromkeys(section.files) if section else {}
     items = tuple(box.text for box in section.boxes if box.area == "work") if section else ()
     name = phase.name or f"Phase {phase.raw}"
     return Task(
