@@ -60,11 +60,6 @@ def test_the_brief_repeated_is_no_claim() -> None:
     assert statement(f"{brief}\nworking ...\nTASK_COMPLETE\n", brief=brief).claim == "done"
 
 
-def test_the_word_for_everything_is_told_apart() -> None:
-    assert statement("ALL_TASKS_COMPLETE").everything
-    assert not statement("TASK_COMPLETE").everything
-
-
 # --- words that deny the claim ---------------------------------------------------------------------
 
 
@@ -249,11 +244,8 @@ def test_a_result_is_found(text: str) -> None:
         tasks_total=3,
         tasks_completed=2,
         gates=(("lint", True), ("test", False)),
-        commit_message="feat(cart): add totals",
         created=("a.py",),
         modified=(),
-        deleted=("b.py",),
-        plan_updated=True,
     )
     assert statement(text).claim == "done"
 
@@ -263,11 +255,7 @@ def test_a_failed_result_is_a_claim_of_failure_with_its_error() -> None:
     said = statement(json.dumps({**RESULT, "status": "failed", "commit_message": None, "error": error}))
     assert said.claim == "failed"
     assert said.result is not None
-    assert (said.result.error_type, said.result.error_message, said.result.error_details) == (
-        "test_failure",
-        "3 tests",
-        "t1",
-    )
+    assert (said.result.error_type, said.result.error_message) == ("test_failure", "3 tests")
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,7 @@
 
 import pytest
 
-from unstuck.plans.commit_text import conventional, parts
-from unstuck.plans.plan import Check, Plan, Task
+from unstuck.plans.plan import Check, Plan, Task, conventional, parts
 from unstuck.plans.review import reviewed
 
 

@@ -63,14 +63,10 @@ class Result:
     tasks_total: int
     tasks_completed: int
     gates: tuple[tuple[str, bool], ...]
-    commit_message: str
     created: tuple[str, ...]
     modified: tuple[str, ...]
-    deleted: tuple[str, ...]
-    plan_updated: bool
     error_type: str = ""
     error_message: str = ""
-    error_details: str = ""
 
     @property
     def unfinished(self) -> bool:
@@ -97,8 +93,6 @@ class Statement:
     approach: str = ""
     problem: str = ""
     """Why the result could not be read."""
-    everything: bool = False
-    """The agent says that the whole plan is done. Never believed: the plan's state and the checks decide."""
 
     @property
     def denied(self) -> bool:
@@ -130,20 +124,19 @@ def statement(text: str, task: str = "", brief: str = "") -> Statement:
     lines = _lines(text.replace(brief, "\n") if brief.strip() else text)
     blocks = [block for block in _blocks(lines) if not task or block.task == task]
     found, place = find_result(lines)
-    marks = [(block.end, "failed") for block in blocks]
+    marks: list[tuple[int, Claim]] = [(block.end, "failed") for block in blocks]
     inside = {at for block in blocks for at in range(block.start, block.end)}
     marks += [(at, said) for at, said in _signals(lines) if at not in inside]
     if isinstance(found, Result):
         marks.append((place, "done" if found.status == "complete" else "failed"))
     said = max(marks, default=(0, "none"))[1]
     return Statement(
-        claim="done" if said == "everything" else said,  # type: ignore[arg-type]  # _WORDS holds nothing else
+        claim=said,
         failure=_report(blocks[-1], text) if blocks and said == "failed" else None,
         result=found if isinstance(found, Result) else None,
-        contradictions=_contradictions(lines) if said in ("done", "everything") else (),
+        contradictions=_contradictions(lines) if said == "done" else (),
         approach=_approach(lines),
         problem=found.reason if isinstance(found, Unreadable) else "",
-        everything=said == "everything",
     )
 
 
@@ -193,18 +186,18 @@ def _lines(text: str) -> list[str]:
 
 # --- words on a line of their own ------------------------------------------------------------------
 
-_WORDS: Mapping[str, Literal["done", "failed", "everything"]] = {
+_WORDS: Mapping[str, Claim] = {
     "TASK_COMPLETE": "done",
     "VERIFICATION_PASS": "done",
     "VERIFICATION_FAIL": "failed",
-    "ALL_TASKS_COMPLETE": "everything",
+    "ALL_TASKS_COMPLETE": "done",
 }
 _CONTRADICTION = r"requires\s+manual|cannot\s+be\s+automated|could\s+not\s+complete|needs\s+human|manual\s+intervention"
 _DENIED = r"(?i)\b(?:no|not|without|never|nothing|\w+n['\u2019]t)\W+(?:\w+\W+){0,2}$"
 _FENCE = r"\s*(?:`{3,}|~{3,})"
 
 
-def _signals(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
+def _signals(lines: Sequence[str]) -> Iterator[tuple[int, Claim]]:
     """Find the words that stand alone on a line, outside fences and quotations."""
     for at, line in _spoken(lines):
         word = line.strip(" *_`#.!:\u2705\ufe0f").replace("\\_", "_") if len(line) < 80 else ""  # noqa: PLR2004  # one word and its ornaments
@@ -457,12 +450,8 @@ def _checked(value: dict[str, Any] | Unreadable) -> Result | Unreadable | None:
         tasks_total=counts[0],
         tasks_completed=counts[1],
         gates=tuple((name, isinstance(gate, dict) and gate.get("passed") is True) for name, gate in gates.items()),
-        commit_message=value["commit_message"] or "",
         created=tuple(lists[0]),
         modified=tuple(lists[1]),
-        deleted=tuple(lists[2]),
-        plan_updated=value["plan_updated"],
         error_type=str(told.get("type") or ""),
         error_message=str(told.get("message") or "")[:TOLD_CHARS],
-        error_details=str(told.get("details") or "")[:TOLD_CHARS],
     )

@@ -3,11 +3,11 @@
 import json
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, tzinfo
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from unstuck.agents.transcript import End, Fault
 from unstuck.diagnosis import reset_time
@@ -28,11 +28,15 @@ DECISIVE = (401, 403, 429)
 SERVER, CLIENT = 500, 400
 
 
-@dataclass(frozen=True, slots=True)
-class _Rule:
-    end: End
-    pattern: "re.Pattern[str]"
-    unless: "re.Pattern[str] | None"
+NEVER = r"(?!)"
+
+
+class _Table(NamedTuple):
+    """What an error means: by its status, by its words (unless others stand there), and what says when it is over."""
+
+    statuses: Mapping[str, End]
+    rules: Sequence[tuple[End, re.Pattern[str], re.Pattern[str]]]
+    resets: Sequence[re.Pattern[str]]
 
 
 def fault(
@@ -59,17 +63,18 @@ def _by_status(code: int | None, text: str, resets: float | None) -> End | None:
         return "overloaded"
     by_words = _by_words(text)
     if code in DECISIVE:
-        return "billing" if code != DECISIVE[0] and by_words == "billing" and resets is None else _statuses()[str(code)]
+        return (
+            "billing"
+            if code != DECISIVE[0] and by_words == "billing" and resets is None
+            else _table().statuses[str(code)]
+        )
     if by_words in ("context_exhausted", "billing", "auth_failed", "refused"):
         return by_words
-    return _statuses().get(str(code))
+    return _table().statuses.get(str(code))
 
 
 def _by_words(text: str) -> End | None:
-    for rule in _rules():
-        if rule.pattern.search(text) and not (rule.unless and rule.unless.search(text)):
-            return rule.end
-    return None
+    return next((end for end, shape, unless in _table().rules if shape.search(text) and not unless.search(text)), None)
 
 
 def later(old: Fault | None, new: Fault) -> Fault:
@@ -84,7 +89,7 @@ def later(old: Fault | None, new: Fault) -> Fault:
 
 def _stated(text: str, at: float | None) -> float | None:
     now = _local(at)
-    for pattern in _resets():
+    for pattern in _table().resets:
         for found in pattern.finditer(text):
             if (moment := reset_time(found["when"], now, zone)) is not None:
                 return moment.timestamp()
@@ -151,25 +156,10 @@ def _status(text: str) -> int | None:
 
 
 @cache
-def _table() -> Mapping[str, Any]:
-    return tomllib.loads(shipped("ends.toml"))
-
-
-@cache
-def _statuses() -> Mapping[str, End]:
-    return _table()["status"]  # type: ignore[no-any-return]  # checked by the table's test
-
-
-@cache
-def _rules() -> tuple[_Rule, ...]:
-    return tuple(
-        _Rule(
-            row["end"], re.compile(row["pattern"], re.MULTILINE), re.compile(row["unless"]) if "unless" in row else None
-        )
-        for row in _table()["rule"]
-    )
-
-
-@cache
-def _resets() -> tuple["re.Pattern[str]", ...]:
-    return tuple(re.compile(row["pattern"]) for row in _table()["reset"])
+def _table() -> _Table:
+    told = tomllib.loads(shipped("ends.toml"))
+    rules = [
+        (row["end"], re.compile(row["pattern"], re.MULTILINE), re.compile(row.get("unless", NEVER)))
+        for row in told["rule"]
+    ]
+    return _Table(told["status"], rules, [re.compile(row["pattern"]) for row in told["reset"]])

@@ -42,7 +42,7 @@ from unstuck.plans import (
 )
 from unstuck.ports import Assignment, TimeLimits
 from unstuck.process import LARGEST, load, put, rewrite
-from unstuck.tell import SHAPES, draft_brief, one_line, repair_brief, visible
+from unstuck.tell import draft_brief, one_line, repair_brief, shapes, visible
 from unstuck.verify import NotSetUp, Site, check_on, diagnosed, open_memory
 
 ROUNDS = 3
@@ -95,12 +95,12 @@ class Drafting:
 
     def write(self, goal: str) -> Draft:
         """Let the agent write a plan for the goal."""
-        if self.format not in SHAPES:
+        if self.format not in shapes():
             raise BadUsage(
-                f"Plans are not drafted as {self.format}.", hint=f"Formats to draft in: {', '.join(SHAPES)}."
+                f"Plans are not drafted as {self.format}.", hint=f"Formats to draft in: {', '.join(shapes())}."
             )
         gates = gates_of(read_config(find(self.cwd).root), find(self.cwd).root)
-        shape = SHAPES[self.format]
+        shape = shapes()[self.format]
         with self._at_work() as bench:
             brief = draft_brief(goal, file=self.file, shape=shape, gates=gates)
             return self._rounds(bench, goal, brief, text="", own=())
@@ -115,14 +115,14 @@ class Drafting:
             draft = self._examined(bench, unmarked(text), own, rounds=0)
             if draft.sound:
                 return draft
-            brief = repair_brief("", draft.text, draft.problems, file=self.file, shape=SHAPES.get(self.format, ""))
+            brief = repair_brief("", draft.text, draft.problems, file=self.file, shape=shapes().get(self.format, ""))
             return self._rounds(bench, "", brief, text=draft.text, own=own)
 
     # --- below ---------------------------------------------------------------------------------------
 
     def _rounds(self, bench: Bench, goal: str, brief: str, *, text: str, own: Sequence[str]) -> Draft:
         """Ask until nothing is wrong any more, or nobody expects another round to help."""
-        draft, shape = self._round(bench, 1, brief, text, own), SHAPES.get(self.format, "")
+        draft, shape = self._round(bench, 1, brief, text, own), shapes().get(self.format, "")
         while not draft.sound and draft.rounds < ROUNDS:
             brief = repair_brief(goal, draft.text, draft.problems, file=self.file, shape=shape)
             draft = self._round(bench, draft.rounds + 1, brief, draft.text, own)

@@ -1,4 +1,3 @@
-from unstuck.plans.commit_text import parts as parts
 from unstuck.plans.fields import raw_fields as raw_fields
 from unstuck.plans.plan import END_TO_END as END_TO_END
 from unstuck.plans.plan import TASK_ID as TASK_ID
@@ -13,6 +12,7 @@ from unstuck.plans.plan import check as check
 from unstuck.plans.plan import cleans_up as cleans_up
 from unstuck.plans.plan import execution as execution
 from unstuck.plans.plan import named as named
+from unstuck.plans.plan import parts as parts
 from unstuck.plans.plan import recovers as recovers
 from unstuck.plans.plan_file import open_plan as open_plan
 from unstuck.plans.plan_file import read_text as read_text

@@ -13,7 +13,7 @@ from bisect import bisect_right
 from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from typing import Literal, NamedTuple
 
 from unstuck.plans.plan import CHECKPOINT, Check, Problem
@@ -57,7 +57,6 @@ class Scanner:
         self.problems: list[Problem] = []
         self.unended = len(text)
         """Where a code block or a comment begins that never ends."""
-        self._heredocs: _Heredocs | None = None
         self._counted = (0, 1)
         self.literal = tuple(self._literal())
         self.seen = _hidden(self.flat, self.literal)
@@ -151,15 +150,14 @@ class Scanner:
 
     def _heredoc(self, start: int) -> Stretch | None:
         """Return the here-documents that the line at `start` opens; None if it opens none that ends."""
-        if self._heredocs is None:
-            self._heredocs = _Heredocs(self.flat)
         begin = end = self._line_end(start)
         line = self.number(start)
         for found in _HEREDOC.finditer(self.flat, start, begin):
             word = found[1] or found[2] or found[3]
-            last = self._heredocs.last_line(word, end - 1)
-            if last is not None:
-                end = self._line_end(last)
+            marks = self._heredocs[word]
+            following = bisect_right(marks, (end - 1, True))
+            if following < len(marks) and marks[following][1]:
+                end = self._line_end(marks[following][0])
             elif word.isupper() and len(word) > 1:
                 self._concern(
                     f"The here-document <<{word} on line {line} does not end; it is read as text.",
@@ -171,6 +169,16 @@ class Scanner:
         while _LEFTOVER.match(self.flat, end):
             end = self._line_end(end)
         return Stretch(line + 1, begin, end, "heredoc")
+
+    @cached_property
+    def _heredocs(self) -> Mapping[str, Sequence[tuple[int, bool]]]:
+        """Where here-documents with a word open (False) and could end (True): one that opens anew ends none."""
+        found: dict[str, list[tuple[int, bool]]] = defaultdict(list)
+        for opened in _HEREDOC.finditer(self.flat):
+            found[opened[1] or opened[2] or opened[3]].append((opened.start(), False))
+        for ended in _ENDS_HEREDOC.finditer(self.flat):
+            found[ended[1]].append((ended.start() + 1, True))
+        return {word: sorted(marks) for word, marks in found.items()}
 
     def _never_ends(self, what: str, line: int, start: int, hint: str) -> None:
         """Report what runs to the end of the file: a problem if it hides lines that look like tasks."""
@@ -196,29 +204,6 @@ class Scanner:
         number += self.flat.count("\n", place, start) if start >= place else -self.flat.count("\n", start, place)
         self._counted = (start, number)
         return number
-
-
-class _Heredocs:
-    """Where here-documents open and where they could end. Built once, when the first `<<` is met."""
-
-    def __init__(self, flat: str) -> None:
-        self._opened: dict[str, list[int]] = defaultdict(list)
-        self._ended: dict[str, list[int]] = defaultdict(list)
-        for found in _HEREDOC.finditer(flat):
-            self._opened[found[1] or found[2] or found[3]].append(found.start())
-        for found in _ENDS_HEREDOC.finditer(flat):
-            self._ended[found[1]].append(found.start() + 1)
-
-    def last_line(self, word: str, after: int) -> int | None:
-        """Find where a here-document's last line begins; none if another with the same word opens before it."""
-        ended = _next(self._ended.get(word, []), after)
-        opened = _next(self._opened[word], after)
-        return None if ended is None or (opened is not None and opened < ended) else ended
-
-
-def _next(places: list[int], after: int) -> int | None:
-    at = bisect_right(places, after)
-    return places[at] if at < len(places) else None
 
 
 def _hidden(text: str, literal: Sequence[Stretch]) -> str:

@@ -211,7 +211,7 @@ def _read_verify(verify: Field, runnable: Runnable) -> tuple[Sequence[str], str]
 
     A back-ticked number (`200`, `0`) is an expected value, not a command.
     """
-    segments = _segments(verify)
+    segments = list(_segments(verify))
     asked: list[str] = []
     for kind, text in segments:
         asked.extend([text] if kind == "code" else code_spans(text))
@@ -247,14 +247,8 @@ def _parts(flat: str, head: re.Match[str], end: int, literals: Sequence[Stretch]
     return parts
 
 
-def _segments(of: Field) -> list[tuple[str, str]]:
+def _segments(of: Field) -> Iterator[tuple[str, str]]:
     """Cut a value into its paragraphs, list items and code blocks: pairs of "text" or "code" and the text."""
-    if not of.more:
-        return [("text", of.value)] if of.value else []
-    return list(_cut(of))
-
-
-def _cut(of: Field) -> Iterator[tuple[str, str]]:
     text: list[str] = [of.value] if of.value else []
     for kind, part in of.more:
         bullet = _BULLET.match(part) if kind == "text" else None

@@ -5,10 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from unstuck.plans.commit_text import conventional
 from unstuck.plans.editor import Edit, apply
 from unstuck.plans.json_plans import Node, make_task, places, read_json, set_value, strings, word, words
-from unstuck.plans.plan import Check, Plan, Problem, Task
+from unstuck.plans.plan import Check, Plan, Problem, Task, conventional
 from unstuck.tools import Runnable
 
 FORMAT = "implementation_plan.json"

@@ -16,6 +16,7 @@ _UNFIT = re.compile("[\udc80-\udcff\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 _HEADING = re.compile(r"[ ]{0,3}(#{1,6})[ \t]+([^\r\n]*)")
 _RULER = re.compile(r"[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*")
 _BLANKS = " \t\r"
+_CELL = re.compile(r"(?:\\.|[^|])*")
 
 
 class Line(NamedTuple):
@@ -23,7 +24,6 @@ class Line(NamedTuple):
 
     number: int
     start: int
-    end: int
     seen: str
 
 
@@ -50,7 +50,6 @@ class Row(NamedTuple):
 class Table:
     """A table: its columns by name, in lower case and in English where we know the word, and its rows."""
 
-    line: int
     columns: dict[str, int]
     rows: tuple[Row, ...]
 
@@ -90,7 +89,7 @@ class Document:
             columns = dict[str, int]()
             for place, cell in enumerate(_cells(head)):
                 columns.setdefault(canonical(plain(cell.text)), place)
-            yield Table(head.number, columns, tuple(rows))
+            yield Table(columns, tuple(rows))
 
 
 def plain(text: str) -> str:
@@ -101,7 +100,7 @@ def plain(text: str) -> str:
 def _lines(seen: str) -> Iterator[Line]:
     start = 0
     for number, text in enumerate(seen.split("\n"), 1):
-        yield Line(number, start, start + len(text.rstrip("\r")), text.rstrip("\r"))
+        yield Line(number, start, text.rstrip("\r"))
         start += len(text) + 1
 
 
@@ -112,25 +111,17 @@ def _is_ruler(text: str) -> bool:
 def _cells(line: Line) -> tuple[Cell, ...]:
     """Cut a row at its bars; one that is escaped is text."""
     body = line.seen.strip(_BLANKS)
-    at = line.start + line.seen.find(body) + body.startswith("|")
-    end = (
-        line.start
-        + line.seen.find(body)
-        + len(body)
-        - (len(body) > 1 and body.endswith("|") and not body.endswith("\\|"))
+    first = line.start + line.seen.find(body)
+    at, stop = (
+        int(body.startswith("|")),
+        len(body) - (len(body) > 1 and body.endswith("|") and not body.endswith("\\|")),
     )
     cells = list[Cell]()
-    text = line.seen
-    while at <= end:
-        stop = at
-        while stop < end and text[stop - line.start] != "|":
-            stop += 2 if text[stop - line.start] == "\\" else 1
-        stop = min(stop, end)
-        inner = text[at - line.start : stop - line.start]
-        content = inner.strip(_BLANKS)
-        start = at + (inner.find(content) if content else min(1, len(inner)))
+    while at <= stop and (found := _CELL.match(body, at, stop)):
+        content = found[0].strip(_BLANKS)
+        start = first + at + (found[0].find(content) if content else min(1, len(found[0])))
         cells.append(Cell(content, start, start + len(content)))
-        at = stop + 1
+        at = found.end() + 1
     return tuple(cells)
 
 
@@ -189,13 +180,6 @@ class Box(NamedTuple):
     area: Area
 
 
-class Declared(NamedTuple):
-    """A file that the phase says it will change, with the lines that it names."""
-
-    path: str
-    lines: str
-
-
 @dataclass(slots=True, kw_only=True)
 class Section:
     """One phase's section."""
@@ -208,7 +192,8 @@ class Section:
     end: int
     facts: dict[str, Value] = field(default_factory=dict)
     boxes: list[Box] = field(default_factory=list)
-    files: list[Declared] = field(default_factory=list)
+    files: list[str] = field(default_factory=list)
+    """Those that it says it will change."""
     commands: list[str] = field(default_factory=list)
     commit: str | None = None
 
@@ -258,7 +243,7 @@ def _fill(section: Section, document: Document, headings: Sequence[Heading], run
     for line in inside:
         if ahead is not None and line.number == ahead.line.number:
             area = _area(ahead.text)
-            section.files += [Declared(*one) for one in _paths(ahead.text, _FILE_HEAD)]
+            section.files += _paths(ahead.text, _FILE_HEAD)
             ahead = next(marks)
             continue
         fact = _FACT.fullmatch(line.seen) or (_UNQUOTED.fullmatch(line.seen) if line.start < above else None)
@@ -286,7 +271,7 @@ def _read_line(section: Section, line: Line, wanted: dict[str, None], runnable: 
         spans = code_spans(commit[1])
         section.commit = section.commit or (spans[0] if spans else _REMARK.sub("", commit[1]).strip())
     else:
-        section.files += [Declared(*one) for one in _paths(line.seen, _FILE_LINE)]
+        section.files += _paths(line.seen, _FILE_LINE)
 
 
 def _area(heading: str) -> Area:
@@ -296,15 +281,13 @@ def _area(heading: str) -> Area:
     return "checkpoint" if "checkpoint" in words else "work"
 
 
-def _paths(text: str, shape: re.Pattern[str]) -> Iterator[tuple[str, str]]:
+def _paths(text: str, shape: re.Pattern[str]) -> Iterator[str]:
+    """Yield the paths that a line names, without the lines in them."""
     found = shape.fullmatch(text)
-    if found is None:
-        return
-    for name in code_spans(found[1]) or [_REMARK.sub("", found[1]).strip()]:
-        lines = _RANGE.search(name)
+    for name in (code_spans(found[1]) or [_REMARK.sub("", found[1]).strip()]) if found else ():
         path = _RANGE.sub("", name).strip().removeprefix("./")
         if path and not any(char.isspace() for char in path):
-            yield path, lines[0].lstrip(":#") if lines else ""
+            yield path
 
 
 def _is_command(span: str, runnable: Runnable) -> bool:

@@ -10,23 +10,48 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from types import ModuleType
-from typing import Any
+from typing import NamedTuple
 
 from unstuck.errors import BadUsage, CannotWrite
-from unstuck.plans import checklist, implementation_plan, kiro, prd_json, spec_kit, superplan, task_master, tasks_md
+from unstuck.plans import checklist, implementation_plan, superplan, tasks_md
 from unstuck.plans.blocks import OUR_ID
+from unstuck.plans.dialects import KIRO, SPEC_KIT, is_kiro, is_spec_kit, locate_kiro, read_kiro, read_spec_kit
 from unstuck.plans.editor import Located
+from unstuck.plans.json_lists import (
+    PRD,
+    TASK_MASTER,
+    is_prd,
+    is_task_master,
+    mark_prd,
+    mark_task_master,
+    read_prd,
+    read_task_master,
+)
 from unstuck.plans.phase_words import COLUMNS, LEAD, PHASE
 from unstuck.plans.plan import Insertion, Plan, Problem, Task
 from unstuck.process import LARGEST, load, rewrite
 from unstuck.tools import BUILTINS, Runnable
 
-DIALECTS: Mapping[str, ModuleType] = {dialect.FORMAT: dialect for dialect in (tasks_md, spec_kit, kiro, checklist)}
+
+class Dialect(NamedTuple):
+    """How a tasks.md of a kind is read, and where its tasks stand."""
+
+    read: Callable[..., Plan]
+    locate: Callable[[str, Mapping[str, str]], Located]
+
+
+DIALECTS: Mapping[str, Dialect] = {
+    tasks_md.FORMAT: Dialect(tasks_md.read, tasks_md.locate),
+    SPEC_KIT: Dialect(read_spec_kit, tasks_md.locate),
+    KIRO: Dialect(read_kiro, locate_kiro),
+    checklist.FORMAT: Dialect(checklist.read, checklist.locate),
+}
 Reader = Callable[[str, str, str, Runnable], Plan]
 Marker = Callable[[str, Mapping[str, str], str], tuple[str, frozenset[str]]]
 JSON: Mapping[str, tuple[Reader, Marker]] = {
-    dialect.FORMAT: (dialect.read, dialect.mark) for dialect in (implementation_plan, prd_json, task_master)
+    implementation_plan.FORMAT: (implementation_plan.read, implementation_plan.mark),
+    PRD: (read_prd, mark_prd),
+    TASK_MASTER: (read_task_master, mark_task_master),
 }
 """The formats in JSON: how each is read and marked, given the tag that is current where lists have tags, and what can be run."""
 _PART = re.compile(r"\bPart[ \t]+(\d{1,3})[ \t]+of[ \t]+(\d{1,3})\b", re.IGNORECASE)
@@ -56,10 +81,10 @@ ALIASES = {
     "implementation_plan": implementation_plan.FORMAT,
     "implementation-plan": implementation_plan.FORMAT,
     "tasks": tasks_md.FORMAT,
-    "tasks.json": task_master.FORMAT,
-    "taskmaster": task_master.FORMAT,
-    "prd": prd_json.FORMAT,
-    "ralph": prd_json.FORMAT,
+    "tasks.json": TASK_MASTER,
+    "taskmaster": TASK_MASTER,
+    "prd": PRD,
+    "ralph": PRD,
 }
 """Other names that people give the formats."""
 
@@ -102,7 +127,7 @@ def open_plan(
         runnable=runnable,
         known=known,
         companions=COMPANIONS if file.name == "tasks.md" and spec_folder and seen == tasks_md.FORMAT else (),
-        dialect=DIALECTS[seen],
+        plan_format=seen,
     )
 
 
@@ -112,9 +137,7 @@ def read_text(text: str, plan_format: str, path: str, root: Path) -> Plan:
         return superplan.read([superplan.Part("", text)], path, runnable=runnable_in(root))
     if plan_format in JSON:
         return JSON[plan_format][0](text, path, "", runnable_in(root))
-    dialect: Any = DIALECTS[plan_format]
-    found: Plan = dialect.read(text, path, runnable=runnable_in(root), known={})
-    return found
+    return DIALECTS[plan_format].read(text, path, runnable=runnable_in(root), known={})
 
 
 def _in_folder(folder: Path) -> Path:
@@ -135,16 +158,16 @@ class TasksFile:
         runnable: Runnable,
         known: Mapping[str, str] | None = None,
         companions: tuple[str, ...] = (),
-        dialect: ModuleType = tasks_md,
+        plan_format: str = tasks_md.FORMAT,
     ) -> None:
         self.path = path
-        self.format: str = dialect.FORMAT
+        self.format = plan_format
         self.companions = companions
         """Names of files in the plan's folder that are kept up with it."""
         self.spec_folder = bool(companions)
         self.missing: tuple[str, ...] = ()
         """The tasks that the last `tick` did not find in the file."""
-        self._dialect: Any = dialect
+        self._dialect = DIALECTS[plan_format]
         self._runnable = runnable
         self._known = dict(known or {})
         self._lock = threading.Lock()  # a task's thread inserts while the main thread ticks
@@ -197,12 +220,10 @@ class TasksFile:
             return rewrite(self.path, lambda content: tasks_md.encode(change(self._locate(tasks_md.decode(content)))))
 
     def _read(self, text: str) -> Plan:
-        found: Plan = self._dialect.read(text, str(self.path), runnable=self._runnable, known=self._known)
-        return found
+        return self._dialect.read(text, str(self.path), runnable=self._runnable, known=self._known)
 
     def _locate(self, text: str) -> Located:
-        found: Located = self._dialect.locate(text, self._known)
-        return found
+        return self._dialect.locate(text, self._known)
 
     def _refuse_another(self, located: Located, name: str, block: str) -> None:
         """Refuse to take a task that a person wrote under our id for ours."""
@@ -343,10 +364,10 @@ def _detect(content: bytes, file: Path) -> str:
     if text.lstrip().startswith(("{", "[")) and (seen := _detect_json(text)):
         return seen
     # A file that is no text is read all the same: the reader then says what is wrong with it.
-    if kiro.looks_like(text) or (".kiro" in file.resolve().parts and _CHECKBOX.search(text)):
-        return kiro.FORMAT
-    if spec_kit.looks_like(text):
-        return spec_kit.FORMAT
+    if is_kiro(text) or (".kiro" in file.resolve().parts and _CHECKBOX.search(text)):
+        return KIRO
+    if is_spec_kit(text):
+        return SPEC_KIT
     if checklist.looks_like(text, named=_FIX_PLAN.search(file.name) is not None):
         return checklist.FORMAT
     if file.name == "tasks.md" or "\0" in text or len(content) > LARGEST or _CHECKBOX.search(text):
@@ -364,7 +385,7 @@ def _detect_json(text: str) -> str:
         return ""
     if isinstance(value, dict) and "phases" in value:
         return implementation_plan.FORMAT
-    known = {task_master.FORMAT: task_master.looks_like, prd_json.FORMAT: prd_json.looks_like}
+    known = {TASK_MASTER: is_task_master, PRD: is_prd}
     return next((name for name, fits in known.items() if fits(value)), JSON_UNKNOWN)
 
 

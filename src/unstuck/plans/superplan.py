@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from unstuck.plans.commit_text import conventional
 from unstuck.plans.editor import Edit, apply
 from unstuck.plans.phase_sections import Cell, Document, Row, Section, Table, find_sections, plain
 from unstuck.plans.phase_words import (
@@ -23,7 +22,7 @@ from unstuck.plans.phase_words import (
     read_phases,
     read_status,
 )
-from unstuck.plans.plan import Check, CheckKind, Plan, Problem, Task
+from unstuck.plans.plan import Check, CheckKind, Plan, Problem, Task, conventional
 from unstuck.plans.review import paths_between
 from unstuck.tools import Runnable, effect, programs, role_of
 
@@ -206,7 +205,7 @@ def _read_sections(found: _Found, part: Part, document: Document, runnable: Runn
 
 def _task(phase: Phase, order: Sequence[str]) -> Task:
     status, section = _status(phase), phase.section
-    files = dict.fromkeys(one.path for one in section.files) if section else {}
+    files = dict.fromkeys(section.files) if section else {}
     items = tuple(box.text for box in section.boxes if box.area == "work") if section else ()
     name = phase.name or f"Phase {phase.raw}"
     return Task(

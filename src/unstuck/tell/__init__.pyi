@@ -4,13 +4,13 @@ from unstuck.tell.asking import cause_of as cause_of
 from unstuck.tell.asking import causes as causes
 from unstuck.tell.asking import escalation as escalation
 from unstuck.tell.asking import question as question
-from unstuck.tell.briefs import SHAPES as SHAPES
 from unstuck.tell.briefs import brief as brief
 from unstuck.tell.briefs import continued as continued
 from unstuck.tell.briefs import draft_brief as draft_brief
 from unstuck.tell.briefs import go_on as go_on
 from unstuck.tell.briefs import hints as hints
 from unstuck.tell.briefs import repair_brief as repair_brief
+from unstuck.tell.briefs import shapes as shapes
 from unstuck.tell.event_lines import deed as deed
 from unstuck.tell.event_lines import sentence as sentence
 from unstuck.tell.event_lines import weighed_text as weighed_text

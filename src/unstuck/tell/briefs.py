@@ -1,10 +1,14 @@
 """All that the agent is told. Foreign text is quoted, bounded, and can never pose as instructions."""
 
+import tomllib
 from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
 
 from unstuck.diagnosis import Failure, Kind, advice, capture, headline, phase_type, pivot
 from unstuck.journal import AttemptState, PastAttempt, TaskState
 from unstuck.plans import Check, Problem
+from unstuck.shipped import shipped
 from unstuck.tell.text import one_line, quoted
 
 LAST_ATTEMPTS = 3
@@ -13,22 +17,18 @@ BODY_CHARS = 20_000
 DETAIL_CHARS = 3_000
 MANY_FILES = 40
 DIFFERENT_AFTER = 2
-DIFFERENT = """IMPORTANT: Try a DIFFERENT approach than previous attempts
-Consider: different library, different pattern, or simpler implementation"""
 
 
-RULES = """You work in a git worktree of your own; the current folder is its root. Change the files that the task needs,
-and nothing else. Do not push, do not switch branches, do not edit the plan: its ticks are not yours to set.
+@cache
+def _texts() -> Mapping[str, Any]:
+    """Return all that is the same in every brief."""
+    return tomllib.loads(shipped("briefs.toml"))
 
-You may edit files and run commands without asking. Nobody can answer while you work: decide yourself what the task leaves
-open. Only if you cannot go on without a decision or a permission, stop, and let that one question be the last thing you say."""
 
-LAST_WORDS = "When you are done, print one line `APPROACH: ` and how you went about it. Then stop."
-CANNOT = """If you cannot finish it, say so: print `Task {task}: … FAILED` as a line of its own, and below it Error, Attempted fix
-and Status, each as a line such as `- Error: …`."""
-MAY_ASK = """If it is too big, or needs another task before or after it, print TASK_MODIFICATION_REQUEST as a line of its own,
-and below it a JSON object: `type` (SPLIT_TASK, ADD_PREREQUISITE or ADD_FOLLOWUP), `originalTaskId` ("{task}"), `reasoning`,
-and `proposedTasks`, a list of tasks in Markdown (`- [ ] Title`) with the fields Do, Files, Done when, Verify and Commit."""
+def shapes() -> Mapping[str, str]:
+    """Return the formats in which plans are drafted, each with a plan as it should look."""
+    found: Mapping[str, str] = _texts()["shapes"]
+    return found
 
 
 def brief(
@@ -49,7 +49,7 @@ def brief(
     task = state.task
     parts = [
         f"# Task {task.id}: {one_line(task.title, 200)}",
-        RULES,
+        _texts()["rules"],
         _section("The task, as the plan has it", quoted(task.body or task.title, BODY_CHARS)),
         _section("What it repairs", _repairs(repairs) if repairs else ""),
         _section("What will be checked when you stop", _checks(checks)),
@@ -57,9 +57,9 @@ def brief(
         _section("Hand-over", _hand_over(state, touched)),
         _section("Ways out", _ways(ways)),
         _section("This time", _this_time(state, checks, guidance or {})),
-        CANNOT.format(task=task.id),
-        MAY_ASK.format(task=task.id) if may_ask else "",
-        LAST_WORDS,
+        _texts()["cannot"].format(task=task.id),
+        _texts()["may_ask"].format(task=task.id) if may_ask else "",
+        _texts()["last_words"],
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -90,7 +90,7 @@ def go_on(state: TaskState, checks: Sequence[Check]) -> str:
         lead,
         _section("What will be checked when you stop", _checks(checks)),
         state.hint,
-        LAST_WORDS,
+        _texts()["last_words"],
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -196,7 +196,7 @@ def _this_time(state: TaskState, checks: Sequence[Check], guidance: Mapping[str,
         parts.append(advice(failed[-1].failure, state.task, checks, guidance))
     past = [one.approach for one in state.inherited if not one.success]
     if len(past) + len(failed) >= DIFFERENT_AFTER:
-        parts.append(DIFFERENT)
+        parts.append(_texts()["different"])
         approaches = [*past, *(attempt.outcome.approach for attempt in failed if attempt.outcome)]
         avoid = pivot(approaches, f"{state.task.title} {state.task.body}")
         parts.append(
@@ -234,65 +234,15 @@ PLAN_CHARS = 60_000
 MOST_PROBLEMS = 40
 PROBLEM_CHARS = 600
 
-DRAFT_RULES = """You write a plan, and nothing else: other agents will do the work, one task each, without having seen this text.
-Look at the repository in the current folder as long as you need. Change no file of it, install nothing, and put the plan into
-the file `{file}`. Nobody can answer while you work: decide yourself what is left open, and say in the task what you decided."""
-
-TASKS_MD = """# Title
-
-## Phase 1: a few words
-
-- [ ] 1.1 Parse the option --depth
-  - **Do**: what must be true when it is done, in a few steps, with the names of functions and files.
-  - **Files**: `src/options.py`, `tests/test_options.py`
-  - **Verify**: `python -m pytest -q tests/test_options.py`
-- [ ] 1.2 Use the depth in the walk
-  - **Do**: …
-  - **Files**: `src/walk.py`
-  - **Depends**: 1.1
-  - **Verify**: `python -m pytest -q tests/test_walk.py -k depth`
-- [ ] 1.3 [VERIFY] The whole suite still holds
-  - **Verify**: `python -m pytest -q`
-"""
-KIRO = """# Title
-
-- [ ] 1. Options
-  - [ ] 1.1 Parse the option --depth
-    - What must be true when it is done, with the names of functions and files.
-    - **Verify**: `python -m pytest -q tests/test_options.py`
-    - _Requirements: 1.1_
-  - [ ] 1.2 Use the depth in the walk
-    - **Verify**: `python -m pytest -q tests/test_walk.py -k depth`
-    - _Requirements: 1.2_
-"""
-SPEC_KIT = """# Title
-
-## Phase 1: Foundation
-
-- [ ] T001 Parse the option --depth in src/options.py
-  - **Verify**: `python -m pytest -q tests/test_options.py`
-- [ ] T002 [US1] Use the depth in src/walk.py (depends on T001)
-  - **Verify**: `python -m pytest -q tests/test_walk.py -k depth`
-"""
-SHAPES: Mapping[str, str] = {"tasks.md": TASKS_MD, "kiro": KIRO, "spec-kit": SPEC_KIT}
-"""The formats in which plans are drafted: those whose Verify lines can be marked."""
-
-LAWS = """- One task is what one agent does in one sitting: a few files, one purpose. Its id is its own, and what it depends on is named.
-- Every task has one **Verify** with one command in back-ticks that runs from the root of the repository. It must fail now and
-  pass when the task is done; it may ask for a test file that the task is to write. A check that holds before the work as well,
-  in a refactoring, is a guard: write (guard) behind it. A task that changes nothing and only checks is marked [VERIFY].
-- A check looks and changes nothing: it deletes, deploys, publishes, pushes and installs nothing, and asks no network.
-- Use the tools that the repository has. The order of the tasks is the order of the work."""
-
 
 def draft_brief(goal: str, *, file: str, shape: str, gates: Sequence[Check]) -> str:
     """Ask for a plan."""
     parts = [
         "# Write a plan",
-        DRAFT_RULES.format(file=file),
+        _texts()["draft_rules"].format(file=file),
         f"## What is wanted, in the words of whoever wants it\n\n{quoted(goal, GOAL_CHARS)}",
         _form(shape),
-        f"## What makes it a good plan\n\n{LAWS}",
+        f"## What makes it a good plan\n\n{_texts()['draft_laws']}",
         _drafted_gates(gates),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -303,12 +253,12 @@ def repair_brief(goal: str, plan: str, problems: Sequence[Problem], *, file: str
     wanted = f"## What is wanted, in the words of whoever wants it\n\n{quoted(goal, GOAL_CHARS)}" if goal else ""
     parts = [
         "# Repair a plan",
-        DRAFT_RULES.format(file=file),
+        _texts()["draft_rules"].format(file=file),
         wanted,
         f"## The plan as it is, in `{file}`\n\n{quoted(plan, PLAN_CHARS)}" if plan else "",
         f"## What is wrong with it\n\n{_listed(problems)}\n\nCorrect all of this in `{file}`, and leave the rest as it is.",
         _form(shape),
-        f"## What makes it a good plan\n\n{LAWS}" if shape else "",
+        f"## What makes it a good plan\n\n{_texts()['draft_laws']}" if shape else "",
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 

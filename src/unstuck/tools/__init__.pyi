@@ -18,7 +18,6 @@ from unstuck.tools.roles import role as role
 from unstuck.tools.roles import role_of as role_of
 from unstuck.tools.shell import BUILTINS as BUILTINS
 from unstuck.tools.shell import ENDS as ENDS
-from unstuck.tools.shell import QUOTED as QUOTED
 from unstuck.tools.shell import WRAPPERS as WRAPPERS
 from unstuck.tools.shell import Runnable as Runnable
 from unstuck.tools.shell import can_fail as can_fail

@@ -6,7 +6,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Literal, cast
 
 from unstuck.shipped import shipped_table
-from unstuck.tools.shell import QUOTED, programs
+from unstuck.tools.shell import ENDS, QUOTED, programs
 
 if TYPE_CHECKING:
     from unstuck.diagnosis import Evidence
@@ -106,7 +106,7 @@ def effect(command: str) -> str:
 
 def _effects(command: str, depth: int) -> Iterator[str]:
     """Read every simple command, and what shells inside of it are told to run."""
-    parts = (*programs(command), *(part.strip().lstrip("\\") for part in re.split(r"\|\||&&|[;|&\n]", command)))
+    parts = (*programs(command), *(part.strip().lstrip("\\") for part in ENDS.split(command)))
     for part in parts:
         acts = _acting(part)
         yield from (name for name, shape in EFFECTS if shape.search(acts) and not _quoted_only(acts, shape))
