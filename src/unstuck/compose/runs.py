@@ -18,7 +18,7 @@ from unstuck.compose.remedy_runs import Relief
 from unstuck.compose.terms import fence_of, gates_of, note_found, without_fence
 from unstuck.config import Config
 from unstuck.config_file import NAME as CONFIG_NAME
-from unstuck.decide import Policy, policy_of
+from unstuck.decide import Experience, Policy, policy_of
 from unstuck.diagnosis import catalog_guidance, open_rulebook
 from unstuck.errors import BadUsage, InvalidPlan, Owned
 from unstuck.git import GitWorkspace, Homecoming, Lender, Meanwhile, Placing, Repository, slots_folder, traps
@@ -139,7 +139,8 @@ class Run:
             plan = found.plan
             if run is None and first is None and all(task.done or task.skipped for task in plan.tasks):
                 return Summary(run="", exit_code=0, reason=NOTHING_LEFT, home="", rows=(), notes=(), seconds=0.0)
-            crew = self._crew(journal, plan, new=run is None)
+            known = known_experience(self._repository, journal, without=run or "")
+            crew = self._crew(plan, known if run is None else None)
             plan = crew.fitted(plan)
             run = run or f"{time.strftime('%Y%m%d')}-{secrets.token_hex(3)}"
             with claimed(journal, run) as before:
@@ -170,7 +171,7 @@ class Run:
                 )
                 complaints = Complaints()
                 with listening(self._config, self._layout, complaints) as listeners:
-                    supervisor = self._supervisor(journal, run, fold(entries), plan, crew.agents, listeners)
+                    supervisor = self._supervisor(journal, run, fold(entries), plan, crew.agents, known, listeners)
                     complaints.note = supervisor.bench.record.note
                     with staffed(supervisor, journal, self._config, self._repository) as staff:
                         staff.work(situation)
@@ -194,7 +195,8 @@ class Run:
                     return Operated(request=request, refused=refused) if (refused := nobodys_word(request)) else None
                 with claimed(journal, self._run):
                     state = fold(journal.read(self._run))
-                    supervisor = self._supervisor(journal, self._run, state, self._plan_file.read(), {})
+                    known = known_experience(self._repository, journal, without=self._run)
+                    supervisor = self._supervisor(journal, self._run, state, self._plan_file.read(), {}, known)
                     with staffed(supervisor, journal, self._config, self._repository) as staff:
                         return staff.answer()[number]
 
@@ -221,12 +223,12 @@ class Run:
             journal.leave(session.run, request)
         raise BadUsage(nobodys_word(request), hint="Nothing was changed.")
 
-    def _crew(self, journal: Store, plan: Plan, *, new: bool) -> Crew:
+    def _crew(self, plan: Plan, known: Experience | None) -> Crew:
         """Say who works: as asked, as configured or as found; a new run begins with whom experience speaks for."""
         if not self._options.agents:
             self._options = replace(self._options, agents=self._config.agent or first_found(self._config))
-        if new:
-            self._options = ordered(self._options, known_experience(self._repository, journal), plan)
+        if known is not None:
+            self._options = ordered(self._options, known, plan)
         root, options, here = self._repository.root, self._options, not self._config.store.url
         return gather(options.agents, plan, self._config, root, budget_usd=options.budget_usd, here=here)
 
@@ -266,6 +268,7 @@ class Run:
         state: RunState,
         plan: Plan,
         agents: Mapping[str, Agent],
+        known: Experience,
         listeners: tuple[Listener, ...] = (),
     ) -> Supervisor:
         repository, config, options = self._repository, self._config, self._options
@@ -287,7 +290,7 @@ class Run:
             config=config,
             policy=self._policy,
             recovery=self._recovery(),
-            experience=known_experience(repository, journal, without=run),
+            experience=known,
             guidance=catalog_guidance(),
             gates=gates_of(config, repository.root, plan.gates),
             layout=layout,
