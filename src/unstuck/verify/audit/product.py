@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Container, Iterator, Sequence
+from itertools import zip_longest
 
 from unstuck.journal import Redactor, Remark, Severity
 from unstuck.verify.audit.conserve import World
@@ -77,7 +78,7 @@ def _signs(change: Change, moved: Container[str]) -> Iterator[Remark]:
     rows = [row for row in known()["sign"] if part_of(change.path) in row["parts"]]
     added = [line for line in added_lines(change) if len(line.text) <= LONGEST_LINE]
     plain = [line for line in added if not line.text.lstrip().startswith(("#", "//", "*"))]
-    for line, after in zip(plain, [*plain[1:], Line(0, "")], strict=True):
+    for line, after in zip_longest(plain, plain[1:], fillvalue=Line(0, "")):
         both = f"{line.text}\n{after.text}" if after.number == line.number + 1 else line.text
         for row in rows:
             text = _QUOTED.sub("''", both) if row["breaks"] in _UNQUOTED else both
