@@ -33,6 +33,9 @@ BENT_BY = (
         "sitecustomize.py",
         ".editorconfig",
         "tests/helper.py",
+        "rakefile",
+        ".mvn/maven.config",
+        "CMakePresets.json",
     ),
 )
 TOOL = (

@@ -139,7 +139,7 @@ class _Question:
 
     def _says_nothing(self, result: CheckResult, diagnosis: Diagnosis | None) -> bool:
         """Whether the red is about the tree that we made, and not about the product."""
-        if self._doubted:
+        if self._doubted or reason(result.ended.tail) == "asserted":
             return False
         if diagnosis is not None and diagnosis.kind in CANNOT_BEGIN:
             return True
@@ -182,7 +182,8 @@ def _mentions(text: str, name: str) -> bool:
 
 def is_test_run(check: Check) -> bool:
     """Whether a check runs tests."""
-    return check.kind == "test" or role(Evidence(command=check.command)) == "test"
+    by_name = role(Evidence(command=check.command)) == "test" or pattern("check", "tests").search(check.command)
+    return check.kind == "test" or bool(by_name)
 
 
 def fewer_tests(probe: Probe, checks: Sequence[tuple[Check, CheckResult]]) -> Iterator[Remark]:
@@ -190,18 +191,37 @@ def fewer_tests(probe: Probe, checks: Sequence[tuple[Check, CheckResult]]) -> It
     site, subject = probe.site, probe.subject
     for check, result in checks:
         gate = check in site.bench.gates
-        if not (check.kind == "test" if gate else is_test_run(check)) or (result.counts is None and not gate):
-            continue  # a script of the task's own may well be silent where it is content
-        before = (on_base(site, check, subject.base) if gate else site.once(check, subject.base)).counts
-        ran = result.counts.passed + result.counts.failed if result.counts else 0
-        if before is None or before.passed + before.failed <= ran:
+        if not (check.kind == "test" if gate else is_test_run(check)):
             continue
-        says = f"`{check.command}` runs fewer tests: {ran} now, {before.passed + before.failed} on the base."
+        before = on_base(site, check, subject.base) if gate else site.once(check, subject.base)
+        says = next(_runs_less(check, result, before, probe.changes), "")
+        if not says:
+            continue
         # Moved and merged cases account for it, by the reader's word; where the task names the tests, it has spoken already.
         tests = changed_tests(probe.changes)
         named = bool(tests) and all(names_path(subject.task, change.path) for change in tests)
         settled = named or (bool(tests) and not unaccounted(probe.changes))
-        yield found("fewer-tests", says=says, severity="warn" if settled else "ask")
+        yield found("fewer-tests", says=f"`{check.command}` {says}", severity="warn" if settled else "ask")
+
+
+def _runs_less(check: Check, now: CheckResult, before: CheckResult, changes: Sequence[Change]) -> Iterator[str]:
+    """Say what a run of tests leaves out, by its counts, by the names that it prints, and by the examples in texts."""
+    ran, then = (one.counts.passed + one.counts.failed if one.counts else 0 for one in (now, before))
+    silent = now.counts is None and check.kind != "test" and not pattern("judge", "counts").search(check.command)
+    if then > ran and not silent:  # a script of the task's own may well be silent where it is content
+        yield f"runs fewer tests: {ran} now, {then} on the base."
+    listed = [line for line in now.ended.tail.splitlines() if pattern("judge", "passed").search(line)]
+    whole = now.ended.output_bytes <= len(now.ended.tail.encode())
+    leaves = [re.split(r"::| > ", test)[-1] for test in before.tests]
+    unseen = [leaf for leaf in leaves if not any(leaf in line for line in listed)]
+    if listed and whole and unseen:
+        yield f"does not show the test that was red before: {one_line(unseen[0], SAID_CHARS)}."
+    examples = [
+        sum((text or "").count(">>> ") for text in side)
+        for side in zip(*((x.old, x.new) for x in changes), strict=True)
+    ]
+    if "doctest" in check.command and examples and examples[0] > examples[1]:
+        yield f"goes through fewer examples: {examples[1]} now, {examples[0]} on the base."
 
 
 # --- what a change does to its judge, beyond what the task names ------------------------------------------------------

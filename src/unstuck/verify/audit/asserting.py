@@ -69,16 +69,8 @@ def is_claim(grammar: Grammar, form: Form, at: int) -> bool:
     receiver = form.receivers[at]
     if receiver and grammar.told.search(f"{receiver}.{token.text}"):
         return True
-    if not grammar.asserts.search(token.text) or (token.node.role in {"name", "key"} and not _is_call_name(token.node)):
-        return False
-    return form.called[at] or token.text.startswith(("should", "must", "wont"))
-
-
-def _is_call_name(node: Node) -> bool:
-    parent = node.parent
-    return parent is not None and any(
-        word in parent.kind for word in ("call", "invocation", "member", "generic", "scoped", "navigation")
-    )
+    claims = grammar.asserts.search(token.text) is not None
+    return claims and (form.called[at] or token.text.startswith(("should", "must", "wont")))
 
 
 def claim_of(grammar: Grammar, form: Form, at: int, top: Node) -> tuple[Node, Assertion] | None:

@@ -17,7 +17,6 @@ from unstuck.verify.audit.settings import judge_settings
 from unstuck.verify.change import (
     SYMLINK,
     Change,
-    added_lines,
     found,
     is_declared,
     is_judge,
@@ -144,14 +143,7 @@ def _unread(changes: Sequence[Change], old: Sequence[Suite], new: Sequence[Suite
     for change in changes:
         if change.path in why and change.path not in fresh:
             says = f"Tests in {change.path} changed and cannot be read here: {why[change.path]}."
-            yield found("tests-unread", change.path, 1, says, severity="warn" if _only_adds(change) else None)
-
-
-def _only_adds(change: Change) -> bool:
-    """Tell whether nothing of a text is gone, and nothing in what came could keep the rest from running."""
-    if change.binary or change.new is None or any(removed_lines(change)):
-        return False
-    return not any(pattern("run", "leaves").search(line.text) for line in added_lines(change))
+            yield found("tests-unread", change.path, 1, says)
 
 
 def _standing(pairs: Pairs, fresh: Sequence[Case], lost: Sequence[Lost]) -> Iterator[Lost]:

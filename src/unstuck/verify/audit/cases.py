@@ -9,7 +9,6 @@ from unstuck.verify.audit.asserting import (
     NOTHING,
     PARTIAL,
     SWALLOWED,
-    WEAK,
     Assertion,
     claim_of,
     is_block,
@@ -90,7 +89,6 @@ class _Open:
     inner: list[tuple[int, int]] = field(default_factory=list)
     skip: str = ""
     sometimes: bool = False
-    calls: list[Assertion] = field(default_factory=list)
     outer: "_Open | None" = None
     recovers: bool = False
     """It drops panics and says nothing of them."""
@@ -128,7 +126,6 @@ class _Reading:
         self._find_cases()
         self._read_tokens()
         self._read_tables()
-        self._read_calls({one.name for one in self.open if one.kind == "aid"})
         for one in self.open:
             case = self._closed(one)
             if one is not self.whole or case.assertions or case.rows:
@@ -322,29 +319,6 @@ class _Reading:
         for one in self.open:
             one.rows += _marked_rows(one.marks)
 
-    def _read_calls(self, local: set[str]) -> None:
-        """Take calls of the text's own functions for assertions; in a test without any, every call."""
-        for at, token in enumerate(self.tree.tokens):
-            if token.sort != "id" or not self.form.called[at]:
-                continue
-            owner = self._owner_of(token.node)
-            if owner.kind == "aid":
-                continue
-            statement = statement_of(token.node)
-            if id(statement) in owner.statements or _holds(statement, owner.node) or not _is_plain_call(statement):
-                continue
-            known = token.text in local and self.form.receivers[at] in _OWN
-            if not known and owner is self.whole:
-                continue
-            owner.statements.add(id(statement))
-            start, end = statement.start, min(statement.end, statement.start + 400)
-            (owner.found if known else owner.calls).append(
-                Assertion(
-                    key=self.form.key(start, end), rank=WEAK, relation="run", names=self.form.names(start, end),
-                    values=self.form.values(start, end), line=token.line, text=self.tree.text(statement)[:200],
-                )
-            )  # fmt: skip
-
     def _closed(self, one: _Open) -> Case:
         """Make the case, with what its groups and the whole text say about whether it runs."""
         places = list(_outside(one.node.start, one.node.end, one.inner))
@@ -364,7 +338,7 @@ class _Reading:
             scope=one.scope,
             path=self.path,
             line=one.node.line,
-            assertions=tuple(one.found or (one.calls if one.kind == "test" else ())),
+            assertions=tuple(one.found),
             rows=tuple(one.rows),
             body=" ".join(self.form.words[at] for at in places if self.form.words[at]),
             literals=frozenset(self.form.words[at] for at in places if self.tree.tokens[at].sort in _VALUES),
@@ -444,13 +418,6 @@ def _outside(start: int, end: int, inner: list[tuple[int, int]]) -> Iterator[int
 
 def _holds(outer: Node, inner: Node) -> bool:
     return outer.start <= inner.start and inner.end <= outer.end
-
-
-def _is_plain_call(statement: Node) -> bool:
-    node = statement
-    while node.children and node.kind in {"expression_statement", "await_expression", "try_expression"}:
-        node = node.children[-1]
-    return _CALL.search(node.kind) is not None
 
 
 # --- tables: lists whose parts hold several values each, so that each part is a row -----------------------------------

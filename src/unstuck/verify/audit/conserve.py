@@ -37,7 +37,7 @@ _NEUTRAL = frozenset(
             "String",
         ),
         *("toString", "to_s", "value", "get", "len", "length", "size", "fmt", "Sprintf", "format", "json", "data"),
-        *("result", "status", "code"),
+        *("result", "status", "code", "frozenset", "set", "list", "dict", "tuple"),
     )
 )
 """Names that say how a result is looked at, not what was tested."""
@@ -202,7 +202,9 @@ class Balance:
             return
         for old in left:
             free = [gain for gain in islice(own, MOST_GAINS) if not gain.used]
-            taken = max(free, key=lambda gain: _fits(old, gain.assertion), default=None)
+            taken = max(
+                free, key=lambda gain: (gain.assertion.rank, gain.assertion.names & old.names != set()), default=None
+            )
             if taken is None or (old.names and not old.names & taken.assertion.names and taken.assertion.rank == WEAK):
                 says = f"{became.name} no longer asserts this, and nothing else does."
                 rule = "tests-exchanged" if self.world.took_back(old.values) else "assertion-removed"
@@ -258,12 +260,6 @@ def _opposed(old: Assertion, new: Assertion) -> bool:
     if "raises" in (old.relation, new.relation):
         return old.relation != new.relation
     return {old.relation, new.relation} in _OPPOSED and old.rank >= new.rank
-
-
-def _fits(old: Assertion, new: Assertion) -> tuple[bool, int, int, int]:
-    """Say how likely one assertion stands in the place of another: not weaker, about the same, strict, near."""
-    kept = new.rank >= old.rank and not new.idle
-    return kept, len(new.names & old.names), new.rank, -abs(new.line - old.line)
 
 
 def _nothing_left(became: Case, old: Assertion) -> Remark:

@@ -1,7 +1,8 @@
 """Read changed product code: what it no longer says, and what it does to its judges that no test can see."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
+from itertools import zip_longest
 
 from unstuck.journal import Redactor, Remark, Severity
 from unstuck.verify.audit.conserve import World
@@ -60,40 +61,32 @@ def _stem(path: str) -> str:
 def judge_product(changes: Sequence[Change]) -> Iterator[Remark]:
     """Find what can stand in any file and no test would see."""
     yield from _silenced(changes)
-    signs: list[tuple[Change, str, Line, str]] = []
+    moved = {line.text.strip() for change in changes for line in removed_lines(change)}
     for change in changes:
         if change.old is None and pattern("shadow", "tools").search(change.path):
             says = f"{change.path} takes the place of a tool that the checks use."
             yield found("tool-shadowed", change.path, 1, says)
         if change.new and not change.binary:
             yield from _secrets(change)
-            signs += [(change, *sign) for sign in _signs(change.path, added_lines(change))]
-    had = frozenset(_had(changes)) if signs else frozenset()
-    for change, rule, line, mark in signs:
-        if not {(change.path, mark), ("", mark)} & had:
-            yield found(rule, change.path, line.number, evidence=line.text.strip())
+            yield from _signs(change, moved)
 
 
-def _had(changes: Sequence[Change]) -> Iterator[tuple[str, str]]:
-    """Give the signs that are no news where they stand, with their path; with none, those that left their place: code moves."""
-    for change in changes:
-        if change.old and not change.binary:
-            for _, _, mark in _signs(change.path, (Line(0, text) for text in change.old.splitlines())):
-                yield change.path, mark
-                if mark not in (change.new or ""):
-                    yield "", mark
-
-
-def _signs(path: str, lines: Iterable[Line]) -> Iterator[tuple[str, Line, str]]:
-    """Find suspicious lines: each with the rule that it breaks, and what in it does."""
-    rows = [row for row in known()["sign"] if part_of(path) in row["parts"]] if grammar_of(path) is not None else []
-    for line in lines if rows else ():
-        if len(line.text) > LONGEST_LINE or line.text.lstrip().startswith(("#", "//", "*")):
-            continue
+def _signs(change: Change, moved: Container[str]) -> Iterator[Remark]:
+    """Find suspicious lines; what begins in one may end in the next, and what only `moved` is no news."""
+    if grammar_of(change.path) is None:
+        return
+    rows = [row for row in known()["sign"] if part_of(change.path) in row["parts"]]
+    added = [line for line in added_lines(change) if len(line.text) <= LONGEST_LINE]
+    plain = [line for line in added if not line.text.lstrip().startswith(("#", "//", "*"))]
+    for line, after in zip_longest(plain, plain[1:], fillvalue=Line(0, "")):
+        both = f"{line.text}\n{after.text}" if after.number == line.number + 1 else line.text
         for row in rows:
-            mark = re.search(row["look"], _QUOTED.sub("''", line.text) if row["breaks"] in _UNQUOTED else line.text)
-            if mark is not None:
-                yield row["breaks"], line, mark.group()
+            text = _QUOTED.sub("''", both) if row["breaks"] in _UNQUOTED else both
+            mark = re.search(row["look"], text)
+            if (
+                mark is not None and line.text.strip() not in moved and mark.start() <= len(text.partition("\n")[0])
+            ):  # the next line has its own turn
+                yield found(row["breaks"], change.path, line.number, evidence=line.text.strip())
 
 
 def _silenced(changes: Sequence[Change]) -> Iterator[Remark]:
