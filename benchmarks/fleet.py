@@ -101,7 +101,8 @@ def _crew(server: Server, tasks: int, crew: int, say: Callable[[str], None]) -> 
 def _long_queue(server: Server, queued: int, idle: int, say: Callable[[str], None]) -> Report:
     """Queue a few jobs and many, and compare what one costs."""
     say(f"Queueing {queued} jobs for {idle} idle workers ...")
-    figures, lines = {}, []
+    figures: dict[str, float] = {}
+    lines = []
     for number in (queued // 4, queued):
         per_job, latency, idling, size = _queue(server, number, idle)
         lines.append(

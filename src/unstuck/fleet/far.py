@@ -21,7 +21,7 @@ from unstuck.ports import Stop
 from unstuck.tell import one_line
 from unstuck.verify import NotSetUp
 
-LOOK_SECONDS, BURY_SECONDS, TELL_SECONDS = 1.0, 2.0, 5.0
+LOOK_SECONDS, BURY_SECONDS, TELL_SECONDS = 1.0, 1.0, 5.0
 GRACE_SECONDS = 20.0
 """How long a job that was asked to end may take until it is given up."""
 TIMES = 3
