@@ -374,3 +374,16 @@ def wait_until(true: Callable[[], object], what: str) -> None:
     while not true():
         assert time.monotonic() < until, f"waited in vain for {what}"
         time.sleep(0.02)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say at how many places a member of a fleet was killed or frozen in this run, and how often all was well after it."""
+    rows = [
+        (outcome, report)
+        for outcome in ("passed", "failed")
+        for report in terminalreporter.getreports(outcome)
+        if report.when == "call" and "test_fleet_kills.py" in report.nodeid and "[" in report.nodeid
+    ]
+    if rows:
+        well = sum(outcome == "passed" for outcome, _ in rows)
+        terminalreporter.write_line(f"kill matrix of the fleet: {len(rows)} points, {well} of them well")
