@@ -49,6 +49,7 @@ def open_worker(
     """Make a worker for one repository; without names it offers the agents that are on PATH or configured."""
     refuse_inside_an_agent()
     require_fleet()
+    os.environ["UNSTUCK_WORKER"] = "1"  # whoever takes a run over on this machine leaves our sessions alone
     from unstuck.fleet import Doing, Enlisted, Link, Offer, PostgresJournal, Remote, Worker  # noqa: PLC0415  # an extra
 
     repo = str(Path(repo).resolve()) if Path(repo).is_dir() else repo

@@ -35,6 +35,8 @@ HOLD_SECONDS, MOST_HOLD_SECONDS = 60.0, 6 * 3600.0
 GRACE_SECONDS = 2.0
 MOST_SAT = 1000
 LOG_BYTES = 64 * 1024
+LATE = "Its place was given to a later session: it came too late."
+"""The one fault that says nothing about this machine."""
 
 
 @dataclass(slots=True)
@@ -211,7 +213,7 @@ class Worker:
             self._link.wake()
 
     def _rest_after(self, report: Report) -> None:
-        if report.fault and report.session is None and self._leave_at is None:
+        if report.fault not in {"", LATE} and report.session is None and self._leave_at is None:
             self._fault, self._rests_until = one_line(report.fault, 200), time.monotonic() + REST_SECONDS
             self._told(f"This worker rests for {REST_SECONDS:.0f} s: {self._fault}")
 
@@ -246,7 +248,7 @@ class Worker:
             for task in tasks:
                 task.abandoned, task.until = True, 0.0
         if tasks:
-            self._told(f"{len(tasks)} jobs are given up: {why}.")
+            self._told(f"{counted(len(tasks), 'job')} given up: {why}.")
         until = time.monotonic() + GRACE_SECONDS
         while self._running and time.monotonic() < until:
             self._free.wait(0.05)
@@ -334,7 +336,7 @@ class Doing:
         try:
             self.remote.put(wanted.ref, commit, wanted.expected)
         except Moved:
-            return Report(fault="Its place was given to a later session: it came too late.")
+            return Report(fault=LATE)
         return Report(session=done, commit=commit, tree=tree.id, log=_since(log, before))
 
 
