@@ -199,7 +199,7 @@ def _workers(top: Path, store: str, remote: Path, crew: int) -> Iterator[None]:
 
 
 def _queue(server: Server, number: int, workers: int) -> tuple[float, float, float, float]:
-    """Give jobs one by one to workers whose agents only pretend; return costs per job, the latency, and what idling costs."""
+    """Give jobs at once to workers whose agents only pretend; return costs per job without idling, the latency, what idling costs."""
     from unstuck.fleet import Enlisted, Job, Jobs, Link, Offer, PostgresJournal  # noqa: PLC0415  # an extra
 
     store = _database(server, f"queue{number}")
@@ -232,14 +232,14 @@ def _queue(server: Server, number: int, workers: int) -> tuple[float, float, flo
     time.sleep(3.0)
     idling = (_transactions(server, store) - idle_before) / (time.monotonic() - began) / workers
     pattern = Job(key="", project="p", run="r", task="", kind="session", agent=AGENT, body="{}", token=journal.token)
-    before, put = _transactions(server, store), {}
+    before, began, put = _transactions(server, store), time.monotonic(), {}
     for index in range(number):
         put[str(index)] = time.perf_counter()
         jobs.put(replace(pattern, key=str(index), task=str(index)))
     until = time.monotonic() + PATIENCE
     while len(begun) < number and time.monotonic() < until:
         time.sleep(0.05)
-    after = _transactions(server, store)
+    after, taken = _transactions(server, store), time.monotonic() - began
     done.set()
     for thread in threads:
         thread.join()
@@ -250,7 +250,7 @@ def _queue(server: Server, number: int, workers: int) -> tuple[float, float, flo
         raise BenchBroken(f"{len(begun)} of {number} jobs were taken.", hint="See `unstuck worker`.")
     waits = sorted(begun[key] - at for key, at in put.items())
     size = _count(store, "SELECT pg_total_relation_size('unstuck.jobs')") / number
-    return (after - before) / number, waits[len(waits) // 2], idling, size
+    return (after - before - idling * workers * taken) / number, waits[len(waits) // 2], idling, size
 
 
 def _database(server: Server, name: str) -> str:
@@ -259,8 +259,8 @@ def _database(server: Server, name: str) -> str:
 
 
 def _transactions(server: Server, store: str) -> int:
-    """Count what a database has done so far; those who are connected report once a second."""
-    time.sleep(1.2)
+    """Count what a database has done so far; those who are connected report once a second, if they do anything then."""
+    time.sleep(3.0)
     name = store.rpartition("/")[2]
     statement = "SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = %s"
     return _count(server.url("postgres"), statement, name)

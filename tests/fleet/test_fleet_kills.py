@@ -48,7 +48,17 @@ FROZEN = [
     "before git fetch 1",
     "after git push 2",
 ]
-IN_MAKE_TEST = {"after append session_started 1.1 1"}
+IN_MAKE_TEST = {
+    "after append session_started 1.1 1",
+    "before append session_ended 1.1 1",
+    "after append verified 1.1 1",
+    "before append acted 1.1 1",
+    "before git push 2",
+    "after git push 2",
+    "after git fetch 2",
+    "agent",
+}
+"""A place that both a supervisor and a worker reach counts for each: a dozen rows."""
 
 
 def rows(places: list[str]) -> list[object]:
