@@ -281,13 +281,16 @@ class Town:
         return wrong
 
     def orphans(self) -> list[int]:
-        """List processes of sessions and checks that nobody guards any more."""
+        """List processes of sessions and checks; a shim below a living member, which may wait for its next job, is none."""
         mark = os.fsencode(f"MET={self.met}")
+        living = {process.pid for process in self.started if process.poll() is None}
         found = []
         for place in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
                 parts = (place / "environ").read_bytes().split(b"\0")
-                if mark in parts and any(part.startswith(b"UNSTUCK_RUN=") for part in parts):
+                parent = int((place / "stat").read_text().rpartition(")")[2].split()[1])
+                ready = b"UNSTUCK_SHIM=1" in parts and parent in living
+                if mark in parts and not ready and any(part.startswith(b"UNSTUCK_RUN=") for part in parts):
                     found.append(int(place.name))
         return found
 

@@ -116,7 +116,7 @@ class Remote:
             time.sleep(PAUSE_SECONDS * 2**attempt if attempt + 1 < self.tries else 0)
         raise GitFailed(
             one_line(f"The remote {self.name} {problem}: {reason}", 500),
-            hint="See whether it can be reached and written.",
+            hint="See whether it can be reached and written; then go on with: unstuck resume",
         )
 
 
