@@ -239,7 +239,7 @@ class Worker:
         if self._leave_at is not None:
             with self._lock:
                 for task in self._running.values():
-                    task.until = self._leave_at if task.until is None else task.until
+                    task.until = self._leave_at if task.until is None else min(task.until, self._leave_at)
 
     def _abandon(self, why: str) -> None:
         """End all jobs at once: nobody waits for them any more."""
