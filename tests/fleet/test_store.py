@@ -335,7 +335,7 @@ def test_a_job_that_is_put_twice_is_there_once_and_one_that_nobody_has_can_be_ta
 ) -> None:
     number = jobs.put(job("a"))
     assert jobs.put(job("a")) == number == jobs.find("a")
-    assert jobs.why_queued(number) == "waits for a worker with claude"
+    assert jobs.why_queued(number)[0] == "waits for a worker with claude"
     jobs.ask_to_stop(number)
     assert taken(staff("claude")) == []
     assert standing(jobs, number) == "lost"
@@ -359,7 +359,7 @@ def test_a_worker_hears_of_work_without_asking(store: str, jobs: Jobs, staff: St
     link = links[-1]
     jobs.put(job("a"))
     until = time.monotonic() + 30
-    heard: tuple[str, ...] = ()
+    heard = False
     while not heard and time.monotonic() < until:
         heard = link.wait(30.0)
     assert heard

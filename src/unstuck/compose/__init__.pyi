@@ -15,9 +15,6 @@ from unstuck.compose.drafting import keep_patch as keep_patch
 from unstuck.compose.drafting import marked_text as marked_text
 from unstuck.compose.drafting import place_of as place_of
 from unstuck.compose.drafting import put_plan as put_plan
-from unstuck.compose.fleets.working import fleet_of as fleet_of
-from unstuck.compose.fleets.working import open_fleet as open_fleet
-from unstuck.compose.fleets.working import open_worker as open_worker
 from unstuck.compose.learned import experience_lines as experience_lines
 from unstuck.compose.learned import experience_rows as experience_rows
 from unstuck.compose.learned import export_experience as export_experience
@@ -63,3 +60,6 @@ from unstuck.compose.runs import Watcher as Watcher
 from unstuck.compose.terms import gates as gates
 from unstuck.compose.terms import profiles as profiles
 from unstuck.compose.terms import read_plan as read_plan
+from unstuck.compose.working import fleet_of as fleet_of
+from unstuck.compose.working import open_fleet as open_fleet
+from unstuck.compose.working import open_worker as open_worker

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from unstuck.agents import agent
-from unstuck.compose.fleets.stores import has_runs, open_for_run, with_last_store
 from unstuck.compose.looking import look
 from unstuck.compose.opening import open_either
 from unstuck.compose.runs import refuse_inside_an_agent, room_beside
+from unstuck.compose.stores import has_runs, open_for_run, with_last_store
 from unstuck.compose.terms import fence_of, gates_of
 from unstuck.config import Config
 from unstuck.config_file import read_config

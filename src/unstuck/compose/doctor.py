@@ -14,9 +14,9 @@ from typing import Literal
 
 from unstuck.agents import agent, agents_on_path, without_login
 from unstuck.compose.by_hand import Side, first_checking_slot
-from unstuck.compose.fleets.stores import open_to_look
-from unstuck.compose.fleets.working import fleet_of
+from unstuck.compose.stores import open_to_look
 from unstuck.compose.terms import fenced
+from unstuck.compose.working import fleet_of
 from unstuck.config import Config
 from unstuck.config_file import NAME as CONFIG_NAME
 from unstuck.config_file import read_config

@@ -9,8 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from unstuck.compose.fleets.stores import open_to_look
 from unstuck.compose.remedying import open_surgery
+from unstuck.compose.stores import open_to_look
 from unstuck.decide import (
     ANY_AGENT,
     Amend,

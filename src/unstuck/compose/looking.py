@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from unstuck.agents import ToolCall, gist, manifest, read_files
-from unstuck.compose.fleets.stores import open_to_look
+from unstuck.compose.stores import open_to_look
 from unstuck.config import AgentConfig
 from unstuck.config_file import read_config
 from unstuck.errors import BadUsage

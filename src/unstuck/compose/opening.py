@@ -8,9 +8,9 @@ from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 
-from unstuck.compose.fleets.stores import with_last_store, with_store
 from unstuck.compose.looking import look
 from unstuck.compose.runs import Run, Watcher
+from unstuck.compose.stores import with_last_store, with_store
 from unstuck.config import Config
 from unstuck.config_file import read_config
 from unstuck.decide import resolved

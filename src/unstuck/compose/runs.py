@@ -11,10 +11,9 @@ from pathlib import Path, PurePath
 
 from unstuck import listeners
 from unstuck.agents import Crew, first_found, gather
-from unstuck.compose.fleets.staffing import staffed
-from unstuck.compose.fleets.stores import open_for_run, remember_store
 from unstuck.compose.learned import known_experience, ordered, who_begins
 from unstuck.compose.remedy_runs import Relief
+from unstuck.compose.stores import open_for_run, remember_store, staffed
 from unstuck.compose.terms import fence_of, gates_of, note_found, without_fence
 from unstuck.config import Config
 from unstuck.config_file import NAME as CONFIG_NAME

@@ -10,9 +10,8 @@ from unstuck.diagnosis import Failure
 from unstuck.errors import GitFailed, Unavailable, UnstuckError
 from unstuck.fleet.jobs import OVER, Ending, Job, Jobs
 from unstuck.fleet.postgres import Link
-from unstuck.fleet.remote import NEVER, Moved, Remote, check_ref, tip_ref, work_ref, worked
-from unstuck.fleet.shelf import Shelf
-from unstuck.fleet.wire import Report, Sheet, Wanted, read_report, write
+from unstuck.fleet.remote import NEVER, Moved, Remote, Shelf, check_ref, tip_ref, work_ref, worked
+from unstuck.fleet.wire import STOPPED, Report, Sheet, Wanted, read, write
 from unstuck.journal import Ended, Outcome, Verdict
 from unstuck.line import Bench, Here, Interrupted, OneTask, redacted
 from unstuck.orders import SessionDone, SessionOrder, Subject
@@ -21,7 +20,7 @@ from unstuck.ports import Stop
 from unstuck.tell import one_line
 from unstuck.verify import NotSetUp
 
-LOOK_SECONDS, BURY_SECONDS, TELL_SECONDS = 1.0, 2.0, 5.0
+LOOK_SECONDS, BURY_SECONDS, TELL_SECONDS = 1.0, 1.0, 5.0
 GRACE_SECONDS = 20.0
 """How long a job that was asked to end may take until it is given up."""
 TIMES = 3
@@ -33,13 +32,13 @@ UNKNOWN = "The supervisor died before this session was given to a worker."
 class Office:
     """What all threads of a run share: one connection, and one thread that hears of jobs that are over."""
 
-    def __init__(
-        self, *, store: str, project: str, run: str, token: str, labels: tuple[str, ...], priority: int
-    ) -> None:
-        self.project, self.run, self.token, self.labels, self.priority = project, run, token, labels, priority
-        self._link = Link(store, name=f"run {run}")
+    def __init__(self, store: str, pattern: Job, seen: Callable[[str, str], None], note: Callable[[str], None]) -> None:
+        self.pattern = pattern
+        """What all jobs of the run have in common."""
+        self._seen, self._note = seen, note
+        self._noted = ""
+        self._link = Link(store, name=f"run {pattern.run}")
         self.jobs = Jobs(self._link)
-        self.seen: Callable[[str, str], None] = lambda _task, _line: None
         self._changed = threading.Condition()
         self._waiting: set[int] = set()
         self._ended: dict[int, Ending] = {}
@@ -53,27 +52,12 @@ class Office:
         self.known: dict[tuple[str, str], tuple[str, str]] = {}
         """With which ref and commit the remote has a tree on its base."""
 
-    def job(self, *, key: str, task: str, kind: str, body: str, agent: str | None = None, only: str = "") -> int:
-        """Give something out; return the job's number."""
-        return self.jobs.put(
-            Job(
-                key=f"{self.project}/{self.run}/{key}",
-                project=self.project,
-                run=self.run,
-                task=task,
-                kind=kind,
-                agent=agent,
-                labels=self.labels,
-                priority=self.priority,
-                only=only or None,
-                token=self.token,
-                body=body,
-            )
-        )
+    def key(self, name: str) -> str:
+        return f"{self.pattern.project}/{self.pattern.run}/{name}"
 
     def open(self, sheet: Sheet) -> None:
-        self._link.listen(f"unstuck {self.run}")
-        self.jobs.describe(self.project, self.run, write(sheet))
+        self._link.listen(f"unstuck {self.pattern.run}")
+        self.jobs.describe(self.pattern.project, self.pattern.run, write(sheet))
         self._thread.start()
 
     def close(self, *, over: bool) -> None:
@@ -83,7 +67,7 @@ class Office:
         self._thread.join()
         try:
             if over:
-                self.jobs.clear(self.project, self.run)
+                self.jobs.clear(self.pattern.project, self.pattern.run)
         finally:
             self._link.close()
 
@@ -97,7 +81,7 @@ class Office:
 
     def wait(self, job: int, task: str, stop: Stop) -> Ending:
         """Wait until a job is over; ask for its end when the run must end."""
-        asked, told = 0.0, time.monotonic() + TELL_SECONDS
+        asked, told, stopping = 0.0, time.monotonic() + TELL_SECONDS, False
         person = stop if isinstance(stop, OneTask) else None
         with self._changed:
             self._waiting.add(job)
@@ -115,6 +99,9 @@ class Office:
                     if hints := person.hints():
                         self.jobs.tell(job, hints)
                 now, deadline = time.monotonic(), stop.deadline()
+                if deadline is not None and not stopping:
+                    stopping = True
+                    self.jobs.take_back(job)  # what nobody has begun needs no time to end
                 if deadline is not None and now >= deadline:
                     if not asked:
                         self.jobs.ask_to_stop(job)
@@ -123,13 +110,21 @@ class Office:
                         self.jobs.give_up(job)
                 if now >= told:
                     told = now + TELL_SECONDS
-                    if why := self.jobs.why_queued(job):
-                        self.seen(task, why)
+                    self._tell_why(job, task)
         finally:
             if person is not None:
                 person.listening = False
             with self._changed:
                 self._waiting.discard(job)
+
+    def _tell_why(self, job: int, task: str) -> None:
+        """Say why nobody has a job yet; what only a person can change is put down, once."""
+        why, missing = self.jobs.why_queued(job)
+        if why:
+            self._seen(task, why)
+        if missing and missing != self._noted:
+            self._noted = missing
+            self._note(missing)
 
     def _listen(self) -> None:
         buried = 0.0
@@ -157,7 +152,7 @@ class Office:
         for number, job in found.items():
             if job.state == "running" and job.said and self._said.get(number) != job.said:
                 self._said[number] = job.said
-                self.seen(job.task, job.said)
+                self._seen(job.task, job.said)
         self._listening = frozenset(number for number, job in found.items() if job.listens and job.state == "running")
         return {number: job for number, job in found.items() if job.state in OVER}
 
@@ -182,31 +177,29 @@ class Far:
 
     def run(self, order: SessionOrder, stop: Stop) -> SessionDone:
         office, ref = self.office, work_ref(order.run, order.task, order.attempt)
-        key = f"{order.task}/{order.attempt}/{order.session}{'/probe' if order.probe else ''}"
+        key = office.key(f"{order.task}/{order.attempt}/{order.session}{'/probe' if order.probe else ''}")
         if order.begun:
-            job = office.jobs.find(f"{office.project}/{order.run}/{key}")
-            if job is None:
+            number = office.jobs.find(key)
+            if number is None:
                 return SessionDone(outcome=_cut_short(UNKNOWN))
         else:
-            wanted = self._begin(order, ref)
-            job = office.job(
-                key=key, task=order.task, kind="session", agent=order.agent, only=order.place, body=write(wanted)
-            )
-        ending = office.wait(job, order.task, stop)
+            job = replace(office.pattern, key=key, task=order.task, agent=order.agent, only=order.place or None)
+            number = office.jobs.put(replace(job, body=write(self._begin(order, ref))))
+        ending = office.wait(number, order.task, stop)
+        if ending.state == "lost" and not ending.worker and stop.deadline() is not None:
+            return SessionDone(outcome=Outcome(ended=STOPPED))
         return self._taken_in(order, ref, ending, _report(ending))
 
     def verify(self, subject: Subject, slot: int, stop: Stop) -> Verdict:
-        office, bench = self.office, self.bench
-        if not office.is_plain(bench):
+        """Let a worker verify; who merged a tree verifies it, because others wait for it to land and it is here already."""
+        office, bench, name = self.office, self.bench, subject.task.id
+        if (subject.base, subject.tree) in self.shelf.merged or not office.is_plain(bench):
             return Here(bench).verify(subject, slot, stop)
-        plain = redacted(subject, bench.redactor)
-        for number in range(TIMES):
-            wanted = self._merging(plain) if number == 0 else None
-            body = write(wanted or self._published(plain))
-            key = f"{subject.task.id}/verify/{uuid4().hex}"
-            job = office.job(key=key, task=subject.task.id, kind="verify", body=body)
-            ending = office.wait(job, subject.task.id, stop)
-            report = _report(ending) or Report()
+        for _ in range(TIMES):
+            body = write(self._published(redacted(subject, bench.redactor)))
+            key = office.key(f"{name}/verify/{uuid4().hex}")
+            number = office.jobs.put(replace(office.pattern, key=key, task=name, kind="verify", body=body))
+            report = _report(office.wait(number, name, stop)) or Report()
             if report.failure is not None:
                 raise NotSetUp(report.failure)
             if report.verdict is not None:
@@ -225,15 +218,6 @@ class Far:
         begin = self.remote.commit(tree, order.base, text)
         self._place(ref, begin)
         return Wanted(ref=ref, fetch=ref, begin=begin, expected=begin, session=order)
-
-    def _merging(self, subject: Subject) -> Wanted | None:
-        """Let the worker merge what the remote has of the work onto the tip: that spares sending what comes of it."""
-        source = self.shelf.merged.get((subject.base, subject.tree))
-        known = self.office.known.get(source) if source is not None else None
-        if known is None or subject.start or subject.base not in self.shelf.tips:
-            return None
-        ref, commit = known
-        return Wanted(ref=ref, fetch=ref, begin=commit, onto=subject.base, subject=subject)
 
     def _published(self, subject: Subject) -> Wanted:
         """Make sure that the remote has the tree; say with which ref and commit it has it."""
@@ -269,7 +253,7 @@ class Far:
             commit = self._arrived(order, ref)
         if commit:
             try:
-                self.remote.fetch((ref, commit))
+                self.remote.fetch(ref, commit)
             except GitFailed:
                 commit = ""  # moved by nobody of ours: as if nothing had arrived
         if commit:
@@ -302,7 +286,7 @@ class Far:
 def _report(ending: Ending) -> Report | None:
     """Read what a worker says; one of another version cannot be understood, which is its own fault."""
     try:
-        return read_report(ending.result) if ending.state == "done" else None
+        return read(Report, ending.result) if ending.state == "done" else None
     except Unavailable as error:
         return Report(fault=f"{error.message} {error.hint}")
 

@@ -1,11 +1,13 @@
-"""Edge: The queue of a fleet: what is to be done, who does it, and what became of it.
+"""Edge: The queue of a fleet: what is to be done, who does it, and what became of it, as supervisors and workers see it.
 
 Law: a job changes hands by one statement that names the state it must be in. Who was taken for dead cannot report.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
-from typing import Any
+import os
+import secrets
+import socket
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass
 
 from unstuck.errors import OwnershipLost
 from unstuck.fleet.postgres import Connection, Link
@@ -60,7 +62,6 @@ RETURNING jobs.id
 """A worker is dead when its lease is over, or a third of it and nobody holds its lock: its connection is gone as well.
 While Postgres itself was away nobody could beat, so that time counts for nobody."""
 
-
 PUT = """
 WITH mine AS (SELECT FROM unstuck.claims WHERE project = %(project)s AND run = %(run)s AND token = %(token)s FOR SHARE)
 INSERT INTO unstuck.jobs (key, project, run, task, kind, agent, labels, priority, must, body, prefers)
@@ -69,20 +70,37 @@ SELECT %(key)s, %(project)s, %(run)s, %(task)s, %(kind)s, %(agent)s, %(labels)s,
         AND kind = 'session' AND agent = %(agent)s ORDER BY id DESC LIMIT 1)
 FROM mine ON CONFLICT (key) DO NOTHING RETURNING id
 """
+LOSE = "UPDATE unstuck.jobs SET state = 'lost', ended = clock_timestamp() WHERE "
+TELL = f"SELECT pg_notify(%s, '') WHERE (SELECT count(*) FROM unstuck.workers) <= {MANY}"  # noqa: S608  # our own words
+STOP, HINT = (
+    f"WITH told AS (UPDATE unstuck.jobs SET {what} WHERE id = %s AND state = 'running' RETURNING worker)"  # noqa: S608  # as above
+    " SELECT pg_notify('unstuck ' || worker, '') FROM told"
+    for what in ("stop = true", "hints = hints || %s")
+)
+WHY_QUEUED = """
+SELECT j.agent, j.labels, (SELECT count(*) FROM unstuck.workers w WHERE w.project = j.project
+    AND w.state = 'ready' AND (j.agent IS NULL OR j.agent = ANY (w.agents)) AND j.labels <@ w.labels),
+    (SELECT why FROM unstuck.holds h WHERE h.agent = j.agent AND h.until > clock_timestamp())
+FROM unstuck.jobs j WHERE j.id = %s AND j.state = 'queued'
+"""
+CLAIM_LOCK = 7_353_002
+"""Held by who takes a job while limits are counted, where there are limits."""
+LINE_BYTES = 2000
+"""Of what an agent prints, so much is passed on at once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
     """One thing to do for a run: a session, or a verification."""
 
-    key: str
+    key: str = ""
     project: str
     run: str
-    task: str
-    kind: str
-    body: str
+    task: str = ""
+    kind: str = "session"
+    body: str = ""
     agent: str | None = None
-    labels: tuple[str, ...] = ()
+    labels: Sequence[str] = ()
     priority: int = 0
     only: str | None = None
     token: str = ""
@@ -91,7 +109,7 @@ class Job:
     prefers: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Ending:
     """Where a job stands: `done` with a result, `lost` without; who had it, and what its agent last did."""
 
@@ -112,19 +130,13 @@ class Jobs:
 
     def describe(self, project: str, run: str, sheet: str) -> None:
         """Put down what every job of a run needs to know; what a dead supervisor wanted verified nobody waits for."""
-
-        def work(connection: Connection) -> None:
-            connection.execute(
-                "INSERT INTO unstuck.runs VALUES (%s, %s, %s) ON CONFLICT (project, run) DO UPDATE SET sheet = EXCLUDED.sheet",
-                (project, run, sheet),
-            )
-            connection.execute(
-                "UPDATE unstuck.jobs SET state = 'lost', ended = clock_timestamp()"
-                " WHERE project = %s AND run = %s AND kind = 'verify' AND state IN ('queued', 'running')",
-                (project, run),
-            )
-
-        self._link.ask(work)
+        self._link.run(
+            "INSERT INTO unstuck.runs VALUES (%s, %s, %s) ON CONFLICT (project, run) DO UPDATE SET sheet = EXCLUDED.sheet",
+            (project, run, sheet),
+        )
+        self._link.run(
+            f"{LOSE} project = %s AND run = %s AND kind = 'verify' AND state IN ('queued', 'running')", (project, run)
+        )
 
     def put(self, job: Job) -> int:
         """Queue a job and wake somebody; one that is there already is left alone. A session prefers its attempt's last place.
@@ -133,8 +145,7 @@ class Jobs:
         """
 
         def work(connection: Connection) -> int:
-            values = {field.name: getattr(job, field.name) for field in fields(job)} | {"labels": list(job.labels)}
-            row = connection.execute(PUT.encode(), values).fetchone()
+            row = connection.execute(PUT, asdict(job) | {"labels": list(job.labels)}).fetchone()
             row = row or connection.execute("SELECT id FROM unstuck.jobs WHERE key = %s", (job.key,)).fetchone()
             if row is None:
                 raise OwnershipLost(
@@ -146,79 +157,173 @@ class Jobs:
         return self._link.ask(work)
 
     def find(self, key: str) -> int | None:
-        row = self._one("SELECT id FROM unstuck.jobs WHERE key = %s", (key,))
-        return int(row[0]) if row else None
+        return next(
+            (number for (number,) in self._link.rows("SELECT id FROM unstuck.jobs WHERE key = %s", (key,))), None
+        )
 
-    def look(self, ids: Sequence[int]) -> dict[int, Ending]:
+    def look(self, jobs: Sequence[int]) -> dict[int, Ending]:
         """Say where these jobs stand."""
-        statement = "SELECT id, task, state, worker, said, CASE WHEN state = 'done' THEN result END, listens FROM unstuck.jobs WHERE id = ANY (%s)"
-        rows = self._link.ask(lambda connection: connection.execute(statement, (list(ids),)).fetchall())
-        return {
-            number: Ending(task=task, state=state, worker=worker or "", said=said, result=result or "", listens=listens)
-            for number, task, state, worker, said, result, listens in rows
-        }
+        rows = self._link.rows(
+            "SELECT id, task, state, coalesce(worker, ''), said, CASE WHEN state = 'done' THEN result ELSE '' END, listens"
+            " FROM unstuck.jobs WHERE id = ANY (%s)",
+            (list(jobs),),
+        )
+        return {number: Ending(*rest) for number, *rest in rows}
+
+    def take_back(self, job: int) -> None:
+        """Call a job that nobody has lost."""
+        self._link.run(f"{LOSE} id = %s AND state = 'queued'", (job,))
 
     def ask_to_stop(self, job: int) -> None:
         """Ask whoever has a job to end it; one that nobody has is taken back."""
-
-        def work(connection: Connection) -> None:
-            connection.execute(
-                "UPDATE unstuck.jobs SET state = 'lost', ended = clock_timestamp() WHERE id = %s AND state = 'queued'",
-                (job,),
-            )
-            connection.execute(
-                "WITH asked AS (UPDATE unstuck.jobs SET stop = true WHERE id = %s AND state = 'running' RETURNING worker)"
-                " SELECT pg_notify('unstuck ' || worker, '') FROM asked",
-                (job,),
-            )
-
-        self._link.ask(work)
+        self.take_back(job)
+        self._link.run(STOP, (job,))
 
     def tell(self, job: int, hints: Sequence[str]) -> None:
         """Say something to the session of a job that runs."""
-        statement = (
-            "WITH told AS (UPDATE unstuck.jobs SET hints = hints || %s WHERE id = %s AND state = 'running' RETURNING worker)"
-            " SELECT pg_notify('unstuck ' || worker, '') FROM told"
-        )
-        plain = [hint.replace("\0", "") for hint in hints]
-        self._link.ask(lambda connection: connection.execute(statement, (plain, job)))
+        self._link.run(HINT, ([hint.replace("\0", "") for hint in hints], job))
 
     def give_up(self, job: int) -> None:
         """Call a job lost: whatever its worker says of it from now on is refused."""
-        statement = (
-            "UPDATE unstuck.jobs SET state = 'lost', ended = clock_timestamp() WHERE id = %s AND state <> 'done'"
-        )
-        self._link.ask(lambda connection: connection.execute(statement, (job,)))
+        self._link.run(f"{LOSE} id = %s AND state <> 'done'", (job,))
 
     def bury(self) -> None:
         """Take the jobs of dead workers from them."""
-        self._link.ask(lambda connection: connection.execute(BURY))
+        self._link.run(BURY)
 
-    def why_queued(self, job: int) -> str:
-        """Say why nobody has a job yet; empty if somebody has it."""
-        row = self._one(
-            "SELECT j.agent, j.labels, (SELECT count(*) FROM unstuck.workers w WHERE w.project = j.project"
-            "   AND w.state = 'ready' AND (j.agent IS NULL OR j.agent = ANY (w.agents)) AND j.labels <@ w.labels),"
-            " (SELECT why FROM unstuck.holds h WHERE h.agent = j.agent AND h.until > clock_timestamp())"
-            " FROM unstuck.jobs j WHERE j.id = %s AND j.state = 'queued'",
-            (job,),
-        )
-        if row is None:
-            return ""
-        agent, labels, fitting, held = row
-        wanted = " and ".join([*([agent] if agent else []), *labels])
-        if held:
-            return f"waits for {agent}: {held}"
-        return "waits for a free worker" if fitting else f"waits for a worker{f' with {wanted}' if wanted else ''}"
+    def why_queued(self, job: int) -> tuple[str, str]:
+        """Say why nobody has a job yet, and what only a new worker would change; empty if somebody has it."""
+        for agent, labels, fitting, held in self._link.rows(WHY_QUEUED, (job,)):
+            if held or fitting:
+                return (f"waits for {agent}: {held}" if held else "waits for a free worker"), ""
+            wanted = " and ".join([*([agent] if agent else []), *labels])
+            missing = f"a worker with {wanted}" if wanted else "a worker"
+            return f"waits for {missing}", f"The work waits for {missing}: there is none. Start one: unstuck worker"
+        return "", ""
 
     def clear(self, project: str, run: str) -> None:
         """Forget the jobs of a run that came to its end, and what they needed to know."""
+        for table in ("jobs", "runs"):
+            self._link.run(f"DELETE FROM unstuck.{table} WHERE project = %s AND run = %s", (project, run))  # noqa: S608  # our own words
 
-        def work(connection: Connection) -> None:
-            for table in ("jobs", "runs"):
-                connection.execute(f"DELETE FROM unstuck.{table} WHERE project = %s AND run = %s", (project, run))  # noqa: S608  # our own words
 
-        self._link.ask(work)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offer:
+    """What a worker can do."""
 
-    def _one(self, statement: str, values: tuple[Any, ...]) -> tuple[Any, ...] | None:
-        return self._link.ask(lambda connection: connection.execute(statement.encode(), values).fetchone())
+    project: str
+    agents: tuple[str, ...]
+    labels: tuple[str, ...]
+    slots: int
+    lease: float
+    """Seconds without a beat after which it counts as dead."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pulse:
+    """What a beat brings back: the jobs that are still this worker's, what people say to them, and which are to be ended."""
+
+    mine: Mapping[int, tuple[str, ...]]
+    stop: frozenset[int]
+
+
+class Enlisted:
+    """The queue, as one worker sees it. After it was taken for dead it enlists again, under another name."""
+
+    def __init__(self, link: Link, offer: Offer) -> None:
+        self._link = link
+        self.offer = offer
+        self.id = ""
+
+    def enlist(self) -> None:
+        """Take a new name and a lock that lasts as long as the connection."""
+        offer, host, lock = self.offer, socket.gethostname(), secrets.randbits(62)
+        self.id = f"{host}-{secrets.token_hex(4)}"
+        # Never waited for: after a break the server may take the old connection for alive, and it holds the lock for us.
+        self._link.hold(f"SELECT pg_try_advisory_lock({lock})")
+        self._link.listen(f"unstuck {self.id}")
+        self._link.run(BURY)  # a fleet without a supervisor buries its dead, too
+        self._link.run(
+            "INSERT INTO unstuck.workers (id, lock, project, host, pid, agents, labels, slots, lease, state, since, beat)"
+            " VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, 'ready', clock_timestamp(), clock_timestamp())"
+            " ON CONFLICT (id) DO UPDATE SET beat = clock_timestamp()",
+            (
+                *(self.id, lock, offer.project, host, os.getpid(), list(offer.agents), list(offer.labels)),
+                *(offer.slots, offer.lease),
+            ),
+        )
+
+    def beat(self, state: str, said: str) -> Pulse | None:
+        """Renew the lease; None if it is over and somebody else has our jobs."""
+        statement = (
+            "WITH alive AS (UPDATE unstuck.workers SET beat = clock_timestamp(), state = %s, said = %s WHERE id = %s RETURNING id)"
+            " SELECT j.id, j.stop, j.hints FROM alive LEFT JOIN unstuck.jobs j ON j.worker = alive.id AND j.state = 'running'"
+        )
+        rows = self._link.rows(statement, (state, said, self.id), patience=self.offer.lease / 4)
+        if not rows:
+            return None
+        return Pulse(
+            mine={job: tuple(hints) for job, _, hints in rows if job is not None},
+            stop=frozenset(job for job, stop, _ in rows if stop),
+        )
+
+    def take(self) -> Job | None:
+        """Take the next job that fits, if there is one, and wake somebody for the one after it."""
+
+        def work(connection: Connection) -> Job | None:
+            connection.execute("SELECT pg_advisory_xact_lock(%s) FROM unstuck.limits LIMIT 1", (CLAIM_LOCK,))
+            row = connection.execute(CLAIM.encode(), {"worker": self.id}).fetchone()
+            if row is None:
+                return None
+            connection.execute(WAKE.encode(), {"but": self.id})
+            names = ("id", "run", "task", "kind", "agent", "body", "prefers")
+            return Job(project=self.offer.project, **dict(zip(names, row, strict=True)))
+
+        return self._link.ask(work, patience=self.offer.lease / 4)
+
+    def report(self, job: Job, result: str, *, hold: tuple[str, float, str] | None = None) -> bool:
+        """Say what became of a job, and which agent's provider lets nobody in until when. False: it is not ours any more."""
+
+        def work(connection: Connection) -> bool:
+            done = connection.execute(
+                "UPDATE unstuck.jobs SET state = 'done', result = %s, ended = clock_timestamp()"
+                " WHERE id = %s AND worker = %s AND (state = 'running' OR (state = 'done' AND result = %s))",
+                (result, job.id, self.id, result),
+            ).rowcount
+            if done and hold is not None:
+                connection.execute(
+                    "INSERT INTO unstuck.holds VALUES (%s, clock_timestamp() + make_interval(secs => %s), %s) ON CONFLICT (agent)"
+                    " DO UPDATE SET until = greatest(holds.until, EXCLUDED.until), why = EXCLUDED.why",
+                    hold,
+                )
+            connection.execute(TELL.encode(), (f"unstuck {job.run}",))
+            return done == 1
+
+        return self._link.ask(work)
+
+    def say(self, job: Job, line: str) -> None:
+        """Pass on what a job's agent does."""
+        text = line.encode(errors="replace")[:LINE_BYTES].decode(errors="ignore").replace("\0", "")
+        self._set(job, "said = %s", text)
+
+    def listen(self, job: Job, *, listens: bool) -> None:
+        """Say whether what people say reaches a job's session now."""
+        self._set(job, "listens = %s", listens)
+
+    def _set(self, job: Job, what: str, value: object) -> None:
+        statement = f"UPDATE unstuck.jobs SET {what} WHERE id = %s AND worker = %s AND state = 'running'"  # noqa: S608  # our own words
+        self._link.run(statement, (value, job.id, self.id), patience=0.0)
+
+    def lose(self, jobs: Collection[int]) -> None:
+        """Say of jobs that are ours by name that nobody here does them: an answer of the store's was lost on the way."""
+        self._link.run(f"{LOSE} id = ANY (%s) AND worker = %s AND state = 'running'", (list(jobs), self.id))
+
+    def leave(self) -> None:
+        """Go; what is still at work is lost."""
+        self._link.run(f"{LOSE} worker = %s AND state = 'running'", (self.id,), patience=2.0)
+        self._link.run("DELETE FROM unstuck.workers WHERE id = %s", (self.id,), patience=2.0)
+
+    def sheet(self, run: str) -> str:
+        """Return what every job of a run needs to know."""
+        statement = "SELECT sheet FROM unstuck.runs WHERE project = %s AND run = %s"
+        return next((str(sheet) for (sheet,) in self._link.rows(statement, (self.offer.project, run))), "")

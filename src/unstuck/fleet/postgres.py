@@ -4,8 +4,7 @@ import os
 import select
 import threading
 import time
-from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import psycopg
@@ -13,11 +12,14 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.rows import TupleRow
 
 from unstuck.errors import BadUsage, CannotWrite, Unavailable
+from unstuck.shipped import shipped
 
 T = TypeVar("T")
 Connection = psycopg.Connection[TupleRow]
+Values = Sequence[Any] | Mapping[str, Any]
 
 PASSWORD = "UNSTUCK_STORE_PASSWORD"  # noqa: S105  # the name of a variable
+SERVICE = "postgresql:///?service=fleet"
 LASTING: dict[str, Any] = {
     "connect_timeout": 5,
     "keepalives": 1,
@@ -41,58 +43,16 @@ BOUNDS = "SELECT " + ", ".join(
 PATIENCE_SECONDS, PAUSE_SECONDS = 60.0, 0.2
 FIRST_SECONDS = 2.0
 """Who was never connected has a wrong address more often than a server that restarts."""
+BACK = "Everything recorded so far stands; when it is back: unstuck resume"
+NEVER_MET = "See whether the address is right, the server runs, and this machine may reach it."
+WAYS_IN = (
+    ("password", f"Give it in the variable {PASSWORD}, in ~/.pgpass, or in a service file: {SERVICE}"),
+    ("database", "Make it on the server (createdb NAME), or name another in --store or [store] of unstuck.toml."),
+    ("role", "Name a user that the server knows: postgresql://USER@HOST/NAME"),
+)
+"""What to do about a server that lets nobody in, by a word of what it says."""
 _SCHEMA_LOCK = 7_353_001
-
-
 VERSION = 1
-SCHEMA = """
-CREATE SCHEMA IF NOT EXISTS unstuck;
-CREATE TABLE IF NOT EXISTS unstuck.format (version integer NOT NULL);
-
-CREATE TABLE IF NOT EXISTS unstuck.events (
-    seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, key uuid NOT NULL UNIQUE,
-    project text NOT NULL, run text NOT NULL, at double precision NOT NULL, body text NOT NULL);
-CREATE INDEX IF NOT EXISTS events_of_run ON unstuck.events (project, run, seq);
-CREATE OR REPLACE FUNCTION unstuck.stays() RETURNS trigger LANGUAGE plpgsql AS
-    $$ BEGIN RAISE EXCEPTION '% are never edited or deleted', TG_TABLE_NAME; END $$;
-CREATE OR REPLACE TRIGGER events_stay BEFORE UPDATE OR DELETE OR TRUNCATE ON unstuck.events
-    FOR EACH STATEMENT EXECUTE FUNCTION unstuck.stays();
-
-CREATE TABLE IF NOT EXISTS unstuck.requests (
-    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, project text NOT NULL, run text NOT NULL, at double precision NOT NULL,
-    verb text NOT NULL CHECK (verb IN ('stop', 'retry', 'answer', 'skip', 'reset', 'accept', 'approve', 'rollback', 'undo', 'run')),
-    task text, text text NOT NULL, shown text NOT NULL, who text NOT NULL CHECK (who <> ''),
-    place text NOT NULL CHECK (place <> ''), inside text NOT NULL);
-CREATE OR REPLACE TRIGGER requests_stay BEFORE UPDATE OR DELETE OR TRUNCATE ON unstuck.requests
-    FOR EACH STATEMENT EXECUTE FUNCTION unstuck.stays();
-
-CREATE TABLE IF NOT EXISTS unstuck.claims (
-    project text NOT NULL, run text NOT NULL, pid integer NOT NULL, started text NOT NULL, host text NOT NULL,
-    checkout text NOT NULL, token text NOT NULL, since timestamptz NOT NULL, heartbeat timestamptz NOT NULL,
-    PRIMARY KEY (project, run));
-
-CREATE TABLE IF NOT EXISTS unstuck.runs (
-    project text NOT NULL, run text NOT NULL, sheet text NOT NULL, PRIMARY KEY (project, run));
-
-CREATE TABLE IF NOT EXISTS unstuck.workers (
-    id text PRIMARY KEY, lock bigint NOT NULL, project text NOT NULL, host text NOT NULL, pid integer NOT NULL,
-    agents text[] NOT NULL, labels text[] NOT NULL, slots integer NOT NULL, lease double precision NOT NULL,
-    state text NOT NULL, said text NOT NULL DEFAULT '', since timestamptz NOT NULL, beat timestamptz NOT NULL);
-
-CREATE TABLE IF NOT EXISTS unstuck.jobs (
-    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, key text NOT NULL UNIQUE, project text NOT NULL, run text NOT NULL,
-    task text NOT NULL, kind text NOT NULL, agent text, labels text[] NOT NULL, priority integer NOT NULL,
-    prefers text, must text, body text NOT NULL, state text NOT NULL DEFAULT 'queued', worker text,
-    stop boolean NOT NULL DEFAULT false, listens boolean NOT NULL DEFAULT false, hints text[] NOT NULL DEFAULT '{}',
-    said text NOT NULL DEFAULT '', result text,
-    made timestamptz NOT NULL DEFAULT clock_timestamp(), begun timestamptz, ended timestamptz);
-CREATE INDEX IF NOT EXISTS jobs_open ON unstuck.jobs (state, project) WHERE state IN ('queued', 'running');
-CREATE INDEX IF NOT EXISTS jobs_of_run ON unstuck.jobs (project, run);
-
-CREATE TABLE IF NOT EXISTS unstuck.holds (agent text PRIMARY KEY, until timestamptz NOT NULL, why text NOT NULL);
-CREATE TABLE IF NOT EXISTS unstuck.limits (name text PRIMARY KEY, most integer NOT NULL, members text[] NOT NULL);
-"""
-"""The journal, the workers, their jobs, and what holds them back."""
 
 
 def address(text: str) -> str:
@@ -105,7 +65,7 @@ def address(text: str) -> str:
     if parts.pop("password", None):
         raise BadUsage(
             "The store's address has a password in it, where lists of processes and files show it.",
-            hint=f"Give it in the variable {PASSWORD}, in ~/.pgpass, or in a service file: postgresql:///?service=fleet",
+            hint=WAYS_IN[0][1],
         )
     return make_conninfo("", **parts)
 
@@ -132,19 +92,19 @@ class Link:
         self._met = False
         self._channel = ""
         self._session = ""
-        self._heard: deque[str] = deque()
+        self._heard = False
         self._awake, self._waker = os.pipe()
         os.set_blocking(self._awake, False)
 
     def listen(self, channel: str) -> None:
         """Hear what is said in a channel, now and after every break."""
         self._channel = channel
-        self.ask(lambda connection: connection.execute(f'LISTEN "{channel}"'))
+        self.run(f'LISTEN "{channel}"')
 
     def hold(self, statement: str) -> None:
         """Run a statement now and after every break: for locks that last as long as a connection."""
         self._session = statement
-        self.ask(lambda connection: connection.execute(statement.encode()))
+        self.run(statement)
 
     def ask(self, work: Callable[[Connection], T], *, patience: float | None = None) -> T:
         """Do something in one transaction; after a break, and for as long as patience lasts, do it again."""
@@ -158,10 +118,10 @@ class Link:
             except psycopg.OperationalError as error:
                 self._forget()
                 if time.monotonic() - began >= (most if self._met else min(most, FIRST_SECONDS)):
-                    raise CannotWrite(
-                        f"The store cannot be reached: {_reason(error)}",
-                        hint="Everything recorded so far stands; when it is back: unstuck resume",
-                    ) from error
+                    reason = _reason(error)
+                    told = (hint for sign, hint in WAYS_IN if sign in reason)
+                    hint = BACK if self._met else next(told, NEVER_MET)
+                    raise CannotWrite(f"The store cannot be reached: {reason}", hint=hint) from error
                 time.sleep(PAUSE_SECONDS)
             except psycopg.Error as error:
                 raise CannotWrite(
@@ -169,8 +129,16 @@ class Link:
                     hint="See the server's log; everything recorded so far stands.",
                 ) from error
 
-    def wait(self, seconds: float) -> tuple[str, ...]:
-        """Wait until something is said in the channel, or the time is over; return what was said."""
+    def rows(self, statement: str, values: Values = (), *, patience: float | None = None) -> list[tuple[Any, ...]]:
+        """Ask one question; return what is answered."""
+        return self.ask(lambda connection: connection.execute(statement.encode(), values).fetchall(), patience=patience)
+
+    def run(self, statement: str, values: Values = (), *, patience: float | None = None) -> int:
+        """Say one thing; return how many rows it changed."""
+        return self.ask(lambda connection: connection.execute(statement.encode(), values).rowcount, patience=patience)
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until something is said in the channel, or the time is over; say whether something was."""
         connection = self._connection
         if connection is None or connection.closed:
             time.sleep(min(seconds, PAUSE_SECONDS))
@@ -178,14 +146,16 @@ class Link:
             try:
                 if self._awake in select.select([connection.fileno(), self._awake], [], [], seconds)[0]:
                     os.read(self._awake, 4096)
-                    return ()
+                    return False
                 with self._lock:  # psycopg hands on what comes with an answer; what comes alone is taken from libpq
                     connection.pgconn.consume_input()
-                    while (notice := connection.pgconn.notifies()) is not None:
-                        self._heard.append(notice.extra.decode(errors="replace"))
+                    while connection.pgconn.notifies() is not None:
+                        self._heard = True
             except (psycopg.OperationalError, ValueError, OSError):
                 self._forget()
-        return tuple(self._heard.popleft() for _ in range(len(self._heard)))
+        with self._lock:  # who hears has it
+            heard, self._heard = self._heard, False
+        return heard
 
     def wake(self) -> None:
         """End a wait from another thread."""
@@ -203,7 +173,7 @@ class Link:
             connection = psycopg.connect(
                 self.store, autocommit=True, application_name=f"unstuck {self._name}", password=_password, **LASTING
             )
-            connection.add_notify_handler(lambda notice: self._heard.append(notice.payload))
+            connection.add_notify_handler(self._hear)
             connection.execute(BOUNDS.encode())
             bring_up(connection)
             if self._session:
@@ -212,6 +182,9 @@ class Link:
                 connection.execute(f'LISTEN "{self._channel}"')
             self._connection, self._met = connection, True
         return self._connection
+
+    def _hear(self, _notice: psycopg.Notify) -> None:
+        self._heard = True
 
     def _forget(self) -> None:
         with self._lock:
@@ -230,7 +203,7 @@ def bring_up(connection: Connection) -> None:
     if found is None or found[0] is None:
         with connection.transaction():
             connection.execute("SELECT pg_advisory_xact_lock(%s)", (_SCHEMA_LOCK,))
-            connection.execute(SCHEMA)
+            connection.execute(shipped("store.sql").encode())
             connection.execute(
                 "INSERT INTO unstuck.format SELECT %s WHERE NOT EXISTS (SELECT 1 FROM unstuck.format)", (VERSION,)
             )

@@ -5,11 +5,10 @@ import time
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, cast
 
 from unstuck.errors import Owned, OwnershipLost
 from unstuck.fleet.postgres import Connection, Link
-from unstuck.journal import Entry, Event, Request, Verb, decode, encode
+from unstuck.journal import Entry, Event, Request, decode, encode
 from unstuck.process import Owner, birth, host
 
 ASKED = ("verb", "task", "text", "shown", "who", "place", "inside")
@@ -43,7 +42,7 @@ class PostgresJournal:
 
     def read(self, run: str, after: int = 0) -> Iterator[Entry]:
         """Yield the run's events in order."""
-        rows = self._rows(
+        rows = self._link.rows(
             "SELECT seq, at, body FROM unstuck.events WHERE project = %s AND run = %s AND seq > %s ORDER BY seq",
             (self._project, run, after),
         )
@@ -52,28 +51,15 @@ class PostgresJournal:
 
     def runs(self) -> tuple[str, ...]:
         """List all runs of the project, oldest first."""
-        return tuple(run for (run,) in self._rows(RUNS, {"project": self._project}))
+        return tuple(run for (run,) in self._link.rows(RUNS, {"project": self._project}))
 
     def requests(self, after: int) -> Sequence[Request]:
-        rows = self._rows(
-            "SELECT id, verb, task, text, shown, who, place, at, inside FROM unstuck.requests"
-            " WHERE project = %s AND run = %s AND id > %s ORDER BY id",
+        names = ("id", "at", *ASKED)
+        rows = self._link.rows(
+            f"SELECT {', '.join(names)} FROM unstuck.requests WHERE project = %s AND run = %s AND id > %s ORDER BY id",  # noqa: S608  # our own words
             (self._project, self._run, after),
         )
-        return [
-            Request(
-                id=number,
-                verb=cast("Verb", verb),
-                task=task,
-                text=text,
-                shown=shown,
-                who=who,
-                place=place,
-                at=at,
-                inside=inside,
-            )
-            for number, verb, task, text, shown, who, place, at, inside in rows
-        ]
+        return [Request(**dict(zip(names, row, strict=True))) for row in rows]
 
     def owner(self, run: str | None = None) -> Owner | None:
         """Return whoever holds the claim on a run, alive or dead; without a name, on any run of this checkout."""
@@ -108,8 +94,7 @@ class PostgresJournal:
 
     def release(self) -> None:
         """Give the claim up, if it is still ours."""
-        statement = "DELETE FROM unstuck.claims WHERE project = %s AND token = %s"
-        self._link.ask(lambda connection: connection.execute(statement, (self._project, self._token)))
+        self._link.run("DELETE FROM unstuck.claims WHERE project = %s AND token = %s", (self._project, self._token))
 
     def append(self, event: Event) -> Entry:
         """Record a fact durably, once, though the connection may break in between. Refused when the claim is not ours."""
@@ -139,10 +124,7 @@ class PostgresJournal:
         statement = (
             "UPDATE unstuck.claims SET heartbeat = clock_timestamp() WHERE project = %s AND run = %s AND token = %s"
         )
-        done = self._link.ask(
-            lambda connection: connection.execute(statement, (self._project, self._run, self._token)).rowcount
-        )
-        if done != 1:
+        if self._link.run(statement, (self._project, self._run, self._token)) != 1:
             raise self._lost()
 
     def attended(self) -> AbstractContextManager[str]:
@@ -170,9 +152,6 @@ class PostgresJournal:
         self._link.close()
 
     # --- below --------------------------------------------------------------------------------------
-
-    def _rows(self, statement: str, values: "tuple[Any, ...] | dict[str, str]") -> list[tuple[Any, ...]]:
-        return self._link.ask(lambda connection: connection.execute(statement.encode(), values).fetchall())
 
     def _owner(self, connection: Connection, run: str, checkout: str) -> Owner | None:
         """Read a claim, its times as this machine's clock has them."""

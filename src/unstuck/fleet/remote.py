@@ -1,4 +1,7 @@
-"""Edge: The remote that a fleet shares: commits go there and come from there by refs that only compare-and-swap moves."""
+"""Edge: The remote that a fleet shares, and the workspace of a supervisor that tells it every tip.
+
+Law: commits go there and come from there by refs that only compare-and-swap moves.
+"""
 
 import time
 from collections.abc import Iterator
@@ -7,8 +10,10 @@ from pathlib import Path
 from subprocess import CompletedProcess
 from urllib.parse import quote
 
-from unstuck.errors import GitFailed
-from unstuck.git import Git, Identity, make_commit
+from unstuck.errors import GitFailed, OwnershipLost
+from unstuck.git import Git, GitWorkspace, Identity, make_commit
+from unstuck.journal import RunState
+from unstuck.ports import Conflict, Landing, Snapshot, Tree
 from unstuck.tell import one_line
 
 HERE = "refs/unstuck/fleet/"
@@ -78,28 +83,26 @@ class Remote:
         self.seen[ref] = found
         return found
 
-    def fetch(self, *wanted: tuple[str, str]) -> None:
-        """Bring refs' commits, and hold them here; those that are known to be here are not asked for."""
-        missing = [(ref, commit) for ref, commit in wanted if commit not in self.there and not self._is_loose(commit)]
-        if missing:
-            self.bring(*(ref for ref, _ in missing))
-        for ref, commit in missing:
+    def fetch(self, ref: str, commit: str) -> None:
+        """Bring a ref's commit, and hold it here; one that is known to be here is not asked for."""
+        if commit not in self.there and not self._is_loose(commit):
+            self.bring(ref)
             if not self._is_loose(commit) and not self.git.succeeds("cat-file", "-e", f"{commit}^{{commit}}"):
                 raise GitFailed(
                     f"The remote {self.name} has no {commit[:12]} at {ref}.",
                     hint="Somebody moved it; it is given out again.",
                 )
-        self.there.update(commit for _, commit in wanted)
+        self.there.add(commit)
 
     def _is_loose(self, commit: str) -> bool:
         """Whether a commit is here as a file of its own, as what came lately is; asking git takes a process."""
         return (self.objects / commit[:2] / commit[2:]).exists()
 
-    def bring(self, *refs: str) -> None:
-        """Fetch refs, `*` at the end for all below, and hold them under the same names in our corner."""
+    def bring(self, ref: str) -> None:
+        """Fetch a ref, `*` at the end for all below, and hold it under the same name in our corner."""
         options = ("--quiet", "--no-tags", "--no-write-fetch-head")
-        names = [f"+{ref}:{HERE}{ref.removeprefix('refs/unstuck/')}" for ref in refs]
-        for done in self._tried("fetch", *options, self.name, *names, problem=f"gives no {' and '.join(refs)}"):
+        name = f"+{ref}:{HERE}{ref.removeprefix('refs/unstuck/')}"
+        for done in self._tried("fetch", *options, self.name, name, problem=f"gives no {ref}"):
             if done.returncode == 0:
                 return
 
@@ -113,8 +116,116 @@ class Remote:
             time.sleep(PAUSE_SECONDS * 2**attempt if attempt + 1 < self.tries else 0)
         raise GitFailed(
             one_line(f"The remote {self.name} {problem}: {reason}", 500),
-            hint="See whether it can be reached and written.",
+            hint="See whether it can be reached and written; then go on with: unstuck resume",
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shelf(GitWorkspace):
+    """The workspace of a supervisor with a fleet. Slots for verifying, from `first` on, are real: it can verify, too."""
+
+    remote: Remote
+    first: int
+    held: dict[int, tuple[str, str | None]] = field(default_factory=dict)
+    """What each slot holds: a commit, and a tree on top of it."""
+    published: dict[str, str] = field(default_factory=dict)
+    """The tip that the remote was last told."""
+    tips: set[str] = field(default_factory=set)
+    """Commits that are on the branch as the remote has it."""
+    merged: set[tuple[str, str]] = field(default_factory=set)
+    """Trees that were made here by merging, each with the tip that it stands on."""
+
+    def take_up(self) -> None:
+        """Bring everything of the run that another machine may have left in the remote, and its branch."""
+        self.remote.bring(f"refs/unstuck/{self.run}/*")
+        theirs = self._resolve(f"{HERE}{self.run}/@tip")
+        ours = self._resolve(self.branch)
+        if theirs is None:
+            return
+        self.published[self.run] = theirs
+        self.tips.add(theirs)
+        if ours is None or not self._git.succeeds("merge-base", "--is-ancestor", theirs, ours):
+            # The remote hears of a landing before the journal does: what only we have was never recorded.
+            if ours is not None and not self._git.succeeds("merge-base", "--is-ancestor", ours, theirs):
+                self.keep("never-published", ours)
+            self._git("update-ref", self.branch, theirs, ours or "")
+
+    def restore(self, state: RunState) -> None:
+        """Put the work of sessions that ended before this supervisor began on the shelf again."""
+        for task in (state.tasks[name] for name in state.open):
+            if not task.attempts:
+                continue
+            attempt = task.current
+            ref = work_ref(self.run, task.task.id, attempt.number).replace("refs/unstuck/", HERE, 1)
+            told = self._git.attempt("log", "-1", "--format=%H %T %s", ref, "--").stdout.split(" ", 2)
+            if len(told) == len(("commit", "tree", "text")) and told[2].startswith(worked(attempt.sessions)):
+                self.held[attempt.slot] = (attempt.base, told[1])
+
+    def open_branch(self, base: str) -> None:
+        GitWorkspace.open_branch(self, base)
+        self._publish()
+
+    def land(self, landing: Landing) -> str | None:
+        """Land, and tell the remote before anybody records it: who takes the run over elsewhere needs the commit."""
+        commit = GitWorkspace.land(self, landing)
+        if commit is not None:
+            self._publish()
+        return commit
+
+    def bring_in(self, commit: str, *, message: str, at: float) -> str | Conflict:
+        tip = GitWorkspace.bring_in(self, commit, message=message, at=at)
+        self._publish()
+        return tip
+
+    def move_branch(self, commit: str, *, expected: str) -> None:
+        GitWorkspace.move_branch(self, commit, expected=expected)
+        self.tips.clear()  # it may have moved back
+        self._publish()
+
+    def merge(self, landing: Landing, tip: str) -> str | Conflict:
+        merged = GitWorkspace.merge(self, landing, tip)
+        if isinstance(merged, str):
+            self.merged.add((tip, merged))
+        return merged
+
+    def prepare(self, slot: int, base: str, tree: str | None = None, *, clean: bool = False) -> Path:
+        if slot >= self.first:
+            return GitWorkspace.prepare(self, slot, base, tree, clean=clean)
+        self.held[slot] = (base, tree)
+        return self.path(slot)
+
+    def present(self, slot: int) -> bool:
+        return slot in self.held if slot < self.first else GitWorkspace.present(self, slot)
+
+    def tree(self, slot: int, base: str) -> Tree:
+        if slot >= self.first or slot not in self.held:
+            return GitWorkspace.tree(self, slot, base)
+        begun, tree = self.held[slot]
+        return Tree(id=tree or self.tree_of(begun))
+
+    def snapshot(self, slot: int, name: str) -> Snapshot | None:
+        if slot >= self.first or slot not in self.held:
+            return None if slot < self.first else GitWorkspace.snapshot(self, slot, name)
+        base, tree = self.held[slot]
+        if tree is None or tree == self.tree_of(base):
+            return None
+        text = f"snapshot {name}\n"
+        commit = make_commit(self._git, self.identity, tree=tree, parents=(base,), message=text, at=0)
+        return self.keep(name, commit)
+
+    def _publish(self) -> None:
+        tip, before = self.tip(), self.published.get(self.run, NEVER)
+        if before == tip:
+            return
+        try:
+            self.remote.put(tip_ref(self.run), tip, before)
+        except Moved as error:
+            raise OwnershipLost(
+                f"Another supervisor moved the branch of run {self.run} in the remote; this one stops.",
+                hint="See `unstuck status`.",
+            ) from error
+        self.published[self.run] = tip
+        self.tips.add(tip)
 
 
 def tip_ref(run: str) -> str:

@@ -2,9 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import LiteralString
-
-from psycopg.rows import TupleRow
 
 from unstuck.fleet.postgres import Connection, Link
 
@@ -89,7 +86,16 @@ class Fleet:
         self._link = Link(store, name="fleet", patience=0.0)
 
     def look(self) -> Roster:
-        return self._link.ask(_roster)
+        rows = self._link.rows
+        jobs: dict[str, list[AtWork]] = {}
+        for worker, *job in rows(AT_WORK):
+            jobs.setdefault(worker, []).append(AtWork(*job))
+        return Roster(
+            workers=tuple(Member(*(*row, tuple(jobs.get(row[0], ())))) for row in rows(WORKERS)),
+            queued=tuple(Waiting(*row) for row in rows(QUEUED)),
+            held=tuple(Held(*row) for row in rows(HELD)),
+            limits=tuple(Limit(*row) for row in rows("SELECT name, most, members FROM unstuck.limits ORDER BY name")),
+        )
 
     def limit(self, name: str, most: int, members: tuple[str, ...]) -> None:
         """Let these agents together have so many sessions at most; none lifts the limit."""
@@ -103,18 +109,3 @@ class Fleet:
 
     def close(self) -> None:
         self._link.close()
-
-
-def _roster(connection: Connection) -> Roster:
-    def rows(statement: LiteralString) -> list[TupleRow]:
-        return connection.execute(statement).fetchall()
-
-    jobs: dict[str, list[AtWork]] = {}
-    for worker, *job in rows(AT_WORK):
-        jobs.setdefault(worker, []).append(AtWork(*job))
-    return Roster(
-        workers=tuple(Member(*(*row, tuple(jobs.get(row[0], ())))) for row in rows(WORKERS)),
-        queued=tuple(Waiting(*row) for row in rows(QUEUED)),
-        held=tuple(Held(*row) for row in rows(HELD)),
-        limits=tuple(Limit(*row) for row in rows("SELECT name, most, members FROM unstuck.limits ORDER BY name")),
-    )

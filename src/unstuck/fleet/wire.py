@@ -9,11 +9,12 @@ from pydantic import TypeAdapter, ValidationError
 from unstuck.config import Config
 from unstuck.diagnosis import Failure
 from unstuck.errors import Unavailable
-from unstuck.journal import Verdict
+from unstuck.journal import Ended, Verdict
 from unstuck.orders import SessionDone, SessionOrder, Subject
 from unstuck.plans import Check
 
 T = TypeVar("T")
+STOPPED = Ended(ending="stopped", tail="The run was stopped before the session began.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,8 +41,6 @@ class Wanted:
     """The commit that holds everything which the job needs."""
     expected: str = ""
     """What `ref` must hold when the work is put there; empty if it must not exist."""
-    onto: str = ""
-    """The commit of the run's branch that `begin` is to be merged onto, to get the subject's tree."""
     session: SessionOrder | None = None
     subject: Subject | None = None
 
@@ -68,19 +67,7 @@ def write(value: Sheet | Wanted | Report) -> str:
     return _shape(type(value).__name__).dump_json(value).decode()
 
 
-def read_sheet(text: str) -> Sheet:
-    return _read(Sheet, text)
-
-
-def read_wanted(text: str) -> Wanted:
-    return _read(Wanted, text)
-
-
-def read_report(text: str) -> Report:
-    return _read(Report, text)
-
-
-def _read(shape: type[T], text: str) -> T:
+def read(shape: type[T], text: str) -> T:
     try:
         return cast("T", _shape(shape.__name__).validate_json(text))
     except ValidationError as error:

@@ -1,4 +1,4 @@
-"""Edge: A worker: it takes jobs as long as it has slots and its lease, and leaves in order when asked.
+"""Edge: A worker: it takes jobs as long as it has slots and its lease, does them in its own clone, and leaves in order.
 
 Law: a worker that could not renew its lease ends its sessions by itself, because by then others have its jobs.
 """
@@ -7,17 +7,21 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Protocol
 
 from unstuck.errors import UnstuckError
-from unstuck.fleet.doing import Doing
-from unstuck.fleet.enlisting import Enlisted, Pulse
-from unstuck.fleet.jobs import Job
+from unstuck.fleet.jobs import Enlisted, Job
 from unstuck.fleet.postgres import Link
-from unstuck.fleet.wire import Report, write
-from unstuck.journal import Outcome
-from unstuck.line import OneTask
-from unstuck.tell import one_line
+from unstuck.fleet.remote import Moved, Remote, worked
+from unstuck.fleet.wire import STOPPED, Report, Wanted, read, write
+from unstuck.journal import Ended, Outcome, Redactor
+from unstuck.line import Bench, Here, Interrupted, OneTask, redacted
+from unstuck.orders import SessionDone, SessionOrder, Subject
+from unstuck.ports import Stop
+from unstuck.tell import counted, one_line
+from unstuck.verify import NotSetUp
 
 BEATS = 4
 """So often a lease is renewed before it would be over."""
@@ -30,6 +34,9 @@ HOLD_SECONDS, MOST_HOLD_SECONDS = 60.0, 6 * 3600.0
 """How long everybody holds back where the provider does not say; and at most, because what says it is an agent's output."""
 GRACE_SECONDS = 2.0
 MOST_SAT = 1000
+LOG_BYTES = 64 * 1024
+LATE = "Its place was given to a later session: it came too late."
+"""The one fault that says nothing about this machine."""
 
 
 @dataclass(slots=True)
@@ -45,17 +52,6 @@ class Lease:
 
 
 @dataclass(slots=True)
-class Ending:
-    """Whether one job must end, and by when."""
-
-    lease: Lease
-    until: float | None = None
-
-    def deadline(self) -> float | None:
-        return 0.0 if self.lease.over else self.until
-
-
-@dataclass(slots=True)
 class AtWork:
     """A job that is being done."""
 
@@ -63,8 +59,10 @@ class AtWork:
     slot: int
     knows: bool
     """The last session of its task was in this slot."""
-    end: Ending
-    stop: OneTask
+    lease: Lease
+    until: float | None = None
+    """By when it must end."""
+    stop: OneTask = field(init=False)
     listens: bool = False
     """What the store knows of whether people's words reach it."""
     heard: int = 0
@@ -75,12 +73,18 @@ class AtWork:
     abandoned: bool = False
     """It is not ours any more."""
 
+    def __post_init__(self) -> None:
+        self.stop = OneTask(self)
+
+    def deadline(self) -> float | None:
+        return 0.0 if self.lease.over else self.until
+
 
 class Worker:
     """One worker process. `ask_to_leave` may be called from a signal."""
 
     def __init__(
-        self, link: Link, enlisted: Enlisted, doing: Doing, *, drain: float, told: Callable[[str], None]
+        self, link: Link, enlisted: Enlisted, doing: "Doing", *, drain: float, told: Callable[[str], None]
     ) -> None:
         self._link, self._enlisted, self._doing, self._told = link, enlisted, doing, told
         self._drain = drain
@@ -103,7 +107,7 @@ class Worker:
         offer = self._enlisted.offer
         self._enlisted.enlist()
         self._told(
-            f"Worker {self._enlisted.id} is ready: {offer.slots} slots, agents {', '.join(offer.agents) or 'none'}."
+            f"Worker {self._enlisted.id} is ready: {counted(offer.slots, 'slot')}, agents {', '.join(offer.agents) or 'none'}."
         )
         beat = self._lease.renewed = time.monotonic()
         try:
@@ -144,7 +148,7 @@ class Worker:
         state = "draining" if self._leave_at is not None else "resting" if resting else "ready"
         before = frozenset(self._running)
         try:
-            pulse: Pulse | None = self._enlisted.beat(state, self._fault if resting else "")
+            pulse = self._enlisted.beat(state, self._fault if resting else "")
             if pulse is None:
                 self._abandon("its lease was over, and others have its work")
                 self._enlisted.enlist()
@@ -158,9 +162,9 @@ class Worker:
         with self._lock:
             for number, task in self._running.items():
                 if number in pulse.stop:
-                    task.asked, task.end.until = True, 0.0
+                    task.asked, task.until = True, 0.0
                 if number in before and number not in pulse.mine:
-                    task.abandoned, task.end.until = True, 0.0
+                    task.abandoned, task.until = True, 0.0
                 for hint in pulse.mine.get(number, ())[task.heard :]:
                     task.stop.tell(hint)
                     task.heard += 1
@@ -182,19 +186,20 @@ class Worker:
                 self._sat[job.run, job.task] = slot
                 for old in list(self._sat)[:-MOST_SAT]:
                     del self._sat[old]
-            end, knows = Ending(self._lease), job.prefers == self._enlisted.id and slot == last
-            task = self._running[job.id] = AtWork(job=job, slot=slot, knows=knows, end=end, stop=OneTask(end))
+            knows = job.prefers == self._enlisted.id and slot == last
+            task = self._running[job.id] = AtWork(job=job, slot=slot, knows=knows, lease=self._lease)
         self._told(f"{job.kind} of task {one_line(job.task, 40)} in run {job.run}")
         threading.Thread(target=self._do, args=(task,), name=f"job {job.id}", daemon=True).start()
         return True
 
     def _do(self, task: AtWork) -> None:
         try:
-            report = self._doing.do(
-                task.job, task.slot, task.stop, lambda line: self._say(task, line), knows=task.knows
-            )
-            self._rest_after(report)
-            report = report if task.asked else _cut_short(report)
+            report = self._doing.do(task, lambda line: self._say(task, line))
+            if (
+                not task.asked and not task.abandoned
+            ):  # what was ended for its supervisor says nothing about this machine
+                self._rest_after(report)
+                report = _cut_short(report)
             if not task.abandoned:
                 kept = self._enlisted.report(task.job, write(report), hold=_hold(report, task.job))
                 if not kept:
@@ -208,7 +213,7 @@ class Worker:
             self._link.wake()
 
     def _rest_after(self, report: Report) -> None:
-        if report.fault and report.session is None and self._leave_at is None:
+        if report.fault not in {"", LATE} and report.session is None and self._leave_at is None:
             self._fault, self._rests_until = one_line(report.fault, 200), time.monotonic() + REST_SECONDS
             self._told(f"This worker rests for {REST_SECONDS:.0f} s: {self._fault}")
 
@@ -234,16 +239,16 @@ class Worker:
         if self._leave_at is not None:
             with self._lock:
                 for task in self._running.values():
-                    task.end.until = self._leave_at if task.end.until is None else task.end.until
+                    task.until = self._leave_at if task.until is None else min(task.until, self._leave_at)
 
     def _abandon(self, why: str) -> None:
         """End all jobs at once: nobody waits for them any more."""
         with self._lock:
             tasks = tuple(self._running.values())
             for task in tasks:
-                task.abandoned, task.end.until = True, 0.0
+                task.abandoned, task.until = True, 0.0
         if tasks:
-            self._told(f"{len(tasks)} jobs are given up: {why}.")
+            self._told(f"{counted(len(tasks), 'job')} given up: {why}.")
         until = time.monotonic() + GRACE_SECONDS
         while self._running and time.monotonic() < until:
             self._free.wait(0.05)
@@ -267,3 +272,93 @@ def _hold(report: Report, job: Job) -> tuple[str, float, str] | None:
     left = outcome.resets_at - time.time() if outcome.resets_at else HOLD_SECONDS
     seconds = min(max(1.0, left), MOST_HOLD_SECONDS)
     return (job.agent, seconds, f"{outcome.end} met by task {one_line(job.task, 40)}")
+
+
+class BenchOf(Protocol):
+    """Gives the workbench of a run."""
+
+    def __call__(self, run: str, *, verifying: bool) -> Bench:
+        """Return it; for verifying, with what the run's journal says by now."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Doing:
+    """What a worker does jobs with."""
+
+    bench_of: "BenchOf"
+    remote: Remote
+    redactor: Redactor
+
+    def do(self, task: AtWork, seen: Callable[[str], None]) -> Report:
+        """Do a job, and leave no secret of this machine in what is told."""
+        report = self._done(task, seen)
+        return replace(redacted(replace(report, log=""), self.redactor), log=report.log)
+
+    def _done(self, task: AtWork, seen: Callable[[str], None]) -> Report:
+        """Do a job; whatever is wrong with this machine is told, and the job is for another one."""
+        try:
+            wanted = read(Wanted, task.job.body)
+            self.remote.fetch(wanted.fetch, wanted.begin)
+            bench = self.bench_of(task.job.run, verifying=wanted.subject is not None)
+            bench = replace(bench, stop=task.stop, seen=lambda _task, line: seen(line))
+            if wanted.subject is not None:
+                return self._verified(bench, wanted.subject, task.slot, task.stop)
+            assert wanted.session is not None
+            order = replace(wanted.session, slot=task.slot, place="")
+            if not task.knows:  # the agent's own session is on another machine, or belongs to another folder
+                order = replace(order, resume="", word="")
+            return self._sat(bench, wanted, order, task.stop)
+        except UnstuckError as error:
+            return Report(fault=error.message)
+        except Exception as error:  # noqa: BLE001  # a thread that dies in silence would leave its job at work for ever
+            return Report(fault=f"{type(error).__name__}: {error}")
+
+    def _verified(self, bench: Bench, subject: Subject, slot: int, stop: Stop) -> Report:
+        try:
+            return Report(verdict=Here(bench).verify(subject, slot, stop))
+        except NotSetUp as error:
+            return Report(failure=error.failure)
+        except Interrupted:
+            return Report(fault="It was stopped.")
+
+    def _sat(self, bench: Bench, wanted: Wanted, order: SessionOrder, stop: Stop) -> Report:
+        """Run a session. Its work is sent before anybody is told, so that a worker that dies in between has lost nothing."""
+        log = bench.layout.log(order.task)
+        before = _size(log)
+        bench.workspace.prepare(order.slot, order.base, order.tree)
+        done = _done(bench, order, stop)
+        if order.probe:
+            return Report(session=done, log=_since(log, before))
+        tree = bench.workspace.tree(order.slot, order.base)
+        done = replace(done, notes=(*done.notes, *tree.notes))
+        commit = self.remote.commit(tree.id, order.base, f"{worked(order.session)}of attempt {order.attempt}\n")
+        try:
+            self.remote.put(wanted.ref, commit, wanted.expected)
+        except Moved:
+            return Report(fault=LATE)
+        return Report(session=done, commit=commit, tree=tree.id, log=_since(log, before))
+
+
+def _done(bench: Bench, order: SessionOrder, stop: Stop) -> SessionDone:
+    here = Here(bench)
+    try:
+        failure = None if order.begun else here.ready(order.task, order.slot)
+    except Interrupted:
+        return SessionDone(outcome=Outcome(ended=STOPPED))
+    if failure is None:
+        return here.run(order, stop)
+    return SessionDone(outcome=Outcome(ended=Ended(ending="not_started", tail=failure.summary)), failure=failure)
+
+
+def _size(log: Path) -> int:
+    return log.stat().st_size if log.exists() else 0
+
+
+def _since(log: Path, start: int) -> str:
+    """Return the end of what was printed since then."""
+    if not log.exists():
+        return ""
+    with log.open("rb") as file:
+        file.seek(max(start, _size(log) - LOG_BYTES))
+        return file.read().decode(errors="replace")

@@ -68,7 +68,8 @@ class Supervisor:
     def work(self, situation: Situation) -> None:
         """Run the plan, or what is left of it, to the end."""
         bench, options = self.bench, situation.options
-        leftovers = bench.processes.end_leftovers(f"UNSTUCK_RUN={bench.run}")
+        # Workers of a fleet may be on this machine, too: their sessions go on.
+        leftovers = bench.processes.end_leftovers(f"UNSTUCK_RUN={bench.run}", but="UNSTUCK_WORKER=1")
         if situation.dead_owner is not None and situation.entries:
             bench.record.note(
                 f"Took the run over from pid {situation.dead_owner}, which died; {leftovers} processes of it were still there and were ended."

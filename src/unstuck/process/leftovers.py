@@ -26,15 +26,15 @@ SHIMS: set[int] = set()
 """The shims that this process has started and not yet seen the end of."""
 
 
-def end_leftovers(marker: str) -> int:
-    """Kill every process of this user whose environment holds `marker`, until all of them are really gone."""
+def end_leftovers(marker: str, but: str = "") -> int:
+    """Kill every process of this user whose environment holds `marker` and not `but`, until all of them are really gone."""
     began = time.monotonic()
     spared = set(ancestors())
     ended: set[tuple[int, str]] = set()
     while True:
         found = False
         for pid, environment in _environments(os.fsencode(marker)):
-            if pid in spared:
+            if pid in spared or (but and os.fsencode(but) in environment):
                 continue
             found = True
             shim = f"{SHIM_MARK}=1".encode() in environment

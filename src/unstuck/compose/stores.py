@@ -1,17 +1,20 @@
-"""Edge: Say where the journal of a repository is: in its own git folder, or in a store that machines share."""
+"""Edge: Say where the journal of a repository is, here or in a store that machines share; with a store, give a run its fleet."""
 
-from dataclasses import replace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
-from unstuck.config import Config
+from unstuck.config import Config, RemediesConfig, StoreConfig
 from unstuck.config_file import read_config
-from unstuck.errors import CannotWrite, Unavailable
+from unstuck.errors import BadUsage, CannotWrite, Unavailable
 from unstuck.git import Repository
 from unstuck.journal import SqliteJournal, Store, journal_path, open_to_write
 from unstuck.process import host
 
 if TYPE_CHECKING:
     from unstuck.fleet import PostgresJournal
+    from unstuck.line import Supervisor
 
 REMEMBERED = "store"
 """The file that says where the last run's journal is."""
@@ -99,3 +102,76 @@ def _remembered(repository: Repository) -> str:
         return (repository.store / REMEMBERED).read_text().strip()
     except OSError:
         return ""
+
+
+@contextmanager
+def staffed(supervisor: "Supervisor", journal: Store, config: Config, repository: Repository) -> "Iterator[Supervisor]":
+    """Let a fleet do the work of a run, where the configuration names a store; else everything stays as it is."""
+    if not config.store.url:
+        yield supervisor
+        return
+    from unstuck.fleet import Far, Job, Office, PostgresJournal, Remote, Sheet, Shelf  # noqa: PLC0415  # an extra
+    from unstuck.git import GitWorkspace  # noqa: PLC0415  # a run has loaded them; most commands only look
+    from unstuck.line import NoRemedies, redacted, settled  # noqa: PLC0415  # as above
+
+    bench = supervisor.bench
+    assert isinstance(bench.workspace, GitWorkspace)
+    assert isinstance(journal, PostgresJournal)
+    remote = Remote(
+        git=repository.git,
+        objects=repository.common_dir / "objects",
+        identity=bench.workspace.identity,
+        name=_known(repository, config.store.remote),
+    )
+    parts = {field.name: getattr(bench.workspace, field.name) for field in fields(bench.workspace)}
+    shelf = Shelf(**parts, remote=remote, first=bench.spare)
+    sheet = Sheet(
+        config=_shared(config), gates=bench.gates, left_out=bench.workspace.left_out, cache=config.verify.cache
+    )
+    if redacted(sheet, bench.redactor) != sheet:
+        raise BadUsage(
+            "The configuration has a secret in a command, and every worker would have to be told it.",
+            hint="Let the command read it from a variable that the workers have.",
+        )
+    pattern = Job(
+        project=project_of(repository),
+        run=bench.run,
+        token=journal.token,
+        labels=config.store.labels,
+        priority=config.store.priority,
+    )
+    office = Office(config.store.url, pattern, bench.seen, bench.record.note)
+    shelf.take_up()
+    shelf.restore(bench.record.state)
+    over = False
+    office.open(sheet)
+    try:
+        yield replace(
+            supervisor,
+            bench=replace(
+                bench,
+                workspace=shelf,
+                dispatch=lambda bench: Far(bench, office, shelf),
+                remedies=NoRemedies(),  # what they would mend is not this machine
+            ),
+        )
+        over = settled(bench.record.state)
+    finally:
+        office.close(over=over)
+
+
+def _shared(config: Config) -> Config:
+    """Return what workers go by: not the agents, which are theirs, and not what concerns this machine alone."""
+    return replace(config, agents={}, profiles={}, remedies=RemediesConfig(), store=StoreConfig())
+
+
+def _known(repository: Repository, remote: str) -> str:
+    """Return the remote by its address; a name that git does not know is told before anything begins."""
+    if repository.git.succeeds("remote", "get-url", remote):
+        return repository.git("remote", "get-url", "--push", remote)
+    if repository.git.succeeds("ls-remote", "--quiet", remote, "HEAD"):
+        return remote
+    raise BadUsage(
+        f"There is no remote {remote!r} that all machines could share.",
+        hint="Make a bare repository, and name it in [store]: remote = 'ssh://HOST/PATH'.",
+    )

@@ -12,8 +12,8 @@ from typing import IO, TYPE_CHECKING
 
 from unstuck.agents import agent, agents_on_path
 from unstuck.compose.by_hand import NoPlan, Nowhere
-from unstuck.compose.fleets.stores import last_store, project_of, require_fleet
 from unstuck.compose.runs import refuse_inside_an_agent, room_beside
+from unstuck.compose.stores import last_store, project_of, require_fleet
 from unstuck.compose.terms import fence_of
 from unstuck.config import Config
 from unstuck.config_file import read_config
@@ -49,6 +49,7 @@ def open_worker(
     """Make a worker for one repository; without names it offers the agents that are on PATH or configured."""
     refuse_inside_an_agent()
     require_fleet()
+    os.environ["UNSTUCK_WORKER"] = "1"  # whoever takes a run over on this machine leaves our sessions alone
     from unstuck.fleet import Doing, Enlisted, Link, Offer, PostgresJournal, Remote, Worker  # noqa: PLC0415  # an extra
 
     repo = str(Path(repo).resolve()) if Path(repo).is_dir() else repo
@@ -124,13 +125,13 @@ class Benches:
 
     def of(self, run: str, *, verifying: bool) -> Bench:
         """Return the workbench of a run; for verifying, with what the run's journal says by now."""
-        from unstuck.fleet import read_sheet  # noqa: PLC0415  # an extra
+        from unstuck.fleet import Sheet, read  # noqa: PLC0415  # an extra
 
         text = self._enlisted.sheet(run)
         with self._one:
             known, bench = self._known.pop(run, ("", None))
             if bench is None or known != text:
-                bench = self._bench(run, read_sheet(text))
+                bench = self._bench(run, read(Sheet, text))
             self._known[run] = (text, bench)
             for old in list(self._known)[:-MOST_RUNS]:
                 for table in (self._known, self._states, self._last):

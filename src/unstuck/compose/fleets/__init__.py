@@ -1,1 +1,0 @@
-"""The journal that machines share, the fleet of a run, and the workers in it."""
