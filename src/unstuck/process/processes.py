@@ -20,7 +20,7 @@ from typing import Any
 from unstuck.git import INHERITED
 from unstuck.journal import Ended, Ending, Redactor, redactor
 from unstuck.ports import Command, Dialogue, Stop, TimeLimits
-from unstuck.process.ancestry import MARK, RUN, SESSION, SHIM_MARK, STARTS_SHIM, TASK, stat
+from unstuck.process.ancestry import MARK, RUN, SHIM_MARK, STARTS_SHIM, TASK, stat
 from unstuck.process.leftovers import SHIMS, adopt_orphans, children, end_below, end_leftovers, end_orphans, strangers
 from unstuck.process.spool import Spool
 
@@ -78,8 +78,6 @@ class LocalProcesses:
                 report = (session.stay(spool) if stays else None) or session.end(spool)
         if stays and session.stays:
             self._lasting.append(session)
-        elif SESSION in command.env:
-            self.expect(command.env)
         if waiting is not None and not session.begun:
             return self.run(command, stop=stop, seen=seen)  # somebody killed the shim before it had its job
         if "errno" in report:
