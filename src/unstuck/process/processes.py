@@ -42,8 +42,8 @@ STDIN = "stdin"
 PAUSE = 0.25
 """Seconds between two looks for something to say to a process that listens."""
 
-MOST_WAITING = 4
-"""Shims that may wait for a check; a session that none follows leaves one."""
+MOST_WAITING = 16
+"""Shims that may wait for a command; one that does not come leaves one."""
 
 NOT_FOUND, NOT_EXECUTABLE = 127, 126
 
@@ -105,9 +105,10 @@ class LocalProcesses:
             self._waiting[_place(env)] = _Ahead(env)
 
     def _dismiss(self, left: int) -> None:
-        while len(self._waiting) > left:
-            shim = self._waiting.pop(next(iter(self._waiting))).shim()
-            if shim is not None:
+        places = list(self._waiting)  # other threads take theirs meanwhile
+        for place in places[: max(0, len(places) - left)]:
+            ahead = self._waiting.pop(place, None)
+            if ahead is not None and (shim := ahead.shim()) is not None:
                 shim.dismiss()
 
     def end_leftovers(self, marker: str) -> int:
