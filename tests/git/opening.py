@@ -3,8 +3,7 @@
 from pathlib import Path
 
 from unstuck.git.furnishing import Lender
-from unstuck.git.meanwhile import Meanwhile
-from unstuck.git.repository import find, slots_folder
+from unstuck.git.repository import Meanwhile, find, slots_folder
 from unstuck.git.slots import Place
 from unstuck.git.workspace import GitWorkspace, place_nothing
 

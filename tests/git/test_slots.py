@@ -14,8 +14,7 @@ import pytest
 from tests.git.opening import workspace
 
 from unstuck.errors import CheckpointGone
-from unstuck.git import locks as git_locks
-from unstuck.git.command import Git
+from unstuck.git.command import Git, await_quiet, git_processes
 
 ROOT = Path(__file__).parents[2]
 
@@ -211,9 +210,9 @@ def test_a_lock_is_left_alone_while_git_works_in_the_folder(scratch: Path) -> No
     with subprocess.Popen(
         ["git", "cat-file", "--batch"], cwd=path, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL
     ) as busy:
-        wait_for(lambda: bool(git_locks.git_processes(path)))
+        wait_for(lambda: bool(git_processes(path)))
         with pytest.raises(Exception, match=str(busy.pid)):
-            git_locks.await_quiet(path, patience=0.05)
+            await_quiet(path, patience=0.05)
         assert lock.exists()
         busy.kill()
     work.prepare(0, work.tip())

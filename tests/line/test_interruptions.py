@@ -22,7 +22,7 @@ from unstuck.journal.redact import redactor
 from unstuck.journal.run_state import RunState
 from unstuck.line.recorder import Recorder
 from unstuck.plans.plan_file import TasksFile, runnable_in
-from unstuck.process.owner import birth, host
+from unstuck.process.ancestry import birth, host
 from unstuck.testing import MemoryJournal
 
 if TYPE_CHECKING:

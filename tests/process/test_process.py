@@ -497,20 +497,19 @@ def test_what_a_lasting_command_starts_ends_with_the_supervisor(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP, None])
-def test_a_shim_that_waits_for_the_checks_of_a_session_harms_nobody_whatever_becomes_of_it(
+def test_a_shim_that_waits_for_a_command_harms_nobody_whatever_becomes_of_it(
     tmp_path: Path, number: int | None
 ) -> None:
     processes, marks = LocalProcesses(grace=0.2), {"UNSTUCK_RUN": "r", "UNSTUCK_TASK": "1"}
-    session = Command(argv=("true",), cwd=tmp_path, log=tmp_path / "log", env={**marks, "UNSTUCK_SESSION": "1"})
-    check = Command(argv=("sh", "-c", "echo $UNSTUCK_SESSION checked"), cwd=tmp_path, log=tmp_path / "log", env=marks)
+    check = Command(argv=("sh", "-c", "echo checked"), cwd=tmp_path, log=tmp_path / "log", env=marks)
     before = set(SHIMS)
-    assert processes.run(session, stop=StopAt()).ok
+    processes.expect(marks)
     await_true(lambda: bool(SHIMS - before))
     (waiting,) = SHIMS - before
     if number is not None:
         os.kill(waiting, number)
     ended = processes.run(check, stop=StopAt())
     assert (ended.ok, ended.tail) == (True, "checked\n")
-    assert processes.run(session, stop=StopAt()).ok
+    processes.expect(marks)
     processes.end_lasting()
     assert before == SHIMS, "one that nobody needed is ended as well"

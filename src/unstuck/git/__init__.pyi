@@ -1,9 +1,8 @@
 from unstuck.git.command import INHERITED as INHERITED
 from unstuck.git.command import Git as Git
+from unstuck.git.command import git_processes as git_processes
+from unstuck.git.command import is_open as is_open
 from unstuck.git.furnishing import Lender as Lender
-from unstuck.git.locks import git_processes as git_processes
-from unstuck.git.locks import is_open as is_open
-from unstuck.git.meanwhile import Meanwhile as Meanwhile
 from unstuck.git.placing import Placing as Placing
 from unstuck.git.placing import Trap as Trap
 from unstuck.git.placing import traps as traps
@@ -12,6 +11,7 @@ from unstuck.git.pruning import SNAPSHOTS as SNAPSHOTS
 from unstuck.git.pruning import prune as prune
 from unstuck.git.pruning import prune_abandoned as prune_abandoned
 from unstuck.git.repository import Identity as Identity
+from unstuck.git.repository import Meanwhile as Meanwhile
 from unstuck.git.repository import Repository as Repository
 from unstuck.git.repository import find as find
 from unstuck.git.repository import slots_folder as slots_folder

@@ -1,18 +1,96 @@
-"""Edge: Furnish a slot with a git folder of its own: it borrows the user's objects, and shares nothing that can be written."""
+"""Edge: The slot's own git folder: what it borrows, how its submodules are filled, and how an agent's commits come back.
 
+Law: it borrows the user's objects and shares nothing that can be written. Of it nothing but objects is read by git, and
+those only where their store is as we made it.
+"""
+
+import hashlib
 import os
 import re
 import shutil
 import stat
+import subprocess
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from unstuck.git.command import Git
+from unstuck.git.command import Git, shown
 from unstuck.git.contents import GITLINK, GONE, Row
-from unstuck.git.repository import Repository
+from unstuck.git.repository import Repository, Submodule, read_submodules
 from unstuck.journal import Changes
+
+COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+REF = re.compile(r"ref: (refs/[\w./+@-]+)")
+LARGEST = 10_000_000
+"""Bytes of a git folder's file that are looked at."""
+
+
+def head_of(folder: Path, top: Path) -> str | None:
+    """Return the commit that the repository in a folder stands on, read as text; None where that is not plain to see."""
+    git_dir = _git_dir(folder, top)
+    head = _text(git_dir / "HEAD") if git_dir else ""
+    ref = REF.fullmatch(head)
+    if ref is not None and git_dir is not None and ".." not in ref[1]:
+        packed = (
+            line.split(" ") for line in _text(git_dir / "packed-refs").splitlines() if line.endswith(f" {ref[1]}")
+        )
+        head = _text(git_dir / ref[1]) or next((fields[0] for fields in packed), "")
+    return head if COMMIT.fullmatch(head) else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Store:
+    """The objects that a slot has for itself."""
+
+    git: Git
+    """Git on the user's repository."""
+    objects: Path
+    alternates: str
+    """What we wrote there: who changed it would let us read from anywhere."""
+
+    @property
+    def sound(self) -> bool:
+        plain = self.objects.is_dir() and not self.objects.is_symlink() and not self.objects.parent.is_symlink()
+        lenders = self.objects / "info" / "alternates"
+        return plain and not (self.objects / "info").is_symlink() and _text(lenders) == self.alternates.strip()
+
+    @property
+    def inside(self) -> Git:
+        """Git that reads and writes the slot's objects, by the user's configuration."""
+        lenders = (f'"{line}"' for line in self.alternates.splitlines())
+        return self.git.using(
+            GIT_OBJECT_DIRECTORY=str(self.objects),
+            GIT_ALTERNATE_OBJECT_DIRECTORIES=":".join(lenders),
+            GIT_NO_REPLACE_OBJECTS="1",
+        )
+
+    def bring(self, commit: str, base: str) -> bool:
+        """Copy a commit and what it needs beyond `base`; refuse all of it if anything is broken or missing."""
+        packed = self.inside.attempt("pack-objects", "--revs", "--stdout", "--quiet", stdin=f"{commit}\n^{base}\n")
+        if packed.returncode != 0:
+            return False
+        return self.git.attempt("index-pack", "--stdin", "--strict", "--fix-thin", stdin=packed.stdout).returncode == 0
+
+
+def _git_dir(folder: Path, top: Path) -> Path | None:
+    """Return a repository's git folder if it lies inside the slot, be it through a `.git` file."""
+    place = folder / ".git"
+    if place.is_symlink():
+        return None
+    if place.is_file():
+        place = folder / _text(place).removeprefix("gitdir: ")
+    return place if place.is_dir() and place.resolve().is_relative_to(top.resolve()) else None
+
+
+def _text(path: Path) -> str:
+    try:
+        if path.is_symlink() or not path.is_file() or path.stat().st_size > LARGEST:
+            return ""
+        return path.read_text("utf-8", "surrogateescape").strip()
+    except OSError:
+        return ""
+
 
 BORROWED = "refs/unstuck/borrowed"
 """Holds what slots see and the base does not: the user may delete a branch and collect garbage meanwhile."""
@@ -226,7 +304,10 @@ def remove(path: Path) -> None:
     if path.is_symlink() or path.is_file():
         path.unlink(missing_ok=True)
     elif path.exists():
-        shutil.rmtree(path, onerror=_open_and_retry)
+        try:
+            shutil.rmtree(path, onerror=_open_and_retry)
+        except RecursionError:  # folders in folders, thousands of them
+            subprocess.run(["rm", "-rf", "--", str(path)], stdout=subprocess.DEVNULL, check=False)
 
 
 def _open_and_retry(_function: object, name: str, _error: object) -> None:
@@ -238,3 +319,87 @@ def _open_and_retry(_function: object, name: str, _error: object) -> None:
         shutil.rmtree(path, onerror=_open_and_retry if any(path.iterdir()) else None)
     else:
         path.unlink(missing_ok=True)
+
+
+def fill_submodules(slot: Path, links: dict[str, str], repository: Repository, index: Path) -> tuple[str, ...]:
+    """Give each submodule the commit that the slot asks for; return a sentence for each that stays empty."""
+    return _fill(slot, links, _places(repository), repository.root, index)
+
+
+def local_clone(repository: Repository, path: str) -> Path | None:
+    """Return the git directory of the user's own clone of the submodule at this path."""
+    found = [submodule for submodule in repository.submodules() if submodule.path == path]
+    return _local(found[0], _places(repository), repository.root) if found else None
+
+
+def folders_of(git: Git, tree: str) -> tuple[list[str], dict[str, str]]:
+    """List the folders of a tree, and its submodules with their commits."""
+    plain, links = [], {}
+    for entry in git("ls-tree", "-r", "-d", "-z", "--full-tree", tree).split("\0"):
+        facts, _, path = entry.partition("\t")
+        if " commit " in facts:
+            links[path] = facts.split(" ")[2]
+        elif path:
+            plain.append(path)
+    return plain, links
+
+
+def _places(repository: Repository) -> tuple[Path, ...]:
+    return (repository.git_dir / "modules", repository.common_dir / "modules")
+
+
+def _fill(
+    folder: Path, links: dict[str, str], places: tuple[Path, ...], checkout: Path, index: Path
+) -> tuple[str, ...]:
+    if not links or not (folder / ".gitmodules").is_file():
+        return ()
+    notes: list[str] = []
+    for submodule in read_submodules(Git(checkout), "--file", str(folder / ".gitmodules")):
+        if submodule.path not in links:
+            continue
+        source = _local(submodule, places, checkout)
+        if source is None:
+            notes.append(
+                f"The submodule {shown(submodule.path)} has no clone on this machine, so its folder stays empty."
+            )
+            continue
+        own = index.with_name(
+            f"{index.name}.{hashlib.sha256(submodule.path.encode(errors='replace')).hexdigest()[:12]}"
+        )
+        inside = folder / submodule.path
+        reason = _check_out(inside, source, links[submodule.path], own)
+        if reason:
+            notes.append(f"The submodule {shown(submodule.path)} could not be filled from {source}: {reason}.")
+            continue
+        inner = folders_of(Git(inside, env={"GIT_DIR": str(source)}), links[submodule.path])[1]
+        notes.extend(_fill(inside, inner, (source / "modules",), checkout / submodule.path, own))
+    return tuple(notes)
+
+
+def _local(submodule: Submodule, places: tuple[Path, ...], checkout: Path) -> Path | None:
+    if not (_is_plain(submodule.name) and _is_plain(submodule.path)):
+        return None
+    clones = (*(place / submodule.name for place in places), checkout / submodule.path / ".git")
+    return next((clone for clone in clones if (clone / "HEAD").is_file()), None)
+
+
+def _is_plain(name: str) -> bool:
+    """Tell whether a name from `.gitmodules` stays below the folder it is joined to."""
+    return not (name.startswith("/") or "\n" in name or ".." in PurePosixPath(name).parts)
+
+
+def _check_out(inside: Path, source: Path, commit: str, index: Path) -> str:
+    """Make a submodule's folder hold a commit, with a git folder of its own; return why that failed, if so."""
+    if inside.is_symlink() or not inside.is_dir():
+        remove(inside)
+        inside.mkdir(parents=True)
+    env = {"GIT_DIR": str(source), "GIT_WORK_TREE": str(inside), "GIT_INDEX_FILE": str(index)}
+    git = Git(inside, env=env)
+    for arguments in (("read-tree", "--reset", "-u", commit), ("clean", "-ffd")):
+        done = git.attempt(*arguments)
+        if done.returncode != 0:
+            index.unlink(missing_ok=True)
+            return shown(done.stderr.strip().splitlines()[-1] if done.stderr.strip() else "git gave no reason")
+    furnish(inside / ".git", source, commit, Borrowed(refs="", config=OWN_CONFIG, stores=(source / "objects",)))
+    shutil.copy2(index, inside / ".git" / "index")
+    return ""

@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from unstuck.errors import GitFailed
-from unstuck.git import locks as git_locks
 from unstuck.git import staging
-from unstuck.git.command import Git, shown
-from unstuck.git.furnishing import BORROWED, Lender, remove
+from unstuck.git.command import Git, shown, works_inside
+from unstuck.git.furnishing import BORROWED, Lender, head_of, remove
 from unstuck.git.repository import OWNER, SLOTS, Repository
-from unstuck.git.returning import head_of
 from unstuck.git.slots import TIP, Slot
 
 BRANCHES = "refs/heads/unstuck/"
@@ -87,7 +85,7 @@ def _slots(repository: Repository, folder: Path, left_out: tuple[str, ...]) -> I
 
 
 def _reason_to_keep(slot: Slot, left_out: tuple[str, ...]) -> str | None:
-    if pids := git_locks.works_inside(slot.path):
+    if pids := works_inside(slot.path):
         return f"process {pids[0]} works in it"
     prepared = slot.prepared()
     if not prepared.ready or prepared.clean or prepared.base is None:

@@ -13,12 +13,9 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from unstuck.errors import CannotWrite, CheckpointGone, GitFailed
-from unstuck.git import locks as git_locks
-from unstuck.git import submodules
-from unstuck.git.command import Git, shown
-from unstuck.git.furnishing import Lender, alternates, furnish, remove
+from unstuck.git.command import Git, await_quiet, shown
+from unstuck.git.furnishing import Lender, Store, alternates, fill_submodules, folders_of, furnish, remove
 from unstuck.git.repository import OURS, OWNER, Repository
-from unstuck.git.returning import Store
 
 Place = Callable[[Path, bool], tuple[str, ...]]
 """Puts into a slot what git does not carry; told whether the folder is fresh; returns the paths it placed."""
@@ -27,6 +24,9 @@ HELD = "refs/unstuck/slots/"
 """Hold what a slot stands on, so that the user may collect garbage at any time."""
 TIP = f"{HELD}tip"
 """Holds what the next slots will stand on, as of a landing: with all that slots stood on before it."""
+
+MOST_ROUNDS = 100
+"""Files that hide each other, one below the other; more is a process that makes them anew all the time."""
 
 DURABLE = ("core.fsync=committed,reference", "core.fsyncMethod=batch")
 """The journal survives a power cut, so what it names must, too."""
@@ -123,7 +123,7 @@ class Slot:
         """Make the folder hold `base`, with `tree`'s files on top when given; a clean one holds little else."""
         before = self.prepared()
         if not before.ready or self._lock.exists():
-            git_locks.await_quiet(self.path)  # a git command of ours may have outlived its supervisor
+            await_quiet(self.path)  # a git command of ours may have outlived its supervisor
         self.hold(base=base, **({tree: tree} if tree else {}))
         self._begin()
         wanted = tree if tree is not None and clean else base
@@ -135,7 +135,7 @@ class Slot:
         if wanted != (tree or base):
             self.git("read-tree", "--reset", "-u", tree or base)
             links = self._folders(tree or base)[1]
-        notes = submodules.fill(self.path, links, self.repository, self.index)
+        notes = fill_submodules(self.path, links, self.repository, self.index)
         placed = place(self.path, fresh)
         self._forget(before.placed, placed)
         kept = Prepared() if fresh else before
@@ -201,7 +201,7 @@ class Slot:
     def release_index(self) -> None:
         """Remove the lock that a killed git of ours left, once none works here any more."""
         if self._lock.exists():
-            git_locks.await_quiet(self.path)
+            await_quiet(self.path)
             self._lock.unlink(missing_ok=True)
 
     def remove(self) -> None:
@@ -255,7 +255,7 @@ class Slot:
 
     def _folders(self, tree: str) -> tuple[list[str], dict[str, str]]:
         known, tree = self.lender.folders, self.lender.trees.get(tree, tree)
-        known[tree] = known.get(tree) or submodules.folders(self.git, tree)
+        known[tree] = known.get(tree) or folders_of(self.git, tree)
         return known[tree]
 
     def _show_index(self) -> None:
@@ -287,8 +287,10 @@ class Slot:
             self._remove_folder()
             self.path.mkdir(parents=True)
             # Where a slot has lost its own git folder, git must not climb to a repository around the slots.
-            (self.folder / ".git").write_text("gitdir: this-slot-has-no-git-folder-any-more\n")
-            (self.folder / OWNER).write_text(f"{self.repository.root}\n", errors="surrogateescape")
+            beside = {".git": "gitdir: this-slot-has-no-git-folder-any-more", OWNER: str(self.repository.root)}
+            for name, text in beside.items():
+                remove(self.folder / name)  # it could be a link to a file of the user's
+                (self.folder / name).write_text(f"{text}\n", errors="surrogateescape")
         except OSError as error:
             raise CannotWrite(
                 f"The slot {self.path} cannot be made anew: {error}.",
@@ -331,7 +333,9 @@ def _clean(git: Git, spared: tuple[str, ...], *, ignored: bool) -> subprocess.Co
     options = ["-ffdx" if ignored else "-ffd", *(part for path in spared for part in ("-e", "/" + _as_pattern(path)))]
     done = git.attempt("clean", *options)
     # What an agent's own new .gitignore hid can be seen only after that file is gone.
-    while done.returncode == 0 and ".gitignore" in done.stdout:
+    for _ in range(MOST_ROUNDS):
+        if done.returncode != 0 or ".gitignore" not in done.stdout:
+            break
         done = git.attempt("clean", *options)
     return done
 

@@ -4,16 +4,16 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from unstuck.errors import GitFailed
-from unstuck.git import submodules
 from unstuck.git.command import Git, shown
 from unstuck.git.contents import GITLINK, GONE, PLAIN, Row, parsed, sorted_out
+from unstuck.git.furnishing import folders_of, head_of, local_clone
 from unstuck.git.repository import OURS
-from unstuck.git.returning import head_of
 from unstuck.git.slots import Prepared, Slot
 from unstuck.journal import Changes
 from unstuck.ports import Snapshot, Tree
@@ -138,19 +138,39 @@ def _stage_from_scratch(slot: Slot, base: str, out: Sequence[str]) -> tuple[tupl
     listed = git.attempt("ls-files", "--others", "--exclude-standard", "-z").stdout.split("\0")
     repositories = [name.rstrip("/") for name in listed if name.endswith("/")]
     empty = tuple(name for name in repositories if head_of(slot.path / name, slot.path) is None)
-    links = (path for path in submodules.folders(git, base)[1] if os.path.lexists(slot.path / path / ".git"))
-    done = git.attempt("add", "-A", "--sparse", "--ignore-errors", "--", *_all_but((*out, *empty, *links)))
+    links = [path for path in folders_of(git, base)[1] if os.path.lexists(slot.path / path / ".git")]
+    left = (*out, *empty, *links)
+    done = git.attempt("add", "-A", "--sparse", "--ignore-errors", "--", *_all_but(left))
+    attributes: tuple[str, ...] = ()
+    if done.returncode not in {0, 1}:  # attributes may say of files what they are not: those of the base do
+        attributes = git.names("ls-files", "-z", "-m", "-o", "--", ":(top,glob)**/.gitattributes")
+        with _aside(slot, attributes):
+            done = git.attempt("add", "-A", "--sparse", "--ignore-errors", "--", *_all_but((*left, *attributes)))
     if done.returncode not in {0, 1}:
         raise GitFailed(
             f"The files in {slot.path} cannot be read by git: {shown(done.stderr.strip())}",
             hint="See whether the disk is full, then go on with `unstuck resume`.",
         )
-    return empty, tuple(UNREAD.findall(done.stderr))
+    return empty, (*attributes, *UNREAD.findall(done.stderr))
+
+
+@contextmanager
+def _aside(slot: Slot, names: Sequence[str]) -> Iterator[None]:
+    """Put files of the folder aside for a moment."""
+    with tempfile.TemporaryDirectory(prefix=f".{slot.path.name}.", dir=slot.folder) as place:
+        moved = [(slot.path / name, Path(place, str(number))) for number, name in enumerate(names)]
+        for file, other in moved:
+            file.rename(other)
+        try:
+            yield
+        finally:
+            for file, other in moved:
+                other.rename(file)
 
 
 def _moved(slot: Slot, base: str, links: Sequence[str]) -> Iterable[Row]:
     """Yield the submodules that the agent set to another commit."""
-    before = submodules.folders(slot.git, base)[1]
+    before = folders_of(slot.git, base)[1]
     for path in links:
         now = head_of(slot.path / path, slot.path)
         if now is not None and path in before and now != before[path]:
@@ -169,7 +189,7 @@ def _reason_to_drop(slot: Slot, change: Row, left_out: Sequence[str]) -> str | N
         return f"The agent's {name} names what git refuses; that was left out."
     if change.new_mode != GITLINK:
         return None
-    clone = submodules.local_clone(slot.repository, change.path)
+    clone = local_clone(slot.repository, change.path)
     if clone is not None and slot.repository.git.at(clone).succeeds("cat-file", "-e", change.new + "^{commit}"):
         return None
     return f"The submodule {name} was moved to {change.new[:12]}, a commit that only the slot has; that was left out."

@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Literal
 
 from unstuck.errors import CannotWrite
-from unstuck.git import locks as git_locks
-from unstuck.git.command import Git, shown
+from unstuck.git.command import Git, await_quiet, release_abandoned, shown
 from unstuck.git.repository import Identity, Repository
 from unstuck.git.slots import DURABLE
 from unstuck.git.workspace import make_commit, merge_trees
@@ -293,12 +292,12 @@ def _undo_half_a_merge(git: Git, repository: Repository) -> None:
         head, target = str(noted["head"]), str(noted["target"])
     except (OSError, ValueError, KeyError, TypeError):
         return
-    git_locks.await_quiet(repository.root, ours=True)  # the merge may have outlived its supervisor
+    await_quiet(repository.root, ours=True)  # the merge may have outlived its supervisor
     git_dir, branch = repository.git_dir, repository.common_dir / f"{repository.branch}.lock"
     for lock in (git_dir / "index.lock", git_dir / "HEAD.lock", git_dir / "ORIG_HEAD.lock", branch):
         with contextlib.suppress(FileNotFoundError):
             if lock.stat().st_mtime >= since:
-                git_locks.release_abandoned(lock)
+                release_abandoned(lock)
     if git("rev-parse", "HEAD") == head:
         _put_back(git, repository.root, head, target)
     note.unlink(missing_ok=True)

@@ -10,12 +10,9 @@ from typing import TYPE_CHECKING
 from unstuck.diagnosis import Touch
 from unstuck.errors import CheckpointGone, GitFailed, UnstuckError
 from unstuck.git import contents, staging
-from unstuck.git import locks as git_locks
-from unstuck.git.command import Git, shown
-from unstuck.git.furnishing import Lender
-from unstuck.git.meanwhile import Meanwhile
-from unstuck.git.repository import Identity, Repository
-from unstuck.git.returning import COMMIT
+from unstuck.git.command import Git, release_abandoned, shown
+from unstuck.git.furnishing import COMMIT, Lender
+from unstuck.git.repository import Identity, Meanwhile, Repository
 from unstuck.git.slots import DURABLE, TIP, Place, Slot
 from unstuck.journal import Changes
 from unstuck.ports import Conflict, Landing, Snapshot, Tree
@@ -280,7 +277,7 @@ class GitWorkspace:
             if ref in both.stderr and not lock.exists():
                 return shown(both.stderr.strip())
         done = self._git.attempt("update-ref", ref, new, old)
-        if done.returncode != 0 and lock.exists() and git_locks.release_abandoned(lock):
+        if done.returncode != 0 and lock.exists() and release_abandoned(lock):
             done = self._git.attempt("update-ref", ref, new, old)
         return None if done.returncode == 0 else shown(done.stderr.strip())
 

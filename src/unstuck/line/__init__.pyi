@@ -1,5 +1,5 @@
-from unstuck.line.agent_probe import PROBE as PROBE
 from unstuck.line.execute import run_session as run_session
+from unstuck.line.here import PROBE as PROBE
 from unstuck.line.here import Here as Here
 from unstuck.line.operate import Operations as Operations
 from unstuck.line.operate import nobodys_word as nobodys_word

@@ -1,5 +1,6 @@
 """Edge: Give the task to an agent: open an attempt, make its worktree, have one session run."""
 
+import re
 from dataclasses import replace
 
 from unstuck.config import WALL_CLOCK
@@ -10,12 +11,12 @@ from unstuck.journal import (
     AttemptStarted,
     Classified,
     LineEvent,
+    Outcome,
     SessionEnded,
     SessionStarted,
     TaskState,
     failed_command,
 )
-from unstuck.line.agent_probe import BRIEF, cannot_work, lifeless
 from unstuck.line.parts import Bench, Interrupted
 from unstuck.line.schedule import held, next_agent
 from unstuck.line.stages import Stage
@@ -23,9 +24,23 @@ from unstuck.orders import SessionDone, SessionOrder
 from unstuck.plans import END_TO_END
 from unstuck.ports import Landing, TimeLimits
 from unstuck.remedies import pattern
-from unstuck.tell import brief, continued, go_on
+from unstuck.tell import brief, continued, go_on, one_line
 
 SLICE_SECONDS = 1.0
+AT_ONCE_SECONDS = 15.0
+"""A model that was asked anything has not answered by then."""
+SILENT_ENDS = frozenset({"", "crashed", "no_work", "unreadable", "bad_request"})
+"""Ends that are no word of a provider."""
+BRIEF = "This only tries whether you can be started. Change nothing, run nothing, and answer with the one word: ready\n"
+ERROR = re.compile(
+    r"(?i)error|unknown|unrecogni[sz]ed|unexpected|invalid|not found|no such|cannot|can't|denied|failed|usage"
+)
+REFUSED = re.compile(
+    r"(?im)^\W{0,4}(?:usage: \S+ [\[<-]|(?:\S{1,40}: )?error: option\b|"
+    r"(?:\S{1,40}: )?(?:error: )?(?:unknown|unrecogni[sz]ed|invalid|unexpected|missing) (?:option|flag|argument|(?:sub)?command))"
+)
+"""How a program says that it was called wrongly; some end well after it."""
+WORDS_CHARS = 300
 
 
 def open_attempt(bench: Bench, task: TaskState, slot: int) -> LineEvent:
@@ -122,9 +137,12 @@ def _tell(bench: Bench, name: str, done: SessionDone) -> None:
 
 
 def _judged_lifeless(bench: Bench, task: TaskState, order: SessionOrder, done: SessionDone) -> LineEvent | None:
-    """Judge a session that failed at once and left nothing: if the agent cannot work at all, no check is asked."""
+    """Judge a session that failed at once and left nothing: if the agent cannot work at all, no check is asked.
+
+    An unknown flag or a broken installation meets every task alike: it is found before a second task pays for it.
+    """
     name, outcome = task.task.id, done.outcome
-    if not lifeless(outcome):
+    if not _lifeless(outcome):
         return None
     if bench.workspace.tree(order.slot, order.base).id != (order.tree or bench.workspace.tree_of(order.base)):
         return None
@@ -154,7 +172,43 @@ def _probe(bench: Bench, order: SessionOrder, done: SessionDone) -> Failure | No
     trivial = replace(order, brief=BRIEF, word="", resume="", lasting=False, probe=True, place=done.place)
     answer = bench.dispatcher.run(trivial, bench.stop)
     _tell(bench, order.task, answer)
-    return cannot_work(order.agent, done.outcome, answer)
+    return _cannot_work(order.agent, done.outcome, answer)
+
+
+def _lifeless(outcome: Outcome) -> bool:
+    """Whether a session failed at once, and nothing in it shows that a model was reached."""
+    ended = outcome.ended
+    refused = REFUSED.search((outcome.message or ended.tail)[-4_000:]) is not None
+    failed = (ended.ending == "exited" and (refused or not ended.ok)) or outcome.end == "no_work"
+    reached = bool(outcome.cost_usd or outcome.failed or (outcome.usage and outcome.usage.output_tokens))
+    silent = outcome.end in SILENT_ENDS and not outcome.lost and not reached
+    return failed and silent and ended.seconds < AT_ONCE_SECONDS
+
+
+def _own_words(outcome: Outcome) -> str:
+    """Return what the agent says about its end: the lines that speak of an error, else the last ones."""
+    lines = [line.strip() for line in (outcome.message or outcome.ended.tail).splitlines() if line.strip()]
+    telling = [line for line in lines if ERROR.search(line)] or lines[-2:]
+    return one_line(" ".join(telling[:2]), WORDS_CHARS)
+
+
+def _cannot_work(agent: str, outcome: Outcome, probed: SessionDone) -> Failure | None:
+    """Return the fault if the agent could not even say one word."""
+    answer = probed.outcome
+    if answer.ended.ending != "not_started" and not _lifeless(answer):
+        return None
+    told = _own_words(outcome) or _own_words(answer) or "nothing"
+    starts = (
+        "its program starts (`--version` works)" if probed.version else "its program does not answer `--version` either"
+    )
+    return Failure(
+        kind=Kind.AGENT_MISSING,
+        summary=(
+            f"The agent {one_line(agent, 80)} cannot work: it ended at once with exit code {outcome.ended.exit_code}, "
+            f"and so did a session that only asks for one word; {starts}. It says: {told}"
+        ),
+        detail=outcome.ended.tail,
+    )
 
 
 def _wall_clock(bench: Bench) -> float:

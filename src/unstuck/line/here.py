@@ -6,13 +6,17 @@ from dataclasses import dataclass, replace
 
 from unstuck.diagnosis import Failure
 from unstuck.journal import Ended, Outcome, Verdict
-from unstuck.line.agent_probe import PROBE, PROBE_LIMITS, asks_version
 from unstuck.line.parts import Bench, OneTask, set_up
 from unstuck.orders import SessionDone, SessionOrder, Subject
-from unstuck.ports import Agent, Assignment, Command, Stop
+from unstuck.ports import Agent, Assignment, Command, Stop, TimeLimits
 from unstuck.verify import Site, examine
 
 CUT_SHORT = Ended(ending="supervisor_died", tail="The supervisor died while this session ran.")
+
+PROBE = "probe"
+"""The task that a trivial session is given."""
+PROBE_LIMITS = TimeLimits(wall_clock=120.0)
+VERSION_SECONDS = 20.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +64,7 @@ class Here:
         command = agent.command(trivial)
         environment = {**command.env, **_environment(bench, trivial)}
         command = replace(command, env=environment, limits=PROBE_LIMITS)
-        version, before = self._watched(order, asks_version(command), stop)
+        version, before = self._watched(order, _asks_version(command), stop)
         ended, notes = self._watched(order, command, stop)
         return SessionDone(outcome=agent.outcome(ended, trivial), notes=(*before, *notes), version=version.ok)
 
@@ -117,3 +121,15 @@ def _listening(stop: Stop, command: Command) -> Iterator[Command]:
         yield replace(command, dialogue=replace(command.dialogue, inbox=stop.hints))
     finally:
         stop.listening = False
+
+
+def _asks_version(command: Command) -> Command:
+    """Return the command that asks an agent's program for its version."""
+    return replace(
+        command,
+        argv=(command.argv[0], "--version"),
+        stdin=b"",
+        dialogue=None,
+        transcript=None,
+        limits=TimeLimits(wall_clock=VERSION_SECONDS),
+    )

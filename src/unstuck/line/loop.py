@@ -11,12 +11,11 @@ from dataclasses import replace
 from unstuck.decide import FUTILE, Accept, Amend, Fix, asks_for_it, decide, done_by_others, history
 from unstuck.diagnosis import by_word_lists, classify, evidence_of
 from unstuck.journal import Acted, Classified, Decided, LineEvent, SessionEnded, TaskState
-from unstuck.line.act import act, asked_for
+from unstuck.line.act import act, asked_for, stands_together, with_partner
 from unstuck.line.execute import open_attempt, order_of, run_session
 from unstuck.line.parts import Bench, Interrupted, used_up
 from unstuck.line.schedule import waits, waits_for_siblings
 from unstuck.line.stages import Stage
-from unstuck.line.together import stands_together, with_partner
 from unstuck.verify import NotSetUp, Site, check_first, check_on, diagnosed, verify
 
 
@@ -34,6 +33,8 @@ def advance(bench: Bench, name: str, slot: int) -> None:
                 bench.turn.give(name)
             elif not _may_act(bench, task):
                 return
+            if task.stage is Stage.VERIFY:
+                bench.dispatcher.expect(name, slot)
             event = PERFORM[task.stage](bench, task, slot)
             bench.record(event)
             if isinstance(event, Acted) and isinstance(event.action, Fix | Amend):

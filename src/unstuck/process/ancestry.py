@@ -1,4 +1,4 @@
-"""Edge: Tell a person's command from one that a session started: by the processes above it, whatever its environment says."""
+"""Edge: Which process is whose: a person's command or one that a session started, by the processes above it; who owns a run; what time passes for it."""
 
 import os
 import re
@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 STARTS_SHIM = "import shim; shim.start()"
@@ -14,7 +15,7 @@ STARTS_SHIM = "import shim; shim.start()"
 MARK = "UNSTUCK_PROCESS"
 """Set to a value of its own for each command, so that what outlives a killed shim can still be found."""
 SHIM_MARK = "UNSTUCK_SHIM"
-RUN, TASK, SESSION = "UNSTUCK_RUN", "UNSTUCK_TASK", "UNSTUCK_SESSION"
+RUN, TASK = "UNSTUCK_RUN", "UNSTUCK_TASK"
 TOKEN = re.compile(r"[0-9a-f]{32}")
 PATIENCE, PAUSE = 10.0, 0.02
 """Seconds that whoever asks waits for a supervisor to look, and between two looks of its own."""
@@ -114,3 +115,88 @@ def _environment(pid: int) -> dict[str, str]:
         return {}
     pairs = (os.fsdecode(entry).partition("=") for entry in entries)
     return {name: value for name, _, value in pairs if name in (MARK, RUN, TASK)}
+
+
+STALE_SECONDS = 120.0
+"""How long an owner on another machine, which we cannot look at, may be silent before its run is taken over."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Owner:
+    """A claim on the repository, as it stands in the journal."""
+
+    run: str
+    pid: int
+    started: str
+    """When the process started, as the system counts it: a reused pid has another value."""
+    host: str
+    token: str
+    since: float
+    heartbeat: float
+
+    def alive(self, now: float) -> bool:
+        """Whether this owner still works."""
+        if self.host != host():
+            return now - self.heartbeat < STALE_SECONDS
+        return birth(self.pid) == self.started
+
+
+def host() -> str:
+    """Name this machine and its boot, so that pids from before a reboot mean nothing."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    except OSError:
+        boot = ""
+    return f"{os.uname().nodename}/{boot}"
+
+
+def whoami() -> str:
+    """Name the user of this process."""
+    import getpass  # noqa: PLC0415  # most commands never ask
+
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        return str(os.geteuid())
+
+
+def birth(pid: int) -> str | None:
+    """Say when a process started; None if there is none, or only its zombie."""
+    state, _, started = stat(pid)
+    if not state:
+        return _birth_without_proc(pid)
+    return None if state in "ZX" else started
+
+
+def _birth_without_proc(pid: int) -> str | None:
+    """Say at least whether the pid is in use, where there is no /proc."""
+    if Path("/proc/self").exists():
+        return None
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return None
+    except PermissionError:
+        pass
+    return "unknown"
+
+
+STEADY = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+
+
+def now() -> float:
+    """Return seconds since 1970: those at this process's start, and what has passed since then."""
+    return _began() + time.clock_gettime(STEADY)
+
+
+@cache
+def _began() -> float:
+    return time.time() - time.clock_gettime(STEADY)
+
+
+class SystemClock:
+    def now(self) -> float:
+        return now()
+
+    def wait(self, seconds: float) -> None:
+        time.sleep(seconds)

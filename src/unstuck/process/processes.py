@@ -20,7 +20,7 @@ from typing import Any
 from unstuck.git import INHERITED
 from unstuck.journal import Ended, Ending, Redactor, redactor
 from unstuck.ports import Command, Dialogue, Stop, TimeLimits
-from unstuck.process.ancestry import MARK, RUN, SESSION, SHIM_MARK, STARTS_SHIM, TASK, stat
+from unstuck.process.ancestry import MARK, RUN, SHIM_MARK, STARTS_SHIM, TASK, stat
 from unstuck.process.leftovers import SHIMS, adopt_orphans, children, end_below, end_leftovers, end_orphans, strangers
 from unstuck.process.spool import Spool
 
@@ -42,8 +42,8 @@ STDIN = "stdin"
 PAUSE = 0.25
 """Seconds between two looks for something to say to a process that listens."""
 
-MOST_WAITING = 4
-"""Shims that may wait for a check; a session that none follows leaves one."""
+MOST_WAITING = 16
+"""Shims that may wait for a command; one that does not come leaves one."""
 
 NOT_FOUND, NOT_EXECUTABLE = 127, 126
 
@@ -78,8 +78,6 @@ class LocalProcesses:
                 report = (session.stay(spool) if stays else None) or session.end(spool)
         if stays and session.stays:
             self._lasting.append(session)
-        elif SESSION in command.env:
-            self.expect(command.env)
         if waiting is not None and not session.begun:
             return self.run(command, stop=stop, seen=seen)  # somebody killed the shim before it had its job
         if "errno" in report:
@@ -107,9 +105,10 @@ class LocalProcesses:
             self._waiting[_place(env)] = _Ahead(env)
 
     def _dismiss(self, left: int) -> None:
-        while len(self._waiting) > left:
-            shim = self._waiting.pop(next(iter(self._waiting))).shim()
-            if shim is not None:
+        places = list(self._waiting)  # other threads take theirs meanwhile
+        for place in places[: max(0, len(places) - left)]:
+            ahead = self._waiting.pop(place, None)
+            if ahead is not None and (shim := ahead.shim()) is not None:
                 shim.dismiss()
 
     def end_leftovers(self, marker: str, but: str = "") -> int:

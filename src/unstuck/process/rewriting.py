@@ -1,13 +1,15 @@
-"""Edge: Read a person's file, and replace its content atomically without ever losing an edit of theirs."""
+"""Edge: Files, put atomically: a person's without ever losing an edit of theirs, and our own. A full or read-only disk is told as such."""
 
 import contextlib
 import os
 import stat
 import tempfile
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
 from unstuck.errors import BadUsage, CannotWrite
+from unstuck.tell import visible
 
 LARGEST = 50_000_000
 
@@ -131,3 +133,50 @@ def _sync_folder(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+class DiskDesk:
+    """The `Desk` port on the disk."""
+
+    def put(self, path: Path, text: str) -> None:
+        put(path, text)
+
+    def append(self, path: Path, text: str) -> None:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("a", encoding="utf-8", errors="backslashreplace") as file:
+                file.write(visible(text))
+        except OSError as error:
+            raise _no_room(path, error) from error
+
+    def read(self, path: Path) -> str | None:
+        try:
+            return path.read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            return None
+
+
+def put(path: Path, text: str) -> None:
+    """Replace a file atomically: a reader sees the old text or the new one, never half of it."""
+    part = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part.write_text(visible(text), encoding="utf-8", errors="backslashreplace")
+        part.replace(path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            part.unlink(missing_ok=True)
+        raise _no_room(path, error) from error
+
+
+def sweep(*homes: Path) -> None:
+    """Remove what supervisors that died while they put a file left half written; for whoever holds the claim."""
+    for part in (part for home in homes for pattern in (".*.part", "*/.*.part") for part in home.glob(pattern)):
+        part.unlink(missing_ok=True)
+
+
+def _no_room(path: Path, error: OSError) -> CannotWrite:
+    return CannotWrite(
+        f"{path} cannot be written: {error.strerror}.",
+        hint="Free some space or make the folder writable, then `unstuck resume`: everything recorded so far stands.",
+    )
