@@ -81,7 +81,7 @@ def rules_of(words: Words) -> Iterator[Rule]:
 
 
 def read(lines: Sequence[str], words: Words, exit_code: int | None) -> Iterator[Hit]:
-    """Say what plain lines tell in ordinary words: the surest passage decides. Without an exit code it must be certain."""
+    """Say what plain lines tell in ordinary words: the surest passage decides."""
     best: tuple[float, str, int] | None = None
     for place, text in _passages(lines):
         name, sure = judge(text, words)
@@ -93,8 +93,7 @@ def read(lines: Sequence[str], words: Words, exit_code: int | None) -> Iterator[
     if exit_code == 0 and sure >= CERTAIN:
         yield Hit(f"admits.{name}", place)
     elif exit_code != 0 and sure >= GUESS:
-        enough = CERTAIN if exit_code is None else SURE
-        yield Hit(f"{'words' if sure >= enough else 'perhaps'}.{name}", place)
+        yield Hit(f"{'words' if sure >= SURE else 'perhaps'}.{name}", place)
 
 
 def judge(text: str, words: Words) -> tuple[str, float]:
