@@ -60,9 +60,11 @@ format: $(READY)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# The rules that a diagnosis loads, and what secrets look like, are compiled from the TOML files of the catalogue.
+# The rules that a diagnosis loads, and what secrets look like, are compiled from the TOML files of the catalogue; how much
+# ordinary words weigh is learned from its sentences.
 rules: $(READY)
 	$(BIN)/python scripts/compile_catalog.py
+	$(BIN)/python scripts/learn_words.py
 
 # The page that `unstuck ui` serves is built from web/ui into the package; users need neither Node nor this.
 ui:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from unstuck.diagnosis.own_module import is_own_module, is_unwritten
+from unstuck.diagnosis.missing import is_own_module, is_unwritten
 
 FILES = ("src/parser.py", "web/src/lib/format.ts", "internal/store/store.go")
 PATHS = ("README.md", "src/shop/__init__.py", "src/shop/cart.py", "app/main.py", "tests/helpers.py", "packages/core/src/money.ts",

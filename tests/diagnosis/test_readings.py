@@ -7,9 +7,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from unstuck.diagnosis.readings.telling import error_of
-from unstuck.diagnosis.readings.tool_marks import read
-from unstuck.diagnosis.readings.values import Reading
+from unstuck.diagnosis.reading import Reading, error_of, read
 
 OUTPUTS = Path(__file__).parent / "outputs"
 EXPECTED: dict[str, dict[str, dict[str, Any]]] = tomllib.loads((OUTPUTS / "expected.toml").read_text(encoding="utf-8"))

@@ -8,14 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.growth import faster_than_linear
 
-from unstuck.diagnosis.cleaning import clean, plain
-from unstuck.diagnosis.evidence import Evidence
+from unstuck.diagnosis.evidence import Evidence, clean, plain
 from unstuck.diagnosis.kinds import Kind
 from unstuck.diagnosis.rule import needles
 from unstuck.diagnosis.rule_files import COMPILED, catalog_rules, compile_catalog, read_rules, user_file
 from unstuck.diagnosis.rulebook import Rulebook, open_rulebook
-from unstuck.diagnosis.scan_re import ReScanner
-from unstuck.diagnosis.scan_re2 import Re2Scanner
+from unstuck.diagnosis.scanning import Re2Scanner, ReScanner
 from unstuck.errors import BadUsage
 
 CASES = Path(__file__).parent / "cases"

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.growth import faster_than_linear
 
-from unstuck.diagnosis.cleaning import shown
+from unstuck.diagnosis.evidence import shown
 from unstuck.diagnosis.signature import normal, signature
 
 SAME = [

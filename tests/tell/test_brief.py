@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from unstuck.agents.claims import statement
 from unstuck.decide.amendments import read_request
-from unstuck.diagnosis.guiding import advice, pivot
+from unstuck.diagnosis.captured import advice, pivot
 from unstuck.diagnosis.kinds import Failure, Kind
 from unstuck.journal.attempt import Ended, Outcome
 from unstuck.journal.task_state import AttemptState, TaskState

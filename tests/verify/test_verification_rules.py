@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from unstuck.diagnosis.reasons import reason
+from unstuck.diagnosis.missing import reason
 from unstuck.journal.attempt import CheckResult, Ended, Remark, Severity
 from unstuck.plans.plan import CheckKind
 from unstuck.tools.roles import effect

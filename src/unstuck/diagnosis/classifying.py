@@ -9,13 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from unstuck.agents import NO_MARKER, Result, Unreadable, asks, failure_report, read_result
-from unstuck.diagnosis.cleaning import shown
-from unstuck.diagnosis.evidence import Evidence
+from unstuck.diagnosis.evidence import Evidence, shown
 from unstuck.diagnosis.judging import BY_END, BY_SIGNAL, Diagnosis, signal_of
 from unstuck.diagnosis.kinds import KINDS, Failure, Kind, Touch
-from unstuck.diagnosis.readings.telling import error_of
-from unstuck.diagnosis.readings.tool_marks import read
-from unstuck.diagnosis.readings.values import Reading
+from unstuck.diagnosis.reading import Reading, error_of, read
 from unstuck.diagnosis.signature import signature
 from unstuck.journal import CheckResult, Ended, Ending, Outcome, Remark, Verdict
 from unstuck.plans import CheckKind
@@ -105,6 +102,7 @@ def evidence_of(outcome: Outcome, verdict: Verdict) -> Evidence | None:
 def classify(outcome: Outcome, verdict: Verdict, found: Diagnosis | None = None) -> Failure | None:
     """Return what stands in the way of landing this tree, or None. `found`: what a closer look at the evidence gave."""
     ended = outcome.ended
+    found = None if found is not None and found.guessed else found
     if verdict.status == "pass":
         if outcome.claimed or verdict.turned_green:
             return None

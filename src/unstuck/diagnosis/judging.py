@@ -9,11 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from unstuck.diagnosis.cleaning import plain
-from unstuck.diagnosis.evidence import Evidence, Hit, Line
+from unstuck.diagnosis.evidence import Evidence, Hit, Line, plain
 from unstuck.diagnosis.kinds import Judged, Kind
-from unstuck.diagnosis.readings.tool_marks import read
-from unstuck.diagnosis.readings.values import Reading
+from unstuck.diagnosis.reading import Reading, read
 from unstuck.diagnosis.rule import Rule
 from unstuck.tell import one_line
 from unstuck.tools import Role, answers, programs, role
@@ -131,6 +129,11 @@ class Diagnosis(Judged):
     """What it was judged from."""
 
     @property
+    def guessed(self) -> bool:
+        """Whether it only beats knowing nothing: good enough to tell, too little to act on."""
+        return self.rule.startswith("perhaps.")
+
+    @property
     def signature(self) -> str:
         from unstuck.diagnosis.signature import signature  # noqa: PLC0415  # not every diagnosis is named
 
@@ -211,7 +214,7 @@ def _votes(hits: Sequence[Hit], noisy: set[int], for_what: Role, rules: Mapping[
         weight = rule.strength
         if for_what == "test" and rule.proves == "finding" and weight < ERROR_FOUND:
             weight = NOISE  # a failing test names its place, too
-        if for_what == "test" and kind in TESTED:
+        if for_what == "test" and kind in TESTED and rule.pattern:
             weight = min(weight + VERDICT, max(weight, SURE))
         if for_what in {"build", "install"} and kind in TESTED and weight < OWN_WORDS:
             weight = min(weight, NO_TEST_RUN[for_what])

@@ -122,6 +122,7 @@ _AGAIN, _FINAL = True, False
 
 SPENT = "CONTEXT_EXHAUSTED"
 
+# fmt: off
 KINDS: Mapping[Kind, Facts] = {
     Kind.CHECK_FAILED: Facts(_RED, None, "unknown", "agent", _AGAIN, "a check fails"),
     Kind.TEST_FAILED: Facts(_RED, None, "test_failure", "agent", _AGAIN, "the tests fail"),
@@ -129,124 +130,60 @@ KINDS: Mapping[Kind, Facts] = {
     Kind.LINT_FAILED: Facts(_RED, None, "lint_error", "agent", _AGAIN, "the linter complains"),
     Kind.TYPES_FAILED: Facts(_RED, None, "typecheck_error", "agent", _AGAIN, "the type checker complains"),
     Kind.FORMAT_FAILED: Facts(_RED, None, "format_error", "agent", _AGAIN, "the formatter would change files"),
-    Kind.CLAIM_REFUTED: Facts(
-        _RED, None, "verification_mismatch", "agent", _AGAIN, "the agent says that it is done, and the checks fail"
-    ),
-    Kind.TAMPERED: Facts(
-        _RED, None, "verification_mismatch", "agent", _AGAIN, "the checks themselves were weakened", _PERSON
-    ),
+    Kind.CLAIM_REFUTED: Facts(_RED, None, "verification_mismatch", "agent", _AGAIN, "the agent says that it is done, and the checks fail"),
+    Kind.TAMPERED: Facts(_RED, None, "verification_mismatch", "agent", _AGAIN, "the checks themselves were weakened", _PERSON),
     Kind.FLAKY: Facts(_RED, None, "test_failure", "check", _AGAIN, "a check passes and fails on the same tree"),
     Kind.CIRCULAR_FIX: Facts("CIRCULAR_FIX", None, None, "agent", _FINAL, "the same approach was tried again", _PERSON),
     Kind.BUILD_BROKEN: Facts(_BUILD, None, "unknown", "agent", _AGAIN, "the build is broken"),
     Kind.SYNTAX_ERROR: Facts(_BUILD, "syntax_error", "unknown", "agent", _AGAIN, "a source file cannot be parsed"),
-    Kind.MODULE_MISSING: Facts(
-        _BUILD, "file_not_found", "unknown", "agent", _AGAIN, "a file of the project is missing"
-    ),
+    Kind.MODULE_MISSING: Facts(_BUILD, "file_not_found", "unknown", "agent", _AGAIN, "a file of the project is missing"),
     Kind.IMPORT_CYCLE: Facts(_BUILD, None, "circular_dependency", "agent", _AGAIN, "modules import one another"),
-    Kind.DEPENDENCY_MISSING: Facts(
-        _BUILD, None, "dependency_missing", "environment", _FINAL, "a package is not installed", _PERSON
-    ),
-    Kind.DEPENDENCY_CONFLICT: Facts(
-        _BUILD, None, "dependency_missing", "environment", _FINAL, "the required versions exclude one another", _PERSON
-    ),
-    Kind.PACKAGE_NOT_FOUND: Facts(
-        _OTHER, "unknown", "dependency_missing", "environment", _FINAL, "a package or version does not exist", _PERSON
-    ),
-    Kind.COMMAND_NOT_FOUND: Facts(
-        _OTHER, "command_not_found", "dependency_missing", "environment", _FINAL, "a command is not installed"
-    ),
+    Kind.DEPENDENCY_MISSING: Facts(_BUILD, None, "dependency_missing", "environment", _FINAL, "a package is not installed", _PERSON),
+    Kind.DEPENDENCY_CONFLICT: Facts(_BUILD, None, "dependency_missing", "environment", _FINAL, "the required versions exclude one another", _PERSON),
+    Kind.PACKAGE_NOT_FOUND: Facts(_OTHER, "unknown", "dependency_missing", "environment", _FINAL, "a package or version does not exist", _PERSON),
+    Kind.COMMAND_NOT_FOUND: Facts(_OTHER, "command_not_found", "dependency_missing", "environment", _FINAL, "a command is not installed"),
     Kind.TOOL_NOT_FOUND: Facts(_OTHER, "tool_not_found", None, "agent", _AGAIN, "the agent called a tool it has not"),
     Kind.COMMAND_SYNTAX: Facts(_OTHER, "syntax_error", None, "agent", _AGAIN, "a command line cannot be parsed"),
     Kind.INVALID_ARGUMENTS: Facts(_OTHER, "invalid_arguments", None, "agent", _AGAIN, "a command was called wrongly"),
     Kind.FILE_NOT_FOUND: Facts(_OTHER, "file_not_found", None, "agent", _AGAIN, "a file or address does not exist"),
-    Kind.PERMISSION_DENIED: Facts(
-        _OTHER, "permission_denied", None, "environment", _FINAL, "the system refuses access"
-    ),
-    Kind.ENVIRONMENT_MISSING: Facts(
-        _OTHER, "unknown", "unknown", "environment", _FINAL, "a variable or service is not set up", _PERSON
-    ),
+    Kind.PERMISSION_DENIED: Facts(_OTHER, "permission_denied", None, "environment", _FINAL, "the system refuses access"),
+    Kind.ENVIRONMENT_MISSING: Facts(_OTHER, "unknown", "unknown", "environment", _FINAL, "a variable or service is not set up", _PERSON),
     Kind.DISK_FULL: Facts(_OTHER, "disk_full", None, "environment", _FINAL, "the disk is full", _PERSON),
     Kind.OUT_OF_MEMORY: Facts(_OTHER, "unknown", "unknown", "environment", _FINAL, "the memory is used up", _PERSON),
     Kind.PORT_IN_USE: Facts(_OTHER, "unknown", "unknown", "environment", _AGAIN, "another process has the port"),
     Kind.RESOURCE_BUSY: Facts(_OTHER, "unknown", "unknown", "environment", _AGAIN, "another process holds a lock"),
     Kind.OUTPUT_FLOOD: Facts(_OTHER, "unknown", "unknown", "agent", _AGAIN, "the command printed far too much"),
-    Kind.PROGRAM_CRASHED: Facts(
-        _OTHER, "unknown", "unknown", "agent", _AGAIN, "a program ended with an error of its own"
-    ),
-    Kind.MALFORMED_INPUT: Facts(
-        _OTHER, "syntax_error", "parse_error", "agent", _AGAIN, "a file or answer cannot be read"
-    ),
+    Kind.PROGRAM_CRASHED: Facts(_OTHER, "unknown", "unknown", "agent", _AGAIN, "a program ended with an error of its own"),
+    Kind.MALFORMED_INPUT: Facts(_OTHER, "syntax_error", "parse_error", "agent", _AGAIN, "a file or answer cannot be read"),
     Kind.GIT_REFUSED: Facts(_OTHER, "unknown", "unknown", "agent", _AGAIN, "git refuses the command"),
-    Kind.MERGE_CONFLICT: Facts(
-        _OTHER, "unknown", "file_conflict", "supervisor", _FINAL, "another change touches the same lines"
-    ),
-    Kind.SETUP_FAILED: Facts(
-        _OTHER,
-        "unknown",
-        "dependency_missing",
-        "environment",
-        _FINAL,
-        "a set-up command of the worktree fails",
-        _PERSON,
-    ),
+    Kind.MERGE_CONFLICT: Facts(_OTHER, "unknown", "file_conflict", "supervisor", _FINAL, "another change touches the same lines"),
+    Kind.SETUP_FAILED: Facts(_OTHER, "unknown", "dependency_missing", "environment", _FINAL, "a set-up command of the worktree fails", _PERSON),
     Kind.NETWORK_ERROR: Facts(_OTHER, "network_error", None, "environment", _AGAIN, "the network or a server fails"),
     Kind.RATE_LIMITED: Facts(_OTHER, "rate_limited", None, "provider", _AGAIN, "too many requests for now"),
-    Kind.QUOTA_EXHAUSTED: Facts(
-        _OTHER, "rate_limited", None, "provider", _FINAL, "the quota of the plan is used up", _PERSON
-    ),
+    Kind.QUOTA_EXHAUSTED: Facts(_OTHER, "rate_limited", None, "provider", _FINAL, "the quota of the plan is used up", _PERSON),
     Kind.PROVIDER_OVERLOADED: Facts(_OTHER, "rate_limited", None, "provider", _AGAIN, "the provider is overloaded"),
-    Kind.AUTH_FAILED: Facts(
-        _OTHER, "permission_denied", None, "provider", _FINAL, "the credentials are missing or refused", _PERSON
-    ),
+    Kind.AUTH_FAILED: Facts(_OTHER, "permission_denied", None, "provider", _FINAL, "the credentials are missing or refused", _PERSON),
     Kind.BILLING: Facts(_OTHER, "permission_denied", None, "provider", _FINAL, "the account must be paid", _PERSON),
     Kind.CONTEXT_EXHAUSTED: Facts(SPENT, "unknown", "unknown", "agent", _AGAIN, "the model's context window is full"),
-    Kind.AGENT_CRASHED: Facts(
-        _OTHER, "unknown", "task_incomplete", "agent", _AGAIN, "the agent ended with an error and the checks fail"
-    ),
-    Kind.AGENT_FAILED: Facts(
-        _OTHER, "unknown", "task_incomplete", "agent", _AGAIN, "the agent says that it failed, and the checks agree"
-    ),
-    Kind.AGENT_MISSING: Facts(
-        _OTHER, "command_not_found", "dependency_missing", "environment", _FINAL, "the agent could not be started"
-    ),
-    Kind.QUESTION: Facts(
-        _OTHER, "unknown", None, "plan", _FINAL, "the agent asks something and waits for the answer", _PERSON
-    ),
-    Kind.RESULT_UNREADABLE: Facts(
-        _OTHER, "unknown", "parse_error", "agent", _AGAIN, "the agent's result cannot be read"
-    ),
-    Kind.TASK_INCOMPLETE: Facts(
-        _OTHER, "unknown", "task_incomplete", "agent", _AGAIN, "the agent stopped before it was done"
-    ),
-    Kind.NO_CLAIM: Facts(
-        _OTHER,
-        "unknown",
-        "task_incomplete",
-        "agent",
-        _AGAIN,
-        "the checks pass, but they passed before, and the agent did not say that it is done",
-    ),
-    Kind.NO_CHANGE: Facts(
-        _OTHER, "unknown", "task_incomplete", "agent", _AGAIN, "the agent ended without having done anything"
-    ),
-    Kind.CHECK_TIMEOUT: Facts(
-        _OTHER, "timeout", "timeout", "agent", _AGAIN, "a check did not end within its time limit"
-    ),
+    Kind.AGENT_CRASHED: Facts(_OTHER, "unknown", "task_incomplete", "agent", _AGAIN, "the agent ended with an error and the checks fail"),
+    Kind.AGENT_FAILED: Facts(_OTHER, "unknown", "task_incomplete", "agent", _AGAIN, "the agent says that it failed, and the checks agree"),
+    Kind.AGENT_MISSING: Facts(_OTHER, "command_not_found", "dependency_missing", "environment", _FINAL, "the agent could not be started"),
+    Kind.QUESTION: Facts(_OTHER, "unknown", None, "plan", _FINAL, "the agent asks something and waits for the answer", _PERSON),
+    Kind.RESULT_UNREADABLE: Facts(_OTHER, "unknown", "parse_error", "agent", _AGAIN, "the agent's result cannot be read"),
+    Kind.TASK_INCOMPLETE: Facts(_OTHER, "unknown", "task_incomplete", "agent", _AGAIN, "the agent stopped before it was done"),
+    Kind.NO_CLAIM: Facts(_OTHER, "unknown", "task_incomplete", "agent", _AGAIN, "the checks pass, but they passed before, and the agent did not say that it is done"),
+    Kind.NO_CHANGE: Facts(_OTHER, "unknown", "task_incomplete", "agent", _AGAIN, "the agent ended without having done anything"),
+    Kind.CHECK_TIMEOUT: Facts(_OTHER, "timeout", "timeout", "agent", _AGAIN, "a check did not end within its time limit"),
     Kind.HANG: Facts(_OTHER, "timeout", "timeout", "agent", _AGAIN, "the agent printed nothing for too long"),
     Kind.TIMEOUT: Facts(_OTHER, "timeout", "timeout", "agent", _AGAIN, "it took longer than its time limit"),
     Kind.KILLED: Facts(_OTHER, "unknown", "unknown", "environment", _AGAIN, "somebody killed it"),
-    Kind.INTERRUPTED: Facts(
-        _OTHER, "unknown", "unknown", "supervisor", _AGAIN, "the run was stopped, or the supervisor died, in the middle"
-    ),
+    Kind.INTERRUPTED: Facts(_OTHER, "unknown", "unknown", "supervisor", _AGAIN, "the run was stopped, or the supervisor died, in the middle"),
     Kind.PLAN_INVALID: Facts(_OTHER, "unknown", "plan_invalid", "plan", _FINAL, "the plan is not valid", _FATAL),
-    Kind.CIRCULAR_DEPENDENCY: Facts(
-        _OTHER, "unknown", "circular_dependency", "plan", _FINAL, "the plan's dependencies form a circle", _FATAL
-    ),
-    Kind.UNVERIFIED: Facts(
-        _OTHER, "unknown", "unknown", "plan", _FINAL, "no check could say whether the work is right", _PERSON
-    ),
+    Kind.CIRCULAR_DEPENDENCY: Facts(_OTHER, "unknown", "circular_dependency", "plan", _FINAL, "the plan's dependencies form a circle", _FATAL),
+    Kind.UNVERIFIED: Facts(_OTHER, "unknown", "unknown", "plan", _FINAL, "no check could say whether the work is right", _PERSON),
     Kind.UNKNOWN: Facts(_OTHER, "unknown", "unknown", "agent", _AGAIN, "it failed in a way that no rule knows"),
 }
+# fmt: on
 
 
 class Judged:

@@ -52,10 +52,6 @@ class Rule(NamedTuple):
     loud: bool = False
     """Counts on a line that is noise by another rule."""
     stream: Literal["", "stdout", "stderr"] = ""
-    says: tuple[str, ...] = ()
-    """Instead of a pattern: lists of words of which a sentence holds one each."""
-    but: tuple[str, ...] = ()
-    """Lists of words of which it holds none."""
     needles: tuple[str, ...] = ()
     """Every matching line holds one of them; in lower case when the pattern ignores case. Empty: any line may match."""
     also: tuple[tuple[str, ...], ...] = ()

@@ -4,12 +4,14 @@ import json
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from unstuck.diagnosis.kinds import Kind
 from unstuck.diagnosis.rule import MARKS, MAX_COST, BadPattern, Rule, cost, needles
-from unstuck.diagnosis.wording import PATH, compile_words
 from unstuck.errors import BadUsage
+
+if TYPE_CHECKING:
+    from unstuck.diagnosis.wording import Words
 
 CATALOG = Path(__file__).parents[1] / "catalog"
 COMPILED = CATALOG / "rules.json"
@@ -29,8 +31,6 @@ KEYS = (
     "loud",
     "stream",
 )
-OURS = (*KEYS, "says", "but")
-"""What a rule of the catalogue may have: its vocabulary is not a user's."""
 
 
 def catalog_rules() -> tuple[Rule, ...]:
@@ -44,10 +44,12 @@ def catalog_guidance() -> dict[str, str]:
     return guidance
 
 
-def catalog_words() -> dict[str, list[str]]:
-    """Return the vocabulary of the rules that read ordinary words."""
-    words: dict[str, list[str]] = json.loads(COMPILED.read_text(encoding="utf-8"))["words"]
-    return words
+def catalog_words() -> "Words":
+    """Return how much words and notions speak for a kind, as `make rules` learned it."""
+    from unstuck.diagnosis.wording import Words  # noqa: PLC0415  # only where a tool's own words are not enough
+
+    learned = json.loads((CATALOG / "words.json").read_text(encoding="utf-8"))
+    return Words(learned["notions"], learned["kinds"], learned["weights"])
 
 
 def user_file(cwd: Path) -> Path | None:
@@ -92,12 +94,8 @@ def compile_catalog() -> str:
         seen.add(rule.id)
     for rule in rules:
         assert seen.issuperset((*rule.unless, *rule.needs)), f"{rule.id} names a rule that does not exist"
-    words = compile_words(tomllib.loads((CATALOG / "rules" / "wording.toml").read_text(encoding="utf-8"))["words"])
-    lists = {name for names in words.values() for name in names} | {PATH}
-    for rule in rules:
-        assert lists.issuperset((*rule.says, *rule.but)), f"{rule.id} names a list of words that does not exist"
     guidance = tomllib.loads((CATALOG / "guidance.toml").read_text(encoding="utf-8"))
-    return _json([_to_json(rule) for rule in rules], words, guidance)
+    return _json([_to_json(rule) for rule in rules], guidance)
 
 
 # --- one rule ------------------------------------------------------------------------------------------
@@ -110,18 +108,18 @@ def _from_toml(path: Path, text: str, row: dict[str, Any], start: int, *, truste
         return _line(text, start, key)
 
     for key in row:
-        if key not in (OURS if trusted else KEYS):
+        if key not in KEYS:
             near = _near(key, KEYS)
             raise _refused(
                 path, line(key), f"there is no key {key!r}" + (f"; did you mean {near[0]!r}?" if near else "")
             )
-    for key in ("id",) if "says" in row else ("id", "pattern"):
+    for key in ("id", "pattern"):
         if not isinstance(row.get(key), str) or not row[key]:
             raise _refused(path, start, f"a rule needs {key!r}")
     if ("kind" in row) == ("mark" in row):
         raise _refused(path, start, "a rule needs either 'kind' or 'mark'")
     try:
-        found, also = ((), ()) if "says" in row else needles(row["pattern"])
+        found, also = needles(row["pattern"])
     except BadPattern as error:
         raise _refused(path, line("pattern"), f"the pattern is not supported: {error}") from error
     if not trusted and cost(row["pattern"]) > MAX_COST:
@@ -148,8 +146,6 @@ def _from_toml(path: Path, text: str, row: dict[str, Any], start: int, *, truste
         zero=bool(row.get("zero", False)),
         loud=bool(row.get("loud", False)),
         stream=row.get("stream", ""),
-        says=tuple(row.get("says", ())),
-        but=tuple(row.get("but", ())),
         needles=found,
         also=also,
     )
@@ -176,7 +172,7 @@ def _to_json(rule: Rule) -> dict[str, Any]:
 def _from_json(row: dict[str, Any]) -> Rule:
     mark = row.pop("mark", None)
     kind = row.pop("kind", None)
-    for key in ("exits", "unless", "needs", "says", "but", "needles"):
+    for key in ("exits", "unless", "needs", "needles"):
         if key in row:
             row[key] = tuple(row[key])
     if "also" in row:
@@ -184,11 +180,9 @@ def _from_json(row: dict[str, Any]) -> Rule:
     return Rule(proves=mark or Kind(kind), **row)
 
 
-def _json(rows: Sequence[dict[str, Any]], words: dict[str, list[str]], guidance: dict[str, str]) -> str:
+def _json(rows: Sequence[dict[str, Any]], guidance: dict[str, str]) -> str:
     lines = ",\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
-    vocabulary = ",\n".join(f"{json.dumps(key)}: {json.dumps(names)}" for key, names in words.items())
-    advice = json.dumps(guidance, ensure_ascii=False, indent=0)
-    return f'{{"rules": [\n{lines}\n],\n"words": {{\n{vocabulary}\n}},\n"guidance": {advice}}}\n'
+    return f'{{"rules": [\n{lines}\n],\n"guidance": {json.dumps(guidance, ensure_ascii=False, indent=0)}}}\n'
 
 
 # --- where it stands -------------------------------------------------------------------------------------

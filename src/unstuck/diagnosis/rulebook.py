@@ -5,24 +5,23 @@ google-re2 only for long texts.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from unstuck.diagnosis.cleaning import lines, plain
-from unstuck.diagnosis.evidence import Evidence, Hit
-from unstuck.diagnosis.judging import Diagnosis
+from unstuck.diagnosis.evidence import Evidence, Hit, lines, plain
+from unstuck.diagnosis.judging import OWN_WORDS, Diagnosis
 from unstuck.diagnosis.judging import diagnose as judge
-from unstuck.diagnosis.kinds import Kind
+from unstuck.diagnosis.kinds import KINDS, Kind
 from unstuck.diagnosis.rule import Rule
 from unstuck.diagnosis.rule_files import catalog_guidance, catalog_rules, catalog_words, read_rules, user_file
-from unstuck.diagnosis.scan_re import ReScanner
-from unstuck.diagnosis.wording import Vocabulary, read
+from unstuck.diagnosis.scanning import Re2Scanner, ReScanner
 
 if TYPE_CHECKING:
     from datetime import datetime, tzinfo
 
+    from unstuck.diagnosis.wording import Words
     from unstuck.ports import Scanner
 
 SMALL = 1 << 16
@@ -36,15 +35,17 @@ class Rulebook:
     rules: tuple[Rule, ...]
     foreign: bool = False
     """Some of them are a user's own: the engine without backtracking runs those, wherever it is installed."""
-    words: Vocabulary = field(default_factory=catalog_words)
-    """What the rules that read ordinary words look up."""
 
     def diagnose(self, evidence: Evidence) -> Diagnosis | None:
         """Say what went wrong, or None if nothing did."""
         found = lines(evidence)
         texts = [plain(line.text) for line in found]
-        hits = (*self.scan(texts), *(read(texts, self._worded, self.words) if evidence.exit_code != 0 else ()))
-        judged = judge(evidence, found, hits, self._by_id)
+        hits, rules = self.scan(texts), self._by_id
+        if not any(rules[hit.rule].strength >= OWN_WORDS and rules[hit.rule].proves in KINDS for hit in hits):
+            from unstuck.diagnosis.wording import read  # noqa: PLC0415  # not where a tool's own words are enough
+
+            hits, rules = (*hits, *read(texts, self._words, evidence.exit_code)), self._with_words
+        judged = judge(evidence, found, hits, rules)
         return replace(judged, evidence=evidence) if judged is not None else None
 
     def resets_at(self, found: Diagnosis, now: float) -> float | None:
@@ -66,11 +67,17 @@ class Rulebook:
     @cached_property
     def _sought(self) -> tuple[Rule, ...]:
         """What is looked for in all lines; whether a line is noise is asked only where something was found."""
-        return tuple(rule for rule in self.rules if rule.proves != "noise" and not rule.says)
+        return tuple(rule for rule in self.rules if rule.proves != "noise")
 
     @cached_property
-    def _worded(self) -> tuple[Rule, ...]:
-        return tuple(rule for rule in self.rules if rule.says)
+    def _words(self) -> "Words":
+        return catalog_words()
+
+    @cached_property
+    def _with_words(self) -> dict[str, Rule]:
+        from unstuck.diagnosis.wording import rules_of  # noqa: PLC0415  # as above
+
+        return self._by_id | {rule.id: rule for rule in rules_of(self._words)}
 
     @cached_property
     def _simple(self) -> "Scanner":
@@ -84,10 +91,9 @@ class Rulebook:
 def fast_scanner(rules: Sequence[Rule]) -> "Scanner":
     """Return the fastest scanner that this machine has; all find the same."""
     try:
-        from unstuck.diagnosis.scan_re2 import Re2Scanner  # noqa: PLC0415  # not everywhere, and not for small texts
+        return Re2Scanner(rules)
     except ImportError:
         return ReScanner(rules)
-    return Re2Scanner(rules)
 
 
 def open_rulebook(cwd: Path | None = None) -> Rulebook:

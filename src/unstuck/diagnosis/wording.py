@@ -1,76 +1,167 @@
-"""Read sentences in ordinary words: a rule holds where a sentence has a word of every list that the rule names. Pure.
+"""Read what a failure says in ordinary words: by weights of words and notions, learned from examples. Pure.
 
-The catalogue's vocabulary maps stemmed words, up to four in a row, to lists ("sign in" → log_in). That is a handful of
-look-ups per sentence, so only the beginning and the end of an output are read, where messages to a person stand.
+Tools have their own wording, for which there are rules. Agents, orchestrators and people say the same in ever new words.
+`catalog/words.toml` says which words mean the same, `catalog/sentences` holds examples of every kind, and `make rules`
+learns from both how much a word or a notion speaks for a kind. To judge a text is to add up its weights: a few hundred
+look-ups, the same at every reading, and weaker than what a tool says in its own words.
 """
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from math import exp
+from typing import NamedTuple
 
 from unstuck.diagnosis.evidence import Hit
+from unstuck.diagnosis.kinds import Kind
 from unstuck.diagnosis.rule import Rule
 
-FIRST_LINES, LAST_LINES = 40, 160
-LONGEST_LINE = 400
+FIRST_LINES, LAST_LINES = 20, 60
+LONGEST_LINE = 700
+PASSAGE = 70
+"""How many words are judged together: what an agent says about one thing."""
 LONGEST_PHRASE = 4
-APART = 16
-"""How many words the parts of what is said may span."""
+USUAL = 14
+"""A longer text is not surer in proportion to its length."""
 SIGNS = 0.25
 """The largest share of signs in a line of prose."""
-EACH = 6
-"""How many words of one list a sentence is tried with: a hostile one must not stall."""
-TELLING = "telling"
-"""The list of words with which a sentence begins that tells of something else: "Fixed the …", "When you …"."""
-SOME = "<some>"
-"""Stands for a share that is not all of it, as in "3 of 7" or "2/5"."""
+GUESS, SURE, CERTAIN = 0.3, 0.66, 0.9
+"""From which probability on a reading beats ignorance, counts like a weak rule, and counts against exit code 0."""
+NOTHING = "none"
+"""What examples of harmless text are labelled with."""
+SCALE, ZERO = 10, 80
+"""A weight is one character: its code less ZERO, in units of 1/SCALE."""
+AGENTS = r"(?im)^\s*(?:agent\w*|claude|codex|gemini|opencode|aider|goose|copilot|cursor-agent|cline)\b"
 
-PATH = "path"
-"""The list of whatever looks like a file or an address."""
-
-Vocabulary = Mapping[str, Sequence[str]]
-Span = tuple[int, int]
-
-SENTENCE_END = re.compile(r"[.;!?]+(?:\s|$)")
 TOKEN = re.compile(
-    r"(?P<part>\d+) ?(?:/|out of|of(?: the)?) ?(?P<whole>\d+)\b"
-    r"|(?P<path>[\w@~.-]*/[\w./@-]+|[\w-]+\.[a-z][a-z0-9]{0,9}\b)"
-    r"|(?P<word>[a-z_]+(?:'[a-z]+)?|\d+)"
+    r"(?P<part>\d+) ?(?:/|out of|of(?: the| its)?) ?(?P<whole>\d+)\b"
+    r"|(?P<path>(?:https?://)?[\w@~.-]*/[\w./@-]+|[\w-]+\.[a-z][a-z0-9]{0,9}\b)"
+    r"|(?P<word>[a-z]+(?:'[a-z]+)?)|(?P<number>\d[\d.,]*)(?P<unit>ms|s|k|m|h|gb|mb|kb)?\b|(?P<sign>[?%])"
+)
+CODES = frozenset({"0", "401", "403", "404", "429", "500", "502", "503", "529"})
+CAMEL = re.compile(r"([a-z0-9])([A-Z])")
+PLAIN = str.maketrans(
+    {
+        "-": " ",
+        "_": " ",
+        "ä": "ae",
+        "ö": "oe",
+        "ü": "ue",
+        "ß": "ss",
+        "é": "e",
+        "è": "e",
+        "ê": "e",
+        "á": "a",
+        "à": "a",
+        "í": "i",
+        "ó": "o",
+        "ú": "u",
+        "ñ": "n",
+        "ç": "c",
+    }
 )
 CODE_ENDS = (";", "{", "=>", "):")
-CODE_SIGNS = ("::", "#<")
-CODE_BEGINS = ("//", "/*", "*", "@", "<", "def ", "class ")
+CODE_BEGINS = ("//", "/*", "*", "@", "<", "def ", "class ", "+", "at ")
 
 
-def read(lines: Sequence[str], rules: Sequence[Rule], vocabulary: Vocabulary) -> Iterator[Hit]:
-    """Find what plain lines say in ordinary words."""
-    for place in (*range(min(FIRST_LINES, len(lines))), *range(max(FIRST_LINES, len(lines) - LAST_LINES), len(lines))):
+class Words(NamedTuple):
+    """What was learned: notions by phrase, and the weights of each word and notion for every kind."""
+
+    notions: Mapping[str, Sequence[str]]
+    kinds: Sequence[str]
+    weights: Mapping[str, str]
+
+
+def rules_of(words: Words) -> Iterator[Rule]:
+    """Yield what a reading proves, as rules: one that is sure, one that beats only ignorance, one against exit code 0."""
+    for name in words.kinds:
+        if name != NOTHING:
+            yield Rule(f"words.{name}", Kind(name), strength=54)
+            yield Rule(f"perhaps.{name}", Kind(name), strength=41)
+            yield Rule(f"admits.{name}", Kind(name), strength=54, zero=True, command=AGENTS)
+
+
+def read(lines: Sequence[str], words: Words, exit_code: int | None) -> Iterator[Hit]:
+    """Say what plain lines tell in ordinary words: the surest passage decides."""
+    best: tuple[float, str, int] | None = None
+    for place, text in _passages(lines):
+        name, sure = judge(text, words)
+        if name != NOTHING and (best is None or sure > best[0]):
+            best = (sure, name, place)
+    if best is None:
+        return
+    sure, name, place = best
+    if exit_code == 0 and sure >= CERTAIN:
+        yield Hit(f"admits.{name}", place)
+    elif exit_code != 0 and sure >= GUESS:
+        yield Hit(f"{'words' if sure >= SURE else 'perhaps'}.{name}", place)
+
+
+def judge(text: str, words: Words) -> tuple[str, float]:
+    """Return the likeliest kind of a text, and how sure that is."""
+    tokens = tokens_of(text)
+    found = [weight for name in features(tokens, words.notions) if (weight := words.weights.get(name))]
+    if not found:
+        return NOTHING, 0.0
+    long = max(1.0, (len(tokens) / USUAL) ** 0.5) * SCALE
+    scores = [
+        (sum(map(ord, column)) - ZERO * len(found)) / long for column in zip(words.weights[""], *found, strict=True)
+    ]
+    scores = [score - ZERO / long for score in scores]
+    most = max(scores)
+    parts = [exp(score - most) for score in scores]
+    return words.kinds[scores.index(most)], 1 / sum(parts)
+
+
+def _passages(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
+    """Yield prose as it stands, cut where it gets long, with the line where each piece begins."""
+    piece: list[str] = []
+    start = size = 0
+    ends = max(FIRST_LINES, len(lines) - LAST_LINES)
+    for place in (*range(min(FIRST_LINES, len(lines))), *range(ends, len(lines))):
         line = lines[place]
-        if not _prose(line):
+        if not line or not _prose(line):
             continue
-        for sentence in SENTENCE_END.split(line.lower()):
-            lists = _lists(_stems(sentence), vocabulary)
-            if lists and not any(start == 0 for start, _ in lists.get(TELLING, ())):
-                yield from (Hit(rule.id, place) for rule in rules if _says(rule, lists))
+        length = line.count(" ") + 1
+        if piece and size + length > PASSAGE:
+            yield start, "\n".join(piece)
+            piece, size = [], 0
+        start, size = (start, size + length) if piece else (place, length)
+        piece.append(line)
+    if piece:
+        yield start, "\n".join(piece)
 
 
 def _prose(line: str) -> bool:
     """Whether a line may be written for people: neither code nor a table nor a trace."""
     if len(line) > LONGEST_LINE or line.endswith(CODE_ENDS) or line.startswith(CODE_BEGINS):
         return False
-    if any(sign in line for sign in CODE_SIGNS):
-        return False
     signs = sum(not (char.isalnum() or char.isspace()) for char in line)
     return signs <= len(line) * SIGNS or line.startswith("{")
 
 
-def compile_words(words: Mapping[str, str]) -> dict[str, list[str]]:
-    """Turn lists of words into what a reader looks up: stems, and the lists that hold them."""
-    found: dict[str, list[str]] = {}
-    for name, text in words.items():
-        for phrase in text.split(","):
-            key = phrase.strip() if phrase.strip() == SOME else " ".join(_stems(phrase.strip()))
-            found.setdefault(key, []).append(name)
-    return {key: list(dict.fromkeys(names)) for key, names in sorted(found.items())}
+def tokens_of(text: str) -> list[str]:
+    """Cut a text into stems; numbers, shares, paths and names become what they are."""
+    tokens = []
+    for token in TOKEN.finditer(CAMEL.sub(r"\1 \2", text).lower().translate(PLAIN)):
+        if token["part"]:
+            tokens.append("<some>" if int(token["part"]) < int(token["whole"]) else "<all>")
+        elif token["word"]:
+            tokens.append(stem(token["word"]))
+        elif token["number"]:
+            tokens.append(f"<{token['number']}>" if token["number"] in CODES else "<n>")
+            tokens += [token["unit"]] if token["unit"] else []
+        else:
+            tokens.append("<path>" if token["path"] else token["sign"])
+    return tokens
+
+
+def features(tokens: Sequence[str], notions: Mapping[str, Sequence[str]]) -> set[str]:
+    """Return the words of a text and the notions that they stand for."""
+    found = set(tokens)
+    for start in range(len(tokens)):
+        for end in range(start, min(start + LONGEST_PHRASE, len(tokens))):
+            found.update(notions.get(" ".join(tokens[start : end + 1]), ()))
+    return found
 
 
 def stem(word: str) -> str:
@@ -83,42 +174,3 @@ def stem(word: str) -> str:
     if len(word) > 3 and word[-1] == word[-2] and word[-1] in "bdgmnprt":  # noqa: PLR2004  # logged, hitting, running
         word = word[:-1]
     return word.removesuffix("e") if len(word) > 3 else word  # noqa: PLR2004
-
-
-def _stems(sentence: str) -> list[str]:
-    stems = []
-    for token in TOKEN.finditer(sentence.replace("-", " ")):
-        if token["part"]:
-            stems.append(SOME if int(token["part"]) < int(token["whole"]) else "<all>")
-        else:
-            stems.append(token["path"] or stem(token["word"]))
-    return stems
-
-
-def _lists(stems: Sequence[str], vocabulary: Vocabulary) -> dict[str, list[Span]]:
-    """Return which lists the words are in, each with where."""
-    found: dict[str, list[Span]] = {}
-    for start in range(len(stems)):
-        if "/" in stems[start] or "." in stems[start]:
-            found.setdefault(PATH, []).append((start, start))
-        for end in range(start, min(start + LONGEST_PHRASE, len(stems))):
-            for name in vocabulary.get(" ".join(stems[start : end + 1]), ()):
-                found.setdefault(name, []).append((start, end))
-    return found
-
-
-def _says(rule: Rule, lists: Mapping[str, Sequence[Span]]) -> bool:
-    if any(name in lists for name in rule.but) or not all(name in lists for name in rule.says):
-        return False
-    return _placed([lists[name][:EACH] for name in rule.says], ())
-
-
-def _placed(places: Sequence[Sequence[Span]], taken: tuple[Span, ...]) -> bool:
-    """Whether each list can have words of its own, all near one another."""
-    if not places:
-        return max(end for _, end in taken) - min(start for start, _ in taken) < APART
-    return any(
-        _placed(places[1:], (*taken, span))
-        for span in places[0]
-        if all(span[1] < start or end < span[0] for start, end in taken)
-    )
