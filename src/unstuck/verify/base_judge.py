@@ -194,7 +194,8 @@ def fewer_tests(probe: Probe, checks: Sequence[tuple[Check, CheckResult]]) -> It
         if not (check.kind == "test" if gate else is_test_run(check)):
             continue
         before = on_base(site, check, subject.base) if gate else site.once(check, subject.base)
-        says = next(_runs_less(check, result, before, probe.changes), "")
+        speaks = gate or pattern("judge", "counts").search(check.command) is not None
+        says = next(_runs_less(check, result, before, probe.changes, speaks=speaks), "")
         if not says:
             continue
         # Moved and merged cases account for it, by the reader's word; where the task names the tests, it has spoken already.
@@ -204,11 +205,15 @@ def fewer_tests(probe: Probe, checks: Sequence[tuple[Check, CheckResult]]) -> It
         yield found("fewer-tests", says=f"`{check.command}` {says}", severity="warn" if settled else "ask")
 
 
-def _runs_less(check: Check, now: CheckResult, before: CheckResult, changes: Sequence[Change]) -> Iterator[str]:
-    """Say what a run of tests leaves out, by its counts, by the names that it prints, and by the examples in texts."""
+def _runs_less(
+    check: Check, now: CheckResult, before: CheckResult, changes: Sequence[Change], *, speaks: bool
+) -> Iterator[str]:
+    """Say what a run of tests leaves out, by its counts, by the names that it prints, and by the examples in texts.
+
+    `speaks`: it always counts. A script of the task's own may well be silent where it is content.
+    """
     ran, then = (one.counts.passed + one.counts.failed if one.counts else 0 for one in (now, before))
-    silent = now.counts is None and check.kind != "test" and not pattern("judge", "counts").search(check.command)
-    if then > ran and not silent:  # a script of the task's own may well be silent where it is content
+    if then > ran and (speaks or now.counts is not None):
         yield f"runs fewer tests: {ran} now, {then} on the base."
     listed = [line for line in now.ended.tail.splitlines() if pattern("judge", "passed").search(line)]
     whole = now.ended.output_bytes <= len(now.ended.tail.encode())
