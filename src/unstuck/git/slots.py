@@ -250,7 +250,10 @@ class Slot:
         git, used = self.git, self.index.exists() or any(self.path.iterdir())
         done = git.attempt("read-tree", "--reset", "-u", tree)
         if done.returncode == 0 and used:
-            done = _clean(git, spared, ignored=clean)
+            done, removed = _clean(git, spared, ignored=clean)
+            if done.returncode == 0 and ".gitattributes" in removed:  # what was just written went by an agent's word
+                self.index.unlink(missing_ok=True)
+                done = git.attempt("read-tree", "--reset", "-u", tree)
         return shown(done.stderr.strip()) if done.returncode != 0 else None
 
     def _folders(self, tree: str) -> tuple[list[str], dict[str, str]]:
@@ -328,16 +331,18 @@ class Slot:
         )
 
 
-def _clean(git: Git, spared: tuple[str, ...], *, ignored: bool) -> subprocess.CompletedProcess[str]:
-    """Remove untracked files; ignored ones only where asked: those are warm caches."""
+def _clean(git: Git, spared: tuple[str, ...], *, ignored: bool) -> tuple[subprocess.CompletedProcess[str], str]:
+    """Remove untracked files, and say which; ignored ones only where asked: those are warm caches."""
     options = ["-ffdx" if ignored else "-ffd", *(part for path in spared for part in ("-e", "/" + _as_pattern(path)))]
     done = git.attempt("clean", *options)
+    removed = done.stdout
     # What an agent's own new .gitignore hid can be seen only after that file is gone.
     for _ in range(MOST_ROUNDS):
         if done.returncode != 0 or ".gitignore" not in done.stdout:
             break
         done = git.attempt("clean", *options)
-    return done
+        removed += done.stdout
+    return done, removed
 
 
 def _as_pattern(path: str) -> str:
