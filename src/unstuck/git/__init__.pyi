@@ -10,6 +10,7 @@ from unstuck.git.pruning import BRANCHES as BRANCHES
 from unstuck.git.pruning import SNAPSHOTS as SNAPSHOTS
 from unstuck.git.pruning import prune as prune
 from unstuck.git.pruning import prune_abandoned as prune_abandoned
+from unstuck.git.repository import DRAFT as DRAFT
 from unstuck.git.repository import Identity as Identity
 from unstuck.git.repository import Meanwhile as Meanwhile
 from unstuck.git.repository import Repository as Repository

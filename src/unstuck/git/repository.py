@@ -21,6 +21,8 @@ ASKED = (
 NEXT = "--next"
 """Git repeats what it does not know, so this ends each answer: a path may hold any character."""
 OURS = ".unstuck"
+DRAFT = f"{OURS}-tick-"
+"""How a file is called for the moment in which a person's file is replaced by it."""
 SLOTS = "slots"
 OWNER = "checkout"
 """Beside the slots: a file that says whose they are."""
@@ -279,7 +281,9 @@ class Meanwhile:
             files={
                 path: (letters, *_stamp(self._repository.root / path))
                 for path, letters in entries
-                if path not in self._left_out and not (letters == "!!" and path.endswith("/"))
+                if path not in self._left_out
+                and not path.rpartition("/")[2].startswith(DRAFT)
+                and not (letters == "!!" and path.endswith("/"))
             },
             head=_head(self._repository.git_dir),
         )

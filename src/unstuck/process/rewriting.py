@@ -9,11 +9,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from unstuck.errors import BadUsage, CannotWrite
+from unstuck.git import DRAFT
 from unstuck.tell import visible
 
 LARGEST = 50_000_000
 
-_DRAFT = ".unstuck-tick-"
 _TRIES = 50
 _READ_WRITE = 0o666
 
@@ -88,7 +88,7 @@ def _swap(target: Path, before: bytes | None, after: bytes) -> bool:
     """Put `after` in the place of `before`, None for no file; False if there is something else by now."""
     now = _refuse_read_only(target) if before is not None else None
     _remove_old_drafts(target.parent)
-    handle, name = tempfile.mkstemp(prefix=f"{_DRAFT}{os.getpid()}-", dir=target.parent)
+    handle, name = tempfile.mkstemp(prefix=f"{DRAFT}{os.getpid()}-", dir=target.parent)
     draft = Path(name)
     try:
         with os.fdopen(handle, "wb") as file:
@@ -111,8 +111,8 @@ def _swap(target: Path, before: bytes | None, after: bytes) -> bool:
 
 def _remove_old_drafts(folder: Path) -> None:
     """Remove what a supervisor that was killed while writing left behind."""
-    for draft in folder.glob(f"{_DRAFT}*-*"):
-        owner = draft.name.removeprefix(_DRAFT).partition("-")[0]
+    for draft in folder.glob(f"{DRAFT}*-*"):
+        owner = draft.name.removeprefix(DRAFT).partition("-")[0]
         if owner.isdigit() and not _alive(int(owner)):
             draft.unlink(missing_ok=True)
 
