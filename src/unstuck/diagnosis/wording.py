@@ -39,26 +39,7 @@ TOKEN = re.compile(
 )
 CODES = frozenset({"0", "401", "403", "404", "429", "500", "502", "503", "529"})
 CAMEL = re.compile(r"([a-z0-9])([A-Z])")
-PLAIN = str.maketrans(
-    {
-        "-": " ",
-        "_": " ",
-        "ä": "ae",
-        "ö": "oe",
-        "ü": "ue",
-        "ß": "ss",
-        "é": "e",
-        "è": "e",
-        "ê": "e",
-        "á": "a",
-        "à": "a",
-        "í": "i",
-        "ó": "o",
-        "ú": "u",
-        "ñ": "n",
-        "ç": "c",
-    }
-)
+PLAIN = str.maketrans("-_éèêáàíóúñç", "  eeeaaiounc") | str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss"})
 CODE_ENDS = (";", "{", "=>", "):")
 CODE_BEGINS = ("//", "/*", "*", "@", "<", "def ", "class ", "+", "at ")
 
