@@ -363,7 +363,7 @@ def test_a_sparse_checkout_stays_sparse_and_loses_nothing(scratch: Path) -> None
 # --- SIGKILL ---------------------------------------------------------------------------------------
 
 CHILD = """
-import sys
+import signal, sys
 from pathlib import Path
 from tests.git.opening import workspace
 work = workspace(Path(sys.argv[1]))
@@ -374,7 +374,9 @@ for verb in sys.argv[2:]:
         work.tree(0, work.repository.head)
     elif verb == "snapshot":
         work.snapshot(0, "killed")
+signal.pause()
 """
+"""It waits for the kill, which comes late where the last moment of a step is a short one."""
 
 
 def wait_for(seen: Callable[[], bool], seconds: float = 20.0) -> None:
@@ -393,7 +395,7 @@ def kill_when(root: Path, verb: str, seen: Callable[[], bool], *, group: bool = 
     wait_for(lambda: seen() or child.poll() is not None)
     with contextlib.suppress(ProcessLookupError):
         os.killpg(child.pid, signal.SIGKILL) if group else child.kill()
-    assert child.wait() == -signal.SIGKILL, "the step was over before it could be killed"
+    assert child.wait() == -signal.SIGKILL, "the step failed before it could be killed"
 
 
 LARGE = {f"d{number % 50}/f{number}.txt": f"{number} ".encode() * 20 for number in range(2000)}

@@ -227,8 +227,8 @@ class _Session:
     def end(self, spool: Spool) -> dict[str, Any]:
         """Wait until everything is gone and read what is left; return the shim's report."""
         with self._ours:
-            self._talk.close()
             self._ask_to_stop()
+            self._talk.close()  # not before: who reads to the end would take it for a good one
             deadline = time.monotonic() + SHIM_PATIENCE
             while self._report in self._open.get_map() and self._answers() and time.monotonic() < deadline:
                 self._read(spool, POLL)
