@@ -242,6 +242,17 @@ SETUPS: dict[str, tuple[dict[str, str], str]] = {
         {"pyproject.toml": "[tool.poetry.group.test.dependencies]\npytest='*'\n", "poetry.lock": ""},
         "poetry install --no-interaction --with test",
     ),
+    "poetry's groups without poetry": (
+        {
+            "pyproject.toml": "[tool.poetry.group.test.dependencies]\npytest='^7.2.0'\nrich={version='~1.4.2'}\nx='^0.3'\n"
+        },
+        "-q 'pytest>=7.2.0,<8' 'rich>=1.4.2,<1.5' 'x>=0.3,<0.4' -e .",
+    ),
+    "poetry's old group": (
+        {"pyproject.toml": "[tool.poetry.dev-dependencies]\npytest='*'\nodd='>=1 || <3'\n"},
+        "-q pytest odd -e .",
+    ),
+    "a runner that is only imported": ({"setup.py": "", "test_x.py": "import pytest\n"}, "-q pytest -e ."),
     "pdm": ({"pyproject.toml": EXTRAS, "pdm.lock": ""}, "pdm sync -G test"),
     "npm's lock": ({"package.json": "{}", "package-lock.json": ""}, "npm ci --no-audit --no-fund"),
     "no lock": (

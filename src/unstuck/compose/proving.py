@@ -112,7 +112,7 @@ def prove(repository: Repository, stack: Stack, stopper: Stopper, seen: Callable
         try:
             return _in_slot(repository, stack, slot, stopper, seen)
         except NotSetUp as error:
-            why = f"The set-up failed: {one_line(error.failure.summary, SAID_CHARS)}"
+            why = f"The set-up failed: {one_line(error.failure.error or error.failure.summary, SAID_CHARS)}"
             bare = with_ci(detect(repository.root, as_it_is=True), repository.root)
             proof = _in_slot(repository, replace(bare, copy=(*stack.copy, *stack.instead)), slot, stopper, seen)
             return replace(proof, notes=(f"{why} Tried: {'; '.join(stack.setup)}", *proof.notes))

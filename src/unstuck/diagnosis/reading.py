@@ -223,7 +223,9 @@ def error_of(reading: Reading, text: str = "") -> str:
     if found := worst or list(reading.findings):
         return one_line(_of_finding(found[0]), ERROR_CHARS)
     lines = [line for line in clean(text) if line.strip()]
-    own = next((line for line in lines if _OWN_WORDS.match(line)), "")
+    own = next(
+        (line for line in lines if _OWN_WORDS.match(line) and not line.endswith(":")), ""
+    )  # else: only announces
     last = next((line for line in reversed(lines) if not _NO_WORDS.match(line)), lines[-1] if lines else "")
     return one_line((own or last).removeprefix("E "), ERROR_CHARS)
 

@@ -132,7 +132,7 @@ def _in_folder(folder: Path, look: _Look) -> Stack:
 def _of_chain(folder: Path, chain: Toolchain, kinds: set[CheckKind], look: _Look) -> Stack:
     """Say what one stack proposes; its fallbacks only for kinds that no other has."""
     row = look.row(folder, chain)
-    needs = python_needs(folder, chain) if chain.checking else None
+    needs = python_needs(folder, chain, row.manager if row else "") if chain.checking else None
     places = _places(folder, row if look.set_up else None, row)
     lines: dict[CheckKind, list[str]] = {}
     for gate in chain.gate:

@@ -17,6 +17,8 @@ _NAME = re.compile(r"\s*([A-Za-z0-9][\w.-]*)")
 _OWN_EXTRAS = re.compile(r"^\s*[\w.-]+\[([\w.,\s-]+)\]\s*$")
 _PLAIN = re.compile(r"[A-Za-z0-9][\w.-]*(?:\[[\w,.-]+\])?(?:\s*[<>=!~]=?[\w.*,<>=!~ ]*)?")
 """A requirement that means the same to everybody: no variable of tox's, no option, no address."""
+_CARET = re.compile(r"([\^~])\s*(\d+(?:\.\d+)*)")
+"""How poetry says "from here on, and compatible"."""
 _INCLUDE = re.compile(r"^\s*-r\s*(\S+)", re.MULTILINE)
 _TOX_FACTOR = re.compile(r"^[\w{},.!-]+:\s+")
 
@@ -32,7 +34,7 @@ class Needs:
     groups: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
     loose: tuple[str, ...] = ()
-    """Requirements that no installer reads, from tox's and hatch's settings."""
+    """Requirements that this installer does not read: in the settings of tox, hatch and poetry, or only imported."""
     declared: frozenset[str] = frozenset()
     """The names of all packages that this names; what they need themselves is not known."""
 
@@ -57,7 +59,7 @@ class Needs:
         return line.replace(" install -q", newer, 1) if groups else line
 
 
-def python_needs(root: Path, chain: Toolchain) -> Needs:
+def python_needs(root: Path, chain: Toolchain, manager: str = "") -> Needs:
     """Look at everything in which a project names what it is developed with; the user's venv says what is in use."""
     document = _toml(root / "pyproject.toml")
     setup_cfg, own = _ini(root / "setup.cfg"), _setup_call(root / "setup.py")
@@ -66,13 +68,17 @@ def python_needs(root: Path, chain: Toolchain) -> Needs:
         **_listed(setup_cfg, "options.extras_require"),
         **_literal(own.get("extras_require")),
     }
-    groups, files = _groups(document), dict(_files(root, chain))
+    own_groups, files = _groups(document), dict(_files(root, chain))
+    groups = {name: held for of in ("", manager) for name, held in own_groups.get(of, {}).items()}
+    foreign = {name: held for of in own_groups.keys() - {"", manager} for name, held in own_groups[of].items()}
     installed = _installed(root)
     chosen = [_chosen(part, chain, installed) for part in (extras, groups)]
     base = _requirements(document.get("project", {}).get("dependencies"))
     poetry = document.get("tool", {}).get("poetry", {}).get("dependencies", {})
     kept = [name for name in files if "{}" not in name]
-    loose = tuple(dict.fromkeys((*_hatch(document, chain), *_tox(root), *_literal_list(own.get("tests_require")))))
+    apart = [one for name in _chosen(foreign, chain, installed) for one in foreign[name]]
+    written = (*_hatch(document, chain), *_tox(root), *_literal_list(own.get("tests_require")), *apart)
+    loose = tuple(dict.fromkeys((*written, *_imported(root, chain))))
     named = [one for part, names in zip((extras, groups), chosen, strict=True) for name in names for one in part[name]]
     inside = [one for name in kept for one in files[name]]
     declared = frozenset(map(_name, (*base, *poetry, *named, *inside, *loose)))
@@ -116,13 +122,43 @@ def _spread(held: Iterable[str], listed: Listed, own: str) -> Iterator[str]:
             yield one
 
 
-def _groups(document: Mapping[str, Any]) -> Listed:
+def _groups(document: Mapping[str, Any]) -> Mapping[str, Listed]:
+    """Return the groups by who can install them: everybody, or only the tool in whose settings they stand."""
     tool = document.get("tool", {})
-    found = {name: tuple(_grouped(document, name)) for name in _table(document.get("dependency-groups"))}
-    found |= {name: _requirements(held) for name, held in _table(tool.get("pdm", {}).get("dev-dependencies")).items()}
-    for name, group in _table(tool.get("poetry", {}).get("group")).items():
-        found[name] = tuple(_table(_table(group).get("dependencies")))
-    return found
+    poetry, pdm = _table(tool.get("poetry")), _table(tool.get("pdm"))
+    tables = {name: _table(group).get("dependencies") for name, group in _table(poetry.get("group")).items()}
+    tables |= {"dev": poetry["dev-dependencies"]} if "dev-dependencies" in poetry else {}
+    return {
+        "": {name: tuple(_grouped(document, name)) for name in _table(document.get("dependency-groups"))},
+        "pdm": {name: _requirements(held) for name, held in _table(pdm.get("dev-dependencies")).items()},
+        "poetry": {name: tuple(_poetry(_table(table))) for name, table in tables.items()},
+    }
+
+
+def _poetry(table: Mapping[str, Any]) -> Iterator[str]:
+    """Say poetry's requirements in everybody's words; one that cannot be said is asked for by its name."""
+    for name, value in table.items():
+        version = str(value.get("version", "") if isinstance(value, dict) else value).strip("* ")
+        if (kept := _CARET.fullmatch(version)) is not None:
+            numbers = [int(part) for part in kept[2].split(".")]
+            first = next((at for at, number in enumerate(numbers) if number), len(numbers) - 1)
+            last = first if kept[1] == "^" else min(1, len(numbers) - 1)
+            beyond = ".".join(map(str, (*numbers[:last], numbers[last] + 1)))
+            version = f">={kept[2]},<{beyond}"
+        whole = f"{name}{version}"
+        yield whole if _PLAIN.fullmatch(whole) else name
+
+
+def _imported(root: Path, chain: Toolchain) -> Iterator[str]:
+    """Yield the runners that tests import, though nothing may name them as needed."""
+    tests = [text_of(path) for pattern in ("test*.py", "test*/**/*.py") for path in root.glob(pattern)]
+    for gate in chain.gate:
+        if (
+            gate.kind == "test"
+            and gate.needs
+            and any(re.search(rf"^\s*(?:import|from) {gate.needs}\b", text, re.MULTILINE) for text in tests)
+        ):
+            yield gate.needs
 
 
 def _grouped(document: Mapping[str, Any], name: str, depth: int = 5) -> Iterator[str]:
