@@ -84,6 +84,11 @@ def test_an_agent_that_died_has_last_words() -> None:
         ("starting\nAPI Error: 529 overloaded\n\n", "API Error: 529 overloaded"),
         ("thinking\nError: no such model\nbye\n", "Error: no such model"),
         ("wrote a.py\n-----\n", "wrote a.py"),
+        ("ERROR: Exception:\nTraceback\n  File x\npip.Bad: no\nOSError: cut off\n", "OSError: cut off"),
+        (
+            "  error: subprocess-exited-with-error\n  x no\n      ImportError: x\n      [end of output]\n",
+            "ImportError: x",
+        ),
         ("", ""),
     ):
         assert error_of(read(text), text) == words

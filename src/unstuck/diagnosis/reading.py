@@ -211,6 +211,8 @@ _OWN_WORDS = re.compile(
     r"^(?:E? +)?(?:\w+(?:\.\w+)*(?:Error|Exception)|Error|ERROR|error|fatal|(?:PHP )?Fatal error|panic)(?:\[\w+\])?:\s*\S"
     r"|.*\((?:\w+::)*\w+(?:Error|Exception)\)$|^Jest: .*threshold"
 )
+_ANNOUNCES = re.compile(r":$|subprocess-exited-with-error$")
+"""What only says that an error follows."""
 _NO_WORDS = re.compile(r"^[\W\d_]*$|^\s+at |^\s*(?:npm (?:ERR!|error)|make(?:\[\d+\])?: \*\*\*|error Command failed)")
 
 
@@ -223,9 +225,7 @@ def error_of(reading: Reading, text: str = "") -> str:
     if found := worst or list(reading.findings):
         return one_line(_of_finding(found[0]), ERROR_CHARS)
     lines = [line for line in clean(text) if line.strip()]
-    own = next(
-        (line for line in lines if _OWN_WORDS.match(line) and not line.endswith(":")), ""
-    )  # else: only announces
+    own = next((line for line in lines if _OWN_WORDS.match(line) and not _ANNOUNCES.search(line)), "")
     last = next((line for line in reversed(lines) if not _NO_WORDS.match(line)), lines[-1] if lines else "")
     return one_line((own or last).removeprefix("E "), ERROR_CHARS)
 

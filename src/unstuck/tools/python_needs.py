@@ -78,7 +78,8 @@ def python_needs(root: Path, chain: Toolchain, manager: str = "") -> Needs:
     kept = [name for name in files if "{}" not in name]
     apart = [one for name in _chosen(foreign, chain, installed) for one in foreign[name]]
     written = (*_hatch(document, chain), *_tox(root), *_literal_list(own.get("tests_require")), *apart)
-    loose = tuple(dict.fromkeys((*written, *_imported(root, chain))))
+    imported = [one for one in _imported(root, chain) if one not in map(_name, written)]
+    loose = tuple(dict.fromkeys((*written, *imported)))
     named = [one for part, names in zip((extras, groups), chosen, strict=True) for name in names for one in part[name]]
     inside = [one for name in kept for one in files[name]]
     declared = frozenset(map(_name, (*base, *poetry, *named, *inside, *loose)))
