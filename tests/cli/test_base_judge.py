@@ -253,6 +253,25 @@ def test_a_later_task_does_not_undo_an_earlier_one(project: "Project") -> None:
     assert (project.root / "a.txt").read_text() == "first one\nsecond two\n"
 
 
+def test_what_one_task_made_harmless_does_not_help_the_next_one(project: "Project") -> None:
+    strict = (
+        "import unittest\nfrom app import add\nclass T(unittest.TestCase):\n    def test_add(self):\n        self.{}\n"
+    )
+    project.file("app.py", "def add(a, b):\n    return a + b\n", commit=False)
+    project.file("test_app.py", strict.format("assertEqual(add(2, 3), 5)"))
+    project.settings(f'{LIMITS}[checks]\ntest = "{sys.executable} -m unittest -q"\n')
+    project.plan(("1.1", "Make a", "test -f a.txt"), ("1.2", "Add sub", "grep -q 'def sub' app.py"))
+    wrong, right = (f"def add(a, b):\n    return a {sign} b\n\n\ndef sub(a, b):\n    return a - b\n" for sign in "*+")
+    loosened = {"write": "test_app.py", "text": strict.format("assertTrue(add(2, 3))")}
+    project.script(
+        _1_1=[[{"write": "a.txt"}, loosened]],
+        _1_2=[[{"write": "app.py", "text": wrong}], [{"write": "app.py", "text": right}]],
+    )
+    told = project.run("--json")
+    assert (told.code, told.json["tasks"]["1.2"]["attempts"]) == (0, 2), told
+    assert "in its old form it fails on the new code" in project.ask("show", "1.2").out
+
+
 def test_lines_that_are_taken_back_are_told_though_the_checks_hold(project: "Project") -> None:
     project.plan(("1.1", "Say one", "test -f a.txt"), ("1.2", "Say two", "grep -q two a.txt"))
     project.script(_1_1=[[{"write": "a.txt", "text": "first one\n"}]], _1_2=[[{"write": "a.txt", "text": "two\n"}]])

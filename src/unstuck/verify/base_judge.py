@@ -2,22 +2,23 @@
 
 Law: where it is green, whatever was done to the judge is harmless, and it lands. Where it is red, the reader may clear a
 rename that the task speaks of, by its form; else the next attempt is told, and then a person is asked.
+What was harmless when it landed is not so for the tasks behind it: they are judged by the form that it had before.
 """
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from unstuck.diagnosis import Diagnosis, Evidence, Kind, reason
-from unstuck.journal import CheckResult, Remark, Severity
+from unstuck.journal import CheckResult, Remark, Severity, Verdict
 from unstuck.plans import Check, Task
 from unstuck.tell import one_line
 from unstuck.tools import programs, role, selecting, shows_tests
 from unstuck.verify.baseline import excuse
-from unstuck.verify.change import Change, found, is_declared, is_judge, part_of, pattern
+from unstuck.verify.change import Change, found, is_declared, is_judge, part_of, pattern, rule_of
 from unstuck.verify.change_audit import changed_tests, names_path
 from unstuck.verify.checks import STEADY, check_on, evidence, on_base, program_names
-from unstuck.verify.probing import Probe
+from unstuck.verify.probing import Probe, landed
 
 SAID_CHARS = 160
 _WORDS = re.compile(r"[\s=:,;'\"()&|]+|(?<!\w)\./")
@@ -41,17 +42,65 @@ class Answer:
 def ask_base(probe: Probe, checks: Sequence[tuple[Check, CheckResult]], doubts: Sequence[Remark]) -> Answer:
     """Run the checks that hold on the product part of the change with the base's judge; `doubts`: what the reader found."""
     subject, workspace = probe.subject, probe.site.bench.workspace
-    touched = bent(probe.changes, subject.task)
-    if not touched:
+    own, earlier = bent(probe.changes, subject.task), weakened(probe)
+    if not own and not earlier:
         return Answer()
     out = unnamed(probe.changes, subject.task)
     kept = {one.path for one in probe.changes} - {one.path for one in out}
     tree = workspace.mixed(subject.base, subject.tree, sorted(kept))
+    for before, paths in earlier.items():
+        tree = workspace.mixed(tree, before, paths)
+    lost = [one for before, paths in earlier.items() for one in _between(probe, before, paths)]
+    touched = (*(one for one in own if one.path not in {other.path for other in lost}), *lost)
     question = _Question(probe=probe, tree=tree, touched=touched, out=out, doubts=tuple(doubts))
     asked = [(check, result) for check, result in checks if result.status == "pass" and question.fits(check)]
     remarks = [remark for check, result in asked for remark in question.put(check, excused=bool(result.although))]
     tested = any(is_test_run(check) for check, _ in asked)
     return Answer(asked=bool(asked), tested=tested, remarks=tuple(remarks[:1]) or tuple(question.needed()))
+
+
+def weakened(probe: Probe) -> Mapping[str, Sequence[str]]:
+    """Return what landed tasks of this run made to judge less without naming it, by the commit that had its old form.
+
+    The first form counts; a later task that names the file, or a person who accepted the work, had a right to change it.
+    """
+    bench, forms = probe.site.bench, dict[str, str]()
+    for name, verdict in _in_landing_order(probe) if any(_doubted(one) for one in _verdicts(probe).values()) else ():
+        accepted, files = bench.record.state.tasks[name].accepted, bench.tasks[name].files
+        for path in verdict.files:
+            if accepted or is_declared(path, files):
+                forms.pop(path, None)
+        if not accepted:
+            forms = {path: verdict.base for path in _doubted(verdict) if not is_declared(path, files)} | forms
+    mine = [path for path in forms if not is_declared(path, probe.subject.task.files)]
+    return {
+        base: [path for path in mine if forms[path] == base] for base in dict.fromkeys(forms[path] for path in mine)
+    }
+
+
+def _verdicts(probe: Probe) -> dict[str, Verdict]:
+    bench = probe.site.bench
+    states = [bench.record.state.tasks[name] for name, _ in landed(bench, but=probe.subject.task.id)]
+    return {one.task.id: one.current.verdict for one in states if one.current.verdict and one.task.id in bench.tasks}
+
+
+def _in_landing_order(probe: Probe) -> list[tuple[str, Verdict]]:
+    state, verdicts = probe.site.bench.record.state, _verdicts(probe)
+    since = state.started.base if state.started else probe.subject.base
+    newest_first = probe.site.bench.workspace.history(probe.subject.base, since)
+    names = {state.tasks[name].commit: name for name in verdicts}
+    return [(names[commit], verdicts[names[commit]]) for commit in reversed(newest_first) if commit in names]
+
+
+def _doubted(verdict: Verdict) -> list[str]:
+    """List the judge files of a landed change that the reader doubted and running cleared."""
+    cleared = [one.path for one in verdict.remarks if one.severity == "warn" != rule_of(one.rule).severity]
+    return [path for path in dict.fromkeys(cleared) if is_judge(path)]
+
+
+def _between(probe: Probe, before: str, paths: Sequence[str]) -> Iterator[Change]:
+    changes = probe.site.bench.workspace.changes(before, probe.subject.tree)
+    return (change for change in changes if change.path in paths)
 
 
 def settled(answer: Answer, doubt: Remark) -> bool:
