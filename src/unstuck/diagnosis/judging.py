@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from unstuck.diagnosis.evidence import Evidence, Hit, Line, plain
-from unstuck.diagnosis.kinds import Judged, Kind
+from unstuck.diagnosis.kinds import KINDS, Judged, Kind
 from unstuck.diagnosis.reading import Reading, read
 from unstuck.diagnosis.rule import Rule
 from unstuck.tell import one_line
@@ -60,18 +60,18 @@ BY_PROGRAM_EXIT: Mapping[str, Mapping[int, Kind]] = {
     "curl": {
         1: Kind.INVALID_ARGUMENTS, 2: Kind.INVALID_ARGUMENTS, 3: Kind.INVALID_ARGUMENTS,
         **dict.fromkeys((5, 6, 7, 18, 35, 51, 52, 55, 56, 58, 59, 60, 77, 92), Kind.NETWORK_ERROR),
-        22: Kind.NETWORK_ERROR, 23: Kind.DISK_FULL, 26: Kind.FILE_NOT_FOUND, 28: Kind.TIMEOUT, 37: Kind.FILE_NOT_FOUND,
+        22: Kind.NETWORK_ERROR, 26: Kind.FILE_NOT_FOUND, 28: Kind.TIMEOUT, 37: Kind.FILE_NOT_FOUND,
         67: Kind.AUTH_FAILED, 78: Kind.FILE_NOT_FOUND,
     },
-    "wget": {2: Kind.INVALID_ARGUMENTS, 3: Kind.DISK_FULL, 4: Kind.NETWORK_ERROR, 5: Kind.NETWORK_ERROR, 6: Kind.AUTH_FAILED,
+    "wget": {2: Kind.INVALID_ARGUMENTS, 4: Kind.NETWORK_ERROR, 5: Kind.NETWORK_ERROR, 6: Kind.AUTH_FAILED,
              8: Kind.NETWORK_ERROR},
     "ssh": {255: Kind.NETWORK_ERROR},
     "scp": {255: Kind.NETWORK_ERROR},
-    "rsync": {10: Kind.NETWORK_ERROR, 11: Kind.DISK_FULL, 12: Kind.NETWORK_ERROR, 23: Kind.FILE_NOT_FOUND,
+    "rsync": {10: Kind.NETWORK_ERROR, 12: Kind.NETWORK_ERROR, 23: Kind.FILE_NOT_FOUND,
               30: Kind.TIMEOUT, 35: Kind.TIMEOUT},
     "pytest": {2: Kind.BUILD_BROKEN, 4: Kind.INVALID_ARGUMENTS, 5: Kind.UNVERIFIED},
 }  # fmt: skip
-"""Exit codes that a program documents."""
+"""Exit codes that a program documents. A failed write has none: the folder may be missing as well as the disk full."""
 BY_END: Mapping[str, Kind] = {
     "context_exhausted": Kind.CONTEXT_EXHAUSTED,
     "rate_limited": Kind.RATE_LIMITED,
@@ -100,6 +100,11 @@ ABOUT_CODE = frozenset({
 })  # fmt: skip
 """What a complaint about a place in a file can be; other words in it are the file's own."""
 MERE_FILE = re.compile(r"^\S*?[\w/-]\.\w{1,4}(?: \([\d.]+ m?s\))?$")
+ALSO_IN_PHASE: Mapping[Kind, frozenset[Kind]] = {
+    Kind.SYNTAX_ERROR: frozenset({Kind.LINT_FAILED, Kind.TYPES_FAILED}),
+    Kind.MALFORMED_INPUT: frozenset({Kind.PLAN_INVALID}),
+}
+"""What the phase failed at, where that is seen as well: a linter that cannot parse a file, a plan that is no JSON."""
 CHECKS = frozenset({Kind.TEST_FAILED, Kind.LINT_FAILED, Kind.TYPES_FAILED, Kind.FORMAT_FAILED, Kind.CHECK_FAILED})
 
 NO_TEST_RUN: Mapping[Role, int] = {"build": ERROR_FOUND - 1, "install": NOISE}
@@ -132,6 +137,11 @@ class Diagnosis(Judged):
     def guessed(self) -> bool:
         """Whether it only beats knowing nothing: good enough to tell, too little to act on."""
         return self.rule.startswith("perhaps.")
+
+    @property
+    def phase_type(self) -> str | None:
+        also = ALSO_IN_PHASE.get(self.kind, frozenset())
+        return KINDS[next((kind for kind, _ in self.alternatives if kind in also), self.kind)].phase_type
 
     @property
     def signature(self) -> str:

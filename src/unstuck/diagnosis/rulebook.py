@@ -150,7 +150,7 @@ def as_json(found: Diagnosis | None, evidence: Evidence, now: "datetime | None" 
         "kind": str(found.kind),
         "type": facts.type,
         "category": facts.category,
-        "phase_type": facts.phase_type,
+        "phase_type": found.phase_type,
         "blame": facts.blame,
         "retryable": facts.retryable,
         "severity": facts.severity,
