@@ -100,9 +100,13 @@ ABOUT_CODE = frozenset({
 })  # fmt: skip
 """What a complaint about a place in a file can be; other words in it are the file's own."""
 MERE_FILE = re.compile(r"^\S*?[\w/-]\.\w{1,4}(?: \([\d.]+ m?s\))?$")
+OF_PHASES = frozenset({
+    Kind.PLAN_INVALID, Kind.CIRCULAR_DEPENDENCY, Kind.RESULT_UNREADABLE, Kind.CLAIM_REFUTED, Kind.TASK_INCOMPLETE,
+})  # fmt: skip
 ALSO_IN_PHASE: Mapping[Kind, frozenset[Kind]] = {
     Kind.SYNTAX_ERROR: frozenset({Kind.LINT_FAILED, Kind.TYPES_FAILED}),
     Kind.MALFORMED_INPUT: frozenset({Kind.PLAN_INVALID}),
+    **dict.fromkeys((Kind.INVALID_ARGUMENTS, Kind.FILE_NOT_FOUND, Kind.CHECK_FAILED), OF_PHASES),
 }
 """What the phase failed at, where that is seen as well: a linter that cannot parse a file, a plan that is no JSON."""
 CHECKS = frozenset({Kind.TEST_FAILED, Kind.LINT_FAILED, Kind.TYPES_FAILED, Kind.FORMAT_FAILED, Kind.CHECK_FAILED})
@@ -141,6 +145,8 @@ class Diagnosis(Judged):
     @property
     def phase_type(self) -> str | None:
         also = ALSO_IN_PHASE.get(self.kind, frozenset())
+        if also is OF_PHASES and self.confidence >= OWN_WORDS / 100:
+            also = frozenset()  # the tool says in its own words what it failed at
         return KINDS[next((kind for kind, _ in self.alternatives if kind in also), self.kind)].phase_type
 
     @property
