@@ -109,6 +109,8 @@ ALSO_IN_PHASE: Mapping[Kind, frozenset[Kind]] = {
     **dict.fromkeys((Kind.INVALID_ARGUMENTS, Kind.FILE_NOT_FOUND, Kind.CHECK_FAILED), OF_PHASES),
 }
 """What the phase failed at, where that is seen as well: a linter that cannot parse a file, a plan that is no JSON."""
+ALSO_MISSING = {Kind.DEPENDENCY_MISSING: frozenset({Kind.FILE_NOT_FOUND, Kind.MODULE_MISSING})}
+"""A header or an import that is not installed is also a file that was not found."""
 CHECKS = frozenset({Kind.TEST_FAILED, Kind.LINT_FAILED, Kind.TYPES_FAILED, Kind.FORMAT_FAILED, Kind.CHECK_FAILED})
 
 NO_TEST_RUN: Mapping[Role, int] = {"build": ERROR_FOUND - 1, "install": NOISE}
@@ -143,11 +145,18 @@ class Diagnosis(Judged):
         return self.rule.startswith("perhaps.")
 
     @property
+    def category(self) -> str | None:
+        return KINDS[self._also(ALSO_MISSING)].category
+
+    @property
     def phase_type(self) -> str | None:
-        also = ALSO_IN_PHASE.get(self.kind, frozenset())
-        if also is OF_PHASES and self.confidence >= OWN_WORDS / 100:
-            also = frozenset()  # the tool says in its own words what it failed at
-        return KINDS[next((kind for kind, _ in self.alternatives if kind in also), self.kind)].phase_type
+        own_words = ALSO_IN_PHASE.get(self.kind) is OF_PHASES and self.confidence >= OWN_WORDS / 100
+        return KINDS[self.kind if own_words else self._also(ALSO_IN_PHASE)].phase_type
+
+    def _also(self, table: Mapping[Kind, frozenset[Kind]]) -> Kind:
+        """Return what else is seen, where that has the better word in a view."""
+        also = table.get(self.kind, frozenset())
+        return next((kind for kind, _ in self.alternatives if kind in also), self.kind)
 
     @property
     def signature(self) -> str:

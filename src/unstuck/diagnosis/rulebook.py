@@ -149,7 +149,7 @@ def as_json(found: Diagnosis | None, evidence: Evidence, now: "datetime | None" 
         "failed": True,
         "kind": str(found.kind),
         "type": facts.type,
-        "category": facts.category,
+        "category": found.category,
         "phase_type": found.phase_type,
         "blame": facts.blame,
         "retryable": facts.retryable,
