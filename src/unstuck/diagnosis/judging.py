@@ -178,7 +178,7 @@ def diagnose(
 ) -> Diagnosis | None:
     """Say what went wrong, or None if nothing did. `hits` are what a scan of `lines` found."""
     for_what = role(evidence)
-    found = _standing(evidence, lines, hits, rules)
+    found = standing(evidence, lines, hits, rules)
     votes = _votes(found, _noisy(lines, found, rules), for_what, rules)
     if _succeeded(evidence, found, votes, rules):
         return None
@@ -194,7 +194,7 @@ def diagnose(
 # --- evidence to votes ------------------------------------------------------------------------------------
 
 
-def _standing(evidence: Evidence, lines: Sequence[Line], hits: Sequence[Hit], rules: Mapping[str, Rule]) -> list[Hit]:
+def standing(evidence: Evidence, lines: Sequence[Line], hits: Sequence[Hit], rules: Mapping[str, Rule]) -> list[Hit]:
     """Drop hits whose conditions do not hold, or that another hit refutes."""
     asked = f"{evidence.tool}\n{evidence.command}"
     held = []
