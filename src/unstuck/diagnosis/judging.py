@@ -268,6 +268,8 @@ def _kind(rule: Rule, for_what: Role, *, about_code: bool) -> Kind | None:
         return BY_ROLE[for_what]  # "build failed" is how a build tool tells that its linter found something
     if rule.proves is Kind.DEPENDENCY_MISSING and for_what == "install":
         return Kind.PACKAGE_NOT_FOUND
+    if rule.proves is Kind.MALFORMED_INPUT and rule.strength < OWN_WORDS and for_what in {"build", "install", "test"}:
+        return Kind.SYNTAX_ERROR  # what such a tool reads is the project's configuration
     if rule.proves is Kind.FILE_NOT_FOUND and about_code and for_what == "build":
         return Kind.MODULE_MISSING
     return rule.proves
