@@ -14,7 +14,7 @@ from unstuck.diagnosis.kinds import KINDS, Judged, Kind
 from unstuck.diagnosis.reading import Reading, read
 from unstuck.diagnosis.rule import Rule
 from unstuck.tell import one_line
-from unstuck.tools import Role, answers, programs, role
+from unstuck.tools import Role, answers, parts, programs, role
 
 MESSAGE_CHARS = 300
 NOISE = 20
@@ -290,7 +290,7 @@ def _facts(evidence: Evidence, for_what: Role) -> list[Vote]:
     code = evidence.exit_code
     name = evidence.signal.upper().removeprefix("SIG") or signal_of(code)
     if name in BY_SIGNAL:
-        limited = any(re.match(r"(?:busybox\s+)?timeout\s", part) for part in _raw(evidence.command))
+        limited = any(re.match(r"(?:busybox\s+)?timeout\s", part) for part in parts(evidence.command))
         kind = Kind.TIMEOUT if limited and name in {"KILL", "TERM"} else BY_SIGNAL[name]
         votes.append(Vote(kind, 88 if evidence.signal or name == "KILL" else 62))
     if code is not None and code in BY_EXIT:
@@ -304,10 +304,6 @@ def _facts(evidence: Evidence, for_what: Role) -> list[Vote]:
     if for_what in BY_ROLE and code != 0:
         votes.append(Vote(BY_ROLE[for_what], ROLE_WEIGHT))
     return votes
-
-
-def _raw(command: str) -> list[str]:
-    return [part.strip() for part in re.split(r"\|\||&&|[;|&\n]", command)]
 
 
 def _succeeded(evidence: Evidence, hits: Sequence[Hit], votes: Sequence[Vote], rules: Mapping[str, Rule]) -> bool:
