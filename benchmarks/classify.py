@@ -148,7 +148,7 @@ def judge(cases: Sequence[Case], classifier: Classifier) -> list[Judged]:
 def _ours(found: Diagnosis | None) -> Mapping[str, str]:
     if found is None:
         return dict.fromkeys(VIEWS, OK)
-    return {view: _label(view, getattr(found.facts, view)) for view in VIEWS}
+    return {view: _label(view, getattr(found, view)) for view in VIEWS}
 
 
 def _keywords(evidence: Evidence) -> Mapping[str, str]:

@@ -21,13 +21,14 @@ def compile_secrets() -> str:
     return json.dumps(table, separators=(",", ":"), ensure_ascii=False) + "\n"
 
 
-def compile_toolchains() -> str:
-    """Return the table of stacks as JSON."""
-    return json.dumps(tomllib.loads(shipped("toolchains.toml")), separators=(",", ":"), ensure_ascii=False) + "\n"
+def compile_table(name: str) -> str:
+    """Return a table of the catalogue as JSON."""
+    return json.dumps(tomllib.loads(shipped(f"{name}.toml")), separators=(",", ":"), ensure_ascii=False) + "\n"
 
 
 if __name__ == "__main__":
     (CATALOG / "rules.json").write_text(compile_catalog(), encoding="utf-8")
     (CATALOG / "chains.json").write_text(compile_chains(), encoding="utf-8")
-    (CATALOG / "toolchains.json").write_text(compile_toolchains(), encoding="utf-8")
+    for table in ("toolchains", "runners"):
+        (CATALOG / f"{table}.json").write_text(compile_table(table), encoding="utf-8")
     (CATALOG / "secrets.json").write_text(compile_secrets(), encoding="utf-8")

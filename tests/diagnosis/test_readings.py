@@ -7,7 +7,10 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+from scripts.compile_catalog import compile_table
+
 from unstuck.diagnosis.reading import Reading, error_of, read
+from unstuck.shipped import shipped
 
 OUTPUTS = Path(__file__).parent / "outputs"
 EXPECTED: dict[str, dict[str, dict[str, Any]]] = tomllib.loads((OUTPUTS / "expected.toml").read_text(encoding="utf-8"))
@@ -44,6 +47,10 @@ def test_every_recorded_output_is_read_as_people_read_it() -> None:
 def test_every_recorded_output_has_its_expectation() -> None:
     recorded = {(path.parent.name, path.stem) for path in OUTPUTS.glob("*/*.txt")}
     assert recorded == {(tool, case) for tool, cases in EXPECTED.items() for case in cases}
+
+
+def test_the_table_of_runners_is_compiled() -> None:
+    assert shipped("runners.json") == compile_table("runners"), "run `make rules`"
 
 
 def test_colour_changes_nothing_but_the_colour() -> None:

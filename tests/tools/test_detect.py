@@ -3,7 +3,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from scripts.compile_catalog import compile_toolchains
+from scripts.compile_catalog import compile_table
 
 from unstuck.agents.manifests import agents_on_path, catalog
 from unstuck.shipped import shipped
@@ -331,4 +331,4 @@ def _write(root: Path, files: dict[str, str]) -> None:
 
 
 def test_the_compiled_table_of_stacks_is_up_to_date() -> None:
-    assert shipped("toolchains.json") == compile_toolchains(), "run `make rules`"
+    assert shipped("toolchains.json") == compile_table("toolchains"), "run `make rules`"

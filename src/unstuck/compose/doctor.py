@@ -1,7 +1,6 @@
 """Edge: Examine a machine and a repository: what is missing, what is left over, and the remedy for each."""
 
 import platform
-import re
 import shlex
 import shutil
 import sys
@@ -26,13 +25,12 @@ from unstuck.journal import journal_path
 from unstuck.line import Bench, Interrupted, Stopper
 from unstuck.process import inside, trouble
 from unstuck.tell import counted, one_line
-from unstuck.tools import BUILTINS, ENDS, ci_commands, detect, drifted, way_around
+from unstuck.tools import BUILTINS, ci_commands, detect, drifted, parts, way_around, words
 from unstuck.verify import NotSetUp, Site
 
 NAME = "doctor"
 """The name of the log."""
 SECONDS, SAID_CHARS = 60.0, 200
-_SETS = re.compile(r"[A-Za-z_]\w*=\S*")
 LEAST_SPACE = 500_000_000
 SHOWN = 3
 
@@ -320,27 +318,18 @@ def look_where_checks_run(
 def _not_there(bench: Bench, slot: int, line: str) -> Iterator[str]:
     """Yield what a line calls and the slot has not; a folder that it changes into is changed into."""
     before = ""
-    for part in ENDS.split(line):
-        words = _words(part)
-        if words[:1] == ["cd"]:
-            before += f"{shlex.join(words)} && "
-        elif words and words[0] not in BUILTINS:
-            ask = f"{before}command -v -- {shlex.quote(words[0])}"
-            module = words[2] if words[1:2] == ["-m"] and len(words) > 2 else ""  # noqa: PLR2004  # python -m MODULE
+    for called in map(words, parts(line)):
+        if called[:1] == ["cd"]:
+            before += f"{shlex.join(called)} && "
+        elif called and called[0] not in BUILTINS:
+            ask = f"{before}command -v -- {shlex.quote(called[0])}"
+            module = called[2] if called[1:2] == ["-m"] and len(called) > 2 else ""  # noqa: PLR2004  # python -m MODULE
             if not _holds(bench, slot, ask):
-                yield words[0]
+                yield called[0]
             elif module and not _holds(
-                bench, slot, f"{before}{shlex.quote(words[0])} -c {shlex.quote(_finds(module))}"
+                bench, slot, f"{before}{shlex.quote(called[0])} -c {shlex.quote(_finds(module))}"
             ):
-                yield f"the module {module} of {words[0]}"
-
-
-def _words(part: str) -> list[str]:
-    try:
-        words = shlex.split(part.strip(" \t()!"))
-    except ValueError:  # a quotation that goes on in the next part
-        return []
-    return words[next((place for place, word in enumerate(words) if not _SETS.fullmatch(word)), len(words)) :]
+                yield f"the module {module} of {called[0]}"
 
 
 def _finds(module: str) -> str:

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from unstuck.diagnosis.evidence import Evidence, Hit, Line, plain
-from unstuck.diagnosis.kinds import Judged, Kind
+from unstuck.diagnosis.kinds import KINDS, Judged, Kind
 from unstuck.diagnosis.reading import Reading, read
 from unstuck.diagnosis.rule import Rule
 from unstuck.tell import one_line
-from unstuck.tools import Role, answers, programs, role
+from unstuck.tools import Role, answers, parts, programs, role
 
 MESSAGE_CHARS = 300
 NOISE = 20
@@ -60,18 +60,18 @@ BY_PROGRAM_EXIT: Mapping[str, Mapping[int, Kind]] = {
     "curl": {
         1: Kind.INVALID_ARGUMENTS, 2: Kind.INVALID_ARGUMENTS, 3: Kind.INVALID_ARGUMENTS,
         **dict.fromkeys((5, 6, 7, 18, 35, 51, 52, 55, 56, 58, 59, 60, 77, 92), Kind.NETWORK_ERROR),
-        22: Kind.NETWORK_ERROR, 23: Kind.DISK_FULL, 26: Kind.FILE_NOT_FOUND, 28: Kind.TIMEOUT, 37: Kind.FILE_NOT_FOUND,
+        22: Kind.NETWORK_ERROR, 26: Kind.FILE_NOT_FOUND, 28: Kind.TIMEOUT, 37: Kind.FILE_NOT_FOUND,
         67: Kind.AUTH_FAILED, 78: Kind.FILE_NOT_FOUND,
     },
-    "wget": {2: Kind.INVALID_ARGUMENTS, 3: Kind.DISK_FULL, 4: Kind.NETWORK_ERROR, 5: Kind.NETWORK_ERROR, 6: Kind.AUTH_FAILED,
+    "wget": {2: Kind.INVALID_ARGUMENTS, 4: Kind.NETWORK_ERROR, 5: Kind.NETWORK_ERROR, 6: Kind.AUTH_FAILED,
              8: Kind.NETWORK_ERROR},
     "ssh": {255: Kind.NETWORK_ERROR},
     "scp": {255: Kind.NETWORK_ERROR},
-    "rsync": {10: Kind.NETWORK_ERROR, 11: Kind.DISK_FULL, 12: Kind.NETWORK_ERROR, 23: Kind.FILE_NOT_FOUND,
+    "rsync": {10: Kind.NETWORK_ERROR, 12: Kind.NETWORK_ERROR, 23: Kind.FILE_NOT_FOUND,
               30: Kind.TIMEOUT, 35: Kind.TIMEOUT},
     "pytest": {2: Kind.BUILD_BROKEN, 4: Kind.INVALID_ARGUMENTS, 5: Kind.UNVERIFIED},
 }  # fmt: skip
-"""Exit codes that a program documents."""
+"""Exit codes that a program documents. A failed write has none: the folder may be missing as well as the disk full."""
 BY_END: Mapping[str, Kind] = {
     "context_exhausted": Kind.CONTEXT_EXHAUSTED,
     "rate_limited": Kind.RATE_LIMITED,
@@ -100,6 +100,17 @@ ABOUT_CODE = frozenset({
 })  # fmt: skip
 """What a complaint about a place in a file can be; other words in it are the file's own."""
 MERE_FILE = re.compile(r"^\S*?[\w/-]\.\w{1,4}(?: \([\d.]+ m?s\))?$")
+OF_PHASES = frozenset({
+    Kind.PLAN_INVALID, Kind.CIRCULAR_DEPENDENCY, Kind.RESULT_UNREADABLE, Kind.CLAIM_REFUTED, Kind.TASK_INCOMPLETE,
+})  # fmt: skip
+ALSO_IN_PHASE: Mapping[Kind, frozenset[Kind]] = {
+    Kind.SYNTAX_ERROR: frozenset({Kind.LINT_FAILED, Kind.TYPES_FAILED}),
+    Kind.MALFORMED_INPUT: frozenset({Kind.PLAN_INVALID}),
+    **dict.fromkeys((Kind.INVALID_ARGUMENTS, Kind.FILE_NOT_FOUND, Kind.CHECK_FAILED), OF_PHASES),
+}
+"""What the phase failed at, where that is seen as well: a linter that cannot parse a file, a plan that is no JSON."""
+ALSO_MISSING = {Kind.DEPENDENCY_MISSING: frozenset({Kind.FILE_NOT_FOUND, Kind.MODULE_MISSING})}
+"""A header or an import that is not installed is also a file that was not found."""
 CHECKS = frozenset({Kind.TEST_FAILED, Kind.LINT_FAILED, Kind.TYPES_FAILED, Kind.FORMAT_FAILED, Kind.CHECK_FAILED})
 
 NO_TEST_RUN: Mapping[Role, int] = {"build": ERROR_FOUND - 1, "install": NOISE}
@@ -134,6 +145,20 @@ class Diagnosis(Judged):
         return self.rule.startswith("perhaps.")
 
     @property
+    def category(self) -> str | None:
+        return KINDS[self._also(ALSO_MISSING)].category
+
+    @property
+    def phase_type(self) -> str | None:
+        own_words = ALSO_IN_PHASE.get(self.kind) is OF_PHASES and self.confidence >= OWN_WORDS / 100
+        return KINDS[self.kind if own_words else self._also(ALSO_IN_PHASE)].phase_type
+
+    def _also(self, table: Mapping[Kind, frozenset[Kind]]) -> Kind:
+        """Return what else is seen, where that has the better word in a view."""
+        also = table.get(self.kind, frozenset())
+        return next((kind for kind, _ in self.alternatives if kind in also), self.kind)
+
+    @property
     def signature(self) -> str:
         from unstuck.diagnosis.signature import signature  # noqa: PLC0415  # not every diagnosis is named
 
@@ -153,7 +178,7 @@ def diagnose(
 ) -> Diagnosis | None:
     """Say what went wrong, or None if nothing did. `hits` are what a scan of `lines` found."""
     for_what = role(evidence)
-    found = _standing(evidence, lines, hits, rules)
+    found = standing(evidence, lines, hits, rules)
     votes = _votes(found, _noisy(lines, found, rules), for_what, rules)
     if _succeeded(evidence, found, votes, rules):
         return None
@@ -169,7 +194,7 @@ def diagnose(
 # --- evidence to votes ------------------------------------------------------------------------------------
 
 
-def _standing(evidence: Evidence, lines: Sequence[Line], hits: Sequence[Hit], rules: Mapping[str, Rule]) -> list[Hit]:
+def standing(evidence: Evidence, lines: Sequence[Line], hits: Sequence[Hit], rules: Mapping[str, Rule]) -> list[Hit]:
     """Drop hits whose conditions do not hold, or that another hit refutes."""
     asked = f"{evidence.tool}\n{evidence.command}"
     held = []
@@ -243,6 +268,8 @@ def _kind(rule: Rule, for_what: Role, *, about_code: bool) -> Kind | None:
         return BY_ROLE[for_what]  # "build failed" is how a build tool tells that its linter found something
     if rule.proves is Kind.DEPENDENCY_MISSING and for_what == "install":
         return Kind.PACKAGE_NOT_FOUND
+    if rule.proves is Kind.MALFORMED_INPUT and rule.strength < OWN_WORDS and for_what in {"build", "install", "test"}:
+        return Kind.SYNTAX_ERROR  # what such a tool reads is the project's configuration
     if rule.proves is Kind.FILE_NOT_FOUND and about_code and for_what == "build":
         return Kind.MODULE_MISSING
     return rule.proves
@@ -263,7 +290,7 @@ def _facts(evidence: Evidence, for_what: Role) -> list[Vote]:
     code = evidence.exit_code
     name = evidence.signal.upper().removeprefix("SIG") or signal_of(code)
     if name in BY_SIGNAL:
-        limited = any(re.match(r"(?:busybox\s+)?timeout\s", part) for part in _raw(evidence.command))
+        limited = any(re.match(r"(?:busybox\s+)?timeout\s", part) for part in parts(evidence.command))
         kind = Kind.TIMEOUT if limited and name in {"KILL", "TERM"} else BY_SIGNAL[name]
         votes.append(Vote(kind, 88 if evidence.signal or name == "KILL" else 62))
     if code is not None and code in BY_EXIT:
@@ -277,10 +304,6 @@ def _facts(evidence: Evidence, for_what: Role) -> list[Vote]:
     if for_what in BY_ROLE and code != 0:
         votes.append(Vote(BY_ROLE[for_what], ROLE_WEIGHT))
     return votes
-
-
-def _raw(command: str) -> list[str]:
-    return [part.strip() for part in re.split(r"\|\||&&|[;|&\n]", command)]
 
 
 def _succeeded(evidence: Evidence, hits: Sequence[Hit], votes: Sequence[Vote], rules: Mapping[str, Rule]) -> bool:

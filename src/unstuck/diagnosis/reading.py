@@ -1,11 +1,11 @@
 """What an output says, as one value: the tools that speak in it are found by their marks, and their readers loaded."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib import import_module
 
 from unstuck.diagnosis.evidence import clean
+from unstuck.shipped import shipped_table
 from unstuck.tell import one_line
 
 MESSAGE_CHARS = 300
@@ -15,7 +15,6 @@ MOST_LINES = 12
 _FOREIGN = re.compile(
     r"node_modules|node:internal|site-packages|dist-packages|/lib/python\d|/usr/(?:lib|share)/|<frozen|/rustc/"
 )
-_EXCEPTION = re.compile(r"^(?:# | {2})?\w*Error(?: \[\w+\])?: \S")
 _PLACE = re.compile(r"((?:file://)?(?:[A-Za-z]:)?[^\s():'\"]+\.\w{1,8}):(\d{1,7})(?::\d+)?")
 
 
@@ -122,61 +121,11 @@ def place(lines: Iterable[str]) -> tuple[str, int | None]:
     return "", None
 
 
-def uncaught(lines: Iterable[str]) -> str:
-    """Return the first exception that ended a process of Node, for a file that could not be loaded."""
-    return next((folded([line.lstrip("# ")]) for line in lines if _EXCEPTION.match(line)), "")
-
-
-def until(lines: Sequence[str], start: int, stop: re.Pattern[str]) -> Iterator[str]:
-    """Yield lines from `start` up to the first that begins something else."""
-    for line in lines[start:]:
-        if stop.search(line):
-            return
-        yield line
-
-
-def numbers(pattern: re.Pattern[str], lines: Iterable[str]) -> dict[str, int]:
-    """Sum `count` by `word` over all matches."""
-    sums: dict[str, int] = {}
-    for line in lines:
-        for found in pattern.finditer(line):
-            sums[found["word"]] = sums.get(found["word"], 0) + int(found["count"])
-    return sums
-
-
 HEAD, TAIL = 1 << 16, 3 << 16
 """More than this of an output is not read: the beginning names the tool, the end sums up."""
 
-Reader = Callable[[Sequence[str]], Reading | None]
-MARKS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
-    ("js_tests", "jest", ("Tests:", "● ", "FAIL ", "No tests found")),
-    ("js_tests", "vitest", ("Test Files", "⎯⎯⎯", "No test files found")),
-    ("js_tests", "mocha", (" passing", " failing", "Exception during run")),
-    ("js_tests", "node_spec", ("ℹ fail", "failing tests:", "Failed tests:")),  # noqa: RUF001  # as the tool prints it
-    ("js_tests", "jasmine", (" spec, ", " specs, ")),
-    ("js_tests", "ava", ("✘ ", " test passed", " tests passed", " test failed", " tests failed")),
-    ("js_tests", "tap", ("ok 1", "# pass")),
-    ("js_tests", "prove", ("Files=",)),
-    ("script_tests", "pytest", ("= FAILURES =", "= ERRORS =", "summary info", "ed in ", " error in ", " errors in ", " warning in ", " warnings in ", "no tests ran in ", "%]", "FAILED ")),
-    ("script_tests", "unittest", (" tests in ", " test in ")),
-    ("compiled_tests", "go", ("--- FAIL:", "--- PASS:", "FAIL\t", "ok  \t", "?   \t", '"Action":')),
-    ("compiled_tests", "cargo", ("test result:", "stdout ----")),
-    ("compiled_tests", "nextest", ("Summary [",)),
-    ("compiled_tests", "ctest", ("% tests passed", "No tests were found!!!")),
-    ("compiled_tests", "swift", ("Executed ", "Test run with ")),
-    ("compiled_tests", "gtest", ("[==========]",)),
-    ("script_tests", "rspec", (" example",)),
-    ("script_tests", "minitest", (" assertions, ",)),
-    ("script_tests", "phpunit", ("Assertions: ", "OK (", "No tests executed")),
-    ("script_tests", "mix", (" failure", "** (CompileError)")),
-    ("compiled_tests", "surefire", ("Tests run: ",)),
-    ("compiled_tests", "gradle", (" FAILED\n", " tests completed, ", " test completed, ")),
-    ("compiled_tests", "dotnet", ("Failed! ", "Passed! ", "Total tests: ", "Test summary: ")),
-    ("findings", "findings", ("",)),
-    ("findings", "figures", ("%", "error", "warning", "violation", "problem", "offense", "issue")),
-)  # fmt: skip
-"""Which reader in which module speaks for a text that holds one of these words; each reader looks more closely itself."""
-
+FIGURES = ("%", "error", "warning", "violation", "problem", "offense", "issue")
+"""One of these is in every line that sums something up."""
 FOUND = re.compile(
     r"^(?:vet: |:\w+)?\s{0,4}[^\s:()]+[:(]\d|^ +\d+:\d+ |^ *--> |reformat|^\[|^Diff in |: line \d|^::|undefined ref|^ERROR: |^error: cannot |^  \* |━━",
     re.MULTILINE,
@@ -189,15 +138,35 @@ def read(text: str, *, formatter: bool = False) -> Reading:
     whole = len(text) <= HEAD + TAIL
     lines = clean(text if whole else f"{text[:HEAD]}\n{text[-TAIL:]}")
     joined = "\n".join([*lines, ""])
-    found: list[Reading] = []
-    for module, name, marks in MARKS:
-        if any(mark in joined for mark in marks) and (name != "findings" or formatter or FOUND.search(joined)):
-            asked = "unformatted" if formatter and name == "findings" else name
-            reader: Reader = getattr(import_module(f"unstuck.diagnosis.{module}"), asked)
-            if (reading := reader(lines)) is not None:
-                found.append(reading)
+    readings = [*_runs(lines, joined), _complaints(lines, joined, formatter=formatter), _figures(lines, joined)]
+    found = [reading for reading in readings if reading is not None]
     reading = merged(found) if found else Reading()
     return reading if whole else _cut(reading)
+
+
+def _runs(lines: Sequence[str], joined: str) -> Iterator[Reading | None]:
+    """Yield what each test runner says of which a word is there; each is looked at more closely by its row."""
+    for row in shipped_table("runners")["runner"]:
+        if any(mark in joined for mark in row["marks"]):
+            from unstuck.diagnosis.runners import read_run  # noqa: PLC0415  # only where a runner may speak
+
+            yield read_run(row, lines)
+
+
+def _complaints(lines: Sequence[str], joined: str, *, formatter: bool) -> Reading | None:
+    if not formatter and not FOUND.search(joined):
+        return None
+    from unstuck.diagnosis.findings import findings, unformatted  # noqa: PLC0415  # it knows many forms
+
+    return (unformatted if formatter else findings)(lines)
+
+
+def _figures(lines: Sequence[str], joined: str) -> Reading | None:
+    if not any(word in joined for word in FIGURES):
+        return None
+    from unstuck.diagnosis.findings import figures  # noqa: PLC0415  # as above
+
+    return figures(lines)
 
 
 def _cut(reading: Reading) -> Reading:

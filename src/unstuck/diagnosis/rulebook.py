@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from unstuck.diagnosis.evidence import Evidence, Hit, lines, plain
-from unstuck.diagnosis.judging import OWN_WORDS, Diagnosis
+from unstuck.diagnosis.judging import OWN_WORDS, Diagnosis, standing
 from unstuck.diagnosis.judging import diagnose as judge
 from unstuck.diagnosis.kinds import KINDS, Kind
 from unstuck.diagnosis.rule import Rule
@@ -40,11 +40,12 @@ class Rulebook:
         """Say what went wrong, or None if nothing did."""
         found = lines(evidence)
         texts = [plain(line.text) for line in found]
-        hits, rules = self.scan(texts), self._by_id
+        rules = self._by_id
+        hits = standing(evidence, found, self.scan(texts), rules)
         if not any(rules[hit.rule].strength >= OWN_WORDS and rules[hit.rule].proves in KINDS for hit in hits):
             from unstuck.diagnosis.wording import read  # noqa: PLC0415  # not where a tool's own words are enough
 
-            hits, rules = (*hits, *read(texts, self._words, evidence.exit_code)), self._with_words
+            hits, rules = [*hits, *read(texts, self._words, evidence.exit_code)], self._with_words
         judged = judge(evidence, found, hits, rules)
         return replace(judged, evidence=evidence) if judged is not None else None
 
@@ -149,8 +150,8 @@ def as_json(found: Diagnosis | None, evidence: Evidence, now: "datetime | None" 
         "failed": True,
         "kind": str(found.kind),
         "type": facts.type,
-        "category": facts.category,
-        "phase_type": facts.phase_type,
+        "category": found.category,
+        "phase_type": found.phase_type,
         "blame": facts.blame,
         "retryable": facts.retryable,
         "severity": facts.severity,

@@ -24,7 +24,7 @@ USUAL = 14
 """A longer text is not surer in proportion to its length."""
 SIGNS = 0.25
 """The largest share of signs in a line of prose."""
-GUESS, SURE, CERTAIN = 0.3, 0.66, 0.9
+GUESS, SURE, CERTAIN = 0.25, 0.66, 0.9
 """From which probability on a reading beats ignorance, counts like a weak rule, and counts against exit code 0."""
 NOTHING = "none"
 """What examples of harmless text are labelled with."""

@@ -4,7 +4,6 @@ import fnmatch
 import os
 import posixpath
 import re
-import shlex
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -12,9 +11,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from unstuck.hook.heads import concerned, root_of
 from unstuck.hook.heard import Heard
-from unstuck.remedies import parts
 from unstuck.tell import one_line
-from unstuck.tools import WRAPPERS
+from unstuck.tools import parts, unwrapped, words
 
 if TYPE_CHECKING:
     from unstuck.config import Config
@@ -91,17 +89,8 @@ def _dangers(command: str, environment: Mapping[str, str], folder: str, depth: i
 
 def _call(part: str) -> tuple[str, list[str]]:
     """Return the program of a simple command, past what merely wraps it, and its words."""
-    bare = part.strip().lstrip("({! ").rstrip(") }")
-    for _ in range(6):
-        shorter = WRAPPERS.sub("", bare)
-        if shorter == bare:
-            break
-        bare = shorter
-    try:
-        words = shlex.split(bare)
-    except ValueError:
-        words = bare.split()
-    return (words[0].rsplit("/", 1)[-1], words[1:]) if words else ("", [])
+    found = words(unwrapped(part))
+    return (found[0].rsplit("/", 1)[-1], found[1:]) if found else ("", [])
 
 
 def _script(words: Sequence[str]) -> list[str]:

@@ -1,5 +1,4 @@
 from unstuck.remedies.arguments import problem as problem
-from unstuck.remedies.call_words import parts as parts
 from unstuck.remedies.chain import ASK as ASK
 from unstuck.remedies.chain import RISKS as RISKS
 from unstuck.remedies.chain import Catalog as Catalog

@@ -17,13 +17,14 @@ from unstuck.tools.roles import only_checks as only_checks
 from unstuck.tools.roles import role as role
 from unstuck.tools.roles import role_of as role_of
 from unstuck.tools.shell import BUILTINS as BUILTINS
-from unstuck.tools.shell import ENDS as ENDS
-from unstuck.tools.shell import WRAPPERS as WRAPPERS
 from unstuck.tools.shell import Runnable as Runnable
 from unstuck.tools.shell import can_fail as can_fail
 from unstuck.tools.shell import first_word as first_word
 from unstuck.tools.shell import is_script as is_script
+from unstuck.tools.shell import parts as parts
 from unstuck.tools.shell import programs as programs
+from unstuck.tools.shell import unwrapped as unwrapped
+from unstuck.tools.shell import words as words
 from unstuck.tools.toolchains import checking_form as checking_form
 from unstuck.tools.toolchains import is_plain_run as is_plain_run
 from unstuck.tools.toolchains import judges as judges

@@ -37,6 +37,8 @@ def answers(evidence: "Evidence") -> bool:
     """Whether the exit code answers a question that the last command asks."""
     parts = programs(evidence.command)
     last = next((part for part in reversed(parts) if part not in {"true", ":"}), evidence.tool)
+    if inner := _TOLD.match(last):
+        last = next(reversed(programs("".join(filter(None, inner.groups())))), last)
     return any(
         evidence.exit_code in row["codes"] and re.search(row["shows"], last)
         for row in shipped_table("toolchains")["answer"]
@@ -54,7 +56,7 @@ def role_of(part: str) -> Role:
     name = re.sub(r"\.(?:exe|cmd|bat|phar|sh)$", "", part.split(maxsplit=1)[0])
     bare = re.sub(r"-?[\d.]+$", "", name)
     known = _by_name().get(name) or _by_name().get(bare) or ""
-    return known or ("lint" if "lint" in name else "")
+    return known or ("lint" if re.search(r"lint|validat|audit|secrets", name) else "")
 
 
 @cache
@@ -94,7 +96,7 @@ DEEPEST = 3
 _LITERAL = re.compile(r"'[^']*'")
 _SUBSTITUTED = re.compile(r"\$\(([^()]*)\)|`([^`]*)`")
 _TOLD = re.compile(
-    r"^(?:(?:ba|da|z|k)?sh(?:\s+-\w+)*?\s+-\w*c|eval)\s+(?:'([^']*)'|\"((?:[^\"\\]|\\.)*)\"|(\S.*))", re.DOTALL
+    r"^(?:(?:ba|da|z|k|fi)?sh(?:\s+-\w+)*?\s+-\w*c|eval)\s+(?:'([^']*)'|\"((?:[^\"\\]|\\.)*)\"|(\S.*))", re.DOTALL
 )
 """Commands inside of commands: what the shell puts in, and what another shell is told."""
 

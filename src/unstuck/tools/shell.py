@@ -20,6 +20,8 @@ BUILTINS = frozenset(_BUILTINS.split())
 
 QUOTED = re.compile(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"|\$\((?:[^()]|\([^()]*\))*\)|\\.", re.DOTALL)
 ENDS = re.compile(r"\|\||&&|[;|&\n]")
+_WHOLE = re.compile(rf"{QUOTED.pattern}|`[^`]*`", re.DOTALL)
+_CUTS = re.compile(r"\|\||&&|[;|\n]|(?<!>)&(?!>)")
 WRAPPERS = re.compile(
     r"^(?:\w+=\S*\s+"
     r"|(?:env|sudo|doas|time|nice|nohup|exec|command|builtin|stdbuf|xvfb-run|catchsegv|set|then|do|else|if|while|!)"
@@ -54,17 +56,36 @@ def first_word(command: str) -> str:
     return word[0] if word else ""
 
 
-def programs(command: str) -> tuple[str, ...]:
-    """Return the simple commands of a line, each without what merely wraps it; quoted text is left out of the cuts."""
+def parts(command: str) -> tuple[str, ...]:
+    """Return the simple commands of a line as they stand; what is quoted, and where output goes, is no end of one."""
     hidden: list[str] = []
 
     def hide(found: re.Match[str]) -> str:
         hidden.append(found[0])
         return f"\x00{len(hidden) - 1}\x00"
 
-    parts = ENDS.split(QUOTED.sub(hide, command[:4000]))
-    shown = [re.sub(r"\x00(\d+)\x00", lambda found: hidden[int(found[1])], part).strip() for part in parts]
-    return tuple(found for found in (_unwrapped(part) for part in shown) if found)
+    cut = _CUTS.split(_WHOLE.sub(hide, command))
+    shown = (re.sub(r"\x00(\d+)\x00", lambda found: hidden[int(found[1])], part).strip() for part in cut)
+    return tuple(part for part in shown if part)
+
+
+def words(part: str) -> list[str]:
+    """Return the words of a simple command, past parentheses and the variables that it sets."""
+    bare = part.lstrip(" \t(!{")
+    while bare.endswith(")") and bare.count(")") > bare.count("("):
+        bare = bare[:-1].rstrip()
+    from shlex import split  # noqa: PLC0415  # a diagnosis needs no words
+
+    try:
+        found = split(bare)
+    except ValueError:  # a quotation that does not end
+        found = bare.split()
+    return found[next((place for place, word in enumerate(found) if not _GIVEN.fullmatch(word)), len(found)) :]
+
+
+def programs(command: str) -> tuple[str, ...]:
+    """Return the simple commands of a line, each without what merely wraps it."""
+    return tuple(found for found in map(unwrapped, parts(command[:4000])) if found)
 
 
 def can_fail(command: str) -> bool:
@@ -103,7 +124,8 @@ def _pipeline_can_fail(pipeline: str) -> bool:
     return words[:2] != ["exit", "0"]
 
 
-def _unwrapped(part: str) -> str:
+def unwrapped(part: str) -> str:
+    """Return a simple command without what merely wraps it, its program without folders."""
     for _ in range(6):
         shorter = WRAPPERS.sub("", part.lstrip("({ "))
         if shorter == part:
