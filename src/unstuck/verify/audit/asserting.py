@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from functools import cache
 
-from unstuck.verify.audit.grammars import Form, Grammar, Node
+from unstuck.verify.audit.grammars import CALLS, Form, Grammar, Node, is_callee
 from unstuck.verify.change import known, pattern
 
 EXACT, PARTIAL, WEAK, NOTHING = 3, 2, 1, 0
@@ -17,6 +17,8 @@ _COUNTS = re.compile(r"expect \. (?:assertions|hasAssertions)|plan \(")
 _MATCHING = frozenset({"to", "not_to", "to_not", "should", "should_not"})
 """Words of Ruby behind which a matcher stands without parentheses."""
 _ALWAYS = re.compile(r"(?:\|\||\bor\b) (?:true|1)\b|(?:true|1) (?:\|\||\bor\b)")
+_FAILS = re.compile(r"(?:\w+ (?:\.|::|->) )*assert(?:_?[Tt]rue)? !? ?\(? ?(?:false|0)(?: [,)]|$)")
+"""What never holds is a way to fail, and no way to pass."""
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _OPERATORS = {
     **dict.fromkeys(("==", "===", "is", "eq"), EXACT),
@@ -69,8 +71,10 @@ def is_claim(grammar: Grammar, form: Form, at: int) -> bool:
     receiver = form.receivers[at]
     if receiver and grammar.told.search(f"{receiver}.{token.text}"):
         return True
-    claims = grammar.asserts.search(token.text) is not None
-    return claims and (form.called[at] or token.text.startswith(("should", "must", "wont")))
+    if token.text.endswith(("Error", "Exception")) or not grammar.asserts.search(token.text):
+        return False
+    looked_up = bool(receiver) and after not in CALLS and not is_callee(token.node)  # `task.checks` calls nothing
+    return (form.called[at] and not looked_up) or token.text.startswith(("should", "must", "wont"))
 
 
 def claim_of(grammar: Grammar, form: Form, at: int, top: Node) -> tuple[Node, Assertion] | None:
@@ -109,7 +113,7 @@ def _assertion(form: Form, node: Node, span: tuple[int, int], relation: str, ran
         line=form.tree.tokens[start].line if start < len(form.tree.tokens) else node.line,
         text=form.text(start, min(end, start + 80))[:LONGEST_TEXT],
         idle=idle,
-        guarded=_is_guarded(node, top),
+        guarded=_is_guarded(form, node, top),
     )
 
 
@@ -155,6 +159,8 @@ def _span(statement: Node) -> tuple[int, int]:
 def _is_void(grammar: Grammar, form: Form, start: int, end: int) -> bool:
     """Tell whether an assertion can never fail: it compares constants, or a thing with itself."""
     tokens = form.tree.tokens[start:end]
+    if _FAILS.match(form.key(start, end)):
+        return False
     if _ALWAYS.search(form.key(start, end)) or pattern("node", "same_sides").search(
         form.text(start, min(end, start + 60))
     ):
@@ -295,13 +301,14 @@ def _why_idle(form: Form, node: Node) -> str:
     return ""
 
 
-def _is_guarded(node: Node, top: Node) -> bool:
-    """Tell whether a place is reached on a condition only."""
+def _is_guarded(form: Form, node: Node, top: Node) -> bool:
+    """Tell whether a place is reached on a condition only, and nothing is asserted where it is not."""
     for above in node.above():
         if above is top:
             return False
         if _CONDITIONAL.match(above.kind):
-            return True
+            other = [part for part in above.children if part.role != "condition" and not part.start <= node.start < part.end]
+            return not any(is_block(part.kind) and not is_silent(form, part) for part in other)
     return False
 
 

@@ -29,7 +29,8 @@ _OWN = frozenset({"", "self", "this", "$this", "Self", "s", "suite"})
 _DEFINES = re.compile(r"definition|declaration")
 _MAYBE = re.compile(r"if|unless|when|elif|try|catch|except|for|while|conditional")
 _STRING = re.compile(r"'[^']*'|\"[^\"]*\"|`[^`]*`")
-_NOWHERE = re.compile(r"(?i)ignore|\bif 0|false|any\(\)|skip|never")
+_TAG_OR_TEXT = re.compile(rf"(?i)(\b(?:tags?|category|trait|groups?) ?\([^)]*\))|{_STRING.pattern}")
+_NOWHERE = re.compile(r"(?i)ignore|\bif 0|false|any\(\)|(?<!or)skip|never")
 """Conditions on which a whole file is built nowhere."""
 
 
@@ -350,7 +351,7 @@ class _Reading:
                 callee and pattern("run", "focus").search(f"{callee} {_STRING.sub('', head)}")
                 for callee, head in callees
             ),
-            retried=pattern("run", "retry").search(one.marks) is not None,
+            retried=pattern("run", "retry").search(_plain(one.marks)) is not None,
         )
 
     def _groups_of(self, one: _Open) -> Iterator[tuple[str, str]]:
@@ -370,8 +371,8 @@ class _Reading:
             return "#if 0", False
         holders = (above for above in one.node.above() if self._is_group(above))
         for mark in (one.marks, *map(self._marks, holders)):
-            if pattern("run", "skip_mark").search(mark):
-                return mark[:120], pattern("run", "skip_condition").search(mark) is not None
+            if pattern("run", "skip_mark").search(_plain(mark)):
+                return mark[:120], pattern("run", "skip_condition").search(_plain(mark)) is not None
         for callee, head in callees:
             if callee and pattern("run", "skip_block").search(callee):
                 return callee, "If" in callee
@@ -406,6 +407,11 @@ class _Reading:
                 for child in part.children
                 if is_block(child.kind) or _CALL.search(child.kind) or "argument" in child.kind
             ]
+
+
+def _plain(mark: str) -> str:
+    """Give a mark without its texts in quotes, which are names, reasons and rows; those of a tag are words of the runner."""
+    return _TAG_OR_TEXT.sub(lambda part: part[1] or "", mark)
 
 
 def _outside(start: int, end: int, inner: list[tuple[int, int]]) -> Iterator[int]:

@@ -208,7 +208,8 @@ class Balance:
             gone, come = Counter(case.rows) - Counter(became.rows), Counter(became.rows) - Counter(case.rows)
             elsewhere = gone & (spare - come)
             spare -= elsewhere
-            missing = [row for row in (gone - elsewhere).elements() if not self._is_written_out(row, became)]
+            left = (row for row in (gone - elsewhere).elements() if row not in became.body)
+            missing = [row for row in left if not self._is_written_out(row, became)]
             name, fewer = became.name or became.path, len(missing) - come.total()
             if case.off or not missing:
                 continue

@@ -3,7 +3,7 @@
 import json
 import re
 import tomllib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from functools import cache
 from typing import Any
 
@@ -21,9 +21,14 @@ def judge_settings(changes: Sequence[Change]) -> Iterator[Remark]:
     """Find settings and commands that ask for less than before."""
     watched = [one for one in changes if part_of(one.path) in {"settings", "commands", "unknown"} and not one.binary]
     kept = {name for one in watched for line in added_lines(one) for name in _checks_in(line.text)}
+    come = {
+        (key.rpartition(".")[2], values)
+        for one in watched
+        for key, values in flatten(one.path, one.new).items() - flatten(one.path, one.old).items()
+    }
     for change in watched:
         if part_of(change.path) != "unknown" or re.search(r"\.(?:json|toml|ya?ml|ini|cfg|xml)$", change.path):
-            yield from _keys(change, replaced=any(one is not change and one.new for one in watched))
+            yield from _keys(change, come, replaced=any(one is not change and one.new for one in watched))
             yield from _lines(change, set(kept))
 
 
@@ -37,14 +42,15 @@ def is_harmless(change: Change) -> bool:
     return all(pattern("settings", "dependency").search(key) for key in {*old, *new} if old.get(key) != new.get(key))
 
 
-def _keys(change: Change, *, replaced: bool) -> Iterator[Remark]:
+def _keys(change: Change, come: Container[tuple[str, Values]], *, replaced: bool) -> Iterator[Remark]:
+    """Find keys whose values went down; one that stands in another table now, as it was, has `come` there."""
     old, new = flatten(change.path, change.old), flatten(change.path, change.new)
     if change.new is None:
         if any(_direction(key) for key in old) and not replaced:
             yield found("gate-loosened", change.path, 1, f"{change.path}, which set what the checks ask for, is gone.")
         return
     for key in sorted({*old, *new}):
-        if old.get(key) == new.get(key):
+        if old.get(key) == new.get(key) or (key not in new and (key.rpartition(".")[2], old[key]) in come):
             continue
         row = _direction(key)
         reason = _WAYS[row["way"]](old.get(key), new.get(key)) if row is not None else ""
@@ -125,7 +131,8 @@ _WAYS: dict[str, Callable[[Values | None, Values | None], str]] = {
 
 
 def _lines(change: Change, kept: set[str]) -> Iterator[Remark]:
-    """Find commands that are made to pass, that run less, or that are gone."""
+    """Find commands that are made to pass, that run less, or that are gone; one beside those that were there takes nothing."""
+    changed = {name for line in removed_lines(change) for name in _checks_in(line.text)}
     for line in added_lines(change):
         if _runs_nothing(line.text):
             continue
@@ -135,7 +142,9 @@ def _lines(change: Change, kept: set[str]) -> Iterator[Remark]:
         ):
             says = "A failing command is made to look like a success."
             yield found("always-green", change.path, line.number, says, line.text.strip())
-        elif pattern("settings", "narrow").search(line.text):
+        elif pattern("settings", "leaves_out").search(line.text) or (
+            pattern("settings", "narrow").search(line.text) and (change.old is None or "tests" in changed)
+        ):
             says = "Fewer tests are run than before."
             yield found("test-settings-narrowed", change.path, line.number, says, line.text.strip())
     in_build_server = part_of(change.path) == "commands" and re.search(r"\.ya?ml$|Jenkinsfile", change.path) is not None
