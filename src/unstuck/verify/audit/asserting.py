@@ -69,11 +69,11 @@ def is_claim(grammar: Grammar, form: Form, at: int) -> bool:
     if token.text in {"panic", "unreachable"} and after not in {"!", "("}:
         return False  # a module of that name
     receiver = form.receivers[at]
-    if receiver and grammar.told.search(f"{receiver}.{token.text}"):
+    looked_up = bool(receiver) and after not in CALLS and not is_callee(token.node)  # `task.checks` calls nothing
+    if receiver and not looked_up and grammar.told.search(f"{receiver}.{token.text}"):
         return True
     if token.text.endswith(("Error", "Exception")) or not grammar.asserts.search(token.text):
         return False
-    looked_up = bool(receiver) and after not in CALLS and not is_callee(token.node)  # `task.checks` calls nothing
     return (form.called[at] and not looked_up) or token.text.startswith(("should", "must", "wont"))
 
 
@@ -182,17 +182,17 @@ def _rank(form: Form, start: int, end: int) -> tuple[str, int]:
     """Judge by the words of an assertion: those of its own name first, then those of what it is given."""
     outer: list[str] = []
     inner: list[str] = []
-    depth = 0
+    within = ""
     for at in range(start, end):
         text, sort = form.tree.tokens[at].text, form.tree.tokens[at].sort
         if text in {"(", "[", "{"}:
-            depth += 1
+            within += text
         elif text in {")", "]", "}"}:
-            depth -= 1
+            within = within[:-1]
         elif sort in {"op", "truth"} or (
             sort == "id" and (form.called[at] or form.tree.tokens[at - 1].text in _MATCHING)
         ):
-            (outer if depth <= 0 else inner if depth == 1 else []).append(text)
+            (outer if not within else inner if within in {"(", "{"} else []).append(text)
     return _judge_words(outer, inner)
 
 
@@ -307,7 +307,9 @@ def _is_guarded(form: Form, node: Node, top: Node) -> bool:
         if above is top:
             return False
         if _CONDITIONAL.match(above.kind):
-            other = [part for part in above.children if part.role != "condition" and not part.start <= node.start < part.end]
+            other = [
+                part for part in above.children if part.role != "condition" and not part.start <= node.start < part.end
+            ]
             return not any(is_block(part.kind) and not is_silent(form, part) for part in other)
     return False
 

@@ -79,6 +79,8 @@ def _signs(change: Change, moved: Container[str]) -> Iterator[Remark]:
     if grammar_of(change.path) is None:
         return
     rows = [row for row in known()["sign"] if part_of(change.path) in row["parts"]]
+    if re.search(r"\bos\.fork\(\)", change.new or ""):  # so ends a child, and what it does to a test, counts show
+        rows = [row for row in rows if row["breaks"] != "early-exit" or "test" not in row["parts"]]
     added = [line for line in added_lines(change) if len(line.text) <= LONGEST_LINE]
     plain = [line for line in added if not line.text.lstrip().startswith(("#", "//", "*"))]
     for line, after in zip_longest(plain, plain[1:], fillvalue=Line(0, "")):
