@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 
 from unstuck.verify.audit.grammars import CALLS, Form, Grammar, Node, is_callee
 from unstuck.verify.change import known, pattern
@@ -10,6 +11,10 @@ from unstuck.verify.change import known, pattern
 EXACT, PARTIAL, WEAK, NOTHING = 3, 2, 1, 0
 """How much an assertion says: this value; a value like this; some value; nothing."""
 LONGEST_TEXT = 240
+LONGEST_SIDE = 40
+_SIDES = re.compile(r"binary|comparison|infix|equality")
+_GIVEN = re.compile(r"argument|token_tree")
+_SIGNS = frozenset({"==", "===", "!=", "!==", "<", ">", "<=", ">=", "is", "in", "=", "+", "-", "&&", "||", "and", "or"})
 NEVER_REACHED = "is never reached"
 SWALLOWED = "can fail without anybody hearing of it"
 _COUNTS = re.compile(r"expect \. (?:assertions|hasAssertions)|plan \(")
@@ -19,6 +24,8 @@ _MATCHING = frozenset({"to", "not_to", "to_not", "should", "should_not"})
 _ALWAYS = re.compile(r"(?:\|\||\bor\b) (?:true|1)\b|(?:true|1) (?:\|\||\bor\b)")
 _FAILS = re.compile(r"(?:\w+ (?:\.|::|->) )*assert(?:_?[Tt]rue)? !? ?\(? ?(?:false|0)(?: [,)]|$)")
 """What never holds is a way to fail, and no way to pass."""
+_FAILURE = re.compile(r"(?:Assert|Expect|Check|Verif|Fail)\w*(?:Error|Exception)$")
+"""The name of what is raised, which asserts nothing itself."""
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _OPERATORS = {
     **dict.fromkeys(("==", "===", "is", "eq"), EXACT),
@@ -72,7 +79,7 @@ def is_claim(grammar: Grammar, form: Form, at: int) -> bool:
     looked_up = bool(receiver) and after not in CALLS and not is_callee(token.node)  # `task.checks` calls nothing
     if receiver and not looked_up and grammar.told.search(f"{receiver}.{token.text}"):
         return True
-    if token.text.endswith(("Error", "Exception")) or not grammar.asserts.search(token.text):
+    if _FAILURE.match(token.text) or not grammar.asserts.search(token.text):
         return False
     return (form.called[at] and not looked_up) or token.text.startswith(("should", "must", "wont"))
 
@@ -92,7 +99,14 @@ def claim_of(grammar: Grammar, form: Form, at: int, top: Node) -> tuple[Node, As
             return None
     start, end = _span(statement)
     relation, rank = ("fail", PARTIAL) if fails else _rank(form, at, end)
-    if not fails and relation != "call" and _is_void(grammar, form, start, end):
+    if (
+        not fails
+        and relation != "call"
+        and (
+            _is_void(grammar, form, start, end)
+            or (rank == EXACT and _compares_with_itself(form, statement, start, end))
+        )
+    ):
         rank = NOTHING
     return statement, _assertion(form, statement, (start, end), relation, rank, top)
 
@@ -104,7 +118,7 @@ def _assertion(form: Form, node: Node, span: tuple[int, int], relation: str, ran
     key = relation if fails else form.key(start, end)
     names = form.names(start, end)
     return Assertion(
-        key=f"({idle}) {key}" if idle else key,
+        key=key if rank > NOTHING and not idle else f"({idle or 'says nothing'}) {key}",
         rank=NOTHING if idle else rank,
         relation=relation,
         names=frozenset(name for name in names if not _is_jargon(name)),
@@ -172,6 +186,49 @@ def _is_void(grammar: Grammar, form: Form, start: int, end: int) -> bool:
     if free or not constant or len(tokens) >= 40:  # noqa: PLR2004
         return False
     return all(word.lower() in _words("pure") for name in names for word in _WORDS.findall(name))
+
+
+def _compares_with_itself(form: Form, statement: Node, start: int, end: int) -> bool:
+    """Tell whether both sides of an assertion are the same: of an operator, of a call's arguments, or of what follows it."""
+    given: list[str] = []
+    todo = [statement]
+    while todo:
+        node = todo.pop()
+        if node.start >= end or node.end - node.start > LONGEST_SIDE * 2:
+            continue
+        sides = [_side(form, part) for part in node.children[:4] if part.start >= start and part.end <= end]
+        if _SIDES.search(node.kind) and len(sides) > 1 and sides[0] and sides[0] in sides[1:3]:
+            return not _SIGNS.intersection(form.words[node.start : node.end]) - {"==", "===", "="}
+        if node.kind == "token_tree":  # the arguments of a macro are only tokens
+            sides = [
+                one if re.search(r"[a-z]", one) else ""
+                for one in form.text(node.start + 1, node.end - 1).split(" , ")[:2]
+            ]
+        if _GIVEN.search(node.kind) and len(sides) == 1 and node.children and _goes_on(form, node.children[0]):
+            todo.append(node.children[0])
+        elif _GIVEN.search(node.kind):
+            if _is_twice(sides):
+                return True
+            given.append(sides[0] if len(sides) == 1 else "")
+        elif node.kind != "assignment":
+            todo += reversed(node.children)
+    return _is_twice(given)
+
+
+def _goes_on(form: Form, node: Node) -> bool:
+    """Tell whether the one thing that a call is given is a comparison, or a word that compares."""
+    return _SIDES.search(node.kind) is not None or _is_jargon(form.tree.tokens[node.start].text)
+
+
+def _is_twice(sides: list[str]) -> bool:
+    return any(one and one == two for one, two in pairwise(sides))
+
+
+def _side(form: Form, node: Node) -> str:
+    """Give one side of a comparison, if something is computed in it."""
+    tokens = form.tree.tokens[node.start : node.end]
+    found = any(token.sort == "id" for token in tokens) and len(tokens) < LONGEST_SIDE
+    return "".join(token.text for token in tokens) if found else ""
 
 
 def _is_jargon(name: str) -> bool:
@@ -247,6 +304,7 @@ def _judge_name(name: str, *, negated: bool) -> tuple[str, int] | None:
 
 _EXIT = re.compile(r"^(?:return|throw|raise|break|continue|next|control_transfer|jump|exit)")
 _CONDITIONAL = re.compile(r"^(?:if|while|elsif|unless|elif|guard|preproc_if|conditional)")
+_LOOP = re.compile(r"for|while|call|invocation|loop")
 _HANDLER = re.compile(r"^(?:catch|except|rescue)")
 _AFTER = re.compile(r"^(?:else|finally|ensure|after)")
 _FALSY = frozenset({"false", "0", "nil", "null", "none", "''", "undefined"})
@@ -290,7 +348,7 @@ def _why_idle(form: Form, node: Node) -> str:
     for above in node.above():
         if is_block(above.kind) and _after_exit(above, child):
             return NEVER_REACHED
-        if _CONDITIONAL.match(_kind(form, above)) and _shut(form, above, child):
+        if (_CONDITIONAL.match(_kind(form, above)) and _shut(form, above, child)) or _is_empty_loop(form, above, child):
             return NEVER_REACHED
         if above.handlers is None:
             above.handlers = [part for part in above.children if _HANDLER.match(part.kind)]
@@ -357,6 +415,15 @@ def _shut(form: Form, node: Node, child: Node) -> bool:
     holds = (bare[0].lower() not in _FALSY) ^ negated
     otherwise = child.role == "alternative" or child.kind.startswith(("else", "preproc_else"))
     return holds if otherwise else not holds
+
+
+def _is_empty_loop(form: Form, node: Node, child: Node) -> bool:
+    """Tell whether a loop goes through nothing, as its head says."""
+    if not _LOOP.search(node.kind):
+        return False
+    inner = next((part for part in child.children if is_block(part.kind)), child)
+    head = form.text(node.start, min(inner.start if inner.start > node.start else node.end, node.start + 24))
+    return pattern("node", "empty_loop").search(head) is not None
 
 
 def _swallows(form: Form, handler: Node) -> bool:

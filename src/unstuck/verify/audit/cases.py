@@ -170,7 +170,7 @@ class _Reading:
                 return _Open("test", name, scope, node, marks)
             return _Open("aid", name, scope, node, marks) if name and owner is self.whole else None
         callee = self._callee(node)
-        if not callee or not self.grammar.blocks.search(callee):
+        if not callee or not self.by_name or not self.grammar.blocks.search(callee):
             return None
         body = self._block(node)
         if body is None and not pattern("run", "skip_block").search(callee) and self.grammar.language != "Elixir":
@@ -295,7 +295,7 @@ class _Reading:
         if not pattern("run", "skip_call").search(f"{receiver}.{token.text}" if receiver else token.text):
             return
         owner, statement = self._owner_of(token.node), statement_of(token.node)
-        if owner.skip or owner.kind != "test" or _holds(statement, owner.node):
+        if owner.skip or _holds(statement, owner.node):
             return
         if re.match(r"import|from$|use$", self.tree.tokens[statement.start].text) or _DEFINES.search(statement.kind):
             return
@@ -324,7 +324,7 @@ class _Reading:
         """Make the case, with what its groups and the whole text say about whether it runs."""
         places = list(_outside(one.node.start, one.node.end, one.inner))
         callees = [(one.callee, self._head(one)), *self._groups_of(one)]
-        skip, sometimes = self._why_skipped(one, callees) if one.kind == "test" else ("", False)
+        skip, sometimes = self._why_skipped(one, callees) if one.kind == "test" else (one.skip, one.sometimes)
         raised = pattern("node", "raises").search(one.marks) if one.kind == "test" else None
         if raised:
             claim = Assertion(key=raised[0], rank=PARTIAL, relation="raises", line=one.node.line, text=raised[0])

@@ -186,10 +186,10 @@ class Balance:
         about = case.names - {*_NEUTRAL.split()}
         for other in self.fresh:
             strong = not other.off and any(one.rank > WEAK for one in other.assertions)
-            if other.kind == "test" and other.path == case.path and strong and about & other.names:
-                if id(other) not in self.taken:
-                    self.taken.add(id(other))
-                    return True
+            same = (other.kind, other.path) == ("test", case.path) and about & other.names
+            if strong and same and id(other) not in self.taken:
+                self.taken.add(id(other))
+                return True
         return False
 
     def _changed(self, became: Case, left: list[Assertion], own: list[_Gain]) -> Iterator[Remark]:
