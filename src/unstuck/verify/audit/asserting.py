@@ -3,13 +3,18 @@
 import re
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 
-from unstuck.verify.audit.grammars import Form, Grammar, Node
+from unstuck.verify.audit.grammars import CALLS, Form, Grammar, Node, is_callee
 from unstuck.verify.change import known, pattern
 
 EXACT, PARTIAL, WEAK, NOTHING = 3, 2, 1, 0
 """How much an assertion says: this value; a value like this; some value; nothing."""
 LONGEST_TEXT = 240
+LONGEST_SIDE = 40
+_SIDES = re.compile(r"binary|comparison|infix|equality")
+_GIVEN = re.compile(r"argument|token_tree")
+_SIGNS = frozenset({"==", "===", "!=", "!==", "<", ">", "<=", ">=", "is", "in", "=", "+", "-", "&&", "||", "and", "or"})
 NEVER_REACHED = "is never reached"
 SWALLOWED = "can fail without anybody hearing of it"
 _COUNTS = re.compile(r"expect \. (?:assertions|hasAssertions)|plan \(")
@@ -17,6 +22,10 @@ _COUNTS = re.compile(r"expect \. (?:assertions|hasAssertions)|plan \(")
 _MATCHING = frozenset({"to", "not_to", "to_not", "should", "should_not"})
 """Words of Ruby behind which a matcher stands without parentheses."""
 _ALWAYS = re.compile(r"(?:\|\||\bor\b) (?:true|1)\b|(?:true|1) (?:\|\||\bor\b)")
+_FAILS = re.compile(r"(?:\w+ (?:\.|::|->) )*assert(?:_?[Tt]rue)? !? ?\(? ?(?:false|0)(?: [,)]|$)")
+"""What never holds is a way to fail, and no way to pass."""
+_FAILURE = re.compile(r"(?:Assert|Expect|Check|Verif|Fail)\w*(?:Error|Exception)$")
+"""The name of what is raised, which asserts nothing itself."""
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _OPERATORS = {
     **dict.fromkeys(("==", "===", "is", "eq"), EXACT),
@@ -67,10 +76,12 @@ def is_claim(grammar: Grammar, form: Form, at: int) -> bool:
     if token.text in {"panic", "unreachable"} and after not in {"!", "("}:
         return False  # a module of that name
     receiver = form.receivers[at]
-    if receiver and grammar.told.search(f"{receiver}.{token.text}"):
+    looked_up = bool(receiver) and after not in CALLS and not is_callee(token.node)  # `task.checks` calls nothing
+    if receiver and not looked_up and grammar.told.search(f"{receiver}.{token.text}"):
         return True
-    claims = grammar.asserts.search(token.text) is not None
-    return claims and (form.called[at] or token.text.startswith(("should", "must", "wont")))
+    if _FAILURE.match(token.text) or not grammar.asserts.search(token.text):
+        return False
+    return (form.called[at] and not looked_up) or token.text.startswith(("should", "must", "wont"))
 
 
 def claim_of(grammar: Grammar, form: Form, at: int, top: Node) -> tuple[Node, Assertion] | None:
@@ -88,7 +99,14 @@ def claim_of(grammar: Grammar, form: Form, at: int, top: Node) -> tuple[Node, As
             return None
     start, end = _span(statement)
     relation, rank = ("fail", PARTIAL) if fails else _rank(form, at, end)
-    if not fails and relation != "call" and _is_void(grammar, form, start, end):
+    if (
+        not fails
+        and relation != "call"
+        and (
+            _is_void(grammar, form, start, end)
+            or (rank == EXACT and _compares_with_itself(form, statement, start, end))
+        )
+    ):
         rank = NOTHING
     return statement, _assertion(form, statement, (start, end), relation, rank, top)
 
@@ -100,7 +118,7 @@ def _assertion(form: Form, node: Node, span: tuple[int, int], relation: str, ran
     key = relation if fails else form.key(start, end)
     names = form.names(start, end)
     return Assertion(
-        key=f"({idle}) {key}" if idle else key,
+        key=key if rank > NOTHING and not idle else f"({idle or 'says nothing'}) {key}",
         rank=NOTHING if idle else rank,
         relation=relation,
         names=frozenset(name for name in names if not _is_jargon(name)),
@@ -109,7 +127,7 @@ def _assertion(form: Form, node: Node, span: tuple[int, int], relation: str, ran
         line=form.tree.tokens[start].line if start < len(form.tree.tokens) else node.line,
         text=form.text(start, min(end, start + 80))[:LONGEST_TEXT],
         idle=idle,
-        guarded=_is_guarded(node, top),
+        guarded=_is_guarded(form, node, top),
     )
 
 
@@ -155,6 +173,8 @@ def _span(statement: Node) -> tuple[int, int]:
 def _is_void(grammar: Grammar, form: Form, start: int, end: int) -> bool:
     """Tell whether an assertion can never fail: it compares constants, or a thing with itself."""
     tokens = form.tree.tokens[start:end]
+    if _FAILS.match(form.key(start, end)):
+        return False
     if _ALWAYS.search(form.key(start, end)) or pattern("node", "same_sides").search(
         form.text(start, min(end, start + 60))
     ):
@@ -168,6 +188,49 @@ def _is_void(grammar: Grammar, form: Form, start: int, end: int) -> bool:
     return all(word.lower() in _words("pure") for name in names for word in _WORDS.findall(name))
 
 
+def _compares_with_itself(form: Form, statement: Node, start: int, end: int) -> bool:
+    """Tell whether both sides of an assertion are the same: of an operator, of a call's arguments, or of what follows it."""
+    given: list[str] = []
+    todo = [statement]
+    while todo:
+        node = todo.pop()
+        if node.start >= end or node.end - node.start > LONGEST_SIDE * 2:
+            continue
+        sides = [_side(form, part) for part in node.children[:4] if part.start >= start and part.end <= end]
+        if _SIDES.search(node.kind) and len(sides) > 1 and sides[0] and sides[0] in sides[1:3]:
+            return not _SIGNS.intersection(form.words[node.start : node.end]) - {"==", "===", "="}
+        if node.kind == "token_tree":  # the arguments of a macro are only tokens
+            sides = [
+                one if re.search(r"[a-z]", one) else ""
+                for one in form.text(node.start + 1, node.end - 1).split(" , ")[:2]
+            ]
+        if _GIVEN.search(node.kind) and len(sides) == 1 and node.children and _goes_on(form, node.children[0]):
+            todo.append(node.children[0])
+        elif _GIVEN.search(node.kind):
+            if _is_twice(sides):
+                return True
+            given.append(sides[0] if len(sides) == 1 else "")
+        elif node.kind != "assignment":
+            todo += reversed(node.children)
+    return _is_twice(given)
+
+
+def _goes_on(form: Form, node: Node) -> bool:
+    """Tell whether the one thing that a call is given is a comparison, or a word that compares."""
+    return _SIDES.search(node.kind) is not None or _is_jargon(form.tree.tokens[node.start].text)
+
+
+def _is_twice(sides: list[str]) -> bool:
+    return any(one and one == two for one, two in pairwise(sides))
+
+
+def _side(form: Form, node: Node) -> str:
+    """Give one side of a comparison, if something is computed in it."""
+    tokens = form.tree.tokens[node.start : node.end]
+    found = any(token.sort == "id" for token in tokens) and len(tokens) < LONGEST_SIDE
+    return "".join(token.text for token in tokens) if found else ""
+
+
 def _is_jargon(name: str) -> bool:
     return pattern("word", "jargon").match(name) is not None
 
@@ -176,17 +239,17 @@ def _rank(form: Form, start: int, end: int) -> tuple[str, int]:
     """Judge by the words of an assertion: those of its own name first, then those of what it is given."""
     outer: list[str] = []
     inner: list[str] = []
-    depth = 0
+    within = ""
     for at in range(start, end):
         text, sort = form.tree.tokens[at].text, form.tree.tokens[at].sort
         if text in {"(", "[", "{"}:
-            depth += 1
+            within += text
         elif text in {")", "]", "}"}:
-            depth -= 1
+            within = within[:-1]
         elif sort in {"op", "truth"} or (
             sort == "id" and (form.called[at] or form.tree.tokens[at - 1].text in _MATCHING)
         ):
-            (outer if depth <= 0 else inner if depth == 1 else []).append(text)
+            (outer if not within else inner if within in {"(", "{"} else []).append(text)
     return _judge_words(outer, inner)
 
 
@@ -241,6 +304,7 @@ def _judge_name(name: str, *, negated: bool) -> tuple[str, int] | None:
 
 _EXIT = re.compile(r"^(?:return|throw|raise|break|continue|next|control_transfer|jump|exit)")
 _CONDITIONAL = re.compile(r"^(?:if|while|elsif|unless|elif|guard|preproc_if|conditional)")
+_LOOP = re.compile(r"for|while|call|invocation|loop")
 _HANDLER = re.compile(r"^(?:catch|except|rescue)")
 _AFTER = re.compile(r"^(?:else|finally|ensure|after)")
 _FALSY = frozenset({"false", "0", "nil", "null", "none", "''", "undefined"})
@@ -284,7 +348,7 @@ def _why_idle(form: Form, node: Node) -> str:
     for above in node.above():
         if is_block(above.kind) and _after_exit(above, child):
             return NEVER_REACHED
-        if _CONDITIONAL.match(_kind(form, above)) and _shut(form, above, child):
+        if (_CONDITIONAL.match(_kind(form, above)) and _shut(form, above, child)) or _is_empty_loop(form, above, child):
             return NEVER_REACHED
         if above.handlers is None:
             above.handlers = [part for part in above.children if _HANDLER.match(part.kind)]
@@ -295,13 +359,16 @@ def _why_idle(form: Form, node: Node) -> str:
     return ""
 
 
-def _is_guarded(node: Node, top: Node) -> bool:
-    """Tell whether a place is reached on a condition only."""
+def _is_guarded(form: Form, node: Node, top: Node) -> bool:
+    """Tell whether a place is reached on a condition only, and nothing is asserted where it is not."""
     for above in node.above():
         if above is top:
             return False
         if _CONDITIONAL.match(above.kind):
-            return True
+            other = [
+                part for part in above.children if part.role != "condition" and not part.start <= node.start < part.end
+            ]
+            return not any(is_block(part.kind) and not is_silent(form, part) for part in other)
     return False
 
 
@@ -348,6 +415,15 @@ def _shut(form: Form, node: Node, child: Node) -> bool:
     holds = (bare[0].lower() not in _FALSY) ^ negated
     otherwise = child.role == "alternative" or child.kind.startswith(("else", "preproc_else"))
     return holds if otherwise else not holds
+
+
+def _is_empty_loop(form: Form, node: Node, child: Node) -> bool:
+    """Tell whether a loop goes through nothing, as its head says."""
+    if not _LOOP.search(node.kind):
+        return False
+    inner = next((part for part in child.children if is_block(part.kind)), child)
+    head = form.text(node.start, min(inner.start if inner.start > node.start else node.end, node.start + 24))
+    return pattern("node", "empty_loop").search(head) is not None
 
 
 def _swallows(form: Form, handler: Node) -> bool:

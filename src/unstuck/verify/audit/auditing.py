@@ -151,6 +151,9 @@ def _standing(pairs: Pairs, fresh: Sequence[Case], lost: Sequence[Lost]) -> Iter
     gone = {id(one.case) for one in lost if one.remark.rule in {"test-deleted", "tests-exchanged"}}
     aids = {key: case for case in fresh if case.kind == "aid" and case.assertions for key in _marks_of(case)}
     for case, became in pairs:
+        if case.kind != "test" and became is not None and became.off and not case.off:
+            says = f"{became.name or became.path} ends every test that comes by it."
+            yield Lost(case, found("test-skipped", became.path, became.line, says, became.skip))
         if case.kind != "test" or case.off:
             continue
         if became is not None:
@@ -208,6 +211,9 @@ def _looks(path: str) -> bool:
 
 def _new_test(case: Case) -> Iterator[Remark]:
     if case.kind != "test":
+        if case.off:
+            says = f"{case.name or case.path} ends every test that comes by it."
+            yield found("test-skipped", case.path, case.line, says, case.skip)
         return
     if case.focused:
         yield found("test-focused", case.path, case.line, f"Only {case.name} is told to run.")

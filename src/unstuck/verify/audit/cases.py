@@ -29,7 +29,8 @@ _OWN = frozenset({"", "self", "this", "$this", "Self", "s", "suite"})
 _DEFINES = re.compile(r"definition|declaration")
 _MAYBE = re.compile(r"if|unless|when|elif|try|catch|except|for|while|conditional")
 _STRING = re.compile(r"'[^']*'|\"[^\"]*\"|`[^`]*`")
-_NOWHERE = re.compile(r"(?i)ignore|\bif 0|false|any\(\)|skip|never")
+_TAG_OR_TEXT = re.compile(rf"(?i)(\b(?:tags?|category|trait|groups?) ?\([^)]*\))|{_STRING.pattern}")
+_NOWHERE = re.compile(r"(?i)ignore|\bif 0|false|any\(\)|(?<!or)skip|never")
 """Conditions on which a whole file is built nowhere."""
 
 
@@ -169,7 +170,7 @@ class _Reading:
                 return _Open("test", name, scope, node, marks)
             return _Open("aid", name, scope, node, marks) if name and owner is self.whole else None
         callee = self._callee(node)
-        if not callee or not self.grammar.blocks.search(callee):
+        if not callee or not self.by_name or not self.grammar.blocks.search(callee):
             return None
         body = self._block(node)
         if body is None and not pattern("run", "skip_block").search(callee) and self.grammar.language != "Elixir":
@@ -294,7 +295,7 @@ class _Reading:
         if not pattern("run", "skip_call").search(f"{receiver}.{token.text}" if receiver else token.text):
             return
         owner, statement = self._owner_of(token.node), statement_of(token.node)
-        if owner.skip or owner.kind != "test" or _holds(statement, owner.node):
+        if owner.skip or _holds(statement, owner.node):
             return
         if re.match(r"import|from$|use$", self.tree.tokens[statement.start].text) or _DEFINES.search(statement.kind):
             return
@@ -323,7 +324,7 @@ class _Reading:
         """Make the case, with what its groups and the whole text say about whether it runs."""
         places = list(_outside(one.node.start, one.node.end, one.inner))
         callees = [(one.callee, self._head(one)), *self._groups_of(one)]
-        skip, sometimes = self._why_skipped(one, callees) if one.kind == "test" else ("", False)
+        skip, sometimes = self._why_skipped(one, callees) if one.kind == "test" else (one.skip, one.sometimes)
         raised = pattern("node", "raises").search(one.marks) if one.kind == "test" else None
         if raised:
             claim = Assertion(key=raised[0], rank=PARTIAL, relation="raises", line=one.node.line, text=raised[0])
@@ -350,7 +351,7 @@ class _Reading:
                 callee and pattern("run", "focus").search(f"{callee} {_STRING.sub('', head)}")
                 for callee, head in callees
             ),
-            retried=pattern("run", "retry").search(one.marks) is not None,
+            retried=pattern("run", "retry").search(_plain(one.marks)) is not None,
         )
 
     def _groups_of(self, one: _Open) -> Iterator[tuple[str, str]]:
@@ -370,8 +371,8 @@ class _Reading:
             return "#if 0", False
         holders = (above for above in one.node.above() if self._is_group(above))
         for mark in (one.marks, *map(self._marks, holders)):
-            if pattern("run", "skip_mark").search(mark):
-                return mark[:120], pattern("run", "skip_condition").search(mark) is not None
+            if pattern("run", "skip_mark").search(_plain(mark)):
+                return mark[:120], pattern("run", "skip_condition").search(_plain(mark)) is not None
         for callee, head in callees:
             if callee and pattern("run", "skip_block").search(callee):
                 return callee, "If" in callee
@@ -406,6 +407,11 @@ class _Reading:
                 for child in part.children
                 if is_block(child.kind) or _CALL.search(child.kind) or "argument" in child.kind
             ]
+
+
+def _plain(mark: str) -> str:
+    """Give a mark without its texts in quotes, which are names, reasons and rows; those of a tag are words of the runner."""
+    return _TAG_OR_TEXT.sub(lambda part: part[1] or "", mark)
 
 
 def _outside(start: int, end: int, inner: list[tuple[int, int]]) -> Iterator[int]:

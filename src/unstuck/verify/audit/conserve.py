@@ -71,6 +71,7 @@ class Balance:
         self.pairs, self.fresh, self.world = pairs, fresh, world
         self.alive = [*(became for _, became in pairs if became is not None), *fresh]
         self.gains: list[_Gain] = []
+        self.taken: set[int] = set()
         self.by_key: dict[str, list[_Gain]] = defaultdict(list)
         self.by_name: dict[str, list[_Gain]] = defaultdict(list)
         self.files = {case.path: case.literals for case in self.alive if case.kind == "file"}
@@ -176,8 +177,20 @@ class Balance:
         if case.off or lives_on or mentioned & gone:
             return
         says = f"The test {case.name or case.path} is gone, and nothing else asserts what it did."
-        rule = "tests-exchanged" if self.world.took_back(case.literals) else "test-deleted"
+        follows = self.world.took_back(case.literals) or self._is_exchanged(case)
+        rule = "tests-exchanged" if follows else "test-deleted"
         yield found(rule, case.path, case.line, says, left[0].text if left else case.body)
+
+    def _is_exchanged(self, case: Case) -> bool:
+        """Tell whether a new test of the same file, which no other deleted one was exchanged for, asserts something of the same."""
+        about = case.names - {*_NEUTRAL.split()}
+        for other in self.fresh:
+            strong = not other.off and any(one.rank > WEAK for one in other.assertions)
+            same = (other.kind, other.path) == ("test", case.path) and about & other.names
+            if strong and same and id(other) not in self.taken:
+                self.taken.add(id(other))
+                return True
+        return False
 
     def _changed(self, became: Case, left: list[Assertion], own: list[_Gain]) -> Iterator[Remark]:
         left = [one for one in left if not one.names & self.world.gone]
@@ -208,7 +221,8 @@ class Balance:
             gone, come = Counter(case.rows) - Counter(became.rows), Counter(became.rows) - Counter(case.rows)
             elsewhere = gone & (spare - come)
             spare -= elsewhere
-            missing = [row for row in (gone - elsewhere).elements() if not self._is_written_out(row, became)]
+            left = (row for row in (gone - elsewhere).elements() if row not in became.body)
+            missing = [row for row in left if not self._is_written_out(row, became)]
             name, fewer = became.name or became.path, len(missing) - come.total()
             if case.off or not missing:
                 continue

@@ -30,7 +30,7 @@ _COMMENT = re.compile(r"comment")
 _IDENTIFIER = re.compile(r"[@$]{0,2}[A-Za-z_][\w$]*[?!]?|`[^`]+`")
 TRUTHS = frozenset({"true", "false", "null", "nil", "none", "undefined", "nullptr"})
 _AFTER_DOT = frozenset({".", "::", "->", "?.", "&.", "!!.", "?->", "#"})
-_CALLS = frozenset({"(", "!", "{", "<", "[", ".(", "do", "?."})
+CALLS = frozenset({"(", "!", "{", "<", "[", ".(", "do", "?."})
 _OWN = frozenset({"self", "this", "$this", "@"})
 _NOISE = frozenset({
     ";", "await", "async", "try", "self", "this", "$this", "let", "const", "var", "val", "mut", "final", "new", "&", "*", "$", "return",
@@ -259,8 +259,8 @@ def form_of(tree: Tree) -> Form:
             case "id" if token.text in _NOISE:
                 word = ""
             case "id":
-                own = member and receivers[-1] in _OWN and after not in _CALLS
-                name = not own and (member or after in _CALLS or _is_callee(token.node) or token.text[:1].isupper())
+                own = member and receivers[-1] in _OWN and after not in CALLS
+                name = not own and (member or after in CALLS or is_callee(token.node) or token.text[:1].isupper())
                 word = token.text if name else "_"
             case "str":
                 found = _QUOTES.match(token.text)
@@ -278,7 +278,7 @@ def form_of(tree: Tree) -> Form:
     return Form(tree, words, called, receivers)
 
 
-def _is_callee(node: Node) -> bool:
+def is_callee(node: Node) -> bool:
     if node.role in _CALLED_FIELD:
         return True
     parent = node.parent

@@ -14,6 +14,7 @@ LONGEST_DATA = 200_000
 BULK = 3
 """So many silenced complaints in one change are no longer single decisions."""
 HEAD_LINES = 30
+MOST_WORDS = 2
 
 _QUOTED = re.compile(r"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'")
 _NAME = re.compile(r"[A-Za-z_$][\w$]{2,}")
@@ -26,6 +27,7 @@ _CALLABLE = re.compile(
     r"\b(?:def|class|function|interface|func|fun|fn|struct|trait|enum|record|protocol|defp?|macro_rules!)\s+(?:\([^)]*\)\s*)?([A-Za-z_]\w*)"
 )
 """What a test could call: where no text defines it any more, its test has nothing left to test."""
+_FIELD = re.compile(r"(?m)^\s*(?:[\w.]+\.)?([A-Za-z_]\w{3,})\??\s*(?::|=(?!=))")
 _WORD = re.compile(r"[\s'\"`=:,;@/(){}\[\]]+")
 _EXAMPLE = re.compile(r"://[^/\s]*@(?:[\w.-]*example\.|localhost|127\.0\.0\.1|db[:/]|postgres[:/]|host[:/])")
 _KEY = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----(?:\s|\\n|['\"])*[A-Za-z0-9+/=]{40}")
@@ -43,12 +45,13 @@ def read_world(changes: Sequence[Change]) -> World:
     )
     old_names, new_names = set(_NAME.findall(old)), set(_NAME.findall(new))
     defined = {name for name in _DEFINED.findall(old) if name in old_names} - new_names
+    fields = {*_FIELD.findall(old)} - new_names
     ended = {name for name in _CALLABLE.findall(old) if name in old_names} - {*_CALLABLE.findall(new)}
     stems = {_stem(one.path) for one in product if one.new is None} - {"index", "main", "mod", "lib"}
     left = {_stem(one.path) for one in product if one.new is not None}
     data = (one.new for one in changes if part_of(one.path) in {"testdata", "snapshot"} and not one.binary and one.new)
     return World(
-        gone=frozenset(defined | ended | (stems - left)),
+        gone=frozenset(defined | fields | ended | (stems - left)),
         texts=(old, new),
         literals=_literals("\n".join(text for text in data if len(text) < LONGEST_DATA)),
     )
@@ -76,6 +79,8 @@ def _signs(change: Change, moved: Container[str]) -> Iterator[Remark]:
     if grammar_of(change.path) is None:
         return
     rows = [row for row in known()["sign"] if part_of(change.path) in row["parts"]]
+    if re.search(r"\bos\.fork\(\)", change.new or ""):  # so ends a child, and what it does to a test, counts show
+        rows = [row for row in rows if row["breaks"] != "early-exit" or "test" not in row["parts"]]
     added = [line for line in added_lines(change) if len(line.text) <= LONGEST_LINE]
     plain = [line for line in added if not line.text.lstrip().startswith(("#", "//", "*"))]
     for line, after in zip_longest(plain, plain[1:], fillvalue=Line(0, "")):
@@ -123,14 +128,22 @@ def _secrets(change: Change) -> Iterator[Remark]:
         if clean == line.text or _EXAMPLE.search(line.text):
             continue
         shown = part_of(change.path) in {"test", "support", "testdata", "snapshot", "docs"}
-        if shown and not any(redactor.text(word) != word for word in _WORD.split(line.text)):
-            continue  # nothing but its name makes it a secret: people show and try with made-up ones
+        named = not any(redactor.text(word) != word for word in _WORD.split(line.text))
+        if named and (shown or _is_prose(line.text, clean)):
+            continue  # nothing but its name makes it a secret: people show and try with made-up ones, and write of them
         weight: Severity | None = "ask" if shown else None
         yield found("secret", change.path, line.number, "A secret stands in the change.", clean.strip(), weight)
         return
     key = _KEY.search(text)
     if key and key.group() not in (change.old or ""):
         yield found("secret", change.path, text.count("\n", 0, key.start()) + 1, "A private key stands in the change.")
+
+
+def _is_prose(text: str, clean: str) -> bool:
+    """Tell whether what was taken for a secret is a sentence, or one sign again and again."""
+    start = next((at for at, (was, now) in enumerate(zip(text, clean, strict=False)) if was != now), 0)
+    quoted = next((one for one in _QUOTED.finditer(text) if one.start() <= start < one.end()), None)
+    return quoted is not None and (len(quoted[0].split()) > MOST_WORDS or len({*quoted[0]}) * 4 < len(quoted[0]))
 
 
 def _literals(text: str) -> frozenset[str]:

@@ -3,7 +3,7 @@
 import json
 import re
 import tomllib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from functools import cache
 from typing import Any
 
@@ -17,13 +17,26 @@ Settings = dict[str, Values]
 _ON, _OFF = frozenset({"true", "1", "yes", "on"}), frozenset({"false", "0", "off", "no"})
 
 
+_OPTIONS = re.compile(r"\baddopts\b|^--\w")
+"""Lines that are options of a runner, whatever command it is called by."""
+_OF_LINTERS = re.compile(r"\.(?:toml|cfg|ini)\s*exclude\b")
+"""What is excluded in such a file is left out by a linter, a type checker or a packager; their keys have rows of their own."""
+
+
 def judge_settings(changes: Sequence[Change]) -> Iterator[Remark]:
     """Find settings and commands that ask for less than before."""
     watched = [one for one in changes if part_of(one.path) in {"settings", "commands", "unknown"} and not one.binary]
     kept = {name for one in watched for line in added_lines(one) for name in _checks_in(line.text)}
+    come = {
+        (key.rpartition(".")[2], values)
+        for one in watched
+        for key, values in flatten(one.path, one.new).items() - flatten(one.path, one.old).items()
+    }
     for change in watched:
-        if part_of(change.path) != "unknown" or re.search(r"\.(?:json|toml|ya?ml|ini|cfg|xml)$", change.path):
-            yield from _keys(change, replaced=any(one is not change and one.new for one in watched))
+        if part_of(change.path) != "unknown" or re.search(
+            r"\.(?:json|toml|ya?ml|ini|cfg|xml|runsettings)$", change.path
+        ):
+            yield from _keys(change, come, replaced=any(one is not change and one.new for one in watched))
             yield from _lines(change, set(kept))
 
 
@@ -37,14 +50,15 @@ def is_harmless(change: Change) -> bool:
     return all(pattern("settings", "dependency").search(key) for key in {*old, *new} if old.get(key) != new.get(key))
 
 
-def _keys(change: Change, *, replaced: bool) -> Iterator[Remark]:
+def _keys(change: Change, come: Container[tuple[str, Values]], *, replaced: bool) -> Iterator[Remark]:
+    """Find keys whose values went down; one that stands in another table now, as it was, has `come` there."""
     old, new = flatten(change.path, change.old), flatten(change.path, change.new)
     if change.new is None:
         if any(_direction(key) for key in old) and not replaced:
             yield found("gate-loosened", change.path, 1, f"{change.path}, which set what the checks ask for, is gone.")
         return
     for key in sorted({*old, *new}):
-        if old.get(key) == new.get(key):
+        if old.get(key) == new.get(key) or (key not in new and (key.rpartition(".")[2], old[key]) in come):
             continue
         row = _direction(key)
         reason = _WAYS[row["way"]](old.get(key), new.get(key)) if row is not None else ""
@@ -93,13 +107,31 @@ def _take_in(old: Values | None, new: Values | None) -> str:
     before, after = _entries(old), _entries(new)
     wider = tuple(other.rstrip("*/") for other in after if other.rstrip("*/"))
     gone = [one for one in before if one not in after and not one.startswith(wider)]
-    if old is None and after and all(re.search(r"[\w-]+\.\w+$", one) and "*" not in one for one in after):
-        return f"takes in nothing but {', '.join(after[:3])}"
     if "ALL" in after or "." in after:
         return ""
     if old is not None and new is not None and not after:
         return "takes in nothing"
     return f"no longer holds {', '.join(gone[:3])}" if gone and len(after) <= len(before) else ""
+
+
+def _find(old: Values | None, new: Values | None) -> str:
+    """Say where tests are looked for in fewer places: where nothing was said, they were found in all."""
+    named = _entries(new)
+    if old is None and named and not any(_is_general(one) for one in named):
+        return f"takes in nothing but {', '.join(named[:3])}"
+    return _take_in(old, new)
+
+
+def _is_general(entry: str) -> bool:
+    """Tell whether an entry is about tests or sources in general, and not about some of them."""
+    last = entry.rstrip("/").rpartition("/")[2]
+    return re.search(r"(?i)test|spec|src|lib|app|\*\*$", entry) is not None and (
+        "*" in last or "(" in last or "." not in last
+    )
+
+
+def _pick(old: Values | None, new: Values | None) -> str:
+    return "picks some tests" if new and new != old else ""
 
 
 def _strict(old: Values | None, new: Values | None) -> str:
@@ -120,12 +152,13 @@ def _level(old: Values | None, new: Values | None) -> str:
 
 
 _WAYS: dict[str, Callable[[Values | None, Values | None], str]] = {
-    "floor": _floor, "ceiling": _ceiling, "rise": _rise, "leave_out": _leave_out, "take_in": _take_in, "strict": _strict, "lax": _lax, "level": _level,
+    "floor": _floor, "ceiling": _ceiling, "rise": _rise, "leave_out": _leave_out, "take_in": _take_in, "strict": _strict, "lax": _lax, "pick": _pick, "find": _find, "level": _level,
 }  # fmt: skip
 
 
 def _lines(change: Change, kept: set[str]) -> Iterator[Remark]:
-    """Find commands that are made to pass, that run less, or that are gone."""
+    """Find commands that are made to pass, that run less, or that are gone; one beside those that were there takes nothing."""
+    before = [told for line in removed_lines(change) if (told := _told(change.path, line.text)) is not None]
     for line in added_lines(change):
         if _runs_nothing(line.text):
             continue
@@ -135,7 +168,7 @@ def _lines(change: Change, kept: set[str]) -> Iterator[Remark]:
         ):
             says = "A failing command is made to look like a success."
             yield found("always-green", change.path, line.number, says, line.text.strip())
-        elif pattern("settings", "narrow").search(line.text):
+        elif _leaves_out(change, line.text, before):
             says = "Fewer tests are run than before."
             yield found("test-settings-narrowed", change.path, line.number, says, line.text.strip())
     in_build_server = part_of(change.path) == "commands" and re.search(r"\.ya?ml$|Jenkinsfile", change.path) is not None
@@ -145,9 +178,32 @@ def _lines(change: Change, kept: set[str]) -> Iterator[Remark]:
         gone = [name for name in _checks_in(line.text) if name not in kept]
         kept.update(gone)  # said once
         if gone:
-            rule = "ci-changed" if in_build_server else "check-changed"
+            lost = "test-settings-narrowed" if gone[0] == "tests" else "check-changed"
+            rule = "ci-changed" if in_build_server else lost
             says = f"{change.path} no longer runs this ({gone[0]})."
             yield found(rule, change.path, line.number, says, line.text.strip())
+
+
+def _leaves_out(change: Change, text: str, before: Sequence[list[str]]) -> bool:
+    """Tell whether a line makes fewer tests run; a command beside those that were there takes nothing from them."""
+    if pattern("settings", "leaves_out").search(text):
+        return _OF_LINTERS.search(change.path + text) is None
+    told = _told(change.path, text)
+    if told is None or (not before and (change.old is not None or "/" in change.path) and not _OPTIONS.search(text)):
+        return False
+    return any(
+        pattern("settings", "picks").fullmatch(word) for word in told if all(word not in words for words in before)
+    )
+
+
+def _told(path: str, text: str) -> list[str] | None:
+    """Give what a line tells a runner of tests; None where it runs none."""
+    runner = (
+        re.match("", text)
+        if path.endswith(".rspec")
+        else _OPTIONS.search(text) or pattern("check", "tests").search(text)
+    )
+    return None if runner is None else re.findall(r"-p no:[^\s,\"']+|[^\s,;\"'=\[\]()]+", text[runner.end() :])
 
 
 def _runs_nothing(text: str) -> bool:
