@@ -158,6 +158,8 @@ class Lender:
         """The trees of commits."""
         self.held: dict[str, str] = {}
         """What slots hold at the moment, by the names of their refs."""
+        self.below_tip: set[str] = set()
+        """Commits that the last landing came from: what holds it holds them."""
         self.rows: dict[tuple[str, str], tuple[tuple[Row, ...], Changes | None]] = {}
         """Where a base and a tree that was made of it differ, and how: the last few, as they were staged."""
 

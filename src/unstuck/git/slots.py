@@ -157,7 +157,7 @@ class Slot:
         """Hold objects under names of this slot: in the user's repository, while the slot stands on them."""
         held = self.lender.held
         refs = {f"{HELD}w{self.number}/{name}": held_object for name, held_object in objects.items()}
-        if all(held_object in held.values() for held_object in refs.values()):
+        if {*refs.values()} <= {*held.values(), *self.lender.below_tip}:
             return
         lines = [f"update {ref} {held_object}\n" for ref, held_object in refs.items()]
         done = self.repository.git.with_settings(*DURABLE).attempt("update-ref", "--stdin", stdin="".join(lines))
@@ -235,6 +235,11 @@ class Slot:
     def _lock(self) -> Path:
         return Path(f"{self.index}.lock")
 
+    @property
+    def _head(self) -> Path:
+        """A git folder of ours with a HEAD of its own; all else in it is the user's."""
+        return self.index.with_suffix(".head")
+
     def _reset_or_remake(self, tree: str, spared: tuple[str, ...], *, clean: bool) -> bool:
         """Reset the folder, or make it anew if that cannot be done; return whether it is a new one."""
         if self.path.is_dir() and not self.path.is_symlink() and self._note.exists():
@@ -258,7 +263,8 @@ class Slot:
         self.staging.unlink(missing_ok=True)
         remove(self.path / OURS)  # git does not see it, and one agent's would be the next one's
         git, used = self.git, self.index.exists() or any(self.path.iterdir())
-        done = git.attempt("read-tree", "--reset", "-u", tree)
+        checked_out = used and not clean and self._check_out(tree)
+        done = checked_out or git.attempt("read-tree", "--reset", "-u", tree)
         if done.returncode == 0 and used:
             done, removed = _clean(git, spared, ignored=clean)
             if done.returncode == 0 and ".gitattributes" in removed:  # what was just written went by an agent's word
@@ -268,6 +274,21 @@ class Slot:
             with suppress(OSError):  # it only saves time
                 _set_back(self.index, self.path, len(self.repository.head) // 2)
         return shown(done.stderr.strip()) if done.returncode != 0 else None
+
+    def _check_out(self, commit: str) -> subprocess.CompletedProcess[str] | None:
+        """Reset as `git checkout` does, which alone looks at many files at once, with a HEAD of ours; None if it cannot."""
+        if not (self._head / "commondir").exists():
+            remove(self._head)
+            self._head.mkdir()
+            for name in ("info", "config.worktree"):  # a sparse checkout stays one
+                (self._head / name).symlink_to(self.repository.git_dir / name)
+            (self._head / "HEAD").write_text(f"{commit}\n")
+            (self._head / "commondir").write_text(f"{self.repository.common_dir}\n", errors="surrogateescape")
+        git = self.git.using(GIT_DIR=str(self._head)).with_settings("core.logAllRefUpdates=false", "core.fsync=none")
+        done = git.attempt("checkout", "--quiet", "--force", "--detach", commit)
+        if done.returncode != 0:
+            remove(self._head)
+        return done if done.returncode == 0 else None
 
     def _folders(self, tree: str) -> tuple[list[str], dict[str, str]]:
         known, tree = self.lender.folders, self.lender.trees.get(tree, tree)
@@ -316,6 +337,7 @@ class Slot:
     def _remove_folder(self) -> None:
         self.path.with_suffix(".ready").unlink(missing_ok=True)  # first: what was set up goes with the folder
         remove(self.path)
+        remove(self._head)
         for beside in (self.staging, *self.index.parent.glob(f"{self.index.name}*")):
             beside.unlink(missing_ok=True)
 
