@@ -303,9 +303,9 @@ def _escaped(text: str) -> str:
 
 def remove(path: Path) -> None:
     """Remove a file or a folder, read-only folders and all; follow no link."""
-    if path.is_symlink() or path.is_file():
+    if path.is_symlink() or not path.is_dir():  # a pipe must not be opened
         path.unlink(missing_ok=True)
-    elif path.exists():
+    else:
         try:
             shutil.rmtree(path, onerror=_open_and_retry)
         except RecursionError:  # folders in folders, thousands of them

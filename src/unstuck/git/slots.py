@@ -137,9 +137,8 @@ class Slot:
         self.hold(base=base, **({tree: tree} if tree else {}))
         self._begin()
         wanted = tree if tree is not None and clean else base
-        fresh = self._reset_or_remake(wanted, (*before.placed, *before.made, *before.brought), clean=clean)
         plain, links = self._folders(wanted)
-        self._remove_inner_repositories(plain)
+        fresh = self._reset_or_remake(wanted, plain, (*before.placed, *before.made, *before.brought), clean=clean)
         furnish(self.path / ".git", self.repository.common_dir, base, self.lender.borrowed())
         self._show_index()
         if wanted != (tree or base):
@@ -240,9 +239,10 @@ class Slot:
         """A git folder of ours with a HEAD of its own; all else in it is the user's."""
         return self.index.with_suffix(".head")
 
-    def _reset_or_remake(self, tree: str, spared: tuple[str, ...], *, clean: bool) -> bool:
+    def _reset_or_remake(self, tree: str, folders: Sequence[str], spared: tuple[str, ...], *, clean: bool) -> bool:
         """Reset the folder, or make it anew if that cannot be done; return whether it is a new one."""
         if self.path.is_dir() and not self.path.is_symlink() and self._note.exists():
+            self._remove_unseen(folders, spared)
             if self._reset(tree, spared, clean=clean) is None:
                 return False
             self.index.unlink(missing_ok=True)
@@ -292,7 +292,7 @@ class Slot:
 
     def _folders(self, tree: str) -> tuple[list[str], dict[str, str]]:
         known, tree = self.lender.folders, self.lender.trees.get(tree, tree)
-        known[tree] = known.get(tree) or folders_of(self.git, tree)
+        known[tree] = known.get(tree) or folders_of(self.repository.git, tree)
         return known[tree]
 
     def _show_index(self) -> None:
@@ -301,15 +301,20 @@ class Slot:
         shown_index.unlink(missing_ok=True)
         shutil.copy2(self.index, shown_index)  # with its time stamp: git compares files against it
 
-    def _remove_inner_repositories(self, folders: Sequence[str]) -> None:
-        """Undo a `git init` in a folder that the tree has: `git clean` does not look for it there.
+    def _remove_unseen(self, folders: Sequence[str], spared: Sequence[str]) -> None:
+        """Remove from folders of the tree what git passes over: repositories, pipes, sockets, devices, other names of files.
 
-        Runs when the folders are those of the tree again; a link left by an agent could lead to the user's own `.git`.
+        Whoever made one of these changed its folder. A link in the place of a folder could lead to the user's own `.git`.
         """
-        top = str(self.path.resolve())
-        for folder in (f"{top}/{name}" for name in folders):  # text: there may be thousands
-            if os.path.lexists(f"{folder}/.git") and os.path.realpath(folder) == folder:
-                remove(Path(folder, ".git"))
+        top, since = str(self.path.resolve()), self._note.stat().st_mtime
+        for folder in (top, *(f"{top}/{name}" for name in folders)):  # text: there may be thousands
+            with suppress(OSError):  # gone, no folder, or locked: git says so
+                if os.stat(folder).st_ctime < since or os.path.realpath(folder) != folder:  # noqa: PTH116  # as above
+                    continue
+                for entry in os.scandir(folder):
+                    inner = entry.name == ".git" and folder != top
+                    if (inner or _is_odd(entry)) and entry.path[len(top) + 1 :] not in spared:
+                        remove(Path(entry.path))
 
     def _forget(self, before: Sequence[str], placed: Sequence[str]) -> None:
         """Remove what is placed no longer: its original is gone, and the copy would land as the agent's work."""
@@ -378,6 +383,13 @@ def _clean(git: Git, spared: tuple[str, ...], *, ignored: bool) -> tuple[subproc
         done = git.attempt("clean", *options)
         removed += done.stdout
     return done, removed
+
+
+def _is_odd(entry: os.DirEntry[str]) -> bool:
+    """Tell whether a file is none, or has another name elsewhere: who writes the one writes the other."""
+    return not (
+        entry.is_symlink() or entry.is_dir() or (entry.is_file() and entry.stat(follow_symlinks=False).st_nlink == 1)
+    )
 
 
 def _set_back(index: Path, folder: Path, id_size: int) -> None:
