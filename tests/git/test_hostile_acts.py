@@ -104,7 +104,15 @@ OWN: dict[str, str] = {
     "text in another encoding": "echo '* working-tree-encoding=UTF-16' > .gitattributes; echo x > a.txt; printf '\\xff\\xfe\\x00' > new",
     "folders with nothing in them": "mkdir -p src/none/none none",
     "links in a circle": "ln -s . here; ln -s ../src src/round; ln -s nowhere gone; ln -s /dev/zero zero",
-    "a pipe and a socket": "mkfifo pipe; rm a.txt; mkfifo a.txt",
+    "a pipe and a socket": "mkfifo pipe src/pipe; rm a.txt; mkfifo a.txt; "
+    "python3 -c \"import socket; socket.socket(socket.AF_UNIX).bind('socket')\"",
+    "a pipe that git would read": "mkdir p; mkfifo p/.gitignore; touch p/x",
+    "pipes for our folders": "rm -rf .git lib; mkfifo .git lib .unstuck src/.git",
+    "files from the future": "echo z > a.txt; touch -d 2300-01-01 a.txt src/b.py src .; echo y >> src/b.py; touch -d 1901-12-14 src/b.py",
+    "folders that are other repositories": 'mkdir n; for d in n src; do echo "gitdir: $U/.git" > $d/.git; done; echo x > n/x',
+    "a tree that no checkout could take": "t=$(printf '100644 .git\\0%20s' '' | git hash-object -t tree --literally -w --stdin); "
+    "git commit-tree $t -p HEAD -m x > .git/HEAD",
+    "another case": "mv a.txt A.txt; mv src SRC",
     "our folder": "mkdir .unstuck; echo mine > .unstuck/journal.db",
     # ways out
     "push to the remote": "git push origin HEAD:main; git push --force origin HEAD:refs/heads/mine",
@@ -220,8 +228,13 @@ def test_nothing_that_an_agent_does_in_its_slot_reaches_the_user(user: Path, par
         changed = [path for path, content in before.items() if now.get(path) != content]
         changed += [path for path in now if path not in before and "/objects/" not in path]
         clean = Git(work.path(0))("status", "--porcelain", "--ignored", "--untracked-files=all")
-        if changed or clean or Git(work.path(0))("rev-parse", "HEAD") != base:
-            offenders.append((name, changed, clean))
+        strange = [
+            path
+            for path in _files(work.path(0))
+            if not (path.is_symlink() or path.is_file()) or path.lstat().st_nlink > 1
+        ]
+        if changed or clean or strange or Git(work.path(0))("rev-parse", "HEAD") != base:
+            offenders.append((name, changed, clean, strange))
     assert not offenders
     assert len(OWN) + len(OUT) >= 60
     assert work.meanwhile.told() == ()

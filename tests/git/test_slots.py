@@ -39,6 +39,29 @@ def test_a_slot_holds_the_base_on_a_detached_head(scratch: Path) -> None:
     assert Git(path)("status", "--porcelain") == ""
 
 
+@pytest.mark.parametrize("ids", ["sha1", "sha256"])
+def test_files_of_a_new_slot_are_older_than_their_index_and_every_change_is_seen(tmp_path: Path, ids: str) -> None:
+    (tmp_path / "work").mkdir()
+    git = Git(tmp_path / "work")
+    git("init", "--quiet", f"--object-format={ids}")
+    for name in ("a", "long/way/to/b", "-c"):
+        (tmp_path / "work" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "work" / name).write_text("old")
+    (tmp_path / "work" / "link").symlink_to("a")
+    git("add", "--all")
+    git("commit", "--quiet", "--message=Begin")
+    work = workspace(tmp_path / "work")
+    path = work.prepare(0, work.tip())
+    index = (path / ".git" / "index").stat()
+    assert all(
+        entry.lstat().st_mtime < int(index.st_mtime) for entry in (path / "a", path / "link", path / "long/way/to/b")
+    )
+    assert Git(path)("fsck", "--cache") == Git(path)("status", "--porcelain") == ""
+    for name in ("a", "-c"):  # as long as before, in the same second, in place
+        (path / name).write_text("new")
+    assert set(work.changed(work.tip(), work.tree(0, work.tip()).id)) == {"a", "-c"}
+
+
 def test_a_slot_is_reset_but_ignored_files_stay_warm(scratch: Path) -> None:
     work = workspace(scratch)
     path = work.prepare(0, work.tip())

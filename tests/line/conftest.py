@@ -145,6 +145,7 @@ if [ "$PPID" = "$SUPERVISOR" ]; then
         case "$name" in
         update-ref) for word do case "$word" in refs/*) mkdir -p ".git/${{word%/*}}"; touch ".git/$word.lock"; break ;; esac; done ;;
         read-tree | add) touch "$GIT_INDEX_FILE.lock" ;;
+        checkout) touch "$GIT_INDEX_FILE.lock" "$GIT_DIR/HEAD.lock" ;;
         merge | commit) touch .git/index.lock ;;
         esac
         exit 1 ;;

@@ -31,15 +31,14 @@ APPENDS = [
 """Every append of an undisturbed run; a test below compares this with a real one."""
 
 GIT_COMMANDS = [
-    *("add", "cat-file", "clean", "commit", "commit-tree", "config", "diff", "diff-index"),
+    *("add", "cat-file", "checkout", "clean", "commit", "commit-tree", "config", "diff", "diff-index"),
     *("diff-tree", "for-each-ref", "ls-files", "ls-tree", "merge", "merge-base", "merge-tree", "read-tree"),
     *("rev-list", "rev-parse", "status", "update-ref", "version", "write-tree"),
 ]
 """Every git command of an undisturbed run; likewise."""
 
 EFFECTS = {
-    "read-tree 4": "the rollback",
-    "read-tree 6": "a slot beside another one",
+    "read-tree 5": "a slot beside another one",
     "update-ref 2": "what the first slot stands on",
     "update-ref 3": "the first tree",
     "update-ref 4": "the snapshot's ref",
@@ -48,8 +47,8 @@ EFFECTS = {
 }
 """Later calls of commands that change something."""
 
-CUT_SHORT = ("read-tree 1", "read-tree 4", "add 1", "update-ref 4", "update-ref 6", "merge 1", "commit 1")
-LATE = ("read-tree 4", "update-ref 4", "update-ref 6", "merge 1")
+CUT_SHORT = ("read-tree 1", "checkout 1", "add 1", "update-ref 4", "update-ref 6", "merge 1", "commit 1")
+LATE = ("checkout 1", "update-ref 4", "update-ref 6", "merge 1")
 
 IN_COMMANDS = {
     "set-up": "while a slot is set up",

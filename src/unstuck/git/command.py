@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import stat
 import subprocess
 import time
 from collections.abc import Iterator, Mapping
@@ -80,8 +81,15 @@ class Git:
     def attempt(self, *args: str, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
         """Run a command that may fail."""
         # Bytes, because text mode would turn a carriage return in a file name into a newline.
+        given: bytes | None = (stdin or "").encode("utf-8", "surrogateescape")
         with self._started(*args, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-            printed = process.communicate((stdin or "").encode("utf-8", "surrogateescape"))
+            printed = None
+            while printed is None:
+                try:
+                    printed = process.communicate(given, timeout=AT_A_PIPE)
+                except subprocess.TimeoutExpired:
+                    given = None
+                    _let_through(self.cwd, removed="GIT_WORK_TREE" in self.env)
             out, err = (stream.decode("utf-8", "surrogateescape") for stream in printed)
         return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
@@ -138,6 +146,21 @@ class Git:
 def shown(text: str) -> str:
     """Return a file name or git's own words as text that any terminal, journal or report can hold."""
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
+AT_A_PIPE = 1.0
+"""Seconds after which it is looked for a pipe at which git waits."""
+
+
+def _let_through(folder: Path, *, removed: bool) -> None:
+    """Let git through where it waits at a pipe in the place of a `.gitignore`: it finds it empty, and in a slot gone next time."""
+    for place, _, names in os.walk(folder):
+        for path in (f"{place}/{name}" for name in names):
+            with contextlib.suppress(OSError):  # nobody waits at this one
+                if stat.S_ISFIFO(os.lstat(path).st_mode):
+                    os.close(os.open(path, os.O_WRONLY | os.O_NONBLOCK))
+                    if removed:
+                        Path(path).unlink()
 
 
 PROC = Path("/proc")

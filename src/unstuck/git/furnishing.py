@@ -158,6 +158,8 @@ class Lender:
         """The trees of commits."""
         self.held: dict[str, str] = {}
         """What slots hold at the moment, by the names of their refs."""
+        self.below_tip: set[str] = set()
+        """Commits that the last landing came from: what holds it holds them."""
         self.rows: dict[tuple[str, str], tuple[tuple[Row, ...], Changes | None]] = {}
         """Where a base and a tree that was made of it differ, and how: the last few, as they were staged."""
 
@@ -301,9 +303,9 @@ def _escaped(text: str) -> str:
 
 def remove(path: Path) -> None:
     """Remove a file or a folder, read-only folders and all; follow no link."""
-    if path.is_symlink() or path.is_file():
+    if path.is_symlink() or not path.is_dir():  # a pipe must not be opened
         path.unlink(missing_ok=True)
-    elif path.exists():
+    else:
         try:
             shutil.rmtree(path, onerror=_open_and_retry)
         except RecursionError:  # folders in folders, thousands of them

@@ -4,11 +4,14 @@ Law: the slot's own `.git` decides nothing. Our commands name the user's reposit
 themselves, and every `prepare` puts a new git folder into the place of what the agent made of the old one.
 """
 
+import hashlib
 import json
 import os
 import shutil
+import struct
 import subprocess
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -40,10 +43,17 @@ PRIVATE_INDEX = (
     "core.checkStat=default",
     "core.safecrlf=false",
     "index.sparse=false",
+    "index.version=2",
+    "checkout.workers=0",
     "add.ignoreErrors=false",
     "advice.addEmbeddedRepo=false",
 )
-"""What could make git believe a changed file unchanged, or refuse a file that an agent wrote."""
+"""What could make git believe a changed file unchanged, or refuse a file that an agent wrote; and as many processors as there are."""
+
+FACTS, SHA1 = 40, 20
+"""Bytes of what an index says of a file, up to its object id; and of that id, where it is not the longer one."""
+EXTENDED = 0x40
+"""The flag of a file with two more bytes of flags."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,9 +137,8 @@ class Slot:
         self.hold(base=base, **({tree: tree} if tree else {}))
         self._begin()
         wanted = tree if tree is not None and clean else base
-        fresh = self._reset_or_remake(wanted, (*before.placed, *before.made, *before.brought), clean=clean)
         plain, links = self._folders(wanted)
-        self._remove_inner_repositories(plain)
+        fresh = self._reset_or_remake(wanted, plain, (*before.placed, *before.made, *before.brought), clean=clean)
         furnish(self.path / ".git", self.repository.common_dir, base, self.lender.borrowed())
         self._show_index()
         if wanted != (tree or base):
@@ -147,7 +156,7 @@ class Slot:
         """Hold objects under names of this slot: in the user's repository, while the slot stands on them."""
         held = self.lender.held
         refs = {f"{HELD}w{self.number}/{name}": held_object for name, held_object in objects.items()}
-        if all(held_object in held.values() for held_object in refs.values()):
+        if {*refs.values()} <= {*held.values(), *self.lender.below_tip}:
             return
         lines = [f"update {ref} {held_object}\n" for ref, held_object in refs.items()]
         done = self.repository.git.with_settings(*DURABLE).attempt("update-ref", "--stdin", stdin="".join(lines))
@@ -225,9 +234,15 @@ class Slot:
     def _lock(self) -> Path:
         return Path(f"{self.index}.lock")
 
-    def _reset_or_remake(self, tree: str, spared: tuple[str, ...], *, clean: bool) -> bool:
+    @property
+    def _head(self) -> Path:
+        """A git folder of ours with a HEAD of its own; all else in it is the user's."""
+        return self.index.with_suffix(".head")
+
+    def _reset_or_remake(self, tree: str, folders: Sequence[str], spared: tuple[str, ...], *, clean: bool) -> bool:
         """Reset the folder, or make it anew if that cannot be done; return whether it is a new one."""
         if self.path.is_dir() and not self.path.is_symlink() and self._note.exists():
+            self._remove_unseen(folders, spared)
             if self._reset(tree, spared, clean=clean) is None:
                 return False
             self.index.unlink(missing_ok=True)
@@ -248,17 +263,36 @@ class Slot:
         self.staging.unlink(missing_ok=True)
         remove(self.path / OURS)  # git does not see it, and one agent's would be the next one's
         git, used = self.git, self.index.exists() or any(self.path.iterdir())
-        done = git.attempt("read-tree", "--reset", "-u", tree)
+        checked_out = used and not clean and self._check_out(tree)
+        done = checked_out or git.attempt("read-tree", "--reset", "-u", tree)
         if done.returncode == 0 and used:
             done, removed = _clean(git, spared, ignored=clean)
             if done.returncode == 0 and ".gitattributes" in removed:  # what was just written went by an agent's word
                 self.index.unlink(missing_ok=True)
                 done = git.attempt("read-tree", "--reset", "-u", tree)
+        elif done.returncode == 0:
+            with suppress(OSError):  # it only saves time
+                _set_back(self.index, self.path, len(self.repository.head) // 2)
         return shown(done.stderr.strip()) if done.returncode != 0 else None
+
+    def _check_out(self, commit: str) -> subprocess.CompletedProcess[str] | None:
+        """Reset as `git checkout` does, which alone looks at many files at once, with a HEAD of ours; None if it cannot."""
+        if not (self._head / "commondir").exists():
+            remove(self._head)
+            self._head.mkdir()
+            for name in ("info", "config.worktree"):  # a sparse checkout stays one
+                (self._head / name).symlink_to(self.repository.git_dir / name)
+            (self._head / "HEAD").write_text(f"{commit}\n")
+            (self._head / "commondir").write_text(f"{self.repository.common_dir}\n", errors="surrogateescape")
+        git = self.git.using(GIT_DIR=str(self._head)).with_settings("core.logAllRefUpdates=false", "core.fsync=none")
+        done = git.attempt("checkout", "--quiet", "--force", "--detach", commit)
+        if done.returncode != 0:
+            remove(self._head)
+        return done if done.returncode == 0 else None
 
     def _folders(self, tree: str) -> tuple[list[str], dict[str, str]]:
         known, tree = self.lender.folders, self.lender.trees.get(tree, tree)
-        known[tree] = known.get(tree) or folders_of(self.git, tree)
+        known[tree] = known.get(tree) or folders_of(self.repository.git, tree)
         return known[tree]
 
     def _show_index(self) -> None:
@@ -267,15 +301,20 @@ class Slot:
         shown_index.unlink(missing_ok=True)
         shutil.copy2(self.index, shown_index)  # with its time stamp: git compares files against it
 
-    def _remove_inner_repositories(self, folders: Sequence[str]) -> None:
-        """Undo a `git init` in a folder that the tree has: `git clean` does not look for it there.
+    def _remove_unseen(self, folders: Sequence[str], spared: Sequence[str]) -> None:
+        """Remove from folders of the tree what git passes over: repositories, pipes, sockets, devices, other names of files.
 
-        Runs when the folders are those of the tree again; a link left by an agent could lead to the user's own `.git`.
+        Whoever made one of these changed its folder. A link in the place of a folder could lead to the user's own `.git`.
         """
-        top = str(self.path.resolve())
-        for folder in (f"{top}/{name}" for name in folders):  # text: there may be thousands
-            if os.path.lexists(f"{folder}/.git") and os.path.realpath(folder) == folder:
-                remove(Path(folder, ".git"))
+        top, since = str(self.path.resolve()), self._note.stat().st_mtime
+        for folder in (top, *(f"{top}/{name}" for name in folders)):  # text: there may be thousands
+            with suppress(OSError):  # gone, no folder, or locked: git says so
+                if os.stat(folder).st_ctime < since or os.path.realpath(folder) != folder:  # noqa: PTH116  # as above
+                    continue
+                for entry in os.scandir(folder):
+                    inner = entry.name == ".git" and folder != top
+                    if (inner or _is_odd(entry)) and entry.path[len(top) + 1 :] not in spared:
+                        remove(Path(entry.path))
 
     def _forget(self, before: Sequence[str], placed: Sequence[str]) -> None:
         """Remove what is placed no longer: its original is gone, and the copy would land as the agent's work."""
@@ -303,6 +342,7 @@ class Slot:
     def _remove_folder(self) -> None:
         self.path.with_suffix(".ready").unlink(missing_ok=True)  # first: what was set up goes with the folder
         remove(self.path)
+        remove(self._head)
         for beside in (self.staging, *self.index.parent.glob(f"{self.index.name}*")):
             beside.unlink(missing_ok=True)
 
@@ -343,6 +383,40 @@ def _clean(git: Git, spared: tuple[str, ...], *, ignored: bool) -> tuple[subproc
         done = git.attempt("clean", *options)
         removed += done.stdout
     return done, removed
+
+
+def _is_odd(entry: os.DirEntry[str]) -> bool:
+    """Tell whether a file is none, or has another name elsewhere: who writes the one writes the other."""
+    return not (
+        entry.is_symlink() or entry.is_dir() or (entry.is_file() and entry.stat(follow_symlinks=False).st_nlink == 1)
+    )
+
+
+def _set_back(index: Path, folder: Path, id_size: int) -> None:
+    """Make files that are as young as their index a second older, in the folder and in the index.
+
+    Git counts whole seconds: whether such a file was changed after it was noted cannot be told by its time, so every
+    command would read all of them again until the index is written in a later second.
+    """
+    noted, second = bytearray(index.read_bytes()), int(index.stat().st_mtime)
+    place, top = 12, os.open(folder, os.O_RDONLY)
+    try:
+        for _ in range(int.from_bytes(noted[8:12], "big")):
+            flags = place + FACTS + id_size
+            name = flags + (4 if noted[flags] & EXTENDED else 2)
+            end = noted.index(0, name)
+            seconds, rest = struct.unpack_from(">II", noted, place + 8)
+            if seconds >= second:
+                path, older = bytes(noted[name:end]), (seconds - 1) * 10**9 + rest
+                os.utime(path, ns=(older, older), dir_fd=top, follow_symlinks=False)
+                changed = os.stat(path, dir_fd=top, follow_symlinks=False).st_ctime_ns
+                struct.pack_into(">III", noted, place, *divmod(changed, 10**9), seconds - 1)
+            place += (end - place + 8) & ~7
+    finally:
+        os.close(top)
+    noted[-id_size:] = hashlib.new("sha1" if id_size == SHA1 else "sha256", noted[:-id_size]).digest()
+    with index.open("r+b") as file:  # in place: there may be no room for another one
+        file.write(noted)
 
 
 def _as_pattern(path: str) -> str:

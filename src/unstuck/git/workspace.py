@@ -272,6 +272,9 @@ class GitWorkspace:
             lines = f"update {ref} {new} {old}\nupdate {TIP} {new}\n"
             both = self._git.attempt("update-ref", "--stdin", stdin=lines)
             if both.returncode == 0:
+                if self.lender.held.get(TIP) != old:
+                    self.lender.below_tip.clear()
+                self.lender.below_tip.add(old)
                 self.lender.held[TIP] = new
                 return None
             if ref in both.stderr and not lock.exists():
