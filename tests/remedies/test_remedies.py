@@ -386,7 +386,7 @@ def test_a_stated_reset_is_waited_for_and_a_distant_one_is_not() -> None:
 @pytest.mark.parametrize(
     ("tool", "kind", "risk"),
     [
-        ("send_email", "timeout", "caution"),
+        ("send_email", "timeout", "destructive"),
         ("delete_list", "network_error", "caution"),
         ("read_page", "network_error", "safe"),
         ("send_email", "rate_limited", "safe"),
@@ -395,6 +395,27 @@ def test_a_stated_reset_is_waited_for_and_a_distant_one_is_not() -> None:
 def test_a_tool_that_may_have_done_its_work_is_not_called_again_unasked(tool: str, kind: str, risk: str) -> None:
     answer = planned(kind, "", tool=tool, args={"timeout": 5}, tools=(tool, *BASIC))
     assert answer["plans"][0]["risk"] == risk
+
+
+@pytest.mark.parametrize(
+    ("command", "said", "risk"),
+    [
+        ("curl -d a=1 http://x/", "Empty reply from server", "destructive"),
+        ("true && curl -sXPOST http://x/ | cat", "Recv failure: Connection reset by peer", "destructive"),
+        ("curl -d a=1 http://x/", "Failed to connect: Connection refused", "caution"),
+        ("curl http://x/", "Empty reply from server", "safe"),
+        ("git push origin main", "the remote end hung up unexpectedly", "destructive"),
+        ("make deploy", "read: connection timed out", "destructive"),
+        ("make deploy --dry-run", "read: connection timed out", "caution"),
+        ("kubectl apply -f a.yml", "unexpected EOF", "destructive"),
+        ("kubectl get pods", "unexpected EOF", "caution"),
+        ("pytest tests/test_deploy.py", "Connection reset by peer", "safe"),
+    ],
+)
+def test_what_may_have_had_its_effect_on_others_is_not_repeated_by_care_alone(
+    command: str, said: str, risk: str
+) -> None:
+    assert way(planned("network_error", said, command), "retry_with_backoff")["risk"] == risk
 
 
 def test_without_a_shell_one_waits_oneself() -> None:

@@ -5,7 +5,7 @@ import re
 import shlex
 from collections.abc import Callable, Iterable, Sequence
 
-from unstuck.remedies.call_words import DESTROYERS, alike, name_of, operand, parts, plain_words, program
+from unstuck.remedies.call_words import DESTROYERS, alike, destroys, name_of, operand, parts, plain_words, program
 from unstuck.remedies.chain import (
     REMEDY,
     Expects,
@@ -46,14 +46,18 @@ def verify_path(s: Situation) -> Recipe:
         return recipe(known, likelihood=GUESSED)
     wanted = path(s) or no_way(NO_PATH)
     place = s.around.place
+    if place and place.exists:
+        no_way(f"{wanted} is there")
     parent = place.parent if place else parent_of(wanted)
+    if place and (spaced := _spaced(s, wanted, place.names)):
+        return recipe(s.again(f"Call it again with the name in one piece: {spaced[0]}", words=spaced[1]))
     listing = Step(f"List {parent}, where {name_of(wanted)} should be", ListFolder(parent), "A listing of the folder")
     found = likely(wanted, parent, place.names, place.twins) if place else ()
     if not found or (place and place.missing_parents and _makes(s)):
         search = run("Search for the name in the whole workspace", "bash", "-c", SEARCH, REMEDY, name_of(wanted).translate(GLOB_CHARS),
                      expected="The path of the file", expects=Expects(prints=True))  # fmt: skip
         return recipe(listing, search)
-    if DESTROYERS.intersection(program(plain_words(part)) for part in parts(s.call.line)):
+    if destroys(s.call.line):
         no_way(f"the call destroys what it is given, and {found[0]} is only like {wanted}")
     homes = [twin for twin in found if name_of(twin) == name_of(wanted)]
     if name_of(wanted) in MANIFESTS and len(homes) == 1 and s.is_command and wanted not in s.call.line:
@@ -72,6 +76,17 @@ def verify_path(s: Situation) -> Recipe:
         f"Look at {found[0]}, which is there; the call itself has to name it", "ls", "-ld", "--", found[0], expected="It is listed",
     )  # fmt: skip
     return recipe(listing, step, likelihood=likeness(wanted, found[0]))
+
+
+def _spaced(s: Situation, wanted: str, names: Sequence[str]) -> tuple[str, tuple[str, ...]] | None:
+    """Return a name with blanks that the call has as several words, and the call with it in one."""
+    words, head = s.call.words or (), wanted[: -len(name_of(wanted)) or None]
+    for name in names if s.is_command and not destroys(s.call.line) else ():
+        pieces = tuple(f"{head}{name}".split(" "))
+        for place in range(1, len(words) - len(pieces) + 1) if len(pieces) > 1 and pieces[0] == wanted else ():
+            if words[place : place + len(pieces)] == pieces:
+                return name, (*words[:place], f"{head}{name}", *words[place + len(pieces) :])
+    return None
 
 
 def _in_line(wanted: str, other: str) -> Callable[[str], str]:
@@ -94,6 +109,9 @@ def create_missing_file(s: Situation) -> Recipe:
         no_way(f"{wanted} exists")
     if not place.inside:
         no_way(f"{wanted} is outside of the workspace")
+    if _is_target(s, wanted):
+        make = _folder("Make the folder that it puts things into", wanted.rstrip("/"))
+        return recipe(make, s.again("Call it again, now that the folder is there"))
     if _makes(s) or (place.missing_parents and not s.is_command and "content" in s.call.args):
         make = _folder("Make the folder that it needs", parent_of(wanted))
         return recipe(make, s.again("Call it again, now that the folder is there"))
@@ -123,6 +141,16 @@ def _senseless(s: Situation, wanted: str) -> bool:
 
 def _folder(action: str, folder: str) -> Step:
     return Step(action, MakeFolder(folder), f"{folder} exists", expects=Expects(exists=(folder,)))
+
+
+def _is_target(s: Situation, wanted: str) -> bool:
+    """Whether the path is the folder that a copy or an archive is put into."""
+    words = s.call.words or ("",)
+    before = words[words.index(wanted) - 1] if wanted in words[1:] else ""
+    if program(words) == "tar":
+        return before in {"-C", "--directory"} and bool(re.match(r"-?\w*x|--extract", words[1]))
+    named = wanted == words[-1] and (wanted.endswith("/") or bool(re.search(r"target ['\u2018]", s.text)))
+    return program(words) in {"cp", "mv", "install"} and (named or before in {"-t", "--target-directory"})
 
 
 def _makes(s: Situation) -> bool:

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     import subprocess
 
 PROJECT_BINARIES = ("node_modules/.bin", ".venv/bin", "venv/bin", "vendor/bin", "bin", "tools/bin", "scripts", ".local/bin")  # fmt: skip
-PACKAGE_FOLDERS = ("vendor", "wheels", "wheelhouse", "packages", "third_party", "lib", "dist", "registry")
+PACKAGE_FOLDERS = ("vendor", "wheels", "wheelhouse", "packages", "third_party", "lib", "dist", "registry", "src", ".")
+OWN_FOLDERS = ("src", ".")
+"""A folder in them is a package of the project's own only if it says so."""
 CACHES = (".cache", "cache", "downloads", "Downloads", ".downloads", "tmp", "vendor")
 LESSONS = "remedies.json"
 SECONDS = 5.0
@@ -160,7 +162,16 @@ def _local_packages(around: Surroundings, situation: Situation, cwd: Path, root:
         archive = name.endswith((".whl", ".tar.gz", ".tgz")) and name.lower().replace("-", "_").startswith(begins)
         return archive or name in modules
 
-    found = [(folder, name) for folder in PACKAGE_FOLDERS for name in sorted(names(root / folder)) if holds(name)]
+    def says_so(folder: str, name: str) -> bool:
+        path = root / folder / name
+        return folder not in OWN_FOLDERS or path.is_file() or (path / "__init__.py").is_file()
+
+    found = [
+        (folder, name)
+        for folder in PACKAGE_FOLDERS
+        for name in sorted(names(root / folder))
+        if holds(name) and says_so(folder, name)
+    ]
     return around._replace(local_packages=tuple(shown(root / folder / name, cwd) for folder, name in found))
 
 
@@ -179,13 +190,14 @@ def _lock(around: Surroundings, situation: Situation, cwd: Path, root: Path) -> 
     return around._replace(lock=Lock(named, inside=_is_of(path, root) and not path.is_symlink(), held=held, age=age))
 
 
-def _git(around: Surroundings, _situation: Situation, cwd: Path, _root: Path) -> Surroundings:
+def _git(around: Surroundings, situation: Situation, cwd: Path, _root: Path) -> Surroundings:
     folder = said(["git", "rev-parse", "--absolute-git-dir"], cwd)
     if not folder:
         return around
     operation = next((name for file, name in OPERATIONS.items() if (Path(folder) / file).exists()), "")
     unmerged = tuple(filter(None, said(["git", "diff", "--name-only", "--diff-filter=U", "-z"], cwd).split("\0")))
-    changed = bool(said(["git", "status", "--porcelain", "--untracked-files=no"], cwd))
+    untracked = "normal" if "untracked" in situation.text else "no"  # those stand in the way only where git says so
+    changed = bool(said(["git", "status", "--porcelain", f"--untracked-files={untracked}"], cwd))
     return around._replace(git=GitState(operation=operation, unmerged=unmerged, changed=changed))
 
 

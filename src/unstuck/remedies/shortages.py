@@ -204,6 +204,8 @@ NODE_MEMORY = "--max-old-space-size=4096"
 BACKOFF = 'for pause in 1 2 4 8; do sleep "$pause.$((RANDOM % 10))"; "$@" && exit 0; done; exit 1'
 """One strategy with tries of its own: 1, 2, 4 and 8 seconds, each with up to a second more."""
 BACKOFF_SECONDS = 20.0
+LASTING = r"(?i)certificate (?:problem|verify|has expired|is not|signed by|required)|CERTIFICATE_VERIFY_FAILED|self[- ]signed certificate|unable to get local issuer"
+"""What no wait changes."""
 
 
 def use_another_port(s: Situation) -> Recipe:
@@ -295,6 +297,8 @@ OFFLINE = {
 
 def retry_with_backoff(s: Situation) -> Recipe:
     """Wait and try again, a little longer each time."""
+    if re.search(LASTING, s.text):
+        no_way("a certificate is not trusted more a little later")
     if s.is_command:
         return _patiently(s, "Try again after 1, 2, 4 and 8 seconds")
     if not s.call.tool:
