@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     import subprocess
 
 PROJECT_BINARIES = ("node_modules/.bin", ".venv/bin", "venv/bin", "vendor/bin", "bin", "tools/bin", "scripts", ".local/bin")  # fmt: skip
-PACKAGE_FOLDERS = ("vendor", "wheels", "wheelhouse", "packages", "third_party", "lib", "dist", "registry", "src", ".")
+PACKAGE_FOLDERS = ("vendor", "wheels", "wheelhouse", "packages", "third_party", "lib", "dist", "registry")
 OWN_FOLDERS = ("src", ".")
-"""A folder in them is a package of the project's own only if it says so."""
+"""Where the project's own packages lie; a folder is one if it says so."""
 CACHES = (".cache", "cache", "downloads", "Downloads", ".downloads", "tmp", "vendor")
 LESSONS = "remedies.json"
 SECONDS = 5.0
@@ -162,17 +162,9 @@ def _local_packages(around: Surroundings, situation: Situation, cwd: Path, root:
         archive = name.endswith((".whl", ".tar.gz", ".tgz")) and name.lower().replace("-", "_").startswith(begins)
         return archive or name in modules
 
-    def says_so(folder: str, name: str) -> bool:
-        path = root / folder / name
-        return folder not in OWN_FOLDERS or path.is_file() or (path / "__init__.py").is_file()
-
-    found = [
-        (folder, name)
-        for folder in PACKAGE_FOLDERS
-        for name in sorted(names(root / folder))
-        if holds(name) and says_so(folder, name)
-    ]
-    return around._replace(local_packages=tuple(shown(root / folder / name, cwd) for folder, name in found))
+    found = [root / folder / name for folder in PACKAGE_FOLDERS for name in sorted(names(root / folder)) if holds(name)]
+    found += [path for folder in OWN_FOLDERS for path in (root / folder / f"{package}.py", root / folder / package) if path.is_file() or (path / "__init__.py").is_file()]  # fmt: skip
+    return around._replace(local_packages=tuple(shown(path, cwd) for path in found))
 
 
 def _lock(around: Surroundings, situation: Situation, cwd: Path, root: Path) -> Surroundings:
@@ -386,15 +378,7 @@ DECLARE = (
 )  # fmt: skip
 INSTALLED = {"package.json": ("node_modules",), "Gemfile": ("vendor",), "composer.json": ("vendor",)}
 PYTHON_INSTALLED = (".venv", "venv")
-NAMES_VARIABLES = (
-    ".env",
-    ".env.local",
-    ".env.example",
-    ".env.sample",
-    ".env.template",
-    "docker-compose.yml",
-    "README.md",
-)
+NAMES_VARIABLES = (".env", ".env.local", ".env.example", ".env.sample", ".env.template", "docker-compose.yml", "README.md")  # fmt: skip
 MOST_BYTES = 500_000
 COMMIT = "--format=%h of %cs: %s"
 CHARS = 200
