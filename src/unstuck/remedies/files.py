@@ -109,11 +109,9 @@ def create_missing_file(s: Situation) -> Recipe:
         no_way(f"{wanted} exists")
     if not place.inside:
         no_way(f"{wanted} is outside of the workspace")
-    if _is_target(s, wanted):
-        make = _folder("Make the folder that it puts things into", wanted.rstrip("/"))
-        return recipe(make, s.again("Call it again, now that the folder is there"))
-    if _makes(s) or (place.missing_parents and not s.is_command and "content" in s.call.args):
-        make = _folder("Make the folder that it needs", parent_of(wanted))
+    into = _is_target(s, wanted)
+    if into or _makes(s) or (place.missing_parents and not s.is_command and "content" in s.call.args):
+        make = _folder("Make the folder that it needs", wanted.rstrip("/") if into else parent_of(wanted))
         return recipe(make, s.again("Call it again, now that the folder is there"))
     example = next((name for ending in EXAMPLES for name in place.names if name == name_of(wanted) + ending), "")
     made, expected = Expects(exists=(wanted,)), f"{wanted} exists"
@@ -169,15 +167,8 @@ def _redirected(s: Situation, target: str) -> bool:
 # --- a denied path ------------------------------------------------------------------------------------------------
 
 INTERPRETERS = {
-    "sh": "bash",
-    "bash": "bash",
-    "py": "python3",
-    "js": "node",
-    "mjs": "node",
-    "rb": "ruby",
-    "pl": "perl",
-    "php": "php",
-}
+    "sh": "bash", "bash": "bash", "py": "python3", "js": "node", "mjs": "node", "rb": "ruby", "pl": "perl", "php": "php",
+}  # fmt: skip
 WRITERS = frozenset(
     {"touch", "mkdir", "cp", "mv", "tee", "install", "ln", "dd", "rsync", "tar", "unzip", "curl", "wget", "git"}
 )
