@@ -92,6 +92,12 @@ FAULTS = (
     _row("an option is written as on a Mac", "file_not_found", "sed -i '' s/old/new/ file", files={"file": "old\n"}, made="file:new"),
     _row("an archive is of another kind", "syntax_error", "unzip x.zip", first="echo a > a; tar czf x.zip a; rm a", made="a"),
     _row("a script of bash is run by sh", "syntax_error", "sh s.sh", files={"s.sh": "x=out.txt\ntouch ${x^^}\n"}, made="OUT.TXT"),
+    _row("a dead git left the lock of a branch", "git_refused", "git commit -q --allow-empty -m two", first=(
+        f"{ONE_COMMIT.format(branch='main')} && git config user.name a && git config user.email a@b && touch -d '1 minute ago' .git/refs/heads/main.lock"
+    ), made=".git/logs/HEAD:two"),
+    _row("a port in a line of the shell is taken", "port_in_use", "true && python3 serve.py 1024", files={
+        "serve.py": "import sys\nif sys.argv[1] == '1024':\n    raise OSError(98, 'Address already in use')\nprint('serves')\n"
+    }, prints="serves"),
     _row("a link leads to itself", "file_not_found", "cat a", first="ln -s b a; ln -s a b", person=True),
     _row("a certificate is not trusted", "network_error", "echo 'curl: (60) SSL certificate problem: self-signed certificate' >&2; exit 60", person=True),
 )  # fmt: skip

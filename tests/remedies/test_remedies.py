@@ -1,9 +1,11 @@
 """Recovery plans as values: forgekeeper's chains, concrete steps, what is left out and why, and that data stays data."""
 
 import json
+import os
 import shlex
 import subprocess
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -440,9 +442,8 @@ def test_only_exact_paths_of_ours_are_deleted() -> None:
     [
         (Lock(path="/x/.git/index.lock", inside=False, held=False, age=99), "outside"),
         (Lock(path=".git/index.lock", inside=True, held=True, age=99), "in use"),
-        (Lock(path=".git/index.lock", inside=True, held=False, age=0.1), "seconds old"),
     ],
-    ids=["elsewhere", "held", "fresh"],
+    ids=["elsewhere", "held"],
 )
 def test_a_lock_is_removed_only_when_it_is_proven_stale(lock: Lock, why: str) -> None:
     answer = planned(
@@ -452,6 +453,19 @@ def test_a_lock_is_removed_only_when_it_is_proven_stale(lock: Lock, why: str) ->
         around=ROOT._replace(lock=lock),
     )
     assert why in because(answer, "remove_stale_lock")
+
+
+def test_a_new_lock_is_removed_only_if_it_is_still_the_same_a_little_later(tmp_path: Path) -> None:
+    lock = tmp_path / "x.lock"
+    around = ROOT._replace(lock=Lock(path=str(lock), inside=True, held=False, age=0.1))
+    answer = planned("git_refused", f"Unable to create '{lock}': File exists", "git add .", around=around)
+    at_once = scripts(way(answer, "remove_stale_lock"))[0].replace("sleep", "true")
+    lock.touch()
+    subprocess.run(["bash", "-c", at_once], check=True)
+    assert lock.exists(), "somebody made it anew"
+    os.utime(lock, (1, 1))
+    subprocess.run(["bash", "-c", at_once], check=True)
+    assert not lock.exists()
 
 
 def test_half_a_merge_is_kept_before_it_is_aborted() -> None:

@@ -316,7 +316,6 @@ def _packed(content: str) -> str | None:
 
 # --- locks and half-done operations -------------------------------------------------------------------------------
 
-STALE_SECONDS = 2.0
 SNAPSHOT = """
 index=$(mktemp) && cp "$(git rev-parse --git-path index)" "$index" && GIT_INDEX_FILE=$index git add -A &&
 tree=$(GIT_INDEX_FILE=$index git write-tree) &&
@@ -324,6 +323,8 @@ kept=$(git -c user.name=unstuck -c user.email=unstuck@localhost commit-tree "$tr
 git update-ref "refs/unstuck/remedies/$(date +%s)" "$kept"; code=$?; rm -f -- "$index"; exit "$code"
 """
 """Keeps all files, conflicts and untracked ones included, under a ref."""
+STALE_SECONDS = 2
+REMOVE_SAME = 'sleep "$2.5"; find "$1" -maxdepth 0 -type f -not -newermt "$2 seconds ago" -delete'
 HALF_DONE = "MERGE_HEAD MERGE_MSG MERGE_MODE AUTO_MERGE CHERRY_PICK_HEAD REVERT_HEAD REBASE_HEAD sequencer rebase-merge rebase-apply"
 KEEP_STATE = f"""
 cd "$(git rev-parse --git-dir)" && rm -rf unstuck-kept && mkdir unstuck-kept || exit 1
@@ -346,10 +347,10 @@ def remove_stale_lock(s: Situation) -> Recipe:
         no_way(f"{lock.path} is outside of the workspace")
     if lock.held:
         no_way(f"{lock.path} may still be in use")
-    if lock.age < STALE_SECONDS:
-        no_way(f"{lock.path} is only {lock.age:.1f} seconds old")
     action, gone = f"Remove {lock.path}, which nobody holds", Expects(gone=(lock.path,))
     step = Step(action, Remove((lock.path,)), "It is gone", expects=gone)
+    if lock.age < STALE_SECONDS:  # whoever made it may be about to come back
+        step = run(f"{action}, if it is the same in {STALE_SECONDS} seconds", "bash", "-c", REMOVE_SAME, REMEDY, lock.path, str(STALE_SECONDS), expected="It is gone", expects=gone)  # fmt: skip
     return _then_again(s, step, "Call it again, now that the lock is gone")
 
 

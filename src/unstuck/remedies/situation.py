@@ -372,7 +372,7 @@ LOCK = r"['\"\u2018]?((?:/|\.{0,2}/|[\w.-]+/)[^'\"\u2019\n:]{0,1000}?(?:\.lock|l
 PACKAGE = r"No module named '?([\w.-]+)|Cannot find (?:module|package) '([^'\n]{1,200})'"
 VARIABLE = r"\b([A-Za-z_]\w*): (?:unbound variable|parameter (?:null or )?not set)|KeyError: '([A-Z][A-Z0-9_]*)'"
 SERVER = r"(?i)(?:connect(?:ion|ing)? to (?:server at )?|resolve host:? )['\"]?((?:[\w-]+\.)+[\w-]+|localhost)['\"]?(?:(?:,? port |:)(\d+))?"
-HIGHEST_PORT = 65535
+LOWEST_FREE_PORT, HIGHEST_PORT = 1024, 65535
 
 
 def _said(s: Situation) -> tuple[str, str]:
@@ -413,8 +413,11 @@ def port(s: Situation) -> int | None:
             number = int(found[1] or found[2])
             if number <= HIGHEST_PORT:
                 return number
-    numbers = [int(word) for word in s.call.words or () if word.isdigit() and 80 <= int(word) <= HIGHEST_PORT]  # noqa: PLR2004
-    return numbers[-1] if numbers else None
+    named = map(int, re.findall(r"(?<![\w.=/])\d{2,5}(?![\w.])", s.call.line))
+    likely = sorted(
+        (number for number in named if number <= HIGHEST_PORT), key=lambda number: number < LOWEST_FREE_PORT
+    )
+    return next(iter(likely), None)
 
 
 def command(s: Situation) -> str:
@@ -460,15 +463,15 @@ def blanks(s: Situation) -> dict[str, str]:
     called = command(s) if s.kind == Kind.COMMAND_NOT_FOUND else s.call.line
     taken = port(s) if s.kind == Kind.PORT_IN_USE else None
     message = s.message or s.text.strip()[-200:] or "it failed without a word"
-    named, home = package(s), home_of(s)
+    named, home, asked = package(s), home_of(s), url(s) if s.kind == Kind.FILE_NOT_FOUND else None
     here = s.around.cwd if s.kind == Kind.DISK_FULL and s.around.cwd != "." else f"what this is about: {message}"
     return {
         "command": called or s.call.tool or "the command",
         "call": (s.call.line if s.is_command else s.call.tool) or "the command",
         "tool": s.call.tool or (s.call.words or ("the command",))[0],
-        "path": lock(s) or path(s) or here,
+        "path": lock(s) or path(s) or (asked.text if asked else here),
         "host": host(s) or "the server",
-        "port": str(taken or ""),
+        "port": f"port {taken}" if taken else "the port",
         "package": f"{named}, which the project's own {home} does not have" if home else named or "the package",
         "env": variable(s) or "what is missing",
         "message": message,
