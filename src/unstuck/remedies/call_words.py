@@ -100,8 +100,6 @@ def simple_call(command: str, program: str) -> tuple[str, ...] | None:
     """Return the words of the first part that runs this program."""
     for part in parts(command[:MAX_CHARS]):
         words = plain_words(part)
-        while words and re.match(ASSIGNMENT, words[0]):
-            words = words[1:]
         if words and words[0].rsplit("/", 1)[-1] == program:
             return words
     return None

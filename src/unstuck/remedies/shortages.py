@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from unstuck.remedies.call_words import TO_FILE, Address, address, download_target, program, ssh_address
@@ -417,17 +418,14 @@ def use_cached_data(s: Situation) -> Recipe:
 
 def use_alternative_api_source(s: Situation) -> Recipe:
     """Switch to a mirror, or to data that is here already."""
-    try:
+    with suppress(NoWay):
         mirror, found = try_alternative_host_url(s), url(s)
         named = found is not None and {found.place, found.host}.intersection(s.preferences.mirrors)
         if named or not (mirror.hosts and {mirror.hosts[0], mirror.hosts[0].rsplit(":", 1)[0]} & LOOPBACK):
             return mirror
-    except NoWay:
-        pass
-    try:
+    with suppress(NoWay):
         return use_cached_data(s)
-    except NoWay:
-        no_way("no other source and nothing downloaded before is known")
+    return no_way("no other source and nothing downloaded before is known")
 
 
 def use_anonymous_access(s: Situation) -> Recipe:
