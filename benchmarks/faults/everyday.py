@@ -21,8 +21,10 @@ def _row(
     made: str = "",
     prints: str = "",
     person: bool = False,
+    kept: str = "",
+    limit: float = 20.0,
 ) -> Callable[[Box], Fault]:
-    """Return what breaks a box: files, then commands; `made` is the file, and what it holds, that shows from outside that it is healed."""
+    """Return what breaks a box: files, then commands; `made` is the file, and what it holds, that shows from outside that it is healed, `kept` one that must stay as it is."""
 
     def broken(box: Box) -> Fault:
         for file, text in (files or {}).items():
@@ -30,7 +32,8 @@ def _row(
         bare = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
         subprocess.run(["bash", "-c", first or "true"], cwd=box.work, env=bare, check=True, capture_output=True)
         return Fault(
-            name=name, category=category, command=command, prints=prints, needs_person=person,
+            name=name, category=category, command=command, prints=prints, needs_person=person, limit=limit,
+            intact=lambda: not kept or (box.work / kept.partition(":")[0]).read_text() == kept.partition(":")[2],
             healed=lambda: not person and (not made or box.has(*made.split(":"))),
         )  # fmt: skip
 
@@ -72,4 +75,29 @@ FAULTS = (
         "package.json": '{"name": "a",}\n',
         "build": '#!/bin/bash\npython3 -m json.tool package.json >/dev/null 2>&1 || { echo "npm error JSON.parse Invalid package.json: JSONParseError: Expected double-quoted property name" >&2; exit 1; }\ntouch built\n',
     }, made="built"),
+    _row("a deployment takes too long", "timeout", "./deploy.sh prod", files={"deploy.sh": "#!/bin/bash\necho deployed >> log\nsleep 30\n"}, person=True, kept="log:deployed\n", limit=1.0),
+    _row("changes to a misspelled file are thrown away", "file_not_found", "git checkout -- setings.json", files={"settings.json": "1"}, first=(
+        f"{ONE_COMMIT.format(branch='main')} && git add . && git -c user.name=a -c user.email=a@b commit -qm two && printf 2 > settings.json"
+    ), person=True, kept="settings.json:2"),
+    _row("an untracked file stands in the way", "git_refused", "git checkout other", first=(
+        f"{ONE_COMMIT.format(branch='main')} && git config user.name a && git config user.email a@b && git checkout -q -b other && echo a > a && git add a && git commit -qm a && git checkout -q main && echo mine > a"
+    ), made=".git/HEAD:other"),
+    _row("a package of the project's own is not on the path", "dependency_missing", "python3 pkg/main.py", files={"pkg/__init__.py": "", "pkg/b.py": "X = 'found'\n", "pkg/main.py": "from pkg.b import X\nprint(X)\n"}, prints="found"),
+    _row("a variable stands in the second file of settings", "environment_missing", "bash -u s.sh", files={"s.sh": "echo $NAME > out.txt\n", ".env": "", ".env.local": "NAME=box\n"}, made="out.txt:box"),
+    _row("the folder that a copy goes to is missing", "file_not_found", "cp a new/dir/", files={"a": "a"}, made="new/dir/a"),
+    _row("the folder that an archive goes to is missing", "file_not_found", "tar xf x.tar -C out", first="echo a > a; tar cf x.tar a; rm a", made="out/a"),
+    _row("what an archive is made of is missing", "file_not_found", "tar cf x.tar -C srcs .", files={"other/a": "a"}, person=True),
+    _row("a folder is searched like a file", "invalid_arguments", "grep needle docs", files={"docs/a/b": "a needle"}, prints="a needle"),
+    _row("a name with blanks is not quoted", "file_not_found", "cat docs/my notes.txt", files={"docs/my notes.txt": "found it"}, prints="found it"),
+    _row("an option is written as on a Mac", "file_not_found", "sed -i '' s/old/new/ file", files={"file": "old\n"}, made="file:new"),
+    _row("an archive is of another kind", "syntax_error", "unzip x.zip", first="echo a > a; tar czf x.zip a; rm a", made="a"),
+    _row("a script of bash is run by sh", "syntax_error", "sh s.sh", files={"s.sh": "x=out.txt\ntouch ${x^^}\n"}, made="OUT.TXT"),
+    _row("a dead git left the lock of a branch", "git_refused", "git commit -q --allow-empty -m two", first=(
+        f"{ONE_COMMIT.format(branch='main')} && git config user.name a && git config user.email a@b && touch -d '1 minute ago' .git/refs/heads/main.lock"
+    ), made=".git/logs/HEAD:two"),
+    _row("a port in a line of the shell is taken", "port_in_use", "true && python3 serve.py 1024", files={
+        "serve.py": "import sys\nif sys.argv[1] == '1024':\n    raise OSError(98, 'Address already in use')\nprint('serves')\n"
+    }, prints="serves"),
+    _row("a link leads to itself", "file_not_found", "cat a", first="ln -s b a; ln -s a b", person=True),
+    _row("a certificate is not trusted", "network_error", "echo 'curl: (60) SSL certificate problem: self-signed certificate' >&2; exit 60", person=True),
 )  # fmt: skip

@@ -98,6 +98,38 @@ def limited_side_by_side(box: Box) -> Fault:
     )
 
 
+def paid_perhaps(box: Box) -> Fault:
+    paid: list[int] = []
+    port = box.serve(lambda _path, count: paid.append(count))
+    return Fault(
+        name="a server takes an order and says nothing",
+        category="network_error",
+        command=f"curl -sS -X POST -d amount=1 http://127.0.0.1:{port}/orders",
+        healed=lambda: False,
+        intact=lambda: paid == [1],
+        needs_person=True,
+    )
+
+
+def sent_perhaps(_box: Box) -> Fault:
+    sent: list[object] = []
+
+    def send(args: Mapping[str, object]) -> tuple[bool, str]:
+        sent.append(args)
+        return False, "Operation timed out after 1000 milliseconds"
+
+    return Fault(
+        name="a mail takes too long to be sent",
+        category="timeout",
+        tool="send_email",
+        args={"to": "a@b", "timeout_ms": 1000},
+        lent={"send_email": send},
+        healed=lambda: False,
+        intact=lambda: len(sent) == 1,
+        needs_person=True,
+    )
+
+
 def wrong_password(box: Box) -> Fault:
     port = box.serve(lambda _path, _count: (401, {"WWW-Authenticate": "Basic"}, b"Unauthorized"))
     return Fault(
@@ -119,5 +151,7 @@ FAULTS = (
     stalls_at_first,
     limited,
     limited_side_by_side,
+    paid_perhaps,
+    sent_perhaps,
     wrong_password,
 )

@@ -22,17 +22,18 @@ with pathlib.Path({calls!r}).open("a") as file:
 if "--version" in sys.argv:
     print("agent 1.2.3")
 elif "--bad" in sys.argv:
-    print("error: unknown option '--bad'", file=sys.stderr)
-    print("Run with --help for the options.", file=sys.stderr)
-    sys.exit({code})
+    print({words!r}, file=sys.stderr)
+    print("Run with --help for the options.", file=sys.stderr, flush=True)
+    os.kill(os.getpid(), -{code}) if {code} < 0 else sys.exit({code})
 """
+UNKNOWN_FLAG = "error: unknown option '--bad'"
 
 
-def refusing(project: "Project", code: int = 1) -> tuple[str, Path]:
+def refusing(project: "Project", code: int = 1, words: str = UNKNOWN_FLAG) -> tuple[str, Path]:
     """Write an agent that knows no flag `--bad`; return its command line and the list of its calls."""
     calls = project.root.parent / "calls.txt"
     program = project.root.parent / "agent.py"
-    program.write_text(REFUSES.format(calls=str(calls), code=code))
+    program.write_text(REFUSES.format(calls=str(calls), code=code, words=words))
     return shlex.join([sys.executable, str(program), "--bad"]), calls
 
 
@@ -60,13 +61,24 @@ def test_a_broken_agent_command_is_found_before_a_second_task_pays(project: "Pro
     assert sessions(project) == 1
 
 
-def test_an_agent_that_refuses_its_options_and_ends_well_is_as_broken(project: "Project") -> None:
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (UNKNOWN_FLAG, 0),
+        ("Error: Invalid API key. Please log in.", 0),
+        ("API Error (404): model x-9 does not exist", 0),
+        ("You are not logged in. Run `agent login`.", 0),
+        ("malloc(): corrupted top size", -11),
+    ],
+    ids=["flag", "key", "model", "login", "crash"],
+)
+def test_an_agent_that_refuses_and_ends_well_or_crashes_is_as_broken(project: "Project", words: str, code: int) -> None:
     project.plan(*TEN[:3])
-    agent, calls = refusing(project, code=0)
+    agent, calls = refusing(project, code, words)
     told = project.unstuck("run", "tasks.md", "--agent", agent)
     assert told.code == 3, told
     assert [line.split()[0] for line in calls.read_text().splitlines() if "--version" not in line] == ["1.1", "probe"]
-    assert "unknown option '--bad'" in state_of(project).halted
+    assert words in state_of(project).halted
     assert sessions(project) == 1
 
 

@@ -205,6 +205,11 @@ def test_what_a_recovered_call_left_is_handed_over_without_secrets(tmp_path: Pat
     assert "copy.txt" in result["files"]
     told = ask(tmp_path, text, "remedy", *call).stdout
     assert token not in json.dumps(result) + told
+    words = json.dumps(["bash", "-lc", f"grep -c {token} Config.YAML"])
+    shell = '[{"name": "container.exec", "inputSchema": {"properties": {"cmd": {"type": "array"}}}}]'
+    listed = ("--exit-code", "2", "--tool", "container.exec", "--arg", f"cmd={words}", "--tools", shell, "--run")
+    [made] = remedy(tmp_path, "grep: Config.YAML: No such file or directory\n", *listed)["result"]["calls"]
+    assert made["args"]["cmd"][-1] == "grep -c [redacted] config.yaml"
     for line in ("Recovered by verify_path.", "Call: tee copy.txt < config.yaml", "Exit code: 0", "  right"):
         assert line in told
 

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.growth import faster_than_linear
 
-from unstuck.decide.loops import Issue, key, likeness, recurring
+from unstuck.decide.loops import Issue, key, recurring
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ def test_the_key_names_file_and_line() -> None:
 
 
 def test_two_empty_issues_are_alike() -> None:
-    assert likeness(Issue(), Issue()) == 1.0
+    assert recurring([Issue()], [[Issue()], [Issue()]]) == ((Issue(), 3),)
 
 
 def test_an_issue_recurs_from_the_third_round_on() -> None:
@@ -34,13 +34,13 @@ def test_an_issue_recurs_from_the_third_round_on() -> None:
     moved = [Issue(title="Bug: total is not rounded", file="cart.py", line=14)]
     assert recurring([], [here]) == ()
     assert recurring(here, [here]) == ()
-    assert [one.rounds for one in recurring(here, [moved, here])] == [3]
-    assert [one.rounds for one in recurring(here, [moved, here, moved])] == [4]
+    assert [rounds for _, rounds in recurring(here, [moved, here])] == [3]
+    assert [rounds for _, rounds in recurring(here, [moved, here, moved])] == [4]
 
 
 def test_each_recurring_issue_is_named() -> None:
     both = [Issue(title="Error A", file="a.py"), Issue(title="Error B", file="b.py")]
-    assert [one.issue for one in recurring(both, [both, both])] == both
+    assert [issue for issue, _ in recurring(both, [both, both])] == both
 
 
 def test_other_issues_do_not_count() -> None:
@@ -67,6 +67,6 @@ ISSUES = st.builds(Issue, title=st.text(max_size=20), file=st.text(max_size=10),
 @given(st.lists(ISSUES, max_size=4), st.lists(st.lists(ISSUES, max_size=3), max_size=4))
 @settings(deadline=None)
 def test_a_recurring_issue_is_one_of_the_current_ones(current: list[Issue], earlier: list[list[Issue]]) -> None:
-    for one in recurring(current, earlier):
-        assert one.issue in current
-        assert 3 <= one.rounds <= len(earlier) + 1
+    for issue, rounds in recurring(current, earlier):
+        assert issue in current
+        assert 3 <= rounds <= len(earlier) + 1

@@ -1,9 +1,11 @@
 """Recovery plans as values: forgekeeper's chains, concrete steps, what is left out and why, and that data stays data."""
 
 import json
+import os
 import shlex
 import subprocess
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -386,7 +388,7 @@ def test_a_stated_reset_is_waited_for_and_a_distant_one_is_not() -> None:
 @pytest.mark.parametrize(
     ("tool", "kind", "risk"),
     [
-        ("send_email", "timeout", "caution"),
+        ("send_email", "timeout", "destructive"),
         ("delete_list", "network_error", "caution"),
         ("read_page", "network_error", "safe"),
         ("send_email", "rate_limited", "safe"),
@@ -395,6 +397,27 @@ def test_a_stated_reset_is_waited_for_and_a_distant_one_is_not() -> None:
 def test_a_tool_that_may_have_done_its_work_is_not_called_again_unasked(tool: str, kind: str, risk: str) -> None:
     answer = planned(kind, "", tool=tool, args={"timeout": 5}, tools=(tool, *BASIC))
     assert answer["plans"][0]["risk"] == risk
+
+
+@pytest.mark.parametrize(
+    ("command", "said", "risk"),
+    [
+        ("curl -d a=1 http://x/", "Empty reply from server", "destructive"),
+        ("true && curl -sXPOST http://x/ | cat", "Recv failure: Connection reset by peer", "destructive"),
+        ("curl -d a=1 http://x/", "Failed to connect: Connection refused", "caution"),
+        ("curl http://x/", "Empty reply from server", "safe"),
+        ("git push origin main", "the remote end hung up unexpectedly", "destructive"),
+        ("make deploy", "read: connection timed out", "destructive"),
+        ("make deploy --dry-run", "read: connection timed out", "caution"),
+        ("kubectl apply -f a.yml", "unexpected EOF", "destructive"),
+        ("kubectl get pods", "unexpected EOF", "caution"),
+        ("pytest tests/test_deploy.py", "Connection reset by peer", "safe"),
+    ],
+)
+def test_what_may_have_had_its_effect_on_others_is_not_repeated_by_care_alone(
+    command: str, said: str, risk: str
+) -> None:
+    assert way(planned("network_error", said, command), "retry_with_backoff")["risk"] == risk
 
 
 def test_without_a_shell_one_waits_oneself() -> None:
@@ -419,9 +442,8 @@ def test_only_exact_paths_of_ours_are_deleted() -> None:
     [
         (Lock(path="/x/.git/index.lock", inside=False, held=False, age=99), "outside"),
         (Lock(path=".git/index.lock", inside=True, held=True, age=99), "in use"),
-        (Lock(path=".git/index.lock", inside=True, held=False, age=0.1), "seconds old"),
     ],
-    ids=["elsewhere", "held", "fresh"],
+    ids=["elsewhere", "held"],
 )
 def test_a_lock_is_removed_only_when_it_is_proven_stale(lock: Lock, why: str) -> None:
     answer = planned(
@@ -431,6 +453,19 @@ def test_a_lock_is_removed_only_when_it_is_proven_stale(lock: Lock, why: str) ->
         around=ROOT._replace(lock=lock),
     )
     assert why in because(answer, "remove_stale_lock")
+
+
+def test_a_new_lock_is_removed_only_if_it_is_still_the_same_a_little_later(tmp_path: Path) -> None:
+    lock = tmp_path / "x.lock"
+    around = ROOT._replace(lock=Lock(path=str(lock), inside=True, held=False, age=0.1))
+    answer = planned("git_refused", f"Unable to create '{lock}': File exists", "git add .", around=around)
+    at_once = scripts(way(answer, "remove_stale_lock"))[0].replace("sleep", "true")
+    lock.touch()
+    subprocess.run(["bash", "-c", at_once], check=True)
+    assert lock.exists(), "somebody made it anew"
+    os.utime(lock, (1, 1))
+    subprocess.run(["bash", "-c", at_once], check=True)
+    assert not lock.exists()
 
 
 def test_half_a_merge_is_kept_before_it_is_aborted() -> None:

@@ -165,17 +165,19 @@ def _run(surgery: Surgery, plan: Plan, found: Diagnosis, allow: Risk | None, *, 
         for one in walked.tried:
             took = f" ({counted(one.steps, 'step')}, {one.seconds:.1f} s)"
             say(f"{MARKS[one.result]} {one.strategy}{f': {one.because}' if one.because else took}")
-        say("\n".join(_handed_over(walked)) if walked.recovery else f"Not recovered. {question}")
+        say("\n".join(_handed_over(walked, plan)) if walked.recovery else f"Not recovered. {question}")
     for sentence in noted:
         say(f"unstuck: {sentence}", err=True)
     return 0 if walked.recovered_by else 3
 
 
-def _handed_over(walked: "Walked") -> Iterator[str]:
-    """Tell what the recovered call left, so that nobody has to make it again."""
+def _handed_over(walked: "Walked", plan: Plan) -> Iterator[str]:
+    """Tell what the recovered call left, so that nobody has to make it again, and what was changed for it."""
     done = walked.recovery
     assert done is not None
     yield f"Recovered by {done.strategy}."
+    way = next(one for one in plan.strategies if one.strategy == done.strategy)
+    yield from (f"Before: {one.step.action}" for one in way.steps if one.step.risk != "safe" and not one.step.again)
     for call in done.calls:
         said = next((str(value) for value in call.args.values()), "")
         shown = (

@@ -78,8 +78,13 @@ def practise(surgery: Surgery, plan: Plan, found: Diagnosis, allow: Risk | None)
     return Walked(tried=tried), tuple(dict.fromkeys(notes))
 
 
-def _without_secrets(args: dict[str, Any], hide: Callable[[str], str]) -> dict[str, Any]:
-    return {name: hide(value) if isinstance(value, str) else value for name, value in args.items()}
+def _without_secrets(value: Any, hide: Callable[[str], str]) -> Any:
+    """Hide what is secret in an argument, however deep it lies: a shell may take a list of words."""
+    if isinstance(value, dict):
+        return {name: _without_secrets(inner, hide) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_without_secrets(inner, hide) for inner in value]
+    return hide(value) if isinstance(value, str) else value
 
 
 def result_json(walked: Walked) -> dict[str, Any] | None:
@@ -174,7 +179,7 @@ class Relief:
         """Keep how the last remedy in this slot went: it failed if the same kind of failure came back."""
         before, lesson = self._open.pop(cwd, (None, None))
         if lesson is not None:
-            _kept(lessons_path(self.root), replace(lesson, worked=kind != before).taught, [])
+            _kept(lessons_path(self.root), lesson._replace(worked=kind != before).taught, [])
 
     def advise(self, failure: Failure, command: str, cwd: Path) -> tuple[str, ...]:
         """Tell the ways that are the agent's own to go, and none that nobody allowed."""

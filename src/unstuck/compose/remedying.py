@@ -246,10 +246,10 @@ def pattern_here(cwd: Path) -> Mapping[str, str] | None:
         return None
     import time  # noqa: PLC0415  # only with a past
 
-    from unstuck.remedies import pattern, pattern_json, read_recent  # noqa: PLC0415  # as above
+    from unstuck.remedies import pattern, read_recent  # noqa: PLC0415  # as above
 
     found: Pattern | None = pattern(read_recent(path), time.time())
-    return pattern_json(found)
+    return found._asdict() if found else None
 
 
 def _lessons(cwd: Path) -> Lessons:

@@ -68,15 +68,13 @@ def _checked(content: dict[str, Any], task: str) -> Amendment | Refused:
         return Refused(f"it is about task {str(of)[:40]!r}")
     if not isinstance(proposed, list) or not 0 < len(proposed) <= MOST_TASKS:
         return Refused(f"it proposes no tasks, or more than {MOST_TASKS}")
-    proposals: list[Proposal] = []
-    for text in proposed:
-        found = _proposal(text)
-        if isinstance(found, Refused):
-            return found
-        proposals.append(found)
+    found = [_proposal(text) for text in proposed]
+    if refused := next((one for one in found if isinstance(one, Refused)), None):
+        return refused
+    proposals = tuple(one for one in found if isinstance(one, Proposal))
     reason = content.get("reasoning")
     told = harmless(reason, ERROR_CHARS) if isinstance(reason, str) else ""
-    return Amendment(sort=sort, reason=told, proposals=tuple(proposals))  # type: ignore[arg-type]  # looked up above
+    return Amendment(sort=sort, reason=told, proposals=proposals)  # type: ignore[arg-type]  # looked up above
 
 
 def _proposal(text: object) -> Proposal | Refused:

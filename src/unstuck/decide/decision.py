@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from unstuck.decide.action import Accept, Action, Continue, Decision, Escalate, Fix, Halt, Retry, Rollback, Switch, Wait
-from unstuck.decide.experience import PRICED, Experience, Weighed, has_evidence, weigh, worthiest
+from unstuck.decide.experience import PRICED, Experience, Weighed, weigh
 from unstuck.decide.fixes import Lineage, exceeded
 from unstuck.decide.policy import FUTILE, LIMITED, PASSING, Ladder, Policy, Rung
 from unstuck.diagnosis import AGENT_DOWN, KINDS, Failure, Kind
@@ -121,9 +121,9 @@ def _chosen(
     if policy.priced and failure.charged and all(rung.move in PRICED for _, rung, _ in choices):
         rungs = [(name, rung.move) for name, rung, _ in choices]
         weighed = weigh(rungs, str(failure.kind), history.agent, experience.moves)
-    if not has_evidence(weighed):
+    if not any(one.tried for one in weighed):
         return Decision(action=action, reason=reason, rung=step)
-    best = worthiest(weighed)
+    best = max(weighed, key=lambda one: one.worth)  # among equals the first
     if best.move == "ask":
         tried = sum(one.tried for one in weighed if one.move != "ask")
         question = f"{reason} (Earlier runs tried what is left to do here {tried} times, nearly always in vain.)"
@@ -146,7 +146,7 @@ def _ladder(failure: Failure, history: History, policy: Policy) -> tuple[str, La
         return policy.ladder_of(Kind.CIRCULAR_FIX)
     if history.met_by_check and failure.kind in PASSING:
         return CHECK_AGAIN, (Rung("wait", policy.limits.check_waits),)
-    name, ladder = policy.ladder(failure)
+    name, ladder = policy.ladder_of(failure.kind)
     if history.denied:
         return name, (Rung("switch", len(history.agents)),)  # it is denied again, however often it tries
     if failure.kind in FUTILE and not history.own_doing:
@@ -190,7 +190,8 @@ def _action(
         case "retry":
             return Retry(hint=rung.hint)
         case "continue":
-            return Continue(hint=rung.hint) if history.sessions < policy.limits.sessions or _ours(failure) else None
+            ours = KINDS[failure.kind].blame == "supervisor"  # our own doing uses up no budget at all
+            return Continue(hint=rung.hint) if ours or history.sessions < policy.limits.sessions else None
         case "rollback":
             allowed = history.rollbacks < policy.limits.rollbacks and (history.green_base or not policy.green_base)
             return Rollback(hint=rung.hint) if allowed else None
@@ -214,11 +215,6 @@ def _switch(hint: str, failure: Failure, history: History, experience: Experienc
     down = {*history.resting, *([history.agent] if failure.kind in AGENT_DOWN else [])}
     other = experience.best([name for name in history.agents if name not in down], history.tries)
     return Switch(agent=other, hint=hint) if other is not None and other != history.agent else None
-
-
-def _ours(failure: Failure) -> bool:
-    """Whether the session ended through our own doing, which uses up no budget at all."""
-    return KINDS[failure.kind].blame == "supervisor"
 
 
 def _until(failure: Failure, history: History, policy: Policy, taken: int) -> float:

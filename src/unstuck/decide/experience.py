@@ -5,6 +5,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from unstuck.plans import Task
 
@@ -109,15 +110,12 @@ def task_sort(task: Task) -> str:
 
 def pooled(here: Experience, others: Iterable[Experience]) -> Experience:
     """Add what other repositories taught, which counts a quarter: `ELSEWHERE`."""
-    agents, sorts, moves = dict(here.agents), dict(here.sorts), dict(here.moves)
+    known: dict[str, dict[Any, Any]] = {name: dict(getattr(here, name)) for name in ("agents", "sorts", "moves")}
     for other in others:
-        for name, record in other.agents.items():
-            agents[name] = agents.get(name, Record()) + record.shrunk(ELSEWHERE)
-        for key, record in other.sorts.items():
-            sorts[key] = sorts.get(key, Record()) + record.shrunk(ELSEWHERE)
-        for place, tried in other.moves.items():
-            moves[place] = moves.get(place, Tried()) + tried.shrunk(ELSEWHERE)
-    return Experience(agents=agents, sorts=sorts, moves=moves)
+        for name, counts in known.items():
+            for key, count in getattr(other, name).items():
+                counts[key] = counts.get(key, type(count)()) + count.shrunk(ELSEWHERE)
+    return Experience(**known)
 
 
 def drawn(records: Sequence[tuple[str, int, int]], seed: str) -> tuple[str, ...]:
@@ -194,15 +192,6 @@ def weigh(rungs: Sequence[tuple[str, str]], kind: str, agent: str, moves: Moves)
     chance = (asked.won + PRIOR_TRIES * ANSWERED) / (asked.tried + PRIOR_TRIES)
     person = Weighed(rung="ask", move="ask", tried=asked.tried, won=asked.won, chance=chance, cost=PERSON_COST)
     return tuple(replace(one, chance=round(one.chance, 3), cost=round(one.cost, 2)) for one in (*weighed, person))
-
-
-def has_evidence(weighed: Sequence[Weighed]) -> bool:
-    return any(one.tried for one in weighed)
-
-
-def worthiest(weighed: Sequence[Weighed]) -> Weighed:
-    """Return what is worth most; among equals the first."""
-    return max(weighed, key=lambda one: one.worth)
 
 
 def _known(moves: Moves, kind: str, move: str, agent: str) -> Tried:

@@ -156,6 +156,3 @@ def history_line(task: str, fixes: tuple[str, ...], final: str) -> str:
     """Write a line of the progress file's Fix Task History."""
     count = f"{len(fixes)} fix{'es'[: 2 * (len(fixes) != 1)]} attempted"
     return f"- Task {task}: {count} ({', '.join(fixes)}) - Final: {final}"
-
-
-# --- the fields of a task, as they stand in its text -------------------------------------------------

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from enum import IntEnum
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import Literal
 
 from unstuck.tell import one_line
@@ -208,12 +208,7 @@ def _digest(lines: Iterable[str]) -> str:
 def _no_change(current: Footprint, past: Sequence[Footprint]) -> Signal | None:
     if not _idle(current):
         return None
-    idle: list[Footprint] = []
-    for one in reversed(past):
-        if not _idle(one):
-            break
-        idle.append(one)
-    if idle:
+    if idle := list(takewhile(_idle, reversed(past))):
         return _signal("no_change", Strength.CERTAIN, current, "changed nothing, and neither did", idle[::-1])
     sentence = f"Attempt {current.attempt} changed nothing."
     return Signal(sort="no_change", strength=Strength.WEAK, sentence=sentence, attempts=())
@@ -270,12 +265,8 @@ def _same_work(current: Footprint, one: Footprint) -> bool:
 
 def _same_failure(current: Footprint, past: Sequence[Footprint]) -> Signal | None:
     """Count how often in a row the same failure came."""
-    same: list[Footprint] = []
-    for one in reversed(past):
-        if not current.signature or one.signature != current.signature:
-            break
-        same.append(one)
-    if len(same) + 1 < SAME_FAILURES:
+    same = list(takewhile(lambda one: one.signature == current.signature, reversed(past)))
+    if not current.signature or len(same) + 1 < SAME_FAILURES:
         return None
     return _signal("same_failure", Strength.STRONG, current, "failed in the same way as", same[::-1])
 
@@ -331,23 +322,10 @@ class Issue:
     description: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Recurrence:
-    """An issue and in how many rounds it was raised."""
-
-    issue: Issue
-    rounds: int
-
-
-def recurring(current: Sequence[Issue], earlier: Sequence[Sequence[Issue]]) -> tuple[Recurrence, ...]:
-    """Return the current issues that came up in at least three rounds, this one included."""
-    counted = [Recurrence(issue=issue, rounds=1 + _rounds(issue, earlier)) for issue in current]
-    return tuple(one for one in counted if one.rounds >= ROUNDS)
-
-
-def likeness(a: Issue, b: Issue) -> float:
-    """Return how alike two issues read, from 0 to 1."""
-    return SequenceMatcher(None, key(a), key(b)).ratio()
+def recurring(current: Sequence[Issue], earlier: Sequence[Sequence[Issue]]) -> tuple[tuple[Issue, int], ...]:
+    """Return the current issues that came up in at least three rounds, this one included, and in how many."""
+    counted = [(issue, 1 + _rounds(issue, earlier)) for issue in current]
+    return tuple((issue, rounds) for issue, rounds in counted if rounds >= ROUNDS)
 
 
 def key(issue: Issue) -> str:

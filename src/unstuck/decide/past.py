@@ -101,7 +101,7 @@ def _raised_again(own: Sequence[AttemptState]) -> str:
     found = recurring(now, earlier)
     if not found:
         return ""
-    issue, rounds = found[0].issue, found[0].rounds
+    issue, rounds = found[0]
     where = f" ({issue.file}:{issue.line})" if issue.line else f" ({issue.file})"
     return f"{one_line(issue.title, 120)}{where} comes up in {rounds} rounds, though every attempt was to mend it"
 
@@ -139,10 +139,8 @@ def _systemic(state: RunState, name: str, now: float) -> tuple[str, ...]:
     failure = state.tasks[name].current.failure if state.tasks[name].attempts else None
     if failure is None or failure.charged or not failure.signature or failure.kind in LIMITED:
         return ()
-    if KINDS[failure.kind].blame == "supervisor":
-        return ()
-    signature = failure.signature
-    recent = (task for task, at in state.signatures.get(signature, {}).items() if now - at <= WINDOW_SECONDS)
+    seen = state.signatures.get(failure.signature, {}) if KINDS[failure.kind].blame != "supervisor" else {}
+    recent = (task for task, at in seen.items() if now - at <= WINDOW_SECONDS)
     alike = tuple(task for task in recent if state.tasks[task].status != "complete")
     return alike if len(alike) >= MANY else ()
 

@@ -112,10 +112,6 @@ class Policy:
     spent: str = ""  # what to say when a task's attempts are used up: {index}, {attempts} and {error} are filled in
     priced: bool = False  # evidence of earlier runs may take the open rungs of a ladder in another order
 
-    def ladder(self, failure: Failure) -> tuple[str, Ladder]:
-        """Return the ladder for a failure, and its name."""
-        return self.ladder_of(failure.kind)
-
     def ladder_of(self, kind: Kind) -> tuple[str, Ladder]:
         """Return the kind's own ladder, where there is one; else that of the word by which the profile decides."""
         if kind.value in self.ladders:

@@ -37,8 +37,12 @@ ERROR = re.compile(
 )
 REFUSED = re.compile(
     r"(?im)^\W{0,4}(?:usage: \S+ [\[<-]|(?:\S{1,40}: )?error: option\b|"
-    r"(?:\S{1,40}: )?(?:error: )?(?:unknown|unrecogni[sz]ed|invalid|unexpected|missing) (?:option|flag|argument|(?:sub)?command))"
+    r"(?:\S{1,40}: )?(?:error: )?(?:unknown|unrecogni[sz]ed|invalid|unexpected|missing) (?:option|flag|argument|(?:sub)?command)|"
+    r"(?:\S{1,40}: )?(?:\w{1,20} )?(?:error|panic|fatal|traceback)\b ?[:(]|(?:you are )?not (?:logged in|authenticated)|please (?:log|sign) ?in|invalid api key)"
 )
+"""How a program ends that does not work, whatever its exit code; a probe shows whether it was the task's own."""
+CRASHES = frozenset({4, 6, 7, 8, 11})
+"""Signals with which a program ends by its own fault."""
 """How a program says that it was called wrongly; some end well after it."""
 WORDS_CHARS = 300
 
@@ -179,7 +183,8 @@ def _lifeless(outcome: Outcome) -> bool:
     """Whether a session failed at once, and nothing in it shows that a model was reached."""
     ended = outcome.ended
     refused = REFUSED.search((outcome.message or ended.tail)[-4_000:]) is not None
-    failed = (ended.ending == "exited" and (refused or not ended.ok)) or outcome.end == "no_work"
+    crashed = ended.ending == "signalled" and ended.signal in CRASHES
+    failed = crashed or (ended.ending == "exited" and (refused or not ended.ok)) or outcome.end == "no_work"
     reached = bool(outcome.cost_usd or outcome.failed or (outcome.usage and outcome.usage.output_tokens))
     silent = outcome.end in SILENT_ENDS and not outcome.lost and not reached
     return failed and silent and ended.seconds < AT_ONCE_SECONDS
@@ -198,16 +203,18 @@ def _cannot_work(agent: str, outcome: Outcome, probed: SessionDone) -> Failure |
     if answer.ended.ending != "not_started" and not _lifeless(answer):
         return None
     told = _own_words(outcome) or _own_words(answer) or "nothing"
+    ended = outcome.ended
+    how = f"exit code {ended.exit_code}" if ended.exit_code is not None else f"signal {ended.signal}"
     starts = (
         "its program starts (`--version` works)" if probed.version else "its program does not answer `--version` either"
     )
     return Failure(
         kind=Kind.AGENT_MISSING,
         summary=(
-            f"The agent {one_line(agent, 80)} cannot work: it ended at once with exit code {outcome.ended.exit_code}, "
+            f"The agent {one_line(agent, 80)} cannot work: it ended at once with {how}, "
             f"and so did a session that only asks for one word; {starts}. It says: {told}"
         ),
-        detail=outcome.ended.tail,
+        detail=ended.tail,
     )
 
 

@@ -19,7 +19,6 @@ from unstuck.remedies.learning import Pattern as Pattern
 from unstuck.remedies.learning import Seen as Seen
 from unstuck.remedies.learning import order as order
 from unstuck.remedies.learning import pattern as pattern
-from unstuck.remedies.learning import pattern_json as pattern_json
 from unstuck.remedies.learning import proposals as proposals
 from unstuck.remedies.lessons_file import change_lessons as change_lessons
 from unstuck.remedies.lessons_file import export_lessons as export_lessons

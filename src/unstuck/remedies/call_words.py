@@ -16,6 +16,7 @@ TO_FILE, TO_OWN_NAME = ("-o", "--output", "--output-document"), ("-O", "--remote
 DESTROYERS = frozenset(
     {"rm", "rmdir", "unlink", "shred", "truncate", "mv", "dd", "mkfs", "kill", "pkill", "killall", "dropdb"}
 )
+DESTROYING = frozenset({"git rm", "git checkout", "git restore", "git clean", "git reset", "git branch", "docker rm"})
 """Whose operands are never guessed."""
 RESTRAINTS = r"dry|check|preview|simulat|no-?op|what-?if|plan|confirm|interactive|safe|backup|only|exclude|filter|limit|keep|preserve|^no-"
 """Options that hold a call back: without them it does more than was asked for."""
@@ -99,8 +100,6 @@ def simple_call(command: str, program: str) -> tuple[str, ...] | None:
     """Return the words of the first part that runs this program."""
     for part in parts(command[:MAX_CHARS]):
         words = plain_words(part)
-        while words and re.match(ASSIGNMENT, words[0]):
-            words = words[1:]
         if words and words[0].rsplit("/", 1)[-1] == program:
             return words
     return None
@@ -155,6 +154,12 @@ def loud(words: tuple[str, ...]) -> tuple[str, ...]:
     if program(words) != "curl" or bundled or LOUD.intersection(words):
         return words
     return (words[0], "--fail", *words[1:])
+
+
+def destroys(line: str) -> bool:
+    """Whether a part of a command line destroys what it is given."""
+    called = [words for words in map(plain_words, parts(line)) if words]
+    return any(program(words) in DESTROYERS or " ".join(words[:2]) in DESTROYING for words in called)
 
 
 def restrains(name: str) -> bool:

@@ -31,13 +31,13 @@ CLONE_VALUES = frozenset(
 )
 STRIP_CR = 'tr -d "\\r" < "$1" | bash -s -- "${@:2}"'
 ON_PATH = 'PATH="$1:$PATH"; exec "${@:2}"'
-WITH_ENV = 'set -a; . "./$1"; set +a; exec "${@:2}"'
+WITH_ENV = 'set -a; for file in $1; do . "./$file"; done; set +a; exec "${@:2}"'
 SUDO = ("sudo", "-n")
 GUESSED = 0.7
 DOWNLOAD_SECONDS, INSTALL_SECONDS = 300.0, 600.0
 NODE = frozenset({"node", "npm", "npx", "tsx", "ts-node"})
 NODE_MANAGERS = frozenset({"npm", "pnpm", "yarn", "bun"})
-ENV_FILES = (".env", ".env.local", ".env.development")
+ENV_FILES = (".env", ".env.development", ".env.local")
 IDENTITY = {
     f"GIT_{who}_{what}": value
     for who in ("AUTHOR", "COMMITTER")
@@ -276,11 +276,13 @@ def install_declared_dependencies(s: Situation) -> Recipe:
 
 def load_env_file(s: Situation) -> Recipe:
     """Set the variables of the project's own file."""
-    file = next((name for name in ENV_FILES if name in s.around.root_names), "")
-    if not file or not s.is_command or not variable(s):
+    files = [name for name in ENV_FILES if name in s.around.root_names]
+    if not files or not s.is_command or not variable(s):
         no_way("no file of the project sets it")
-    action = f"Call it again with the variables of {file}"
-    return recipe(s.wrapped(action, WITH_ENV, file, expected="The call succeeds", risk="caution"), requires=("bash",))
+    action = f"Call it again with the variables of {', '.join(files)}"
+    return recipe(
+        s.wrapped(action, WITH_ENV, " ".join(files), expected="The call succeeds", risk="caution"), requires=("bash",)
+    )
 
 
 def use_own_identity(s: Situation) -> Recipe:

@@ -5,7 +5,7 @@ import re
 import shlex
 from collections.abc import Callable, Iterable, Sequence
 
-from unstuck.remedies.call_words import DESTROYERS, alike, name_of, operand, parts, plain_words, program
+from unstuck.remedies.call_words import DESTROYERS, alike, destroys, name_of, operand, parts, plain_words, program
 from unstuck.remedies.chain import (
     REMEDY,
     Expects,
@@ -46,14 +46,18 @@ def verify_path(s: Situation) -> Recipe:
         return recipe(known, likelihood=GUESSED)
     wanted = path(s) or no_way(NO_PATH)
     place = s.around.place
+    if place and place.exists:
+        no_way(f"{wanted} is there")
     parent = place.parent if place else parent_of(wanted)
+    if place and (spaced := _spaced(s, wanted, place.names)):
+        return recipe(s.again(f"Call it again with the name in one piece: {spaced[0]}", words=spaced[1]))
     listing = Step(f"List {parent}, where {name_of(wanted)} should be", ListFolder(parent), "A listing of the folder")
     found = likely(wanted, parent, place.names, place.twins) if place else ()
     if not found or (place and place.missing_parents and _makes(s)):
         search = run("Search for the name in the whole workspace", "bash", "-c", SEARCH, REMEDY, name_of(wanted).translate(GLOB_CHARS),
                      expected="The path of the file", expects=Expects(prints=True))  # fmt: skip
         return recipe(listing, search)
-    if DESTROYERS.intersection(program(plain_words(part)) for part in parts(s.call.line)):
+    if destroys(s.call.line):
         no_way(f"the call destroys what it is given, and {found[0]} is only like {wanted}")
     homes = [twin for twin in found if name_of(twin) == name_of(wanted)]
     if name_of(wanted) in MANIFESTS and len(homes) == 1 and s.is_command and wanted not in s.call.line:
@@ -72,6 +76,17 @@ def verify_path(s: Situation) -> Recipe:
         f"Look at {found[0]}, which is there; the call itself has to name it", "ls", "-ld", "--", found[0], expected="It is listed",
     )  # fmt: skip
     return recipe(listing, step, likelihood=likeness(wanted, found[0]))
+
+
+def _spaced(s: Situation, wanted: str, names: Sequence[str]) -> tuple[str, tuple[str, ...]] | None:
+    """Return a name with blanks that the call has as several words, and the call with it in one."""
+    words, head = s.call.words or (), wanted[: -len(name_of(wanted)) or None]
+    for name in names if s.is_command and not destroys(s.call.line) else ():
+        pieces = tuple(f"{head}{name}".split(" "))
+        for place in range(1, len(words) - len(pieces) + 1) if len(pieces) > 1 and pieces[0] == wanted else ():
+            if words[place : place + len(pieces)] == pieces:
+                return name, (*words[:place], f"{head}{name}", *words[place + len(pieces) :])
+    return None
 
 
 def _in_line(wanted: str, other: str) -> Callable[[str], str]:
@@ -94,8 +109,9 @@ def create_missing_file(s: Situation) -> Recipe:
         no_way(f"{wanted} exists")
     if not place.inside:
         no_way(f"{wanted} is outside of the workspace")
-    if _makes(s) or (place.missing_parents and not s.is_command and "content" in s.call.args):
-        make = _folder("Make the folder that it needs", parent_of(wanted))
+    into = _is_target(s, wanted)
+    if into or _makes(s) or (place.missing_parents and not s.is_command and "content" in s.call.args):
+        make = _folder("Make the folder that it needs", wanted.rstrip("/") if into else parent_of(wanted))
         return recipe(make, s.again("Call it again, now that the folder is there"))
     example = next((name for ending in EXAMPLES for name in place.names if name == name_of(wanted) + ending), "")
     made, expected = Expects(exists=(wanted,)), f"{wanted} exists"
@@ -125,6 +141,16 @@ def _folder(action: str, folder: str) -> Step:
     return Step(action, MakeFolder(folder), f"{folder} exists", expects=Expects(exists=(folder,)))
 
 
+def _is_target(s: Situation, wanted: str) -> bool:
+    """Whether the path is the folder that a copy or an archive is put into."""
+    words = s.call.words or ("",)
+    before = words[words.index(wanted) - 1] if wanted in words[1:] else ""
+    if program(words) == "tar":
+        return before in {"-C", "--directory"} and bool(re.match(r"-?\w*x|--extract", words[1]))
+    named = wanted == words[-1] and (wanted.endswith("/") or bool(re.search(r"target ['\u2018]", s.text)))
+    return program(words) in {"cp", "mv", "install"} and (named or before in {"-t", "--target-directory"})
+
+
 def _makes(s: Situation) -> bool:
     """Whether the call would have made the path itself, had its folder been there."""
     if s.around.place is not None and not s.around.place.missing_parents:
@@ -141,15 +167,8 @@ def _redirected(s: Situation, target: str) -> bool:
 # --- a denied path ------------------------------------------------------------------------------------------------
 
 INTERPRETERS = {
-    "sh": "bash",
-    "bash": "bash",
-    "py": "python3",
-    "js": "node",
-    "mjs": "node",
-    "rb": "ruby",
-    "pl": "perl",
-    "php": "php",
-}
+    "sh": "bash", "bash": "bash", "py": "python3", "js": "node", "mjs": "node", "rb": "ruby", "pl": "perl", "php": "php",
+}  # fmt: skip
 WRITERS = frozenset(
     {"touch", "mkdir", "cp", "mv", "tee", "install", "ln", "dd", "rsync", "tar", "unzip", "curl", "wget", "git"}
 )
@@ -297,7 +316,6 @@ def _packed(content: str) -> str | None:
 
 # --- locks and half-done operations -------------------------------------------------------------------------------
 
-STALE_SECONDS = 2.0
 SNAPSHOT = """
 index=$(mktemp) && cp "$(git rev-parse --git-path index)" "$index" && GIT_INDEX_FILE=$index git add -A &&
 tree=$(GIT_INDEX_FILE=$index git write-tree) &&
@@ -305,6 +323,8 @@ kept=$(git -c user.name=unstuck -c user.email=unstuck@localhost commit-tree "$tr
 git update-ref "refs/unstuck/remedies/$(date +%s)" "$kept"; code=$?; rm -f -- "$index"; exit "$code"
 """
 """Keeps all files, conflicts and untracked ones included, under a ref."""
+STALE_SECONDS = 2
+REMOVE_SAME = 'sleep "$2.5"; find "$1" -maxdepth 0 -type f -not -newermt "$2 seconds ago" -delete'
 HALF_DONE = "MERGE_HEAD MERGE_MSG MERGE_MODE AUTO_MERGE CHERRY_PICK_HEAD REVERT_HEAD REBASE_HEAD sequencer rebase-merge rebase-apply"
 KEEP_STATE = f"""
 cd "$(git rev-parse --git-dir)" && rm -rf unstuck-kept && mkdir unstuck-kept || exit 1
@@ -327,10 +347,10 @@ def remove_stale_lock(s: Situation) -> Recipe:
         no_way(f"{lock.path} is outside of the workspace")
     if lock.held:
         no_way(f"{lock.path} may still be in use")
-    if lock.age < STALE_SECONDS:
-        no_way(f"{lock.path} is only {lock.age:.1f} seconds old")
     action, gone = f"Remove {lock.path}, which nobody holds", Expects(gone=(lock.path,))
     step = Step(action, Remove((lock.path,)), "It is gone", expects=gone)
+    if lock.age < STALE_SECONDS:  # whoever made it may be about to come back
+        step = run(f"{action}, if it is the same in {STALE_SECONDS} seconds", "bash", "-c", REMOVE_SAME, REMEDY, lock.path, str(STALE_SECONDS), expected="It is gone", expects=gone)  # fmt: skip
     return _then_again(s, step, "Call it again, now that the lock is gone")
 
 

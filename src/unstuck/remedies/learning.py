@@ -2,9 +2,8 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from unstuck.diagnosis import Kind
 from unstuck.remedies.chain import NOTHING_GIVEN, Way
@@ -73,28 +72,14 @@ class Lessons(NamedTuple):
                 near = near.plus(counts) if its_context == context else near
         return near if near.tries >= ENOUGH else total
 
-    def after(  # one outcome, with all that it teaches
-        self,
-        chain: str,
-        way: str,
-        context: str,
-        *,
-        worked: bool,
-        tool: str = "",
-        steps: int = 1,
-        seconds: float = 0.0,
-        cost: float = 0.0,
-    ) -> "Lessons":
-        key = (chain, way, context, tool)
-        counts = self.counts.get(key, NOTHING).after(worked=worked, steps=steps, seconds=seconds, cost=cost)
-        return self._replace(counts={**self.counts, key: counts})
+    def after(self, chain: str, way: str, context: str, *, worked: bool, **more: Any) -> "Lessons":
+        return Lesson(chain, way, context, worked, **more).taught(self)
 
     def with_consent(self, risk: str) -> "Lessons":
         return self._replace(consents={**self.consents, risk: self.consents.get(risk, 0) + 1})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lesson:
+class Lesson(NamedTuple):
     """How one way went, whoever went it."""
 
     chain: str
@@ -108,8 +93,11 @@ class Lesson:
 
     def taught(self, lessons: Lessons) -> Lessons:
         """Return the lessons with this one."""
-        how = {name: getattr(self, name) for name in ("worked", "tool", "steps", "seconds", "cost")}
-        return lessons.after(self.chain, self.strategy, self.context, **how)
+        key = (self.chain, self.strategy, self.context, self.tool)
+        counts = lessons.counts.get(key, NOTHING).after(
+            worked=self.worked, steps=self.steps, seconds=self.seconds, cost=self.cost
+        )
+        return lessons._replace(counts={**lessons.counts, key: counts})
 
 
 def order(ways: Sequence[Way], chain: str, context: str, lessons: Lessons, tool: str = "") -> tuple[Way, ...]:
@@ -153,8 +141,7 @@ WINDOW_SECONDS = 3600.0
 LATEST = 50
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class Seen(NamedTuple):
     """One failure of the recent past."""
 
     kind: Kind
@@ -162,15 +149,13 @@ class Seen:
     at: float = 0.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pattern:
+class Pattern(NamedTuple):
     name: str
     because: str
     advice: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Sign:
+class _Sign(NamedTuple):
     """A cause, the kinds that point to it, and how many different things must be hit."""
 
     name: str
@@ -206,7 +191,3 @@ def pattern(recent: Sequence[Seen], now: float) -> Pattern | None:
             because = f"{len(hits)} failures of the last hour: {named[:200]}"
             return Pattern(name=sign.name, because=because, advice=sign.advice)
     return None
-
-
-def pattern_json(found: Pattern | None) -> Mapping[str, str] | None:
-    return {"name": found.name, "because": found.because, "advice": found.advice} if found else None

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 PROJECT_BINARIES = ("node_modules/.bin", ".venv/bin", "venv/bin", "vendor/bin", "bin", "tools/bin", "scripts", ".local/bin")  # fmt: skip
 PACKAGE_FOLDERS = ("vendor", "wheels", "wheelhouse", "packages", "third_party", "lib", "dist", "registry")
+OWN_FOLDERS = ("src", ".")
+"""Where the project's own packages lie; a folder is one if it says so."""
 CACHES = (".cache", "cache", "downloads", "Downloads", ".downloads", "tmp", "vendor")
 LESSONS = "remedies.json"
 SECONDS = 5.0
@@ -160,8 +162,9 @@ def _local_packages(around: Surroundings, situation: Situation, cwd: Path, root:
         archive = name.endswith((".whl", ".tar.gz", ".tgz")) and name.lower().replace("-", "_").startswith(begins)
         return archive or name in modules
 
-    found = [(folder, name) for folder in PACKAGE_FOLDERS for name in sorted(names(root / folder)) if holds(name)]
-    return around._replace(local_packages=tuple(shown(root / folder / name, cwd) for folder, name in found))
+    found = [root / folder / name for folder in PACKAGE_FOLDERS for name in sorted(names(root / folder)) if holds(name)]
+    found += [path for folder in OWN_FOLDERS for path in (root / folder / f"{package}.py", root / folder / package) if path.is_file() or (path / "__init__.py").is_file()]  # fmt: skip
+    return around._replace(local_packages=tuple(shown(path, cwd) for path in found))
 
 
 def _lock(around: Surroundings, situation: Situation, cwd: Path, root: Path) -> Surroundings:
@@ -179,13 +182,14 @@ def _lock(around: Surroundings, situation: Situation, cwd: Path, root: Path) -> 
     return around._replace(lock=Lock(named, inside=_is_of(path, root) and not path.is_symlink(), held=held, age=age))
 
 
-def _git(around: Surroundings, _situation: Situation, cwd: Path, _root: Path) -> Surroundings:
+def _git(around: Surroundings, situation: Situation, cwd: Path, _root: Path) -> Surroundings:
     folder = said(["git", "rev-parse", "--absolute-git-dir"], cwd)
     if not folder:
         return around
     operation = next((name for file, name in OPERATIONS.items() if (Path(folder) / file).exists()), "")
     unmerged = tuple(filter(None, said(["git", "diff", "--name-only", "--diff-filter=U", "-z"], cwd).split("\0")))
-    changed = bool(said(["git", "status", "--porcelain", "--untracked-files=no"], cwd))
+    untracked = "normal" if "untracked" in situation.text else "no"  # those stand in the way only where git says so
+    changed = bool(said(["git", "status", "--porcelain", f"--untracked-files={untracked}"], cwd))
     return around._replace(git=GitState(operation=operation, unmerged=unmerged, changed=changed))
 
 
@@ -374,15 +378,7 @@ DECLARE = (
 )  # fmt: skip
 INSTALLED = {"package.json": ("node_modules",), "Gemfile": ("vendor",), "composer.json": ("vendor",)}
 PYTHON_INSTALLED = (".venv", "venv")
-NAMES_VARIABLES = (
-    ".env",
-    ".env.local",
-    ".env.example",
-    ".env.sample",
-    ".env.template",
-    "docker-compose.yml",
-    "README.md",
-)
+NAMES_VARIABLES = (".env", ".env.local", ".env.example", ".env.sample", ".env.template", "docker-compose.yml", "README.md")  # fmt: skip
 MOST_BYTES = 500_000
 COMMIT = "--format=%h of %cs: %s"
 CHARS = 200

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from unstuck.remedies.call_words import TO_FILE, Address, address, download_target, program, ssh_address
@@ -204,6 +205,8 @@ NODE_MEMORY = "--max-old-space-size=4096"
 BACKOFF = 'for pause in 1 2 4 8; do sleep "$pause.$((RANDOM % 10))"; "$@" && exit 0; done; exit 1'
 """One strategy with tries of its own: 1, 2, 4 and 8 seconds, each with up to a second more."""
 BACKOFF_SECONDS = 20.0
+LASTING = r"(?i)certificate (?:problem|verify|has expired|is not|signed by|required)|CERTIFICATE_VERIFY_FAILED|self[- ]signed certificate|unable to get local issuer"
+"""What no wait changes."""
 
 
 def use_another_port(s: Situation) -> Recipe:
@@ -295,6 +298,8 @@ OFFLINE = {
 
 def retry_with_backoff(s: Situation) -> Recipe:
     """Wait and try again, a little longer each time."""
+    if re.search(LASTING, s.text):
+        no_way("a certificate is not trusted more a little later")
     if s.is_command:
         return _patiently(s, "Try again after 1, 2, 4 and 8 seconds")
     if not s.call.tool:
@@ -413,17 +418,14 @@ def use_cached_data(s: Situation) -> Recipe:
 
 def use_alternative_api_source(s: Situation) -> Recipe:
     """Switch to a mirror, or to data that is here already."""
-    try:
+    with suppress(NoWay):
         mirror, found = try_alternative_host_url(s), url(s)
         named = found is not None and {found.place, found.host}.intersection(s.preferences.mirrors)
         if named or not (mirror.hosts and {mirror.hosts[0], mirror.hosts[0].rsplit(":", 1)[0]} & LOOPBACK):
             return mirror
-    except NoWay:
-        pass
-    try:
+    with suppress(NoWay):
         return use_cached_data(s)
-    except NoWay:
-        no_way("no other source and nothing downloaded before is known")
+    return no_way("no other source and nothing downloaded before is known")
 
 
 def use_anonymous_access(s: Situation) -> Recipe:

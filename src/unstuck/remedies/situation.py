@@ -2,15 +2,26 @@
 
 import re
 import shlex
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from unstuck.diagnosis import Kind
-from unstuck.remedies.call_words import Address, address, download_target, loud, plain_words, program, ssh_address
+from unstuck.remedies.call_words import (
+    Address,
+    address,
+    download_target,
+    loud,
+    parts,
+    plain_words,
+    program,
+    restrains,
+    ssh_address,
+)
 from unstuck.remedies.chain import (
     NOTHING_GIVEN,
     NOTHING_MORE,
     REMEDY,
+    RISKS,
     Catalog,
     Expects,
     Risk,
@@ -98,6 +109,7 @@ MAYBE_DONE = frozenset(
     {Kind.TIMEOUT, Kind.HANG, Kind.NETWORK_ERROR, Kind.OUT_OF_MEMORY, Kind.OUTPUT_FLOOD, Kind.KILLED}
 )
 """How a call ends that may have had its effect all the same; others were refused before they had any."""
+NEVER_REACHED = r"(?i)could(?: not|n't) resolve|connection refused|unreachable|no route to host|name or service not known|name resolution|ENOTFOUND|ECONNREFUSED"
 READING = frozenset(
     ("read", "get", "list", "view", "show", "search", "find", "fetch", "grep", "glob", "browse", "test", "tests", "lint", "check")
 )  # fmt: skip
@@ -198,15 +210,17 @@ class Situation(NamedTuple):
             own = dict(self.call.args if args is None else args)
             named = name_words(self.call.tool)
             looks = self.kind not in MAYBE_DONE or (named & READING and not named & CHANGING)
-            return Step(action, Use(self.call.tool, own), said, "safe" if looks else "caution", expects, again=True)
+            risk: Risk = "safe" if looks else "destructive" if self._elsewhere(named, named) else "caution"
+            return Step(action, Use(self.call.tool, own), said, risk, expects, again=True)
         words = words or (self.call.words if script is None else None)
         if words is not None:
             words = loud(words)
-            risk: Risk = "safe" if self.repeatable(words) else "caution"
+            risk = "safe" if self.repeatable(words) else self._repeating(words)
             return Step(action, Shell(words, timeout, env), said, risk, promised(words, expects), again=True)
         text = self.call.line if script is None else script
         deed = Shell(("bash", "-c", text), timeout, env) if env else Script(text, timeout)
-        return Step(action, deed, said, "caution", expects, again=True)
+        risk = max((self._repeating(tuple(part.split())) for part in parts(text)), key=RISKS.index, default="caution")
+        return Step(action, deed, said, risk, expects, again=True)
 
     def wrapped(
         self,
@@ -262,13 +276,34 @@ class Situation(NamedTuple):
             no_way("the call is not a command")
         return loud(self.call.words) if self.call.words else ("bash", "-c", self.call.line)
 
+    def _repeating(self, words: tuple[str, ...]) -> Risk:
+        """Return the risk of a call that is made again: grave if it may have had its effect on others already."""
+        begins = [word for word in words[:4] if not word.startswith("-")]
+        named = set().union(*map(name_words, begins))
+        sends = program(words) in self.table("outward")["senders"] and self._changes(words)
+        reached = self.kind in MAYBE_DONE and not re.search(NEVER_REACHED, self.text[-8_000:])
+        held_back = self.repeatable(words) or any(word.startswith("-") and restrains(word) for word in words)
+        if reached and not held_back and (sends or self._elsewhere(named, starts(words))):
+            return "destructive"
+        return "caution"
+
+    def _elsewhere(self, named: set[str], calls: set[str]) -> bool:
+        """Whether what these words name has its effect elsewhere: it deploys, sends, publishes, or tells another machine to."""
+        table = self.table("outward")
+        remote = not calls.isdisjoint(table["calls"]) and named.isdisjoint({*READING, *table["reading"]})
+        return remote or not named.isdisjoint(table["words"])
+
+    def _changes(self, words: tuple[str, ...]) -> bool:
+        """Whether an option lets a program that otherwise only reads change something."""
+        forbidden = self.table("repeatable").get("unless", {}).get(program(words), ())
+        return any(word.split("=")[0] in forbidden or _bundled(word, forbidden) for word in words[1:])
+
     def repeatable(self, words: tuple[str, ...]) -> bool:
         """Whether these words may be run again without asking: they only read, or were made to be repeated."""
         table, name = self.table("repeatable"), program(words)
         if name in {"sh", "bash"}:
             return False
-        forbidden = table.get("unless", {}).get(name, ())
-        if any(word.split("=")[0] in forbidden or _bundled(word, forbidden) for word in words[1:]):
+        if self._changes(words):
             return False
         return name in table.get("programs", ()) or not starts(words).isdisjoint(table.get("calls", ()))
 
@@ -321,7 +356,7 @@ OPEN, CLOSE = "['\"\u2018\u201c`]", "['\"\u2019\u201d]"
 PATHS = (
     rf"{REASONS}[:,]? (?:\w+ )?{OPEN}([^'\"\u2019\u201d\n]{{1,1000}}){CLOSE}",
     rf"{OPEN}([^'\"\u2019\u201d\n]{{1,1000}}){CLOSE}:? (?:\[Errno \d+\] )?{REASONS}",
-    rf"(?m)^(?:[\w.+/-]+: |line \d+: )+(?:cannot \w+ )?(?!Cannot )([^:\n]{{1,1000}}): (?:Cannot \w+: )?{REASONS}",
+    rf"(?m)^(?:[\w.+/-]+: |line \d+: )+(?:(?:cannot|can't|could not) \w+ )?(?!Cannot )([^:\n]{{1,1000}}): (?:Cannot \w+: )?{REASONS}",
     rf"(?m)^([^\s:][^:\n]{{0,1000}}): {REASONS}",
     rf"\b(?:l?stat|open|access|chdir|scandir) ([^\s'\":]{{1,1000}}): (?i:{REASONS})",
     r"(?:cannot find or open|Unable to access jarfile) ['\"]?([^\s'\",]{1,1000})",
@@ -329,14 +364,15 @@ PATHS = (
     r"Invalid ([\w./-]{1,1000}\.json):",
 )
 """Strings, compiled on first use: most failures need none of them."""
-NO_PATH = r"(?i)-|stdin|stdout|stderr|standard (?:in|out)put|(?:f?write|read|i/o|input/output) ?(?:error|failed)?|error (?:reading|writing|closing)|error|failed"
+NO_PATH = r"(?i)-|stdin|stdout|stderr|standard (?:in|out)put|(?:f?write|read|i/o|input/output) ?(?:error|failed)?|error (?:reading|writing|closing)|error|failed|[^/]* E[A-Z]{3,}"
 """What stands where a path stands in messages without one."""
 PORT = r"(?i)(?:port[ =:]+|:::|[\w.\]*]:)(\d{2,5})\b|address already in use[^\n]{0,80}?[:,( ](\d{2,5})\b"
 NOT_FOUND = r"(?m)(?:^|: |env: )['\u2018]?([\w.+@/-]{1,100})['\u2019]?: (?:command not found|not found|No such file)"
 LOCK = r"['\"\u2018]?((?:/|\.{0,2}/|[\w.-]+/)[^'\"\u2019\n:]{0,1000}?(?:\.lock|lock-frontend|\.pid|/lock))['\"\u2019]?(?=[\s:.,]|$)"
 PACKAGE = r"No module named '?([\w.-]+)|Cannot find (?:module|package) '([^'\n]{1,200})'"
 VARIABLE = r"\b([A-Za-z_]\w*): (?:unbound variable|parameter (?:null or )?not set)|KeyError: '([A-Z][A-Z0-9_]*)'"
-HIGHEST_PORT = 65535
+SERVER = r"(?i)(?:connect(?:ion|ing)? to (?:server at )?|resolve host:? )['\"]?((?:[\w-]+\.)+[\w-]+|localhost)['\"]?(?:(?:,? port |:)(\d+))?"
+LOWEST_FREE_PORT, HIGHEST_PORT = 1024, 65535
 
 
 def _said(s: Situation) -> tuple[str, str]:
@@ -367,7 +403,7 @@ def url(s: Situation) -> Address | None:
 
 def host(s: Situation) -> str:
     found = url(s)
-    return found.place if found else ""
+    return found.place if found else ":".join(filter(None, _groups(s, SERVER)))
 
 
 def port(s: Situation) -> int | None:
@@ -377,8 +413,11 @@ def port(s: Situation) -> int | None:
             number = int(found[1] or found[2])
             if number <= HIGHEST_PORT:
                 return number
-    numbers = [int(word) for word in s.call.words or () if word.isdigit() and 80 <= int(word) <= HIGHEST_PORT]  # noqa: PLR2004
-    return numbers[-1] if numbers else None
+    named = map(int, re.findall(r"(?<![\w.=/])\d{2,5}(?![\w.])", s.call.line))
+    likely = sorted(
+        (number for number in named if number <= HIGHEST_PORT), key=lambda number: number < LOWEST_FREE_PORT
+    )
+    return next(iter(likely), None)
 
 
 def command(s: Situation) -> str:
@@ -411,8 +450,12 @@ def variable(s: Situation) -> str:
 
 
 def _named(s: Situation, pattern: str) -> str:
+    return next(filter(None, _groups(s, pattern)), "")
+
+
+def _groups(s: Situation, pattern: str) -> Sequence[str]:
     found = next(filter(None, (re.search(pattern, text) for text in _said(s))), None)
-    return next(filter(None, found.groups()), "") if found else ""
+    return found.groups() if found else ()
 
 
 def blanks(s: Situation) -> dict[str, str]:
@@ -420,15 +463,15 @@ def blanks(s: Situation) -> dict[str, str]:
     called = command(s) if s.kind == Kind.COMMAND_NOT_FOUND else s.call.line
     taken = port(s) if s.kind == Kind.PORT_IN_USE else None
     message = s.message or s.text.strip()[-200:] or "it failed without a word"
-    named, home = package(s), home_of(s)
+    named, home, asked = package(s), home_of(s), url(s) if s.kind == Kind.FILE_NOT_FOUND else None
     here = s.around.cwd if s.kind == Kind.DISK_FULL and s.around.cwd != "." else f"what this is about: {message}"
     return {
         "command": called or s.call.tool or "the command",
         "call": (s.call.line if s.is_command else s.call.tool) or "the command",
         "tool": s.call.tool or (s.call.words or ("the command",))[0],
-        "path": lock(s) or path(s) or here,
+        "path": lock(s) or path(s) or (asked.text if asked else here),
         "host": host(s) or "the server",
-        "port": str(taken or ""),
+        "port": f"port {taken}" if taken else "the port",
         "package": f"{named}, which the project's own {home} does not have" if home else named or "the package",
         "env": variable(s) or "what is missing",
         "message": message,
