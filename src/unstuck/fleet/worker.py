@@ -306,7 +306,7 @@ class Doing:
         """Do a job; whatever is wrong with this machine is told, and the job is for another one."""
         try:
             wanted = read(Wanted, task.job.body)
-            self.remote.fetch(wanted.fetch, wanted.begin)
+            self.remote.fetch(wanted.fetch, wanted.begin, f"@{task.slot}")
             bench = self.bench_of(task.job.run, task.job.sheet, verifying=wanted.subject is not None)
             bench = replace(bench, stop=task.stop, seen=lambda _task, line: seen(line))
             if wanted.subject is not None:
