@@ -19,6 +19,8 @@ def test_a_killed_worker_costs_nobody_an_attempt_and_another_one_goes_on(town: "
     assert town.ended(run) == 0, town.said()
     assert town.sound() == [], town.said()
     assert git(town.root, "show", "HEAD:a", "HEAD:b") == "a\nb"
+    assert "the worker died or left in the middle of the session" in town.said()
+    assert "supervisor died" not in town.said()
     told = "".join(str(row) for row in town.query("SELECT body FROM unstuck.events"))
     assert "the token is" in told
     assert secret not in told, "a secret of the worker's own reached the store"

@@ -26,7 +26,7 @@ GRACE_SECONDS = 20.0
 TIMES = 3
 """How often a verification is given out before this machine does it."""
 FAULT_CHARS = 300
-UNKNOWN = "The supervisor died before this session was given to a worker."
+NEVER_GIVEN = Ended(ending="supervisor_died", tail="The supervisor died before this session was given to a worker.")
 
 
 class Office:
@@ -179,7 +179,7 @@ class Far:
         if order.begun:
             number = office.jobs.find(key)
             if number is None:
-                return SessionDone(outcome=_cut_short(UNKNOWN))
+                return SessionDone(outcome=Outcome(ended=NEVER_GIVEN))
         else:
             job = replace(office.pattern, key=key, task=order.task, agent=order.agent, only=order.place or None)
             number = office.jobs.put(replace(job, body=write(self._begin(order, ref))))
@@ -263,13 +263,13 @@ class Far:
         if report is None:
             who = f"The worker {ending.worker}" if ending.worker else "A worker"
             arrived = "its work had arrived" if commit else "nothing of its work had arrived"
-            return SessionDone(outcome=_cut_short(f"{who} was lost while this session ran; {arrived}."))
+            return SessionDone(outcome=_gone(f"{who} was lost while this session ran; {arrived}."))
         if report.log:
             self.bench.desk.append(self.bench.layout.log(order.task), report.log)
         if report.session is None:
             fault = one_line(report.fault, FAULT_CHARS)
             self.bench.record.note(f"The worker {ending.worker} could not do it: {fault}", order.task)
-            return SessionDone(outcome=_cut_short(fault))
+            return SessionDone(outcome=_gone(fault))
         return replace(report.session, place=ending.worker)
 
     def _arrived(self, order: SessionOrder, ref: str) -> str:
@@ -290,5 +290,5 @@ def _report(ending: Ending) -> Report | None:
         return Report(fault=f"{error.message} {error.hint}")
 
 
-def _cut_short(text: str) -> Outcome:
-    return Outcome(ended=Ended(ending="supervisor_died", tail=text))
+def _gone(text: str) -> Outcome:
+    return Outcome(ended=Ended(ending="worker_gone", tail=text))

@@ -267,7 +267,7 @@ def _cut_short(report: Report) -> Report:
     session = report.session
     if session is None or session.outcome.ended.ending != "stopped":
         return report
-    ended = replace(session.outcome.ended, ending="supervisor_died")
+    ended = replace(session.outcome.ended, ending="worker_gone")
     return replace(report, session=replace(session, outcome=replace(session.outcome, ended=ended, claim="none")))
 
 
