@@ -58,7 +58,7 @@ def test_green_and_claimed_is_no_failure() -> None:
     assert judged(DONE, verdict(exit_code=0)) is None
 
 
-@pytest.mark.parametrize("ending", ["silence", "wall_clock", "signalled", "supervisor_died", "stopped"])
+@pytest.mark.parametrize("ending", ["silence", "wall_clock", "signalled", "supervisor_died", "worker_gone", "stopped"])
 def test_green_without_a_claim_needs_a_check_that_was_red(ending: Ending) -> None:
     assert judged(ended(ending), verdict(exit_code=0, turned_green=True)) is None
     assert judged(ended(ending), verdict(exit_code=0)) in (Kind.NO_CLAIM, Kind.INTERRUPTED)

@@ -19,6 +19,8 @@ def test_a_killed_worker_costs_nobody_an_attempt_and_another_one_goes_on(town: "
     assert town.ended(run) == 0, town.said()
     assert town.sound() == [], town.said()
     assert git(town.root, "show", "HEAD:a", "HEAD:b") == "a\nb"
+    assert "the worker died or left in the middle of the session" in town.said()
+    assert "supervisor died" not in town.said()
     told = "".join(str(row) for row in town.query("SELECT body FROM unstuck.events"))
     assert "the token is" in told
     assert secret not in told, "a secret of the worker's own reached the store"
@@ -41,9 +43,9 @@ def test_a_frozen_worker_that_comes_back_changes_nothing(town: "Town") -> None:
 
 
 def test_a_killed_supervisor_is_taken_over_from_another_clone(town: "Town") -> None:
-    town.worker("--slots", "2", HOLD_AT="late-agent")
+    town.worker("--slots", "2", HOLD_AT="agent")
     first = town.supervisor()
-    wait_until((town.met / "late-agent").exists, "a session at work")
+    wait_until((town.met / "agent").exists, "a session at work that is half done")
     for (text,) in town.query("SELECT body FROM unstuck.jobs UNION ALL SELECT sheet FROM unstuck.runs"):
         json.loads(str(text))  # plain values, which no machine has to trust
     first.kill()

@@ -68,6 +68,20 @@ def test_a_hint_reaches_a_session_on_a_worker_and_a_skip_ends_one(town: "Town") 
     assert town.ended(worker) == 0
 
 
+def test_a_run_without_a_fitting_worker_says_so_and_ctrl_c_waits_for_nobody(town: "Town") -> None:
+    toml = town.root / "unstuck.toml"
+    toml.write_text(toml.read_text().replace("drain = 5", "drain = 3600") + 'labels = ["gpu"]\n')
+    town.worker("--label", "arm")
+    run = town.supervisor()
+    said = "The work waits for a worker with play and gpu: there is none."
+    wait_until(lambda: said in town.said(), "the run to say what it needs")
+    assert "is ready" in town.said(), "one is there, and does not fit"
+    run.send_signal(signal.SIGINT)
+    assert town.ended(run) == 130, town.said()  # an hour before the drain time is over
+    assert all(not task.charged for task in town.state().tasks.values())
+    assert town.query("SELECT id FROM unstuck.jobs WHERE state IN ('queued', 'running')") == []
+
+
 def test_every_command_that_looks_at_a_run_finds_it_in_the_store(town: "Town") -> None:
     town.worker("--slots", "2")
     assert town.ended(town.supervisor()) == 0, town.said()
@@ -93,3 +107,5 @@ def test_every_command_that_looks_at_a_run_finds_it_in_the_store(town: "Town") -
             wrong.append((arguments, done.returncode, done.stdout[-600:], done.stderr[-600:]))
     assert wrong == [], wrong
     assert not (town.root / ".git" / "unstuck" / "journal.db").exists(), "no second journal beside the store"
+    left = git(town.remote, "for-each-ref", "--format=%(refname:lstrip=3)", "refs/unstuck/").split()
+    assert left == ["@tip"], "what landed has no place of its own any more"

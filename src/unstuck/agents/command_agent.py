@@ -17,7 +17,7 @@ from unstuck.agents.streams import gist
 from unstuck.agents.transcript import ToolCall
 from unstuck.config import AgentConfig
 from unstuck.errors import BadUsage
-from unstuck.journal import KILLED_BY_US, Ended, Outcome
+from unstuck.journal import ENDED_BY_US, KILLED_BY_US, Ended, Outcome
 from unstuck.ports import Assignment, Command, Dialogue
 
 
@@ -207,7 +207,7 @@ def phrase(text: str) -> bytes:
 
 
 def _code(ended: Ended) -> int | None:
-    if ended.ending in KILLED_BY_US or ended.ending == "supervisor_died":
+    if ended.ending in (*KILLED_BY_US, *ENDED_BY_US):
         return OUR_SIGNAL
     return -ended.signal if ended.signal else ended.exit_code
 

@@ -28,7 +28,7 @@ from unstuck.process import DiskDesk, LocalProcesses, SystemClock
 from unstuck.verify import NoMemory, ShortMemory, open_memory
 
 if TYPE_CHECKING:
-    from unstuck.fleet import Enlisted, Fleet, PostgresJournal, Roster, Sheet, Worker
+    from unstuck.fleet import Fleet, PostgresJournal, Roster, Sheet, Worker
 
 MOST_CLONES = 256
 MOST_RUNS = 16
@@ -62,7 +62,7 @@ def open_worker(
     offer = Offer(project=project, agents=names, labels=tuple(labels), slots=slots, lease=lease)
     enlisted = Enlisted(link, offer)
     journal = PostgresJournal(store, project, "")
-    benches = Benches(repository, config, crew, slots, enlisted, journal, kept)
+    benches = Benches(repository, config, crew, slots, journal, kept)
     remote = Remote(
         git=repository.git,
         objects=repository.common_dir / "objects",
@@ -107,12 +107,11 @@ class Benches:
         config: Config,
         crew: Mapping[str, Agent],
         slots: int,
-        enlisted: "Enlisted",
         journal: "PostgresJournal",
         kept: IO[str],
     ) -> None:
         self._repository, self._config, self._crew, self._slots = repository, config, crew, slots
-        self._enlisted, self._journal = enlisted, journal
+        self._journal = journal
         self._kept = kept
         """The lock on the clone."""
         self._processes = LocalProcesses()
@@ -123,16 +122,15 @@ class Benches:
         self._known: dict[str, tuple[str, Bench | None]] = {}
         """The workbench of each run, and the sheet that it was made by; the one used last is the last."""
 
-    def of(self, run: str, *, verifying: bool) -> Bench:
+    def of(self, run: str, sheet: str, *, verifying: bool) -> Bench:
         """Return the workbench of a run; for verifying, with what the run's journal says by now."""
         from unstuck.fleet import Sheet, read  # noqa: PLC0415  # an extra
 
-        text = self._enlisted.sheet(run)
         with self._one:
             known, bench = self._known.pop(run, ("", None))
-            if bench is None or known != text:
-                bench = self._bench(run, read(Sheet, text))
-            self._known[run] = (text, bench)
+            if bench is None or known != sheet:
+                bench = self._bench(run, read(Sheet, sheet))
+            self._known[run] = (sheet, bench)
             for old in list(self._known)[:-MOST_RUNS]:
                 for table in (self._known, self._states, self._last):
                     table.pop(old, None)

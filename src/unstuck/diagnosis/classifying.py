@@ -14,7 +14,7 @@ from unstuck.diagnosis.judging import BY_END, BY_SIGNAL, Diagnosis, signal_of
 from unstuck.diagnosis.kinds import KINDS, Failure, Kind, Touch
 from unstuck.diagnosis.reading import Reading, error_of, read
 from unstuck.diagnosis.signature import signature
-from unstuck.journal import CheckResult, Ended, Ending, Outcome, Remark, Verdict
+from unstuck.journal import ENDED_BY_US, CheckResult, Ended, Ending, Outcome, Remark, Verdict
 from unstuck.plans import CheckKind
 from unstuck.tell import one_line
 from unstuck.tools import checking_form
@@ -27,6 +27,7 @@ MESSAGE_CHARS = 200
 BY_ENDING: Mapping[Ending, Kind] = {
     "not_started": Kind.AGENT_MISSING,
     "supervisor_died": Kind.INTERRUPTED,
+    "worker_gone": Kind.INTERRUPTED,
     "stopped": Kind.INTERRUPTED,
     "first_output": Kind.HANG,
     "silence": Kind.HANG,
@@ -65,7 +66,7 @@ NOT_JUDGED = frozenset({"", "done_claimed", "failed_claimed"})
 """Ends that say nothing against the agent before the checks have spoken."""
 CUT_OFF = frozenset({"killed", "tool_hang"})
 """Ends of which the output shows no more than that it breaks off; who did that, the process tells."""
-OURS: tuple[Ending, ...] = ("not_started", "supervisor_died", "stopped")
+OURS: tuple[Ending, ...] = ("not_started", *ENDED_BY_US)
 OF_CHECKS = frozenset({
     Kind.CHECK_FAILED, Kind.TEST_FAILED, Kind.TEST_TIMEOUT, Kind.LINT_FAILED, Kind.TYPES_FAILED, Kind.FORMAT_FAILED,
     Kind.BUILD_BROKEN, Kind.SYNTAX_ERROR, Kind.MODULE_MISSING, Kind.IMPORT_CYCLE, Kind.DEPENDENCY_MISSING,

@@ -177,7 +177,7 @@ KINDS: Mapping[Kind, Facts] = {
     Kind.HANG: Facts(_OTHER, "timeout", "timeout", "agent", _AGAIN, "the agent printed nothing for too long"),
     Kind.TIMEOUT: Facts(_OTHER, "timeout", "timeout", "agent", _AGAIN, "it took longer than its time limit"),
     Kind.KILLED: Facts(_OTHER, "unknown", "unknown", "environment", _AGAIN, "somebody killed it"),
-    Kind.INTERRUPTED: Facts(_OTHER, "unknown", "unknown", "supervisor", _AGAIN, "the run was stopped, or the supervisor died, in the middle"),
+    Kind.INTERRUPTED: Facts(_OTHER, "unknown", "unknown", "supervisor", _AGAIN, "the run was stopped, or the supervisor or a worker died, in the middle"),
     Kind.PLAN_INVALID: Facts(_OTHER, "unknown", "plan_invalid", "plan", _FINAL, "the plan is not valid", _FATAL),
     Kind.CIRCULAR_DEPENDENCY: Facts(_OTHER, "unknown", "circular_dependency", "plan", _FINAL, "the plan's dependencies form a circle", _FATAL),
     Kind.UNVERIFIED: Facts(_OTHER, "unknown", "unknown", "plan", _FINAL, "no check could say whether the work is right", _PERSON),

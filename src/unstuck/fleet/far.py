@@ -10,7 +10,7 @@ from unstuck.diagnosis import Failure
 from unstuck.errors import GitFailed, Unavailable, UnstuckError
 from unstuck.fleet.jobs import OVER, Ending, Job, Jobs
 from unstuck.fleet.postgres import Link
-from unstuck.fleet.remote import NEVER, Moved, Remote, Shelf, check_ref, tip_ref, work_ref, worked
+from unstuck.fleet.remote import NEVER, Moved, Placed, Remote, Shelf, check_ref, tip_ref, work_ref, worked
 from unstuck.fleet.wire import STOPPED, Report, Sheet, Wanted, read, write
 from unstuck.journal import Ended, Outcome, Verdict
 from unstuck.line import Bench, Here, Interrupted, OneTask, redacted
@@ -26,7 +26,7 @@ GRACE_SECONDS = 20.0
 TIMES = 3
 """How often a verification is given out before this machine does it."""
 FAULT_CHARS = 300
-UNKNOWN = "The supervisor died before this session was given to a worker."
+NEVER_GIVEN = Ended(ending="supervisor_died", tail="The supervisor died before this session was given to a worker.")
 
 
 class Office:
@@ -49,8 +49,6 @@ class Office:
         self._closed = False
         self._thread = threading.Thread(target=self._listen, name="fleet", daemon=True)
         self._plain: dict[str, tuple[Task, bool]] = {}
-        self.known: dict[tuple[str, str], tuple[str, str]] = {}
-        """With which ref and commit the remote has a tree on its base."""
 
     def key(self, name: str) -> str:
         return f"{self.pattern.project}/{self.pattern.run}/{name}"
@@ -181,7 +179,7 @@ class Far:
         if order.begun:
             number = office.jobs.find(key)
             if number is None:
-                return SessionDone(outcome=_cut_short(UNKNOWN))
+                return SessionDone(outcome=Outcome(ended=NEVER_GIVEN))
         else:
             job = replace(office.pattern, key=key, task=order.task, agent=order.agent, only=order.place or None)
             number = office.jobs.put(replace(job, body=write(self._begin(order, ref))))
@@ -192,13 +190,17 @@ class Far:
 
     def verify(self, subject: Subject, slot: int, stop: Stop) -> Verdict:
         """Let a worker verify; who merged a tree verifies it, because others wait for it to land and it is here already."""
-        office, bench, name = self.office, self.bench, subject.task.id
+        office, bench, name, deadline = self.office, self.bench, subject.task.id, stop.deadline()
+        if deadline is not None and time.monotonic() >= deadline:
+            raise Interrupted
         if (subject.base, subject.tree) in self.shelf.merged or not office.is_plain(bench):
+            self.shelf.collect(slot)
             return Here(bench).verify(subject, slot, stop)
         for _ in range(TIMES):
-            body = write(self._published(redacted(subject, bench.redactor)))
+            body = write(self._published(redacted(subject, bench.redactor), slot))
             key = office.key(f"{name}/verify/{uuid4().hex}")
             number = office.jobs.put(replace(office.pattern, key=key, task=name, kind="verify", body=body))
+            self.shelf.collect(slot)  # meanwhile: it is needed here when it lands
             report = _report(office.wait(number, name, stop)) or Report()
             if report.failure is not None:
                 raise NotSetUp(report.failure)
@@ -213,18 +215,19 @@ class Far:
         plain = order.tree is None and order.session == 1 and not order.probe
         if plain and order.base in self.shelf.tips:
             return Wanted(ref=ref, fetch=tip_ref(order.run), begin=order.base, expected=NEVER, session=order)
+        self.shelf.collect(order.slot)
         tree = order.tree or self.bench.workspace.tree_of(order.base)
         text = f"session {order.session} of attempt {order.attempt}{' (probe)' if order.probe else ''}\n"
         begin = self.remote.commit(tree, order.base, text)
         self._place(ref, begin)
         return Wanted(ref=ref, fetch=ref, begin=begin, expected=begin, session=order)
 
-    def _published(self, subject: Subject) -> Wanted:
+    def _published(self, subject: Subject, slot: int) -> Wanted:
         """Make sure that the remote has the tree; say with which ref and commit it has it."""
-        known = self.office.known.get((subject.base, subject.tree))
+        known = self.shelf.placed.get((subject.base, subject.tree))
         if known is not None and not subject.start:
-            ref, begin = known
-            return Wanted(ref=ref, fetch=ref, begin=begin, subject=subject)
+            return Wanted(ref=known.ref, fetch=known.ref, begin=known.commit, subject=subject)
+        self.shelf.collect(slot)
         ref, base, text = check_ref(self.bench.run, subject.task.id), subject.base, f"verify {subject.task.id}\n"
         start = (self.remote.commit(subject.start, base, text),) if subject.start else ()
         begin = self.remote.commit(subject.tree, base, text, *start)
@@ -233,9 +236,9 @@ class Far:
 
     def _place(self, ref: str, begin: str) -> None:
         """Move a place of work on, whatever came there late; a supervisor that was taken over moves nothing."""
-        known = self.office.known
-        for key in [key for key, (place, _) in known.items() if place == ref]:
-            del known[key]
+        placed = self.shelf.placed
+        for key in [key for key, place in placed.items() if place.ref == ref]:
+            del placed[key]
         for _ in range(TIMES):
             try:
                 self.remote.put(ref, begin, self.remote.seen.get(ref, NEVER))
@@ -252,25 +255,21 @@ class Far:
         if not commit and not order.probe:
             commit = self._arrived(order, ref)
         if commit:
-            try:
-                self.remote.fetch(ref, commit)
-            except GitFailed:
-                commit = ""  # moved by nobody of ours: as if nothing had arrived
-        if commit:
             self.remote.seen[ref] = commit
             tree = (report.tree if report is not None else "") or self.bench.workspace.tree_of(commit)
             self.bench.workspace.prepare(order.slot, order.base, tree)
-            self.office.known[order.base, tree] = (ref, commit)
+            work = Placed(ref, commit, spent=report is not None and bool(report.commit) and order.session == 1)
+            self.shelf.placed[order.base, tree] = self.shelf.owed[order.slot] = work
         if report is None:
             who = f"The worker {ending.worker}" if ending.worker else "A worker"
             arrived = "its work had arrived" if commit else "nothing of its work had arrived"
-            return SessionDone(outcome=_cut_short(f"{who} was lost while this session ran; {arrived}."))
+            return SessionDone(outcome=_gone(f"{who} was lost while this session ran; {arrived}."))
         if report.log:
             self.bench.desk.append(self.bench.layout.log(order.task), report.log)
         if report.session is None:
             fault = one_line(report.fault, FAULT_CHARS)
             self.bench.record.note(f"The worker {ending.worker} could not do it: {fault}", order.task)
-            return SessionDone(outcome=_cut_short(fault))
+            return SessionDone(outcome=_gone(fault))
         return replace(report.session, place=ending.worker)
 
     def _arrived(self, order: SessionOrder, ref: str) -> str:
@@ -291,5 +290,5 @@ def _report(ending: Ending) -> Report | None:
         return Report(fault=f"{error.message} {error.hint}")
 
 
-def _cut_short(text: str) -> Outcome:
-    return Outcome(ended=Ended(ending="supervisor_died", tail=text))
+def _gone(text: str) -> Outcome:
+    return Outcome(ended=Ended(ending="worker_gone", tail=text))

@@ -8,6 +8,7 @@ import secrets
 import socket
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from typing import Any
 
 from unstuck.errors import OwnershipLost
 from unstuck.fleet.postgres import Connection, Link
@@ -25,22 +26,29 @@ FITS = """
 worker alone must do is for anybody once that one is gone."""
 
 CLAIM = f"""
-WITH busy AS (SELECT run, count(*) AS jobs FROM unstuck.jobs WHERE state = 'running' GROUP BY run)
-UPDATE unstuck.jobs SET state = 'running', worker = %(worker)s, begun = clock_timestamp() WHERE id = (
-    SELECT j.id FROM unstuck.jobs j JOIN unstuck.workers w ON w.id = %(worker)s LEFT JOIN busy ON busy.run = j.run
-    WHERE j.state = 'queued' AND w.state = 'ready' AND {FITS}
-    ORDER BY j.kind = 'verify' DESC, j.priority DESC, coalesce(busy.jobs, 0), j.id LIMIT 1 FOR UPDATE OF j SKIP LOCKED)
-RETURNING id, run, task, kind, agent, body, prefers
+WITH busy AS (SELECT run, count(*) AS jobs FROM unstuck.jobs WHERE state = 'running' GROUP BY run),
+    limited AS (SELECT EXISTS (SELECT FROM unstuck.limits) AS is_so),
+    taken AS (
+        UPDATE unstuck.jobs SET state = 'running', worker = %(worker)s, begun = clock_timestamp() WHERE id = (
+            SELECT j.id FROM unstuck.jobs j JOIN unstuck.workers w ON w.id = %(worker)s LEFT JOIN busy ON busy.run = j.run
+            WHERE j.state = 'queued' AND w.state = 'ready' AND (%(locked)s OR NOT (SELECT is_so FROM limited)) AND {FITS}
+            ORDER BY j.kind = 'verify' DESC, j.priority DESC, coalesce(busy.jobs, 0), j.id LIMIT 1 FOR UPDATE OF j SKIP LOCKED)
+        RETURNING id, run, task, kind, agent, body, prefers)
+SELECT limited.is_so, taken.*, (SELECT sheet FROM unstuck.runs r WHERE r.project = %(project)s AND r.run = taken.run)
+FROM limited LEFT JOIN taken ON true
 """  # noqa: S608  # our own words
-"""Finished work is verified first; then by priority; then whoever has the fewest jobs at work; then who came first."""
+"""Finished work is verified first; then by priority; then whoever has the fewest jobs at work; then who came first.
+Where there are limits, only who holds the lock may take: else two would count at the same moment."""
 
 MANY = 16
 """Postgres wakes every connection that listens, whatever it listens for. With more workers than this nobody is told: each
 looks once a second, and one of so many looks soon."""
 OVER = ("done", "lost")
+WORK = "work"
+"""What a worker is told that may take a job; anything else is about the jobs that it has."""
 
 WAKE = f"""
-SELECT pg_notify('unstuck ' || id, '') FROM (
+SELECT pg_notify('unstuck ' || id, '{WORK}') FROM (
     SELECT w.id FROM unstuck.workers w WHERE w.state = 'ready' AND w.id <> %(but)s
     AND (SELECT count(*) FROM unstuck.workers) <= {MANY}
     AND w.beat > clock_timestamp() - make_interval(secs => w.lease)
@@ -63,15 +71,23 @@ RETURNING jobs.id
 While Postgres itself was away nobody could beat, so that time counts for nobody."""
 
 PUT = """
-WITH mine AS (SELECT FROM unstuck.claims WHERE project = %(project)s AND run = %(run)s AND token = %(token)s FOR SHARE)
-INSERT INTO unstuck.jobs (key, project, run, task, kind, agent, labels, priority, must, body, prefers)
-SELECT %(key)s, %(project)s, %(run)s, %(task)s, %(kind)s, %(agent)s, %(labels)s, %(priority)s, %(only)s, %(body)s,
-    (SELECT worker FROM unstuck.jobs WHERE project = %(project)s AND run = %(run)s AND task = %(task)s
-        AND kind = 'session' AND agent = %(agent)s ORDER BY id DESC LIMIT 1)
-FROM mine ON CONFLICT (key) DO NOTHING RETURNING id
+WITH mine AS (SELECT FROM unstuck.claims WHERE project = %(project)s AND run = %(run)s AND token = %(token)s FOR SHARE),
+    put AS (INSERT INTO unstuck.jobs (key, project, run, task, kind, agent, labels, priority, must, body, prefers)
+        SELECT %(key)s, %(project)s, %(run)s, %(task)s, %(kind)s, %(agent)s, %(labels)s, %(priority)s, %(only)s, %(body)s,
+            (SELECT worker FROM unstuck.jobs WHERE project = %(project)s AND run = %(run)s AND task = %(task)s
+                AND kind = 'session' AND agent = %(agent)s ORDER BY id DESC LIMIT 1)
+        FROM mine ON CONFLICT (key) DO NOTHING RETURNING id)
+SELECT id FROM put UNION ALL SELECT id FROM unstuck.jobs WHERE key = %(key)s
 """
+REPORT = f"""
+WITH done AS (UPDATE unstuck.jobs SET state = 'done', result = %(result)s, ended = clock_timestamp()
+        WHERE id = %(id)s AND worker = %(worker)s AND (state = 'running' OR (state = 'done' AND result = %(result)s)) RETURNING id),
+    held AS (INSERT INTO unstuck.holds SELECT %(agent)s, clock_timestamp() + make_interval(secs => %(seconds)s), %(why)s
+        FROM done WHERE %(why)s <> '' ON CONFLICT (agent)
+        DO UPDATE SET until = greatest(holds.until, EXCLUDED.until), why = EXCLUDED.why)
+SELECT id, (SELECT pg_notify(%(channel)s, '') WHERE (SELECT count(*) FROM unstuck.workers) <= {MANY}) FROM done
+"""  # noqa: S608  # our own words
 LOSE = "UPDATE unstuck.jobs SET state = 'lost', ended = clock_timestamp() WHERE "
-TELL = f"SELECT pg_notify(%s, '') WHERE (SELECT count(*) FROM unstuck.workers) <= {MANY}"  # noqa: S608  # our own words
 STOP, HINT = (
     f"WITH told AS (UPDATE unstuck.jobs SET {what} WHERE id = %s AND state = 'running' RETURNING worker)"  # noqa: S608  # as above
     " SELECT pg_notify('unstuck ' || worker, '') FROM told"
@@ -107,6 +123,8 @@ class Job:
     """The claim of whoever gives it out."""
     id: int = 0
     prefers: str | None = None
+    sheet: str = ""
+    """What every job of its run goes by; told with the job."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,18 +161,13 @@ class Jobs:
 
         Refused to a supervisor that was taken over: nobody pays for a session that nobody waits for.
         """
-
-        def work(connection: Connection) -> int:
-            row = connection.execute(PUT, asdict(job) | {"labels": list(job.labels)}).fetchone()
-            row = row or connection.execute("SELECT id FROM unstuck.jobs WHERE key = %s", (job.key,)).fetchone()
-            if row is None:
-                raise OwnershipLost(
-                    f"Another supervisor took run {job.run} over; this one stops.", hint="See `unstuck status`."
-                )
-            connection.execute(WAKE.encode(), {"but": ""})
-            return int(row[0])
-
-        return self._link.ask(work)
+        rows = self._link.rows(PUT, asdict(job) | {"labels": list(job.labels)})
+        if not rows:
+            raise OwnershipLost(
+                f"Another supervisor took run {job.run} over; this one stops.", hint="See `unstuck status`."
+            )
+        self._link.run(WAKE, {"but": ""})
+        return int(rows[0][0])
 
     def find(self, key: str) -> int | None:
         return next(
@@ -268,38 +281,30 @@ class Enlisted:
         )
 
     def take(self) -> Job | None:
-        """Take the next job that fits, if there is one, and wake somebody for the one after it."""
+        """Take the next job that fits, if there is one; whoever took it wakes another worker for the one after it."""
+        asked = {"worker": self.id, "project": self.offer.project}
 
-        def work(connection: Connection) -> Job | None:
-            connection.execute("SELECT pg_advisory_xact_lock(%s) FROM unstuck.limits LIMIT 1", (CLAIM_LOCK,))
-            row = connection.execute(CLAIM.encode(), {"worker": self.id}).fetchone()
-            if row is None:
-                return None
-            connection.execute(WAKE.encode(), {"but": self.id})
-            names = ("id", "run", "task", "kind", "agent", "body", "prefers")
-            return Job(project=self.offer.project, **dict(zip(names, row, strict=True)))
+        def locked(connection: Connection) -> list[tuple[Any, ...]]:
+            connection.execute("SELECT pg_advisory_xact_lock(%s)", (CLAIM_LOCK,))
+            return connection.execute(CLAIM.encode(), asked | {"locked": True}).fetchall()
 
-        return self._link.ask(work, patience=self.offer.lease / 4)
+        patience = self.offer.lease / 4
+        [(limited, *row)] = self._link.rows(CLAIM, asked | {"locked": False}, patience=patience)
+        if limited:
+            [(_, *row)] = self._link.ask(locked, patience=patience)
+        names = ("id", "run", "task", "kind", "agent", "body", "prefers", "sheet")
+        found = dict(zip(names, row, strict=True))
+        return Job(project=self.offer.project, **found | {"sheet": found["sheet"] or ""}) if found["id"] else None
+
+    def wake_another(self) -> None:
+        """Tell one idle worker of the next job that waits, if there is one of each."""
+        self._link.run(WAKE, {"but": self.id}, patience=0.0)
 
     def report(self, job: Job, result: str, *, hold: tuple[str, float, str] | None = None) -> bool:
         """Say what became of a job, and which agent's provider lets nobody in until when. False: it is not ours any more."""
-
-        def work(connection: Connection) -> bool:
-            done = connection.execute(
-                "UPDATE unstuck.jobs SET state = 'done', result = %s, ended = clock_timestamp()"
-                " WHERE id = %s AND worker = %s AND (state = 'running' OR (state = 'done' AND result = %s))",
-                (result, job.id, self.id, result),
-            ).rowcount
-            if done and hold is not None:
-                connection.execute(
-                    "INSERT INTO unstuck.holds VALUES (%s, clock_timestamp() + make_interval(secs => %s), %s) ON CONFLICT (agent)"
-                    " DO UPDATE SET until = greatest(holds.until, EXCLUDED.until), why = EXCLUDED.why",
-                    hold,
-                )
-            connection.execute(TELL.encode(), (f"unstuck {job.run}",))
-            return done == 1
-
-        return self._link.ask(work)
+        agent, seconds, why = hold or ("", 0.0, "")
+        told = {"result": result, "id": job.id, "worker": self.id, "channel": f"unstuck {job.run}"}
+        return bool(self._link.rows(REPORT, told | {"agent": agent, "seconds": seconds, "why": why}))
 
     def say(self, job: Job, line: str) -> None:
         """Pass on what a job's agent does."""
@@ -322,8 +327,3 @@ class Enlisted:
         """Go; what is still at work is lost."""
         self._link.run(f"{LOSE} worker = %s AND state = 'running'", (self.id,), patience=2.0)
         self._link.run("DELETE FROM unstuck.workers WHERE id = %s", (self.id,), patience=2.0)
-
-    def sheet(self, run: str) -> str:
-        """Return what every job of a run needs to know."""
-        statement = "SELECT sheet FROM unstuck.runs WHERE project = %s AND run = %s"
-        return next((str(sheet) for (sheet,) in self._link.rows(statement, (self.offer.project, run))), "")

@@ -92,7 +92,7 @@ class Link:
         self._met = False
         self._channel = ""
         self._session = ""
-        self._heard = False
+        self._heard: set[str] = set()
         self._awake, self._waker = os.pipe()
         os.set_blocking(self._awake, False)
 
@@ -108,13 +108,27 @@ class Link:
 
     def ask(self, work: Callable[[Connection], T], *, patience: float | None = None) -> T:
         """Do something in one transaction; after a break, and for as long as patience lasts, do it again."""
+
+        def whole(connection: Connection) -> T:
+            with connection.transaction():
+                return work(connection)
+
+        return self._again(whole, patience)
+
+    def rows(self, statement: str, values: Values = (), *, patience: float | None = None) -> list[tuple[Any, ...]]:
+        """Ask one question; return what is answered. A statement alone is a transaction, and one way there and back."""
+        return self._again(lambda connection: connection.execute(statement.encode(), values).fetchall(), patience)
+
+    def run(self, statement: str, values: Values = (), *, patience: float | None = None) -> int:
+        """Say one thing; return how many rows it changed."""
+        return self._again(lambda connection: connection.execute(statement.encode(), values).rowcount, patience)
+
+    def _again(self, work: Callable[[Connection], T], patience: float | None) -> T:
         began, most = time.monotonic(), self.patience if patience is None else patience
         while True:
             try:
                 with self._lock:
-                    connection = self._connected()
-                    with connection.transaction():
-                        return work(connection)
+                    return work(self._connected())
             except psycopg.OperationalError as error:
                 self._forget()
                 if time.monotonic() - began >= (most if self._met else min(most, FIRST_SECONDS)):
@@ -129,32 +143,30 @@ class Link:
                     hint="See the server's log; everything recorded so far stands.",
                 ) from error
 
-    def rows(self, statement: str, values: Values = (), *, patience: float | None = None) -> list[tuple[Any, ...]]:
-        """Ask one question; return what is answered."""
-        return self.ask(lambda connection: connection.execute(statement.encode(), values).fetchall(), patience=patience)
+    def wait(self, seconds: float) -> frozenset[str]:
+        """Wait until something is said in the channel, somebody wakes us, or the time is over; return what was said.
 
-    def run(self, statement: str, values: Values = (), *, patience: float | None = None) -> int:
-        """Say one thing; return how many rows it changed."""
-        return self.ask(lambda connection: connection.execute(statement.encode(), values).rowcount, patience=patience)
-
-    def wait(self, seconds: float) -> bool:
-        """Wait until something is said in the channel, or the time is over; say whether something was."""
-        connection = self._connection
-        if connection is None or connection.closed:
-            time.sleep(min(seconds, PAUSE_SECONDS))
-        elif not self._heard:
+        What other threads ask meanwhile is answered on the same connection, and ends no wait.
+        """
+        until = time.monotonic() + seconds
+        while not self._heard and (left := until - time.monotonic()) > 0:
+            connection = self._connection
+            if connection is None or connection.closed:
+                time.sleep(min(left, PAUSE_SECONDS))
+                break
             try:
-                if self._awake in select.select([connection.fileno(), self._awake], [], [], seconds)[0]:
+                if self._awake in select.select([connection.fileno(), self._awake], [], [], left)[0]:
                     os.read(self._awake, 4096)
-                    return False
+                    break
                 with self._lock:  # psycopg hands on what comes with an answer; what comes alone is taken from libpq
                     connection.pgconn.consume_input()
-                    while connection.pgconn.notifies() is not None:
-                        self._heard = True
+                    while (notice := connection.pgconn.notifies()) is not None:
+                        self._heard.add(notice.extra.decode())
             except (psycopg.OperationalError, ValueError, OSError):
                 self._forget()
         with self._lock:  # who hears has it
-            heard, self._heard = self._heard, False
+            heard = frozenset(self._heard)
+            self._heard.clear()
         return heard
 
     def wake(self) -> None:
@@ -183,8 +195,8 @@ class Link:
             self._connection, self._met = connection, True
         return self._connection
 
-    def _hear(self, _notice: psycopg.Notify) -> None:
-        self._heard = True
+    def _hear(self, notice: psycopg.Notify) -> None:
+        self._heard.add(notice.payload)
 
     def _forget(self) -> None:
         with self._lock:

@@ -20,6 +20,15 @@ WITH RECURSIVE known AS (
 SELECT run FROM known ORDER BY seq
 """
 """One look into the index for each run: boards ask for this again and again, and events are many."""
+APPEND = """
+WITH known AS (SELECT seq FROM unstuck.events WHERE key = %(key)s),
+    mine AS (SELECT FROM unstuck.claims WHERE project = %(project)s AND run = %(run)s AND token = %(token)s FOR SHARE),
+    new AS (INSERT INTO unstuck.events (key, project, run, at, body) SELECT %(key)s, %(project)s, %(run)s, %(at)s, %(body)s
+        FROM mine WHERE NOT EXISTS (SELECT FROM known) RETURNING seq)
+SELECT seq FROM known UNION ALL SELECT seq FROM new
+"""
+"""The claim's row is locked while the event is written: nobody takes the run over in between. What arrived before the
+connection broke is known by its key."""
 AGE = "extract(epoch FROM clock_timestamp() - {})::float8"
 
 
@@ -98,27 +107,12 @@ class PostgresJournal:
 
     def append(self, event: Event) -> Entry:
         """Record a fact durably, once, though the connection may break in between. Refused when the claim is not ours."""
-        key, at, body = uuid.uuid4(), time.time(), encode(event)
-        again = False
-
-        def work(connection: Connection) -> int:
-            nonlocal again
-            if again:
-                known = connection.execute("SELECT seq FROM unstuck.events WHERE key = %s", (key,)).fetchone()
-                if known is not None:
-                    return int(known[0])
-            again = True
-            # The claim's row is locked while the event is written: nobody takes the run over in between.
-            row = connection.execute(
-                "WITH mine AS (SELECT FROM unstuck.claims WHERE project = %s AND run = %s AND token = %s FOR SHARE)"
-                " INSERT INTO unstuck.events (key, project, run, at, body) SELECT %s, %s, %s, %s, %s FROM mine RETURNING seq",
-                (self._project, self._run, self._token, key, self._project, self._run, at, body),
-            ).fetchone()
-            if row is None:
-                raise self._lost()
-            return int(row[0])
-
-        return Entry(self._link.ask(work), at, event)
+        at = time.time()
+        values = {"project": self._project, "run": self._run, "token": self._token, "key": uuid.uuid4(), "at": at}
+        rows = self._link.rows(APPEND, {**values, "body": encode(event)})
+        if not rows:
+            raise self._lost()
+        return Entry(int(rows[0][0]), at, event)
 
     def beat(self) -> None:
         statement = (

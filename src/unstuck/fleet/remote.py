@@ -51,21 +51,26 @@ class Remote:
         """Write a commit of a tree on its base, and on what else must come with it; the same text gives the same commit."""
         return make_commit(self.git, self.identity, tree=tree, parents=(base, *beside), message=text, at=0)
 
-    def put(self, ref: str, commit: str, expected: str) -> None:
-        """Move a ref of the remote to a commit of ours; raise Moved if it is not what was expected."""
-        lease = f"--force-with-lease={ref}:{expected}"
+    def put(self, ref: str, commit: str, expected: str, *spent: tuple[str, str]) -> None:
+        """Move a ref of the remote to a commit of ours; raise Moved if it is not what was expected.
+
+        Refs that are spent go with it, each if it still holds what is said: every push reads all refs that are there.
+        """
+        swaps = ((ref, expected, f"{commit}:{ref}"), *((old, held, f":{old}") for old, held in spent))
+        leases = (f"--force-with-lease={name}:{before}" for name, before, _ in swaps)
         for done in self._tried(
-            "push", "--quiet", "--no-verify", "--porcelain", *self._receiver, lease, self.name, f"{commit}:{ref}",
-            problem=f"takes no {ref}",
+            "push", "--quiet", "--no-verify", "--porcelain", *self._receiver, *leases, self.name,
+            *(how for _, _, how in swaps), problem=f"takes no {ref}",
         ):  # fmt: skip
-            if done.returncode == 0:
+            told = next((line for line in done.stdout.splitlines() if f":{ref}\t" in line), "")
+            if done.returncode == 0 or (told and not told.startswith("!")):
                 break
-            if "[rejected]" in done.stdout or "stale info" in done.stdout:
+            if "[rejected]" in told or "stale info" in told:
                 if self.look(ref) != commit:
                     raise Moved(ref)
                 break  # an earlier try of ours arrived, and its answer did not
         self.there.add(commit)
-        self.seen[ref] = commit
+        self.seen.update(dict.fromkeys((old for old, _ in spent), NEVER), **{ref: commit})
 
     @property
     def _receiver(self) -> tuple[str, ...]:
@@ -83,14 +88,14 @@ class Remote:
         self.seen[ref] = found
         return found
 
-    def fetch(self, ref: str, commit: str) -> None:
-        """Bring a ref's commit, and hold it here; one that is known to be here is not asked for."""
+    def fetch(self, ref: str, commit: str, corner: str) -> None:
+        """Bring a ref's commit, and hold it here in a corner; one that is known to be here is not asked for."""
         if commit not in self.there and not self._is_loose(commit):
-            self.bring(ref)
+            self.bring(ref, corner)
             if not self._is_loose(commit) and not self.git.succeeds("cat-file", "-e", f"{commit}^{{commit}}"):
                 raise GitFailed(
                     f"The remote {self.name} has no {commit[:12]} at {ref}.",
-                    hint="Somebody moved it; it is given out again.",
+                    hint="See who else writes to the remote; then go on with: unstuck resume",
                 )
         self.there.add(commit)
 
@@ -98,10 +103,13 @@ class Remote:
         """Whether a commit is here as a file of its own, as what came lately is; asking git takes a process."""
         return (self.objects / commit[:2] / commit[2:]).exists()
 
-    def bring(self, ref: str) -> None:
-        """Fetch a ref, `*` at the end for all below, and hold it under the same name in our corner."""
+    def bring(self, ref: str, corner: str = "") -> None:
+        """Fetch a ref, `*` at the end for all below, and hold it under its own name or in a corner.
+
+        Corners are few, one for each slot: git looks at every ref of ours whenever it fetches.
+        """
         options = ("--quiet", "--no-tags", "--no-write-fetch-head")
-        name = f"+{ref}:{HERE}{ref.removeprefix('refs/unstuck/')}"
+        name = f"+{ref}:{HERE}{corner or ref.removeprefix('refs/unstuck/')}"
         for done in self._tried("fetch", *options, self.name, name, problem=f"gives no {ref}"):
             if done.returncode == 0:
                 return
@@ -120,6 +128,16 @@ class Remote:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """Where the remote has a tree."""
+
+    ref: str
+    commit: str
+    spent: bool
+    """Whether nobody can write there any more: one worker alone was given the place, and has said that it is done."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shelf(GitWorkspace):
     """The workspace of a supervisor with a fleet. Slots for verifying, from `first` on, are real: it can verify, too."""
@@ -132,8 +150,12 @@ class Shelf(GitWorkspace):
     """The tip that the remote was last told."""
     tips: set[str] = field(default_factory=set)
     """Commits that are on the branch as the remote has it."""
-    merged: set[tuple[str, str]] = field(default_factory=set)
-    """Trees that were made here by merging, each with the tip that it stands on."""
+    placed: dict[tuple[str, str], Placed] = field(default_factory=dict)
+    """Where the remote has trees, each with its base."""
+    merged: dict[tuple[str, str], Placed | None] = field(default_factory=dict)
+    """Trees that were made here by merging, each with the tip that it stands on; and where the work is that was merged."""
+    owed: dict[int, Placed] = field(default_factory=dict)
+    """The work of each slot that the remote has, and that was not needed here yet."""
 
     def take_up(self) -> None:
         """Bring everything of the run that another machine may have left in the remote, and its branch."""
@@ -169,7 +191,8 @@ class Shelf(GitWorkspace):
         """Land, and tell the remote before anybody records it: who takes the run over elsewhere needs the commit."""
         commit = GitWorkspace.land(self, landing)
         if commit is not None:
-            self._publish()
+            work = self._work(landing)
+            self._publish(*([(work.ref, work.commit)] if work is not None and work.spent else []))
         return commit
 
     def bring_in(self, commit: str, *, message: str, at: float) -> str | Conflict:
@@ -185,13 +208,23 @@ class Shelf(GitWorkspace):
     def merge(self, landing: Landing, tip: str) -> str | Conflict:
         merged = GitWorkspace.merge(self, landing, tip)
         if isinstance(merged, str):
-            self.merged.add((tip, merged))
+            self.merged[tip, merged] = self._work(landing)
         return merged
+
+    def _work(self, landing: Landing) -> Placed | None:
+        key = landing.base, landing.tree
+        return self.placed.get(key) or self.merged.get(key)
+
+    def collect(self, slot: int) -> None:
+        """Bring the work of a slot here, if the remote alone has it."""
+        if (work := self.owed.pop(slot, None)) is not None:
+            self.remote.fetch(work.ref, work.commit, f"{self.run}/@{slot}")
 
     def prepare(self, slot: int, base: str, tree: str | None = None, *, clean: bool = False) -> Path:
         if slot >= self.first:
             return GitWorkspace.prepare(self, slot, base, tree, clean=clean)
         self.held[slot] = (base, tree)
+        self.owed.pop(slot, None)
         return self.path(slot)
 
     def present(self, slot: int) -> bool:
@@ -206,6 +239,7 @@ class Shelf(GitWorkspace):
     def snapshot(self, slot: int, name: str) -> Snapshot | None:
         if slot >= self.first or slot not in self.held:
             return None if slot < self.first else GitWorkspace.snapshot(self, slot, name)
+        self.collect(slot)
         base, tree = self.held[slot]
         if tree is None or tree == self.tree_of(base):
             return None
@@ -213,12 +247,12 @@ class Shelf(GitWorkspace):
         commit = make_commit(self._git, self.identity, tree=tree, parents=(base,), message=text, at=0)
         return self.keep(name, commit)
 
-    def _publish(self) -> None:
+    def _publish(self, *spent: tuple[str, str]) -> None:
         tip, before = self.tip(), self.published.get(self.run, NEVER)
         if before == tip:
             return
         try:
-            self.remote.put(tip_ref(self.run), tip, before)
+            self.remote.put(tip_ref(self.run), tip, before, *spent)
         except Moved as error:
             raise OwnershipLost(
                 f"Another supervisor moved the branch of run {self.run} in the remote; this one stops.",

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Protocol
 
 from unstuck.errors import UnstuckError
-from unstuck.fleet.jobs import Enlisted, Job
+from unstuck.fleet.jobs import WORK, Enlisted, Job
 from unstuck.fleet.postgres import Link
 from unstuck.fleet.remote import Moved, Remote, worked
 from unstuck.fleet.wire import STOPPED, Report, Wanted, read, write
@@ -94,6 +94,9 @@ class Worker:
         self._lease = Lease(enlisted.offer.lease)
         self._lock = threading.Lock()
         self._free = threading.Event()
+        """A job has ended."""
+        self._news = False
+        """The store is to know at once how this worker is."""
         self._leave_at: float | None = None
         self._rests_until, self._fault = 0.0, ""
 
@@ -101,6 +104,8 @@ class Worker:
         """Take nothing new and let what runs end within the drain time; asked again, end it at once."""
         now = time.monotonic()
         self._leave_at = now + self._drain if self._leave_at is None else now
+        self._news = True
+        self._link.wake()
 
     def work(self) -> None:
         """Work until asked to leave."""
@@ -113,9 +118,8 @@ class Worker:
         try:
             while self._leave_at is None or self._running:
                 now = time.monotonic()
-                if now - beat >= offer.lease / BEATS or self._free.is_set():
-                    self._free.clear()
-                    beat = now
+                if now - beat >= offer.lease / BEATS or self._news:
+                    beat, self._news = now, False
                     if self._beat():
                         self._lease.renewed = now
                     if self._lease.over:
@@ -123,8 +127,8 @@ class Worker:
                 self._hurry()
                 self._tell_who_listens()
                 taken = self._take_one() if self._may_take() else False
-                if not taken and self._link.wait(self._pause(beat)):
-                    beat = 0.0  # somebody has work for us, or wants some of it ended
+                if not taken and self._link.wait(self._pause(beat)) - {WORK}:
+                    beat = 0.0  # somebody wants a job ended, or has something to say to it
         finally:
             self._abandon("it leaves")
             try:
@@ -136,7 +140,7 @@ class Worker:
     def _pause(self, beat: float) -> float:
         """Say how long nothing needs to be done."""
         due = beat + self._enlisted.offer.lease / BEATS - time.monotonic()
-        return max(0.0, min(due, 0.1 if self._leave_at is not None or self._free.is_set() else 1.0))
+        return max(0.0, min(due, 0.1 if self._leave_at is not None else 1.0))
 
     def _may_take(self) -> bool:
         ready = self._leave_at is None and time.monotonic() >= self._rests_until
@@ -190,6 +194,8 @@ class Worker:
             task = self._running[job.id] = AtWork(job=job, slot=slot, knows=knows, lease=self._lease)
         self._told(f"{job.kind} of task {one_line(job.task, 40)} in run {job.run}")
         threading.Thread(target=self._do, args=(task,), name=f"job {job.id}", daemon=True).start()
+        with suppress(UnstuckError):  # who is not told looks by itself, a second later
+            self._enlisted.wake_another()
         return True
 
     def _do(self, task: AtWork) -> None:
@@ -215,6 +221,7 @@ class Worker:
     def _rest_after(self, report: Report) -> None:
         if report.fault not in {"", LATE} and report.session is None and self._leave_at is None:
             self._fault, self._rests_until = one_line(report.fault, 200), time.monotonic() + REST_SECONDS
+            self._news = True
             self._told(f"This worker rests for {REST_SECONDS:.0f} s: {self._fault}")
 
     def _say(self, task: AtWork, line: str) -> None:
@@ -260,7 +267,7 @@ def _cut_short(report: Report) -> Report:
     session = report.session
     if session is None or session.outcome.ended.ending != "stopped":
         return report
-    ended = replace(session.outcome.ended, ending="supervisor_died")
+    ended = replace(session.outcome.ended, ending="worker_gone")
     return replace(report, session=replace(session, outcome=replace(session.outcome, ended=ended, claim="none")))
 
 
@@ -277,8 +284,8 @@ def _hold(report: Report, job: Job) -> tuple[str, float, str] | None:
 class BenchOf(Protocol):
     """Gives the workbench of a run."""
 
-    def __call__(self, run: str, *, verifying: bool) -> Bench:
-        """Return it; for verifying, with what the run's journal says by now."""
+    def __call__(self, run: str, sheet: str, *, verifying: bool) -> Bench:
+        """Return it, made by the run's sheet; for verifying, with what the run's journal says by now."""
         ...
 
 
@@ -299,8 +306,8 @@ class Doing:
         """Do a job; whatever is wrong with this machine is told, and the job is for another one."""
         try:
             wanted = read(Wanted, task.job.body)
-            self.remote.fetch(wanted.fetch, wanted.begin)
-            bench = self.bench_of(task.job.run, verifying=wanted.subject is not None)
+            self.remote.fetch(wanted.fetch, wanted.begin, f"@{task.slot}")
+            bench = self.bench_of(task.job.run, task.job.sheet, verifying=wanted.subject is not None)
             bench = replace(bench, stop=task.stop, seen=lambda _task, line: seen(line))
             if wanted.subject is not None:
                 return self._verified(bench, wanted.subject, task.slot, task.stop)

@@ -1,3 +1,4 @@
+from unstuck.journal.attempt import ENDED_BY_US as ENDED_BY_US
 from unstuck.journal.attempt import KILLED_BY_US as KILLED_BY_US
 from unstuck.journal.attempt import Changes as Changes
 from unstuck.journal.attempt import CheckResult as CheckResult

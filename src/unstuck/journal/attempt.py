@@ -7,12 +7,20 @@ from unstuck.agents import Claim, End, ToolCall, Usage
 from unstuck.plans import CheckKind
 
 Ending = Literal[
-    "exited", "signalled", "first_output", "silence", "wall_clock", "stopped", "not_started", "supervisor_died"
+    "exited",
+    "signalled",
+    "first_output",
+    "silence",
+    "wall_clock",
+    "stopped",
+    "not_started",
+    "supervisor_died",
+    "worker_gone",
 ]
 """How a process ended: by itself, by a signal, by one of our three limits, because the run was stopped,
-because it could not be started at all, or together with the supervisor."""
+because it could not be started at all, or together with the supervisor or with the worker that had it."""
 
-ENDED_BY_US: tuple[Ending, ...] = ("stopped", "supervisor_died")
+ENDED_BY_US: tuple[Ending, ...] = ("stopped", "supervisor_died", "worker_gone")
 KILLED_BY_US: tuple[Ending, ...] = ("first_output", "silence", "wall_clock", "stopped")
 
 Status = Literal["pass", "fail", "inconclusive"]

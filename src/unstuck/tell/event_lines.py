@@ -107,6 +107,7 @@ def _session_ended(event: SessionEnded) -> str:
         "stopped": "the session was stopped",
         "not_started": f"the agent could not be started: {ended.tail}",
         "supervisor_died": "the supervisor died in the middle of the session",
+        "worker_gone": "the worker died or left in the middle of the session",
     }
     end, cut = event.outcome.end, ended.ending not in ("exited", "signalled")
     told = "" if end in TOLD_BY_CLAIM or (cut and end in CUT_OFF) else f", {ENDS.get(end, end)}"

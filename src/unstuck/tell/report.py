@@ -20,6 +20,7 @@ ENDED_BUT_RIGHT: dict[Ending, str] = {
     "signalled": "the session was killed, its work was right",
     "stopped": "the session was stopped, its work was right",
     "supervisor_died": "the supervisor died, the work was right",
+    "worker_gone": "its worker died or left, the work was right",
 }
 
 HISTORY_STATUS = {"complete": "completed", "pending": "pending", "stuck": "stuck", "skipped": "stuck"}
