@@ -3,11 +3,12 @@
 import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Literal, NamedTuple
 
 from unstuck.plans.blocks import Scanner
 from unstuck.plans.fields import code_spans
-from unstuck.plans.phase_words import COLON, LEAD, canonical, normalise, without_links
+from unstuck.plans.phase_words import COLON, canonical, normalise, without_links, words
 from unstuck.plans.plan import Problem
 from unstuck.tools import Runnable, can_fail, first_word, only_checks
 
@@ -131,10 +132,6 @@ Area = Literal["work", "done", "checkpoint"]
 
 _NAMED = r"[A-Za-z0-9]+(?:[.-][A-Za-z0-9]+)*"
 _DASH = "[-\N{EN DASH}\N{EM DASH}]"
-_PHASE = re.compile(
-    rf"\W*(?P<word>{LEAD})?(?P<id>{_NAMED})(?:[ \t]*{COLON}[ \t]*|[ \t]+{_DASH}[ \t]+|[ \t]*\Z)(?P<name>.*)",
-    re.IGNORECASE,
-)
 _FACT = re.compile(
     rf"[ \t]*>[ \t]*\**([^\W\d_]{{1,40}}(?: [^\W\d_]{{1,20}}){{0,4}})(?:\*\*[ \t]*{COLON}|{COLON}\*\*|{COLON})[ \t]*(.*)"
 )
@@ -221,9 +218,15 @@ def find_sections(document: Document, listed: Collection[str], runnable: Runnabl
         yield section
 
 
+@cache
+def _phase() -> re.Pattern[str]:
+    after = rf"[ \t]*{COLON}[ \t]*|[ \t]+{_DASH}[ \t]+|[ \t]*\Z"
+    return re.compile(rf"\W*(?P<word>{words().lead})?(?P<id>{_NAMED})(?:{after})(?P<name>.*)", re.IGNORECASE)
+
+
 def phase_heading(heading: Heading, listed: Collection[str]) -> re.Match[str] | None:
     """Return the id and the name in a phase's heading; None for another heading."""
-    found = _PHASE.fullmatch(heading.text)
+    found = _phase().fullmatch(heading.text)
     if found is None or heading.level < 2 or heading.level > 4:  # noqa: PLR2004  # a title is level 1
         return None
     name = normalise(found["id"])
@@ -275,10 +278,10 @@ def _read_line(section: Section, line: Line, wanted: dict[str, None], runnable: 
 
 
 def _area(heading: str) -> Area:
-    words = heading.casefold()
-    if "definition of done" in words or "quality gate" in words:
+    said = heading.casefold()
+    if "definition of done" in said or "quality gate" in said:
         return "done"
-    return "checkpoint" if "checkpoint" in words else "work"
+    return "checkpoint" if "checkpoint" in said else "work"
 
 
 def _paths(text: str, shape: re.Pattern[str]) -> Iterator[str]:

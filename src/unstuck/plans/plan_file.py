@@ -27,7 +27,6 @@ from unstuck.plans.json_lists import (
     read_prd,
     read_task_master,
 )
-from unstuck.plans.phase_words import COLUMNS, LEAD, PHASE
 from unstuck.plans.plan import Insertion, Plan, Problem, Task
 from unstuck.process import LARGEST, load, rewrite
 from unstuck.tools import BUILTINS, Runnable
@@ -68,14 +67,6 @@ _SPEC_FILES = (*COMPANIONS, "research.md", "requirements.md", "design.md")
 _CHECKBOX = re.compile(r"^[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]*\[[ \t]*\S?[ \t]*\]", re.MULTILINE)
 _BARE_LIST = re.compile(r"^[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]+\S", re.MULTILINE)
 _FIX_PLAN = re.compile(r"(?i)^@?fix[_-]plan\b")
-_SUPERPLAN = re.compile(
-    r"^[ \t]*\|?[ \t]*\**Phase\**[ \t]*\|[^\n]*\b(?:Depends[ \t]+On|Parallel[ \t]+With)\b", re.MULTILINE | re.IGNORECASE
-)
-_PHASE_COLUMN = re.compile(rf"\|[ \t]*\**(?:{PHASE})\**[ \t]*(?:\||$)", re.MULTILINE | re.IGNORECASE)
-_PHASE_HEADS = re.compile(rf"^#{{2,4}}[ \t]+{LEAD}\w", re.MULTILINE | re.IGNORECASE)
-_PHASE_FACT = re.compile(
-    rf"^>[ \t]*\**(?:Depends On|Can Run With|{COLUMNS['depends on']})\b", re.MULTILINE | re.IGNORECASE
-)
 ALIASES = {
     "superplan.md": superplan.FORMAT,
     "implementation_plan": implementation_plan.FORMAT,
@@ -352,12 +343,7 @@ _KINDS: tuple[tuple[Callable[[int], bool], str], ...] = (
 def _detect(content: bytes, file: Path) -> str:
     """Name the format by the content, or say what the file looks like."""
     text = content.decode("utf-8", "replace").removeprefix("\ufeff").replace("\r", "\n")
-    if "|" in text and _SUPERPLAN.search(text):
-        return superplan.FORMAT
-    if file.name != "tasks.md" and (
-        (_PHASE_HEADS.search(text) and _PHASE_FACT.search(text))
-        or (_PHASE_COLUMN.search(text) and superplan.has_overview(text))
-    ):
+    if superplan.looks_like(text, named_tasks=file.name == "tasks.md"):
         return superplan.FORMAT
     if file.name == implementation_plan.FORMAT:
         return implementation_plan.FORMAT

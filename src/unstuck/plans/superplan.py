@@ -7,13 +7,12 @@ import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import NamedTuple
 
 from unstuck.plans.editor import Edit, apply
 from unstuck.plans.phase_sections import Cell, Document, Row, Section, Table, find_sections, plain
 from unstuck.plans.phase_words import (
-    SYMBOLS,
-    WRITTEN,
     Named,
     PhaseStatus,
     in_the_language_of,
@@ -21,6 +20,7 @@ from unstuck.plans.phase_words import (
     read_cell,
     read_phases,
     read_status,
+    words,
 )
 from unstuck.plans.plan import Check, CheckKind, Plan, Problem, Task, conventional
 from unstuck.plans.review import paths_between
@@ -92,7 +92,34 @@ def is_overview(table: Table) -> bool:
     return "phase" in table.columns and any(name in table.columns for name in (*DEPENDS, *PARALLEL, *STATUS))
 
 
-def has_overview(text: str) -> bool:
+_ROW = re.compile(
+    r"^[ \t]*\|?[ \t]*\**Phase\**[ \t]*\|[^\n]*\b(?:Depends[ \t]+On|Parallel[ \t]+With)\b", re.MULTILINE | re.IGNORECASE
+)
+
+
+def looks_like(text: str, *, named_tasks: bool = False) -> bool:
+    """Tell a superplan by its overview, or by the sections of its phases; in a file that is named tasks.md only by the former in English."""
+    if "|" in text and _ROW.search(text):
+        return True
+    if named_tasks:
+        return False
+    column, head, fact = _shapes()
+    sections = head.search(text) is not None and fact.search(text) is not None
+    return sections or (column.search(text) is not None and _has_overview(text))
+
+
+@cache
+def _shapes() -> tuple[re.Pattern[str], ...]:
+    """Return what a column of phases, the heading of a phase and a fact about one look like."""
+    shapes = (
+        rf"\|[ \t]*\**(?:{words().phase})\**[ \t]*(?:\||$)",
+        rf"^#{{2,4}}[ \t]+{words().lead}\w",
+        rf"^>[ \t]*\**(?:Depends On|Can Run With|{words().columns['depends on']})\b",
+    )
+    return tuple(re.compile(shape, re.MULTILINE | re.IGNORECASE) for shape in shapes)
+
+
+def _has_overview(text: str) -> bool:
     """Whether a text has a table of phases that says how they depend on each other, whatever the order of its columns."""
     return any(
         is_overview(table) and any(name in table.columns for name in (*DEPENDS, *PARALLEL))
@@ -383,10 +410,10 @@ def _restated(text: str, start: int, end: int, wanted: PhaseStatus) -> Iterator[
     """Write a status in the style of the old one: a symbol, words, or both."""
     if read_status(text) == (wanted, True) and text:
         return
-    symbol, words = WRITTEN[wanted]
-    words = in_the_language_of(text, wanted) or words
-    has_symbol = any(char in SYMBOLS for char in text)
+    symbol, said = words().written[wanted]
+    said = in_the_language_of(text, wanted) or said
+    has_symbol = any(char in words().symbols for char in text)
     has_words = any(char.isalpha() for char in text)
-    new = f"{symbol} {words}" if has_symbol and has_words else words if has_words else symbol
+    new = f"{symbol} {said}" if has_symbol and has_words else said if has_words else symbol
     if new != text:
         yield Edit(start, end, new)
