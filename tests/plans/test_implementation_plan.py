@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from unstuck.plans import implementation_plan as reader
+from unstuck.plans import json_formats as reader
 from unstuck.plans.plan import check, execution
 from unstuck.plans.plan_file import open_plan
 

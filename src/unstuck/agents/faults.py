@@ -2,7 +2,6 @@
 
 import json
 import re
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, tzinfo
@@ -11,7 +10,7 @@ from typing import Any, NamedTuple
 
 from unstuck.agents.transcript import End, Fault
 from unstuck.diagnosis import reset_time
-from unstuck.shipped import shipped
+from unstuck.shipped import shipped_toml
 
 LONGEST = 4_000
 """Characters of an error that are judged; a provider's own words stand at its beginning."""
@@ -157,7 +156,7 @@ def _status(text: str) -> int | None:
 
 @cache
 def _table() -> _Table:
-    told = tomllib.loads(shipped("ends.toml"))
+    told = shipped_toml("ends")
     rules = [
         (row["end"], re.compile(row["pattern"], re.MULTILINE), re.compile(row.get("unless", NEVER)))
         for row in told["rule"]

@@ -1,7 +1,6 @@
 """The output formats of coding agents: the table of JSON streams, and those that take weighing or are made for people."""
 
 import re
-import tomllib
 from collections import deque
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -11,13 +10,13 @@ from typing import Any
 
 from unstuck.agents.streams import ERROR_LINE, LONGEST_LINE, Event, Format, Reading, exit_code, moment, read, text_of
 from unstuck.agents.transcript import End, Fault, Transcript
-from unstuck.shipped import shipped
+from unstuck.shipped import shipped_toml
 
 
 @cache
 def formats() -> Mapping[str, Format]:
     """Return the formats by the names that manifests know them by."""
-    listed = {name: _listed(table) for name, table in tomllib.loads(shipped("streams.toml")).items()}
+    listed = {name: _listed(table) for name, table in shipped_toml("streams").items()}
     spoken = {"plain": Format(prose=_plain, wordless=True), "aider": Format(prose=_aider, wordless=True)}
     claude = Format(take=_claude)
     return {"claude": claude, "qwen": claude, **listed, **spoken, "mini": Format(prose=_mini)}

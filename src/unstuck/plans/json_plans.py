@@ -45,7 +45,8 @@ class Node:
 
 
 def places(text: str) -> Node:
-    """Read a text that `json.loads` accepts."""
+    """Read a text; one that is no JSON raises ValueError."""
+    json.loads(text.removeprefix("\ufeff"))
     return _value(text, _blank(text, int(text.startswith("\ufeff"))))
 
 
@@ -87,7 +88,6 @@ def set_value(node: Node, name: str, wanted: object, read_as: object) -> Iterato
 def read_json(text: str, path: str, plan_format: str, what: str, reader: Callable[[Node], Plan]) -> Plan:
     """Read a plan; one that is no JSON, or of which the reader raises ValueError, has that problem and no tasks."""
     try:
-        json.loads(text.removeprefix("\ufeff"))
         return reader(places(text))
     except (ValueError, RecursionError) as error:
         problem = Problem(message=f"The file is not {what} in JSON: {error}.", hint="Correct the JSON.")

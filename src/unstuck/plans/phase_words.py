@@ -1,12 +1,11 @@
 """The words of phase plans: ids, lists of phases, and statuses in all their spellings, by the table `catalog/phases.toml`."""
 
 import re
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, Literal, NamedTuple
 
-from unstuck.shipped import shipped
+from unstuck.shipped import shipped_toml
 
 PhaseStatus = Literal["pending", "running", "complete", "failed", "blocked", "skipped"]
 
@@ -46,7 +45,7 @@ class Words(NamedTuple):
 @cache
 def words() -> Words:
     """Read the table."""
-    table: Mapping[str, Any] = tomllib.loads(shipped("phases.toml"))
+    table: Mapping[str, Any] = shipped_toml("phases")
     columns: Mapping[str, str] = table["columns"]
     elsewhere = columns["phase"].split("|")
     phase = "|".join(["phases?", *(f"{word}[sn]?" if word.isascii() else word for word in elsewhere)])

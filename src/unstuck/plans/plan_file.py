@@ -13,20 +13,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from unstuck.errors import BadUsage, CannotWrite
-from unstuck.plans import checklist, implementation_plan, superplan, tasks_md
+from unstuck.plans import checklist, json_formats, superplan, tasks_md
 from unstuck.plans.blocks import OUR_ID
 from unstuck.plans.dialects import KIRO, SPEC_KIT, is_kiro, is_spec_kit, locate_kiro, read_kiro, read_spec_kit
 from unstuck.plans.editor import Located
-from unstuck.plans.json_lists import (
-    PRD,
-    TASK_MASTER,
-    is_prd,
-    is_task_master,
-    mark_prd,
-    mark_task_master,
-    read_prd,
-    read_task_master,
-)
 from unstuck.plans.plan import Insertion, Plan, Problem, Task
 from unstuck.process import LARGEST, load, rewrite
 from unstuck.tools import BUILTINS, Runnable
@@ -48,9 +38,9 @@ DIALECTS: Mapping[str, Dialect] = {
 Reader = Callable[[str, str, str, Runnable], Plan]
 Marker = Callable[[str, Mapping[str, str], str], tuple[str, frozenset[str]]]
 JSON: Mapping[str, tuple[Reader, Marker]] = {
-    implementation_plan.FORMAT: (implementation_plan.read, implementation_plan.mark),
-    PRD: (read_prd, mark_prd),
-    TASK_MASTER: (read_task_master, mark_task_master),
+    json_formats.FORMAT: (json_formats.read, json_formats.mark),
+    json_formats.PRD: (json_formats.read_prd, json_formats.mark_prd),
+    json_formats.TASK_MASTER: (json_formats.read_task_master, json_formats.mark_task_master),
 }
 """The formats in JSON: how each is read and marked, given the tag that is current where lists have tags, and what can be run."""
 _PART = re.compile(r"\bPart[ \t]+(\d{1,3})[ \t]+of[ \t]+(\d{1,3})\b", re.IGNORECASE)
@@ -61,7 +51,7 @@ SUPPORTED = (*DIALECTS, superplan.FORMAT, *JSON)
 COMPANIONS = (".ralph-state.json", ".progress.md")
 """What stands beside a plan in a spec folder and is kept up with it."""
 
-IN_FOLDERS = (implementation_plan.FORMAT, "tasks.json", "tasks/tasks.json", "prd.json", "fix_plan.md", "@fix_plan.md")
+IN_FOLDERS = (json_formats.FORMAT, "tasks.json", "tasks/tasks.json", "prd.json", "fix_plan.md", "@fix_plan.md")
 """What else may be the plan of a folder that has no tasks.md."""
 _SPEC_FILES = (*COMPANIONS, "research.md", "requirements.md", "design.md")
 _CHECKBOX = re.compile(r"^[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]*\[[ \t]*\S?[ \t]*\]", re.MULTILINE)
@@ -69,13 +59,13 @@ _BARE_LIST = re.compile(r"^[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]+\S", re.MULTILINE)
 _FIX_PLAN = re.compile(r"(?i)^@?fix[_-]plan\b")
 ALIASES = {
     "superplan.md": superplan.FORMAT,
-    "implementation_plan": implementation_plan.FORMAT,
-    "implementation-plan": implementation_plan.FORMAT,
+    "implementation_plan": json_formats.FORMAT,
+    "implementation-plan": json_formats.FORMAT,
     "tasks": tasks_md.FORMAT,
-    "tasks.json": TASK_MASTER,
-    "taskmaster": TASK_MASTER,
-    "prd": PRD,
-    "ralph": PRD,
+    "tasks.json": json_formats.TASK_MASTER,
+    "taskmaster": json_formats.TASK_MASTER,
+    "prd": json_formats.PRD,
+    "ralph": json_formats.PRD,
 }
 """Other names that people give the formats."""
 
@@ -345,8 +335,8 @@ def _detect(content: bytes, file: Path) -> str:
     text = content.decode("utf-8", "replace").removeprefix("\ufeff").replace("\r", "\n")
     if superplan.looks_like(text, named_tasks=file.name == "tasks.md"):
         return superplan.FORMAT
-    if file.name == implementation_plan.FORMAT:
-        return implementation_plan.FORMAT
+    if file.name == json_formats.FORMAT:
+        return json_formats.FORMAT
     if text.lstrip().startswith(("{", "[")) and (seen := _detect_json(text)):
         return seen
     # A file that is no text is read all the same: the reader then says what is wrong with it.
@@ -369,16 +359,7 @@ def _detect_json(text: str) -> str:
         value = json.loads(text)
     except (ValueError, RecursionError):
         return ""
-    if isinstance(value, dict) and "phases" in value:
-        return implementation_plan.FORMAT
-    known = {TASK_MASTER: is_task_master, PRD: is_prd}
-    return next((name for name, fits in known.items() if fits(value)), JSON_UNKNOWN)
-
-
-JSON_UNKNOWN = (
-    'a JSON file without "phases" (implementation_plan.json), "tasks" with id, title and status (task-master), '
-    'or stories with "passes" (prd.json)'
-)
+    return json_formats.format_of(value)
 
 
 def _current_tag(file: Path) -> str:

@@ -1,14 +1,12 @@
 """All that the agent is told. Foreign text is quoted, bounded, and can never pose as instructions."""
 
-import tomllib
 from collections.abc import Mapping, Sequence
-from functools import cache
 from typing import Any
 
 from unstuck.diagnosis import Failure, Kind, advice, capture, headline, phase_type, pivot
 from unstuck.journal import AttemptState, PastAttempt, TaskState
 from unstuck.plans import Check, Problem
-from unstuck.shipped import shipped
+from unstuck.shipped import shipped_toml
 from unstuck.tell.text import one_line, quoted
 
 LAST_ATTEMPTS = 3
@@ -19,10 +17,9 @@ MANY_FILES = 40
 DIFFERENT_AFTER = 2
 
 
-@cache
 def _texts() -> Mapping[str, Any]:
     """Return all that is the same in every brief."""
-    return tomllib.loads(shipped("briefs.toml"))
+    return shipped_toml("briefs")
 
 
 def shapes() -> Mapping[str, str]:

@@ -9,24 +9,11 @@ from typing import NamedTuple
 from unstuck.diagnosis import KINDS, Kind, capture, headline, phase_type, said
 from unstuck.journal import GOAL, RunState, TaskState, subject
 from unstuck.line import blocked
+from unstuck.shipped import shipped_toml
 from unstuck.tell.text import one_line
 
 DETAIL_CHARS, MISSING_CHARS = 300, 200
 NAMED = 3
-
-FIXES = {
-    "test_failure": "Fix the failing tests",
-    "lint_error": "Fix the linting errors",
-    "typecheck_error": "Fix the type errors",
-    "format_error": "Fix the formatting",
-    "dependency_missing": "Install what is missing",
-    "file_conflict": "Merge the changes by hand",
-    "timeout": "Break the phase into smaller ones, or raise its time limit",
-    "verification_mismatch": "Read what the agent claimed and what the checks say",
-    "task_incomplete": "Read how far the agent came",
-    "parse_error": "Read what the agent printed",
-}
-"""The first step of a person, by autobuild's type."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,8 +118,8 @@ def _step(task: TaskState) -> str:
     failure = task.attempts[-1].failure if task.attempts else None
     if failure is not None and failure.kind is Kind.UNVERIFIED:
         return f"Look at the work, then take it: unstuck accept {task.task.id} --because TEXT"
-    kind = phase_type(failure) if failure else "unknown"
-    deed = FIXES.get(kind, f"See what happened: unstuck show {task.task.id}")
+    kind, steps = phase_type(failure) if failure else "unknown", shipped_toml("telling")["first_steps"]
+    deed = steps.get(kind, f"See what happened: unstuck show {task.task.id}")
     files = (
         list(_files(task))
         if kind in ("test_failure", "lint_error", "typecheck_error", "format_error", "file_conflict")
@@ -144,7 +131,7 @@ def _step(task: TaskState) -> str:
     elif files:
         where = f" in {', '.join(files[:NAMED])}"
     else:
-        where = f" ({task.task.shown}): unstuck show {task.task.id}" if kind in FIXES else ""
+        where = f" ({task.task.shown}): unstuck show {task.task.id}" if kind in steps else ""
     return one_line(f"{deed}{where}", DETAIL_CHARS)
 
 
@@ -161,20 +148,11 @@ class Missing(NamedTuple):
     install: str
 
 
-_MISSING: tuple[tuple[re.Pattern[str], str], ...] = (
-    (re.compile(r"Cannot find type definition file for '([^']{1,200})'"), "npm install -D @types/{}"),
-    (re.compile(r"(?:Cannot find (?:module|package)|Can't resolve) '((?:@[\w.-]+/)?[\w-][\w.-]*)"), "npm install {}"),
-    (re.compile(r"No module named '?([\w-]+)"), "pip install {}"),
-    (re.compile(r"no required module provides package ([^\s;:]{1,200})"), "go get {}"),
-    (re.compile(r"(?:can't find crate for|unresolved import) `([\w-]+)"), "cargo add {}"),
-    (re.compile(r"(?:^|[\s:])([\w.+-]{1,80}): (?:command )?not found", re.MULTILINE), ""),
-)
-
-
 def find_missing(text: str) -> Missing:
     """Name the package that an output says is missing; both fields are empty if it names none."""
-    for pattern, command in _MISSING:
-        if found := pattern.search(text):
+    for row in shipped_toml("telling")["missing"]:
+        if found := re.search(row["pattern"], text):
+            command = row.get("install", "")
             package = f"@types/{found[1]}" if "@types/{}" in command else found[1]
             return Missing(one_line(package, MISSING_CHARS), one_line(command.format(found[1]), MISSING_CHARS))
     return Missing("", "")

@@ -1,11 +1,8 @@
 """The blocks of text that autobuild prints, and which of them an event calls for. Pure: the same event and state, the same text."""
 
 import shlex
-import tomllib
 from collections.abc import Mapping, Sequence
-from functools import cache
 from itertools import pairwise
-from typing import Any
 
 from unstuck.decide import Escalate, Halt, Retry
 from unstuck.diagnosis import KINDS, Failure, capture, headline, phase_type
@@ -23,59 +20,18 @@ from unstuck.journal import (
 )
 from unstuck.line import Stage, siblings
 from unstuck.plans import Problem, Task
-from unstuck.shipped import shipped
+from unstuck.shipped import shipped_toml
 from unstuck.tell.halt import find_missing, resume_command
-from unstuck.tell.text import one_line
+from unstuck.tell.text import fill, one_line
 
 SAID_CHARS = 200
 SHOWN_TESTS = 5
 SEVERAL = 2
 
-USER_ACTIONS: Mapping[str, tuple[str, ...]] = {
-    "test_failure": ("Review test failures manually", "Check if tests are flaky", "Verify test assumptions match implementation"),
-    "lint_error": ("Review lint rules", "Consider disabling problematic rules", "Check for conflicting lint configurations"),
-    "typecheck_error": ("Review type definitions", "Check for missing @types packages", "Verify tsconfig/mypy configuration"),
-    "timeout": ("Increase timeout (if justified)", "Break phase into smaller phases", "Check for infinite loops or hanging operations"),
-    "verification_mismatch": ("Review sub-agent logs", "Check for race conditions", "Verify no external state changes"),
-    "format_error": ("Run the formatter by hand", "Check for conflicting formatter configurations"),
-    "task_incomplete": ("Review sub-agent logs", "Break phase into smaller phases"),
-    "parse_error": ("Review sub-agent logs", "Check what form of result the agent is asked for"),
-}  # fmt: skip
-"""What a person can do when the retry has failed, too; autobuild's words where it has some."""
 
-CAPTURED: Mapping[str, str] = {
-    "count": "Number of errors", "files": "File paths with errors", "rules": "Rule names violated", "lines": "Line numbers",
-    "tests": "Test names", "messages": "Error messages", "after_seconds": "Seconds before timeout",
-    "last_activity": "Last known activity", "claimed": "What sub-agent claimed", "found": "What fresh verification found",
-    "discrepancy": "Discrepancy details", "tasks_completed": "Tasks completed", "tasks_total": "Tasks in all",
-    "reason": "Why the result cannot be read",
-}  # fmt: skip
-"""Autobuild's names for what is captured; of tests it has its own."""
-OF_TESTS: Mapping[str, str] = {"count": "Number of tests failed", "files": "Test file paths"}
-
-REQUIRED_BY: Mapping[str, str] = {
-    "types": "Type checking",
-    "test": "Tests",
-    "lint": "Linting",
-    "format": "Formatting",
-    "build": "Building",
-    "verify": "Verification",
-}
-
-
-@cache
-def _blocks() -> Mapping[str, str]:
-    return tomllib.loads(shipped("blocks.toml"))
-
-
-def block(name: str, **blanks: Any) -> str:
-    """Fill in a block of the catalogue; a line whose blank holds a list is repeated for each of it."""
-    lines: list[str] = []
-    for line in _blocks()[name].strip("\n").split("\n"):
-        listed = [key for key, value in blanks.items() if isinstance(value, list) and f"{{{key}}}" in line]
-        rows = [{listed[0]: one} for one in blanks[listed[0]]] if listed else [{}]
-        lines += (line.format_map(blanks | row) for row in rows)
-    return _titled(*lines)
+def block(name: str, **blanks: object) -> str:
+    """Fill in a block of the catalogue."""
+    return _titled(*fill(shipped_toml("blocks")[name], **blanks))
 
 
 def _titled(title: str, *lines: str) -> str:
@@ -104,7 +60,8 @@ def dependency_missing(failure: Failure, verdict: Verdict | None, resume: str) -
     return block(
         "dependency_missing",
         package=missing.package or one_line(failure.summary, SAID_CHARS),
-        by=REQUIRED_BY.get(kind, "The session") + (f" (`{one_line(command, SAID_CHARS)}`)" if command else ""),
+        by=shipped_toml("telling")["required_by"].get(kind, "The session")
+        + (f" (`{one_line(command, SAID_CHARS)}`)" if command else ""),
         install=f"Install missing dependency: {missing.install}"
         if missing.install
         else "Install it, or put it on PATH.",
@@ -127,11 +84,11 @@ def final_failure(task: Task, failed: AttemptState, attempts: int, noun: str) ->
     """Say what is known about a failure that a retry did not mend, and what a person can do."""
     failure = failed.failure
     assert failure is not None
-    kind = phase_type(failure)
-    names = {**CAPTURED, **(OF_TESTS if kind == "test_failure" else {})}
+    kind, words = phase_type(failure), shipped_toml("telling")
+    names = {**words["captured"], **(words["captured_of_tests"] if kind == "test_failure" else {})}
     captured = capture(failure, failed.verdict, failed.outcome)
     known = [f"- {names[name]}: {_told(value)}" for name, value in captured.items() if value or value == 0]
-    actions = [f"- {action}" for action in USER_ACTIONS.get(kind, ())]
+    actions = [f"- {action}" for action in words["user_actions"].get(kind, ())]
     lines = [
         f"{noun.capitalize()} {task.shown} failed after {attempts} attempt{'s'[: attempts != 1]}: {headline(failure)}"
     ]

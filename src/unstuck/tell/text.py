@@ -2,6 +2,7 @@
 
 import re
 from datetime import datetime
+from typing import cast
 
 ESCAPES = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"
@@ -39,6 +40,16 @@ def quoted(text: str, limit: int) -> str:
     longest = max((len(run) for run in re.findall(r"`+", clean)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}text\n{clean}\n{fence}"
+
+
+def fill(form: str, **blanks: object) -> list[str]:
+    """Fill in a form of the catalogue, line by line; one whose blank holds a list is repeated for each of it."""
+    lines: list[str] = []
+    for line in form.strip("\n").split("\n"):
+        listed = next((key for key, value in blanks.items() if isinstance(value, list) and f"{{{key}}}" in line), None)
+        rows = [{}] if listed is None else [{listed: one} for one in cast("list[str]", blanks[listed])]
+        lines += (line.format_map(blanks | row) for row in rows)
+    return lines
 
 
 def one_line(text: str, limit: int) -> str:
