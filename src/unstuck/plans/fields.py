@@ -5,7 +5,7 @@ from collections import defaultdict, deque
 from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
-from unstuck.plans.blocks import Asked, Block, Scanner, Stretch
+from unstuck.plans.blocks import Block, Scanner, Stretch
 from unstuck.plans.plan import Check
 from unstuck.tools import Runnable, can_fail, first_word
 
@@ -56,30 +56,29 @@ class Span(NamedTuple):
     ticks: int
 
 
-def read_asked(scanner: Scanner, block: Block, runnable: Runnable) -> Asked:
-    """Read what a task's fields ask for."""
-    files: dict[str, None] = {}
-    commands: dict[str, None] = {}
-    commit: str | None = None
-    reason = agent = proposed = ""
-    depends: dict[str, None] = {}
+def read_fields(scanner: Scanner, block: Block, runnable: Runnable, into: Block | None = None) -> None:
+    """Read what a task's fields ask for into its block, or into another one that stands for the same task."""
+    task = into or block
+    files, commands, depends = list[str](), list[str](), list[str]()
     for field in _read_fields(scanner, block):
-        if field.name == "files":
-            files.update(dict.fromkeys(_read_files(field)))
-        elif field.name == "verify" and field.proposed:
-            proposed, reason = field.proposed, f"its **Verify** was {field.proposed} and nobody has approved it"
-        elif field.name == "verify":
-            found, why = _read_verify(field, runnable)
-            commands.update(dict.fromkeys(found))
-            reason = reason or why
-        elif field.name == "commit" and commit is None:
-            commit = _read_commit(field)
-        elif field.name == "agent":
-            agent = agent or _read_agent(field)
-        elif field.name not in {"files", "verify", "commit", "agent"}:
-            depends.update(dict.fromkeys(named_tasks(field.value)))
-    checks = tuple(Check(command=command) for command in commands)
-    return Asked(tuple(files), checks, commit, reason, agent, tuple(depends), proposed)
+        match field.name:
+            case "files":
+                files += _read_files(field)
+            case "verify" if field.proposed:
+                task.proposed = field.proposed
+                task.reason = f"its **Verify** was {field.proposed} and nobody has approved it"
+            case "verify":
+                found, why = _read_verify(field, runnable)
+                commands += found
+                task.reason = task.reason or why
+            case "commit":
+                task.commit = _read_commit(field) if task.commit is None else task.commit
+            case "agent":
+                task.agent = task.agent or _read_agent(field)
+            case _:
+                depends += named_tasks(field.value)
+    task.files, task.depends = tuple(dict.fromkeys(files)), tuple(dict.fromkeys(depends))
+    task.checks = tuple(Check(command=command) for command in dict.fromkeys(commands))
 
 
 def _read_fields(scanner: Scanner, block: Block) -> list[Field]:

@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from unstuck.errors import BadUsage, CannotWrite
-from unstuck.plans import checklist, json_formats, superplan, tasks_md
+from unstuck.plans import dialects, json_formats, superplan, tasks_md
 from unstuck.plans.blocks import OUR_ID
-from unstuck.plans.dialects import KIRO, SPEC_KIT, is_kiro, is_spec_kit, locate_kiro, read_kiro, read_spec_kit
 from unstuck.plans.editor import Located
 from unstuck.plans.plan import Insertion, Plan, Problem, Task
 from unstuck.process import LARGEST, load, rewrite
@@ -31,9 +30,9 @@ class Dialect(NamedTuple):
 
 DIALECTS: Mapping[str, Dialect] = {
     tasks_md.FORMAT: Dialect(tasks_md.read, tasks_md.locate),
-    SPEC_KIT: Dialect(read_spec_kit, tasks_md.locate),
-    KIRO: Dialect(read_kiro, locate_kiro),
-    checklist.FORMAT: Dialect(checklist.read, checklist.locate),
+    dialects.SPEC_KIT: Dialect(dialects.read_spec_kit, tasks_md.locate),
+    dialects.KIRO: Dialect(dialects.read_kiro, dialects.locate_kiro),
+    dialects.CHECKLIST: Dialect(dialects.read_checklist, dialects.locate_checklist),
 }
 Reader = Callable[[str, str, str, Runnable], Plan]
 Marker = Callable[[str, Mapping[str, str], str], tuple[str, frozenset[str]]]
@@ -340,12 +339,12 @@ def _detect(content: bytes, file: Path) -> str:
     if text.lstrip().startswith(("{", "[")) and (seen := _detect_json(text)):
         return seen
     # A file that is no text is read all the same: the reader then says what is wrong with it.
-    if is_kiro(text) or (".kiro" in file.resolve().parts and _CHECKBOX.search(text)):
-        return KIRO
-    if is_spec_kit(text):
-        return SPEC_KIT
-    if checklist.looks_like(text, named=_FIX_PLAN.search(file.name) is not None):
-        return checklist.FORMAT
+    if dialects.is_kiro(text) or (".kiro" in file.resolve().parts and _CHECKBOX.search(text)):
+        return dialects.KIRO
+    if dialects.is_spec_kit(text):
+        return dialects.SPEC_KIT
+    if dialects.is_checklist(text, named=_FIX_PLAN.search(file.name) is not None):
+        return dialects.CHECKLIST
     if file.name == "tasks.md" or "\0" in text or len(content) > LARGEST or _CHECKBOX.search(text):
         return tasks_md.FORMAT
     if not text.strip():

@@ -11,12 +11,18 @@ from functools import cache
 from typing import NamedTuple
 
 from unstuck.plans.editor import Edit, apply
-from unstuck.plans.phase_sections import Cell, Document, Row, Section, Table, find_sections, plain
-from unstuck.plans.phase_words import (
+from unstuck.plans.phases import (
+    Cell,
+    Document,
     Named,
     PhaseStatus,
+    Row,
+    Section,
+    Table,
+    find_sections,
     in_the_language_of,
     normalise,
+    plain,
     read_cell,
     read_phases,
     read_status,
@@ -30,11 +36,6 @@ FORMAT = "superplan"
 
 DEPENDS, PARALLEL = ("depends on", "dependencies", "depends"), ("parallel with", "can run with", "parallel")
 ESTIMATE, STATUS = ("estimate", "points", "estimate (points)"), ("status",)
-TOOLS: Mapping[str, CheckKind] = {
-    "linter": "lint", "lint": "lint", "linting": "lint", "formatter": "format", "format": "format", "formatting": "format",
-    "type checker": "types", "typecheck": "types", "types": "types", "type check": "types", "type checking": "types",
-    "test framework": "test", "tests": "test", "test": "test", "test runner": "test", "testing": "test", "build": "build",
-}  # fmt: skip
 
 
 class Part(NamedTuple):
@@ -203,7 +204,7 @@ def _same_id(one: str, other: str, name: str) -> str:
 def _read_tools(found: _Found, table: Table) -> None:
     for row in table.rows:
         tool, command = table.cell(row, "tool type", "tool"), table.cell(row, "command")
-        kind = TOOLS.get(plain(tool.text).casefold()) if tool else None
+        kind = words().tools.get(plain(tool.text).casefold()) if tool else None
         line = command.text.strip("` ").replace("\\|", "|") if command else ""
         if kind is not None and not effect(line) and line.casefold() not in {"", "-", "–", "—", "n/a", "none", "tbd"}:  # noqa: RUF001  # people do write these dashes
             found.gates.setdefault(kind, Check(command=line, kind=kind))
@@ -268,13 +269,9 @@ def _digest(phase: Phase) -> str:
     text, section = phase.body, phase.section
     if section is not None:
         status = section.fact(*STATUS)
-        ours = [(box.place - section.start, box.place - section.start + len(box.mark)) for box in section.boxes]
-        ours += [(status.start - section.start, status.end - section.start)] if status else []
-        pieces, at = list[str](), 0
-        for start, end in sorted(ours):
-            pieces.append(text[at:start])
-            at = end
-        text = "".join((*pieces, text[at:])).strip()
+        ours = [(box.place, box.place + len(box.mark)) for box in section.boxes]
+        ours += [(status.start, status.end)] if status else []
+        text = apply(text, [Edit(start - section.start, end - section.start, "") for start, end in ours]).strip()
     return hashlib.sha256("\n".join([*cells, text]).encode(errors="replace")).hexdigest()[:16]
 
 
@@ -359,22 +356,10 @@ def _against(task: Task, name: str, other: Task | None, reach: Mapping[str, froz
 
 # --- keeping status cells and boxes current: what stands there is replaced, and no other byte
 
-PHASE_STATUS: Mapping[str, PhaseStatus] = {
-    "pending": "pending",
-    "running": "running",
-    "verifying": "running",
-    "waiting": "running",
-    "complete": "complete",
-    "stuck": "failed",
-    "blocked": "blocked",
-    "skipped": "skipped",
-}
-"""Our statuses as superplans know them."""
-
 
 def mark(text: str, statuses: Mapping[str, str]) -> tuple[str, frozenset[str]]:
     """Write the statuses of phases into one file's text; return it, and the phases that it knows."""
-    wanted = {name: PHASE_STATUS[status] for name, status in statuses.items() if status in PHASE_STATUS}
+    wanted = {name: words().ours[status] for name, status in statuses.items() if status in words().ours}
     document = Document(text)
     edits: list[Edit] = []
     rows: dict[str, PhaseStatus | None] = {}
@@ -385,7 +370,7 @@ def mark(text: str, statuses: Mapping[str, str]) -> tuple[str, frozenset[str]]:
             if name and name not in rows:
                 rows[name] = read_status(cell.text)[0] if cell else None
                 if name in wanted and cell:
-                    edits += _restated(cell.text, cell.start, cell.end, wanted[name])
+                    edits += _restated(cell, wanted[name])
     sections = {one.id: one for one in find_sections(document, rows, lambda _: False)}
     for name, section in sections.items():
         if name in wanted:
@@ -398,7 +383,7 @@ def _of_section(section: Section, wanted: PhaseStatus, row: PhaseStatus | None) 
     fact = section.fact(*STATUS)
     before = read_status(fact.text)[0] if fact else row
     if fact is not None:
-        yield from _restated(fact.text, fact.start, fact.end, wanted)
+        yield from _restated(fact, wanted)
     if (wanted == "complete") == (before == "complete"):
         return
     for box in section.boxes:
@@ -406,8 +391,9 @@ def _of_section(section: Section, wanted: PhaseStatus, row: PhaseStatus | None) 
             yield Edit(box.place, box.place + len(box.mark), "x" if wanted == "complete" else " ")
 
 
-def _restated(text: str, start: int, end: int, wanted: PhaseStatus) -> Iterator[Edit]:
+def _restated(old: Cell, wanted: PhaseStatus) -> Iterator[Edit]:
     """Write a status in the style of the old one: a symbol, words, or both."""
+    text = old.text
     if read_status(text) == (wanted, True) and text:
         return
     symbol, said = words().written[wanted]
@@ -416,4 +402,4 @@ def _restated(text: str, start: int, end: int, wanted: PhaseStatus) -> Iterator[
     has_words = any(char.isalpha() for char in text)
     new = f"{symbol} {said}" if has_symbol and has_words else said if has_words else symbol
     if new != text:
-        yield Edit(start, end, new)
+        yield Edit(old.start, old.end, new)
