@@ -262,13 +262,9 @@ def _reports(lines: Sequence[str], text: str, task: str) -> list[tuple[range, Re
 def _marker(line: str) -> str:
     """Return the id of the task that the line declares failed, or ""."""
     found = re.match(_MARKER, line[:LONGEST_LINE])
-    if not found or not _looks_like_an_id(found[1]) or re.search(_DENIED_MARKER, found[2][-_SHORT:]):
+    if not found or re.search(_DENIED_MARKER, found[2][-_SHORT:]):
         return ""
-    return found[1]
-
-
-def _looks_like_an_id(word: str) -> bool:
-    return any(char.isdigit() for char in word) or word == "VF"
+    return found[1] if found[1] == "VF" or any(map(str.isdigit, found[1])) else ""
 
 
 def _read_fields(lines: Sequence[str], start: int, stop: int) -> tuple[dict[str, str], int]:

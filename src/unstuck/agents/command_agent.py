@@ -14,7 +14,6 @@ from unstuck.agents.claims import approach, asks, claim
 from unstuck.agents.formats import read_files
 from unstuck.agents.manifests import how_to_log_in, permission
 from unstuck.agents.streams import gist
-from unstuck.agents.transcript import ToolCall
 from unstuck.config import AgentConfig
 from unstuck.errors import BadUsage
 from unstuck.journal import KILLED_BY_US, Ended, Outcome
@@ -189,7 +188,9 @@ class CodingAgent:
             usage=found.usage,
             resets_at=found.resets_at,
             message=found.message,
-            failed=tuple(_short(call) for call in found.tools if call.ok is False)[-FAILED_CALLS:],
+            failed=tuple(replace(call, input=call.input[:INPUT_CHARS]) for call in found.tools if call.ok is False)[
+                -FAILED_CALLS:
+            ],
             lost=found.lost,
             denied=found.denied,
         )
@@ -210,7 +211,3 @@ def _code(ended: Ended) -> int | None:
     if ended.ending in KILLED_BY_US or ended.ending == "supervisor_died":
         return OUR_SIGNAL
     return -ended.signal if ended.signal else ended.exit_code
-
-
-def _short(call: ToolCall) -> ToolCall:
-    return replace(call, input=call.input[:INPUT_CHARS])

@@ -43,7 +43,9 @@ def fault(
 ) -> Fault | None:
     """Judge one error by its HTTP status, its type's name and its words; None if it tells nothing."""
     text = _unpacked(message)[:LONGEST]
-    code = status if isinstance(status, int) and not isinstance(status, bool) else _status(text)
+    stated = STATUS.search(text)
+    code = int(stated[1] or stated[2]) if stated else None
+    code = status if isinstance(status, int) and not isinstance(status, bool) else code
     resets = _stated(f"{text}\n{_unpacked(name)}"[: 2 * LONGEST], at) or _from_headers(headers, at)
     end = _by_status(code, f"{name}\n{text}", resets) or _by_words(f"{name}\n{text}")
     if end is None and code is not None and CLIENT <= code < SERVER:
@@ -147,11 +149,6 @@ def _leaves(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
             yield from _leaves(part, name)
     elif value is not None:
         yield name, value
-
-
-def _status(text: str) -> int | None:
-    found = STATUS.search(text)
-    return int(found[1] or found[2]) if found else None
 
 
 @cache

@@ -120,12 +120,9 @@ def _is_so(part: Event, event: Event, path: str, form: str | bool) -> bool:  # n
 
 
 def _parts(event: Event, path: str | None) -> list[Any]:
-    found = [event] if path is None else [one for value in _values(event, path) for one in _each(value)]
-    return [one for one in found if isinstance(one, dict)]
-
-
-def _each(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [value]
+    found = [event] if path is None else _values(event, path)
+    listed = (one for value in found for one in (value if isinstance(value, list) else [value]))
+    return [one for one in listed if isinstance(one, dict)]
 
 
 def _values(thing: Any, paths: str) -> list[Any]:

@@ -153,9 +153,14 @@ class Reading:
             self.cost_usd = float(cost)
 
     @property
+    def last(self) -> ToolCall | None:
+        """The last tool call."""
+        return next(reversed(self.tools.values()), None)
+
+    @property
     def hanging(self) -> bool:
         """Whether the last tool call never returned."""
-        return bool(self.tools) and next(reversed(self.tools.values())).ok is None
+        return self.last is not None and self.last.ok is None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -396,7 +401,9 @@ def conclude(
         end = "failed_claimed" if end in ("done_claimed", "no_work") else end
     elif end == "done_claimed" or (end == "permission_denied" and reading.finished == "ok"):
         claim = "none" if said.denied else "done"
-    if end in ("done_claimed", "permission_denied") and (asks(reading.message) or _asked_by_tool(reading)):
+    if end in ("done_claimed", "permission_denied") and (
+        asks(reading.message) or (reading.last and reading.last.name in ASKING)
+    ):
         end = "asks"
     told = next((one for one in (reading.fault, aside) if one is not None and one.end == end), None)
     resets = max(
@@ -413,7 +420,7 @@ def conclude(
         resets_at=resets,
         tools=tuple(reading.tools.values()),
         denied=tuple(dict.fromkeys(reading.denied.values()))[:MOST_DENIED],
-        lost=end == "bad_request" and told is not None and _lost(told.message),
+        lost=end == "bad_request" and told is not None and LOST.search(told.message) is not None,
     )
 
 
@@ -448,16 +455,6 @@ def _well(reading: Reading) -> End:
     return "done_claimed" if reading.message or reading.tools else "no_work"
 
 
+LOST = re.compile(r"(?is)no conversation found|no rollout found|session.*not found|not found.*session")
 ASKING = frozenset({"AskUserQuestion", "ask_user", "ask_followup_question", "ask_question", "request_user_input"})
 """Tools by which an agent asks a person."""
-
-
-def _asked_by_tool(reading: Reading) -> bool:
-    return bool(reading.tools) and next(reversed(reading.tools.values())).name in ASKING
-
-
-def _lost(message: str) -> bool:
-    text = message.lower()
-    return any(words in text for words in ("no conversation found", "no rollout found", "session not found")) or (
-        "session" in text and "not found" in text
-    )

@@ -75,7 +75,8 @@ class Scanner:
             opens = _OPENER.search(flat, at, end) is not None
             literal = self._fence_or_comment(at, width) if opens else None
             if flat[at] not in " \t\r\n":
-                width = _item_width(flat, at)
+                item = _ITEM.match(flat, at)
+                width = item.end() - at if item else 0  # how far in its text stands
                 listed = width > 0 or (listed and literal is not None)
             if opens and literal is None and listed:
                 literal = self._heredoc(at)
@@ -212,12 +213,6 @@ def _hidden(text: str, literal: Sequence[Stretch]) -> str:
         pieces += (text[at : stretch.start], _VISIBLE.sub(" ", text[stretch.start : stretch.end]))
         at = stretch.end
     return "".join((*pieces, text[at:]))
-
-
-def _item_width(flat: str, start: int) -> int:
-    """Return how far in a list item's text stands; 0 if none begins there."""
-    item = _ITEM.match(flat, start)
-    return item.end() - start if item else 0
 
 
 def _place(opener: re.Match[str], width: int) -> Literal["list", "top"] | None:

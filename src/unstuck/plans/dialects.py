@@ -117,6 +117,7 @@ _ID = r"T\d{3,}[a-z]?"
 _DEPENDS = re.compile(rf"(?i)\b(?:depends on|requires|after)\b[:\s]+((?:{_ID}(?:\s*(?:,|and|&)\s*)?)+)")
 _LINE = re.compile(rf"(?i)\b({_ID})\b[^.\n]{{0,40}}?\bdepends on\b[:\s]+((?:{_ID}(?:\s*(?:,|and|&)\s*)?)+)")
 _BEFORE = re.compile(rf"({_ID})\s*(?:→|->|before|blocks)\s*({_ID})")
+_A_STORY = re.compile(r"US\d+")
 _STORY = re.compile(r"\[(US\d+)\][ \t]*")
 _PATH = re.compile(
     r"(?<![\w/.-])(?:\.?[\w-]+/)+[\w.-]*\w|\b[\w-]+\.(?:py|ts|tsx|js|jsx|go|rs|java|md|json|ya?ml|toml|sql|sh|css|html)\b"
@@ -145,7 +146,8 @@ def _told(task: Task) -> Task:
     story = _STORY.match(task.title)
     markers = (*task.markers, story[1]) if story else task.markers
     title = task.title[story.end() :] if story else task.title
-    return replace(task, title=title, markers=markers, files=task.files or _files(title), group=None)
+    files = task.files or tuple(dict.fromkeys(found[0] for found in _PATH.finditer(title)))
+    return replace(task, title=title, markers=markers, files=files, group=None)
 
 
 def _parts(starts: Iterable[int], headings: Sequence[tuple[int, str, str]]) -> Iterator[tuple[str, str]]:
@@ -169,7 +171,9 @@ def _needed(tasks: Sequence[Task], phases: Sequence[str], text: str) -> dict[str
     foundation: list[str] = []
     since: list[str] = []
     for phase, own in members.items():
-        story = "user story" in phase.lower() or any(_story(task) for task in own)
+        story = "user story" in phase.lower() or any(
+            _A_STORY.fullmatch(marker) for task in own for marker in task.markers
+        )
         for task in own:
             if task.fixes is None:
                 needed[task.id].update(dict.fromkeys(foundation if story else [*foundation, *since]))
@@ -192,15 +196,6 @@ def _said(tasks: Iterable[Task], text: str) -> Iterable[tuple[str, str]]:
         yield from ((found[1], other) for other in re.findall(_ID, found[2]))
     for found in _BEFORE.finditer(below):
         yield found[2], found[1]
-
-
-def _story(task: Task) -> bool:
-    return any(re.fullmatch(r"US\d+", marker) for marker in task.markers)
-
-
-def _files(title: str) -> tuple[str, ...]:
-    """List the paths that a title names."""
-    return tuple(dict.fromkeys(found[0] for found in _PATH.finditer(title)))
 
 
 # --- plain checklists

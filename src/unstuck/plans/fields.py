@@ -173,12 +173,8 @@ def _read_commit(commit: Field) -> str | None:
     if not text:
         return None
     quoted = code_spans(text)
-    return _subject(quoted[0] if quoted else _REMARK.sub("", text).strip(" \t\r\n`"))
-
-
-def _subject(text: str) -> str:
-    """Return a commit's subject; "" if the words say that there is none."""
-    subject = text.partition("\n")[0].strip()
+    said = quoted[0] if quoted else _REMARK.sub("", text).strip(" \t\r\n`")
+    subject = said.partition("\n")[0].strip()
     return "" if subject.casefold().rstrip(".") in _NOTHING else subject
 
 

@@ -3,13 +3,13 @@
 Auto-Claude's `implementation_plan.json`, the stories of Ralph's `prd.json`, and Task Master's `tasks.json`, with tags or without. They are read as forgivingly as their makers do. Statuses are kept current: one value changes, and nothing else.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, NamedTuple
 
 from unstuck.plans.editor import Edit, apply
-from unstuck.plans.json_plans import Node, make_task, places, read_json, set_value, strings, told_checks, word, words
+from unstuck.plans.json_plans import Node, make_task, places, set_value, strings, told_checks, word, words
 from unstuck.plans.plan import Check, Plan, Problem, Task, conventional
 from unstuck.shipped import shipped_toml
 from unstuck.tell import one_line
@@ -90,26 +90,21 @@ class Phase:
     subtasks: tuple[Item, ...]
 
 
-def read(text: str, path: str, _tag: str = "", _runnable: Runnable | None = None) -> Plan:
-    """Read a whole plan; everything wrong with it is in its problems and concerns."""
-
-    def subtasks(root: Node) -> Plan:
-        phases, problems, concerns = _phases(root), list[Problem](), list[Problem]()
-        facts, tasks = root.plain, list[Task]()
-        kind = COMMIT_TYPES.get(word(facts.get("workflow_type")), "")
-        for phase in phases:
-            before, earlier = _before(phase, phases, problems), list[str]()
-            for subtask in phase.subtasks:
-                beside = tuple(one.id for one in phase.subtasks if one is not subtask) if phase.parallel else ()
-                depends_on = before if phase.parallel else (*before, *earlier[-1:])
-                tasks.append(_subtask_task(text, subtask, kind, depends_on=depends_on, parallel_with=beside))
-                concerns += (replace(one, line=tasks[-1].line) for one in _odd_subtask(subtask))
-                earlier.append(subtask.id)
-        title = str(facts.get("feature") or facts.get("title") or "")
-        plan = Plan(path=path, format=FORMAT, title=title, tasks=tuple(tasks))
-        return replace(plan, problems=tuple(problems), concerns=tuple(concerns))
-
-    return read_json(text, path, FORMAT, "a plan", subtasks)
+def _plan(text: str, root: Node, _tag: str, _runnable: Runnable) -> Plan:
+    phases, problems, concerns = _phases(root), list[Problem](), list[Problem]()
+    facts, tasks = root.plain, list[Task]()
+    kind = COMMIT_TYPES.get(word(facts.get("workflow_type")), "")
+    for phase in phases:
+        before, earlier = _before(phase, phases, problems), list[str]()
+        for subtask in phase.subtasks:
+            beside = tuple(one.id for one in phase.subtasks if one is not subtask) if phase.parallel else ()
+            depends_on = before if phase.parallel else (*before, *earlier[-1:])
+            tasks.append(_subtask_task(text, subtask, kind, depends_on=depends_on, parallel_with=beside))
+            concerns += (replace(one, line=tasks[-1].line) for one in _odd_subtask(subtask))
+            earlier.append(subtask.id)
+    title = str(facts.get("feature") or facts.get("title") or "")
+    plan = Plan(path="", format=FORMAT, title=title, tasks=tuple(tasks))
+    return replace(plan, problems=tuple(problems), concerns=tuple(concerns))
 
 
 def _phases(root: Node) -> tuple[Phase, ...]:
@@ -253,17 +248,13 @@ def _flag(stories: Sequence[Any]) -> str:
     return next((flag for flag in table(PRD)["flags"] if any(isinstance(one.get(flag), bool) for one in stories)), "")
 
 
-def read_prd(text: str, path: str, _tag: str, runnable: Runnable) -> Plan:
-    """Read a whole plan, the most urgent story first; everything wrong with it is in its problems."""
-
-    def stories(root: Node) -> Plan:
-        ranked = sorted(_stories(root), key=lambda story: _rank(story.raw.get("priority")))
-        facts = root.plain if root.is_object else {}
-        title = word(next((facts[name] for name in table(PRD)["title"] if facts.get(name)), None))
-        tasks = tuple(_story(text, story, runnable) for story in ranked)
-        return Plan(path=path, format=PRD, title=title, tasks=tasks, gates=tuple(_gates(facts)))
-
-    return read_json(text, path, PRD, "a list of stories", stories)
+def _prd(text: str, root: Node, _tag: str, runnable: Runnable) -> Plan:
+    """Read the stories, the most urgent first."""
+    ranked = sorted(_stories(root), key=lambda story: _rank(story.raw.get("priority")))
+    facts = root.plain if root.is_object else {}
+    title = word(next((facts[name] for name in table(PRD)["title"] if facts.get(name)), None))
+    tasks = tuple(_story(text, story, runnable) for story in ranked)
+    return Plan(path="", format=PRD, title=title, tasks=tasks, gates=tuple(_gates(facts)))
 
 
 def mark_prd(text: str, statuses: Mapping[str, str], _tag: str = "") -> tuple[str, frozenset[str]]:
@@ -341,18 +332,14 @@ def is_task_master(value: Any) -> bool:
     )
 
 
-def read_task_master(text: str, path: str, tag: str, runnable: Runnable) -> Plan:
-    """Read the tasks of a tag; everything wrong with the plan is in its problems and concerns."""
-
-    def tasks(root: Node) -> Plan:
-        items, chosen, others = _items(root, tag)
-        known = {item.id: tuple(leaf.id for leaf in item.leaves) for item in items}
-        made = tuple(_task(text, leaf, item, known, runnable) for item in items for leaf in item.leaves)
-        aside = f"The tags {', '.join(others)} are not read; {chosen} is." if others else ""
-        told = (Problem(message=aside, line=1, hint="Choose with `task-master use-tag NAME`."),) if aside else ()
-        return Plan(path=path, format=TASK_MASTER, tasks=made, concerns=(*told, *_odd(text, items)), title=chosen)
-
-    return read_json(text, path, TASK_MASTER, "a list of tasks", tasks)
+def _task_master(text: str, root: Node, tag: str, runnable: Runnable) -> Plan:
+    """Read the tasks of a tag."""
+    items, chosen, others = _items(root, tag)
+    known = {item.id: tuple(leaf.id for leaf in item.leaves) for item in items}
+    tasks = tuple(_task(text, leaf, item, known, runnable) for item in items for leaf in item.leaves)
+    aside = f"The tags {', '.join(others)} are not read; {chosen} is."
+    told = [Problem(message=aside, line=1, hint="Choose with `task-master use-tag NAME`.")] if others else []
+    return Plan(path="", format=TASK_MASTER, title=chosen, tasks=tasks, concerns=(*told, *_odd(text, items)))
 
 
 def mark_task_master(text: str, statuses: Mapping[str, str], tag: str = "") -> tuple[str, frozenset[str]]:
@@ -444,7 +431,25 @@ def _odd(text: str, items: Sequence[Item]) -> Iterator[Problem]:
             yield Problem(message=message, line=line, hint="Set it to pending to have it done.")
 
 
-# --- telling them apart
+# --- all of them
+
+READERS: Mapping[str, tuple[str, Callable[[str, Node, str, Runnable], Plan]]] = {
+    FORMAT: ("a plan", _plan),
+    PRD: ("a list of stories", _prd),
+    TASK_MASTER: ("a list of tasks", _task_master),
+}
+"""What each format is, and how a plan in it is read."""
+
+
+def read(name: str, text: str, path: str, *, tag: str = "", runnable: Runnable = bool) -> Plan:
+    """Read a whole plan; everything wrong with it is in its problems and concerns, even that it is no JSON."""
+    what, reader = READERS[name]
+    try:
+        return replace(reader(text, places(text), tag, runnable), path=path)
+    except (ValueError, RecursionError) as error:
+        problem = Problem(message=f"The file is not {what} in JSON: {error}.", hint="Correct the JSON.")
+        return Plan(path=path, format=name, tasks=(), problems=(problem,))
+
 
 UNKNOWN = (
     'a JSON file without "phases" (implementation_plan.json), "tasks" with id, title and status (task-master), '

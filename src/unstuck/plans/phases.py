@@ -7,6 +7,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import accumulate, count
 from typing import Any, Literal, NamedTuple
 
 from unstuck.plans.blocks import Scanner
@@ -97,13 +98,10 @@ def in_the_language_of(text: str, status: str) -> str:
     """Return the word for a status in the language that a text has its own status in; empty for English."""
     said = " ".join(text.casefold().split())
     for row in words().languages:
-        if any(_says(said, word.casefold()) for listed in row.values() for word in listed):
+        known = "|".join(re.escape(word.casefold()) for listed in row.values() for word in listed)
+        if re.search(rf"(?<!\w)(?:{known})(?!\w)", said):
             return row["blocked" if status == "failed" else status][0]
     return ""
-
-
-def _says(text: str, word: str) -> bool:
-    return re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text) is not None
 
 
 class Named(NamedTuple):
@@ -240,7 +238,11 @@ class Document:
         scanner = Scanner(self.text)
         self.concerns: list[Problem] = scanner.concerns
         self.problems: list[Problem] = scanner.problems
-        self.lines = tuple(_lines(scanner.seen))
+        texts = scanner.seen.split("\n")
+        starts = accumulate((len(text) + 1 for text in texts), initial=0)
+        self.lines = tuple(
+            Line(number, start, text.rstrip("\r")) for number, start, text in zip(count(1), starts, texts, strict=False)
+        )
 
     def headings(self) -> Iterator[Heading]:
         for line in self.lines:
@@ -251,7 +253,8 @@ class Document:
         """Yield every table: a row of names, a ruler, and the rows up to the first line without a `|`."""
         at = 0
         while at + 1 < len(self.lines):
-            if "|" not in self.lines[at].seen or not _is_ruler(self.lines[at + 1].seen):
+            ruler = self.lines[at + 1].seen
+            if "|" not in self.lines[at].seen or "|" not in ruler or not _RULER.fullmatch(ruler):
                 at += 1
                 continue
             head, at = self.lines[at], at + 2
@@ -268,17 +271,6 @@ class Document:
 def plain(text: str) -> str:
     """Return text without the marks of bold, italics, code and links."""
     return " ".join(without_links(text).replace("*", "").replace("`", "").replace("\\|", "|").split())
-
-
-def _lines(seen: str) -> Iterator[Line]:
-    start = 0
-    for number, text in enumerate(seen.split("\n"), 1):
-        yield Line(number, start, text.rstrip("\r"))
-        start += len(text) + 1
-
-
-def _is_ruler(text: str) -> bool:
-    return "-" in text and "|" in text and _RULER.fullmatch(text) is not None
 
 
 def _cells(line: Line) -> tuple[Cell, ...]:

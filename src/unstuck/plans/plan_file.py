@@ -34,14 +34,13 @@ DIALECTS: Mapping[str, Dialect] = {
     dialects.KIRO: Dialect(dialects.read_kiro, dialects.locate_kiro),
     dialects.CHECKLIST: Dialect(dialects.read_checklist, dialects.locate_checklist),
 }
-Reader = Callable[[str, str, str, Runnable], Plan]
-Marker = Callable[[str, Mapping[str, str], str], tuple[str, frozenset[str]]]
-JSON: Mapping[str, tuple[Reader, Marker]] = {
-    json_formats.FORMAT: (json_formats.read, json_formats.mark),
-    json_formats.PRD: (json_formats.read_prd, json_formats.mark_prd),
-    json_formats.TASK_MASTER: (json_formats.read_task_master, json_formats.mark_task_master),
+JSON: Mapping[str, Callable[[str, Mapping[str, str], str], tuple[str, frozenset[str]]]] = {
+    json_formats.FORMAT: json_formats.mark,
+    json_formats.PRD: json_formats.mark_prd,
+    json_formats.TASK_MASTER: json_formats.mark_task_master,
 }
-"""The formats in JSON: how each is read and marked, given the tag that is current where lists have tags, and what can be run."""
+"""The formats in JSON: how each is marked, given the tag that is current where lists have tags."""
+TOO_LARGE = f"is larger than {LARGEST // 1_000_000} MB"
 _PART = re.compile(r"\bPart[ \t]+(\d{1,3})[ \t]+of[ \t]+(\d{1,3})\b", re.IGNORECASE)
 _NUMBERED = re.compile(r"(.*?)(\d{1,3})(\.\w+)", re.DOTALL)
 _HEAD_CHARS = 4000
@@ -116,7 +115,7 @@ def read_text(text: str, plan_format: str, path: str, root: Path) -> Plan:
     if plan_format == superplan.FORMAT:
         return superplan.read([superplan.Part("", text)], path, runnable=runnable_in(root))
     if plan_format in JSON:
-        return JSON[plan_format][0](text, path, "", runnable_in(root))
+        return json_formats.read(plan_format, text, path, runnable=runnable_in(root))
     return DIALECTS[plan_format].read(text, path, runnable=runnable_in(root), known={})
 
 
@@ -155,10 +154,7 @@ class TasksFile:
     def read(self) -> Plan:
         content = load(self.path)
         if len(content) > LARGEST:
-            problem = Problem(
-                message=f"{self.path} is larger than {LARGEST // 1_000_000} MB.",
-                hint="Name the plan itself, or split it.",
-            )
+            problem = Problem(message=f"{self.path} {TOO_LARGE}.", hint="Name the plan itself, or split it.")
             return Plan(path=str(self.path), format=self.format, tasks=(), problems=(problem,))
         plan = self._read(tasks_md.decode(content))
         if any(OUR_ID.fullmatch(task.id) for task in plan.tasks):
@@ -254,29 +250,32 @@ class PhasesFile:
         self._tag = tag
 
     def read(self) -> Plan:
-        present = [part for part in self._parts if part.is_file()]
-        lost = [part.name for part in self._parts if part not in present]
-        contents = [load(part) for part in present]
+        contents = {part: load(part) for part in self._parts if part.is_file()}
         problems = [
-            Problem(message=f"The part {name} of the plan is missing.", hint="Put it beside the others.")
-            for name in lost
+            Problem(message=f"The part {part.name} of the plan is missing.", hint="Put it beside the others.")
+            for part in self._parts
+            if part not in contents
         ]
-        for part, content in zip(present, contents, strict=True):
-            if len(content) > LARGEST or b"\0" in content:
-                what = (
-                    f"is larger than {LARGEST // 1_000_000} MB"
-                    if len(content) > LARGEST
-                    else "is not text: it has NUL bytes"
-                )
-                problems.append(Problem(message=f"{part.name} {what}.", hint="Name the plan itself, as UTF-8 text."))
+        unfit = [
+            Problem(message=f"{part.name} {why}.", hint="Name the plan itself, as UTF-8 text.")
+            for part, content in contents.items()
+            if (
+                why := TOO_LARGE
+                if len(content) > LARGEST
+                else "is not text: it has NUL bytes"
+                if b"\0" in content
+                else ""
+            )
+        ]
         path = str(self.path)
-        if any(len(content) > LARGEST or b"\0" in content for content in contents):
-            return Plan(path=path, format=self.format, tasks=(), problems=tuple(problems))
+        if unfit:
+            return Plan(path=path, format=self.format, tasks=(), problems=(*problems, *unfit))
         if self.format in JSON:
-            return JSON[self.format][0](contents[0].decode("utf-8", "replace"), path, self._tag, self._runnable)
+            text = contents[self.path].decode("utf-8", "replace")
+            return json_formats.read(self.format, text, path, tag=self._tag, runnable=self._runnable)
         parts = [
             superplan.Part("" if part == self.path else part.name, tasks_md.decode(content))
-            for part, content in zip(present, contents, strict=True)
+            for part, content in contents.items()
         ]
         return superplan.read(parts, path, runnable=self._runnable, problems=problems)
 
@@ -290,11 +289,8 @@ class PhasesFile:
 
         def change(content: bytes) -> bytes:
             text = tasks_md.decode(content)
-            after, found = (
-                JSON[self.format][1](text, statuses, self._tag)
-                if self.format in JSON
-                else superplan.mark(text, statuses)
-            )
+            in_json = self.format in JSON
+            after, found = JSON[self.format](text, statuses, self._tag) if in_json else superplan.mark(text, statuses)
             known.update(found)
             return tasks_md.encode(after)
 

@@ -106,7 +106,8 @@ def looks_like(text: str, *, named_tasks: bool = False) -> bool:
         return False
     column, head, fact = _shapes()
     sections = head.search(text) is not None and fact.search(text) is not None
-    return sections or (column.search(text) is not None and _has_overview(text))
+    tables = filter(is_overview, Document(text).tables() if not sections and column.search(text) else ())
+    return sections or any(name in table.columns for table in tables for name in (*DEPENDS, *PARALLEL))
 
 
 @cache
@@ -118,14 +119,6 @@ def _shapes() -> tuple[re.Pattern[str], ...]:
         rf"^>[ \t]*\**(?:Depends On|Can Run With|{words().columns['depends on']})\b",
     )
     return tuple(re.compile(shape, re.MULTILINE | re.IGNORECASE) for shape in shapes)
-
-
-def _has_overview(text: str) -> bool:
-    """Whether a text has a table of phases that says how they depend on each other, whatever the order of its columns."""
-    return any(
-        is_overview(table) and any(name in table.columns for name in (*DEPENDS, *PARALLEL))
-        for table in Document(text).tables()
-    )
 
 
 def read(parts: Sequence[Part], path: str, *, runnable: Runnable, problems: Sequence[Problem] = ()) -> Plan:
@@ -144,7 +137,8 @@ def read(parts: Sequence[Part], path: str, *, runnable: Runnable, problems: Sequ
         hint = "Add a table | Phase | Name | Depends On | Parallel With | Estimate | Status |."
         found.odd("", 1, "The plan has no phase overview table; its sections alone count.", hint)
     for phase in found.phases.values():
-        found.concerns += [_in_part(one, phase.part) for one in _disagreements(phase, order)]
+        for line, message, hint in _disagreements(phase, order):
+            found.odd(phase.part, line or phase.line, message, hint or "Make them say the same.")
     tasks, odd = agree_on_parallel(tasks)
     return Plan(
         path=path,
@@ -244,7 +238,12 @@ def _task(phase: Phase, order: Sequence[str]) -> Task:
         body=phase.body.strip("\r\n") or f"Phase {phase.raw}: {name}",
         depends_on=read_phases(phase.said(DEPENDS), order, phase.id).ids,
         parallel_with=read_phases(phase.said(PARALLEL), order, phase.id).ids,
-        checks=tuple(_check(command) for command in (section.commands if section else ())),
+        checks=tuple(
+            Check(
+                command=command, kind="test" if any(role_of(one) == "test" for one in programs(command)) else "verify"
+            )
+            for command in (section.commands if section else ())
+        ),
         files=tuple(files),
         items=items,
         commit=(section.commit if section else None) or conventional(name, plain(items[0]) if items else ""),
@@ -253,10 +252,6 @@ def _task(phase: Phase, order: Sequence[str]) -> Task:
         estimate=phase.said(ESTIMATE),
         digest=_digest(phase),
     )
-
-
-def _check(command: str) -> Check:
-    return Check(command=command, kind="test" if any(role_of(one) == "test" for one in programs(command)) else "verify")
 
 
 def _status(phase: Phase) -> PhaseStatus:
@@ -275,13 +270,8 @@ def _digest(phase: Phase) -> str:
     return hashlib.sha256("\n".join([*cells, text]).encode(errors="replace")).hexdigest()[:16]
 
 
-def _disagreements(phase: Phase, order: Sequence[str]) -> Iterator[Problem]:
+def _disagreements(phase: Phase, order: Sequence[str]) -> Iterator[tuple[int, str, str]]:
     """Say where row and section differ, what is missing, and what could be misread."""
-    for line, message, hint in _told_apart(phase, order):
-        yield Problem(message=message, line=line or phase.line, hint=hint or "Make them say the same.")
-
-
-def _told_apart(phase: Phase, order: Sequence[str]) -> Iterator[tuple[int, str, str]]:
     name, told = phase.raw, phase.said(STATUS)
     both = f"The overview and the section of phase {name} disagree about"
     if told and not read_status(told)[1]:
@@ -295,7 +285,8 @@ def _told_apart(phase: Phase, order: Sequence[str]) -> Iterator[tuple[int, str, 
         ours, theirs = phase.cell(names), phase.fact(names)
         if ours is not None and theirs is not None:
             one, other = read_phases(ours, order, phase.id), read_phases(theirs, order, phase.id)
-            if not _same(one, other):
+            skips = (one.optional and not other.ids) or (other.optional and not one.ids)
+            if set(one.ids) != set(other.ids) and not skips:
                 yield 0, f"{both} {what}: {_list(one)} and {_list(other)}; the overview counts.", ""
     ours, theirs = phase.cell(ESTIMATE), phase.fact(ESTIMATE)
     if ours and theirs and normalise(ours) != normalise(re.sub(r"\bpoints?\b", "", theirs.casefold())):
@@ -306,12 +297,6 @@ def _told_apart(phase: Phase, order: Sequence[str]) -> Iterator[tuple[int, str, 
     if (condition := phase.section.fact("condition")) and _status(phase) == "pending":
         message = f"Phase {name} has a condition that nobody evaluates: {condition.text}"
         yield condition.line, message, "It will be run; mark it ⏭️ if it is not needed."
-
-
-def _same(one: Named, other: Named) -> bool:
-    if set(one.ids) == set(other.ids):
-        return True
-    return (one.optional and not other.ids) or (other.optional and not one.ids)
 
 
 def _list(named: Named) -> str:

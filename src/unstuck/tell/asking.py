@@ -28,7 +28,7 @@ class Cause:
 
 def question(task: TaskState) -> str:
     """Return the one question that needs an answer: the agent's own, the remedies', or that of the failure's kind."""
-    failure = task.attempts[-1].failure if task.attempts else None
+    failure = _failure(task)
     if failure is None:
         return f"It cannot be done as the plan has it ({one_line(task.question, SAID_CHARS)}). How should it read?"
     if failure.charged and failure.kind is not Kind.TAMPERED and (asked := agents_question(task)):
@@ -63,7 +63,7 @@ def causes(stuck: Iterable[TaskState]) -> tuple[Cause, ...]:
         Cause(
             tasks=tuple(task.task.id for task in tasks),
             question=_together(dict.fromkeys(map(question, tasks))),
-            outside=all(_kind(task) in OUTSIDE for task in tasks),
+            outside=all(failure is not None and failure.kind in OUTSIDE for failure in map(_failure, tasks)),
         )
         for tasks in found.values()
     )
@@ -72,14 +72,9 @@ def causes(stuck: Iterable[TaskState]) -> tuple[Cause, ...]:
 OUTSIDE = frozenset({Kind.AUTH_FAILED, Kind.BILLING, Kind.AGENT_MISSING})
 
 
-def _kind(task: TaskState) -> Kind | None:
-    failure = task.attempts[-1].failure if task.attempts else None
-    return failure.kind if failure else None
-
-
 def cause_of(task: TaskState) -> str:
     """Name what stands in a task's way: the same for all tasks that one thing stops."""
-    failure = task.attempts[-1].failure if task.attempts else None
+    failure = _failure(task)
     if failure is not None and failure.charged and _is_mute(task):
         return f"mute {task.attempts[-1].agent}"
     if failure is None or (failure.charged and not task.asks):
@@ -153,18 +148,22 @@ def escalation(task: TaskState, lineage: str = "", blocks: Sequence[str] = (), *
 
     In a loop of somebody's own, which is not `supervised`, our commands are no way on.
     """
-    forms = shipped_toml("blocks")
+    forms, failure = shipped_toml("blocks"), _failure(task)
     lines = fill(
         forms["stuck"] + (forms["ways_on"] if supervised else ""),
         name=task.task.id,
         summary=[one_line(line, LINE_CHARS) for line in (*task.question.splitlines(), lineage) if line],
         attempts=_attempts(task),
-        details=_details(_failure(task)),
+        details=quoted(failure.detail or failure.summary, DETAIL_CHARS) if failure else "None.",
         files=_files(task),
         question=question(task),
         blocks=list(blocks) or ["nothing: all other tasks can go on"],
         rollback=_rollback(task),
-        kept=[f"{number}: `unstuck diff {task.task.id} {number}`, or `{command}`" for number, command in _kept(task)],
+        kept=[
+            f"{number}: `unstuck diff {task.task.id} {number}`, or `{attempt.shown_by}`"
+            for number, attempt in enumerate(task.attempts, 1)
+            if attempt.shown_by
+        ][-3:],
     )
     return "\n".join(lines) + "\n"
 
@@ -180,10 +179,6 @@ def _attempts(task: TaskState) -> list[str]:
     return lines or ["None."]
 
 
-def _details(failure: Failure | None) -> str:
-    return quoted(failure.detail or failure.summary, DETAIL_CHARS) if failure else "None."
-
-
 def _files(task: TaskState) -> list[str]:
     """List the files that the agent changed, last and before, those that the plan names, and those of the failing tests."""
     failure = _failure(task)
@@ -191,14 +186,11 @@ def _files(task: TaskState) -> list[str]:
     known: dict[str, str] = {}
     for attempt in reversed(task.attempts):
         by = "the agent" if attempt is task.attempts[-1] else f"the agent in attempt {attempt.number}"
-        known |= {file: f"changed by {by}" for file in _changed(attempt) if file not in known}
+        changed = attempt.verdict.files if attempt.verdict else ()
+        known |= {file: f"changed by {by}" for file in changed if file not in known}
     known |= {file: "named by the plan" for file in task.task.files if file not in known}
     known |= {file: "its test fails" for file in tests if file not in known}
     return [f"- {one_line(file, 200)} ({why})" for file, why in list(known.items())[:MANY_FILES]] or ["- none"]
-
-
-def _changed(attempt: AttemptState) -> tuple[str, ...]:
-    return attempt.verdict.files if attempt.verdict else ()
 
 
 def _rollback(task: TaskState) -> str:
@@ -213,11 +205,6 @@ def _rollback(task: TaskState) -> str:
     return (
         "None was made: the work stands in a worktree of its own, and nothing of it is on the run's branch or on yours."
     )
-
-
-def _kept(task: TaskState) -> list[tuple[int, str]]:
-    """Return the last attempts whose work is kept, each with what shows it."""
-    return [(number, one.shown_by) for number, one in enumerate(task.attempts, 1) if one.shown_by][-3:]
 
 
 def _failure(task: TaskState) -> Failure | None:

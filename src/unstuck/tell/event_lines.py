@@ -49,7 +49,8 @@ def _sentence(event: Event) -> str:
         case PlanChanged():
             return f"the plan changed; open again: {', '.join(event.reopened) or 'nothing'}"
         case Operated():
-            return _operated(event)
+            asked = " ".join(filter(None, (event.request.verb, event.request.task, event.request.text)))
+            return f"asked to {asked}: {f'refused, {event.refused}' if event.refused else 'done'}"
         case Inherited():
             attempts = sum(len(task.attempts) for task in event.tasks)
             return f"{counted(attempts, 'earlier attempt')} of a predecessor found in {event.source}"
@@ -69,11 +70,6 @@ def _sentence(event: Event) -> str:
             return _acted(event)
         case _:
             return str(shipped_toml("telling")["sentences"][event.type].format(event=event))
-
-
-def _operated(event: Operated) -> str:
-    asked = " ".join(part for part in (event.request.verb, event.request.task or "", event.request.text) if part)
-    return f"asked to {asked}: refused, {event.refused}" if event.refused else f"asked to {asked}: done"
 
 
 def _session_ended(event: SessionEnded) -> str:

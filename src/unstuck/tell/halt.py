@@ -2,7 +2,6 @@
 
 import re
 import shlex
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -14,6 +13,7 @@ from unstuck.tell.text import one_line
 
 DETAIL_CHARS, MISSING_CHARS = 300, 200
 NAMED = 3
+IN_FILES = frozenset({"test_failure", "lint_error", "typecheck_error", "format_error", "file_conflict"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +64,10 @@ def halted(state: RunState) -> Halted | None:
     )
     return Halted(
         noun=noun,
-        reason="; ".join(_reason(task, noun) for task in stuck[:NAMED]),
+        reason="; ".join(
+            f"{noun.capitalize()} {task.task.shown} failed{' after retry' if len(task.tries) > 1 else ''}"
+            for task in stuck[:NAMED]
+        ),
         completed=tuple(_completed(task) for task in state.tasks.values() if task.status == "complete"),
         failed=tuple(_failed(state, task) for task in stuck),
         blocked=tuple(_blocked(state, name, causes) for name, causes in waiting.items()),
@@ -76,11 +79,6 @@ def halted(state: RunState) -> Halted | None:
         steps=tuple(dict.fromkeys(_step(task) for task in stuck)),
         command=resume_command(state),
     )
-
-
-def _reason(task: TaskState, noun: str) -> str:
-    again = len(task.tries) > 1
-    return f"{noun.capitalize()} {task.task.shown} failed{' after retry' if again else ''}"
 
 
 def _completed(task: TaskState) -> Line:
@@ -120,11 +118,9 @@ def _step(task: TaskState) -> str:
         return f"Look at the work, then take it: unstuck accept {task.task.id} --because TEXT"
     kind, steps = phase_type(failure) if failure else "unknown", shipped_toml("telling")["first_steps"]
     deed = steps.get(kind, f"See what happened: unstuck show {task.task.id}")
-    files = (
-        list(_files(task))
-        if kind in ("test_failure", "lint_error", "typecheck_error", "format_error", "file_conflict")
-        else []
-    )
+    files: list[str] = []
+    if failure is not None and kind in IN_FILES:
+        files = list(dict.fromkeys(touch.file for touch in failure.touches)) or capture(failure).get("files", [])
     missing = find_missing(failure.detail) if failure is not None and kind == "dependency_missing" else None
     if missing is not None and missing.package:
         where = f": {missing.install or missing.package}"
@@ -133,12 +129,6 @@ def _step(task: TaskState) -> str:
     else:
         where = f" ({task.task.shown}): unstuck show {task.task.id}" if kind in steps else ""
     return one_line(f"{deed}{where}", DETAIL_CHARS)
-
-
-def _files(task: TaskState) -> Iterator[str]:
-    failure = task.attempts[-1].failure if task.attempts else None
-    if failure is not None:
-        yield from dict.fromkeys(touch.file for touch in failure.touches) or capture(failure).get("files", ())
 
 
 class Missing(NamedTuple):

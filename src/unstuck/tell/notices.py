@@ -87,7 +87,10 @@ def final_failure(task: Task, failed: AttemptState, attempts: int, noun: str) ->
     kind, words = phase_type(failure), shipped_toml("telling")
     names = {**words["captured"], **(words["captured_of_tests"] if kind == "test_failure" else {})}
     captured = capture(failure, failed.verdict, failed.outcome)
-    known = [f"- {names[name]}: {_told(value)}" for name, value in captured.items() if value or value == 0]
+    told = {name: ", ".join(map(str, one)) if isinstance(one, list) else str(one) for name, one in captured.items()}
+    known = [
+        f"- {names[name]}: {one_line(told[name], SAID_CHARS)}" for name, one in captured.items() if one or one == 0
+    ]
     actions = [f"- {action}" for action in words["user_actions"].get(kind, ())]
     lines = [
         f"{noun.capitalize()} {task.shown} failed after {attempts} attempt{'s'[: attempts != 1]}: {headline(failure)}"
@@ -95,10 +98,6 @@ def final_failure(task: Task, failed: AttemptState, attempts: int, noun: str) ->
     lines += ["", "Information captured:", *known] if known else []
     lines += ["", "User action:", *actions] if actions else []
     return _titled(f"ERROR: {kind}{'' if KINDS[failure.kind].retryable else ' (NON-RETRYABLE)'}", *lines)
-
-
-def _told(value: object) -> str:
-    return one_line(", ".join(map(str, value)) if isinstance(value, list) else str(value), SAID_CHARS)
 
 
 # --- which block an event calls for
@@ -111,8 +110,10 @@ def fresh_start(plan: str, commit: CommitMode) -> str:
 
 def told(entry: Entry, state: RunState) -> str:
     """Return the block that people should read at this event, or nothing. The state is that after the event."""
-    about = getattr(entry.event, "task", None)
-    if not _speaks(state) or (about is not None and about not in state.tasks):
+    about, started = getattr(entry.event, "task", None), state.started
+    if started is None or not (started.format == "superplan" or started.options.siblings_first):
+        return ""
+    if about is not None and about not in state.tasks:
         return ""
     match entry.event:
         case Acted(task=name, action=Retry()):
@@ -129,11 +130,6 @@ def told(entry: Entry, state: RunState) -> str:
             return block("halt_sequence")
         case _:
             return ""
-
-
-def _speaks(state: RunState) -> bool:
-    started = state.started
-    return started is not None and (started.format == "superplan" or started.options.siblings_first)
 
 
 def _retry(state: RunState, name: str) -> str:

@@ -62,22 +62,19 @@ def waits(what: str, until: float, now: float | None = None) -> str:
     """Say for what and until when something waits, in the reader's own time, and what happens then."""
     moment = datetime.fromtimestamp(min(max(0.0, until), LATEST)).astimezone()
     far = now is not None and until - now >= DAY
-    left = f" (in {_span(until - now)})" if now is not None and until > now else ""
+    left = ""
+    if now is not None and until > now:
+        unit, name = next((one for one in UNITS if until - now >= one[0]), (1, "s"))
+        left = f" (in {(until - now) / unit:.0f} {name})"
     told = f"waits for {one_line(what, WHAT_CHARS)}" if what else "waits"
     return f"{told} until {moment:{'%a %H:%M' if far else '%H:%M'}}{left}, then goes on in the same session"
 
 
-MINUTE, HOUR, DAY = 60, 3600, 86400
+DAY = 86400
+UNITS = ((DAY, "d"), (3600, "h"), (60, "min"))
 WHAT_CHARS = 40
 LATEST = 250_000_000_000.0
 """Some day in the year 9892: a stated reset may be nonsense (no number, which is why 0 comes first), and later ones are no dates any more."""
-
-
-def _span(seconds: float) -> str:
-    for unit, name in ((DAY, "d"), (HOUR, "h"), (MINUTE, "min")):
-        if seconds >= unit:
-            return f"{seconds / unit:.0f} {name}"
-    return f"{seconds:.0f} s"
 
 
 def counted(number: int, noun: str) -> str:
