@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from unstuck.agents.streams import ERROR_LINE, LONGEST_LINE, Event, Format, Reading, exit_code, moment, read, text_of
+from unstuck.agents.streams import LONGEST_LINE, Event, Format, Reading, error_line, exit_code, moment, read, text_of
 from unstuck.agents.transcript import End, Fault, Transcript
 from unstuck.shipped import shipped_toml
 
@@ -56,7 +56,7 @@ def _listed(table: Mapping[str, Any]) -> Format:
         found = re.search(table["banner"], line) if "banner" in table and not reading.session else None
         reading.session = found[1] if found else reading.session
 
-    side = re.compile(table["side"]) if "side" in table else ERROR_LINE
+    side = re.compile(table["side"]) if "side" in table else error_line()
     return Format(take=take, noise=noise, side=side, wordless=table.get("wordless", False))
 
 
@@ -153,17 +153,6 @@ def _word(thing: Any, paths: str) -> str:
 
 # --- Claude Code's `stream-json`, which qwen-code prints as well -------------------------------------------
 
-REASONS: Mapping[str, End] = {
-    "error_max_turns": "max_turns",
-    "max_turns": "max_turns",
-    "error_max_budget_usd": "budget",
-    "budget_exhausted": "budget",
-    "prompt_too_long": "context_exhausted",
-    "aborted_streaming": "killed",
-    "aborted_tools": "killed",
-    "aborted": "killed",
-}
-"""What a result's own words for its end mean."""
 EXIT = re.compile(r"\A(?:Error: )?Exit code (\d+)\b|^Exit Code: (\d+)$", re.MULTILINE)
 SAID_AS_ERROR = "[API Error: "
 
@@ -235,7 +224,8 @@ def _claude_result(reading: Reading, event: Event) -> None:
     inner = event.get("error")
     words = [event.get("result"), inner.get("message") if isinstance(inner, dict) else inner]
     text = " ".join(str(one) for one in (*words, *(event.get("errors") or ())) if one)
-    reason = REASONS.get(subtype) or REASONS.get(_word(event, "terminal_reason"))
+    reasons: Mapping[str, End] = shipped_toml("ends")["reasons"]
+    reason = reasons.get(subtype) or reasons.get(_word(event, "terminal_reason"))
     if reason is None:
         reading.error(text, status=event.get("api_error_status"), name=_claude_names(event))
     reading.finish(ok=False, reason=reason)

@@ -6,27 +6,17 @@ Concerns never stop a run. Law: a Verify marked as proposed is no check, so noth
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from typing import Literal
 
 from unstuck.plans.editor import Edit, apply
 from unstuck.plans.fields import find_verify
 from unstuck.plans.plan import Plan, Problem, Task, check
+from unstuck.shipped import shipped_toml
 from unstuck.tell import one_line
 from unstuck.tools import effect
 
-VAGUE = re.compile(
-    r"\b(?:TBD|TODO|FIXME|etc|and so on|as needed|if necessary|somehow|various|miscellaneous|handle edge cases|"
-    r"to be (?:determined|decided|defined)|or similar|appropriately)\b|\?\?",
-    re.IGNORECASE,
-)
-DESTRUCTIVE = re.compile(
-    r"\brm[ \t]+-[a-zA-Z]*[rR][a-zA-Z]*\b|\bgit[ \t]+push\b[^\n]{0,80}(?:--force\b|[ \t]-f\b)|\bgit[ \t]+reset[ \t]+--hard\b|"
-    r"\bgit[ \t]+clean[ \t]+-[a-zA-Z]*f|\bDROP[ \t]+(?:TABLE|DATABASE|SCHEMA|COLUMN)\b|\bTRUNCATE[ \t]+TABLE\b|\bterraform[ \t]+destroy\b|"
-    r"\bkubectl[ \t]+delete\b|\bmkfs\b|\bdd[ \t][^\n]{0,80}\bof=/dev/|\bdocker[ \t]+(?:system|volume)[ \t]+prune\b|"
-    r"\bDELETE[ \t]+FROM[ \t]+\w+[ \t]*(?:;|$)|\bchmod[ \t]+-R[ \t]+777\b|\bdropdb\b|\bwipe\b",
-    re.IGNORECASE | re.MULTILINE,
-)
 SHOWN = 5
 SAID_CHARS = 80
 
@@ -57,10 +47,15 @@ def paths_between(tasks: Sequence[Task]) -> Mapping[str, frozenset[str]]:
     return found
 
 
+@cache
+def _shape(name: str) -> re.Pattern[str]:
+    return re.compile("|".join(shipped_toml("review")[name]), re.IGNORECASE | re.MULTILINE)
+
+
 def _vague(plan: Plan) -> Iterator[Problem]:
     for task in _open(plan):
         for text in (task.title, *task.items):
-            if found := VAGUE.search(text):
+            if found := _shape("vague").search(text):
                 message = f"{plan.noun.capitalize()} {task.shown} is ambiguous: {one_line(text, SAID_CHARS)!r} leaves open what is meant by {found[0]!r}."
                 yield task.problem(message, "Say what must be true when it is done.")
                 break
@@ -68,7 +63,7 @@ def _vague(plan: Plan) -> Iterator[Problem]:
 
 def _destructive(plan: Plan) -> Iterator[Problem]:
     for task in _open(plan):
-        if found := DESTRUCTIVE.search(task.body):
+        if found := _shape("destructive").search(task.body):
             what = f"{plan.noun.capitalize()} {task.shown} asks for something destructive"
             hint = "It runs in a worktree of its own, but what it does outside of git cannot be undone."
             yield task.problem(f"{what}: `{one_line(found[0], SAID_CHARS)}`.", hint)
@@ -200,19 +195,8 @@ def is_guard(task: Task) -> bool:
 def wanting(proofs: Sequence[Proof]) -> Iterator[Problem]:
     """Say which commands prove nothing, and what to do about each."""
     for proof in proofs:
-        if proof.standing in _WANTING:
-            why, hint = _WANTING[proof.standing]
+        if proof.standing in shipped_toml("review")["wanting"]:
+            why, hint = shipped_toml("review")["wanting"][proof.standing]
             command = one_line(proof.command, COMMAND_CHARS)
             said = f" It says: {proof.says}" if proof.says and proof.standing != "green" else ""
             yield Problem(message=f"The Verify of task {proof.task} {why}: `{command}`.{said}", hint=hint)
-
-
-_WANTING: Mapping[Standing, tuple[str, str]] = {
-    "green": (
-        "passes already on HEAD, before any work",
-        "Let it ask for what the task adds, so that it is red now. If it only guards what is there, write (guard) behind it.",
-    ),
-    "absent": ("cannot run here, a program is missing", "Use what this repository and this machine have."),
-    "wavers": ("failed and passed on the same commit", "Write a command that says the same every time."),
-    "changes": ("changes files of the repository", "A check only looks: use the checking form of the tool."),
-}

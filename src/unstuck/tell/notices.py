@@ -117,19 +117,20 @@ def told(entry: Entry, state: RunState) -> str:
         return ""
     match entry.event:
         case Acted(task=name, action=Retry()):
-            return _partial_failure(state, name)
+            blocks = [_partial_failure(state, name)]
         case Acted(task=name, action=Escalate() | Halt()):
-            return "\n\n".join(block for block in (_stuck(state, name), _retry_results(state, name)) if block)
+            blocks = [_stuck(state, name), _retry_results(state, name)]
         case Acted(task=name) if state.tasks[name].status == "complete":
-            return _retry_results(state, name)
+            blocks = [_retry_results(state, name)]
         case AttemptStarted(task=name) if len(state.tasks[name].tries) > 1:
-            return "\n\n".join(block for block in (_after_siblings(state, name), _retry(state, name)) if block)
+            blocks = [_after_siblings(state, name), _retry(state, name)]
         case RunResumed(epoch=True):
-            return _resumed(state)
+            blocks = [_resumed(state)]
         case RunEnded() if state.halted:
-            return block("halt_sequence")
+            blocks = [block("halt_sequence")]
         case _:
-            return ""
+            blocks = []
+    return "\n\n".join(filter(None, blocks))
 
 
 def _retry(state: RunState, name: str) -> str:
@@ -160,7 +161,7 @@ def _partial_failure(state: RunState, name: str) -> str:
     running = [
         task for task in batch if task.task.id != name and task.stage is not Stage.REST and not _failed_once(task)
     ]
-    if not running or not _siblings_first(state):
+    if not running:
         return ""
     return block(
         "partial_failure",
@@ -177,7 +178,7 @@ def _after_siblings(state: RunState, name: str) -> str:
     batch, noun, shown = _batch(state, name), _noun(state), state.tasks[name].task.shown
     failed = [task for task in batch if _failed_once(task) or task.task.id == name]
     again = any(len(task.tries) > 1 and task.task.id != name for task in batch)
-    if len(batch) < SEVERAL or not _siblings_first(state) or again:
+    if len(batch) < SEVERAL or again:
         return ""
     if len(failed) > 1:
         names = [task.task.shown for task in failed]
@@ -208,7 +209,6 @@ def _retry_results(state: RunState, name: str) -> str:
     retried = [task for task in batch if len(task.tries) > 1]
     if (
         len(retried) < SEVERAL
-        or not _siblings_first(state)
         or state.tasks[name] not in retried
         or any(task.stage is not Stage.REST for task in batch)
     ):
@@ -262,7 +262,9 @@ def _resumed(state: RunState) -> str:
 
 
 def _batch(state: RunState, name: str) -> list[TaskState]:
-    """Return a task and those at its side, in the plan's order."""
+    """Return a task and those at its side, in the plan's order; nobody where they do not wait for each other."""
+    if state.started is None or not state.started.options.siblings_first:
+        return []
     members = [*siblings(state, name), state.tasks[name]]
     return sorted(members, key=lambda task: state.places[task.task.id])
 
@@ -283,10 +285,6 @@ def _word(task: TaskState) -> str:
 
 def _names(batch: Sequence[TaskState]) -> str:
     return f"[{', '.join(task.task.shown for task in batch)}]"
-
-
-def _siblings_first(state: RunState) -> bool:
-    return state.started is not None and state.started.options.siblings_first
 
 
 def _noun(state: RunState) -> str:
