@@ -213,21 +213,21 @@ class Cell(NamedTuple):
 
 
 class Row(NamedTuple):
+    """A row's cells by the names of their columns; None where it is too short."""
+
     line: int
-    cells: tuple[Cell, ...]
+    cells: Mapping[str, Cell | None]
+
+    def cell(self, *names: str) -> Cell | None:
+        """Return the cell under the first of these names that is a column here."""
+        return next((self.cells[name] for name in names if name in self.cells), None)
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
-    """A table: its columns by name, in lower case and in English where we know the word, and its rows."""
+class Table(NamedTuple):
+    """A table: its columns, in lower case and in English where we know the word, and its rows."""
 
-    columns: dict[str, int]
-    rows: tuple[Row, ...]
-
-    def cell(self, row: Row, *names: str) -> Cell | None:
-        """Return the row's cell under the first of these names that is a column here."""
-        place = next((self.columns[name] for name in names if name in self.columns), None)
-        return row.cells[place] if place is not None and place < len(row.cells) else None
+    columns: Collection[str]
+    rows: Sequence[Row]
 
 
 class Document:
@@ -258,14 +258,14 @@ class Document:
                 at += 1
                 continue
             head, at = self.lines[at], at + 2
-            rows = list[Row]()
-            while at < len(self.lines) and "|" in self.lines[at].seen:
-                rows.append(Row(self.lines[at].number, _cells(self.lines[at])))
-                at += 1
-            columns = dict[str, int]()
+            columns, rows = dict[str, int](), list[Row]()
             for place, cell in enumerate(_cells(head)):
                 columns.setdefault(canonical(plain(cell.text)), place)
-            yield Table(columns, tuple(rows))
+            while at < len(self.lines) and "|" in self.lines[at].seen:
+                cells = dict(enumerate(_cells(self.lines[at])))
+                rows.append(Row(self.lines[at].number, {name: cells.get(place) for name, place in columns.items()}))
+                at += 1
+            yield Table(columns, rows)
 
 
 def plain(text: str) -> str:

@@ -54,13 +54,14 @@ class Phase:
     name: str
     line: int
     part: str = ""
-    row: dict[str, Cell] = field(default_factory=dict)
+    row: Row | None = None
     section: Section | None = None
     body: str = ""
 
     def cell(self, names: Sequence[str]) -> str | None:
         """Return what the row says; None if the table has no such column."""
-        return self.row[names[0]].text if names[0] in self.row else None
+        cell = self.row.cell(*names) if self.row else None
+        return cell.text if cell else None
 
     def fact(self, names: Sequence[str]) -> str | None:
         value = self.section.fact(*names) if self.section else None
@@ -102,8 +103,8 @@ def looks_like(text: str, *, named_tasks: bool = False) -> bool:
     """Tell a superplan by its overview, or by the sections of its phases; in a file that is named tasks.md only by the former in English."""
     if "|" in text and _ROW.search(text):
         return True
-    if named_tasks:
-        return False
+    if named_tasks or ("|" not in text and "\n>" not in f"\n{text}"):
+        return False  # without a table or a quotation there is none, and the words of all languages are not needed
     column, head, fact = _shapes()
     sections = head.search(text) is not None and fact.search(text) is not None
     tables = filter(is_overview, Document(text).tables() if not sections and column.search(text) else ())
@@ -157,29 +158,24 @@ def _read_tables(found: _Found, part: Part, document: Document) -> None:
         if is_overview(table):
             found.overview = True
             for row in table.rows:
-                _read_row(found, part, table, row)
+                _read_row(found, part, row)
         elif "command" in table.columns and ("tool type" in table.columns or "tool" in table.columns):
             _read_tools(found, table)
 
 
-def _read_row(found: _Found, part: Part, table: Table, row: Row) -> None:
-    raw = table.cell(row, "phase")
+def _read_row(found: _Found, part: Part, row: Row) -> None:
+    raw = row.cell("phase")
     if raw is None or not plain(raw.text) or raw.text.casefold().strip("* ").startswith("total"):
         return
     shown, titled = read_cell(raw.text)
     name = normalise(shown)
-    title = table.cell(row, "name", "title", "description")
+    title = row.cell("name", "title", "description")
     if not name:
         hint = "Use letters and digits, such as 2A."
         found.wrong(part.name, row.line, f"The phase id {raw.text!r} cannot be used.", hint)
         return
-    cells = {
-        names[0]: cell
-        for names in (DEPENDS, PARALLEL, ESTIMATE, STATUS)
-        if (cell := table.cell(row, *names)) is not None
-    }
     told = (plain(title.text) if title else "") or titled
-    phase = Phase(id=name, raw=shown, name=told, line=row.line, part=part.name, row=cells)
+    phase = Phase(id=name, raw=shown, name=told, line=row.line, part=part.name, row=row)
     first = found.phases.setdefault(name, phase)
     if first is not phase:
         again = f"Phase {shown} is listed twice; line {first.line} has it first."
@@ -197,7 +193,7 @@ def _same_id(one: str, other: str, name: str) -> str:
 
 def _read_tools(found: _Found, table: Table) -> None:
     for row in table.rows:
-        tool, command = table.cell(row, "tool type", "tool"), table.cell(row, "command")
+        tool, command = row.cell("tool type", "tool"), row.cell("command")
         kind = words().tools.get(plain(tool.text).casefold()) if tool else None
         line = command.text.strip("` ").replace("\\|", "|") if command else ""
         if kind is not None and not effect(line) and line.casefold() not in {"", "-", "–", "—", "n/a", "none", "tbd"}:  # noqa: RUF001  # people do write these dashes
@@ -350,7 +346,7 @@ def mark(text: str, statuses: Mapping[str, str]) -> tuple[str, frozenset[str]]:
     rows: dict[str, PhaseStatus | None] = {}
     for table in filter(is_overview, document.tables()):
         for row in table.rows:
-            phase, cell = table.cell(row, "phase"), table.cell(row, *STATUS)
+            phase, cell = row.cell("phase"), row.cell(*STATUS)
             name = normalise(read_cell(phase.text)[0]) if phase else ""
             if name and name not in rows:
                 rows[name] = read_status(cell.text)[0] if cell else None
