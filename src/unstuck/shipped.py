@@ -21,6 +21,14 @@ def shipped_table(name: str) -> dict[str, Any]:
     return found
 
 
+@cache
+def shipped_toml(name: str) -> dict[str, Any]:
+    """Return one table of the catalogue as people write it."""
+    import tomllib  # noqa: PLC0415  # a hook loads this module and needs none
+
+    return tomllib.loads(shipped(f"{name}.toml"))
+
+
 def pages() -> dict[str, str]:
     """Return the pages of the documentation by their names: those in the wheel, or those of the checkout that this is."""
     folder = next((place for place in (HERE / "docs", HERE.parents[1] / "docs") if place.is_dir()), None)

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from unstuck.agents.command_agent import CodingAgent
-from unstuck.agents.crew import first_found
+from unstuck.agents.crew import CodingAgent, first_found
 from unstuck.agents.formats import formats, read_files
 from unstuck.agents.manifests import catalog, how_to_log_in, logged_in, manifest, permission
 from unstuck.config import AgentConfig, Config

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from unstuck.plans import implementation_plan as reader
+from unstuck.plans import json_formats as reader
 from unstuck.plans.plan import check, execution
 from unstuck.plans.plan_file import open_plan
 
@@ -38,7 +38,7 @@ def phases(*listed: tuple[list[Any], list[str]]) -> str:
 def test_a_subtask_waits_for_the_one_before_it_and_for_all_of_the_phases_that_its_own_depends_on(
     text: str, waits: tuple[str, ...]
 ) -> None:
-    assert reader.read(text, "p").tasks[-1].depends_on == waits
+    assert reader.read(reader.FORMAT, text, "p").tasks[-1].depends_on == waits
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_the_plans_own_status_follows_from_its_subtasks(statuses: list[str], own
 
 def test_a_subtask_is_done_in_any_of_the_words_for_it() -> None:
     text = phases(([], ["complete", "Done", "IN PROGRESS", "stuck", "unknown_status"]))
-    assert [task.done for task in reader.read(text, "p").tasks] == [True, True, False, False, False]
+    assert [task.done for task in reader.read(reader.FORMAT, text, "p").tasks] == [True, True, False, False, False]
 
 
 def test_other_names_for_the_same_things_are_understood(tmp_path: Path) -> None:
@@ -91,7 +91,7 @@ def test_subtasks_run_in_order_unless_their_phase_is_safe_to_run_in_parallel() -
             ]
         }
     )
-    assert [(one.parallel, one.tasks) for one in execution(reader.read(text, "p"))] == [
+    assert [(one.parallel, one.tasks) for one in execution(reader.read(reader.FORMAT, text, "p"))] == [
         (False, ("False1",)),
         (True, ("True1", "True2")),
         (False, ("False2",)),
@@ -100,7 +100,10 @@ def test_subtasks_run_in_order_unless_their_phase_is_safe_to_run_in_parallel() -
 
 def test_a_failed_subtask_is_done_again_by_a_run() -> None:
     """The predecessor never picked it again and took the plan for complete."""
-    assert [task.done for task in reader.read(phases(([], ["failed", "completed"])), "p").tasks] == [False, True]
+    assert [task.done for task in reader.read(reader.FORMAT, phases(([], ["failed", "completed"])), "p").tasks] == [
+        False,
+        True,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -113,12 +116,12 @@ def test_a_failed_subtask_is_done_again_by_a_run() -> None:
     ],
 )
 def test_what_cannot_be_run_is_said(text: str, told: str) -> None:
-    assert told in " ".join(one.message for one in check(reader.read(text, "p")))
+    assert told in " ".join(one.message for one in check(reader.read(reader.FORMAT, text, "p")))
 
 
 def test_a_verification_that_is_a_bare_text_is_not_run_and_that_is_said() -> None:
     subtask = '{"id": "1", "description": "Add it", "verification": "make test"}'
-    plan = reader.read(f'{{"phases": [{{"id": 1, "subtasks": [{subtask}]}}]}}', "p")
+    plan = reader.read(reader.FORMAT, f'{{"phases": [{{"id": 1, "subtasks": [{subtask}]}}]}}', "p")
     assert plan.tasks[0].checks == ()
     assert "The verification of subtask 1 is not read" in " ".join(concern.message for concern in plan.concerns)
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from unstuck.plans.phase_words import normalise, read_phases, read_status
+from unstuck.plans.phases import normalise, read_phases, read_status
 from unstuck.plans.plan import Plan, check, execution
 from unstuck.plans.plan_file import PhasesFile, open_plan
 from unstuck.plans.review import reviewed

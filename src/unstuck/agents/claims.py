@@ -122,17 +122,17 @@ def approach(text: str) -> str:
 def statement(text: str, task: str = "", brief: str = "") -> Statement:
     """Read the output of a session. The last word counts; what only repeats the brief does not."""
     lines = _lines(text.replace(brief, "\n") if brief.strip() else text)
-    blocks = [block for block in _blocks(lines) if not task or block.task == task]
+    reports = _reports(lines, text, task)
     found, place = find_result(lines)
-    marks: list[tuple[int, Claim]] = [(block.end, "failed") for block in blocks]
-    inside = {at for block in blocks for at in range(block.start, block.end)}
+    marks: list[tuple[int, Claim]] = [(where.stop, "failed") for where, _ in reports]
+    inside = {at for where, _ in reports for at in where}
     marks += [(at, said) for at, said in _signals(lines) if at not in inside]
     if isinstance(found, Result):
         marks.append((place, "done" if found.status == "complete" else "failed"))
     said = max(marks, default=(0, "none"))[1]
     return Statement(
         claim=said,
-        failure=_report(blocks[-1], text) if blocks and said == "failed" else None,
+        failure=reports[-1][1] if reports and said == "failed" else None,
         result=found if isinstance(found, Result) else None,
         contradictions=_contradictions(lines) if said == "done" else (),
         approach=_approach(lines),
@@ -174,10 +174,8 @@ def contradictions(text: str) -> tuple[str, ...]:
 
 def failure_report(text: str, task: str = "") -> Report:
     """Parse the output of a session that did not complete; what it does not say gets smart-ralph's default texts."""
-    blocks = [block for block in _blocks(_lines(text)) if not task or block.task == task]
-    if blocks:
-        return _report(blocks[-1], text)
-    return Report(task_id=task, error=NO_MARKER, attempted_fix=NO_FIX, status=NO_STATUS, raw_output=text[-RAW_CHARS:])
+    reports = _reports(_lines(text), text, task)
+    return reports[-1][1] if reports else _report(task, {"error": NO_MARKER}, text)
 
 
 def _lines(text: str) -> list[str]:
@@ -243,43 +241,30 @@ _MARKER = r"[\s#*_\u274c\ufe0f-]{0,20}Task\s+([A-Za-z0-9][\w.-]{0,63}?)\s*:(.*)\
 _DENIED_MARKER = r"(?i)\b(?:0|no|none|not|never|nothing)\s*$"
 _FIELD = r"(?i)[-*\u2022]?\s*\**(Error|Attempted fix|Status)\**\s*:\**\s*(.*)"
 _OTHER_FIELD = r"[-*\u2022]\s+\**[A-Z][\w ]{0,30}\**:"
-_FIELDS = ("error", "attempted fix", "status")
 _FAR = 20
 """How many lines may stand between a marker and its fields."""
 _SHORT = 120
 """Ids are known by their shape only where the marker stands near the start of the line."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Block:
-    """A failure as it stands in the text, with the lines that it covers."""
-
-    task: str
-    start: int
-    end: int
-    fields: Mapping[str, str]
-
-
-def _blocks(lines: Sequence[str]) -> list[_Block]:
-    """Read every failure block, in order."""
-    found: list[_Block] = []
+def _reports(lines: Sequence[str], text: str, task: str) -> list[tuple[range, Report]]:
+    """Read every failure of a task, or of all, in order, each with the lines that it covers."""
+    found: list[tuple[range, Report]] = []
     starts = [at for at, line in enumerate(lines) if "FAILED" in line and _marker(line)]
     for at, following in pairwise([*starts, len(lines)]):
-        fields, end = _read_fields(lines, at + 1, following)
-        found.append(_Block(_marker(lines[at]), at, end, fields))
+        name = _marker(lines[at])
+        if not task or name == task:
+            fields, end = _read_fields(lines, at + 1, following)
+            found.append((range(at, end), _report(name, fields, text)))
     return found
 
 
 def _marker(line: str) -> str:
     """Return the id of the task that the line declares failed, or ""."""
     found = re.match(_MARKER, line[:LONGEST_LINE])
-    if not found or not _looks_like_an_id(found[1]) or re.search(_DENIED_MARKER, found[2][-_SHORT:]):
+    if not found or re.search(_DENIED_MARKER, found[2][-_SHORT:]):
         return ""
-    return found[1]
-
-
-def _looks_like_an_id(word: str) -> bool:
-    return any(char.isdigit() for char in word) or word == "VF"
+    return found[1] if found[1] == "VF" or any(map(str.isdigit, found[1])) else ""
 
 
 def _read_fields(lines: Sequence[str], start: int, stop: int) -> tuple[dict[str, str], int]:
@@ -314,13 +299,12 @@ def _field_follows(lines: Sequence[str], at: int, stop: int, *, prose: bool) -> 
     return False
 
 
-def _report(block: _Block, text: str) -> Report:
-    error, fix, status = (block.fields.get(name, "") for name in _FIELDS)
+def _report(task: str, fields: Mapping[str, str], text: str) -> Report:
     return Report(
-        task_id=block.task,
-        error=error or NO_ERROR,
-        attempted_fix=fix or NO_FIX,
-        status=status or NO_STATUS,
+        task_id=task,
+        error=fields.get("error") or NO_ERROR,
+        attempted_fix=fields.get("attempted fix") or NO_FIX,
+        status=fields.get("status") or NO_STATUS,
         raw_output=text[-RAW_CHARS:],
     )
 

@@ -1,19 +1,225 @@
-"""Edge: The agents of one run: which agent a name stands for, those that the user lists, and those that the plan names for single tasks."""
+"""Edge: The agents of one run, as commands without a shell: any command line, the scripted one, and coding agents by their manifests.
 
+Which agent a name stands for, those that the user lists, and those that the plan names for single tasks.
+"""
+
+import json
 import os
+import re
+import shlex
 import shutil
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NoReturn
 
-from unstuck.agents.command_agent import CodingAgent, CommandAgent, scripted, split
-from unstuck.agents.formats import formats
-from unstuck.agents.manifests import catalog, logged_in, manifest
+from unstuck.agents import player
+from unstuck.agents.claims import approach, asks, claim
+from unstuck.agents.formats import formats, read_files
+from unstuck.agents.manifests import catalog, how_to_log_in, logged_in, manifest, permission
+from unstuck.agents.streams import gist
 from unstuck.config import AgentConfig, Config
 from unstuck.errors import BadUsage, Unavailable
+from unstuck.journal import ENDED_BY_US, KILLED_BY_US, Ended, Outcome
 from unstuck.plans import Plan
-from unstuck.ports import Agent
+from unstuck.ports import Agent, Assignment, Command, Dialogue
+
+
+@dataclass(frozen=True, slots=True)
+class CommandAgent:
+    """An agent that is a command. What it prints is its claim."""
+
+    name: str
+    argv: tuple[str, ...]
+    reports_cost: bool = False
+    login: str = ""
+    named_from: Path | None = None
+    """The folder from which its program was named by a path."""
+    writes: tuple[str, ...] = ()
+    """What it writes outside of its slot, as its user says."""
+
+    def command(self, assignment: Assignment) -> Command:
+        places = {
+            "{task}": assignment.task,
+            "{brief}": str(assignment.brief_file),
+            "{worktree}": str(assignment.worktree),
+            "{attempt}": str(assignment.attempt),
+        }
+        program, *arguments = self.argv
+        if self.named_from is not None and not (assignment.worktree / program).exists():
+            program = str(self.named_from / program)  # the user named it from there, and git does not carry it
+        return Command(
+            argv=tuple(filled(argument, places) for argument in (program, *arguments)),
+            cwd=assignment.worktree,
+            log=assignment.log,
+            stdin=assignment.brief.encode(errors="replace"),
+            writes=self.writes,
+        )
+
+    def outcome(self, ended: Ended, assignment: Assignment) -> Outcome:  # noqa: ARG002  # the port's signature
+        question = asks(ended.tail) if ended.ok else ""
+        outcome = Outcome(ended=ended, claim=claim(ended), approach=approach(ended.tail))
+        return replace(outcome, end="asks", message=ended.tail) if question else outcome
+
+
+def split(name: str, line: str) -> CommandAgent:
+    """Make an agent from a command line, split as a shell would and run without one."""
+    try:
+        argv = tuple(shlex.split(line))
+    except ValueError as error:
+        raise BadUsage(
+            f"The agent's command line cannot be split ({error}): {line}", hint="Check its quotes."
+        ) from error
+    if not argv:
+        raise BadUsage(
+            "The agent's command line is empty.", hint="Give a command, such as --agent 'my-agent --headless'."
+        )
+    return CommandAgent(name, argv)
+
+
+def filled(argument: str, places: Mapping[str, str]) -> str:
+    """Replace the placeholders in one pass, so that a value is never searched for placeholders itself."""
+    parts: list[str] = []
+    while argument:
+        found = min(((argument.find(name), name) for name in places if name in argument), default=None)
+        if found is None:
+            break
+        at, name = found
+        parts += [argument[:at], places[name]]
+        argument = argument[at + len(name) :]
+    return "".join([*parts, argument])
+
+
+COST = re.compile(r"^COST: ([0-9.]+) ?(\S*)$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptedAgent(CommandAgent):
+    """A command agent that says what a session costs, if its script does."""
+
+    reports_cost: bool = True
+
+    def outcome(self, ended: Ended, assignment: Assignment) -> Outcome:
+        outcome = CommandAgent.outcome(self, ended, assignment)
+        bills = COST.findall(ended.tail)
+        return replace(outcome, cost_usd=float(bills[-1][0]), session=bills[-1][1]) if bills else outcome
+
+
+def scripted(name: str, script: Path) -> ScriptedAgent:
+    """Return the agent that plays the script; a script that cannot be played is refused here."""
+    check(script)
+    return ScriptedAgent(name, (sys.executable, "-I", "-S", player.__file__, str(script.resolve())))
+
+
+def check(script: Path) -> None:
+    """Refuse a script that cannot be read, or that has a step which cannot be played."""
+    try:
+        tasks = player.load(script)
+    except (OSError, ValueError) as error:
+        raise BadUsage(
+            f"The agent's script {script} cannot be read: {getattr(error, 'strerror', None) or error}.",
+            hint="Name a file; it is TOML, or JSON if it ends in .json.",
+        ) from error
+    for task, attempts in tasks.items():
+        for step in (step for attempt in attempts for steps in player.sessions(attempt) for step in steps):
+            if not step.keys() & player.PLAY.keys():
+                raise BadUsage(
+                    f"The script of task {task} has an unknown step {dict(step)}.",
+                    hint=f"Steps are: {', '.join(player.PLAY)}.",
+                )
+
+
+LONGEST_ARGUMENT = 120_000
+"""Bytes; the kernel takes a little more in one argument."""
+FAILED_CALLS = 3
+INPUT_CHARS = 200
+OUR_SIGNAL = -9
+RESULT = b'"type":"result"'
+"""The last word of a session that takes messages; inside of any text its quotes would be escaped."""
+
+
+@dataclass(frozen=True, slots=True)
+class CodingAgent:
+    """One known coding agent."""
+
+    name: str
+    manifest: AgentConfig
+
+    @property
+    def reports_cost(self) -> bool:
+        return "cost" in self.manifest.capabilities
+
+    @property
+    def login(self) -> str:
+        return how_to_log_in(self.manifest)
+
+    def command(self, assignment: Assignment) -> Command:
+        """Call it with the brief, in the session to continue if there is one."""
+        manifest, brief = self.manifest, assignment.brief
+        if manifest.prompt and len(brief.encode(errors="replace")) > LONGEST_ARGUMENT:
+            brief = f"Read the file {assignment.brief_file} and do what it says."
+        places = {"{brief}": brief, "{session}": assignment.resume, "{worktree}": str(assignment.worktree)}
+        parts = [*manifest.arguments, *permission(manifest)]
+        parts += manifest.resume if assignment.resume else ()
+        parts += manifest.steer or manifest.prompt
+        return Command(
+            argv=(manifest.program, *(filled(part, places) for part in parts)),
+            cwd=assignment.worktree,
+            log=assignment.log,
+            env={key: value for key, value in manifest.environment.items() if key not in os.environ},
+            writes=manifest.writes,
+            stdin=phrase(brief) if manifest.steer else b"" if manifest.prompt else brief.encode(errors="replace"),
+            dialogue=Dialogue(last_word=RESULT, phrase=phrase) if manifest.steer else None,
+            quiet=manifest.quiet,
+            gist=gist,
+            transcript=assignment.transcript,
+        )
+
+    def outcome(self, ended: Ended, assignment: Assignment) -> Outcome:
+        """Read the session's transcript; how the process ended is only one of the facts."""
+        if ended.ending == "not_started":
+            return Outcome(ended=ended)
+        stderr = assignment.transcript.with_name(f"{assignment.transcript.name}.err")
+        found = read_files(
+            self.manifest.output, assignment.transcript, stderr, code=_code(ended), meanings=self.manifest.exit_codes
+        )
+        return Outcome(
+            ended=ended,
+            claim=found.claim,
+            approach=found.approach,
+            end=found.end,
+            session=(found.session or assignment.resume) if self.manifest.resume and not found.lost else "",
+            cost_usd=found.cost_usd,
+            usage=found.usage,
+            resets_at=found.resets_at,
+            message=found.message,
+            failed=tuple(replace(call, input=call.input[:INPUT_CHARS]) for call in found.tools if call.ok is False)[
+                -FAILED_CALLS:
+            ],
+            lost=found.lost,
+            denied=found.denied,
+        )
+
+    @property
+    def permission(self) -> tuple[str, ...]:
+        """The flags with which it works without asking: a person should know them."""
+        return permission(self.manifest)
+
+
+def phrase(text: str) -> bytes:
+    """Write a message as Claude Code reads it on stdin."""
+    message = {"role": "user", "content": [{"type": "text", "text": text}]}
+    return json.dumps({"type": "user", "message": message}).encode() + b"\n"
+
+
+def _code(ended: Ended) -> int | None:
+    if ended.ending in (*KILLED_BY_US, *ENDED_BY_US):
+        return OUR_SIGNAL
+    return -ended.signal if ended.signal else ended.exit_code
+
+
+# --- who works in a run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,6 @@
 
 import json
 import re
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, tzinfo
@@ -11,7 +10,7 @@ from typing import Any, NamedTuple
 
 from unstuck.agents.transcript import End, Fault
 from unstuck.diagnosis import reset_time
-from unstuck.shipped import shipped
+from unstuck.shipped import shipped_toml
 
 LONGEST = 4_000
 """Characters of an error that are judged; a provider's own words stand at its beginning."""
@@ -44,7 +43,9 @@ def fault(
 ) -> Fault | None:
     """Judge one error by its HTTP status, its type's name and its words; None if it tells nothing."""
     text = _unpacked(message)[:LONGEST]
-    code = status if isinstance(status, int) and not isinstance(status, bool) else _status(text)
+    stated = STATUS.search(text)
+    code = int(stated[1] or stated[2]) if stated else None
+    code = status if isinstance(status, int) and not isinstance(status, bool) else code
     resets = _stated(f"{text}\n{_unpacked(name)}"[: 2 * LONGEST], at) or _from_headers(headers, at)
     end = _by_status(code, f"{name}\n{text}", resets) or _by_words(f"{name}\n{text}")
     if end is None and code is not None and CLIENT <= code < SERVER:
@@ -150,14 +151,9 @@ def _leaves(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
         yield name, value
 
 
-def _status(text: str) -> int | None:
-    found = STATUS.search(text)
-    return int(found[1] or found[2]) if found else None
-
-
 @cache
 def _table() -> _Table:
-    told = tomllib.loads(shipped("ends.toml"))
+    told = shipped_toml("ends")
     rules = [
         (row["end"], re.compile(row["pattern"], re.MULTILINE), re.compile(row.get("unless", NEVER)))
         for row in told["rule"]

@@ -1,7 +1,6 @@
 """The output formats of coding agents: the table of JSON streams, and those that take weighing or are made for people."""
 
 import re
-import tomllib
 from collections import deque
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -9,15 +8,15 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from unstuck.agents.streams import ERROR_LINE, LONGEST_LINE, Event, Format, Reading, exit_code, moment, read, text_of
+from unstuck.agents.streams import LONGEST_LINE, Event, Format, Reading, error_line, exit_code, moment, read, text_of
 from unstuck.agents.transcript import End, Fault, Transcript
-from unstuck.shipped import shipped
+from unstuck.shipped import shipped_toml
 
 
 @cache
 def formats() -> Mapping[str, Format]:
     """Return the formats by the names that manifests know them by."""
-    listed = {name: _listed(table) for name, table in tomllib.loads(shipped("streams.toml")).items()}
+    listed = {name: _listed(table) for name, table in shipped_toml("streams").items()}
     spoken = {"plain": Format(prose=_plain, wordless=True), "aider": Format(prose=_aider, wordless=True)}
     claude = Format(take=_claude)
     return {"claude": claude, "qwen": claude, **listed, **spoken, "mini": Format(prose=_mini)}
@@ -57,7 +56,7 @@ def _listed(table: Mapping[str, Any]) -> Format:
         found = re.search(table["banner"], line) if "banner" in table and not reading.session else None
         reading.session = found[1] if found else reading.session
 
-    side = re.compile(table["side"]) if "side" in table else ERROR_LINE
+    side = re.compile(table["side"]) if "side" in table else error_line()
     return Format(take=take, noise=noise, side=side, wordless=table.get("wordless", False))
 
 
@@ -121,12 +120,9 @@ def _is_so(part: Event, event: Event, path: str, form: str | bool) -> bool:  # n
 
 
 def _parts(event: Event, path: str | None) -> list[Any]:
-    found = [event] if path is None else [one for value in _values(event, path) for one in _each(value)]
-    return [one for one in found if isinstance(one, dict)]
-
-
-def _each(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [value]
+    found = [event] if path is None else _values(event, path)
+    listed = (one for value in found for one in (value if isinstance(value, list) else [value]))
+    return [one for one in listed if isinstance(one, dict)]
 
 
 def _values(thing: Any, paths: str) -> list[Any]:
@@ -157,17 +153,6 @@ def _word(thing: Any, paths: str) -> str:
 
 # --- Claude Code's `stream-json`, which qwen-code prints as well -------------------------------------------
 
-REASONS: Mapping[str, End] = {
-    "error_max_turns": "max_turns",
-    "max_turns": "max_turns",
-    "error_max_budget_usd": "budget",
-    "budget_exhausted": "budget",
-    "prompt_too_long": "context_exhausted",
-    "aborted_streaming": "killed",
-    "aborted_tools": "killed",
-    "aborted": "killed",
-}
-"""What a result's own words for its end mean."""
 EXIT = re.compile(r"\A(?:Error: )?Exit code (\d+)\b|^Exit Code: (\d+)$", re.MULTILINE)
 SAID_AS_ERROR = "[API Error: "
 
@@ -239,7 +224,8 @@ def _claude_result(reading: Reading, event: Event) -> None:
     inner = event.get("error")
     words = [event.get("result"), inner.get("message") if isinstance(inner, dict) else inner]
     text = " ".join(str(one) for one in (*words, *(event.get("errors") or ())) if one)
-    reason = REASONS.get(subtype) or REASONS.get(_word(event, "terminal_reason"))
+    reasons: Mapping[str, End] = shipped_toml("ends")["reasons"]
+    reason = reasons.get(subtype) or reasons.get(_word(event, "terminal_reason"))
     if reason is None:
         reading.error(text, status=event.get("api_error_status"), name=_claude_names(event))
     reading.finish(ok=False, reason=reason)

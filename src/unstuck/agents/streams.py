@@ -9,11 +9,13 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import cache
 from typing import Any, Literal
 
 from unstuck.agents.claims import asks, statement
 from unstuck.agents.faults import fault, later
 from unstuck.agents.transcript import Claim, End, Fault, ToolCall, Transcript, Usage
+from unstuck.shipped import shipped_toml
 from unstuck.tell import one_line
 
 Event = Mapping[str, Any]
@@ -37,18 +39,11 @@ LAST_SECOND = 10**11
 TELLING = ("command", "cmd", "file_path", "filePath", "path", "pattern", "query", "url")
 """Of a tool's arguments, the one to show."""
 
-ERROR_LINE = re.compile(
-    r"(?:\W{1,3}\s?)?(?:"
-    r"(?:\w+: )?(?:fatal |api )?error\b[^:\n]{0,60}: ?(?P<error>.*)"
-    r"|(?P<typed>(?:[\w.]+\.)?\w*(?:Error|Exception|Exceeded)\b[:( ].*)"
-    r"|.*\bas it raised (?P<raised>\w+(?:Error|Exception): .*)"
-    r"|Attempt \d+ failed(?P<attempt>.*)"
-    r"|Retrying (?:in|after) .*?: (?P<retry>.*)"
-    r"|\[(?P<api>API Error: .*)"
-    r"|(?P<words>.*(?:log ?in\b|logged in|signed in|sign in\b|api key|auth method|authenticat|do you trust|trusted (?:directory|folder|workspace)|cannot be used with root|no rollout found|no conversation found|usage limit|credit balance).*))",
-    re.IGNORECASE,
-)
-"""A line, without its indentation, that tells of an error of the agent itself."""
+
+@cache
+def error_line() -> re.Pattern[str]:
+    """Return what a line looks like that tells of an error of the agent itself."""
+    return re.compile(rf"(?:\W{{1,3}}\s?)?(?:{'|'.join(shipped_toml('ends')['error_line'])})", re.IGNORECASE)
 
 
 @dataclass(slots=True)
@@ -153,9 +148,14 @@ class Reading:
             self.cost_usd = float(cost)
 
     @property
+    def last(self) -> ToolCall | None:
+        """The last tool call."""
+        return next(reversed(self.tools.values()), None)
+
+    @property
     def hanging(self) -> bool:
         """Whether the last tool call never returned."""
-        return bool(self.tools) and next(reversed(self.tools.values())).ok is None
+        return self.last is not None and self.last.ok is None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,7 +168,7 @@ class Format:
     """Take in all lines of a format that is made for people."""
     noise: Callable[[Reading, str], None] = lambda _reading, _line: None
     """Take in a line that is no event."""
-    side: "re.Pattern[str]" = ERROR_LINE
+    side: re.Pattern[str] = field(default_factory=error_line)
     """What an error looks like on stderr; a format whose stderr repeats the tools' output has a strict one."""
     wordless: bool = False
     """The format has no last word: an exit code of 0 stands for it."""
@@ -209,7 +209,7 @@ def read(
         reading.finish(ok=True)
     aside = side(form.side, stderr, reading.at)
     if aside is None and (not reading.events or code):
-        aside = side(ERROR_LINE, noise, reading.at)
+        aside = side(error_line(), noise, reading.at)
     return conclude(reading, code, aside, meanings or {}, noise=bool(noise))
 
 
@@ -245,7 +245,7 @@ def _pieces(line: str) -> Iterator[Event]:
             yield value
 
 
-def side(pattern: "re.Pattern[str]", lines: Iterable[str], at: float | None = None) -> Fault | None:
+def side(pattern: re.Pattern[str], lines: Iterable[str], at: float | None = None) -> Fault | None:
     """Return the last error that the lines tell of."""
     last: Fault | None = None
     kept = list(deque(lines, maxlen=SIDE_LINES))
@@ -255,7 +255,7 @@ def side(pattern: "re.Pattern[str]", lines: Iterable[str], at: float | None = No
     return last
 
 
-def _told(pattern: "re.Pattern[str]", line: str, following: str, at: float | None) -> Fault | None:
+def _told(pattern: re.Pattern[str], line: str, following: str, at: float | None) -> Fault | None:
     event = next(events(line), None)
     if event is not None:
         if event.get("status") == "error" or event.get("type") == "error" or "error" in event:
@@ -396,7 +396,9 @@ def conclude(
         end = "failed_claimed" if end in ("done_claimed", "no_work") else end
     elif end == "done_claimed" or (end == "permission_denied" and reading.finished == "ok"):
         claim = "none" if said.denied else "done"
-    if end in ("done_claimed", "permission_denied") and (asks(reading.message) or _asked_by_tool(reading)):
+    if end in ("done_claimed", "permission_denied") and (
+        asks(reading.message) or (reading.last and reading.last.name in ASKING)
+    ):
         end = "asks"
     told = next((one for one in (reading.fault, aside) if one is not None and one.end == end), None)
     resets = max(
@@ -413,7 +415,7 @@ def conclude(
         resets_at=resets,
         tools=tuple(reading.tools.values()),
         denied=tuple(dict.fromkeys(reading.denied.values()))[:MOST_DENIED],
-        lost=end == "bad_request" and told is not None and _lost(told.message),
+        lost=end == "bad_request" and told is not None and LOST.search(told.message) is not None,
     )
 
 
@@ -448,16 +450,6 @@ def _well(reading: Reading) -> End:
     return "done_claimed" if reading.message or reading.tools else "no_work"
 
 
+LOST = re.compile(r"(?is)no conversation found|no rollout found|session.*not found|not found.*session")
 ASKING = frozenset({"AskUserQuestion", "ask_user", "ask_followup_question", "ask_question", "request_user_input"})
 """Tools by which an agent asks a person."""
-
-
-def _asked_by_tool(reading: Reading) -> bool:
-    return bool(reading.tools) and next(reversed(reading.tools.values())).name in ASKING
-
-
-def _lost(message: str) -> bool:
-    text = message.lower()
-    return any(words in text for words in ("no conversation found", "no rollout found", "session not found")) or (
-        "session" in text and "not found" in text
-    )

@@ -11,7 +11,7 @@ from unstuck import compose
 from unstuck.cli import render, run_option, say
 from unstuck.cli.board import Attached, follow_lines
 from unstuck.errors import Unavailable
-from unstuck.hook import AGENTS, WIRINGS, Edit, answer_event, carry_out, edits_to_install, edits_to_uninstall
+from unstuck.hook import AGENTS, Edit, answer_event, carry_out, edits_to_install, edits_to_uninstall, wirings
 
 Scope = Literal["user", "project"]
 EVENTS = """Agents call this: it reads one event of theirs from standard input and prints its answer. It exits with 0
@@ -93,8 +93,8 @@ def install(*, agent: str, scope: Scope, dry_run: bool, no_guard: bool, mcp: boo
     """Let an agent call the hook: ways out of failing calls, warnings of circles, no false end, nothing destroyed."""
     edits = edits_to_install(agent, scope, Path.cwd(), guard=not no_guard, mcp=mcp)
     _carry_out(edits, dry_run=dry_run, done="Installed in", nothing="It is installed already")
-    if agent in WIRINGS and WIRINGS[agent].note:
-        say(WIRINGS[agent].note)
+    if agent in wirings() and wirings()[agent].note:
+        say(wirings()[agent].note)
 
 
 @_scoped

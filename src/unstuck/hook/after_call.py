@@ -28,7 +28,7 @@ def tell(heard: Heard, memory: Memory) -> str:
     asked = heard.command or str(sorted(heard.args.items()))
     memory.calls.append([heard.tool, digest(asked), result, int(found is not None)])
     if found is None and heard.command and memory.red:
-        _green(heard, memory)
+        memory.red = {check: how for check, how in memory.red.items() if not _same_program(heard.command, check)}
     if memory.proposed is not None and heard.command:
         _learn(heard, memory, worked=found is None)
     parts = [_advice(heard, memory, found)] if found is not None else []
@@ -50,11 +50,6 @@ def _streak(heard: Heard, memory: Memory, found: "Diagnosis | None") -> tuple[st
     if again is None and memory.nudged.startswith(over):
         memory.nudged = ""
     return again
-
-
-def _green(heard: Heard, memory: Memory) -> None:
-    """Forget that a check was red once it passes, whichever way it is called."""
-    memory.red = {check: how for check, how in memory.red.items() if not _same_program(heard.command, check)}
 
 
 # --- failures -----------------------------------------------------------------------------------------------------
@@ -144,7 +139,7 @@ def _learn(heard: Heard, memory: Memory, *, worked: bool) -> None:
     assert proposed is not None
     proposed["left"] -= 1
     for name, *steps in proposed["ways"]:
-        done = [place for place, step in enumerate(steps, 1) if _does(heard.command, str(step))]
+        done = [place for place, step in enumerate(steps, 1) if step and _plain(str(step)) in _plain(heard.command)]
         if done and (not worked or max(done) == len(steps)):
             from pathlib import Path  # noqa: PLC0415  # not for a success
 
@@ -164,11 +159,6 @@ def _learn(heard: Heard, memory: Memory, *, worked: bool) -> None:
             return
     if proposed["left"] <= 0:
         memory.proposed = None
-
-
-def _does(command: str, step: str) -> bool:
-    """Whether a command line carries out a step: the very words, whatever stands around them."""
-    return bool(step) and _plain(step) in _plain(command)
 
 
 def _plain(line: str) -> str:

@@ -39,7 +39,9 @@ def respond(heard: Heard) -> dict[str, Any]:
 
     with remembered(heard.agent, heard.session) as memory:
         if not memory.head:
-            memory.head = _head(heard.cwd)
+            from unstuck.hook.heads import head_of  # noqa: PLC0415  # once in a session
+
+            memory.head = head_of(heard.cwd)
         if heard.moment == "prompt" or (heard.prompt and heard.prompt != memory.prompt):
             memory.refused, memory.prompt = 0, heard.prompt
         if heard.moment == "prompt":
@@ -58,25 +60,15 @@ def respond(heard: Heard) -> dict[str, Any]:
 
 
 def _before(heard: Heard) -> dict[str, Any]:
-    risky = any(word in heard.command for word in RISKY)
-    if not risky and not ((heard.path or heard.command) and _configured(heard.cwd)):
-        return {}
+    if not any(word in heard.command for word in RISKY):
+        from unstuck.hook.heads import concerned, root_of  # noqa: PLC0415  # only for edits and commands
+
+        if not ((heard.path or heard.command) and concerned(root_of(heard.cwd))):
+            return {}
     from unstuck.hook.guard import objection  # noqa: PLC0415  # most calls need no closer look
 
     words = objection(heard)
     return refusal(heard, f"unstuck: {words}") if words else {}
-
-
-def _configured(cwd: str) -> bool:
-    from unstuck.hook.heads import concerned, root_of  # noqa: PLC0415  # only for edits and commands
-
-    return concerned(root_of(cwd))
-
-
-def _head(cwd: str) -> str:
-    from unstuck.hook.heads import head_of  # noqa: PLC0415  # once in a session
-
-    return head_of(cwd)
 
 
 def _note(error: Exception) -> None:

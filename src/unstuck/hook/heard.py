@@ -80,7 +80,9 @@ def hear(agent: str, content: Any) -> Heard:
     response, failed = content.get("tool_response"), content.get("error")
     output = _output(response) if failed is None else _text(failed)
     code, output = _exit_code(output) if moment == "failed" or agent == "gemini" else (None, output)
-    args = content.get("tool_input")
+    if code is None:
+        code = given if isinstance(given := content.get("exit_code"), int) else 1 if moment == "failed" else None
+    args, told = content.get("tool_input"), response if isinstance(response, dict) else {}
     return Heard(
         agent=agent,
         moment=moment,
@@ -91,11 +93,10 @@ def hear(agent: str, content: Any) -> Heard:
         tool=_text(content.get("tool_name")),
         args=args if isinstance(args, dict) else {},
         output=output if len(output) <= LONGEST else f"{output[: LONGEST // 2]}\n{output[-LONGEST // 2 :]}",
-        exit_code=code if code is not None else _whole(content.get("exit_code"), 1 if moment == "failed" else None),
+        exit_code=code,
         timed_out="Command timed out after" in output[:200] if moment == "failed" else False,
-        interrupted=content.get("is_interrupt") is True
-        or (isinstance(response, dict) and response.get("interrupted") is True),
-        original=_original(response),
+        interrupted=content.get("is_interrupt") is True or told.get("interrupted") is True,
+        original=told["originalFile"] if isinstance(told.get("originalFile"), str) else None,
         active=content.get("stop_hook_active") is True,
         message=_text(content.get("last_assistant_message") or content.get("prompt_response")),
     )
@@ -137,15 +138,6 @@ def _exit_code(output: str) -> tuple[int | None, str]:
             if digits.strip().isdecimal():
                 return int(digits), rest if at == 0 else output
     return None, output
-
-
-def _original(response: Any) -> str | None:
-    found = response.get("originalFile") if isinstance(response, dict) else None
-    return found if isinstance(found, str) else None
-
-
-def _whole(value: Any, otherwise: int | None) -> int | None:
-    return value if isinstance(value, int) else otherwise
 
 
 def _text(value: Any) -> str:

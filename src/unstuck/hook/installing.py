@@ -9,17 +9,18 @@ import shutil
 import sys
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from unstuck.errors import BadUsage, CannotWrite
 from unstuck.hook import jsonc
 from unstuck.hook.heads import root_of
-from unstuck.shipped import shipped
+from unstuck.shipped import shipped, shipped_toml
 
 Scope = Literal["user", "project"]
-QUICK, LONG = 20, 300
-"""Seconds that the agent waits for us: after a call, and while checks are run at its end."""
+QUICK = 20
+"""Seconds that the agent waits for us after a call."""
 BEGIN = "# unstuck: begin (made by `unstuck install`, taken out by `unstuck uninstall`)"
 END = "# unstuck: end"
 BLOCK = re.compile(rf"\n?{re.escape(BEGIN)}\n.*?{re.escape(END)}\n?", re.DOTALL)
@@ -53,47 +54,12 @@ class Wiring(NamedTuple):
     """The file for MCP servers of a person and of a project, below the same places; None: not ours to edit."""
 
 
-WIRINGS: Mapping[str, Wiring] = {
-    "claude": Wiring(
-        events=(
-            Event("PreToolUse", "Bash|Edit|MultiEdit|Write|NotebookEdit", guards=True),
-            Event("PostToolUse", "*"),
-            Event("PostToolUseFailure", "*"),
-            Event("UserPromptSubmit"),
-            Event("Stop", seconds=LONG),
-        ),
-        user="settings.json",
-        project=".claude/settings.json",
-        home=("CLAUDE_CONFIG_DIR", "~/.claude"),
-        server=("", ".mcp.json"),
-    ),
-    "codex": Wiring(
-        events=(
-            Event("PreToolUse", "Bash", guards=True),
-            Event("PostToolUse", "*"),
-            Event("UserPromptSubmit"),
-            Event("Stop", seconds=LONG),
-        ),
-        user="hooks.json",
-        project=".codex/hooks.json",
-        home=("CODEX_HOME", "~/.codex"),
-        note="Codex runs hooks only when they are trusted: say so once in its `/hooks`, or start it with --dangerously-bypass-hook-trust.",
-        server=("config.toml", ".codex/config.toml"),
-    ),
-    "gemini": Wiring(
-        events=(
-            Event("BeforeTool", "run_shell_command|replace|write_file", guards=True),
-            Event("AfterTool", "*"),
-            Event("BeforeAgent"),
-            Event("AfterAgent", seconds=LONG),
-        ),
-        user="settings.json",
-        project=".gemini/settings.json",
-        home=("GEMINI_CONFIG_DIR", "~/.gemini"),
-        unit=1000,
-        server=("settings.json", ".gemini/settings.json"),
-    ),
-}
+@cache
+def wirings() -> Mapping[str, Wiring]:
+    """Return how each agent is told, by the table of the catalogue."""
+    rows = shipped_toml("hooks")
+    events = {name: tuple(Event(**event) for event in row["events"]) for name, row in rows.items()}
+    return {name: Wiring(**{**row, "events": events[name]}) for name, row in rows.items()}
 
 
 class CannotEdit(ValueError):
@@ -102,7 +68,7 @@ class CannotEdit(ValueError):
 
 def hooked(agent: str, text: str, command: str, *, guard: bool) -> str:
     """Return the settings with our hook in them, once; everything else stays as it is."""
-    wiring, made = WIRINGS[agent], text if text.strip() else "{}\n"
+    wiring, made = wirings()[agent], text if text.strip() else "{}\n"
     _refuse_other_shapes(made, wiring)
     for event in wiring.events:
         path = ("hooks", event.name)
@@ -115,7 +81,7 @@ def hooked(agent: str, text: str, command: str, *, guard: bool) -> str:
 
 def unhooked(agent: str, text: str) -> str:
     """Return the settings without our hook."""
-    wiring = WIRINGS[agent]
+    wiring = wirings()[agent]
     if not text.strip():
         return text
     _refuse_other_shapes(text, wiring)
@@ -215,7 +181,7 @@ def _checked(made: str, wiring: Wiring, command: str, *, guard: bool) -> str:
     return made
 
 
-AGENTS = (*WIRINGS, "opencode")
+AGENTS = ("claude", "codex", "gemini", "opencode")
 BACKUP = ".unstuck-backup"
 OPENCODE_PLUGIN = Path("plugin", "unstuck.js")
 OPENCODE_SETTINGS = ("opencode.jsonc", "opencode.json")
@@ -248,7 +214,7 @@ def edits_to_install(agent: str, scope: Scope, cwd: Path, *, guard: bool, mcp: b
             Edit(path, _text(path), _plugin(_program(scope), guard=guard)),
             *([_serving(settings, [*_program(scope), "mcp"])] if mcp else []),
         )
-    wiring, command = WIRINGS[agent], f"{shlex.join(_program(scope))} hook {agent}"
+    wiring, command = wirings()[agent], f"{shlex.join(_program(scope))} hook {agent}"
     edits = [_edited(_place(wiring, wiring.user, wiring.project, scope, cwd), lambda text: hooked(agent, text, command, guard=guard),
                      lambda: snippet(agent, command, guard=guard))]  # fmt: skip
     if mcp:
@@ -262,7 +228,7 @@ def edits_to_uninstall(agent: str, scope: Scope, cwd: Path) -> tuple[Edit, ...]:
         path, settings = _opencode(scope, cwd)
         edits = [Edit(path, _text(path), None), _edited(settings, lambda text: unserved(settings.name, text), str)]
         return tuple(edit for edit in edits if edit.before is not None)
-    wiring = WIRINGS[agent]
+    wiring = wirings()[agent]
     path = _place(wiring, wiring.user, wiring.project, scope, cwd)
     edits = [_edited(path, lambda text: unhooked(agent, text), str)]
     if (other := _server_file(wiring, scope, cwd)) is not None:
@@ -300,7 +266,7 @@ def carry_out(edit: Edit) -> Path | None:
 
 
 def _with_server(edits: list[Edit], agent: str, scope: Scope, cwd: Path) -> list[Edit]:
-    path = _server_file(WIRINGS[agent], scope, cwd)
+    path = _server_file(wirings()[agent], scope, cwd)
     command = [*_program(scope), "mcp"]
     if path is None:
         raise BadUsage(

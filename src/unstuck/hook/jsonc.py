@@ -178,10 +178,33 @@ def _skip(text: str, at: int) -> int:
 def _value(text: str, at: int, depth: int) -> Node:
     if depth == 0 or at >= len(text):
         raise Broken(text, min(at, len(text)))
-    if text[at] == "{":
-        return _object(text, at, depth)
-    if text[at] == "[":
-        return _list(text, at, depth)
+    closer = {"{": "}", "[": "]"}.get(text[at])
+    if closer is None:
+        return _scalar(text, at)
+    members, items = dict[str, Member](), list[Node]()
+    start, at = at, _skip(text, at + 1)
+    while text[at : at + 1] != closer:
+        first, key = at, STRING.match(text, at) if closer == "}" else None
+        if closer == "}":
+            colon = _skip(text, key.end()) if key else at
+            if key is None or text[colon : colon + 1] != ":":
+                raise Broken(text, at)
+            at = _skip(text, colon + 1)
+        node = _value(text, at, depth - 1)
+        if key is None:
+            items.append(node)
+        else:
+            members[json.loads(key[0])] = Member(first, node)
+        at = _skip(text, node.end)
+        if text[at : at + 1] == ",":
+            at = _skip(text, at + 1)
+        elif text[at : at + 1] != closer:
+            raise Broken(text, min(at, len(text)))
+    inner = {name: one.node.value for name, one in members.items()} if closer == "}" else [one.value for one in items]
+    return Node(start, at + 1, inner, members, tuple(items))
+
+
+def _scalar(text: str, at: int) -> Node:
     found = STRING.match(text, at) or SCALAR.match(text, at)
     if found is None:
         raise Broken(text, at)
@@ -189,36 +212,3 @@ def _value(text: str, at: int, depth: int) -> Node:
         return Node(at, found.end(), json.loads(found[0]))
     except ValueError as error:
         raise Broken(text, at) from error
-
-
-def _object(text: str, start: int, depth: int) -> Node:
-    members: dict[str, Member] = {}
-    at = _skip(text, start + 1)
-    while text[at : at + 1] != "}":
-        key = STRING.match(text, at)
-        colon = _skip(text, key.end()) if key else at
-        if key is None or text[colon : colon + 1] != ":":
-            raise Broken(text, at)
-        node = _value(text, _skip(text, colon + 1), depth - 1)
-        members[json.loads(key[0])] = Member(at, node)
-        at = _next(text, node.end, "}")
-    return Node(start, at + 1, {name: one.node.value for name, one in members.items()}, members=members)
-
-
-def _list(text: str, start: int, depth: int) -> Node:
-    items: list[Node] = []
-    at = _skip(text, start + 1)
-    while text[at : at + 1] != "]":
-        items.append(_value(text, at, depth - 1))
-        at = _next(text, items[-1].end, "]")
-    return Node(start, at + 1, [one.value for one in items], items=tuple(items))
-
-
-def _next(text: str, end: int, closing: str) -> int:
-    """Return where the next element begins, or the end of all."""
-    at = _skip(text, end)
-    if text[at : at + 1] == ",":
-        return _skip(text, at + 1)
-    if text[at : at + 1] != closing:
-        raise Broken(text, min(at, len(text)))
-    return at

@@ -75,7 +75,8 @@ class Scanner:
             opens = _OPENER.search(flat, at, end) is not None
             literal = self._fence_or_comment(at, width) if opens else None
             if flat[at] not in " \t\r\n":
-                width = _item_width(flat, at)
+                item = _ITEM.match(flat, at)
+                width = item.end() - at if item else 0  # how far in its text stands
                 listed = width > 0 or (listed and literal is not None)
             if opens and literal is None and listed:
                 literal = self._heredoc(at)
@@ -214,12 +215,6 @@ def _hidden(text: str, literal: Sequence[Stretch]) -> str:
     return "".join((*pieces, text[at:]))
 
 
-def _item_width(flat: str, start: int) -> int:
-    """Return how far in a list item's text stands; 0 if none begins there."""
-    item = _ITEM.match(flat, start)
-    return item.end() - start if item else 0
-
-
 def _place(opener: re.Match[str], width: int) -> Literal["list", "top"] | None:
     """Say whether a fence or comment stands in a list item or at the top; None if so far in that it is code."""
     indent = len(opener[1].expandtabs(_INDENTED_CODE))
@@ -247,20 +242,6 @@ OUR_ID = re.compile(r"t[1-9]\d*", re.ASCII)
 """What tasks without an id are called."""
 
 
-class Asked(NamedTuple):
-    """What a task's fields ask for, and why there are no checks; the reason is empty if it has no Verify at all."""
-
-    files: tuple[str, ...] = ()
-    checks: tuple[Check, ...] = ()
-    commit: str | None = None
-    reason: str = ""
-    agent: str = ""
-    depends: tuple[str, ...] = ()
-    """The ids of tasks that must be done before."""
-    proposed: str = ""
-    """Who proposed commands that nobody has approved yet: none of them is a check."""
-
-
 @dataclass(slots=True, eq=False)
 class Block:
     """One task in the text. Its block goes from `start` to `end`; blank lines after it are not part of it."""
@@ -282,7 +263,20 @@ class Block:
     """Whether the task checks what was done before it: [VERIFY], or an id such as V4, VE1, VF."""
     literal: list[Stretch] = field(default_factory=list)
     """What in it is code, a here-document or a comment."""
-    asked: Asked = field(default_factory=Asked)
+    files: tuple[str, ...] = ()
+    checks: tuple[Check, ...] = ()
+    commit: str | None = None
+    agent: str = ""
+    depends: tuple[str, ...] = ()
+    """The ids of tasks that must be done before."""
+    reason: str = ""
+    """Why there are no checks; empty if it has no Verify at all."""
+    proposed: str = ""
+    """Who proposed commands that nobody has approved yet: none of them is a check."""
+
+    def problem(self, message: str, hint: str) -> Problem:
+        """Tell of something wrong with it, where it stands."""
+        return Problem(message=message, line=self.line, hint=hint)
 
 
 class Reading:
@@ -337,7 +331,7 @@ class Reading:
         if not block.title:
             name = f"Task {block.id}" if block.id else "A task"
             hint = "Write what is to be done after the box."
-            problem = Problem(message=f"{name} has no title.", line=block.line, hint=hint)
+            problem = block.problem(f"{name} has no title.", hint)
             # With an id the task can still be told apart, and its fields may say what to do.
             (self.concerns if block.id else self.problems).append(problem)
 
@@ -380,6 +374,15 @@ def name_tasks(blocks: Sequence[Block], known: Mapping[str, str]) -> None:
         while not block.id:
             number += 1
             block.id = "" if f"t{number}" in taken else f"t{number}"
+
+
+_TITLE = re.compile(r"^# +([^\r\n]+)", re.MULTILINE)
+
+
+def title_of(text: str) -> str:
+    """Return the first title of a text, wherever it stands."""
+    title = _TITLE.search(text)
+    return title[1].strip() if title else ""
 
 
 def read_head(block: Block, rest: str) -> None:

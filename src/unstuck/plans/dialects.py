@@ -1,4 +1,4 @@
-"""Dialects of a tasks.md: Kiro's and spec-kit's.
+"""Dialects of a tasks.md: Kiro's, spec-kit's, and the plain checklists of issues, to-do files and fix plans.
 
 Kiro numbers its tasks, at column 0 or nested, and one with subtasks is done when they are:
 
@@ -10,24 +10,27 @@ Kiro numbers its tasks, at column 0 or nested, and one with subtasks is done whe
 Spec-kit has phases that build on each other: `- [ ] T012 [P] [US1] Create the model in src/models/user.py`. A phase waits for
 the ones before it, but user stories wait only for the foundation and not for each other; words such as "depends on T012" in a
 task, or "T014 depends on T012" below the heading Dependencies, are dependencies, too.
+
+A checklist is nested or not: boxes after `-`, `*`, `+` or a number. A box with boxes below it is done when they are; one that has
+a Verify of its own is one task, and the boxes below it are its items, which are ticked with it.
 """
 
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
 
 from unstuck.plans import tasks_md
-from unstuck.plans.blocks import Block, Scanner, read_head
-from unstuck.plans.editor import Located, place
-from unstuck.plans.fields import read_asked
+from unstuck.plans.blocks import Block, Reading, Scanner, name_tasks, read_head, title_of
+from unstuck.plans.editor import Located, first_of
+from unstuck.plans.fields import read_fields
 from unstuck.plans.plan import Plan, Problem, Task
 from unstuck.tools import Runnable
 
 KIRO = "kiro"
 _KIRO_TASK = re.compile(r"^([ \t]*)- \[([ xX~-])\](\*?)[ \t]+(\d+(?:\.\d+)*)\.?(?=[ \t])([^\r\n]*)", re.MULTILINE)
 _KIRO_ENDS = re.compile(r"^(?:[^\s-]|-(?![ \t]))", re.MULTILINE)
-_KIRO_TITLE = re.compile(r"^# +([^\r\n]+)", re.MULTILINE)
 _OPTIONAL = "OPTIONAL"
 
 
@@ -46,12 +49,11 @@ def read_kiro(text: str, path: str, *, runnable: Runnable, known: Mapping[str, s
     above = parents(blocks)
     own = [block for block in blocks if block.id not in above and _OPTIONAL not in block.markers]
     for block in own:
-        block.asked = read_asked(scanner, block, runnable)
-    title = _KIRO_TITLE.search(text)
+        read_fields(scanner, block, runnable)
     return Plan(
         path=path,
         format=KIRO,
-        title=title[1].strip() if title else "",
+        title=title_of(text),
         tasks=tuple(tasks_md.make_task(text, block) for block in own),
         concerns=tuple(_left_out(blocks)),
         problems=tuple(tasks_md.unapproved(own)),
@@ -61,7 +63,7 @@ def read_kiro(text: str, path: str, *, runnable: Runnable, known: Mapping[str, s
 def locate_kiro(text: str, known: Mapping[str, str] | None = None) -> Located:  # noqa: ARG001  # ids are in the text
     """Find every task of a plan, those with subtasks included."""
     blocks = [] if any(tasks_md.not_text(text)) else list(_blocks(Scanner(tasks_md.printable(text))))
-    return Located(text, place(blocks), parents(blocks))
+    return Located(text, first_of(blocks), parents(blocks))
 
 
 def parents(blocks: Sequence[Block]) -> dict[str, tuple[str, ...]]:
@@ -102,11 +104,8 @@ def _blocks(scanner: Scanner) -> Iterator[Block]:
 def _left_out(blocks: Sequence[Block]) -> Iterator[Problem]:
     for block in blocks:
         if _OPTIONAL in block.markers and not block.ticked:
-            yield Problem(
-                message=f"Task {block.id} is optional and is left out.",
-                line=block.line,
-                hint="Remove the * behind its box to have it done.",
-            )
+            hint = "Remove the * behind its box to have it done."
+            yield block.problem(f"Task {block.id} is optional and is left out.", hint)
 
 
 # --- spec-kit
@@ -118,6 +117,7 @@ _ID = r"T\d{3,}[a-z]?"
 _DEPENDS = re.compile(rf"(?i)\b(?:depends on|requires|after)\b[:\s]+((?:{_ID}(?:\s*(?:,|and|&)\s*)?)+)")
 _LINE = re.compile(rf"(?i)\b({_ID})\b[^.\n]{{0,40}}?\bdepends on\b[:\s]+((?:{_ID}(?:\s*(?:,|and|&)\s*)?)+)")
 _BEFORE = re.compile(rf"({_ID})\s*(?:→|->|before|blocks)\s*({_ID})")
+_A_STORY = re.compile(r"US\d+")
 _STORY = re.compile(r"\[(US\d+)\][ \t]*")
 _PATH = re.compile(
     r"(?<![\w/.-])(?:\.?[\w-]+/)+[\w.-]*\w|\b[\w-]+\.(?:py|ts|tsx|js|jsx|go|rs|java|md|json|ya?ml|toml|sql|sh|css|html)\b"
@@ -136,9 +136,9 @@ def read_spec_kit(text: str, path: str, *, runnable: Runnable, known: Mapping[st
     parts = list(_parts([task.line for task in plan.tasks], headings))
     tasks = [_told(task) for task in plan.tasks]
     needed = _needed(tasks, [phase for phase, _ in parts], text)
-    grouped = zip(tasks, _grouped(tasks, parts), strict=True)
-    found = tuple(replace(task, depends_on=needed[task.id], group=group) for task, group in grouped)
-    return replace(plan, format=SPEC_KIT, tasks=found)
+    groups = tasks_md.grouped(tasks, parts, ["P" in task.markers for task in tasks])
+    found = (replace(task, depends_on=needed[task.id], group=group) for task, group in zip(tasks, groups, strict=True))
+    return replace(plan, format=SPEC_KIT, tasks=tuple(found))
 
 
 def _told(task: Task) -> Task:
@@ -146,7 +146,8 @@ def _told(task: Task) -> Task:
     story = _STORY.match(task.title)
     markers = (*task.markers, story[1]) if story else task.markers
     title = task.title[story.end() :] if story else task.title
-    return replace(task, title=title, markers=markers, files=task.files or _files(title), group=None)
+    files = task.files or tuple(dict.fromkeys(found[0] for found in _PATH.finditer(title)))
+    return replace(task, title=title, markers=markers, files=files, group=None)
 
 
 def _parts(starts: Iterable[int], headings: Sequence[tuple[int, str, str]]) -> Iterator[tuple[str, str]]:
@@ -170,7 +171,9 @@ def _needed(tasks: Sequence[Task], phases: Sequence[str], text: str) -> dict[str
     foundation: list[str] = []
     since: list[str] = []
     for phase, own in members.items():
-        story = "user story" in phase.lower() or any(_story(task) for task in own)
+        story = "user story" in phase.lower() or any(
+            _A_STORY.fullmatch(marker) for task in own for marker in task.markers
+        )
         for task in own:
             if task.fixes is None:
                 needed[task.id].update(dict.fromkeys(foundation if story else [*foundation, *since]))
@@ -195,28 +198,241 @@ def _said(tasks: Iterable[Task], text: str) -> Iterable[tuple[str, str]]:
         yield found[2], found[1]
 
 
-def _story(task: Task) -> bool:
-    return any(re.fullmatch(r"US\d+", marker) for marker in task.markers)
+# --- plain checklists
+
+CHECKLIST = "checklist"
+BOX = re.compile(
+    r"^(?P<indent>[ \t]*)(?P<bullet>[-*+]|(?P<number>\d{1,9})[.)])[ \t]+\[(?P<box>[ xX~/-])\](?=[ \t]|$)[ \t]*(?P<title>[^\r\n]*)",
+    re.MULTILINE,
+)
+_CLEAR_ID = re.compile(r"(?:\d+(?:\.\d+)+|T\d{3,})[.:)]?[ \t]|\d+[.:)][ \t]|\S+[ \t]+\[FIX[ \t]")
+_TASK_FIELDS = re.compile(r"\*\*(?:Do|Files|Verify|Done when|Commit)(?:\*\*[ \t]*:|:\*\*)")
+_UNLIKE_TASKS = re.compile(
+    r"^(?:[ \t]+(?:[-*+]|\d{1,9}[.)])|[*+]|\d{1,9}[.)])[ \t]+\[[ xX~/-]\]|\[tasklist\]", re.MULTILINE
+)
+"""Boxes that a tasks.md has no tasks for: nested ones, and those after another bullet than a dash."""
+_FIX_PLAN = re.compile(r"^#+[^\n]*\bfix[ _-]plan\b", re.MULTILINE | re.IGNORECASE)
+_TASKLIST = re.compile(r"^([ \t]*)(`{3,})\[tasklist\][^\n]*\n(.*?)^[ \t]*\2[ \t]*$", re.MULTILINE | re.DOTALL)
+"""GitHub's own fence around a list of tasks."""
+_STRUCK = re.compile(r"~~.*~~\W*")
+_REFERENCE = re.compile(r"(?:[\w.-]+/[\w.-]+)?#\d+|https?://\S+/(?:issues|pull)/\d+")
+_EACH_LINE = re.compile(r"[^\n]*\n|[^\n]+")
+_TAB = 4
 
 
-def _grouped(tasks: Sequence[Task], parts: Sequence[tuple[str, str]]) -> list[str | None]:
-    """Name the group of each task: adjacent [P] tasks of one part that share no file."""
-    found: list[str | None] = [None] * len(tasks)
-    members: list[int] = []
-    for at, task in enumerate(tasks):
-        if task.fixes is not None:
-            continue
-        claimed = {file for member in members for file in tasks[member].files}
-        fits = members and parts[at] == parts[members[-1]] and len(members) < tasks_md.LARGEST_GROUP
-        if "P" not in task.markers or not fits or not claimed.isdisjoint(task.files):
-            members = []
-        if "P" in task.markers:
-            members.append(at)
-            if len(members) > 1:
-                found[members[0]] = found[at] = f"P{tasks[members[0]].line}"
-    return found
+@dataclass(slots=True, kw_only=True, eq=False)
+class Item:
+    """One box, with what stands below it and is no other box's."""
+
+    head: re.Match[str]
+    place: str
+    """Where it stands among all; the deeper, the longer."""
+    block: Block
+    """Goes on to the end of all that is nested."""
+    number: str = ""
+    """Where it stands among numbered boxes, such as 2.1."""
+    own: list[str] = field(default_factory=list)
+    """Its own lines, as far out as if it stood at column 0."""
+    above: "Item | None" = None
+    below: list["Item"] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        """Its id, or of a group where it stands."""
+        return self.block.id or f"box {self.place}"
+
+    @property
+    def title(self) -> str:
+        return self.head["title"].strip()
+
+    @property
+    def indent(self) -> int:
+        return len(self.head["indent"].expandtabs(_TAB))
+
+    @property
+    def verified(self) -> bool:
+        """Whether it has a Verify of its own, and so is one task with all that is nested in it."""
+        return bool(self.block.checks or self.block.reason)
+
+    @property
+    def struck(self) -> bool:
+        """Whether a person crossed it out."""
+        return _STRUCK.fullmatch(self.title) is not None
+
+    @property
+    def is_task(self) -> bool:
+        """Whether it is attempted: nothing nested in it is, and nothing that it is nested in."""
+        return (not self.below or self.verified) and not any(one.verified for one in _chain(self))
 
 
-def _files(title: str) -> tuple[str, ...]:
-    """List the paths that a title names."""
-    return tuple(dict.fromkeys(found[0] for found in _PATH.finditer(title)))
+def is_checklist(text: str, *, named: bool = False) -> bool:
+    """Tell a plain checklist from a tasks.md; `named`: the file's own name says that it is a fix plan."""
+    named = named or _FIX_PLAN.search(text) is not None
+    if not named and _UNLIKE_TASKS.search(text) is None:
+        return False
+    boxes = list(_boxes(text))
+    dashes = [box for box in boxes if not box["indent"] and box["bullet"] == "-"]
+    others = [box for box in boxes if not box["indent"] and box["bullet"] != "-"]
+    clear = any(_CLEAR_ID.match(box["title"]) for box in (*dashes, *others))
+    if others:
+        return not dashes or not clear
+    nested = len(dashes) < len(boxes)
+    return (nested or (named and bool(boxes))) and not clear and _TASK_FIELDS.search(text) is None
+
+
+def read_checklist(text: str, path: str, *, runnable: Runnable, known: Mapping[str, str] | None = None) -> Plan:
+    """Read a whole plan."""
+    if problems := tuple(tasks_md.not_text(text)):
+        return Plan(path=path, format=CHECKLIST, tasks=(), problems=problems)
+    text = tasks_md.printable(text)
+    items = _items(text, runnable, known or {})
+    tasks = [item for item in items if item.is_task]
+    blocks = [item.block for item in tasks if not item.struck]
+    return Plan(
+        path=path,
+        format=CHECKLIST,
+        title=title_of(text),
+        tasks=tuple(map(_task, tasks)),
+        concerns=(*tasks_md.unverified(blocks), *_odd(tasks)),
+        problems=tuple(tasks_md.unapproved(blocks)),
+    )
+
+
+def locate_checklist(text: str, known: Mapping[str, str] | None = None) -> Located:
+    """Find every box of a plan."""
+    readable = "" if any(tasks_md.not_text(text)) else tasks_md.printable(text)
+    items = _items(readable, lambda _: False, known or {})
+    above = {item.name: tuple(one.name for one in item.below) for item in items if item.below and not item.is_task}
+    within = {item.name: tuple(_nested(item)) for item in items if item.is_task and item.below}
+    inside = {name for names in within.values() for name in names}
+    groups = {name: below for name, below in above.items() if name not in inside}
+    places = {item.name: item.block for item in reversed(items)}
+    return Located(text, places, groups, within)
+
+
+def _nested(item: Item) -> Iterator[str]:
+    for one in item.below:
+        yield one.name
+        yield from _nested(one)
+
+
+def _items(text: str, runnable: Runnable, known: Mapping[str, str]) -> list[Item]:
+    """Find the boxes, what belongs to each, and their names."""
+    items = _found(text)
+    for item in items:
+        _read(item, runnable)
+    _name(items, known)
+    return items
+
+
+def _boxes(text: str) -> Iterator[re.Match[str]]:
+    """Find the lines with boxes; what is code or a comment holds none."""
+    return BOX.finditer(Scanner(_flat(text)).seen)
+
+
+def _found(text: str) -> list[Item]:
+    """Find the boxes; a line belongs to the innermost box that it stands further in than."""
+    flat, items = _flat(text), list[Item]()
+    heads = {head.start(): head for head in _boxes(text)}
+    stack: list[Item] = []
+    outermost = 0
+    for number, found in enumerate(_EACH_LINE.finditer(flat), 1):
+        line, at = found[0], found.start()
+        indent = len(line) - len(line.lstrip(" \t"))
+        wide = len(line[:indent].expandtabs(_TAB))
+        blank, top = not line.strip(), wide == 0 and line[:1] not in "-*+" and not line[:1].isdigit()
+        while stack and not blank and (wide <= stack[-1].indent or top):
+            stack.pop()
+        if at in heads:
+            above = stack[-1] if stack else None
+            outermost += above is None
+            where = f"{above.place}.{len(above.below):06}" if above is not None else f"{outermost:06}"
+            head = heads[at]
+            block = Block(number, at, at, 0, head["box"] in "xX", head.start("box"))
+            item = Item(head=head, place=where, block=block, above=above)
+            if above is not None:
+                above.below.append(item)
+            stack.append(item)
+            items.append(item)
+        elif stack:
+            stack[-1].own.append(line[min(indent, len(stack[-1].head["indent"])) :])
+        for one in stack if not blank else ():
+            one.block.end = found.end()
+    return items
+
+
+def _flat(text: str) -> str:
+    """Give all lines one end, and blank those of GitHub's fences out, so that what they hold is text; all places stay."""
+
+    def opened(found: re.Match[str]) -> str:
+        lines = found[0].split("\n")
+        return "\n".join([" " * len(lines[0]), *lines[1:-1], " " * len(lines[-1])])
+
+    flat = text.replace("\r\n", " \n").replace("\r", "\n")
+    return _TASKLIST.sub(opened, flat) if "[tasklist]" in flat else flat
+
+
+def _read(item: Item, runnable: Runnable) -> None:
+    """Read the fields of a box, as those of a task that stands alone."""
+    reading = Reading(f"- [ ] x\n{''.join(item.own)}")
+    (alone, *_) = reading.blocks()
+    read_fields(reading.scanner, alone, runnable, item.block)
+
+
+def _name(items: Sequence[Item], known: Mapping[str, str]) -> None:
+    """Name every box: as its text or its numbers do, if no other has that name; a group after where it stands."""
+    for item in items:
+        clear = _CLEAR_ID.match(item.title) is not None
+        read_head(item.block, item.title if clear else f"x0 {item.title}")
+        item.block.id = item.block.id if clear else ""
+        item.number = _number(item)
+    numbers = [item.number for item in items if item.number and not item.block.id]
+    tasks = [item for item in items if item.is_task]
+    for item in tasks if len(set(numbers)) == len(numbers) else ():
+        item.block.id = item.block.id or item.number
+    name_tasks([item.block for item in tasks], known)
+    for item in items:
+        item.block.id = item.block.id if item.is_task else ""
+
+
+def _number(item: Item) -> str:
+    own = item.head["number"]
+    if own is None or item.above is None:
+        return own or ""
+    return f"{item.above.number}.{own}" if item.above.number else ""
+
+
+def _task(item: Item) -> Task:
+    text = f"- [{item.head['box']}] {item.title}\n{''.join(item.own)}{''.join(_shown(item.below, 1))}"
+    above = [one.title for one in _chain(item)]
+    body = (f"Part of: {' / '.join(above)}\n\n" if above else "") + text
+    return replace(
+        tasks_md.make_task(body, replace(item.block, start=0, end=len(body))),
+        items=tuple(one.title for one in item.below),
+        skipped=item.struck and not item.block.ticked,
+        digest=sha256(re.sub(r"\[[ xX]\]", "[]", body).encode(errors="replace")).hexdigest()[:16],
+    )
+
+
+def _chain(item: Item) -> list[Item]:
+    """Return the boxes that a box is nested in, the outermost first."""
+    found: list[Item] = []
+    while item.above is not None:
+        item = item.above
+        found.append(item)
+    return found[::-1]
+
+
+def _shown(items: Sequence[Item], depth: int) -> Iterator[str]:
+    for item in items:
+        yield f"{'  ' * depth}- [{item.head['box']}] {item.title}\n"
+        yield from ("  " * depth + line for line in item.own)
+        yield from _shown(item.below, depth + 1)
+
+
+def _odd(items: Sequence[Item]) -> Iterator[Problem]:
+    for item in items:
+        title = item.block.title.strip()
+        if _REFERENCE.fullmatch(title) and not item.block.ticked:
+            message = f"Task {item.name} only refers to {title}: nothing here says what is to be done."
+            yield item.block.problem(message, "Write what it asks for behind the reference.")

@@ -14,18 +14,9 @@ _WORD = re.compile(r"\S")
 _LINE_END = re.compile(r"\r\n|\r|\n")
 
 
-class Place(NamedTuple):
-    """Where a task stands: its block, and the character between its brackets."""
-
-    start: int
-    end: int
-    box: int
-    fixes: str | None = None
-
-
-def place(blocks: Sequence[Block]) -> dict[str, Place]:
-    """Say where each task stands; of two with one id, the first."""
-    return {block.id: Place(block.start, block.end, block.box, block.fixes) for block in reversed(blocks)}
+def first_of(blocks: Sequence[Block]) -> dict[str, Block]:
+    """Return the tasks by their ids; of two with one id, the first."""
+    return {block.id: block for block in reversed(blocks)}
 
 
 class Edit(NamedTuple):
@@ -50,7 +41,7 @@ class Located:
     """A plan's text, and where each task stands in it."""
 
     text: str
-    places: Mapping[str, Place]
+    places: Mapping[str, Block]
     parents: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Tasks that are done when all of these are."""
     within: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

@@ -3,9 +3,9 @@
 import re
 from collections import defaultdict, deque
 from collections.abc import Iterator, Sequence
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
-from unstuck.plans.blocks import Asked, Block, Scanner, Stretch
+from unstuck.plans.blocks import Block, Scanner, Stretch
 from unstuck.plans.plan import Check
 from unstuck.tools import Runnable, can_fail, first_word
 
@@ -30,20 +30,13 @@ _LONGEST_RANGE = 100
 _GOES_ON = ("\\", "|", "&&", "||")
 
 
-class Part(NamedTuple):
-    """A line of a field's text, or a whole code block or here-document in it."""
-
-    kind: Literal["text", "code", "heredoc", "front"]
-    text: str
-
-
 class Field(NamedTuple):
-    """One field: its name in lower case, the text on its line, and what belongs to it on the lines below."""
+    """One field: its name in lower case, the text on its line, and all of it cut into paragraphs, list items and code blocks."""
 
     name: str
-    indent: int
     value: str
-    more: Sequence[Part]
+    segments: Sequence[tuple[str, str]]
+    """Pairs of "text" or "code" and the text."""
     proposed: str = ""
     """Who proposed it, where nobody has approved it yet."""
 
@@ -56,30 +49,29 @@ class Span(NamedTuple):
     ticks: int
 
 
-def read_asked(scanner: Scanner, block: Block, runnable: Runnable) -> Asked:
-    """Read what a task's fields ask for."""
-    files: dict[str, None] = {}
-    commands: dict[str, None] = {}
-    commit: str | None = None
-    reason = agent = proposed = ""
-    depends: dict[str, None] = {}
+def read_fields(scanner: Scanner, block: Block, runnable: Runnable, into: Block | None = None) -> None:
+    """Read what a task's fields ask for into its block, or into another one that stands for the same task."""
+    task = into or block
+    files, commands, depends = list[str](), list[str](), list[str]()
     for field in _read_fields(scanner, block):
-        if field.name == "files":
-            files.update(dict.fromkeys(_read_files(field)))
-        elif field.name == "verify" and field.proposed:
-            proposed, reason = field.proposed, f"its **Verify** was {field.proposed} and nobody has approved it"
-        elif field.name == "verify":
-            found, why = _read_verify(field, runnable)
-            commands.update(dict.fromkeys(found))
-            reason = reason or why
-        elif field.name == "commit" and commit is None:
-            commit = _read_commit(field)
-        elif field.name == "agent":
-            agent = agent or _read_agent(field)
-        elif field.name not in {"files", "verify", "commit", "agent"}:
-            depends.update(dict.fromkeys(named_tasks(field.value)))
-    checks = tuple(Check(command=command) for command in commands)
-    return Asked(tuple(files), checks, commit, reason, agent, tuple(depends), proposed)
+        match field.name:
+            case "files":
+                files += _read_files(field)
+            case "verify" if field.proposed:
+                task.proposed = field.proposed
+                task.reason = f"its **Verify** was {field.proposed} and nobody has approved it"
+            case "verify":
+                found, why = _read_verify(field, runnable)
+                commands += found
+                task.reason = task.reason or why
+            case "commit":
+                task.commit = _read_commit(field) if task.commit is None else task.commit
+            case "agent":
+                task.agent = task.agent or _read_agent(field)
+            case _:
+                depends += named_tasks(field.value)
+    task.files, task.depends = tuple(dict.fromkeys(files)), tuple(dict.fromkeys(depends))
+    task.checks = tuple(Check(command=command) for command in dict.fromkeys(commands))
 
 
 def _read_fields(scanner: Scanner, block: Block) -> list[Field]:
@@ -95,8 +87,8 @@ def _read_fields(scanner: Scanner, block: Block) -> list[Field]:
         while literal and literal[0].start < end:
             below.append(literal.popleft())
         name, mark = (head["bold"] or head["plain"]).lower(), head["mark"] or head["plain_mark"] or ""
-        more = _parts(scanner.flat, head, end, below)
-        fields.append(Field(name, len(head["indent"]), head["value"].strip(), more, mark.strip(" \t()")))
+        segments = list(_segments(scanner.flat, head, end, below))
+        fields.append(Field(name, head["value"].strip(), segments, mark.strip(" \t()")))
     return fields
 
 
@@ -147,7 +139,7 @@ def find_verify(text: str) -> Iterator[re.Match[str]]:
 def _read_files(files: Field) -> tuple[str, ...]:
     """List the paths: back-ticked, or plain ones between commas, without remarks. A plain path has no spaces."""
     found: dict[str, None] = {}
-    for kind, text in _segments(files):
+    for kind, text in files.segments:
         plain = text
         if kind == "text":
             found.update((span.removeprefix("./"), None) for span in code_spans(text))
@@ -170,16 +162,12 @@ def _without(spans: Sequence[Span], text: str) -> str:
 
 def _read_commit(commit: Field) -> str | None:
     """Return the commit's subject, "" if the plan asks for no commit, None if the field says nothing."""
-    text = next((text for _, text in _segments(commit)), "")
+    text = next((text for _, text in commit.segments), "")
     if not text:
         return None
     quoted = code_spans(text)
-    return _subject(quoted[0] if quoted else _REMARK.sub("", text).strip(" \t\r\n`"))
-
-
-def _subject(text: str) -> str:
-    """Return a commit's subject; "" if the words say that there is none."""
-    subject = text.partition("\n")[0].strip()
+    said = quoted[0] if quoted else _REMARK.sub("", text).strip(" \t\r\n`")
+    subject = said.partition("\n")[0].strip()
     return "" if subject.casefold().rstrip(".") in _NOTHING else subject
 
 
@@ -211,46 +199,43 @@ def _read_verify(verify: Field, runnable: Runnable) -> tuple[Sequence[str], str]
 
     A back-ticked number (`200`, `0`) is an expected value, not a command.
     """
-    segments = list(_segments(verify))
     asked: list[str] = []
-    for kind, text in segments:
+    for kind, text in verify.segments:
         asked.extend([text] if kind == "code" else code_spans(text))
     asked = [command for command in asked if command and not command.isdigit()]
     if not asked:
-        plain = segments[:1] if verify.value else segments
+        plain = verify.segments[:1] if verify.value else verify.segments
         asked = [command for _, text in plain if (command := _plain_command(text)) and runnable(first_word(command))]
     kept = [command for command in asked if can_fail(command)]
     if kept or asked:
         return kept, "" if kept else f"`{asked[0]}` always passes"
-    said = " ".join(verify.value.split()) or " ".join(" ".join(text for _, text in segments).split())
+    said = " ".join(verify.value.split()) or " ".join(" ".join(text for _, text in verify.segments).split())
     return (), f'"{said}" is not a command' if said else "its **Verify** is empty"
 
 
-def _parts(flat: str, head: re.Match[str], end: int, literals: Sequence[Stretch]) -> Sequence[Part]:
-    """Collect what belongs to a field below its line: literal stretches, and lines that are further in than it."""
+def _parts(flat: str, head: re.Match[str], end: int, literals: Sequence[Stretch]) -> Iterator[tuple[str, str]]:
+    """Yield what belongs to a field below its line: literal stretches, and lines that are further in than it."""
     at = head.end() + 1
     indent = len(head["indent"])
-    parts: list[Part] = []
     for literal in (*literals, None):
         limit = literal.start if literal else end
         while at < limit:
             after = flat.find("\n", at, limit) + 1 or limit
             line = flat[at:after].rstrip("\r\n")
             if _indent(line) <= indent and line.strip():
-                return parts
-            parts.append(Part("text", line))
+                return
+            yield "text", line
             at = after
         if literal:
             if literal.kind != "comment":
-                parts.append(Part(literal.kind, flat[literal.start : literal.end].replace("\r\n", "\n")))
+                yield literal.kind, flat[literal.start : literal.end].replace("\r\n", "\n")
             at = literal.end
-    return parts
 
 
-def _segments(of: Field) -> Iterator[tuple[str, str]]:
-    """Cut a value into its paragraphs, list items and code blocks: pairs of "text" or "code" and the text."""
-    text: list[str] = [of.value] if of.value else []
-    for kind, part in of.more:
+def _segments(flat: str, head: re.Match[str], end: int, literals: Sequence[Stretch]) -> Iterator[tuple[str, str]]:
+    """Cut a field into its paragraphs, list items and code blocks."""
+    text = [value] if (value := head["value"].strip()) else []
+    for kind, part in _parts(flat, head, end, literals):
         bullet = _BULLET.match(part) if kind == "text" else None
         if text and (kind == "code" or bullet or not part.strip()):
             yield "text", "\n".join(text)
@@ -258,7 +243,7 @@ def _segments(of: Field) -> Iterator[tuple[str, str]]:
         if kind == "code":
             yield "code", _code(part)
         elif part.strip():
-            text.append(part[bullet.end() :] if bullet else _outdent(part, of.indent + 2))
+            text.append(part[bullet.end() :] if bullet else _outdent(part, len(head["indent"]) + 2))
     if text:
         yield "text", "\n".join(text)
 

@@ -2,13 +2,13 @@
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from unstuck.plans.editor import Edit
 from unstuck.plans.fields import code_spans
-from unstuck.plans.plan import Check, Plan, Problem, Task
+from unstuck.plans.plan import Check, Task
 from unstuck.tools import Runnable, can_fail, first_word, only_checks
 
 _BLANKS = re.compile(r"[ \t\r\n]*")
@@ -45,7 +45,8 @@ class Node:
 
 
 def places(text: str) -> Node:
-    """Read a text that `json.loads` accepts."""
+    """Read a text; one that is no JSON raises ValueError."""
+    json.loads(text.removeprefix("\ufeff"))
     return _value(text, _blank(text, int(text.startswith("\ufeff"))))
 
 
@@ -82,16 +83,6 @@ def set_value(node: Node, name: str, wanted: object, read_as: object) -> Iterato
     else:
         rest = ", " if node.value else ""
         yield Edit(node.start + 1, node.start + 1, f'"{name}": {json.dumps(wanted)}{rest}')
-
-
-def read_json(text: str, path: str, plan_format: str, what: str, reader: Callable[[Node], Plan]) -> Plan:
-    """Read a plan; one that is no JSON, or of which the reader raises ValueError, has that problem and no tasks."""
-    try:
-        json.loads(text.removeprefix("\ufeff"))
-        return reader(places(text))
-    except (ValueError, RecursionError) as error:
-        problem = Problem(message=f"The file is not {what} in JSON: {error}.", hint="Correct the JSON.")
-        return Plan(path=path, format=plan_format, tasks=(), problems=(problem,))
 
 
 def make_task(text: str, node: Node, body: Mapping[str, Any], **facts: Any) -> Task:

@@ -80,6 +80,10 @@ class Task:
         """The id as people write it."""
         return self.label or self.id
 
+    def problem(self, message: str, hint: str) -> "Problem":
+        """Tell of something wrong with it, where it stands."""
+        return Problem(message=message, line=self.line, hint=hint)
+
     @property
     def only_checks(self) -> bool:
         """Whether it checks what was done before it: [VERIFY], an id such as V4, VE1, VF, or a checkpoint by its title."""
@@ -227,18 +231,12 @@ def _ids(tasks: Iterable[Task]) -> Iterable[Problem]:
     seen: dict[str, Task] = {}
     for task in tasks:
         if TASK_ID.fullmatch(task.id) is None:
-            yield Problem(
-                message=f"The task id {task.id!r} cannot be used.",
-                line=task.line,
-                hint="Use up to 64 letters, digits, '.', '-' or '_', beginning with a letter or digit.",
-            )
+            hint = "Use up to 64 letters, digits, '.', '-' or '_', beginning with a letter or digit."
+            yield task.problem(f"The task id {task.id!r} cannot be used.", hint)
         first = seen.setdefault(task.id.casefold(), task)
         if first is not task:
-            yield Problem(
-                message=f"The task id {task.id} is used twice; line {first.line} has it first.",
-                line=task.line,
-                hint="Give each task an id of its own.",
-            )
+            message = f"The task id {task.id} is used twice; line {first.line} has it first."
+            yield task.problem(message, "Give each task an id of its own.")
 
 
 def _dependencies(plan: Plan) -> Iterable[Problem]:
@@ -247,17 +245,10 @@ def _dependencies(plan: Plan) -> Iterable[Problem]:
     for task in plan.tasks:
         for name in task.depends_on:
             if name == task.id:
-                yield Problem(
-                    message=f"{noun.capitalize()} {task.shown} depends on itself.",
-                    line=task.line,
-                    hint="Remove that dependency.",
-                )
+                yield task.problem(f"{noun.capitalize()} {task.shown} depends on itself.", "Remove that dependency.")
             elif name not in known:
-                yield Problem(
-                    message=f"{noun.capitalize()} {task.shown} depends on an unknown {noun} {name!r}.",
-                    line=task.line,
-                    hint=f"Correct the id, or add the {noun}.",
-                )
+                message = f"{noun.capitalize()} {task.shown} depends on an unknown {noun} {name!r}."
+                yield task.problem(message, f"Correct the id, or add the {noun}.")
 
 
 def _cycles(tasks: Sequence[Task]) -> Iterable[Problem]:

@@ -13,21 +13,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from unstuck.errors import BadUsage, CannotWrite
-from unstuck.plans import checklist, implementation_plan, superplan, tasks_md
+from unstuck.plans import dialects, json_formats, superplan, tasks_md
 from unstuck.plans.blocks import OUR_ID
-from unstuck.plans.dialects import KIRO, SPEC_KIT, is_kiro, is_spec_kit, locate_kiro, read_kiro, read_spec_kit
 from unstuck.plans.editor import Located
-from unstuck.plans.json_lists import (
-    PRD,
-    TASK_MASTER,
-    is_prd,
-    is_task_master,
-    mark_prd,
-    mark_task_master,
-    read_prd,
-    read_task_master,
-)
-from unstuck.plans.phase_words import COLUMNS, LEAD, PHASE
 from unstuck.plans.plan import Insertion, Plan, Problem, Task
 from unstuck.process import LARGEST, load, rewrite
 from unstuck.tools import BUILTINS, Runnable
@@ -42,18 +30,17 @@ class Dialect(NamedTuple):
 
 DIALECTS: Mapping[str, Dialect] = {
     tasks_md.FORMAT: Dialect(tasks_md.read, tasks_md.locate),
-    SPEC_KIT: Dialect(read_spec_kit, tasks_md.locate),
-    KIRO: Dialect(read_kiro, locate_kiro),
-    checklist.FORMAT: Dialect(checklist.read, checklist.locate),
+    dialects.SPEC_KIT: Dialect(dialects.read_spec_kit, tasks_md.locate),
+    dialects.KIRO: Dialect(dialects.read_kiro, dialects.locate_kiro),
+    dialects.CHECKLIST: Dialect(dialects.read_checklist, dialects.locate_checklist),
 }
-Reader = Callable[[str, str, str, Runnable], Plan]
-Marker = Callable[[str, Mapping[str, str], str], tuple[str, frozenset[str]]]
-JSON: Mapping[str, tuple[Reader, Marker]] = {
-    implementation_plan.FORMAT: (implementation_plan.read, implementation_plan.mark),
-    PRD: (read_prd, mark_prd),
-    TASK_MASTER: (read_task_master, mark_task_master),
+JSON: Mapping[str, Callable[[str, Mapping[str, str], str], tuple[str, frozenset[str]]]] = {
+    json_formats.FORMAT: json_formats.mark,
+    json_formats.PRD: json_formats.mark_prd,
+    json_formats.TASK_MASTER: json_formats.mark_task_master,
 }
-"""The formats in JSON: how each is read and marked, given the tag that is current where lists have tags, and what can be run."""
+"""The formats in JSON: how each is marked, given the tag that is current where lists have tags."""
+TOO_LARGE = f"is larger than {LARGEST // 1_000_000} MB"
 _PART = re.compile(r"\bPart[ \t]+(\d{1,3})[ \t]+of[ \t]+(\d{1,3})\b", re.IGNORECASE)
 _NUMBERED = re.compile(r"(.*?)(\d{1,3})(\.\w+)", re.DOTALL)
 _HEAD_CHARS = 4000
@@ -62,29 +49,21 @@ SUPPORTED = (*DIALECTS, superplan.FORMAT, *JSON)
 COMPANIONS = (".ralph-state.json", ".progress.md")
 """What stands beside a plan in a spec folder and is kept up with it."""
 
-IN_FOLDERS = (implementation_plan.FORMAT, "tasks.json", "tasks/tasks.json", "prd.json", "fix_plan.md", "@fix_plan.md")
+IN_FOLDERS = (json_formats.FORMAT, "tasks.json", "tasks/tasks.json", "prd.json", "fix_plan.md", "@fix_plan.md")
 """What else may be the plan of a folder that has no tasks.md."""
 _SPEC_FILES = (*COMPANIONS, "research.md", "requirements.md", "design.md")
 _CHECKBOX = re.compile(r"^[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]*\[[ \t]*\S?[ \t]*\]", re.MULTILINE)
 _BARE_LIST = re.compile(r"^[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]+\S", re.MULTILINE)
 _FIX_PLAN = re.compile(r"(?i)^@?fix[_-]plan\b")
-_SUPERPLAN = re.compile(
-    r"^[ \t]*\|?[ \t]*\**Phase\**[ \t]*\|[^\n]*\b(?:Depends[ \t]+On|Parallel[ \t]+With)\b", re.MULTILINE | re.IGNORECASE
-)
-_PHASE_COLUMN = re.compile(rf"\|[ \t]*\**(?:{PHASE})\**[ \t]*(?:\||$)", re.MULTILINE | re.IGNORECASE)
-_PHASE_HEADS = re.compile(rf"^#{{2,4}}[ \t]+{LEAD}\w", re.MULTILINE | re.IGNORECASE)
-_PHASE_FACT = re.compile(
-    rf"^>[ \t]*\**(?:Depends On|Can Run With|{COLUMNS['depends on']})\b", re.MULTILINE | re.IGNORECASE
-)
 ALIASES = {
     "superplan.md": superplan.FORMAT,
-    "implementation_plan": implementation_plan.FORMAT,
-    "implementation-plan": implementation_plan.FORMAT,
+    "implementation_plan": json_formats.FORMAT,
+    "implementation-plan": json_formats.FORMAT,
     "tasks": tasks_md.FORMAT,
-    "tasks.json": TASK_MASTER,
-    "taskmaster": TASK_MASTER,
-    "prd": PRD,
-    "ralph": PRD,
+    "tasks.json": json_formats.TASK_MASTER,
+    "taskmaster": json_formats.TASK_MASTER,
+    "prd": json_formats.PRD,
+    "ralph": json_formats.PRD,
 }
 """Other names that people give the formats."""
 
@@ -136,7 +115,7 @@ def read_text(text: str, plan_format: str, path: str, root: Path) -> Plan:
     if plan_format == superplan.FORMAT:
         return superplan.read([superplan.Part("", text)], path, runnable=runnable_in(root))
     if plan_format in JSON:
-        return JSON[plan_format][0](text, path, "", runnable_in(root))
+        return json_formats.read(plan_format, text, path, runnable=runnable_in(root))
     return DIALECTS[plan_format].read(text, path, runnable=runnable_in(root), known={})
 
 
@@ -175,10 +154,7 @@ class TasksFile:
     def read(self) -> Plan:
         content = load(self.path)
         if len(content) > LARGEST:
-            problem = Problem(
-                message=f"{self.path} is larger than {LARGEST // 1_000_000} MB.",
-                hint="Name the plan itself, or split it.",
-            )
+            problem = Problem(message=f"{self.path} {TOO_LARGE}.", hint="Name the plan itself, or split it.")
             return Plan(path=str(self.path), format=self.format, tasks=(), problems=(problem,))
         plan = self._read(tasks_md.decode(content))
         if any(OUR_ID.fullmatch(task.id) for task in plan.tasks):
@@ -274,29 +250,32 @@ class PhasesFile:
         self._tag = tag
 
     def read(self) -> Plan:
-        present = [part for part in self._parts if part.is_file()]
-        lost = [part.name for part in self._parts if part not in present]
-        contents = [load(part) for part in present]
+        contents = {part: load(part) for part in self._parts if part.is_file()}
         problems = [
-            Problem(message=f"The part {name} of the plan is missing.", hint="Put it beside the others.")
-            for name in lost
+            Problem(message=f"The part {part.name} of the plan is missing.", hint="Put it beside the others.")
+            for part in self._parts
+            if part not in contents
         ]
-        for part, content in zip(present, contents, strict=True):
-            if len(content) > LARGEST or b"\0" in content:
-                what = (
-                    f"is larger than {LARGEST // 1_000_000} MB"
-                    if len(content) > LARGEST
-                    else "is not text: it has NUL bytes"
-                )
-                problems.append(Problem(message=f"{part.name} {what}.", hint="Name the plan itself, as UTF-8 text."))
+        unfit = [
+            Problem(message=f"{part.name} {why}.", hint="Name the plan itself, as UTF-8 text.")
+            for part, content in contents.items()
+            if (
+                why := TOO_LARGE
+                if len(content) > LARGEST
+                else "is not text: it has NUL bytes"
+                if b"\0" in content
+                else ""
+            )
+        ]
         path = str(self.path)
-        if any(len(content) > LARGEST or b"\0" in content for content in contents):
-            return Plan(path=path, format=self.format, tasks=(), problems=tuple(problems))
+        if unfit:
+            return Plan(path=path, format=self.format, tasks=(), problems=(*problems, *unfit))
         if self.format in JSON:
-            return JSON[self.format][0](contents[0].decode("utf-8", "replace"), path, self._tag, self._runnable)
+            text = contents[self.path].decode("utf-8", "replace")
+            return json_formats.read(self.format, text, path, tag=self._tag, runnable=self._runnable)
         parts = [
             superplan.Part("" if part == self.path else part.name, tasks_md.decode(content))
-            for part, content in zip(present, contents, strict=True)
+            for part, content in contents.items()
         ]
         return superplan.read(parts, path, runnable=self._runnable, problems=problems)
 
@@ -310,11 +289,8 @@ class PhasesFile:
 
         def change(content: bytes) -> bytes:
             text = tasks_md.decode(content)
-            after, found = (
-                JSON[self.format][1](text, statuses, self._tag)
-                if self.format in JSON
-                else superplan.mark(text, statuses)
-            )
+            in_json = self.format in JSON
+            after, found = JSON[self.format](text, statuses, self._tag) if in_json else superplan.mark(text, statuses)
             known.update(found)
             return tasks_md.encode(after)
 
@@ -352,24 +328,19 @@ _KINDS: tuple[tuple[Callable[[int], bool], str], ...] = (
 def _detect(content: bytes, file: Path) -> str:
     """Name the format by the content, or say what the file looks like."""
     text = content.decode("utf-8", "replace").removeprefix("\ufeff").replace("\r", "\n")
-    if "|" in text and _SUPERPLAN.search(text):
+    if superplan.looks_like(text, named_tasks=file.name == "tasks.md"):
         return superplan.FORMAT
-    if file.name != "tasks.md" and (
-        (_PHASE_HEADS.search(text) and _PHASE_FACT.search(text))
-        or (_PHASE_COLUMN.search(text) and superplan.has_overview(text))
-    ):
-        return superplan.FORMAT
-    if file.name == implementation_plan.FORMAT:
-        return implementation_plan.FORMAT
+    if file.name == json_formats.FORMAT:
+        return json_formats.FORMAT
     if text.lstrip().startswith(("{", "[")) and (seen := _detect_json(text)):
         return seen
     # A file that is no text is read all the same: the reader then says what is wrong with it.
-    if is_kiro(text) or (".kiro" in file.resolve().parts and _CHECKBOX.search(text)):
-        return KIRO
-    if is_spec_kit(text):
-        return SPEC_KIT
-    if checklist.looks_like(text, named=_FIX_PLAN.search(file.name) is not None):
-        return checklist.FORMAT
+    if dialects.is_kiro(text) or (".kiro" in file.resolve().parts and _CHECKBOX.search(text)):
+        return dialects.KIRO
+    if dialects.is_spec_kit(text):
+        return dialects.SPEC_KIT
+    if dialects.is_checklist(text, named=_FIX_PLAN.search(file.name) is not None):
+        return dialects.CHECKLIST
     if file.name == "tasks.md" or "\0" in text or len(content) > LARGEST or _CHECKBOX.search(text):
         return tasks_md.FORMAT
     if not text.strip():
@@ -383,16 +354,7 @@ def _detect_json(text: str) -> str:
         value = json.loads(text)
     except (ValueError, RecursionError):
         return ""
-    if isinstance(value, dict) and "phases" in value:
-        return implementation_plan.FORMAT
-    known = {TASK_MASTER: is_task_master, PRD: is_prd}
-    return next((name for name, fits in known.items() if fits(value)), JSON_UNKNOWN)
-
-
-JSON_UNKNOWN = (
-    'a JSON file without "phases" (implementation_plan.json), "tasks" with id, title and status (task-master), '
-    'or stories with "passes" (prd.json)'
-)
+    return json_formats.format_of(value)
 
 
 def _current_tag(file: Path) -> str:

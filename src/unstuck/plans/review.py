@@ -6,26 +6,17 @@ Concerns never stop a run. Law: a Verify marked as proposed is no check, so noth
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from typing import Literal
 
+from unstuck.plans.editor import Edit, apply
 from unstuck.plans.fields import find_verify
 from unstuck.plans.plan import Plan, Problem, Task, check
+from unstuck.shipped import shipped_toml
 from unstuck.tell import one_line
 from unstuck.tools import effect
 
-VAGUE = re.compile(
-    r"\b(?:TBD|TODO|FIXME|etc|and so on|as needed|if necessary|somehow|various|miscellaneous|handle edge cases|"
-    r"to be (?:determined|decided|defined)|or similar|appropriately)\b|\?\?",
-    re.IGNORECASE,
-)
-DESTRUCTIVE = re.compile(
-    r"\brm[ \t]+-[a-zA-Z]*[rR][a-zA-Z]*\b|\bgit[ \t]+push\b[^\n]{0,80}(?:--force\b|[ \t]-f\b)|\bgit[ \t]+reset[ \t]+--hard\b|"
-    r"\bgit[ \t]+clean[ \t]+-[a-zA-Z]*f|\bDROP[ \t]+(?:TABLE|DATABASE|SCHEMA|COLUMN)\b|\bTRUNCATE[ \t]+TABLE\b|\bterraform[ \t]+destroy\b|"
-    r"\bkubectl[ \t]+delete\b|\bmkfs\b|\bdd[ \t][^\n]{0,80}\bof=/dev/|\bdocker[ \t]+(?:system|volume)[ \t]+prune\b|"
-    r"\bDELETE[ \t]+FROM[ \t]+\w+[ \t]*(?:;|$)|\bchmod[ \t]+-R[ \t]+777\b|\bdropdb\b|\bwipe\b",
-    re.IGNORECASE | re.MULTILINE,
-)
 SHOWN = 5
 SAID_CHARS = 80
 
@@ -56,26 +47,26 @@ def paths_between(tasks: Sequence[Task]) -> Mapping[str, frozenset[str]]:
     return found
 
 
+@cache
+def _shape(name: str) -> re.Pattern[str]:
+    return re.compile("|".join(shipped_toml("review")[name]), re.IGNORECASE | re.MULTILINE)
+
+
 def _vague(plan: Plan) -> Iterator[Problem]:
     for task in _open(plan):
         for text in (task.title, *task.items):
-            if found := VAGUE.search(text):
-                yield Problem(
-                    message=f"{plan.noun.capitalize()} {task.shown} is ambiguous: {one_line(text, SAID_CHARS)!r} leaves open what is meant by {found[0]!r}.",
-                    line=task.line,
-                    hint="Say what must be true when it is done.",
-                )
+            if found := _shape("vague").search(text):
+                message = f"{plan.noun.capitalize()} {task.shown} is ambiguous: {one_line(text, SAID_CHARS)!r} leaves open what is meant by {found[0]!r}."
+                yield task.problem(message, "Say what must be true when it is done.")
                 break
 
 
 def _destructive(plan: Plan) -> Iterator[Problem]:
     for task in _open(plan):
-        if found := DESTRUCTIVE.search(task.body):
-            yield Problem(
-                message=f"{plan.noun.capitalize()} {task.shown} asks for something destructive: `{one_line(found[0], SAID_CHARS)}`.",
-                line=task.line,
-                hint="It runs in a worktree of its own, but what it does outside of git cannot be undone.",
-            )
+        if found := _shape("destructive").search(task.body):
+            what = f"{plan.noun.capitalize()} {task.shown} asks for something destructive"
+            hint = "It runs in a worktree of its own, but what it does outside of git cannot be undone."
+            yield task.problem(f"{what}: `{one_line(found[0], SAID_CHARS)}`.", hint)
 
 
 def _reaching(plan: Plan) -> Iterator[Problem]:
@@ -83,11 +74,9 @@ def _reaching(plan: Plan) -> Iterator[Problem]:
     for task in _open(plan):
         for one in task.checks:
             if what := effect(one.command):
-                yield Problem(
-                    message=f"The Verify of {plan.noun} {task.shown} {what}: `{one_line(one.command, SAID_CHARS)}`. We run it after every attempt.",
-                    line=task.line,
-                    hint="Let it look at the result instead.",
-                )
+                command = f"`{one_line(one.command, SAID_CHARS)}`. We run it after every attempt."
+                message = f"The Verify of {plan.noun} {task.shown} {what}: {command}"
+                yield task.problem(message, "Let it look at the result instead.")
 
 
 def _unchecked(plan: Plan) -> Iterator[Problem]:
@@ -96,15 +85,11 @@ def _unchecked(plan: Plan) -> Iterator[Problem]:
         return
     bare = [task for task in _open(plan) if not task.checks]
     if bare:
-        named = ", ".join(task.shown for task in bare[:SHOWN]) + (
-            f" and {len(bare) - SHOWN} more" if len(bare) > SHOWN else ""
-        )
-        noun = plan.noun if len(bare) == 1 else f"{plan.noun}s"
-        yield Problem(
-            message=f"Nothing checks {noun} {named}: a person will have to say whether the work is right.",
-            line=bare[0].line,
-            hint="Give the plan a command that fails while they are undone, or set [checks] in unstuck.toml.",
-        )
+        more = f" and {len(bare) - SHOWN} more" if len(bare) > SHOWN else ""
+        named = f"{plan.noun}{'s'[: len(bare) > 1]} {', '.join(task.shown for task in bare[:SHOWN])}{more}"
+        message = f"Nothing checks {named}: a person will have to say whether the work is right."
+        hint = "Give the plan a command that fails while they are undone, or set [checks] in unstuck.toml."
+        yield bare[0].problem(message, hint)
 
 
 def _open(plan: Plan) -> Iterator[Task]:
@@ -157,25 +142,23 @@ def proposed(plan: Plan, own: Sequence[str] = ()) -> tuple[Proposal, ...]:
 def marked(text: str, by: str) -> str:
     """Mark every Verify as proposed; what is marked already stays as it is."""
     who = re.sub(r"[^\w .:+-]", "", by)[:40].strip() or "an agent"
-    pieces, at = list[str](), 0
+    edits = list[Edit]()
     for head in find_verify(text):
         if not (head["mark"] or head["plain_mark"]):
-            name = "bold" if head["bold"] else "plain"
-            star = "**" if head["bold"] else ""
-            pieces += (text[at : head.end(name)], f"{star} (proposed by {who}):", " " if head["value"] else "")
-            at = head.start("value")
-    return "".join((*pieces, text[at:]))
+            name, star = ("bold", "**") if head["bold"] else ("plain", "")
+            mark = f"{star} (proposed by {who}):{' ' if head['value'] else ''}"
+            edits.append(Edit(head.end(name), head.start("value"), mark))
+    return apply(text, edits)
 
 
 def unmarked(text: str) -> str:
     """Take all marks out, as a person's yes does."""
-    pieces, at = list[str](), 0
+    edits = list[Edit]()
     for head in find_verify(text):
-        mark = next((name for name in ("mark", "plain_mark") if head[name]), "")
-        if mark:
-            pieces.append(text[at : head.start(mark)].rstrip(" \t"))
-            at = head.end(mark)
-    return "".join((*pieces, text[at:]))
+        if mark := next((name for name in ("mark", "plain_mark") if head[name]), ""):
+            before = text[: head.start(mark)].rstrip(" \t")
+            edits.append(Edit(len(before), head.end(mark), ""))
+    return apply(text, edits)
 
 
 def faults(plan: Plan, own: Sequence[str] = (), *, complete: bool = True) -> tuple[Problem, ...]:
@@ -189,20 +172,18 @@ def faults(plan: Plan, own: Sequence[str] = (), *, complete: bool = True) -> tup
 def _unproven(plan: Plan) -> Iterator[Problem]:
     for task in plan.tasks:
         if not task.done and not task.skipped and not task.checks:
-            yield Problem(
-                message=f"Task {task.shown} has no command that could fail: nothing would show that it is done.",
-                line=task.line,
-                hint="Give it one Verify with one command in back-ticks, red now and green when the task is done.",
-            )
+            message = f"Task {task.shown} has no command that could fail: nothing would show that it is done."
+            hint = "Give it one Verify with one command in back-ticks, red now and green when the task is done."
+            yield task.problem(message, hint)
 
 
 def _acting(plan: Plan, own: Sequence[str]) -> Iterator[Problem]:
     for one in proposed(plan, own):
         if one.effect:
             whose = f"The Verify of task {one.task}" if one.task else "A gate"
+            message = f"{whose} {one.effect}: `{one_line(one.command, COMMAND_CHARS)}`. It was not run."
             yield Problem(
-                message=f"{whose} {one.effect}: `{one_line(one.command, COMMAND_CHARS)}`. It was not run.",
-                hint="A check only looks. Write one that reads the result and changes nothing.",
+                message=message, hint="A check only looks. Write one that reads the result and changes nothing."
             )
 
 
@@ -214,19 +195,8 @@ def is_guard(task: Task) -> bool:
 def wanting(proofs: Sequence[Proof]) -> Iterator[Problem]:
     """Say which commands prove nothing, and what to do about each."""
     for proof in proofs:
-        if proof.standing in _WANTING:
-            why, hint = _WANTING[proof.standing]
+        if proof.standing in shipped_toml("review")["wanting"]:
+            why, hint = shipped_toml("review")["wanting"][proof.standing]
             command = one_line(proof.command, COMMAND_CHARS)
             said = f" It says: {proof.says}" if proof.says and proof.standing != "green" else ""
             yield Problem(message=f"The Verify of task {proof.task} {why}: `{command}`.{said}", hint=hint)
-
-
-_WANTING: Mapping[Standing, tuple[str, str]] = {
-    "green": (
-        "passes already on HEAD, before any work",
-        "Let it ask for what the task adds, so that it is red now. If it only guards what is there, write (guard) behind it.",
-    ),
-    "absent": ("cannot run here, a program is missing", "Use what this repository and this machine have."),
-    "wavers": ("failed and passed on the same commit", "Write a command that says the same every time."),
-    "changes": ("changes files of the repository", "A check only looks: use the checking form of the tool."),
-}

@@ -7,20 +7,26 @@ import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import NamedTuple
 
 from unstuck.plans.editor import Edit, apply
-from unstuck.plans.phase_sections import Cell, Document, Row, Section, Table, find_sections, plain
-from unstuck.plans.phase_words import (
-    SYMBOLS,
-    WRITTEN,
+from unstuck.plans.phases import (
+    Cell,
+    Document,
     Named,
     PhaseStatus,
+    Row,
+    Section,
+    Table,
+    find_sections,
     in_the_language_of,
     normalise,
+    plain,
     read_cell,
     read_phases,
     read_status,
+    words,
 )
 from unstuck.plans.plan import Check, CheckKind, Plan, Problem, Task, conventional
 from unstuck.plans.review import paths_between
@@ -30,11 +36,6 @@ FORMAT = "superplan"
 
 DEPENDS, PARALLEL = ("depends on", "dependencies", "depends"), ("parallel with", "can run with", "parallel")
 ESTIMATE, STATUS = ("estimate", "points", "estimate (points)"), ("status",)
-TOOLS: Mapping[str, CheckKind] = {
-    "linter": "lint", "lint": "lint", "linting": "lint", "formatter": "format", "format": "format", "formatting": "format",
-    "type checker": "types", "typecheck": "types", "types": "types", "type check": "types", "type checking": "types",
-    "test framework": "test", "tests": "test", "test": "test", "test runner": "test", "testing": "test", "build": "build",
-}  # fmt: skip
 
 
 class Part(NamedTuple):
@@ -53,13 +54,14 @@ class Phase:
     name: str
     line: int
     part: str = ""
-    row: dict[str, Cell] = field(default_factory=dict)
+    row: Row | None = None
     section: Section | None = None
     body: str = ""
 
     def cell(self, names: Sequence[str]) -> str | None:
         """Return what the row says; None if the table has no such column."""
-        return self.row[names[0]].text if names[0] in self.row else None
+        cell = self.row.cell(*names) if self.row else None
+        return cell.text if cell else None
 
     def fact(self, names: Sequence[str]) -> str | None:
         value = self.section.fact(*names) if self.section else None
@@ -92,12 +94,32 @@ def is_overview(table: Table) -> bool:
     return "phase" in table.columns and any(name in table.columns for name in (*DEPENDS, *PARALLEL, *STATUS))
 
 
-def has_overview(text: str) -> bool:
-    """Whether a text has a table of phases that says how they depend on each other, whatever the order of its columns."""
-    return any(
-        is_overview(table) and any(name in table.columns for name in (*DEPENDS, *PARALLEL))
-        for table in Document(text).tables()
+_ROW = re.compile(
+    r"^[ \t]*\|?[ \t]*\**Phase\**[ \t]*\|[^\n]*\b(?:Depends[ \t]+On|Parallel[ \t]+With)\b", re.MULTILINE | re.IGNORECASE
+)
+
+
+def looks_like(text: str, *, named_tasks: bool = False) -> bool:
+    """Tell a superplan by its overview, or by the sections of its phases; in a file that is named tasks.md only by the former in English."""
+    if "|" in text and _ROW.search(text):
+        return True
+    if named_tasks or ("|" not in text and "\n>" not in f"\n{text}"):
+        return False  # without a table or a quotation there is none, and the words of all languages are not needed
+    column, head, fact = _shapes()
+    sections = head.search(text) is not None and fact.search(text) is not None
+    tables = filter(is_overview, Document(text).tables() if not sections and column.search(text) else ())
+    return sections or any(name in table.columns for table in tables for name in (*DEPENDS, *PARALLEL))
+
+
+@cache
+def _shapes() -> tuple[re.Pattern[str], ...]:
+    """Return what a column of phases, the heading of a phase and a fact about one look like."""
+    shapes = (
+        rf"\|[ \t]*\**(?:{words().phase})\**[ \t]*(?:\||$)",
+        rf"^#{{2,4}}[ \t]+{words().lead}\w",
+        rf"^>[ \t]*\**(?:Depends On|Can Run With|{words().columns['depends on']})\b",
     )
+    return tuple(re.compile(shape, re.MULTILINE | re.IGNORECASE) for shape in shapes)
 
 
 def read(parts: Sequence[Part], path: str, *, runnable: Runnable, problems: Sequence[Problem] = ()) -> Plan:
@@ -116,7 +138,8 @@ def read(parts: Sequence[Part], path: str, *, runnable: Runnable, problems: Sequ
         hint = "Add a table | Phase | Name | Depends On | Parallel With | Estimate | Status |."
         found.odd("", 1, "The plan has no phase overview table; its sections alone count.", hint)
     for phase in found.phases.values():
-        found.concerns += [_in_part(one, phase.part) for one in _disagreements(phase, order)]
+        for line, message, hint in _disagreements(phase, order):
+            found.odd(phase.part, line or phase.line, message, hint or "Make them say the same.")
     tasks, odd = agree_on_parallel(tasks)
     return Plan(
         path=path,
@@ -135,29 +158,24 @@ def _read_tables(found: _Found, part: Part, document: Document) -> None:
         if is_overview(table):
             found.overview = True
             for row in table.rows:
-                _read_row(found, part, table, row)
+                _read_row(found, part, row)
         elif "command" in table.columns and ("tool type" in table.columns or "tool" in table.columns):
             _read_tools(found, table)
 
 
-def _read_row(found: _Found, part: Part, table: Table, row: Row) -> None:
-    raw = table.cell(row, "phase")
+def _read_row(found: _Found, part: Part, row: Row) -> None:
+    raw = row.cell("phase")
     if raw is None or not plain(raw.text) or raw.text.casefold().strip("* ").startswith("total"):
         return
     shown, titled = read_cell(raw.text)
     name = normalise(shown)
-    title = table.cell(row, "name", "title", "description")
+    title = row.cell("name", "title", "description")
     if not name:
         hint = "Use letters and digits, such as 2A."
         found.wrong(part.name, row.line, f"The phase id {raw.text!r} cannot be used.", hint)
         return
-    cells = {
-        names[0]: cell
-        for names in (DEPENDS, PARALLEL, ESTIMATE, STATUS)
-        if (cell := table.cell(row, *names)) is not None
-    }
     told = (plain(title.text) if title else "") or titled
-    phase = Phase(id=name, raw=shown, name=told, line=row.line, part=part.name, row=cells)
+    phase = Phase(id=name, raw=shown, name=told, line=row.line, part=part.name, row=row)
     first = found.phases.setdefault(name, phase)
     if first is not phase:
         again = f"Phase {shown} is listed twice; line {first.line} has it first."
@@ -175,8 +193,8 @@ def _same_id(one: str, other: str, name: str) -> str:
 
 def _read_tools(found: _Found, table: Table) -> None:
     for row in table.rows:
-        tool, command = table.cell(row, "tool type", "tool"), table.cell(row, "command")
-        kind = TOOLS.get(plain(tool.text).casefold()) if tool else None
+        tool, command = row.cell("tool type", "tool"), row.cell("command")
+        kind = words().tools.get(plain(tool.text).casefold()) if tool else None
         line = command.text.strip("` ").replace("\\|", "|") if command else ""
         if kind is not None and not effect(line) and line.casefold() not in {"", "-", "–", "—", "n/a", "none", "tbd"}:  # noqa: RUF001  # people do write these dashes
             found.gates.setdefault(kind, Check(command=line, kind=kind))
@@ -216,7 +234,12 @@ def _task(phase: Phase, order: Sequence[str]) -> Task:
         body=phase.body.strip("\r\n") or f"Phase {phase.raw}: {name}",
         depends_on=read_phases(phase.said(DEPENDS), order, phase.id).ids,
         parallel_with=read_phases(phase.said(PARALLEL), order, phase.id).ids,
-        checks=tuple(_check(command) for command in (section.commands if section else ())),
+        checks=tuple(
+            Check(
+                command=command, kind="test" if any(role_of(one) == "test" for one in programs(command)) else "verify"
+            )
+            for command in (section.commands if section else ())
+        ),
         files=tuple(files),
         items=items,
         commit=(section.commit if section else None) or conventional(name, plain(items[0]) if items else ""),
@@ -225,10 +248,6 @@ def _task(phase: Phase, order: Sequence[str]) -> Task:
         estimate=phase.said(ESTIMATE),
         digest=_digest(phase),
     )
-
-
-def _check(command: str) -> Check:
-    return Check(command=command, kind="test" if any(role_of(one) == "test" for one in programs(command)) else "verify")
 
 
 def _status(phase: Phase) -> PhaseStatus:
@@ -241,23 +260,14 @@ def _digest(phase: Phase) -> str:
     text, section = phase.body, phase.section
     if section is not None:
         status = section.fact(*STATUS)
-        ours = [(box.place - section.start, box.place - section.start + len(box.mark)) for box in section.boxes]
-        ours += [(status.start - section.start, status.end - section.start)] if status else []
-        pieces, at = list[str](), 0
-        for start, end in sorted(ours):
-            pieces.append(text[at:start])
-            at = end
-        text = "".join((*pieces, text[at:])).strip()
+        ours = [(box.place, box.place + len(box.mark)) for box in section.boxes]
+        ours += [(status.start, status.end)] if status else []
+        text = apply(text, [Edit(start - section.start, end - section.start, "") for start, end in ours]).strip()
     return hashlib.sha256("\n".join([*cells, text]).encode(errors="replace")).hexdigest()[:16]
 
 
-def _disagreements(phase: Phase, order: Sequence[str]) -> Iterator[Problem]:
+def _disagreements(phase: Phase, order: Sequence[str]) -> Iterator[tuple[int, str, str]]:
     """Say where row and section differ, what is missing, and what could be misread."""
-    for line, message, hint in _told_apart(phase, order):
-        yield Problem(message=message, line=line or phase.line, hint=hint or "Make them say the same.")
-
-
-def _told_apart(phase: Phase, order: Sequence[str]) -> Iterator[tuple[int, str, str]]:
     name, told = phase.raw, phase.said(STATUS)
     both = f"The overview and the section of phase {name} disagree about"
     if told and not read_status(told)[1]:
@@ -271,7 +281,8 @@ def _told_apart(phase: Phase, order: Sequence[str]) -> Iterator[tuple[int, str, 
         ours, theirs = phase.cell(names), phase.fact(names)
         if ours is not None and theirs is not None:
             one, other = read_phases(ours, order, phase.id), read_phases(theirs, order, phase.id)
-            if not _same(one, other):
+            skips = (one.optional and not other.ids) or (other.optional and not one.ids)
+            if set(one.ids) != set(other.ids) and not skips:
                 yield 0, f"{both} {what}: {_list(one)} and {_list(other)}; the overview counts.", ""
     ours, theirs = phase.cell(ESTIMATE), phase.fact(ESTIMATE)
     if ours and theirs and normalise(ours) != normalise(re.sub(r"\bpoints?\b", "", theirs.casefold())):
@@ -282,12 +293,6 @@ def _told_apart(phase: Phase, order: Sequence[str]) -> Iterator[tuple[int, str, 
     if (condition := phase.section.fact("condition")) and _status(phase) == "pending":
         message = f"Phase {name} has a condition that nobody evaluates: {condition.text}"
         yield condition.line, message, "It will be run; mark it ⏭️ if it is not needed."
-
-
-def _same(one: Named, other: Named) -> bool:
-    if set(one.ids) == set(other.ids):
-        return True
-    return (one.optional and not other.ids) or (other.optional and not one.ids)
 
 
 def _list(named: Named) -> str:
@@ -332,33 +337,21 @@ def _against(task: Task, name: str, other: Task | None, reach: Mapping[str, froz
 
 # --- keeping status cells and boxes current: what stands there is replaced, and no other byte
 
-PHASE_STATUS: Mapping[str, PhaseStatus] = {
-    "pending": "pending",
-    "running": "running",
-    "verifying": "running",
-    "waiting": "running",
-    "complete": "complete",
-    "stuck": "failed",
-    "blocked": "blocked",
-    "skipped": "skipped",
-}
-"""Our statuses as superplans know them."""
-
 
 def mark(text: str, statuses: Mapping[str, str]) -> tuple[str, frozenset[str]]:
     """Write the statuses of phases into one file's text; return it, and the phases that it knows."""
-    wanted = {name: PHASE_STATUS[status] for name, status in statuses.items() if status in PHASE_STATUS}
+    wanted = {name: words().ours[status] for name, status in statuses.items() if status in words().ours}
     document = Document(text)
     edits: list[Edit] = []
     rows: dict[str, PhaseStatus | None] = {}
     for table in filter(is_overview, document.tables()):
         for row in table.rows:
-            phase, cell = table.cell(row, "phase"), table.cell(row, *STATUS)
+            phase, cell = row.cell("phase"), row.cell(*STATUS)
             name = normalise(read_cell(phase.text)[0]) if phase else ""
             if name and name not in rows:
                 rows[name] = read_status(cell.text)[0] if cell else None
                 if name in wanted and cell:
-                    edits += _restated(cell.text, cell.start, cell.end, wanted[name])
+                    edits += _restated(cell, wanted[name])
     sections = {one.id: one for one in find_sections(document, rows, lambda _: False)}
     for name, section in sections.items():
         if name in wanted:
@@ -371,7 +364,7 @@ def _of_section(section: Section, wanted: PhaseStatus, row: PhaseStatus | None) 
     fact = section.fact(*STATUS)
     before = read_status(fact.text)[0] if fact else row
     if fact is not None:
-        yield from _restated(fact.text, fact.start, fact.end, wanted)
+        yield from _restated(fact, wanted)
     if (wanted == "complete") == (before == "complete"):
         return
     for box in section.boxes:
@@ -379,14 +372,15 @@ def _of_section(section: Section, wanted: PhaseStatus, row: PhaseStatus | None) 
             yield Edit(box.place, box.place + len(box.mark), "x" if wanted == "complete" else " ")
 
 
-def _restated(text: str, start: int, end: int, wanted: PhaseStatus) -> Iterator[Edit]:
+def _restated(old: Cell, wanted: PhaseStatus) -> Iterator[Edit]:
     """Write a status in the style of the old one: a symbol, words, or both."""
+    text = old.text
     if read_status(text) == (wanted, True) and text:
         return
-    symbol, words = WRITTEN[wanted]
-    words = in_the_language_of(text, wanted) or words
-    has_symbol = any(char in SYMBOLS for char in text)
+    symbol, said = words().written[wanted]
+    said = in_the_language_of(text, wanted) or said
+    has_symbol = any(char in words().symbols for char in text)
     has_words = any(char.isalpha() for char in text)
-    new = f"{symbol} {words}" if has_symbol and has_words else words if has_words else symbol
+    new = f"{symbol} {said}" if has_symbol and has_words else said if has_words else symbol
     if new != text:
-        yield Edit(start, end, new)
+        yield Edit(old.start, old.end, new)

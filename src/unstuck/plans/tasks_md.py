@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from unstuck.plans.blocks import Block, Reading, name_tasks
-from unstuck.plans.editor import Located, place
-from unstuck.plans.fields import named_tasks, read_asked
+from unstuck.plans.editor import Located, first_of
+from unstuck.plans.fields import named_tasks, read_fields
 from unstuck.plans.plan import Plan, Problem, Task, is_cleanup
 from unstuck.tools import Runnable
 
@@ -44,10 +44,19 @@ def read(text: str, path: str, *, runnable: Runnable, known: Mapping[str, str] |
     blocks = reading.blocks()
     name_tasks(blocks, known or {})
     for block in blocks:
-        block.asked = read_asked(reading.scanner, block, runnable)
+        read_fields(reading.scanner, block, runnable)
+    made = [make_task(text, block) for block in blocks]
+    groups = grouped(
+        made,
+        [block.section for block in blocks],
+        ["P" in block.markers and not block.is_checkpoint for block in blocks],
+    )
+    waits = [
+        tuple(dict.fromkeys((*first, *block.depends)))
+        for first, block in zip(_dependencies(blocks), blocks, strict=True)
+    ]
     tasks = tuple(
-        replace(make_task(text, block), depends_on=tuple(dict.fromkeys((*waits, *block.asked.depends))), group=group)
-        for block, waits, group in zip(blocks, _dependencies(blocks), _groups(blocks), strict=True)
+        replace(task, depends_on=names, group=group) for task, names, group in zip(made, waits, groups, strict=True)
     )
     concerns += [
         *reading.concerns,
@@ -67,18 +76,17 @@ def read(text: str, path: str, *, runnable: Runnable, known: Mapping[str, str] |
 
 def make_task(text: str, block: Block) -> Task:
     """Make the value that stands for a task of the text."""
-    asked = block.asked
     return Task(
         id=block.id,
         title=block.title,
         line=block.line,
         body=text[block.start : block.end],
-        checks=asked.checks,
-        files=asked.files,
+        checks=block.checks,
+        files=block.files,
         markers=block.markers,
         fixes=block.fixes,
-        commit=asked.commit,
-        agent=asked.agent,
+        commit=block.commit,
+        agent=block.agent,
         done=block.ticked,
     )
 
@@ -95,7 +103,7 @@ def locate(text: str, known: Mapping[str, str] | None = None) -> Located:
     """Find every task of a plan."""
     blocks = [] if any(not_text(text)) else Reading(printable(text)).blocks()
     name_tasks(blocks, known or {})
-    return Located(text, place(blocks))
+    return Located(text, first_of(blocks))
 
 
 def decode(content: bytes) -> str:
@@ -154,64 +162,53 @@ def _dependencies(blocks: Sequence[Block]) -> list[tuple[str, ...]]:
     return found
 
 
-def _groups(blocks: Sequence[Block]) -> list[str | None]:
-    """Name the group of each task: adjacent [P] tasks of a section that are no checkpoints and share no file."""
-    found: list[str | None] = [None] * len(blocks)
-    members: list[int] = []
-    claimed: set[str] = set()
-    for at, block in enumerate(blocks):
-        if block.fixes is not None:
+def grouped(tasks: Sequence[Task], places: Sequence[object], parallel: Sequence[bool]) -> list[str | None]:
+    """Name the group of each task: adjacent ones of a place that may run side by side and share no file."""
+    found: list[str | None] = [None] * len(tasks)
+    group: list[int] = []
+    for at, task in enumerate(tasks):
+        if task.fixes is not None:
             continue  # a fix task runs alone, between those that it does not separate
-        parallel = "P" in block.markers and not block.is_checkpoint
-        together = (
-            parallel
-            and members
-            and len(members) < LARGEST_GROUP
-            and block.section == blocks[members[-1]].section
-            and claimed.isdisjoint(block.asked.files)
-        )
-        if not together:
-            members, claimed = [], set()
-        if parallel:
-            members.append(at)
-            claimed.update(block.asked.files)
-            if len(members) > 1:
-                found[members[0]] = found[at] = f"P{blocks[members[0]].line}"
+        claimed = {file for member in group for file in tasks[member].files}
+        fits = group and len(group) < LARGEST_GROUP and places[at] == places[group[-1]]
+        if not (parallel[at] and fits and claimed.isdisjoint(task.files)):
+            group = []
+        if parallel[at]:
+            group.append(at)
+        if len(group) > 1:
+            found[group[0]] = found[at] = f"P{tasks[group[0]].line}"
     return found
 
 
 def unapproved(blocks: Sequence[Block]) -> Iterator[Problem]:
     """Name the open tasks whose commands an agent proposed and no person has said yes to: none of them is run."""
     for block in blocks:
-        if block.asked.proposed and not block.ticked:
-            yield Problem(
-                message=f"The Verify of task {block.id} was {block.asked.proposed}, and nobody has approved it.",
-                line=block.line,
-                hint="Look at it and say yes with `unstuck plan PLAN --repair`, or take the words in brackets out.",
-            )
+        if block.proposed and not block.ticked:
+            message = f"The Verify of task {block.id} was {block.proposed}, and nobody has approved it."
+            hint = "Look at it and say yes with `unstuck plan PLAN --repair`, or take the words in brackets out."
+            yield block.problem(message, hint)
 
 
 def unverified(blocks: Sequence[Block]) -> Iterator[Problem]:
     """Tell which tasks have no check that could fail; those without a Verify field in one sentence."""
     hint = "Put a command that fails while the task is not done after **Verify**:, in back-ticks."
-    silent: dict[str, int] = {}
+    silent: dict[str, Block] = {}
     for block in blocks:
-        name, asked = block.id, block.asked
-        if block.ticked or asked.proposed:  # what is proposed is a problem of its own
+        if block.ticked or block.proposed or block.checks:  # what is proposed is a problem of its own
             continue
-        if asked.reason and not asked.checks:
-            yield Problem(message=f"Task {name} has nothing to verify it: {asked.reason}.", line=block.line, hint=hint)
-        elif not asked.checks:
-            silent[name] = block.line
+        if block.reason:
+            yield block.problem(f"Task {block.id} has nothing to verify it: {block.reason}.", hint)
+        else:
+            silent[block.id] = block
     if not silent:
         return
-    first, line = next(iter(silent.items()))
-    message = f"Task {first} has nothing to verify it: it has no **Verify**."
+    first = next(iter(silent.values()))
+    message = f"Task {first.id} has nothing to verify it: it has no **Verify**."
     if len(silent) > 1:
         shown = ", ".join(list(silent)[:_SHOWN])
         more = f" and {len(silent) - _SHOWN} more" if len(silent) > _SHOWN else ""
         message = f"{len(silent)} tasks have nothing to verify them, no **Verify**: {shown}{more}."
-    yield Problem(message=message, line=line, hint=hint)
+    yield first.problem(message, hint)
 
 
 def _overlooked(flat: str, blocks: Sequence[Block]) -> Iterator[Problem]:
@@ -232,8 +229,5 @@ def _unknown_originals(blocks: Sequence[Block]) -> Iterator[Problem]:
     known = {None, *(block.id for block in blocks)}
     for block in blocks:
         if block.fixes not in known:
-            yield Problem(
-                message=f"Task {block.id} fixes task {block.fixes}, which is not in the plan.",
-                line=block.line,
-                hint="Correct the id after FIX.",
-            )
+            message = f"Task {block.id} fixes task {block.fixes}, which is not in the plan."
+            yield block.problem(message, "Correct the id after FIX.")

@@ -1,45 +1,17 @@
 """What a stuck task tells a person: the one question that needs an answer, from what is known of its cause, and a report."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from unstuck.agents import last_question
 from unstuck.decide import Rollback
-from unstuck.diagnosis import KINDS, Blame, Failure, Kind, capture, read
+from unstuck.diagnosis import KINDS, Failure, Kind, capture, read
 from unstuck.journal import AttemptState, TaskState
-from unstuck.tell.text import one_line, quoted
+from unstuck.shipped import shipped_toml
+from unstuck.tell.text import fill, one_line, quoted
 
 SAID_CHARS = 200
-ASKED_OF_KIND: Mapping[Kind, str] = {
-    Kind.QUESTION: "{agent} asks: {error}",
-    Kind.UNVERIFIED: "Nothing could check the work: is it right as it is?",
-    Kind.TAMPERED: "{summary} Was that intended?",
-    Kind.AUTH_FAILED: "{agent} is not logged in ({error}). Please log it in, or name another agent.",
-    Kind.BILLING: "{agent} wants to be paid ({error}). Please settle its account, or name another agent.",
-    Kind.AGENT_MISSING: "{agent} could not be started ({error}). Please install it, or name another agent.",
-    Kind.MERGE_CONFLICT: "{touches} Which of them should stay?",
-    Kind.CHECK_TIMEOUT: "{command} did not end in time. May it take longer, or is it the work that hangs?",
-    Kind.TEST_TIMEOUT: "{command} did not end in time ({error}). May it take longer, or is it the work that hangs?",
-    Kind.FLAKY: "{command} passes and fails on the same tree ({error}). Which of the two counts?",
-    Kind.SETUP_FAILED: "A worktree could not be set up ({error}). What does it need?",
-    Kind.NO_CHANGE: "{agent} {said}, and changed nothing. Does it work here, or is there nothing to do? Then skip it.",
-    Kind.NO_CLAIM: "The checks passed before as they do now, and the agent does not say that it is done. Is it?",
-    Kind.HANG: "The agent fell silent ({error}). Should it have more time, or what does it wait for?",
-    Kind.TIMEOUT: "The agent ran out of time ({error}). Should it have more, or how can the task be split?",
-    Kind.PERMISSION_DENIED: "The agent was not allowed {denied}. How should it do without? What it may is set in unstuck.toml: `[agents.{agent}] permission`.",
-}
-"""By kind; where a blank stays empty, by blame."""
-IDLE = "{agent} {said}, and changed nothing: {error}. Does it work here, or what does the task not tell it?"
-"""Asked where an agent left everything as it was, whichever check is red for it."""
-ASKED_OF_BLAME: Mapping[Blame, str] = {
-    "agent": "{attempts} ended with: {error}. Is the check right? If it is, what has the agent missed?",
-    "plan": "The task cannot be done as the plan has it ({error}). How should it read?",
-    "check": "Is the check right? It says: {error}",
-    "environment": "This machine stands in the way: {error}. Please see to that, or say what to use instead.",
-    "provider": "{agent} does not work ({error}). When will it again, or who should work instead?",
-    "supervisor": "This looks like a fault of unstuck ({error}). Can you tell us of it?",
-}
 _INSTALL = re.compile(r"Please install (.+), or say what to use instead\.")
 _BLANK = re.compile(r"\{(\w+)\}")
 
@@ -56,20 +28,19 @@ class Cause:
 
 def question(task: TaskState) -> str:
     """Return the one question that needs an answer: the agent's own, the remedies', or that of the failure's kind."""
-    failure = task.attempts[-1].failure if task.attempts else None
+    failure = _failure(task)
     if failure is None:
         return f"It cannot be done as the plan has it ({one_line(task.question, SAID_CHARS)}). How should it read?"
     if failure.charged and failure.kind is not Kind.TAMPERED and (asked := agents_question(task)):
         return f"{task.attempts[-1].agent} asks: {asked}"
     if task.asks:
         return task.asks
-    blanks = _blanks(task, failure)
+    blanks, words = _blanks(task, failure), shipped_toml("telling")
     if failure.charged and failure.kind is not Kind.NO_CHANGE and all(one.idle for one in task.tries):
-        return IDLE.format_map(blanks)
-    for form in (ASKED_OF_KIND.get(failure.kind, ""), ASKED_OF_BLAME[KINDS[failure.kind].blame]):
-        if form and all(blanks.get(blank) for blank in _BLANK.findall(form)):
-            return form.format_map(blanks)
-    return ASKED_OF_BLAME["agent"].format_map(blanks)
+        return str(words["idle"].format_map(blanks))
+    forms = (words["asked"].get(failure.kind, ""), words["asked_of_blame"][KINDS[failure.kind].blame])
+    filled = (form for form in forms if form and all(blanks.get(blank) for blank in _BLANK.findall(form)))
+    return str(next(filled, words["asked_of_blame"]["agent"]).format_map(blanks))
 
 
 def agents_question(task: TaskState) -> str:
@@ -92,7 +63,7 @@ def causes(stuck: Iterable[TaskState]) -> tuple[Cause, ...]:
         Cause(
             tasks=tuple(task.task.id for task in tasks),
             question=_together(dict.fromkeys(map(question, tasks))),
-            outside=all(_kind(task) in OUTSIDE for task in tasks),
+            outside=all(failure is not None and failure.kind in OUTSIDE for failure in map(_failure, tasks)),
         )
         for tasks in found.values()
     )
@@ -101,14 +72,9 @@ def causes(stuck: Iterable[TaskState]) -> tuple[Cause, ...]:
 OUTSIDE = frozenset({Kind.AUTH_FAILED, Kind.BILLING, Kind.AGENT_MISSING})
 
 
-def _kind(task: TaskState) -> Kind | None:
-    failure = task.attempts[-1].failure if task.attempts else None
-    return failure.kind if failure else None
-
-
 def cause_of(task: TaskState) -> str:
     """Name what stands in a task's way: the same for all tasks that one thing stops."""
-    failure = task.attempts[-1].failure if task.attempts else None
+    failure = _failure(task)
     if failure is not None and failure.charged and _is_mute(task):
         return f"mute {task.attempts[-1].agent}"
     if failure is None or (failure.charged and not task.asks):
@@ -182,44 +148,24 @@ def escalation(task: TaskState, lineage: str = "", blocks: Sequence[str] = (), *
 
     In a loop of somebody's own, which is not `supervised`, our commands are no way on.
     """
-    name = task.task.id
-    parts = [
-        f"## Stuck Subtask: {name}",
-        _part("Summary", [one_line(line, LINE_CHARS) for line in (*task.question.splitlines(), lineage) if line]),
-        _part("Attempts Made", _attempts(task)),
-        _part("Error Details", [_details(_failure(task))]),
-        _part("Files Involved", _files(task)),
-        _part(
-            "Recommended Actions",
-            [
-                "- [ ] Review error logs",
-                "- [ ] Check external dependencies",
-                "- [ ] Consider alternative approach",
-            ],
-        ),
-        _part("Question", [question(task)]),
-    ]
-    ours = [
-        _part("What It Blocks", [f"- {name}" for name in blocks] or ["- nothing: all other tasks can go on"]),
-        _part("Rollback", [_rollback(task)]),
-        _part(
-            "Ways On",
-            [
-                f"- `unstuck answer {name} 'TEXT'` to answer it; the agent reads it",
-                f"- `unstuck retry {name} --hint 'TEXT'` to try again",
-                f"- `unstuck accept {name} --because 'TEXT'` if the work is right as it is",
-                f"- `unstuck skip {name}` to go on without it",
-                f"- `unstuck reset {name}` to begin anew after a repair of your own",
-                "- then `unstuck resume`",
-            ],
-        ),
-        _part("Where to Look", _places(task)),
-    ]
-    return "\n\n".join([*parts, *(ours if supervised else ())]) + "\n"
-
-
-def _part(heading: str, lines: Iterable[str]) -> str:
-    return "\n".join([f"### {heading}", *lines])
+    forms, failure = shipped_toml("blocks"), _failure(task)
+    lines = fill(
+        forms["stuck"] + (forms["ways_on"] if supervised else ""),
+        name=task.task.id,
+        summary=[one_line(line, LINE_CHARS) for line in (*task.question.splitlines(), lineage) if line],
+        attempts=_attempts(task),
+        details=quoted(failure.detail or failure.summary, DETAIL_CHARS) if failure else "None.",
+        files=_files(task),
+        question=question(task),
+        blocks=list(blocks) or ["nothing: all other tasks can go on"],
+        rollback=_rollback(task),
+        kept=[
+            f"{number}: `unstuck diff {task.task.id} {number}`, or `{attempt.shown_by}`"
+            for number, attempt in enumerate(task.attempts, 1)
+            if attempt.shown_by
+        ][-3:],
+    )
+    return "\n".join(lines) + "\n"
 
 
 def _attempts(task: TaskState) -> list[str]:
@@ -233,10 +179,6 @@ def _attempts(task: TaskState) -> list[str]:
     return lines or ["None."]
 
 
-def _details(failure: Failure | None) -> str:
-    return quoted(failure.detail or failure.summary, DETAIL_CHARS) if failure else "None."
-
-
 def _files(task: TaskState) -> list[str]:
     """List the files that the agent changed, last and before, those that the plan names, and those of the failing tests."""
     failure = _failure(task)
@@ -244,14 +186,11 @@ def _files(task: TaskState) -> list[str]:
     known: dict[str, str] = {}
     for attempt in reversed(task.attempts):
         by = "the agent" if attempt is task.attempts[-1] else f"the agent in attempt {attempt.number}"
-        known |= {file: f"changed by {by}" for file in _changed(attempt) if file not in known}
+        changed = attempt.verdict.files if attempt.verdict else ()
+        known |= {file: f"changed by {by}" for file in changed if file not in known}
     known |= {file: "named by the plan" for file in task.task.files if file not in known}
     known |= {file: "its test fails" for file in tests if file not in known}
     return [f"- {one_line(file, 200)} ({why})" for file, why in list(known.items())[:MANY_FILES]] or ["- none"]
-
-
-def _changed(attempt: AttemptState) -> tuple[str, ...]:
-    return attempt.verdict.files if attempt.verdict else ()
 
 
 def _rollback(task: TaskState) -> str:
@@ -266,19 +205,6 @@ def _rollback(task: TaskState) -> str:
     return (
         "None was made: the work stands in a worktree of its own, and nothing of it is on the run's branch or on yours."
     )
-
-
-def _places(task: TaskState) -> list[str]:
-    name = task.task.id
-    kept = [(number, attempt.shown_by) for number, attempt in enumerate(task.attempts, 1) if attempt.shown_by]
-    return [
-        f"- the whole story: `unstuck show {name}`, and why: `unstuck explain {name}`",
-        f"- what was printed: `.unstuck/logs/task-{name}.log`",
-        *(
-            f"- the work of attempt {number}: `unstuck diff {name} {number}`, or `{command}`"
-            for number, command in kept[-3:]
-        ),
-    ]
 
 
 def _failure(task: TaskState) -> Failure | None:

@@ -5,37 +5,27 @@ from unstuck.decide import (
     Action,
     Amend,
     Append,
-    Continue,
     Escalate,
     Fix,
     Halt,
-    Retry,
-    Rollback,
-    Skip,
-    Switch,
     Wait,
     Weighed,
 )
 from unstuck.journal import (
     Acted,
-    AttemptStarted,
-    BroughtHome,
     Classified,
     Decided,
     Event,
     Inherited,
-    Noted,
     Operated,
     PlanChanged,
-    Rebased,
-    RunEnded,
     RunResumed,
     RunStarted,
     SessionEnded,
-    SessionStarted,
     Verdict,
     Verified,
 )
+from unstuck.shipped import shipped_toml
 from unstuck.tell.text import counted, one_line, waits
 
 ABOUT_CHARS = 200
@@ -59,20 +49,11 @@ def _sentence(event: Event) -> str:
         case PlanChanged():
             return f"the plan changed; open again: {', '.join(event.reopened) or 'nothing'}"
         case Operated():
-            return _operated(event)
+            asked = " ".join(filter(None, (event.request.verb, event.request.task, event.request.text)))
+            return f"asked to {asked}: {f'refused, {event.refused}' if event.refused else 'done'}"
         case Inherited():
             attempts = sum(len(task.attempts) for task in event.tasks)
             return f"{counted(attempts, 'earlier attempt')} of a predecessor found in {event.source}"
-        case Noted():
-            return event.text
-        case BroughtHome():
-            return event.text
-        case RunEnded():
-            return f"run ended: {event.reason}"
-        case AttemptStarted():
-            return f"attempt {event.attempt} with {event.agent}"
-        case SessionStarted():
-            return f"session {event.session} started"
         case SessionEnded():
             return _session_ended(event)
         case Verified():
@@ -87,46 +68,23 @@ def _sentence(event: Event) -> str:
             return f"decided to {deed(event.decision.action)} [{event.decision.rung}]"
         case Acted():
             return _acted(event)
-        case Rebased():
-            return f"another task landed first; merged onto {event.base[:12]}, to be checked again"
-
-
-def _operated(event: Operated) -> str:
-    asked = " ".join(part for part in (event.request.verb, event.request.task or "", event.request.text) if part)
-    return f"asked to {asked}: refused, {event.refused}" if event.refused else f"asked to {asked}: done"
+        case _:
+            return str(shipped_toml("telling")["sentences"][event.type].format(event=event))
 
 
 def _session_ended(event: SessionEnded) -> str:
     ended = event.outcome.ended
-    ways = {
-        "exited": f"the agent ended with exit code {ended.exit_code}",
-        "signalled": f"the agent was killed by signal {ended.signal}",
-        "first_output": "the agent printed nothing at all and was ended",
-        "silence": "the agent was silent for too long and was ended",
-        "wall_clock": "the agent took too long and was ended",
-        "stopped": "the session was stopped",
-        "not_started": f"the agent could not be started: {ended.tail}",
-        "supervisor_died": "the supervisor died in the middle of the session",
-        "worker_gone": "the worker died or left in the middle of the session",
-    }
+    words = shipped_toml("telling")
     end, cut = event.outcome.end, ended.ending not in ("exited", "signalled")
-    told = "" if end in TOLD_BY_CLAIM or (cut and end in CUT_OFF) else f", {ENDS.get(end, end)}"
+    told = "" if end in TOLD_BY_CLAIM or (cut and end in CUT_OFF) else f", {words['ends'].get(end, end)}"
     mute = event.outcome.claim == "done" and not event.outcome.words.strip()
-    claim = "" if end == "asks" else ", without a word" if mute else CLAIMS[event.outcome.claim]
-    return f"{ways[ended.ending]}{told}{claim} ({ended.seconds:.1f} s)"
+    claim = "" if end == "asks" else ", without a word" if mute else words["claims"][event.outcome.claim]
+    return f"{words['endings'][ended.ending].format(ended=ended)}{told}{claim} ({ended.seconds:.1f} s)"
 
 
 TOLD_BY_CLAIM = ("", "done_claimed", "failed_claimed")
 CUT_OFF = ("killed", "tool_hang")
 """Ends that say no more than that the output breaks off: where we ended the session, that is known."""
-CLAIMS = {"done": ", says it is done", "failed": ", says it failed", "none": ""}
-ENDS = {
-    "asks": "and asks something",
-    "permission_denied": "was not allowed what it needs",
-    "tool_hang": "killed while a tool ran",
-    "no_work": "without a word",
-}
-"""How a session ended, where our word for it is no sentence."""
 
 
 def _verdict(verdict: Verdict) -> str:
@@ -153,29 +111,10 @@ def weighed_text(one: Weighed) -> str:
 
 def deed(action: Action) -> str:
     """Say what an action does, as in "decided to …"."""
-    match action:
-        case Accept():
-            return f"land it ({action.because})" if action.because else "land it"
-        case Retry():
-            return "try again in the same tree"
-        case Continue():
-            return "go on in a new session"
-        case Rollback():
-            return "roll back and try again"
-        case Switch():
-            return f"roll back and give it to {action.agent}"
-        case Fix():
-            return f"repair it with a task {action.id} of its own"
-        case Amend() | Append():
-            return f"write {', '.join(action.ids)} into the plan, as the agent asks ({action.request})"
-        case Wait():
-            return "wait"
-        case Skip():
-            return "skip it"
-        case Escalate():
-            return "ask a person"
-        case Halt():
-            return "halt the run and ask a person"
+    if isinstance(action, Accept) and action.because:
+        return f"land it ({action.because})"
+    ids = ", ".join(action.ids) if isinstance(action, Amend | Append) else ""
+    return str(shipped_toml("telling")["deeds"][action.type].format(action=action, ids=ids))
 
 
 def _acted(event: Acted) -> str:

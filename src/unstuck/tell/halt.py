@@ -2,31 +2,18 @@
 
 import re
 import shlex
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from unstuck.diagnosis import KINDS, Kind, capture, headline, phase_type, said
 from unstuck.journal import GOAL, RunState, TaskState, subject
 from unstuck.line import blocked
+from unstuck.shipped import shipped_toml
 from unstuck.tell.text import one_line
 
 DETAIL_CHARS, MISSING_CHARS = 300, 200
 NAMED = 3
-
-FIXES = {
-    "test_failure": "Fix the failing tests",
-    "lint_error": "Fix the linting errors",
-    "typecheck_error": "Fix the type errors",
-    "format_error": "Fix the formatting",
-    "dependency_missing": "Install what is missing",
-    "file_conflict": "Merge the changes by hand",
-    "timeout": "Break the phase into smaller ones, or raise its time limit",
-    "verification_mismatch": "Read what the agent claimed and what the checks say",
-    "task_incomplete": "Read how far the agent came",
-    "parse_error": "Read what the agent printed",
-}
-"""The first step of a person, by autobuild's type."""
+IN_FILES = frozenset({"test_failure", "lint_error", "typecheck_error", "format_error", "file_conflict"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +64,10 @@ def halted(state: RunState) -> Halted | None:
     )
     return Halted(
         noun=noun,
-        reason="; ".join(_reason(task, noun) for task in stuck[:NAMED]),
+        reason="; ".join(
+            f"{noun.capitalize()} {task.task.shown} failed{' after retry' if len(task.tries) > 1 else ''}"
+            for task in stuck[:NAMED]
+        ),
         completed=tuple(_completed(task) for task in state.tasks.values() if task.status == "complete"),
         failed=tuple(_failed(state, task) for task in stuck),
         blocked=tuple(_blocked(state, name, causes) for name, causes in waiting.items()),
@@ -89,11 +79,6 @@ def halted(state: RunState) -> Halted | None:
         steps=tuple(dict.fromkeys(_step(task) for task in stuck)),
         command=resume_command(state),
     )
-
-
-def _reason(task: TaskState, noun: str) -> str:
-    again = len(task.tries) > 1
-    return f"{noun.capitalize()} {task.task.shown} failed{' after retry' if again else ''}"
 
 
 def _completed(task: TaskState) -> Line:
@@ -131,27 +116,19 @@ def _step(task: TaskState) -> str:
     failure = task.attempts[-1].failure if task.attempts else None
     if failure is not None and failure.kind is Kind.UNVERIFIED:
         return f"Look at the work, then take it: unstuck accept {task.task.id} --because TEXT"
-    kind = phase_type(failure) if failure else "unknown"
-    deed = FIXES.get(kind, f"See what happened: unstuck show {task.task.id}")
-    files = (
-        list(_files(task))
-        if kind in ("test_failure", "lint_error", "typecheck_error", "format_error", "file_conflict")
-        else []
-    )
+    kind, steps = phase_type(failure) if failure else "unknown", shipped_toml("telling")["first_steps"]
+    deed = steps.get(kind, f"See what happened: unstuck show {task.task.id}")
+    files: list[str] = []
+    if failure is not None and kind in IN_FILES:
+        files = list(dict.fromkeys(touch.file for touch in failure.touches)) or capture(failure).get("files", [])
     missing = find_missing(failure.detail) if failure is not None and kind == "dependency_missing" else None
     if missing is not None and missing.package:
         where = f": {missing.install or missing.package}"
     elif files:
         where = f" in {', '.join(files[:NAMED])}"
     else:
-        where = f" ({task.task.shown}): unstuck show {task.task.id}" if kind in FIXES else ""
+        where = f" ({task.task.shown}): unstuck show {task.task.id}" if kind in steps else ""
     return one_line(f"{deed}{where}", DETAIL_CHARS)
-
-
-def _files(task: TaskState) -> Iterator[str]:
-    failure = task.attempts[-1].failure if task.attempts else None
-    if failure is not None:
-        yield from dict.fromkeys(touch.file for touch in failure.touches) or capture(failure).get("files", ())
 
 
 class Missing(NamedTuple):
@@ -161,20 +138,11 @@ class Missing(NamedTuple):
     install: str
 
 
-_MISSING: tuple[tuple[re.Pattern[str], str], ...] = (
-    (re.compile(r"Cannot find type definition file for '([^']{1,200})'"), "npm install -D @types/{}"),
-    (re.compile(r"(?:Cannot find (?:module|package)|Can't resolve) '((?:@[\w.-]+/)?[\w-][\w.-]*)"), "npm install {}"),
-    (re.compile(r"No module named '?([\w-]+)"), "pip install {}"),
-    (re.compile(r"no required module provides package ([^\s;:]{1,200})"), "go get {}"),
-    (re.compile(r"(?:can't find crate for|unresolved import) `([\w-]+)"), "cargo add {}"),
-    (re.compile(r"(?:^|[\s:])([\w.+-]{1,80}): (?:command )?not found", re.MULTILINE), ""),
-)
-
-
 def find_missing(text: str) -> Missing:
     """Name the package that an output says is missing; both fields are empty if it names none."""
-    for pattern, command in _MISSING:
-        if found := pattern.search(text):
+    for row in shipped_toml("telling")["missing"]:
+        if found := re.search(row["pattern"], text):
+            command = row.get("install", "")
             package = f"@types/{found[1]}" if "@types/{}" in command else found[1]
             return Missing(one_line(package, MISSING_CHARS), one_line(command.format(found[1]), MISSING_CHARS))
     return Missing("", "")

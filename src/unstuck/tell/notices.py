@@ -1,11 +1,8 @@
 """The blocks of text that autobuild prints, and which of them an event calls for. Pure: the same event and state, the same text."""
 
 import shlex
-import tomllib
 from collections.abc import Mapping, Sequence
-from functools import cache
 from itertools import pairwise
-from typing import Any
 
 from unstuck.decide import Escalate, Halt, Retry
 from unstuck.diagnosis import KINDS, Failure, capture, headline, phase_type
@@ -23,59 +20,18 @@ from unstuck.journal import (
 )
 from unstuck.line import Stage, siblings
 from unstuck.plans import Problem, Task
-from unstuck.shipped import shipped
+from unstuck.shipped import shipped_toml
 from unstuck.tell.halt import find_missing, resume_command
-from unstuck.tell.text import one_line
+from unstuck.tell.text import fill, one_line
 
 SAID_CHARS = 200
 SHOWN_TESTS = 5
 SEVERAL = 2
 
-USER_ACTIONS: Mapping[str, tuple[str, ...]] = {
-    "test_failure": ("Review test failures manually", "Check if tests are flaky", "Verify test assumptions match implementation"),
-    "lint_error": ("Review lint rules", "Consider disabling problematic rules", "Check for conflicting lint configurations"),
-    "typecheck_error": ("Review type definitions", "Check for missing @types packages", "Verify tsconfig/mypy configuration"),
-    "timeout": ("Increase timeout (if justified)", "Break phase into smaller phases", "Check for infinite loops or hanging operations"),
-    "verification_mismatch": ("Review sub-agent logs", "Check for race conditions", "Verify no external state changes"),
-    "format_error": ("Run the formatter by hand", "Check for conflicting formatter configurations"),
-    "task_incomplete": ("Review sub-agent logs", "Break phase into smaller phases"),
-    "parse_error": ("Review sub-agent logs", "Check what form of result the agent is asked for"),
-}  # fmt: skip
-"""What a person can do when the retry has failed, too; autobuild's words where it has some."""
 
-CAPTURED: Mapping[str, str] = {
-    "count": "Number of errors", "files": "File paths with errors", "rules": "Rule names violated", "lines": "Line numbers",
-    "tests": "Test names", "messages": "Error messages", "after_seconds": "Seconds before timeout",
-    "last_activity": "Last known activity", "claimed": "What sub-agent claimed", "found": "What fresh verification found",
-    "discrepancy": "Discrepancy details", "tasks_completed": "Tasks completed", "tasks_total": "Tasks in all",
-    "reason": "Why the result cannot be read",
-}  # fmt: skip
-"""Autobuild's names for what is captured; of tests it has its own."""
-OF_TESTS: Mapping[str, str] = {"count": "Number of tests failed", "files": "Test file paths"}
-
-REQUIRED_BY: Mapping[str, str] = {
-    "types": "Type checking",
-    "test": "Tests",
-    "lint": "Linting",
-    "format": "Formatting",
-    "build": "Building",
-    "verify": "Verification",
-}
-
-
-@cache
-def _blocks() -> Mapping[str, str]:
-    return tomllib.loads(shipped("blocks.toml"))
-
-
-def block(name: str, **blanks: Any) -> str:
-    """Fill in a block of the catalogue; a line whose blank holds a list is repeated for each of it."""
-    lines: list[str] = []
-    for line in _blocks()[name].strip("\n").split("\n"):
-        listed = [key for key, value in blanks.items() if isinstance(value, list) and f"{{{key}}}" in line]
-        rows = [{listed[0]: one} for one in blanks[listed[0]]] if listed else [{}]
-        lines += (line.format_map(blanks | row) for row in rows)
-    return _titled(*lines)
+def block(name: str, **blanks: object) -> str:
+    """Fill in a block of the catalogue."""
+    return _titled(*fill(shipped_toml("blocks")[name], **blanks))
 
 
 def _titled(title: str, *lines: str) -> str:
@@ -104,7 +60,8 @@ def dependency_missing(failure: Failure, verdict: Verdict | None, resume: str) -
     return block(
         "dependency_missing",
         package=missing.package or one_line(failure.summary, SAID_CHARS),
-        by=REQUIRED_BY.get(kind, "The session") + (f" (`{one_line(command, SAID_CHARS)}`)" if command else ""),
+        by=shipped_toml("telling")["required_by"].get(kind, "The session")
+        + (f" (`{one_line(command, SAID_CHARS)}`)" if command else ""),
         install=f"Install missing dependency: {missing.install}"
         if missing.install
         else "Install it, or put it on PATH.",
@@ -127,21 +84,20 @@ def final_failure(task: Task, failed: AttemptState, attempts: int, noun: str) ->
     """Say what is known about a failure that a retry did not mend, and what a person can do."""
     failure = failed.failure
     assert failure is not None
-    kind = phase_type(failure)
-    names = {**CAPTURED, **(OF_TESTS if kind == "test_failure" else {})}
+    kind, words = phase_type(failure), shipped_toml("telling")
+    names = {**words["captured"], **(words["captured_of_tests"] if kind == "test_failure" else {})}
     captured = capture(failure, failed.verdict, failed.outcome)
-    known = [f"- {names[name]}: {_told(value)}" for name, value in captured.items() if value or value == 0]
-    actions = [f"- {action}" for action in USER_ACTIONS.get(kind, ())]
+    told = {name: ", ".join(map(str, one)) if isinstance(one, list) else str(one) for name, one in captured.items()}
+    known = [
+        f"- {names[name]}: {one_line(told[name], SAID_CHARS)}" for name, one in captured.items() if one or one == 0
+    ]
+    actions = [f"- {action}" for action in words["user_actions"].get(kind, ())]
     lines = [
         f"{noun.capitalize()} {task.shown} failed after {attempts} attempt{'s'[: attempts != 1]}: {headline(failure)}"
     ]
     lines += ["", "Information captured:", *known] if known else []
     lines += ["", "User action:", *actions] if actions else []
     return _titled(f"ERROR: {kind}{'' if KINDS[failure.kind].retryable else ' (NON-RETRYABLE)'}", *lines)
-
-
-def _told(value: object) -> str:
-    return one_line(", ".join(map(str, value)) if isinstance(value, list) else str(value), SAID_CHARS)
 
 
 # --- which block an event calls for
@@ -154,29 +110,27 @@ def fresh_start(plan: str, commit: CommitMode) -> str:
 
 def told(entry: Entry, state: RunState) -> str:
     """Return the block that people should read at this event, or nothing. The state is that after the event."""
-    about = getattr(entry.event, "task", None)
-    if not _speaks(state) or (about is not None and about not in state.tasks):
+    about, started = getattr(entry.event, "task", None), state.started
+    if started is None or not (started.format == "superplan" or started.options.siblings_first):
+        return ""
+    if about is not None and about not in state.tasks:
         return ""
     match entry.event:
         case Acted(task=name, action=Retry()):
-            return _partial_failure(state, name)
+            blocks = [_partial_failure(state, name)]
         case Acted(task=name, action=Escalate() | Halt()):
-            return "\n\n".join(block for block in (_stuck(state, name), _retry_results(state, name)) if block)
+            blocks = [_stuck(state, name), _retry_results(state, name)]
         case Acted(task=name) if state.tasks[name].status == "complete":
-            return _retry_results(state, name)
+            blocks = [_retry_results(state, name)]
         case AttemptStarted(task=name) if len(state.tasks[name].tries) > 1:
-            return "\n\n".join(block for block in (_after_siblings(state, name), _retry(state, name)) if block)
+            blocks = [_after_siblings(state, name), _retry(state, name)]
         case RunResumed(epoch=True):
-            return _resumed(state)
+            blocks = [_resumed(state)]
         case RunEnded() if state.halted:
-            return block("halt_sequence")
+            blocks = [block("halt_sequence")]
         case _:
-            return ""
-
-
-def _speaks(state: RunState) -> bool:
-    started = state.started
-    return started is not None and (started.format == "superplan" or started.options.siblings_first)
+            blocks = []
+    return "\n\n".join(filter(None, blocks))
 
 
 def _retry(state: RunState, name: str) -> str:
@@ -207,7 +161,7 @@ def _partial_failure(state: RunState, name: str) -> str:
     running = [
         task for task in batch if task.task.id != name and task.stage is not Stage.REST and not _failed_once(task)
     ]
-    if not running or not _siblings_first(state):
+    if not running:
         return ""
     return block(
         "partial_failure",
@@ -224,7 +178,7 @@ def _after_siblings(state: RunState, name: str) -> str:
     batch, noun, shown = _batch(state, name), _noun(state), state.tasks[name].task.shown
     failed = [task for task in batch if _failed_once(task) or task.task.id == name]
     again = any(len(task.tries) > 1 and task.task.id != name for task in batch)
-    if len(batch) < SEVERAL or not _siblings_first(state) or again:
+    if len(batch) < SEVERAL or again:
         return ""
     if len(failed) > 1:
         names = [task.task.shown for task in failed]
@@ -255,7 +209,6 @@ def _retry_results(state: RunState, name: str) -> str:
     retried = [task for task in batch if len(task.tries) > 1]
     if (
         len(retried) < SEVERAL
-        or not _siblings_first(state)
         or state.tasks[name] not in retried
         or any(task.stage is not Stage.REST for task in batch)
     ):
@@ -309,7 +262,9 @@ def _resumed(state: RunState) -> str:
 
 
 def _batch(state: RunState, name: str) -> list[TaskState]:
-    """Return a task and those at its side, in the plan's order."""
+    """Return a task and those at its side, in the plan's order; nobody where they do not wait for each other."""
+    if state.started is None or not state.started.options.siblings_first:
+        return []
     members = [*siblings(state, name), state.tasks[name]]
     return sorted(members, key=lambda task: state.places[task.task.id])
 
@@ -330,10 +285,6 @@ def _word(task: TaskState) -> str:
 
 def _names(batch: Sequence[TaskState]) -> str:
     return f"[{', '.join(task.task.shown for task in batch)}]"
-
-
-def _siblings_first(state: RunState) -> bool:
-    return state.started is not None and state.started.options.siblings_first
 
 
 def _noun(state: RunState) -> str:

@@ -6,22 +6,13 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from unstuck.decide import Rollback, Switch
-from unstuck.journal import AttemptState, Changes, CheckResult, Ending, PastAttempt, RunState, TaskState, iso, subject
+from unstuck.journal import AttemptState, Changes, CheckResult, PastAttempt, RunState, TaskState, iso, subject
 from unstuck.line import blocked
+from unstuck.shipped import shipped_toml
 from unstuck.tell.asking import Cause, causes
 from unstuck.tell.event_lines import deed
 from unstuck.tell.halt import Halted, halted
 from unstuck.tell.text import counted, one_line, waits
-
-ENDED_BUT_RIGHT: dict[Ending, str] = {
-    "first_output": "the session hung, its work was right",
-    "silence": "the session hung, its work was right",
-    "wall_clock": "the session ran out of time, its work was right",
-    "signalled": "the session was killed, its work was right",
-    "stopped": "the session was stopped, its work was right",
-    "supervisor_died": "the supervisor died, the work was right",
-    "worker_gone": "its worker died or left, the work was right",
-}
 
 HISTORY_STATUS = {"complete": "completed", "pending": "pending", "stuck": "stuck", "skipped": "stuck"}
 """Our statuses as Auto-Claude's files know them; what is under way is `in_progress` there, or `failed` between two attempts."""
@@ -248,7 +239,7 @@ def _how_it_landed(task: TaskState, fixes: Sequence[str]) -> str:
     parts = [
         f"recovered from {', '.join(failed)}{by}" if failed else "",
         f"went on in session {most}" if most > 1 else "",
-        ENDED_BUT_RIGHT.get(ending, ""),
+        shipped_toml("telling")["ended_but_right"].get(ending, ""),
     ]
     return "; ".join(part for part in parts if part)
 

@@ -2,6 +2,7 @@
 
 import re
 from datetime import datetime
+from typing import cast
 
 ESCAPES = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"
@@ -41,6 +42,16 @@ def quoted(text: str, limit: int) -> str:
     return f"{fence}text\n{clean}\n{fence}"
 
 
+def fill(form: str, **blanks: object) -> list[str]:
+    """Fill in a form of the catalogue, line by line; one whose blank holds a list is repeated for each of it."""
+    lines: list[str] = []
+    for line in form.strip("\n").split("\n"):
+        listed = next((key for key, value in blanks.items() if isinstance(value, list) and f"{{{key}}}" in line), None)
+        rows = [{}] if listed is None else [{listed: one} for one in cast("list[str]", blanks[listed])]
+        lines += (line.format_map(blanks | row) for row in rows)
+    return lines
+
+
 def one_line(text: str, limit: int) -> str:
     """Fold text into one line of at most `limit` characters."""
     folded = " ".join("".join(char if char.isprintable() else " " for char in ESCAPES.sub("", text)).split())
@@ -51,22 +62,19 @@ def waits(what: str, until: float, now: float | None = None) -> str:
     """Say for what and until when something waits, in the reader's own time, and what happens then."""
     moment = datetime.fromtimestamp(min(max(0.0, until), LATEST)).astimezone()
     far = now is not None and until - now >= DAY
-    left = f" (in {_span(until - now)})" if now is not None and until > now else ""
+    left = ""
+    if now is not None and until > now:
+        unit, name = next((one for one in UNITS if until - now >= one[0]), (1, "s"))
+        left = f" (in {(until - now) / unit:.0f} {name})"
     told = f"waits for {one_line(what, WHAT_CHARS)}" if what else "waits"
     return f"{told} until {moment:{'%a %H:%M' if far else '%H:%M'}}{left}, then goes on in the same session"
 
 
-MINUTE, HOUR, DAY = 60, 3600, 86400
+DAY = 86400
+UNITS = ((DAY, "d"), (3600, "h"), (60, "min"))
 WHAT_CHARS = 40
 LATEST = 250_000_000_000.0
 """Some day in the year 9892: a stated reset may be nonsense (no number, which is why 0 comes first), and later ones are no dates any more."""
-
-
-def _span(seconds: float) -> str:
-    for unit, name in ((DAY, "d"), (HOUR, "h"), (MINUTE, "min")):
-        if seconds >= unit:
-            return f"{seconds / unit:.0f} {name}"
-    return f"{seconds:.0f} s"
 
 
 def counted(number: int, noun: str) -> str:

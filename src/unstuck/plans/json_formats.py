@@ -1,0 +1,464 @@
+"""Plans in JSON that other tools keep, by the words in `catalog/json_plans.toml`.
+
+Auto-Claude's `implementation_plan.json`, the stories of Ralph's `prd.json`, and Task Master's `tasks.json`, with tags or without. They are read as forgivingly as their makers do. Statuses are kept current: one value changes, and nothing else.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any, NamedTuple
+
+from unstuck.plans.editor import Edit, apply
+from unstuck.plans.json_plans import Node, make_task, places, set_value, strings, told_checks, word, words
+from unstuck.plans.plan import Check, Plan, Problem, Task, conventional
+from unstuck.shipped import shipped_toml
+from unstuck.tell import one_line
+from unstuck.tools import Runnable, effect
+
+
+class Words(NamedTuple):
+    """The statuses of a format."""
+
+    between: str
+    known: Mapping[str, str]
+    """Its words, and what they are to us."""
+    written: Mapping[str, str]
+    """Our statuses in its words; what a person skipped is not among them."""
+
+    def of(self, raw: Mapping[str, Any]) -> str:
+        """Return the word that a task has for its status, in one spelling."""
+        said = word(raw.get("status")).casefold() or "pending"
+        return said.translate({ord(one): self.between for one in " -_"})
+
+
+def table(name: str) -> Mapping[str, Any]:
+    """Return all that the catalogue has on a format."""
+    found: Mapping[str, Any] = shipped_toml("json_plans")[name]
+    return found
+
+
+@cache
+def statuses_of(name: str) -> Words:
+    """Return the statuses of a format."""
+    rows = {status: said.split("|") for status, said in table(name)["statuses"].items()}
+    first = {status: said[0] for status, said in rows.items() if status != "skipped"}
+    written = {**first, "verifying": first["running"], "waiting": first["running"], **table(name).get("written", {})}
+    return Words(table(name)["between"], {one: status for status, said in rows.items() for one in said}, written)
+
+
+def asked(name: str, raw: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what of a task is a person's: all but what a run writes into it."""
+    return {key: value for key, value in raw.items() if key not in table(name)["ours"]}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Item:
+    """A task of theirs, its aliases resolved, with the ids of what it waits for."""
+
+    id: str
+    node: Node
+    raw: Mapping[str, Any]
+    said: str = ""
+    """Their word for its status."""
+    status: str = ""
+    """Ours; empty for a word that nobody knows."""
+    title: str = ""
+    depends_on: tuple[str, ...] = ()
+    parts: tuple["Item", ...] = ()
+    """What is attempted in its place: it is done when they are."""
+
+    @property
+    def leaves(self) -> tuple["Item", ...]:
+        return self.parts or (self,)
+
+
+# --- Auto-Claude's implementation plan: phases of subtasks
+
+FORMAT = "implementation_plan.json"
+COMMIT_TYPES: Mapping[str, str] = {"refactor": "refactor", "migration": "refactor", "investigation": "chore"}
+VERIFICATIONS = ("command", "api", "browser", "e2e", "component", "manual", "none")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Phase:
+    """A group of subtasks; `names` is everything that a dependency may call it."""
+
+    name: str
+    names: tuple[str, ...]
+    depends_on: tuple[str, ...]
+    parallel: bool
+    subtasks: tuple[Item, ...]
+
+
+def _plan(text: str, root: Node, _tag: str, _runnable: Runnable) -> Plan:
+    phases, problems, concerns = _phases(root), list[Problem](), list[Problem]()
+    facts, tasks = root.plain, list[Task]()
+    kind = COMMIT_TYPES.get(word(facts.get("workflow_type")), "")
+    for phase in phases:
+        before, earlier = _before(phase, phases, problems), list[str]()
+        for subtask in phase.subtasks:
+            beside = tuple(one.id for one in phase.subtasks if one is not subtask) if phase.parallel else ()
+            depends_on = before if phase.parallel else (*before, *earlier[-1:])
+            tasks.append(_subtask_task(text, subtask, kind, depends_on=depends_on, parallel_with=beside))
+            concerns += (replace(one, line=tasks[-1].line) for one in _odd_subtask(subtask))
+            earlier.append(subtask.id)
+    title = str(facts.get("feature") or facts.get("title") or "")
+    plan = Plan(path="", format=FORMAT, title=title, tasks=tuple(tasks))
+    return replace(plan, problems=tuple(problems), concerns=tuple(concerns))
+
+
+def _phases(root: Node) -> tuple[Phase, ...]:
+    """Resolve all aliases; raise ValueError where there are no phases at all."""
+    listed = root.get("phases")
+    if listed is None or not isinstance(listed.value, list):
+        raise ValueError('it has no list "phases"')
+    return tuple(_phase(node, place) for place, node in enumerate(listed.value, 1) if node.is_object)
+
+
+def overall(statuses: Sequence[str]) -> tuple[str, str]:
+    """Return the plan's own `status` and `planStatus` for the statuses of its subtasks."""
+    if statuses and all(status == "completed" for status in statuses):
+        return "human_review", "review"
+    begun = any(status in ("completed", "in_progress", "failed") for status in statuses)
+    return ("in_progress", "in_progress") if begun else ("backlog", "pending")
+
+
+def mark(text: str, statuses: Mapping[str, str], _tag: str = "") -> tuple[str, frozenset[str]]:
+    """Write the statuses of subtasks, and the plan's own that follow from them; no other byte changes."""
+    root, written = places(text), statuses_of(FORMAT).written
+    subtasks = [one for phase in _phases(root) for one in phase.subtasks]
+    before = [written[one.status or "pending"] for one in subtasks]
+    after = [written.get(statuses.get(one.id, ""), was) for one, was in zip(subtasks, before, strict=True)]
+    edits = list[Edit]()
+    for subtask, was, wanted in zip(subtasks, before, after, strict=True):
+        edits += set_value(subtask.node, "status", wanted, was)
+    for name, old, new in zip(("status", "planStatus"), overall(before), overall(after), strict=True):
+        if root.get(name) is not None and old != new:
+            edits += set_value(root, name, new, "")
+    return apply(text, edits), frozenset(one.id for one in subtasks)
+
+
+def _phase(node: Node, place: int) -> Phase:
+    raw = node.plain
+    number = word(raw.get("phase")) or str(place)
+    depends = raw.get("depends_on")
+    found = node.get("subtasks", "chunks")
+    return Phase(
+        name=word(raw.get("name"), raw.get("title")) or f"Phase {number}",
+        names=tuple(name for name in (word(raw.get("id"), raw.get("phase_id")), number) if name),
+        depends_on=tuple(words(depends if isinstance(depends, list) else [depends])),
+        parallel=raw.get("parallel_safe") is True,
+        subtasks=tuple(_subtask(one, f"{number}.{at}") for at, one in enumerate(found.objects if found else (), 1)),
+    )
+
+
+def _subtask(node: Node, fallback: str) -> Item:
+    raw, known = node.plain, statuses_of(FORMAT)
+    return Item(
+        id=word(raw.get("id"), raw.get("subtask_id"), raw.get("chunk_id")) or fallback,
+        title=word(raw.get("description"), raw.get("title"), raw.get("name")),
+        status=known.known.get(known.of(raw), ""),
+        node=node,
+        raw=raw,
+    )
+
+
+def _subtask_task(text: str, subtask: Item, kind: str, **order: Any) -> Task:
+    raw, said = subtask.raw, subtask.title
+    files = [*strings(raw.get("files_to_create")), *strings(raw.get("files_to_modify"))]
+    return make_task(
+        text,
+        subtask.node,
+        asked(FORMAT, raw),
+        id=subtask.id,
+        title=said or f"Subtask {subtask.id}",
+        checks=_checks(raw.get("verification")),
+        files=tuple(dict.fromkeys(files)),
+        commit=conventional(said, scope=word(raw.get("service")), kind=kind) if said else None,
+        done=subtask.status == "complete",
+        **order,
+    )
+
+
+def _checks(verification: Any) -> tuple[Check, ...]:
+    """Return the command, under either of its names; other ways to verify need a person or a browser."""
+    if not isinstance(verification, dict):
+        return ()
+    command = word(verification.get("command"), verification.get("run"))
+    return (Check(command=command),) if command else ()
+
+
+def _odd_subtask(subtask: Item) -> Iterator[Problem]:
+    raw, name = subtask.raw, subtask.id
+    verification = raw.get("verification")
+    kind = word(verification.get("type")) if isinstance(verification, dict) else ""
+    if not subtask.status:
+        message = f"Subtask {name} has the unknown status {word(raw.get('status'))!r}; it is read as pending."
+        yield Problem(message=message, hint=f"Use one of {', '.join(table(FORMAT)['shown'])}.")
+    if verification and not isinstance(verification, dict):
+        hint = 'Write it as {"type": "command", "run": "a command that fails while it is not done"}.'
+        yield Problem(message=f"The verification of subtask {name} is not read: it is not an object.", hint=hint)
+    if kind and kind not in VERIFICATIONS:
+        hint = f"Use one of {', '.join(VERIFICATIONS)}."
+        yield Problem(message=f"Subtask {name} has the unknown verification type {kind!r}.", hint=hint)
+    if subtask.status != "complete" and kind not in ("", "command") and not _checks(verification):
+        hint = "Give it a command that fails while it is not done."
+        yield Problem(message=f"Subtask {name} is verified by {kind}, which is not a command.", hint=hint)
+    if not subtask.title:
+        yield Problem(message=f"Subtask {name} has no description.", hint="Say what is to be done.")
+
+
+def _before(phase: Phase, phases: Sequence[Phase], problems: list[Problem]) -> tuple[str, ...]:
+    """Return the subtasks of the phases that this one depends on; an empty phase passes on what it waits for itself."""
+    found: dict[str, None] = {}
+    seen, waiting = {id(phase)}, list(phase.depends_on)
+    for name in waiting:  # grows while it is walked
+        needed = [other for other in phases if name in other.names]
+        if not needed and name in phase.depends_on:
+            message = f"{phase.name} depends on an unknown phase {name!r}."
+            problems.append(Problem(message=message, hint="Correct the id, or add the phase."))
+        for other in needed:
+            if other is phase:
+                problems.append(Problem(message=f"{phase.name} depends on itself.", hint="Remove that dependency."))
+            elif id(other) not in seen:
+                seen.add(id(other))
+                found.update(dict.fromkeys(one.id for one in other.subtasks))
+                waiting += () if other.subtasks else other.depends_on
+    return tuple(found)
+
+
+# --- Ralph's stories, which say with `passes` whether they hold
+
+PRD = "prd.json"
+LAST = 1e9
+TITLE_CHARS = 120
+
+
+def is_prd(value: Any) -> bool:
+    """Tell whether a JSON value holds stories that say whether they pass."""
+    lists = [value] if isinstance(value, list) else list(value.values()) if isinstance(value, dict) else []
+    return any(map(_are_stories, lists))
+
+
+def _are_stories(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(one, dict) for one in value) and bool(_flag(value))
+
+
+def _flag(stories: Sequence[Any]) -> str:
+    return next((flag for flag in table(PRD)["flags"] if any(isinstance(one.get(flag), bool) for one in stories)), "")
+
+
+def _prd(text: str, root: Node, _tag: str, runnable: Runnable) -> Plan:
+    """Read the stories, the most urgent first."""
+    ranked = sorted(_stories(root), key=lambda story: _rank(story.raw.get("priority")))
+    facts = root.plain if root.is_object else {}
+    title = word(next((facts[name] for name in table(PRD)["title"] if facts.get(name)), None))
+    tasks = tuple(_story(text, story, runnable) for story in ranked)
+    return Plan(path="", format=PRD, title=title, tasks=tasks, gates=tuple(_gates(facts)))
+
+
+def mark_prd(text: str, statuses: Mapping[str, str], _tag: str = "") -> tuple[str, frozenset[str]]:
+    """Say of each story whether it passes; what a person skipped keeps what it has."""
+    stories = _stories(places(text))
+    flag, edits = _flag([story.raw for story in stories]), list[Edit]()
+    for story in stories:
+        if (status := statuses.get(story.id, "skipped")) != "skipped":
+            edits += set_value(story.node, flag, status == "complete", story.raw.get(flag) is True)
+    return apply(text, edits), frozenset(story.id for story in stories)
+
+
+def _stories(root: Node) -> Sequence[Item]:
+    """Return the stories; one without an id is called after its place."""
+    lists = [root] if isinstance(root.value, list) else list(root.value.values()) if root.is_object else []
+    found = next((one for one in lists if _are_stories(one.plain)), None)
+    if found is None:
+        raise ValueError('it has no list of objects with "passes", "complete" or "done"')
+    rows = [(place, node, node.plain) for place, node in enumerate(found.objects, 1)]
+    return [Item(id=word(raw.get("id")) or f"s{place}", node=node, raw=raw) for place, node, raw in rows]
+
+
+def _rank(priority: Any) -> float:
+    if isinstance(priority, int | float) and not isinstance(priority, bool):
+        return float(priority)
+    said, known = word(priority).casefold(), table(PRD)["priorities"]
+    return float(said) if said.isdecimal() else known.get(said, known["medium"] if said else LAST)
+
+
+def _story(text: str, story: Item, runnable: Runnable) -> Task:
+    raw, keys = story.raw, table(PRD)
+    title = word(raw.get("title"), raw.get("name"), raw.get("description"))
+    return make_task(
+        text,
+        story.node,
+        asked(PRD, raw),
+        id=story.id,
+        title=one_line(title, TITLE_CHARS) or f"Story {story.id}",
+        depends_on=tuple(dict.fromkeys(one for key in keys["depends"] for one in words(raw.get(key)))),
+        checks=told_checks(raw, [line for key in keys["sentences"] for line in _lines(raw.get(key))], runnable),
+        items=tuple(_lines(raw.get("acceptanceCriteria"))),
+        done=any(raw.get(flag) is True for flag in keys["flags"]),
+    )
+
+
+def _gates(facts: Mapping[str, Any]) -> Iterator[Check]:
+    """Return the commands that must hold after every story, by what they are called."""
+    for key in table(PRD)["gates"]:
+        named = facts.get(key)
+        for name, line in named.items() if isinstance(named, dict) else ():
+            if isinstance(line, str) and line.strip() and not effect(line):
+                yield Check(command=line, kind=table(PRD)["kinds"].get(name.casefold(), "verify"))
+
+
+def _lines(value: Any) -> list[str]:
+    return [value] if isinstance(value, str) else strings(value)
+
+
+# --- Task Master. A task with subtasks is done when they are: the subtasks are what is attempted, under ids such as 5.2.
+
+TASK_MASTER = "task-master"
+DEFAULT_TAG = "master"
+
+
+def is_task_master(value: Any) -> bool:
+    """Tell whether a JSON value is a list of Task Master's tasks, by what others do not have."""
+    if not isinstance(value, dict):
+        return False
+    tags = [value] if isinstance(value.get("tasks"), list) else [one for one in value.values() if isinstance(one, dict)]
+    listed = [one["tasks"] for one in tags if isinstance(one.get("tasks"), list)]
+    return bool(listed) and all(
+        isinstance(one, dict) and "id" in one and "title" in one and ("status" in one or "dependencies" in one)
+        for tasks in listed
+        for one in tasks
+    )
+
+
+def _task_master(text: str, root: Node, tag: str, runnable: Runnable) -> Plan:
+    """Read the tasks of a tag."""
+    items, chosen, others = _items(root, tag)
+    known = {item.id: tuple(leaf.id for leaf in item.leaves) for item in items}
+    tasks = tuple(_task(text, leaf, item, known, runnable) for item in items for leaf in item.leaves)
+    aside = f"The tags {', '.join(others)} are not read; {chosen} is."
+    told = [Problem(message=aside, line=1, hint="Choose with `task-master use-tag NAME`.")] if others else []
+    return Plan(path="", format=TASK_MASTER, title=chosen, tasks=tasks, concerns=(*told, *_odd(text, items)))
+
+
+def mark_task_master(text: str, statuses: Mapping[str, str], tag: str = "") -> tuple[str, frozenset[str]]:
+    """Write the statuses of tasks, and of those above them that follow; no other byte changes."""
+    items, known = _items(places(text), tag)[0], statuses_of(TASK_MASTER)
+    edits = list[Edit]()
+    for item in items:
+        after = []
+        for leaf in item.leaves:
+            wanted = known.written.get(statuses.get(leaf.id, ""), leaf.said)
+            same = wanted == leaf.said or leaf.status == known.known[wanted] != "pending"
+            edits += () if same else set_value(leaf.node, "status", wanted, leaf.said)
+            after.append(leaf.status if same else known.known[wanted])
+        if item.parts and any(leaf.id in statuses for leaf in item.leaves):
+            edits += set_value(item.node, "status", _above(item, after), item.said)
+    return apply(text, edits), frozenset(leaf.id for item in items for leaf in item.leaves)
+
+
+def _above(item: Item, parts: Sequence[str]) -> str:
+    """Return the word for the status of a task by those of its subtasks."""
+    settled = [one in ("complete", "skipped") for one in parts]
+    if all(settled):
+        return item.said if item.status == "complete" else "done"
+    if any(settled) or "running" in parts:
+        return "in-progress"
+    return "pending" if item.status == "complete" else item.said
+
+
+def _items(root: Node, tag: str) -> tuple[tuple[Item, ...], str, tuple[str, ...]]:
+    """Return the tasks of the tag that is current, its name, and those of the other tags."""
+    if not root.is_object:
+        raise ValueError("it holds no object")
+    listed = root.get("tasks")
+    if listed is not None:
+        return tuple(map(_item, listed.objects)), "", ()
+    tags = {name: found for name, node in root.value.items() if (found := node.get("tasks")) is not None}
+    if not tags:
+        raise ValueError('it has no list "tasks"')
+    chosen = next((name for name in (tag, DEFAULT_TAG) if name in tags), next(iter(tags)))
+    return tuple(map(_item, tags[chosen].objects)), chosen, tuple(name for name in tags if name != chosen)
+
+
+def _item(node: Node, above: str = "", siblings: Sequence[str] = ()) -> Item:
+    """Read a task or a subtask, which is below one: a bare number that it waits for is a subtask beside it, if there is one."""
+    raw, nested, known = node.plain, node.get("subtasks") if not above else None, statuses_of(TASK_MASTER)
+    own, below = word(raw.get("id")), nested.objects if nested else ()
+    beside = [word(one.plain.get("id")) for one in below]
+    said = known.of(raw)
+    return Item(
+        id=own if not above or own.startswith(f"{above}.") else f"{above}.{own}",
+        node=node,
+        raw=raw,
+        said=said,
+        status=known.known.get(said, ""),
+        depends_on=tuple(f"{above}.{one}" if one in siblings else one for one in words(raw.get("dependencies"))),
+        parts=tuple(_item(one, own, beside) for one in below),
+    )
+
+
+def _task(text: str, leaf: Item, item: Item, known: Mapping[str, tuple[str, ...]], runnable: Runnable) -> Task:
+    """Make the task; what waits for a task with subtasks waits for all of them."""
+    waits = (*leaf.depends_on, *(item.depends_on if leaf is not item else ()))
+    depends = (below for name in waits for below in known.get(name, (name,)))
+    body = asked(TASK_MASTER, leaf.raw) | ({} if leaf is item else {"partOf": asked(TASK_MASTER, item.raw)})
+    aside = item.status == "skipped"  # Task Master leaves the subtasks of a cancelled task pending
+    return make_task(
+        text,
+        leaf.node,
+        body,
+        id=leaf.id,
+        title=word(leaf.raw.get("title"), leaf.raw.get("description")) or f"Task {leaf.id}",
+        depends_on=tuple(dict.fromkeys(name for name in depends if name != leaf.id or name in leaf.depends_on)),
+        checks=told_checks(leaf.raw, [word(leaf.raw.get("testStrategy"))], runnable),
+        done=leaf.status == "complete",
+        skipped=leaf.status == "skipped" or (aside and leaf.status != "complete"),
+    )
+
+
+def _odd(text: str, items: Sequence[Item]) -> Iterator[Problem]:
+    for item, leaf in ((above, leaf) for above in items for leaf in above.leaves):
+        line = text.count("\n", 0, leaf.node.start) + 1
+        put_aside = next((one for one in (leaf, item) if one.status == "skipped"), None)
+        if not leaf.status:
+            message = f"Task {leaf.id} has the unknown status {leaf.said!r}; it is read as pending."
+            yield Problem(message=message, line=line, hint=f"Use one of {', '.join(table(TASK_MASTER)['shown'])}.")
+        elif put_aside is not None and leaf.status != "complete":
+            whose = f"Task {leaf.id}" if put_aside is leaf else f"Task {leaf.id} is part of {item.id}, which"
+            message = f"{whose} is {put_aside.said} and is left alone."
+            yield Problem(message=message, line=line, hint="Set it to pending to have it done.")
+
+
+# --- all of them
+
+READERS: Mapping[str, tuple[str, Callable[[str, Node, str, Runnable], Plan]]] = {
+    FORMAT: ("a plan", _plan),
+    PRD: ("a list of stories", _prd),
+    TASK_MASTER: ("a list of tasks", _task_master),
+}
+"""What each format is, and how a plan in it is read."""
+
+
+def read(name: str, text: str, path: str, *, tag: str = "", runnable: Runnable = bool) -> Plan:
+    """Read a whole plan; everything wrong with it is in its problems and concerns, even that it is no JSON."""
+    what, reader = READERS[name]
+    try:
+        return replace(reader(text, places(text), tag, runnable), path=path)
+    except (ValueError, RecursionError) as error:
+        problem = Problem(message=f"The file is not {what} in JSON: {error}.", hint="Correct the JSON.")
+        return Plan(path=path, format=name, tasks=(), problems=(problem,))
+
+
+UNKNOWN = (
+    'a JSON file without "phases" (implementation_plan.json), "tasks" with id, title and status (task-master), '
+    'or stories with "passes" (prd.json)'
+)
+
+
+def format_of(value: Any) -> str:
+    """Name the format of a JSON value, or say that it has none of these."""
+    if isinstance(value, dict) and "phases" in value:
+        return FORMAT
+    return TASK_MASTER if is_task_master(value) else PRD if is_prd(value) else UNKNOWN
