@@ -10,7 +10,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 import click
 
-from unstuck.cli import say
+from unstuck.cli import say, together
 from unstuck.diagnosis import KINDS, Evidence, Kind, as_json, guidance, open_rulebook
 from unstuck.errors import BadUsage
 
@@ -36,7 +36,7 @@ class Given(NamedTuple):
         return Evidence(stdout=text, **self._replace(signal=signal_name(self.signal))._asdict())
 
 
-def evidence_options(command: Callable[..., Any]) -> Callable[..., Any]:
+def evidence_options(command: Callable[..., Any]) -> Any:
     """Add what can be said about a failed command, as one value, for every command that asks about one."""
 
     @wraps(command)
@@ -44,7 +44,7 @@ def evidence_options(command: Callable[..., Any]) -> Callable[..., Any]:
         given = Given(*(values.pop(name) for name in Given._fields))
         return command(given=given, **values)
 
-    options = (
+    return together(
         click.argument("file", default="-", metavar="[FILE|-]"),
         click.option("--exit-code", type=int, help="The exit code of the command; without it the text alone decides."),
         click.option("--signal", default="", help="The signal that ended it, e.g. KILL or 9."),
@@ -53,10 +53,7 @@ def evidence_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--timed-out", is_flag=True, help="Its time limit was reached."),
         click.option("--json", "as_object", is_flag=True, help="Print one JSON object."),
         click.option("--jsonl", is_flag=True, help="Read one JSON object per line, print one per line."),
-    )
-    for option in reversed(options):
-        asked = option(asked)
-    return asked
+    )(asked)
 
 
 @click.command()
