@@ -22,7 +22,7 @@ from unstuck.cli.render import MARKS, entry_line, story
 from unstuck.compose import Watcher
 from unstuck.journal import AttemptStarted, Classified, Entry, RunState, SessionStarted, TaskState
 from unstuck.line import blocked
-from unstuck.tell import WORDS, lineage_text, told, visible, waits
+from unstuck.tell import WORDS, told, visible, waits
 
 QUIET_EVENTS = (SessionStarted,)
 LAST_EVENTS = 3
@@ -288,15 +288,7 @@ class Attached(Board):
         view = compose.View(
             run=self._run, entries=tuple(self._entries), state=self._state, owner=self._follower.owner(self._run)
         )
-        row = next(row for row in view.summary.rows if row.id == name)
-        told = story(
-            self._state.tasks[name],
-            row,
-            [entry for entry in self._entries if getattr(entry.event, "task", None) == name],
-            compose.tales(self._cwd, view, name),
-            lineage_text(self._state, name),
-        )
-        return visible(told).splitlines()
+        return visible(story(view, name, compose.tools_used(self._cwd, view, name))).splitlines()
 
     def _draw(self) -> Any:
         from rich.console import Group  # noqa: PLC0415  # rich is heavy and only needed here

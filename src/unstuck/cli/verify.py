@@ -1,6 +1,7 @@
 """Edge: `verify`: run the checks and the tamper audit by hand."""
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import click
 from unstuck import compose
 from unstuck.cli import json_option, say
 from unstuck.cli.fitting import ending_on_interrupt, plain, show_step, span
-from unstuck.journal import CheckResult, Verdict, check_object, remark_object
+from unstuck.journal import CheckResult, Verdict, check_object
 
 EXITS = {"pass": 0, "fail": 1, "inconclusive": 3}
 MARKS = {"pass": ("✔", "green"), "fail": ("✘", "red"), "inconclusive": ("·", "yellow")}
@@ -63,7 +64,7 @@ def _object(verdict: Verdict) -> dict[str, Any]:
         "base": verdict.base,
         "tree": verdict.tree,
         "checks": [check_object(result) for result in verdict.results],
-        "findings": [remark_object(remark) for remark in verdict.remarks],
+        "findings": [asdict(remark) for remark in verdict.remarks],
     }
 
 

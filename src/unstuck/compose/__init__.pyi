@@ -21,7 +21,7 @@ from unstuck.compose.learned import export_experience as export_experience
 from unstuck.compose.learned import forget_experience as forget_experience
 from unstuck.compose.learned import import_experience as import_experience
 from unstuck.compose.looking import Follower as Follower
-from unstuck.compose.looking import Tale as Tale
+from unstuck.compose.looking import Used as Used
 from unstuck.compose.looking import View as View
 from unstuck.compose.looking import all_runs as all_runs
 from unstuck.compose.looking import before_landing as before_landing
@@ -32,7 +32,7 @@ from unstuck.compose.looking import draft_request as draft_request
 from unstuck.compose.looking import entry_json as entry_json
 from unstuck.compose.looking import look as look
 from unstuck.compose.looking import prune as prune
-from unstuck.compose.looking import tales as tales
+from unstuck.compose.looking import tools_used as tools_used
 from unstuck.compose.looking import waiting_work as waiting_work
 from unstuck.compose.opening import open_goal as open_goal
 from unstuck.compose.opening import open_run as open_run

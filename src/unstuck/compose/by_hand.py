@@ -11,7 +11,7 @@ from pathlib import Path
 from unstuck.agents import agent
 from unstuck.compose.looking import look
 from unstuck.compose.opening import open_either
-from unstuck.compose.runs import refuse_inside_an_agent, room_beside
+from unstuck.compose.runs import refuse_inside_an_agent, room_beside, workspace_of
 from unstuck.compose.stores import has_runs, open_for_run, with_last_store
 from unstuck.compose.terms import fence_of, gates_of
 from unstuck.config import Config
@@ -19,7 +19,7 @@ from unstuck.config_file import read_config
 from unstuck.decide import Experience, profile
 from unstuck.diagnosis import open_rulebook
 from unstuck.errors import BadUsage, CannotWrite, Owned, Unavailable
-from unstuck.git import GitWorkspace, Lender, Meanwhile, Placing, Repository, find, slots_folder
+from unstuck.git import Repository, find
 from unstuck.journal import GOAL, Entry, Event, RunState, Store, Verdict, claimed, redactor
 from unstuck.line import Bench, Here, Interrupted, Layout, Recorder, Stopper, timed
 from unstuck.orders import Subject
@@ -111,12 +111,8 @@ class Verification:
             memory = open_memory(repository, config) if self._cache else NoMemory()
             side = Side(repository=repository, config=config, stopper=self.stopper, seen=self._seen, memory=memory)
             bench = side.bench(slot, asked, gates_of(config, repository.root), plan)
-            try:
+            with told_as_errors():
                 verdict = examine(Site(bench=bench, name=task.id, slot=slot), subject)
-            except Interrupted as error:
-                raise KeyboardInterrupt from error
-            except NotSetUp as error:
-                raise Unavailable(error.failure.summary, hint="See `setup` in `[workspace]`.") from error
         return Verified(what=what, verdict=verdict, seconds=time.monotonic() - began)
 
 
@@ -146,10 +142,11 @@ class Side:
     def bench(self, slot: int, task: Task | None = None, gates: Sequence[Check] = (), plan: str | None = None) -> Bench:
         repository, config = self.repository, self.config
         redact = redactor(os.environ)
+        placed = (plan,) if plan and not Path(plan).is_absolute() else ()
         return Bench(
             run=self.run,
             record=Recorder(Nowhere(), RunState(), redact),
-            workspace=_workspace(repository, config, self.run, plan),
+            workspace=workspace_of(repository, config, self.run, placed),
             processes=LocalProcesses(),
             agents={name: agent(name, config, repository.root) for name in self.agents},
             tasks={task.id: task} if task is not None else {},
@@ -174,16 +171,15 @@ class Side:
         )
 
 
-def _workspace(repository: Repository, config: Config, run: str, plan: str | None) -> GitWorkspace:
-    copy = (*config.workspace.copy, *((plan,) if plan and not Path(plan).is_absolute() else ()))
-    return GitWorkspace(
-        run=run,
-        identity=repository.identity(),
-        slots=slots_folder(repository, config.workspace.slots),
-        lender=Lender(repository),
-        meanwhile=Meanwhile(repository),
-        place=Placing(root=repository.root, copy=copy, link=config.workspace.link),
-    )
+@contextmanager
+def told_as_errors() -> Iterator[None]:
+    """End a command as people expect it where its work in a slot was interrupted, or could not begin."""
+    try:
+        yield
+    except Interrupted as error:
+        raise KeyboardInterrupt from error
+    except NotSetUp as error:
+        raise Unavailable(error.failure.summary, hint="See `setup` in `[workspace]`.") from error
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from unstuck.agents import first_found, no_agent
-from unstuck.compose.by_hand import Side, free_slot
+from unstuck.compose.by_hand import Side, free_slot, told_as_errors
 from unstuck.compose.runs import refuse_inside_an_agent
 from unstuck.compose.terms import gates_of
 from unstuck.config import WALL_CLOCK
@@ -43,7 +43,7 @@ from unstuck.plans import (
 from unstuck.ports import Assignment, TimeLimits
 from unstuck.process import LARGEST, load, put, rewrite
 from unstuck.tell import draft_brief, one_line, repair_brief, shapes, visible
-from unstuck.verify import NotSetUp, Site, check_on, diagnosed, open_memory
+from unstuck.verify import Site, check_on, diagnosed, open_memory
 
 ROUNDS = 3
 NAME = "draft"
@@ -151,12 +151,8 @@ class Drafting:
                 agents=self.agents,
             )
             bench = side.bench(slot, task, gates_of(config, repository.root))
-            try:
+            with told_as_errors():
                 yield bench
-            except Interrupted as error:
-                raise KeyboardInterrupt from error
-            except NotSetUp as error:
-                raise Unavailable(error.failure.summary, hint="See `setup` in `[workspace]`.") from error
 
     def _session(self, bench: Bench, number: int, brief: str, text: str) -> str:
         """Run one session of the agent in a slot at HEAD, and return the plan that it left there."""

@@ -95,28 +95,19 @@ def entry_json(entry: Entry) -> str:
     return f'{{"schema": 1, "seq": {entry.seq}, "at": {entry.at:.6f}, "event": {encode(entry.event)}}}'
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tale:
-    """What one attempt did, for people."""
-
-    attempt: AttemptState
-    tools: tuple[ToolCall, ...]
-    """What its agent called, in all of its sessions, as far as its output is read."""
+Used = dict[int, tuple[ToolCall, ...]]
+"""What the agent of each attempt called, by the attempt's number."""
 
 
-def tales(
-    place: Path | Repository, view: View, task: str, own: Mapping[str, AgentConfig] | None = None
-) -> tuple[Tale, ...]:
-    """Tell of every attempt of a task, from the journal and from what its sessions printed.
+def tools_used(place: Path | Repository, view: View, task: str, own: Mapping[str, AgentConfig] | None = None) -> Used:
+    """Return what the agent of each attempt called, in all of its sessions, as far as what they printed is read.
 
     `own` are the agents of the configuration, where they are known already.
     """
     repository = _known(place)
     layout = Layout(repository.root, repository.store)
     own = read_config(repository.root).agents if own is None else own
-    return tuple(
-        Tale(attempt=one, tools=tuple(_tools(layout, own, task, one))) for one in view.state.tasks[task].attempts
-    )
+    return {one.number: tuple(_tools(layout, own, task, one)) for one in view.state.tasks[task].attempts}
 
 
 def _tools(layout: Layout, own: Mapping[str, AgentConfig], task: str, attempt: AttemptState) -> Iterator[ToolCall]:

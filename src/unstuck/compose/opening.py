@@ -49,9 +49,8 @@ def open_run(
     config = with_store(repository, read_config(repository.root), store)
     if priority is not None:
         config = replace(config, store=replace(config.store, priority=priority))
-    return _opened(
-        repository, config, plan_file, asked, watcher, recovery=recovery_mode, open_journal=open_journal, clock=clock
-    )
+    options = _filled_in(asked, config, plan_file, recovery=recovery_mode)
+    return Run(repository, config, plan_file, options, watcher or Watcher(), None, open_journal, clock)
 
 
 def open_goal(
@@ -68,29 +67,15 @@ def open_goal(
     repository = find(cwd or Path.cwd())
     asked = replace(options or Options(agents=()), agents=tuple(agents), profile=profile or "")
     config = with_store(repository, read_config(repository.root))
-    return _opened(repository, config, keep_goal(repository, goal, checks), asked, watcher)
+    kept = keep_goal(repository, goal, checks)
+    return Run(repository, config, kept, _filled_in(asked, config, kept), watcher or Watcher())
 
 
-def _opened(
-    repository: Repository,
-    config: Config,
-    plan_file: PlanFile,
-    asked: Options,
-    watcher: Watcher | None,
-    *,
-    recovery: bool = False,
-    open_journal: Callable[[Path], Store] | None = None,
-    clock: Clock | None = None,
-) -> Run:
-    """Fill in what nobody asked for, from the plan and the configuration."""
+def _filled_in(asked: Options, config: Config, plan_file: PlanFile, *, recovery: bool = False) -> Options:
+    """Take what nobody asked for from the plan and the configuration."""
     wanted = asked_by(plan_file)
-    chosen = replace(
-        asked,
-        parallel=asked.parallel or config.parallel,
-        profile=asked.profile or (RECOVERY if recovery or wanted.recovery else config.profile),
-    )
-    options = resolved(chosen, config, wanted)
-    return Run(repository, config, plan_file, options, watcher or Watcher(), open_journal=open_journal, clock=clock)
+    profile = asked.profile or (RECOVERY if recovery or wanted.recovery else config.profile)
+    return resolved(replace(asked, parallel=asked.parallel or config.parallel, profile=profile), config, wanted)
 
 
 def _found(plan: Path, root: Path) -> Path:
