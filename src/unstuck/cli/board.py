@@ -50,36 +50,25 @@ AROUND_STORY = 2
 
 
 class Lines(AbstractContextManager["Lines"]):
-    """One line per event that tells something."""
+    """One line per event that tells something; nothing at all, where that is wanted."""
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        self._quiet = quiet
+        self.watcher = Watcher() if quiet else Watcher(entry=self._entry)
 
     def say(self, text: str) -> None:
         """Print a message beside the progress."""
-        say(text, err=True)
+        if not self._quiet:
+            say(text, err=True)
 
     def __exit__(self, *_: object) -> None:
         return None
-
-    @property
-    def watcher(self) -> Watcher:
-        return Watcher(entry=self._entry)
 
     def _entry(self, entry: Entry, state: RunState) -> None:
         if tells(entry):
             say(entry_line(entry), err=True)
         if block := told(entry, state):
             say(f"\n{block}\n", err=True)
-
-
-class Silence(AbstractContextManager["Silence"]):
-    """Nothing at all, for --quiet."""
-
-    watcher = Watcher()
-
-    def say(self, text: str) -> None:
-        """Keep it."""
-
-    def __exit__(self, *_: object) -> None:
-        return None
 
 
 class Board(AbstractContextManager["Board"]):

@@ -130,22 +130,15 @@ def record_id(record: Any) -> Any:
 def read_evidence(record: Any) -> Evidence:
     if not isinstance(record, dict):
         raise TypeError("not an object")
-    texts = {key: record.get(key) or "" for key in ("stdout", "stderr", "tool", "command")}
+    texts: dict[str, Any] = {key: record.get(key) or "" for key in ("stdout", "stderr", "tool", "command")}
     for key, value in texts.items():
         if not isinstance(value, str):
             raise TypeError(f"{key} is not a string")
     code = record.get("exit_code")
     if code is not None and (not isinstance(code, int) or isinstance(code, bool)):
         raise TypeError("exit_code is not a whole number")
-    return Evidence(
-        stdout=texts["stdout"],
-        stderr=texts["stderr"],
-        tool=texts["tool"],
-        command=texts["command"],
-        exit_code=code,
-        signal=signal_name(str(record.get("signal") or "")),
-        timed_out=bool(record.get("timed_out")),
-    )
+    signal = signal_name(str(record.get("signal") or ""))
+    return Evidence(**texts, exit_code=code, signal=signal, timed_out=bool(record.get("timed_out")))
 
 
 def signal_name(name: str) -> str:

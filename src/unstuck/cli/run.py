@@ -21,16 +21,15 @@ from click.core import ParameterSource
 
 from unstuck import compose
 from unstuck.cli import say, together
-from unstuck.cli.board import Board, Lines, Silence
+from unstuck.cli.board import Board, Lines
 from unstuck.cli.fitting import ending_on_interrupt, plain, show_step, to_width
 from unstuck.cli.planning import concern
 from unstuck.cli.render import summary
 from unstuck.errors import BadUsage, Unavailable
 from unstuck.journal import RECOVERY, Entry, Options, RunResumed, RunState
-from unstuck.line import Stopper
 from unstuck.tell import Summary, fresh_start, run_object
 
-Progress = Board | Lines | Silence
+Progress = Board | Lines
 SHOWN_FILES = 5
 SHOWN_CONCERNS = 10
 STDOUT, STDERR = 1, 2
@@ -192,8 +191,7 @@ def go(
 ) -> int:  # fmt: skip
     """Reach GOAL: one task without a plan file. The repository's gates decide whether it is done, and every --check."""
     options = Options(agents=(), **wanted)
-    stopper = Stopper(drain=0.0)
-    with ending_on_interrupt(stopper):
+    with ending_on_interrupt() as stopper:
         for note in compose.try_what_fits(Path.cwd(), stopper, _nobody if quiet else show_step):
             say(to_width(plain(note)), err=True)
     with _progress(quiet=quiet) as progress:
@@ -265,10 +263,8 @@ def _telling_what_is_not_taken(asked: Options, progress: Progress) -> compose.Wa
 
 
 def _progress(*, quiet: bool) -> Progress:
-    if quiet:
-        return Silence()
     clever = sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
-    return Board() if clever else Lines()
+    return Board() if clever and not quiet else Lines(quiet=quiet)
 
 
 @contextmanager

@@ -45,9 +45,8 @@ def verify(
 
     Exit code 0: everything holds. 1: something fails or is refused. 3: nobody can tell, a person is asked.
     """
-    verification = compose.Verification(Path.cwd(), cache=not no_cache, seen=show_step)
-    with ending_on_interrupt(verification.stopper):
-        done = verification.of(name, files)
+    with ending_on_interrupt() as stopper:
+        done = compose.Verification(Path.cwd(), stopper, show_step, cache=not no_cache).of(name, files)
     verdict = done.verdict
     if as_json:
         say(json.dumps({"schema": 1, "what": done.what, **_object(verdict), "seconds": round(done.seconds, 3)}))

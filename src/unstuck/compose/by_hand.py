@@ -43,17 +43,21 @@ class Verified:
     seconds: float
 
 
+@dataclass(slots=True)
 class Verification:
     """One verification by hand; `stopper` ends it early. `seen` is told each set-up command and each check."""
 
-    def __init__(self, cwd: Path, *, cache: bool = True, seen: Callable[[str, str], None]) -> None:
+    _cwd: Path
+    _stopper: Stopper
+    _seen: Callable[[str, str], None]
+    cache: bool = True
+    _repository: Repository = field(init=False)
+    _config: Config = field(init=False)
+
+    def __post_init__(self) -> None:
         refuse_inside_an_agent()  # its supervisor verifies a session anyway
-        self._cwd = cwd
-        self._repository = find(cwd)
+        self._repository = find(self._cwd)
         self._config = read_config(self._repository.root)
-        self._cache = cache and self._config.verify.cache
-        self._seen = seen
-        self.stopper = Stopper(drain=0.0)
 
     def of(self, name: str | None = None, files: Sequence[str] = ()) -> Verified:
         """Verify the last work on a task of the latest run, or a commit; without a name, HEAD.
@@ -108,8 +112,8 @@ class Verification:
         asked = replace(timed(task, config.verify.timeout), commit="")
         subject = Subject(task=asked, base=base, tree=tree, claim="done")
         with free_slot(repository) as slot:
-            memory = open_memory(repository, config) if self._cache else NoMemory()
-            side = Side(repository=repository, config=config, stopper=self.stopper, seen=self._seen, memory=memory)
+            memory = open_memory(repository, config) if self.cache and config.verify.cache else NoMemory()
+            side = Side(repository=repository, config=config, stopper=self._stopper, seen=self._seen, memory=memory)
             bench = side.bench(slot, asked, gates_of(config, repository.root), plan)
             with told_as_errors():
                 verdict = examine(Site(bench=bench, name=task.id, slot=slot), subject)

@@ -208,8 +208,8 @@ def _checks(repository: Repository, config: Config, looked: Looked | None) -> It
         remedy = f"Write them down with `unstuck init`. Found here: {listed}" if listed else "Name them under [checks]."
         says = "No checks of the repository are configured; only a task's own Verify lines count."
         yield Finding("check", "note", says, remedy)
-    for drift in drifted(config.checks.items(), ci_commands(repository.root)) if config.checks else ():
-        yield Finding("ci", "note", drift.says, drift.remedy)
+    for says, remedy in drifted(config.checks.items(), ci_commands(repository.root)) if config.checks else ():
+        yield Finding("ci", "note", says, remedy)
 
 
 def _workspace(repository: Repository, config: Config) -> Iterator[Finding]:

@@ -88,7 +88,7 @@ class Drafting:
     agents: tuple[str, ...]
     consent: Consent
     seen: Callable[[str, str], None]
-    stopper: Stopper = field(default_factory=lambda: Stopper(drain=0.0))
+    stopper: Stopper
     _allowed: set[str] = field(default_factory=set)
     _refused: bool = False
     _repairing: bool = False

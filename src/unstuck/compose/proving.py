@@ -63,23 +63,18 @@ class Proof:
     notes: tuple[str, ...] = ()
 
 
-class Initiation:
-    """A first configuration in the making; `stopper` ends it early, and then nothing is written."""
-
-    def __init__(self, cwd: Path, *, force: bool) -> None:
-        refuse_inside_an_agent()
-        self.stopper = Stopper(drain=0.0)
-        self._repository = find(cwd)
-        refuse_replacing(self._repository.root, force=force)
-
-    def write(self, seen: Callable[[str, str], None] | None) -> FirstConfig:
-        """Look at the repository, prove what fits it, and write it down; without anybody who is told, nothing is run."""
-        root = self._repository.root
-        stack = with_ci(detect(root), root)
-        proof = unproven(stack) if seen is None else prove(self._repository, stack, self.stopper, seen)
-        text = config_text(agents_on_path(), proof.gates, proof.copy, proof.setup)
-        guards = any(gate.kept for gate in proof.gates)
-        return write_config(root, text, proof.notes if guards else (*proof.notes, NO_GUARD))
+def write_first_config(
+    cwd: Path, *, force: bool, stopper: Stopper, seen: Callable[[str, str], None] | None
+) -> FirstConfig:
+    """Look at a repository, prove what fits it, and write it down; without anybody who is told, nothing is run."""
+    refuse_inside_an_agent()
+    repository = find(cwd)
+    refuse_replacing(repository.root, force=force)
+    stack = with_ci(detect(repository.root), repository.root)
+    proof = unproven(stack) if seen is None else prove(repository, stack, stopper, seen)
+    text = config_text(agents_on_path(), proof.gates, proof.copy, proof.setup)
+    guards = any(gate.kept for gate in proof.gates)
+    return write_config(repository.root, text, proof.notes if guards else (*proof.notes, NO_GUARD))
 
 
 def try_what_fits(cwd: Path, stopper: Stopper, seen: Callable[[str, str], None]) -> tuple[str, ...]:
