@@ -25,7 +25,7 @@ from unstuck.cli.board import Board, Lines
 from unstuck.cli.fitting import ending_on_interrupt, plain, show_step, to_width
 from unstuck.cli.planning import concern
 from unstuck.cli.render import summary
-from unstuck.errors import BadUsage, Unavailable
+from unstuck.errors import BadUsage
 from unstuck.journal import RECOVERY, Entry, Options, RunResumed, RunState
 from unstuck.tell import Summary, fresh_start, run_object
 
@@ -64,7 +64,6 @@ OPENING = """\
 A scratch repository at {root}: a small Python project and a plan of five tasks.
 The agent is a script. It will lie, crash, break the build and hang; every claim is checked.
 """
-GIT_IDENTITY = ("-c", "user.name=You", "-c", "user.email=you@example.invalid", "-c", "commit.gpgSign=false")
 
 
 class Duration(click.ParamType[float]):
@@ -341,8 +340,7 @@ def _closing(root: Path, *, kept: bool) -> str:
 
 
 def _made(root: Path) -> Path:
-    if shutil.which("git") is None:
-        raise Unavailable("git is not on PATH.", hint="Install git 2.38 or newer.")
+    compose.require_git()
     try:
         root.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -350,6 +348,5 @@ def _made(root: Path) -> Path:
             f"{root} cannot be made: {error.strerror}.", hint="Name a folder that you may write to."
         ) from error
     shutil.copytree(STORY / "project", root, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
-    for arguments in (["init", "-q", "-b", "main"], ["add", "-A"], ["commit", "-q", "-m", "A cart that can be filled"]):
-        subprocess.run(["git", *GIT_IDENTITY, *arguments], cwd=root, check=True)
+    compose.begin_repository(root, "You", "A cart that can be filled")
     return root

@@ -37,9 +37,11 @@ from unstuck.compose.looking import waiting_work as waiting_work
 from unstuck.compose.opening import open_goal as open_goal
 from unstuck.compose.opening import open_run as open_run
 from unstuck.compose.opening import reopen_run as reopen_run
+from unstuck.compose.proving import begin_repository as begin_repository
 from unstuck.compose.proving import check_agent as check_agent
 from unstuck.compose.proving import known_agents as known_agents
 from unstuck.compose.proving import read_session as read_session
+from unstuck.compose.proving import require_git as require_git
 from unstuck.compose.proving import try_what_fits as try_what_fits
 from unstuck.compose.proving import write_first_config as write_first_config
 from unstuck.compose.remedy_runs import hide_ours as hide_ours

@@ -3,14 +3,14 @@
 import fcntl
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from unstuck.agents import agent
 from unstuck.compose.looking import look
-from unstuck.compose.opening import open_either
+from unstuck.compose.opening import GoalFile, open_either
 from unstuck.compose.runs import refuse_inside_an_agent, room_beside, workspace_of
 from unstuck.compose.stores import has_runs, open_for_run, with_last_store
 from unstuck.compose.terms import fence_of, gates_of
@@ -23,7 +23,7 @@ from unstuck.git import Repository, find
 from unstuck.journal import GOAL, Entry, Event, RunState, Store, Verdict, claimed, redactor
 from unstuck.line import Bench, Here, Interrupted, Layout, Recorder, Stopper, timed
 from unstuck.orders import Subject
-from unstuck.plans import Check, Insertion, Plan, Task
+from unstuck.plans import Check, Task
 from unstuck.process import DiskDesk, LocalProcesses, SystemClock, put
 from unstuck.verify import Memory, NoMemory, NotSetUp, Site, examine, open_memory, sarif_text
 from unstuck.verify import junit as junit_text
@@ -154,7 +154,7 @@ class Side:
             processes=LocalProcesses(),
             agents={name: agent(name, config, repository.root) for name in self.agents},
             tasks={task.id: task} if task is not None else {},
-            plan=NoPlan(),
+            plan=GoalFile(Path()),  # nothing of it is read, ticked or added to
             dispatch=Here,
             config=config,
             policy=profile("adaptive"),
@@ -238,21 +238,3 @@ class Nowhere:
 
     def beat(self) -> None:
         """Own nothing."""
-
-
-class NoPlan:
-    """A plan without tasks: nothing is ticked and nothing is added."""
-
-    extensible = False
-    companions = ()
-    spec_folder = False
-    path = Path()
-
-    def read(self) -> Plan:
-        return Plan(path="", format="none", tasks=())
-
-    def mark(self, statuses: Mapping[str, str]) -> bool:  # noqa: ARG002  # the port's signature
-        return False
-
-    def insert(self, insertion: Insertion) -> tuple[Task, ...]:  # noqa: ARG002  # as above
-        return ()
