@@ -10,7 +10,7 @@ from pathlib import Path
 
 from unstuck.agents import agent
 from unstuck.compose.looking import look
-from unstuck.compose.opening import GoalFile, open_either
+from unstuck.compose.opening import GoalFile, plan_of
 from unstuck.compose.runs import refuse_inside_an_agent, room_beside, workspace_of
 from unstuck.compose.stores import has_runs, open_for_run, with_last_store
 from unstuck.compose.terms import fence_of, gates_of
@@ -98,11 +98,7 @@ class Verification:
 
     def _as_written(self, state: RunState, task: Task) -> Task:
         """Take the task from the plan, where it still stands there: the journal holds no secrets."""
-        started = state.started
-        assert started is not None
-        known = {name: one.task.title for name, one in state.tasks.items()}
-        root = self._repository.root
-        written = open_either(root / started.plan, started.format, root=root, known=known).read().tasks
+        written = plan_of(state, self._repository.root).read().tasks
         return next((one for one in written if one.id == task.id), task)
 
     def _examined(self, what: str, task: Task, *, base: str, tree: str, plan: str | None) -> Verified:

@@ -14,10 +14,10 @@ from typing import Any
 from unstuck.agents import Found, agents_on_path, as_json, manifest, read_files, survey
 from unstuck.compose.by_hand import Side, first_checking_slot
 from unstuck.compose.runs import Run, Watcher, refuse_inside_an_agent
-from unstuck.compose.terms import works_inside
+from unstuck.compose.terms import config_here, works_inside
 from unstuck.config import GATE_TIMEOUTS, Config, WorkspaceConfig
 from unstuck.config_file import NAME as CONFIG_NAME
-from unstuck.config_file import found_file, has_config, read_config
+from unstuck.config_file import found_file, has_config
 from unstuck.decide import resolved
 from unstuck.errors import BadUsage, Unavailable
 from unstuck.git import Repository, find
@@ -253,12 +253,12 @@ def _quoted(text: str) -> str:
 
 def known_agents(cwd: Path) -> tuple[Found, ...]:
     """Look which coding agents are here: ours, and those of the repository's configuration."""
-    return survey(_config(cwd))
+    return survey(config_here(cwd))
 
 
 def read_session(cwd: Path, name: str, stdout: Path, stderr: Path | None, exit_code: int | None) -> dict[str, Any]:
     """Return what a recorded session says, in the public form."""
-    known = manifest(name, _config(cwd).agents)
+    known = manifest(name, config_here(cwd).agents)
     if known is None or not known.program:
         raise BadUsage(f"There is no known agent {name!r}.", hint="See them with `unstuck agents`.")
     return as_json(name, read_files(known.output, stdout, stderr, code=exit_code, meanings=known.exit_codes))
@@ -283,7 +283,7 @@ class Trial:
 
 def check_agent(cwd: Path, name: str, watcher: Watcher | None = None) -> Trial:
     """Let the agent do one small task in a scratch repository, with one attempt."""
-    config = _config(cwd)
+    config = config_here(cwd)
     config = Config(agents=config.agents, limits=config.limits, sandbox=config.sandbox)
     with trial_ground() as plan:
         repository = find(plan.parent)
@@ -305,14 +305,6 @@ def check_agent(cwd: Path, name: str, watcher: Watcher | None = None) -> Trial:
             seconds=task.seconds,
             sandbox=works_inside(config, name),
         )
-
-
-def _config(cwd: Path) -> Config:
-    """Return the configuration; outside of a repository, the defaults."""
-    try:
-        return read_config(find(cwd).root)
-    except Unavailable:
-        return Config()
 
 
 def begin_repository(root: Path, name: str, message: str) -> None:
