@@ -34,6 +34,7 @@ from benchmarks.report import Report, Target
 from benchmarks.rounds import judge_rounds
 from unstuck import compose
 from unstuck.journal import Remark, Verdict
+from unstuck.line import Stopper
 from unstuck.verify.audit import audit
 from unstuck.verify.audit.grammars import grammar_of
 from unstuck.verify.change import Change, is_judge, part_of
@@ -139,7 +140,7 @@ def _verified(repository: Path, commit: str, changes: Sequence[Change], command:
         subprocess.run(["git", "clone", "-q", "--shared", str(repository.absolute()), str(clone)], check=True)
         (clone / "unstuck.toml").write_text(f"[checks]\ntest = {json.dumps(line)}\n", encoding="utf-8")
         files = [one.path for one in changes if not is_judge(one.path)]
-        opened = compose.Verification(clone, cache=False, seen=lambda _what, _how: None)
+        opened = compose.Verification(clone, Stopper(drain=0.0), lambda _what, _how: None, cache=False)
         return opened.of(commit, files).verdict
 
 

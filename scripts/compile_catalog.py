@@ -17,6 +17,9 @@ def compile_secrets() -> str:
         ],
         "words": [row["pattern"] for row in rules["word"]],
         "tokens": rules["tokens"],
+        "alphabets": rules["alphabets"],
+        "signs": {name: "|".join(patterns) for name, patterns in rules["signs"].items()},
+        "common": rules["common"],
     }
     return json.dumps(table, separators=(",", ":"), ensure_ascii=False) + "\n"
 

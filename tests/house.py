@@ -76,7 +76,7 @@ DOORS: dict[str, set[str]] = {
     "process": {"git", "journal", "tell"},
     "remedies": {"diagnosis", "git", "process", "tell"},
     "tell": {"agents", "decide", "diagnosis", "journal", "line", "plans"},
-    "tools": {"git", "plans", "process"},
+    "tools": {"git", "plans"},
     "web": {"agents", "compose", "decide", "diagnosis", "journal", "line", "tell"},
     "verify": {"agents", "decide", "diagnosis", "git", "journal", "line", "plans", "process", "tell", "tools"},
 }

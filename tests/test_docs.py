@@ -14,7 +14,7 @@ import pytest
 from scripts.write_policies import page
 
 from unstuck.agents.player import PLAY
-from unstuck.cli import COMMANDS, cli
+from unstuck.cli import cli, commands
 from unstuck.config import Config
 from unstuck.decide.profile_files import profiles
 from unstuck.journal.event import Event
@@ -85,7 +85,7 @@ def test_every_link_leads_somewhere(path: Path) -> None:
         assert (path.parent / target).exists(), target
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", commands())
 def test_every_command_and_option_is_documented(name: str) -> None:
     text = (ROOT / "docs" / "reference" / "commands.md").read_text(encoding="utf-8")
     assert f"unstuck {name}" in text

@@ -24,8 +24,8 @@ KEY_ITSELF = "[key]"
 def read_config(root: Path) -> Config:
     """Return the repository's configuration; without any file, what was found and tried here, else the defaults."""
     path, content = written(root)
-    for keys in _unknown(content, Config):
-        raise _refused(path, keys, _nearest(keys))
+    for keys, shape in _unknown(content, Config):
+        raise _refused(path, keys, _nearest(keys[-1], shape))
     try:
         config = _shape().validate_python(content)
     except ValidationError as error:
@@ -91,19 +91,20 @@ def _store(root: Path) -> Path:
         return git / "unstuck"
 
 
-def _unknown(content: dict[str, Any], shape: Any) -> list[tuple[str, ...]]:
-    """List the keys that the shape does not have, as paths."""
+def _unknown(content: dict[str, Any], shape: Any) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Yield the keys that the shape does not have, as paths, each with the shape that it should be of."""
     hints = get_type_hints(shape)
-    found: list[tuple[str, ...]] = []
     for key, value in content.items():
+        inner: dict[tuple[str, ...], Any] = {}
         if key not in hints:
-            found.append((key,))
-        elif is_dataclass(hints[key]) and isinstance(value, dict):
-            found += [(key, *rest) for rest in _unknown(value, hints[key])]
+            yield (key,), shape
+        elif is_dataclass(hints[key]):
+            inner = {(key,): (value, hints[key])}
         elif hints[key] == Mapping[str, AgentConfig] and isinstance(value, dict):
-            entries = [(name, entry) for name, entry in value.items() if isinstance(entry, dict)]
-            found += [(key, name, *rest) for name, entry in entries for rest in _unknown(entry, AgentConfig)]
-    return found
+            inner = {(key, name): (entry, AgentConfig) for name, entry in value.items()}
+        for above, (part, its_shape) in inner.items():
+            if isinstance(part, dict):
+                yield from (((*above, *rest), of) for rest, of in _unknown(part, its_shape))
 
 
 def _too_small(value: Any) -> Iterator[tuple[str, ...]]:
@@ -115,17 +116,11 @@ def _too_small(value: Any) -> Iterator[tuple[str, ...]]:
             yield (field.name,)
 
 
-def _nearest(keys: tuple[str, ...]) -> str:
-    shape: Any = AgentConfig if keys[0] == "agents" else Config
-    for key in keys[:-1] if shape is Config else ():
-        shape = get_type_hints(shape)[key]
+def _nearest(key: str, shape: Any) -> str:
     known = [field.name for field in fields(shape)]
-    near = difflib.get_close_matches(keys[-1], known, n=1)
-    return (
-        f"there is no such key; did you mean {near[0]!r}"
-        if near
-        else f"there is no such key; known are {', '.join(known)}"
-    )
+    listed = ", ".join(known)
+    near = difflib.get_close_matches(key, known, n=1)
+    return f"there is no such key; {f'did you mean {near[0]!r}' if near else f'known are {listed}'}"
 
 
 def _refused(path: Path, keys: tuple[str, ...], why: str) -> BadUsage:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import unstuck
-from unstuck.cli import COMMANDS
+from unstuck.cli import commands
 from unstuck.cli.fitting import span
 
 if TYPE_CHECKING:
@@ -131,14 +131,14 @@ def test_help_is_a_result_and_goes_to_stdout(project: "Project", arguments: list
 
 
 def test_help_names_every_command_of_the_contract_and_each_explains_itself(project: "Project") -> None:
-    assert set(COMMANDS) == set(CONTRACT)
-    for name in COMMANDS:
+    assert set(commands()) == set(CONTRACT)
+    for name in commands():
         told = project.ask(name, "--help")
         assert told.code == 0, told
         assert "Usage: unstuck " + name in told.out
         assert re.search(rf"Examples?:\n(?s:.*)unstuck {name}\b", told.out), told
     top = project.ask("--help").out
-    assert all(f"  {name} " in top for name in COMMANDS)
+    assert all(f"  {name} " in top for name in commands())
 
 
 def test_colours_go_to_terminals_only(half_done: "Project") -> None:

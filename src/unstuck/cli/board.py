@@ -22,7 +22,7 @@ from unstuck.cli.render import MARKS, entry_line, story
 from unstuck.compose import Watcher
 from unstuck.journal import AttemptStarted, Classified, Entry, RunState, SessionStarted, TaskState
 from unstuck.line import blocked
-from unstuck.tell import WORDS, lineage_text, told, visible, waits
+from unstuck.tell import WORDS, told, visible, waits
 
 QUIET_EVENTS = (SessionStarted,)
 LAST_EVENTS = 3
@@ -50,36 +50,25 @@ AROUND_STORY = 2
 
 
 class Lines(AbstractContextManager["Lines"]):
-    """One line per event that tells something."""
+    """One line per event that tells something; nothing at all, where that is wanted."""
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        self._quiet = quiet
+        self.watcher = Watcher() if quiet else Watcher(entry=self._entry)
 
     def say(self, text: str) -> None:
         """Print a message beside the progress."""
-        say(text, err=True)
+        if not self._quiet:
+            say(text, err=True)
 
     def __exit__(self, *_: object) -> None:
         return None
-
-    @property
-    def watcher(self) -> Watcher:
-        return Watcher(entry=self._entry)
 
     def _entry(self, entry: Entry, state: RunState) -> None:
         if tells(entry):
             say(entry_line(entry), err=True)
         if block := told(entry, state):
             say(f"\n{block}\n", err=True)
-
-
-class Silence(AbstractContextManager["Silence"]):
-    """Nothing at all, for --quiet."""
-
-    watcher = Watcher()
-
-    def say(self, text: str) -> None:
-        """Keep it."""
-
-    def __exit__(self, *_: object) -> None:
-        return None
 
 
 class Board(AbstractContextManager["Board"]):
@@ -288,15 +277,7 @@ class Attached(Board):
         view = compose.View(
             run=self._run, entries=tuple(self._entries), state=self._state, owner=self._follower.owner(self._run)
         )
-        row = next(row for row in view.summary.rows if row.id == name)
-        told = story(
-            self._state.tasks[name],
-            row,
-            [entry for entry in self._entries if getattr(entry.event, "task", None) == name],
-            compose.tales(self._cwd, view, name),
-            lineage_text(self._state, name),
-        )
-        return visible(told).splitlines()
+        return visible(story(view, name, compose.tools_used(self._cwd, view, name))).splitlines()
 
     def _draw(self) -> Any:
         from rich.console import Group  # noqa: PLC0415  # rich is heavy and only needed here

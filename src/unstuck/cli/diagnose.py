@@ -10,7 +10,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 import click
 
-from unstuck.cli import say
+from unstuck.cli import say, together
 from unstuck.diagnosis import KINDS, Evidence, Kind, as_json, guidance, open_rulebook
 from unstuck.errors import BadUsage
 
@@ -36,7 +36,7 @@ class Given(NamedTuple):
         return Evidence(stdout=text, **self._replace(signal=signal_name(self.signal))._asdict())
 
 
-def evidence_options(command: Callable[..., Any]) -> Callable[..., Any]:
+def evidence_options(command: Callable[..., Any]) -> Any:
     """Add what can be said about a failed command, as one value, for every command that asks about one."""
 
     @wraps(command)
@@ -44,7 +44,7 @@ def evidence_options(command: Callable[..., Any]) -> Callable[..., Any]:
         given = Given(*(values.pop(name) for name in Given._fields))
         return command(given=given, **values)
 
-    options = (
+    return together(
         click.argument("file", default="-", metavar="[FILE|-]"),
         click.option("--exit-code", type=int, help="The exit code of the command; without it the text alone decides."),
         click.option("--signal", default="", help="The signal that ended it, e.g. KILL or 9."),
@@ -53,10 +53,7 @@ def evidence_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--timed-out", is_flag=True, help="Its time limit was reached."),
         click.option("--json", "as_object", is_flag=True, help="Print one JSON object."),
         click.option("--jsonl", is_flag=True, help="Read one JSON object per line, print one per line."),
-    )
-    for option in reversed(options):
-        asked = option(asked)
-    return asked
+    )(asked)
 
 
 @click.command()
@@ -133,22 +130,15 @@ def record_id(record: Any) -> Any:
 def read_evidence(record: Any) -> Evidence:
     if not isinstance(record, dict):
         raise TypeError("not an object")
-    texts = {key: record.get(key) or "" for key in ("stdout", "stderr", "tool", "command")}
+    texts: dict[str, Any] = {key: record.get(key) or "" for key in ("stdout", "stderr", "tool", "command")}
     for key, value in texts.items():
         if not isinstance(value, str):
             raise TypeError(f"{key} is not a string")
     code = record.get("exit_code")
     if code is not None and (not isinstance(code, int) or isinstance(code, bool)):
         raise TypeError("exit_code is not a whole number")
-    return Evidence(
-        stdout=texts["stdout"],
-        stderr=texts["stderr"],
-        tool=texts["tool"],
-        command=texts["command"],
-        exit_code=code,
-        signal=signal_name(str(record.get("signal") or "")),
-        timed_out=bool(record.get("timed_out")),
-    )
+    signal = signal_name(str(record.get("signal") or ""))
+    return Evidence(**texts, exit_code=code, signal=signal, timed_out=bool(record.get("timed_out")))
 
 
 def signal_name(name: str) -> str:

@@ -115,10 +115,13 @@ def to_width(line: str) -> str:
 
 
 @contextmanager
-def ending_on_interrupt(stopper: "Stopper") -> Iterator[None]:
-    """Let Ctrl-C end what runs in a slot, and then the command."""
+def ending_on_interrupt() -> Iterator["Stopper"]:
+    """Let Ctrl-C end what runs in a slot, and then the command; give what stops it."""
+    from unstuck.line import Stopper  # noqa: PLC0415  # only who works in a slot loads it
+
+    stopper = Stopper(drain=0.0)
     before = signal.signal(signal.SIGINT, lambda *_: stopper.at_once("It was interrupted.", INTERRUPTED))
     try:
-        yield
+        yield stopper
     finally:
         signal.signal(signal.SIGINT, before)

@@ -91,10 +91,7 @@ def show(task: str, *, brief: bool, patch: bool, run_id: str | None, as_json: bo
     if as_json:
         say(json.dumps({"schema": 1, **phase(view.state, task)}))
         return
-    entries = [entry for entry in view.entries if _about(entry) == task]
-    row = next(row for row in view.summary.rows if row.id == task)
-    told = compose.tales(Path.cwd(), view, task)
-    say(render.story(view.state.tasks[task], row, entries, told, lineage_text(view.state, task)))
+    say(render.story(view, task, compose.tools_used(Path.cwd(), view, task)))
 
 
 @click.command()
@@ -162,11 +159,6 @@ def _entries(run_id: str | None, *, follow: bool) -> Iterator[Entry]:
         if not follow or (view.state.ended is not None and view.owner is None):
             return
         time.sleep(FOLLOW_SECONDS)
-
-
-def _about(entry: Entry) -> str | None:
-    request = getattr(entry.event, "request", None)
-    return request.task if request is not None else getattr(entry.event, "task", None)
 
 
 compared_profile = click.option("--profile", "profile_name", metavar="NAME", help="The profile to compare with.")

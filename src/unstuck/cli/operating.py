@@ -68,10 +68,10 @@ def reset(task: str) -> None:
 @click.option("--because", required=True, callback=_said, help="Why its work is right; stands in the commit.")
 def accept(task: str, *, because: str) -> None:
     """Vouch for the work of TASK as it is shown; it lands when the run goes on."""
-    work = compose.waiting_work(Path.cwd(), task)
-    for line in work.lines:
+    tree, lines = compose.waiting_work(Path.cwd(), task)
+    for line in lines:
         say(one_line(line, LONGEST))
-    _ask("accept", task, because, work.tree, done=f"The work of task {task} will land; go on with: unstuck resume")
+    _ask("accept", task, because, tree, done=f"The work of task {task} will land; go on with: unstuck resume")
 
 
 @click.command()
@@ -89,17 +89,10 @@ def rollback(task: str | None, *, commit: str | None) -> None:
     """Move the run's branch back to before TASK landed, or to a commit. `unstuck undo` takes it back."""
     if (task is None) == (commit is None):
         raise click.UsageError("Give either a TASK or --to COMMIT.")
-    target = (
-        compose.before_landing(Path.cwd(), task)
-        if task is not None
-        else compose.commit_of_run(Path.cwd(), commit or "")
-    )
-    _ask(
-        "rollback",
-        None,
-        target,
-        done=f"The run's branch is at {target[:12]}; tasks that landed after it are open again. `unstuck undo` takes this back.",
-    )
+    cwd = Path.cwd()
+    target = compose.before_landing(cwd, task) if task is not None else compose.commit_of_run(cwd, commit or "")
+    done = f"The run's branch is at {target[:12]}; tasks that landed after it are open again."
+    _ask("rollback", None, target, done=f"{done} `unstuck undo` takes this back.")
 
 
 @click.command()

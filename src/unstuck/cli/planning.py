@@ -18,6 +18,7 @@ from unstuck.plans import Check, Plan, Problem, Task, check, execution
 from unstuck.tell import counted, problems
 
 if TYPE_CHECKING:
+    from unstuck.line import Stopper
     from unstuck.plans import Proposal
 WAITS_FOR_A_PERSON = 3
 PROOFS = {
@@ -92,9 +93,8 @@ def draft(goal: str, *, agent: str | None, output: Path, plan_format: str, yes: 
     if os.path.lexists(output):
         raise BadUsage(f"{output} is there already.", hint="Name another file with -o; nothing was started.")
     wanted = _wanted(goal)
-    drafting = _drafting(output, plan_format, agent, yes=yes)
-    with ending_on_interrupt(drafting.stopper):
-        made = drafting.write(wanted)
+    with ending_on_interrupt() as stopper:
+        made = _drafting(output, plan_format, agent, stopper, yes=yes).write(wanted)
     if made.problems:
         kept = compose.keep_patch(Path.cwd(), str(output), compose.difference("", made, str(output)))
         return _refused(made, kept, as_json=as_json)
@@ -129,9 +129,8 @@ def _repaired(path: Path, plan_format: str | None, agent: str | None, *, yes: bo
     if there.sound:
         say(f"{path} is a sound plan: nothing to repair.", err=True)
         return 0
-    drafting = _drafting(there.path, there.format, agent, yes=yes)
-    with ending_on_interrupt(drafting.stopper):
-        made = drafting.repair(there.text, there.own)
+    with ending_on_interrupt() as stopper:
+        made = _drafting(there.path, there.format, agent, stopper, yes=yes).repair(there.text, there.own)
     patch = compose.difference(there.text, made, str(path))
     if made.problems or not made.approved or not _may_replace(patch, path, yes=yes):
         kept = compose.keep_patch(Path.cwd(), path.name, patch)
@@ -146,13 +145,16 @@ def _repaired(path: Path, plan_format: str | None, agent: str | None, *, yes: bo
     return 0
 
 
-def _drafting(output: Path, plan_format: str, agent: str | None, *, yes: bool) -> "compose.Drafting":
+def _drafting(
+    output: Path, plan_format: str, agent: str | None, stopper: "Stopper", *, yes: bool
+) -> "compose.Drafting":
     cwd = Path.cwd()
     return compose.Drafting(
         cwd=cwd,
         file=compose.place_of(cwd, output),
         format=plan_format,
         agents=(agent,) if agent else (),
+        stopper=stopper,
         consent=lambda asked: _consents(asked, yes=yes),
         seen=lambda _, line: say(click.style(f"  … {plain(line)}", dim=True), err=True),
     )

@@ -18,13 +18,14 @@ from unstuck.cli.fitting import (
     cut_columns,
     fitted,
     plain,
+    price,
     span,
     width,
 )
-from unstuck.compose import Tale
+from unstuck.compose import Used, View
 from unstuck.diagnosis import Kind
-from unstuck.journal import AttemptState, Entry, RunState, TaskState
-from unstuck.tell import WORDS, Halted, Line, Row, Summary, adds, counted, question, sentence
+from unstuck.journal import AttemptState, Entry, RunState
+from unstuck.tell import WORDS, Halted, Line, Row, Summary, adds, counted, lineage_text, question, sentence
 
 MARKS = {
     "complete": ("✔", "green"),
@@ -107,14 +108,16 @@ def day(at: float) -> str:
     return datetime.fromtimestamp(at).astimezone().strftime("%Y-%m-%d %H:%M")
 
 
-def story(task: TaskState, row: Row, entries: list[Entry], told: Sequence[Tale], lineage: str = "") -> str:
+def story(view: View, name: str, used: Used) -> str:
     """Tell everything that happened to one task, in order."""
+    task, lineage = view.state.tasks[name], lineage_text(view.state, name)
+    row = next(row for row in view.summary.rows if row.id == name)
     mark, colour = MARKS[row.status]
-    head = f"{click.style(mark, fg=colour)} Task {task.task.id}: {task.task.title} ({WORDS[row.status]})"
+    head = f"{click.style(mark, fg=colour)} Task {name}: {task.task.title} ({WORDS[row.status]})"
     lines = [head, *([lineage] if lineage else []), *([plain(f"It {row.why}.")] if row.status in HELD_UP else []), ""]
-    lines += [f"  {clock(entry.at)}  {entry.seq:>5}  {_after_id(entry)}" for entry in entries]
-    for tale in told:
-        lines += ["", *_tale(tale)]
+    lines += [f"  {clock(one.at)}  {one.seq:>5}  {_after_id(one)}" for one in view.entries if _about(one) == name]
+    for attempt in task.attempts:
+        lines += ["", *_tale(attempt, used)]
     for attempt in task.attempts[-1:]:
         if attempt.failure is not None and attempt.failure.detail and _is_news(attempt):
             lines += [
@@ -125,8 +128,17 @@ def story(task: TaskState, row: Row, entries: list[Entry], told: Sequence[Tale],
     if task.question:
         asked = question(task)
         more = [f"    {line}" for line in _clean(task.question)] if adds(task.question, asked) else []
-        lines += ["", *_under("It waits for a person: ", asked), *more, *ways_on(task.task.id, story=False), GO_ON]
+        lines += ["", *_under("It waits for a person: ", asked), *more, *ways_on(name, story=False), GO_ON]
     return fitted(lines)
+
+
+def _about(entry: Entry) -> str | None:
+    request = getattr(entry.event, "request", None)
+    return request.task if request is not None else getattr(entry.event, "task", None)
+
+
+def _after_id(entry: Entry) -> str:
+    return sentence(entry.event).removeprefix(f"{getattr(entry.event, 'task', None)}: ")
 
 
 def _is_news(attempt: AttemptState) -> bool:
@@ -135,19 +147,19 @@ def _is_news(attempt: AttemptState) -> bool:
     return attempt.failure is not None and attempt.failure.detail.strip() not in said
 
 
-def _tale(tale: Tale) -> list[str]:
+def _tale(attempt: AttemptState, used: Used) -> list[str]:
     """Tell what one attempt did: who worked, on which files, with which tools, and what was said last."""
-    attempt, outcome = tale.attempt, tale.attempt.outcome
-    price = "" if attempt.cost_usd is None else f"${attempt.cost_usd:.2f}"
-    head = ", ".join(part for part in (f"Attempt {attempt.number}", attempt.agent, span(attempt.worked), price) if part)
+    outcome, cost = attempt.outcome, price(attempt.cost_usd).strip()
+    head = ", ".join(part for part in (f"Attempt {attempt.number}", attempt.agent, span(attempt.worked), cost) if part)
     files = attempt.verdict.files if attempt.verdict else ()
     asked = attempt.failure is not None and attempt.failure.kind is Kind.QUESTION
-    calls = Counter(call.name for call in tale.tools)
-    used = ", ".join(f"{name} {count} times" if count > 1 else name for name, count in calls.most_common(MOST_TOOLS))
+    tools = used[attempt.number]
+    calls = Counter(call.name for call in tools)
+    counts = ", ".join(f"{name} {count} times" if count > 1 else name for name, count in calls.most_common(MOST_TOOLS))
     facts = [
         ("changed", "nothing" if attempt.idle else ", ".join(files[:MOST_FILES]) + (f" and {len(files) - MOST_FILES} more" if len(files) > MOST_FILES else "")),
-        ("tools", used),
-        ("last", " · ".join(f"{call.name} {cut(call.input)}".strip() for call in tale.tools[-LAST_CALLS:])),
+        ("tools", counts),
+        ("last", " · ".join(f"{call.name} {cut(call.input)}".strip() for call in tools[-LAST_CALLS:])),
         ("denied", "; ".join(outcome.denied) if outcome else ""),
         ("asks" if asked else "error", attempt.failure.says if attempt.failure else ""),
         ("said", _last_words(outcome.words) if outcome else ""),
@@ -204,16 +216,16 @@ def _facts(row: Row) -> str:
     tries = counted(row.attempts, "attempt") if row.attempts else ""
     why = "" if row.status == "stuck" else cut(row.why, WHY_CHARS)  # a question has its own place below
     fixes = f"fixes {row.fixes}" if row.fixes else ""
-    price = "" if row.cost_usd is None else f"${row.cost_usd:.2f}"
+    cost = price(row.cost_usd).strip()
     took = span(row.seconds) if row.seconds else ""
-    parts = (WORDS.get(row.status, row.status), tries, (row.commit or "")[:10], row.changes, cut(row.agent, AGENT_CHARS), price, took, fixes, why)  # fmt: skip
+    parts = (WORDS.get(row.status, row.status), tries, (row.commit or "")[:10], row.changes, cut(row.agent, AGENT_CHARS), cost, took, fixes, why)  # fmt: skip
     return ", ".join(part for part in parts if part)
 
 
 def _counts(result: Summary) -> str:
     parts = [(word, result.count(status)) for status, word in WORDS.items()]
     told = ", ".join(f"{number} {word}" for word, number in parts if number)
-    cost = f" for ${result.cost_usd:.2f}" if result.cost_usd is not None else ""
+    cost = f" for{price(result.cost_usd)}" if result.cost_usd is not None else ""
     where = f"{counted(len(result.rows), 'task')} in {span(result.seconds)}{cost}"
     return f"{told or 'nothing done'} of {where}. {result.reason}".rstrip()
 
@@ -257,10 +269,6 @@ def ways_on(name: str, *, story: bool = True) -> list[str]:
         f"    take it as it is  unstuck accept {name} --because 'TEXT'",
         f"    go on without it  unstuck skip {name}",
     ]
-
-
-def _after_id(entry: Entry) -> str:
-    return sentence(entry.event).removeprefix(f"{getattr(entry.event, 'task', None)}: ")
 
 
 def halt_summary(halted: Halted, width: int | None) -> str:

@@ -9,9 +9,9 @@ import stat
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -20,18 +20,16 @@ import click
 from click.core import ParameterSource
 
 from unstuck import compose
-from unstuck.cli import say
-from unstuck.cli.board import Board, Lines, Silence
+from unstuck.cli import say, together
+from unstuck.cli.board import Board, Lines
 from unstuck.cli.fitting import ending_on_interrupt, plain, show_step, to_width
 from unstuck.cli.planning import concern
 from unstuck.cli.render import summary
-from unstuck.decide import OnStuck, Quota
-from unstuck.errors import BadUsage, Unavailable
-from unstuck.journal import RECOVERY, CommitMode, Entry, Options, Order, RunResumed, RunState
-from unstuck.line import Stopper
+from unstuck.errors import BadUsage
+from unstuck.journal import RECOVERY, Entry, Options, RunResumed, RunState
 from unstuck.tell import Summary, fresh_start, run_object
 
-Progress = Board | Lines | Silence
+Progress = Board | Lines
 SHOWN_FILES = 5
 SHOWN_CONCERNS = 10
 STDOUT, STDERR = 1, 2
@@ -62,7 +60,10 @@ commit_option = click.option(
 )
 profile_option = click.option("--profile", metavar="NAME", help="How to recover; see them with `unstuck policy`.")
 STORY = Path(__file__).parents[1] / "catalog" / "demo"
-GIT_IDENTITY = ("-c", "user.name=You", "-c", "user.email=you@example.invalid", "-c", "commit.gpgSign=false")
+OPENING = """\
+A scratch repository at {root}: a small Python project and a plan of five tasks.
+The agent is a script. It will lie, crash, break the build and hang; every claim is checked.
+"""
 
 
 class Duration(click.ParamType[float]):
@@ -77,35 +78,29 @@ class Duration(click.ParamType[float]):
         return float(found[1]) * UNITS[found[2]]
 
 
-def shown(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that say how a run is shown."""
-    command = click.option("--quiet", is_flag=True, help="Print nothing while it works.")(command)
-    return click.option("--json", "as_json", is_flag=True, help="Print one JSON object at the end.")(command)
-
-
-def limited(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that say how much a run may use, in the order of the help."""
-    options = (
-        click.option(
-            "--max-attempts", type=click.IntRange(1), help="Charged attempts per task (default: the profile's)."
-        ),
-        click.option("--max-time", type=Duration(), help="A limit for the whole run, such as 8h."),
-        click.option(
-            "--budget-usd",
-            type=click.FloatRange(min=0, min_open=True),
-            help="What the whole run may cost, as far as the agents say.",
-        ),
-        click.option(
-            "--quota",
-            type=click.Choice(["wait", "switch", "exit"]),
-            default="wait",
-            show_default=True,
-            help="At a provider's limit: wait for its end, take another agent, or end with code 75.",
-        ),
-    )
-    for option in reversed(options):
-        command = option(command)
-    return command
+shown = together(
+    click.option("--json", "as_json", is_flag=True, help="Print one JSON object at the end."),
+    click.option("--quiet", is_flag=True, help="Print nothing while it works."),
+)
+"""How a run is shown."""
+limited = together(
+    click.option("--max-attempts", type=click.IntRange(1), help="Charged attempts per task (default: the profile's)."),
+    click.option("--max-time", type=Duration(), help="A limit for the whole run, such as 8h."),
+    click.option(
+        "--budget-usd",
+        type=click.FloatRange(min=0, min_open=True),
+        help="What the whole run may cost, as far as the agents say.",
+    ),
+    click.option(
+        "--quota",
+        type=click.Choice(["wait", "switch", "exit"]),
+        default="wait",
+        show_default=True,
+        help="At a provider's limit: wait for its end, take another agent, or end with code 75.",
+    ),
+)
+"""How much a run may use."""
+fresh_option = click.option("--fresh", is_flag=True, help="Set the old state aside and begin anew; commits stay.")
 
 
 @click.command()
@@ -138,29 +133,20 @@ def limited(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option(
     "--from", "start_from", metavar="TASK", help="Do TASK and all that follow it in the plan, even what landed before."
 )
-@click.option("--fresh", is_flag=True, help="Set the old state aside and begin anew; commits stay.")
+@fresh_option
 @click.option("--accept-plan-change", is_flag=True, help="Go on although the plan's text changed.")
 @shown
 def run(
-    plan: Path, *, agents: tuple[str, ...], order: Order | None, plan_format: str | None, parallel: int | None, commit: CommitMode, on_stuck: OnStuck | None,
-    profile: str | None, recovery_mode: bool, max_attempts: int | None, max_time: float | None, budget_usd: float | None, quota: Quota, store: str | None, priority: int | None, no_cache: bool, resume: bool, start_from: str | None, fresh: bool, accept_plan_change: bool, as_json: bool, quiet: bool,
+    plan: Path, *, agents: tuple[str, ...], plan_format: str | None, parallel: int | None, profile: str | None,
+    recovery_mode: bool, store: str | None, priority: int | None, no_cache: bool, resume: bool, start_from: str | None,
+    fresh: bool, accept_plan_change: bool, as_json: bool, quiet: bool, **wanted: Any,
 ) -> int:  # fmt: skip
     """Run PLAN, a file or a spec folder, or go on with its unfinished run."""
     if resume and fresh:
         raise click.UsageError("--resume and --fresh exclude each other.")
     if recovery_mode and profile not in (None, RECOVERY):
         raise click.UsageError(f"--recovery-mode is the profile {RECOVERY}; it excludes --profile {profile}.")
-    options = Options(
-        agents=(),
-        order=order,
-        commit=commit,
-        on_stuck=on_stuck,
-        max_attempts=max_attempts,
-        max_time=max_time,
-        budget_usd=budget_usd,
-        quota=quota,
-        cache=not no_cache,
-    )
+    options = Options(agents=(), cache=not no_cache, **wanted)
     asked = replace(options, parallel=parallel or 0, profile=RECOVERY if recovery_mode else profile or "")
     with _progress(quiet=quiet) as progress:
         opened = compose.open_run(
@@ -176,7 +162,7 @@ def run(
             watcher=_telling_what_is_not_taken(asked, progress),
         )
         if fresh:
-            progress.say(fresh_start(str(plan), commit))
+            progress.say(fresh_start(str(plan), options.commit))
         _tell_what_to_know(opened, progress)
         with _signals(opened, progress):
             result = opened.go(fresh=fresh, accept_plan_change=accept_plan_change, start_from=start_from)
@@ -196,18 +182,15 @@ def run(
 @commit_option
 @profile_option
 @limited
-@click.option("--fresh", is_flag=True, help="Set the old state aside and begin anew; commits stay.")
+@fresh_option
 @shown
 def go(
-    goal: str, *, checks: tuple[str, ...], agents: tuple[str, ...], commit: CommitMode, profile: str | None, max_attempts: int | None,
-    max_time: float | None, budget_usd: float | None, quota: Quota, fresh: bool, as_json: bool, quiet: bool,
+    goal: str, *, checks: tuple[str, ...], agents: tuple[str, ...], profile: str | None, fresh: bool, as_json: bool,
+    quiet: bool, **wanted: Any,
 ) -> int:  # fmt: skip
     """Reach GOAL: one task without a plan file. The repository's gates decide whether it is done, and every --check."""
-    options = Options(
-        agents=(), commit=commit, max_attempts=max_attempts, max_time=max_time, budget_usd=budget_usd, quota=quota
-    )
-    stopper = Stopper(drain=0.0)
-    with ending_on_interrupt(stopper):
+    options = Options(agents=(), **wanted)
+    with ending_on_interrupt() as stopper:
         for note in compose.try_what_fits(Path.cwd(), stopper, _nobody if quiet else show_step):
             say(to_width(plain(note)), err=True)
     with _progress(quiet=quiet) as progress:
@@ -246,14 +229,14 @@ def resume(run_id: str | None, *, budget_usd: float | None, as_json: bool, quiet
 @click.option("--keep", type=click.Path(path_type=Path, file_okay=False), help="Leave the scratch repository there.")
 def demo(keep: Path | None) -> int:
     """See the whole story: a scratch repository, a real plan, and a scripted agent that fails as real ones do."""
-    with _scratch(keep) as place:
-        say(_opening(place), err=True)
+    with _scratch(keep) as root:
+        say(OPENING.format(root=root), err=True)
         with Lines() as progress:  # a story stays on the screen
-            opened = compose.open_run(place.plan, cwd=place.root, watcher=progress.watcher)
+            opened = compose.open_run(root / "tasks.md", cwd=root, watcher=progress.watcher)
             with _signals(opened, progress):
                 result = opened.go()
         say(summary(result))
-        say(_closing(place, kept=keep is not None))
+        say(_closing(root, kept=keep is not None))
         return result.exit_code or 0
 
 
@@ -279,10 +262,8 @@ def _telling_what_is_not_taken(asked: Options, progress: Progress) -> compose.Wa
 
 
 def _progress(*, quiet: bool) -> Progress:
-    if quiet:
-        return Silence()
     clever = sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
-    return Board() if clever else Lines()
+    return Board() if clever and not quiet else Lines(quiet=quiet)
 
 
 @contextmanager
@@ -294,11 +275,8 @@ def _signals(opened: compose.Run, progress: Progress) -> Iterator[None]:
             _leave_the_terminal()
         again = opened.stopper.deadline() is not None
         opened.stopper.ask("Interrupted; go on with `unstuck resume`.", SIGNALS[signal.Signals(number)])
-        drain = (
-            "ending everything now"
-            if again
-            else "nothing new starts; running sessions may finish, once more ends them at once"
-        )
+        drain = "nothing new starts; running sessions may finish, once more ends them at once"
+        drain = "ending everything now" if again else drain
         try:
             progress.say(f"Stopping: {drain}.")
         except RuntimeError:  # the signal came in the middle of printing, which cannot be entered twice
@@ -342,17 +320,8 @@ def _told(opened: compose.Run, result: Summary, *, as_json: bool) -> int:
     return code
 
 
-@dataclass(frozen=True, slots=True)
-class DemoPlace:
-    root: Path
-
-    @property
-    def plan(self) -> Path:
-        return self.root / "tasks.md"
-
-
 @contextmanager
-def _scratch(keep: Path | None) -> Iterator[DemoPlace]:
+def _scratch(keep: Path | None) -> Iterator[Path]:
     """Make the scratch repository; remove it afterwards unless it is to be kept."""
     if keep is not None:
         if keep.exists() and any(keep.iterdir()):
@@ -363,28 +332,15 @@ def _scratch(keep: Path | None) -> Iterator[DemoPlace]:
         yield _made(Path(folder) / "cart")
 
 
-def _opening(place: DemoPlace) -> str:
-    return (
-        f"A scratch repository at {place.root}: a small Python project and a plan of five tasks.\n"
-        "The agent is a script. It will lie, crash, break the build and hang; every claim is checked.\n"
-    )
+def _closing(root: Path, *, kept: bool) -> str:
+    told = subprocess.run(["git", "log", "--oneline", "--graph"], cwd=root, capture_output=True, text=True, check=False)
+    look = f"It is all in {root}: try `unstuck show 1.1` and `unstuck log` there.\n"
+    again = "Keep it to look around: unstuck demo --keep DIR\n"
+    return f"\nWhat is on your branch now:\n{told.stdout}\n{look if kept else again}"
 
 
-def _closing(place: DemoPlace, *, kept: bool) -> str:
-    log = subprocess.run(
-        ["git", "log", "--oneline", "--graph"], cwd=place.root, capture_output=True, text=True, check=False
-    ).stdout
-    look = (
-        f"It is all in {place.root}: try `unstuck show 1.1` and `unstuck log` there.\n"
-        if kept
-        else "Keep it to look around: unstuck demo --keep DIR\n"
-    )
-    return f"\nWhat is on your branch now:\n{log}\n{look}"
-
-
-def _made(root: Path) -> DemoPlace:
-    if shutil.which("git") is None:
-        raise Unavailable("git is not on PATH.", hint="Install git 2.38 or newer.")
+def _made(root: Path) -> Path:
+    compose.require_git()
     try:
         root.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -392,6 +348,5 @@ def _made(root: Path) -> DemoPlace:
             f"{root} cannot be made: {error.strerror}.", hint="Name a folder that you may write to."
         ) from error
     shutil.copytree(STORY / "project", root, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
-    for arguments in (["init", "-q", "-b", "main"], ["add", "-A"], ["commit", "-q", "-m", "A cart that can be filled"]):
-        subprocess.run(["git", *GIT_IDENTITY, *arguments], cwd=root, check=True)
-    return DemoPlace(root)
+    compose.begin_repository(root, "You", "A cart that can be filled")
+    return root

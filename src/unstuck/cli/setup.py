@@ -9,7 +9,6 @@ import click
 from unstuck import compose
 from unstuck.cli import json_option, say
 from unstuck.cli.fitting import ending_on_interrupt, plain, show_step
-from unstuck.line import Stopper
 from unstuck.tell import one_line
 
 MARKS = {"ok": ("✔", "green"), "note": ("!", "yellow"), "bad": ("✘", "red")}
@@ -22,9 +21,9 @@ SIGNS = {True: "logged in", False: "no sign of a login", None: "login unknown"}
 @click.option("--no-run", is_flag=True, help="Write what fits without setting anything up or running it.")
 def init(*, force: bool, no_run: bool) -> None:
     """Write unstuck.toml: the set-up and the checks that fit this repository, each run on HEAD in a slot of its own."""
-    initiation = compose.Initiation(Path.cwd(), force=force)
-    with ending_on_interrupt(initiation.stopper):
-        written = initiation.write(None if no_run else show_step)
+    seen = None if no_run else show_step
+    with ending_on_interrupt() as stopper:
+        written = compose.write_first_config(Path.cwd(), force=force, stopper=stopper, seen=seen)
     say(written.text)
     for note in written.notes:
         say(f"Note: {plain(note)}", err=True)
@@ -36,8 +35,7 @@ def init(*, force: bool, no_run: bool) -> None:
 @click.option("--no-run", is_flag=True, help="Set no slot up to look where the checks run.")
 def doctor(*, as_json: bool, no_run: bool) -> int:
     """Say what a run would miss here, what an earlier one left over, and what to do about each."""
-    stopper = Stopper(drain=0.0)
-    with ending_on_interrupt(stopper):
+    with ending_on_interrupt() as stopper:
         findings = compose.examine(Path.cwd(), stopper=stopper, seen=None if no_run else show_step)
     if as_json:
         say(json.dumps({"schema": 1, "findings": [asdict(finding) for finding in findings]}))
@@ -50,9 +48,7 @@ def doctor(*, as_json: bool, no_run: bool) -> int:
     return MISSING if any(finding.grade == "bad" for finding in findings) else 0
 
 
-@click.group(
-    invoke_without_command=True,
-)
+@click.group(invoke_without_command=True)
 @json_option
 @click.pass_context
 def agents(ctx: click.Context, *, as_json: bool) -> None:

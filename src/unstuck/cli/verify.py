@@ -1,6 +1,7 @@
 """Edge: `verify`: run the checks and the tamper audit by hand."""
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import click
 from unstuck import compose
 from unstuck.cli import json_option, say
 from unstuck.cli.fitting import ending_on_interrupt, plain, show_step, span
-from unstuck.journal import CheckResult, Verdict, check_object, remark_object
+from unstuck.journal import CheckResult, Verdict, check_object
 
 EXITS = {"pass": 0, "fail": 1, "inconclusive": 3}
 MARKS = {"pass": ("✔", "green"), "fail": ("✘", "red"), "inconclusive": ("·", "yellow")}
@@ -44,9 +45,8 @@ def verify(
 
     Exit code 0: everything holds. 1: something fails or is refused. 3: nobody can tell, a person is asked.
     """
-    verification = compose.Verification(Path.cwd(), cache=not no_cache, seen=show_step)
-    with ending_on_interrupt(verification.stopper):
-        done = verification.of(name, files)
+    with ending_on_interrupt() as stopper:
+        done = compose.Verification(Path.cwd(), stopper, show_step, cache=not no_cache).of(name, files)
     verdict = done.verdict
     if as_json:
         say(json.dumps({"schema": 1, "what": done.what, **_object(verdict), "seconds": round(done.seconds, 3)}))
@@ -63,7 +63,7 @@ def _object(verdict: Verdict) -> dict[str, Any]:
         "base": verdict.base,
         "tree": verdict.tree,
         "checks": [check_object(result) for result in verdict.results],
-        "findings": [remark_object(remark) for remark in verdict.remarks],
+        "findings": [asdict(remark) for remark in verdict.remarks],
     }
 
 

@@ -3,15 +3,15 @@
 import fcntl
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from unstuck.agents import agent
 from unstuck.compose.looking import look
-from unstuck.compose.opening import open_either
-from unstuck.compose.runs import refuse_inside_an_agent, room_beside
+from unstuck.compose.opening import GoalFile, plan_of
+from unstuck.compose.runs import refuse_inside_an_agent, room_beside, workspace_of
 from unstuck.compose.stores import has_runs, open_for_run, with_last_store
 from unstuck.compose.terms import fence_of, gates_of
 from unstuck.config import Config
@@ -19,11 +19,11 @@ from unstuck.config_file import read_config
 from unstuck.decide import Experience, profile
 from unstuck.diagnosis import open_rulebook
 from unstuck.errors import BadUsage, CannotWrite, Owned, Unavailable
-from unstuck.git import GitWorkspace, Lender, Meanwhile, Placing, Repository, find, slots_folder
+from unstuck.git import Repository, find
 from unstuck.journal import GOAL, Entry, Event, RunState, Store, Verdict, claimed, redactor
 from unstuck.line import Bench, Here, Interrupted, Layout, Recorder, Stopper, timed
 from unstuck.orders import Subject
-from unstuck.plans import Check, Insertion, Plan, Task
+from unstuck.plans import Check, Task
 from unstuck.process import DiskDesk, LocalProcesses, SystemClock, put
 from unstuck.verify import Memory, NoMemory, NotSetUp, Site, examine, open_memory, sarif_text
 from unstuck.verify import junit as junit_text
@@ -43,17 +43,21 @@ class Verified:
     seconds: float
 
 
+@dataclass(slots=True)
 class Verification:
     """One verification by hand; `stopper` ends it early. `seen` is told each set-up command and each check."""
 
-    def __init__(self, cwd: Path, *, cache: bool = True, seen: Callable[[str, str], None]) -> None:
+    _cwd: Path
+    _stopper: Stopper
+    _seen: Callable[[str, str], None]
+    cache: bool = True
+    _repository: Repository = field(init=False)
+    _config: Config = field(init=False)
+
+    def __post_init__(self) -> None:
         refuse_inside_an_agent()  # its supervisor verifies a session anyway
-        self._cwd = cwd
-        self._repository = find(cwd)
+        self._repository = find(self._cwd)
         self._config = read_config(self._repository.root)
-        self._cache = cache and self._config.verify.cache
-        self._seen = seen
-        self.stopper = Stopper(drain=0.0)
 
     def of(self, name: str | None = None, files: Sequence[str] = ()) -> Verified:
         """Verify the last work on a task of the latest run, or a commit; without a name, HEAD.
@@ -94,11 +98,7 @@ class Verification:
 
     def _as_written(self, state: RunState, task: Task) -> Task:
         """Take the task from the plan, where it still stands there: the journal holds no secrets."""
-        started = state.started
-        assert started is not None
-        known = {name: one.task.title for name, one in state.tasks.items()}
-        root = self._repository.root
-        written = open_either(root / started.plan, started.format, root=root, known=known).read().tasks
+        written = plan_of(state, self._repository.root).read().tasks
         return next((one for one in written if one.id == task.id), task)
 
     def _examined(self, what: str, task: Task, *, base: str, tree: str, plan: str | None) -> Verified:
@@ -108,15 +108,11 @@ class Verification:
         asked = replace(timed(task, config.verify.timeout), commit="")
         subject = Subject(task=asked, base=base, tree=tree, claim="done")
         with free_slot(repository) as slot:
-            memory = open_memory(repository, config) if self._cache else NoMemory()
-            side = Side(repository=repository, config=config, stopper=self.stopper, seen=self._seen, memory=memory)
+            memory = open_memory(repository, config) if self.cache and config.verify.cache else NoMemory()
+            side = Side(repository=repository, config=config, stopper=self._stopper, seen=self._seen, memory=memory)
             bench = side.bench(slot, asked, gates_of(config, repository.root), plan)
-            try:
+            with told_as_errors():
                 verdict = examine(Site(bench=bench, name=task.id, slot=slot), subject)
-            except Interrupted as error:
-                raise KeyboardInterrupt from error
-            except NotSetUp as error:
-                raise Unavailable(error.failure.summary, hint="See `setup` in `[workspace]`.") from error
         return Verified(what=what, verdict=verdict, seconds=time.monotonic() - began)
 
 
@@ -146,14 +142,15 @@ class Side:
     def bench(self, slot: int, task: Task | None = None, gates: Sequence[Check] = (), plan: str | None = None) -> Bench:
         repository, config = self.repository, self.config
         redact = redactor(os.environ)
+        placed = (plan,) if plan and not Path(plan).is_absolute() else ()
         return Bench(
             run=self.run,
             record=Recorder(Nowhere(), RunState(), redact),
-            workspace=_workspace(repository, config, self.run, plan),
+            workspace=workspace_of(repository, config, self.run, placed),
             processes=LocalProcesses(),
             agents={name: agent(name, config, repository.root) for name in self.agents},
             tasks={task.id: task} if task is not None else {},
-            plan=NoPlan(),
+            plan=GoalFile(Path()),  # nothing of it is read, ticked or added to
             dispatch=Here,
             config=config,
             policy=profile("adaptive"),
@@ -174,16 +171,15 @@ class Side:
         )
 
 
-def _workspace(repository: Repository, config: Config, run: str, plan: str | None) -> GitWorkspace:
-    copy = (*config.workspace.copy, *((plan,) if plan and not Path(plan).is_absolute() else ()))
-    return GitWorkspace(
-        run=run,
-        identity=repository.identity(),
-        slots=slots_folder(repository, config.workspace.slots),
-        lender=Lender(repository),
-        meanwhile=Meanwhile(repository),
-        place=Placing(root=repository.root, copy=copy, link=config.workspace.link),
-    )
+@contextmanager
+def told_as_errors() -> Iterator[None]:
+    """End a command as people expect it where its work in a slot was interrupted, or could not begin."""
+    try:
+        yield
+    except Interrupted as error:
+        raise KeyboardInterrupt from error
+    except NotSetUp as error:
+        raise Unavailable(error.failure.summary, hint="See `setup` in `[workspace]`.") from error
 
 
 @contextmanager
@@ -238,21 +234,3 @@ class Nowhere:
 
     def beat(self) -> None:
         """Own nothing."""
-
-
-class NoPlan:
-    """A plan without tasks: nothing is ticked and nothing is added."""
-
-    extensible = False
-    companions = ()
-    spec_folder = False
-    path = Path()
-
-    def read(self) -> Plan:
-        return Plan(path="", format="none", tasks=())
-
-    def mark(self, statuses: Mapping[str, str]) -> bool:  # noqa: ARG002  # the port's signature
-        return False
-
-    def insert(self, insertion: Insertion) -> tuple[Task, ...]:  # noqa: ARG002  # as above
-        return ()

@@ -47,7 +47,7 @@ class Looked:
     """What each line would not find there."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Finding:
     """One thing that was looked at: how it is, and what to do about it."""
 
@@ -68,15 +68,15 @@ def examine(
     try:
         repository = find(cwd)
     except UnstuckError as error:
-        return (*findings, Finding(about="repository", grade="bad", says=error.message, remedy=error.hint))
-    findings.append(Finding(about="git", grade="ok", says=repository.git("version")))
-    findings.append(Finding(about="repository", grade="ok", says=f"{repository.root} at {repository.head[:12]}"))
+        return (*findings, Finding("repository", "bad", error.message, error.hint))
+    findings.append(Finding("git", "ok", repository.git("version")))
+    findings.append(Finding("repository", "ok", f"{repository.root} at {repository.head[:12]}"))
     findings += [*_checkout(repository), *_space(repository), *_journal(repository)]
     findings += _locks(repository)
     try:
         config = read_config(repository.root)
     except UnstuckError as error:
-        return (*findings, Finding(about="configuration", grade="bad", says=error.message, remedy=error.hint))
+        return (*findings, Finding("configuration", "bad", error.message, error.hint))
     for part in (_leftovers, _agents, _workspace, _sandbox):
         findings += part(repository, config)
     looked = None
@@ -87,66 +87,43 @@ def examine(
 
 def _platform() -> Finding:
     if sys.platform == "linux":
-        return Finding(
-            about="platform", grade="ok", says=f"Linux {platform.release()}: no process of an agent can escape."
-        )
+        return Finding("platform", "ok", f"Linux {platform.release()}: no process of an agent can escape.")
+    says = f"{platform.system()} has no child subreaper: processes that an agent hides well may outlive it."
     return Finding(
-        about="platform",
-        grade="note",
-        says=f"{platform.system()} has no child subreaper: processes that an agent hides well may outlive it.",
-        remedy="Run unattended work on Linux, or in a Linux container or virtual machine.",
+        "platform", "note", says, "Run unattended work on Linux, or in a Linux container or virtual machine."
     )
 
 
 def _checkout(repository: Repository) -> Iterator[Finding]:
     if repository.branch is None:
+        says = "HEAD is detached: at the end the work stays on the run's branch."
         yield Finding(
-            about="branch",
-            grade="note",
-            says="HEAD is detached: at the end the work stays on the run's branch.",
-            remedy="Switch to a branch first, if it should come home by itself: git switch BRANCH",
+            "branch", "note", says, "Switch to a branch first, if it should come home by itself: git switch BRANCH"
         )
     if files := tuple(name for name in repository.uncommitted() if name != CONFIG_NAME):  # that is read where it lies
-        yield Finding(
-            about="uncommitted",
-            grade="note",
-            says=f"Not used by a run, because it is not committed: {_some(files)}.",
-            remedy="Commit what the agent should see.",
-        )
+        says = f"Not used by a run, because it is not committed: {_some(files)}."
+        yield Finding("uncommitted", "note", says, "Commit what the agent should see.")
     if modules := repository.submodules():
-        yield Finding(
-            about="submodules", grade="ok", says=f"{counted(len(modules), 'submodule')}, taken from the local clone."
-        )
+        yield Finding("submodules", "ok", f"{counted(len(modules), 'submodule')}, taken from the local clone.")
     if lfs := repository.lfs_files():
-        yield Finding(
-            about="git-lfs",
-            grade="note",
-            says=f"{len(lfs)} files are kept by git-lfs: {_some(lfs)}. A slot may hold only their pointers.",
-            remedy="Add them to `copy` in [workspace], or run `git lfs pull` in `setup`.",
-        )
+        says = f"{len(lfs)} files are kept by git-lfs: {_some(lfs)}. A slot may hold only their pointers."
+        yield Finding("git-lfs", "note", says, "Add them to `copy` in [workspace], or run `git lfs pull` in `setup`.")
 
 
 def _space(repository: Repository) -> Iterator[Finding]:
     free = shutil.disk_usage(repository.root).free
-    good = free >= LEAST_SPACE
-    yield Finding(
-        about="disk",
-        grade="ok" if good else "bad",
-        says=f"{free // 1_000_000} MB are free.",
-        remedy="" if good else "Make room before a run: a full disk stops it.",
-    )
+    says = f"{free // 1_000_000} MB are free."
+    if free >= LEAST_SPACE:
+        yield Finding("disk", "ok", says)
+    else:
+        yield Finding("disk", "bad", says, "Make room before a run: a full disk stops it.")
 
 
 def _journal(repository: Repository) -> Iterator[Finding]:
-    path = journal_path(repository)
-    for aside in sorted(path.parent.glob("journal.db.damaged-*")):
+    for aside in sorted(journal_path(repository).parent.glob("journal.db.damaged-*")):
         if not aside.name.endswith(("-wal", "-shm")):
-            yield Finding(
-                about="journal",
-                grade="note",
-                says=f"A damaged journal was set aside as {aside}.",
-                remedy="Delete it when you no longer need it.",
-            )
+            says = f"A damaged journal was set aside as {aside}."
+            yield Finding("journal", "note", says, "Delete it when you no longer need it.")
     try:
         journal = open_to_look(repository)
         if journal is None:
@@ -155,19 +132,15 @@ def _journal(repository: Repository) -> Iterator[Finding]:
             owner = journal.owner()
         yield from _fleet(repository)
     except UnstuckError as error:
-        yield Finding(about="journal", grade="bad", says=error.message, remedy=error.hint)
+        yield Finding("journal", "bad", error.message, error.hint)
         return
     if owner is None:
-        yield Finding(about="journal", grade="ok", says="No supervisor is working here.")
+        yield Finding("journal", "ok", "No supervisor is working here.")
     elif owner.alive(time.time()):
-        yield Finding(about="journal", grade="ok", says=f"Run {owner.run} is being worked on by pid {owner.pid}.")
+        yield Finding("journal", "ok", f"Run {owner.run} is being worked on by pid {owner.pid}.")
     else:
-        yield Finding(
-            about="journal",
-            grade="note",
-            says=f"The supervisor of run {owner.run} (pid {owner.pid}) died.",
-            remedy="Go on with: unstuck resume",
-        )
+        says = f"The supervisor of run {owner.run} (pid {owner.pid}) died."
+        yield Finding("journal", "note", says, "Go on with: unstuck resume")
 
 
 def _fleet(repository: Repository) -> Iterator[Finding]:
@@ -175,25 +148,19 @@ def _fleet(repository: Repository) -> Iterator[Finding]:
     seen = fleet_of(repository.root)
     if seen is None:
         return
-    silent = sum(one.beat > one.lease for one in seen.workers)
-    waiting = sum(one.jobs for one in seen.queued)
-    yield Finding(
-        about="fleet",
-        grade="ok" if len(seen.workers) > silent else "note",
-        says=f"The store answers: {counted(len(seen.workers), 'worker')}, {silent} of them silent; {counted(waiting, 'job')} waiting.",
-        remedy="" if len(seen.workers) > silent else "Start one: unstuck worker --store URL --repo URL",
-    )
+    workers, silent = counted(len(seen.workers), "worker"), sum(one.beat > one.lease for one in seen.workers)
+    waiting = counted(sum(one.jobs for one in seen.queued), "job")
+    says = f"The store answers: {workers}, {silent} of them silent; {waiting} waiting."
+    if len(seen.workers) > silent:
+        yield Finding("fleet", "ok", says)
+    else:
+        yield Finding("fleet", "note", says, "Start one: unstuck worker --store URL --repo URL")
 
 
 def _locks(repository: Repository) -> Iterator[Finding]:
     lock = repository.git_dir / "index.lock"
     if lock.exists() and not git_processes(repository.root):
-        yield Finding(
-            about="lock",
-            grade="bad",
-            says=f"{lock} is left over: no git command is running.",
-            remedy=f"Remove it: rm {lock}",
-        )
+        yield Finding("lock", "bad", f"{lock} is left over: no git command is running.", f"Remove it: rm {lock}")
 
 
 def _leftovers(repository: Repository, config: Config) -> Iterator[Finding]:
@@ -202,92 +169,67 @@ def _leftovers(repository: Repository, config: Config) -> Iterator[Finding]:
     branches = [ref for ref in refs if ref.startswith(BRANCHES)]
     left = {"slots": len(slots), "branches": len(branches), "snapshots": len(refs) - len(branches)}
     if any(left.values()):
-        yield Finding(
-            about="leftovers",
-            grade="ok",
-            says=f"Left by runs: {', '.join(f'{noun} {count}' for noun, count in left.items())}.",
-            remedy="See what may go: unstuck prune --dry-run",
-        )
+        says = f"Left by runs: {', '.join(f'{noun} {count}' for noun, count in left.items())}."
+        yield Finding("leftovers", "ok", says, "See what may go: unstuck prune --dry-run")
 
 
 def _agents(repository: Repository, config: Config) -> Iterator[Finding]:
     for name in config.agent:
         try:
-            agent(name, config, repository.root)
+            found = agent(name, config, repository.root)
         except UnstuckError as error:
-            yield Finding(about="agent", grade="bad", says=error.message, remedy=error.hint)
+            yield Finding("agent", "bad", error.message, error.hint)
         else:
-            yield Finding(about="agent", grade="ok", says=f"{name} can be started.")
-            for remark in without_login({name: agent(name, config, repository.root)}):
-                yield Finding(about="agent", grade="note", says=remark)
+            yield Finding("agent", "ok", f"{name} can be started.")
+            yield from (Finding("agent", "note", remark) for remark in without_login({name: found}))
     if not config.agent:
-        found = agents_on_path()
-        yield Finding(
-            about="agent",
-            grade="note",
-            says=f"None is configured; on PATH: {', '.join(found) or 'none that unstuck knows'}.",
-            remedy="Name one with --agent, or in unstuck.toml: unstuck init",
-        )
+        says = f"None is configured; on PATH: {', '.join(agents_on_path()) or 'none that unstuck knows'}."
+        yield Finding("agent", "note", says, "Name one with --agent, or in unstuck.toml: unstuck init")
 
 
 def _checks(repository: Repository, config: Config, looked: Looked | None) -> Iterator[Finding]:
     if looked is not None and looked.trouble:
-        yield Finding(
-            about="workspace",
-            grade="bad",
-            says=f"A slot cannot be set up: {looked.trouble}",
-            remedy=f"Correct `setup` in [workspace]; all of its output: {repository.store / 'logs' / 'task-doctor.log'}",
-        )
+        log = repository.store / "logs" / "task-doctor.log"
+        remedy = f"Correct `setup` in [workspace]; all of its output: {log}"
+        yield Finding("workspace", "bad", f"A slot cannot be set up: {looked.trouble}", remedy)
     for kind, command in config.checks.items():
-        missing = looked.missing.get(command, "") if looked is not None else ""
-        where = "not looked at" if looked is None or looked.trouble else "found where checks run"
-        yield Finding(
-            about="check",
-            grade="bad" if missing else "ok",
-            says=f"{kind}: {command} ({f'{missing} is not where checks run' if missing else where})",
-            remedy="Let `setup` in [workspace] install it, or install it for yourself." if missing else "",
-        )
+        if looked is not None and (missing := looked.missing.get(command, "")):
+            says = f"{kind}: {command} ({missing} is not where checks run)"
+            yield Finding("check", "bad", says, "Let `setup` in [workspace] install it, or install it for yourself.")
+        else:
+            where = "not looked at" if looked is None or looked.trouble else "found where checks run"
+            yield Finding("check", "ok", f"{kind}: {command} ({where})")
     if not config.checks:
         of_ci = [one.command for one in ci_commands(repository.root)]
         proposals = of_ci or [check.command for check in detect(repository.root).checks]
-        yield Finding(
-            about="check",
-            grade="note",
-            says="No checks of the repository are configured; only a task's own Verify lines count.",
-            remedy=f"Write them down with `unstuck init`. Found here: {'; '.join(f'`{one}`' for one in proposals)}"
-            if proposals
-            else "Name them under [checks].",
-        )
-    for drift in drifted(config.checks.items(), ci_commands(repository.root)) if config.checks else ():
-        yield Finding(about="ci", grade="note", says=drift.says, remedy=drift.remedy)
+        listed = "; ".join(f"`{one}`" for one in proposals)
+        remedy = f"Write them down with `unstuck init`. Found here: {listed}" if listed else "Name them under [checks]."
+        says = "No checks of the repository are configured; only a task's own Verify lines count."
+        yield Finding("check", "note", says, remedy)
+    for says, remedy in drifted(config.checks.items(), ci_commands(repository.root)) if config.checks else ():
+        yield Finding("ci", "note", says, remedy)
 
 
 def _workspace(repository: Repository, config: Config) -> Iterator[Finding]:
     for linked, names in ((False, config.workspace.copy), (True, config.workspace.link)):
         for trap in traps(repository.root, names, linked=linked):
-            yield Finding(about="workspace", grade="note", says=trap.message, remedy=way_around(repository.root, trap))
+            yield Finding("workspace", "note", trap.message, way_around(repository.root, trap))
 
 
 def _sandbox(_repository: Repository, config: Config) -> Iterator[Finding]:
     wanted, missing = config.sandbox, trouble()
     if wanted.mode == "none" and wanted.checks != "bwrap":
-        says, remedy = "None is wanted: a session can write whatever you can. What changes is told.", ""
-        yield Finding(about="sandbox", grade="note", says=says, remedy=remedy)
+        yield Finding("sandbox", "note", "None is wanted: a session can write whatever you can. What changes is told.")
     elif missing:
-        yield Finding(
-            about="sandbox",
-            grade="bad" if "bwrap" in (wanted.mode, wanted.checks) else "note",
-            says=f"There is none: {missing}. A session has a clone of its own; what it does elsewhere is told, not prevented.",
-            remedy="Install bubblewrap (Debian: apt install bubblewrap), and allow user namespaces.",
-        )
+        says = f"There is none: {missing}. A session has a clone of its own; what it does elsewhere is told, not prevented."
+        grade: Grade = "bad" if "bwrap" in (wanted.mode, wanted.checks) else "note"
+        remedy = "Install bubblewrap (Debian: apt install bubblewrap), and allow user namespaces."
+        yield Finding("sandbox", grade, says, remedy)
     else:
         who = "All sessions" if wanted.mode == "bwrap" else "Sessions of agents that say what they write"
         checks = "checks as well" if "check" in fenced(config) else "checks not"
-        yield Finding(
-            about="sandbox",
-            grade="ok",
-            says=f"{who} see the machine read-only, and nothing of your checkout, journal and credentials; {checks}.",
-        )
+        says = f"{who} see the machine read-only, and nothing of your checkout, journal and credentials; {checks}."
+        yield Finding("sandbox", "ok", says)
 
 
 def _some(names: tuple[str, ...]) -> str:

@@ -8,11 +8,11 @@ import os
 import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from unstuck.agents import first_found, no_agent
-from unstuck.compose.by_hand import Side, free_slot
+from unstuck.compose.by_hand import Side, free_slot, told_as_errors
 from unstuck.compose.runs import refuse_inside_an_agent
 from unstuck.compose.terms import gates_of
 from unstuck.config import WALL_CLOCK
@@ -21,7 +21,8 @@ from unstuck.diagnosis import Evidence, Kind
 from unstuck.errors import BadUsage, CannotWrite, Unavailable
 from unstuck.git import find
 from unstuck.journal import CheckResult, Outcome
-from unstuck.line import Bench, Interrupted, Stopper, timed
+from unstuck.line import Bench, Here, Interrupted, Stopper, timed
+from unstuck.orders import SessionOrder
 from unstuck.plans import (
     Plan,
     Problem,
@@ -40,10 +41,10 @@ from unstuck.plans import (
     unmarked,
     wanting,
 )
-from unstuck.ports import Assignment, TimeLimits
+from unstuck.ports import TimeLimits
 from unstuck.process import LARGEST, load, put, rewrite
 from unstuck.tell import draft_brief, one_line, repair_brief, shapes, visible
-from unstuck.verify import NotSetUp, Site, check_on, diagnosed, open_memory
+from unstuck.verify import Site, check_on, diagnosed, open_memory
 
 ROUNDS = 3
 NAME = "draft"
@@ -88,7 +89,7 @@ class Drafting:
     agents: tuple[str, ...]
     consent: Consent
     seen: Callable[[str, str], None]
-    stopper: Stopper = field(default_factory=lambda: Stopper(drain=0.0))
+    stopper: Stopper
     _allowed: set[str] = field(default_factory=set)
     _refused: bool = False
     _repairing: bool = False
@@ -151,12 +152,8 @@ class Drafting:
                 agents=self.agents,
             )
             bench = side.bench(slot, task, gates_of(config, repository.root))
-            try:
+            with told_as_errors():
                 yield bench
-            except Interrupted as error:
-                raise KeyboardInterrupt from error
-            except NotSetUp as error:
-                raise Unavailable(error.failure.summary, hint="See `setup` in `[workspace]`.") from error
 
     def _session(self, bench: Bench, number: int, brief: str, text: str) -> str:
         """Run one session of the agent in a slot at HEAD, and return the plan that it left there."""
@@ -167,42 +164,28 @@ class Drafting:
             place.write_text(text, encoding="utf-8", errors="surrogateescape")
         else:
             place.unlink(missing_ok=True)
-        (agent,) = bench.agents.values()
-        layout = bench.layout
-        assignment = Assignment(
+        ((name, agent),) = bench.agents.items()
+        self.seen(NAME, f"round {number}: {agent.name} writes the plan")
+        limits = bench.config.limits
+        order = SessionOrder(
             run=NAME,
             task=NAME,
             attempt=number,
             session=1,
+            agent=name,
             slot=slot,
-            worktree=bench.workspace.path(slot),
+            base=head,
             brief=bench.redactor.text(brief),
-            brief_file=layout.brief(NAME, number, 1),
-            log=layout.log(NAME),
-            transcript=layout.transcript(NAME, number, 1),
-        )
-        bench.desk.put(assignment.brief_file, assignment.brief)
-        self.seen(NAME, f"round {number}: {agent.name} writes the plan")
-        command = agent.command(assignment)
-        limits = bench.config.limits
-        environment = bench.environment(NAME, slot) | {"UNSTUCK_ATTEMPT": str(number)}
-        command = replace(
-            command,
-            env={**command.env, **environment, "UNSTUCK_BRIEF": str(assignment.brief_file)},
             limits=TimeLimits(
-                first_output=None if command.quiet else limits.first_output or None,
-                silence=None if command.quiet else limits.silence or None,
+                first_output=limits.first_output or None,
+                silence=limits.silence or None,
                 wall_clock=(WALL_CLOCK if limits.wall_clock is None else limits.wall_clock) or None,
             ),
         )
-        ended = bench.processes.run(
-            bench.fence.around(command, "session"),
-            stop=self.stopper,
-            seen=lambda line: self.seen(NAME, gist) if (gist := command.gist(line)) else None,
-        )
-        if ended.ending == "stopped":
+        outcome = Here(bench).run(order, self.stopper).outcome
+        if outcome.ended.ending == "stopped":
             raise Interrupted
-        return _taken(place) or _said(agent.name, agent.outcome(ended, assignment))
+        return _taken(place) or _said(agent.name, outcome)
 
     def _examined(self, bench: Bench, text: str, own: Sequence[str], *, rounds: int) -> Draft:
         """Read the plan, then run what a person lets us run of it; what is wrong with it is in its problems."""

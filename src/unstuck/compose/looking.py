@@ -95,28 +95,19 @@ def entry_json(entry: Entry) -> str:
     return f'{{"schema": 1, "seq": {entry.seq}, "at": {entry.at:.6f}, "event": {encode(entry.event)}}}'
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tale:
-    """What one attempt did, for people."""
-
-    attempt: AttemptState
-    tools: tuple[ToolCall, ...]
-    """What its agent called, in all of its sessions, as far as its output is read."""
+Used = dict[int, tuple[ToolCall, ...]]
+"""What the agent of each attempt called, by the attempt's number."""
 
 
-def tales(
-    place: Path | Repository, view: View, task: str, own: Mapping[str, AgentConfig] | None = None
-) -> tuple[Tale, ...]:
-    """Tell of every attempt of a task, from the journal and from what its sessions printed.
+def tools_used(place: Path | Repository, view: View, task: str, own: Mapping[str, AgentConfig] | None = None) -> Used:
+    """Return what the agent of each attempt called, in all of its sessions, as far as what they printed is read.
 
     `own` are the agents of the configuration, where they are known already.
     """
     repository = _known(place)
     layout = Layout(repository.root, repository.store)
     own = read_config(repository.root).agents if own is None else own
-    return tuple(
-        Tale(attempt=one, tools=tuple(_tools(layout, own, task, one))) for one in view.state.tasks[task].attempts
-    )
+    return {one.number: tuple(_tools(layout, own, task, one)) for one in view.state.tasks[task].attempts}
 
 
 def _tools(layout: Layout, own: Mapping[str, AgentConfig], task: str, attempt: AttemptState) -> Iterator[ToolCall]:
@@ -185,26 +176,18 @@ def _attempt(state: TaskState, number: int | None) -> AttemptState:
     return attempts[number] if number is not None else state.attempts[-1]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Work:
-    """What a task would land: the tree, and lines that show it to a person."""
-
-    tree: str
-    lines: tuple[str, ...]
-
-
-def waiting_work(cwd: Path, task: str) -> Work:
-    """Return the work of a task that waits for a person's word; empty if there is none."""
+def waiting_work(cwd: Path, task: str) -> tuple[str, tuple[str, ...]]:
+    """Return the tree that waits for a person's word about a task, and lines that show it; empty if there is none."""
     view = look(cwd)
     state = view.state.tasks[view.named(task)]
     verdict = state.current.verdict if state.attempts else None
     if verdict is None:
-        return Work(tree="", lines=())
+        return "", ()
     stat = find(cwd).git.attempt("diff-tree", "-r", "--no-commit-id", "--stat=100", verdict.base, verdict.tree)
     red = [f"  not green: {result.command}" for result in verdict.results if result.status != "pass"]
     remarks = [f"  {remark}" for remark in verdict.remarks]
     head = f"The work of task {task}, tree {verdict.tree[:12]} on {verdict.base[:12]}:"
-    return Work(tree=verdict.tree, lines=(head, *stat.stdout.rstrip().splitlines(), *red, *remarks))
+    return verdict.tree, (head, *stat.stdout.rstrip().splitlines(), *red, *remarks)
 
 
 def before_landing(cwd: Path, task: str) -> str:

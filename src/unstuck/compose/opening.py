@@ -16,7 +16,7 @@ from unstuck.config_file import read_config
 from unstuck.decide import resolved
 from unstuck.errors import BadUsage, CannotWrite
 from unstuck.git import Repository, find
-from unstuck.journal import GOAL, RECOVERY, Options, Store, asked_by
+from unstuck.journal import GOAL, RECOVERY, Options, RunState, Store, asked_by
 from unstuck.plans import Check, Insertion, Plan, Task, open_plan
 from unstuck.ports import Clock, PlanFile
 from unstuck.process import load, put
@@ -49,9 +49,8 @@ def open_run(
     config = with_store(repository, read_config(repository.root), store)
     if priority is not None:
         config = replace(config, store=replace(config.store, priority=priority))
-    return _opened(
-        repository, config, plan_file, asked, watcher, recovery=recovery_mode, open_journal=open_journal, clock=clock
-    )
+    options = _filled_in(asked, config, plan_file, recovery=recovery_mode)
+    return Run(repository, config, plan_file, options, watcher or Watcher(), None, open_journal, clock)
 
 
 def open_goal(
@@ -68,29 +67,15 @@ def open_goal(
     repository = find(cwd or Path.cwd())
     asked = replace(options or Options(agents=()), agents=tuple(agents), profile=profile or "")
     config = with_store(repository, read_config(repository.root))
-    return _opened(repository, config, keep_goal(repository, goal, checks), asked, watcher)
+    kept = keep_goal(repository, goal, checks)
+    return Run(repository, config, kept, _filled_in(asked, config, kept), watcher or Watcher())
 
 
-def _opened(
-    repository: Repository,
-    config: Config,
-    plan_file: PlanFile,
-    asked: Options,
-    watcher: Watcher | None,
-    *,
-    recovery: bool = False,
-    open_journal: Callable[[Path], Store] | None = None,
-    clock: Clock | None = None,
-) -> Run:
-    """Fill in what nobody asked for, from the plan and the configuration."""
+def _filled_in(asked: Options, config: Config, plan_file: PlanFile, *, recovery: bool = False) -> Options:
+    """Take what nobody asked for from the plan and the configuration."""
     wanted = asked_by(plan_file)
-    chosen = replace(
-        asked,
-        parallel=asked.parallel or config.parallel,
-        profile=asked.profile or (RECOVERY if recovery or wanted.recovery else config.profile),
-    )
-    options = resolved(chosen, config, wanted)
-    return Run(repository, config, plan_file, options, watcher or Watcher(), open_journal=open_journal, clock=clock)
+    profile = asked.profile or (RECOVERY if recovery or wanted.recovery else config.profile)
+    return resolved(replace(asked, parallel=asked.parallel or config.parallel, profile=profile), config, wanted)
 
 
 def _found(plan: Path, root: Path) -> Path:
@@ -110,8 +95,7 @@ def reopen_run(
     started = view.state.started
     assert started is not None
     repository = find(cwd or Path.cwd())
-    known = {name: task.task.title for name, task in view.state.tasks.items()}
-    plan_file = open_either(repository.root / started.plan, started.format, root=repository.root, known=known)
+    plan_file = plan_of(view.state, repository.root)
     config = with_last_store(repository, read_config(repository.root))
     options = started.options if budget_usd is None else replace(started.options, budget_usd=budget_usd)
     return Run(repository, config, plan_file, options, watcher or Watcher(), view.run)
@@ -164,6 +148,11 @@ def keep_goal(repository: Repository, goal: str, checks: Sequence[str]) -> GoalF
     return GoalFile(path)
 
 
-def open_either(path: Path, plan_format: str | None, *, root: Path, known: Mapping[str, str] | None = None) -> PlanFile:
-    """Open a plan of a person's, or a goal that we keep."""
-    return GoalFile(path) if plan_format == GOAL else open_plan(path, plan_format, root=root, known=known)
+def plan_of(state: RunState, root: Path) -> PlanFile:
+    """Open the plan of a run again: a person's, or a goal that we keep."""
+    started = state.started
+    assert started is not None
+    if started.format == GOAL:
+        return GoalFile(root / started.plan)
+    known = {name: task.task.title for name, task in state.tasks.items()}
+    return open_plan(root / started.plan, started.format, root=root, known=known)

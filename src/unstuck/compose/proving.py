@@ -1,9 +1,11 @@
 """Edge: Try out what a repository and its agents can do: gates that fit, run once where tasks are checked; agents, by one small task."""
 
+import json
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,28 +14,19 @@ from typing import Any
 from unstuck.agents import Found, agents_on_path, as_json, manifest, read_files, survey
 from unstuck.compose.by_hand import Side, first_checking_slot
 from unstuck.compose.runs import Run, Watcher, refuse_inside_an_agent
-from unstuck.compose.terms import works_inside
+from unstuck.compose.terms import config_here, works_inside
 from unstuck.config import GATE_TIMEOUTS, Config, WorkspaceConfig
-from unstuck.config_file import found_file, has_config, read_config
+from unstuck.config_file import NAME as CONFIG_NAME
+from unstuck.config_file import found_file, has_config
 from unstuck.decide import resolved
 from unstuck.errors import BadUsage, Unavailable
 from unstuck.git import Repository, find
 from unstuck.journal import CheckResult, Options, asked_by
 from unstuck.line import Interrupted, Stopper
-from unstuck.plans import Check, open_plan
+from unstuck.plans import Check, CheckKind, open_plan
 from unstuck.process import put
 from unstuck.tell import counted, one_line
-from unstuck.tools import (
-    FirstConfig,
-    FoundGate,
-    Proposal,
-    Stack,
-    config_text,
-    detect,
-    refuse_replacing,
-    with_ci,
-    write_config,
-)
+from unstuck.tools import Proposal, Stack, detect, joined, with_ci
 from unstuck.verify import NotSetUp, Site, cannot_run, compare, evidence, on_base, open_memory, part_of
 
 NAME = "init"
@@ -50,7 +43,17 @@ PLAN = """# Trial
   - **Files**: `hello.txt`
   - **Verify**: `grep -qx hello hello.txt`
 """
-IDENTITY = ("-c", "user.name=unstuck", "-c", "user.email=unstuck@example.invalid", "-c", "commit.gpgSign=false")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundGate:
+    """A gate that fits, and what was seen of it."""
+
+    kind: CheckKind
+    line: str
+    says: str
+    kept: bool = True
+    """Whether it can guard anything here."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,23 +66,31 @@ class Proof:
     notes: tuple[str, ...] = ()
 
 
-class Initiation:
-    """A first configuration in the making; `stopper` ends it early, and then nothing is written."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FirstConfig:
+    path: Path
+    text: str
+    notes: tuple[str, ...]
 
-    def __init__(self, cwd: Path, *, force: bool) -> None:
-        refuse_inside_an_agent()
-        self.stopper = Stopper(drain=0.0)
-        self._repository = find(cwd)
-        refuse_replacing(self._repository.root, force=force)
 
-    def write(self, seen: Callable[[str, str], None] | None) -> FirstConfig:
-        """Look at the repository, prove what fits it, and write it down; without anybody who is told, nothing is run."""
-        root = self._repository.root
-        stack = with_ci(detect(root), root)
-        proof = unproven(stack) if seen is None else prove(self._repository, stack, self.stopper, seen)
-        text = config_text(agents_on_path(), proof.gates, proof.copy, proof.setup)
-        guards = any(gate.kept for gate in proof.gates)
-        return write_config(root, text, proof.notes if guards else (*proof.notes, NO_GUARD))
+def write_first_config(
+    cwd: Path, *, force: bool, stopper: Stopper, seen: Callable[[str, str], None] | None
+) -> FirstConfig:
+    """Look at a repository, prove what fits it, and write it down; without anybody who is told, nothing is run."""
+    refuse_inside_an_agent()
+    repository = find(cwd)
+    path = repository.root / CONFIG_NAME
+    if path.exists() and not force:
+        hint = "Edit it, or replace it with --force: the old one is kept beside it."
+        raise BadUsage(f"{path} is there already.", hint=hint)
+    stack = with_ci(detect(repository.root), repository.root)
+    proof = unproven(stack) if seen is None else prove(repository, stack, stopper, seen)
+    text = config_text(agents_on_path(), proof.gates, proof.copy, proof.setup)
+    if path.exists():
+        path.rename(path.with_name(f"{CONFIG_NAME}.{time.strftime('%Y%m%d-%H%M%S')}.old"))
+    put(path, text)
+    guards = any(gate.kept for gate in proof.gates)
+    return FirstConfig(path=path, text=text, notes=proof.notes if guards else (*proof.notes, NO_GUARD))
 
 
 def try_what_fits(cwd: Path, stopper: Stopper, seen: Callable[[str, str], None]) -> tuple[str, ...]:
@@ -202,14 +213,52 @@ def _message(site: Site, check: Check, result: CheckResult) -> str:
     return one_line(site.bench.redactor.text(found.message if found else last), SAID_CHARS)
 
 
+def config_text(agents: Sequence[str], gates: Sequence[FoundGate], copy: Sequence[str], setup: Sequence[str]) -> str:
+    """Return the text; what was not found, or cannot guard anything, stands there as a comment."""
+    lines = ["# How unstuck works on this repository. All keys: docs/reference/configuration.md", ""]
+    lines += [f"# On PATH: {', '.join(agents)}." if agents else "# No known agent was found on PATH."]
+    lines += [
+        f"# agent = [{_quoted(agents[0] if agents else 'mine')}]    # the first known agent on PATH is used without it",
+        "# [agents.mine]",
+        "# command = 'my-agent --headless'    # the brief comes on stdin; {brief} is its file",
+        "",
+    ]
+    lines += ["[checks]    # must hold after every task, whatever the task's own Verify says"]
+    lines += _gates(gates) or ["# test = 'make test'"]
+    lines += ["", "[workspace]    # what a fresh worktree needs and git does not carry"]
+    lines += [f"{key} = {_list(values)}" for key, values in (("copy", copy), ("setup", setup)) if values]
+    return "\n".join(lines) + "\n"
+
+
+def _gates(gates: Sequence[FoundGate]) -> list[str]:
+    """Write each gate below what was seen of it."""
+    lines: list[str] = []
+    for check in joined([(gate.kind, gate.line) for gate in gates if gate.kept]):
+        lines += [f"# {gate.kind}: {gate.says}" for gate in gates if gate.kept and gate.kind == check.kind]
+        lines.append(f"{check.kind} = {_quoted(check.command)}")
+    for gate in gates:
+        if not gate.kept:
+            lines += [f"# {gate.kind}: left out, because {gate.says}", f"# {gate.kind} = {_quoted(gate.line)}"]
+    return lines
+
+
+def _list(values: Sequence[str]) -> str:
+    return f"[{', '.join(_quoted(value) for value in values)}]"
+
+
+def _quoted(text: str) -> str:
+    """Write a TOML string; JSON has the same form."""
+    return json.dumps(text, ensure_ascii=False)
+
+
 def known_agents(cwd: Path) -> tuple[Found, ...]:
     """Look which coding agents are here: ours, and those of the repository's configuration."""
-    return survey(_config(cwd))
+    return survey(config_here(cwd))
 
 
 def read_session(cwd: Path, name: str, stdout: Path, stderr: Path | None, exit_code: int | None) -> dict[str, Any]:
     """Return what a recorded session says, in the public form."""
-    known = manifest(name, _config(cwd).agents)
+    known = manifest(name, config_here(cwd).agents)
     if known is None or not known.program:
         raise BadUsage(f"There is no known agent {name!r}.", hint="See them with `unstuck agents`.")
     return as_json(name, read_files(known.output, stdout, stderr, code=exit_code, meanings=known.exit_codes))
@@ -234,7 +283,7 @@ class Trial:
 
 def check_agent(cwd: Path, name: str, watcher: Watcher | None = None) -> Trial:
     """Let the agent do one small task in a scratch repository, with one attempt."""
-    config = _config(cwd)
+    config = config_here(cwd)
     config = Config(agents=config.agents, limits=config.limits, sandbox=config.sandbox)
     with trial_ground() as plan:
         repository = find(plan.parent)
@@ -258,27 +307,36 @@ def check_agent(cwd: Path, name: str, watcher: Watcher | None = None) -> Trial:
         )
 
 
-def _config(cwd: Path) -> Config:
-    """Return the configuration; outside of a repository, the defaults."""
-    try:
-        return read_config(find(cwd).root)
-    except Unavailable:
-        return Config()
+def begin_repository(root: Path, name: str, message: str) -> None:
+    """Make a repository of a folder, with one commit of all that is in it."""
+    identity = (
+        "-c",
+        f"user.name={name}",
+        "-c",
+        f"user.email={name.lower()}@example.invalid",
+        "-c",
+        "commit.gpgSign=false",
+    )
+    for arguments in (["init", "-q", "-b", "main"], ["add", "-A"], ["commit", "-q", "-m", message]):
+        subprocess.run(["git", *identity, *arguments], cwd=root, check=True)
+
+
+def require_git() -> None:
+    if shutil.which("git") is None:
+        raise Unavailable("git is not on PATH.", hint="Install git 2.38 or newer.")
 
 
 @contextmanager
 def trial_ground() -> Iterator[Path]:
     """Make the repository; yield its plan, and remove everything afterwards."""
-    if shutil.which("git") is None:
-        raise Unavailable("git is not on PATH.", hint="Install git 2.38 or newer.")
+    require_git()
     with tempfile.TemporaryDirectory(prefix="unstuck-check-", ignore_cleanup_errors=True) as folder:
         root = Path(folder) / "trial"
         root.mkdir()
         plan = root / "tasks.md"
         plan.write_text(PLAN, encoding="utf-8")
         (root / "readme.txt").write_text("A scratch repository for one trial.\n", encoding="utf-8")
-        for arguments in (["init", "--quiet", "-b", "main"], ["add", "-A"], ["commit", "--quiet", "-m", "Begin"]):
-            subprocess.run(["git", *IDENTITY, *arguments], cwd=root, check=True, capture_output=True)
+        begin_repository(root, "unstuck", "Begin")
         for key, value in (("user.name", "unstuck"), ("user.email", "unstuck@example.invalid")):
             subprocess.run(["git", "config", key, value], cwd=root, check=True, capture_output=True)
         yield plan

@@ -4,7 +4,7 @@ import os
 import secrets
 import socket
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
@@ -93,30 +93,23 @@ class Watcher:
     activity: Callable[[str, str], None] = _nobody
 
 
+@dataclass(slots=True)
 class Run:
     """One durable execution of a plan."""
 
-    def __init__(
-        self,
-        repository: Repository,
-        config: Config,
-        plan_file: PlanFile,
-        options: Options,
-        watcher: Watcher,
-        run: str | None = None,
-        open_journal: Callable[[Path], Store] | None = None,
-        clock: Clock | None = None,
-    ) -> None:
-        self.stopper = Stopper(config.limits.drain)
-        self.state = RunState()
-        self._repository = repository
-        self._config = config
-        self._plan_file = plan_file
-        self._options = options
-        self._watcher = watcher
-        self._run = run
-        self._open_journal = open_journal
-        self._clock = clock or SystemClock()
+    _repository: Repository
+    _config: Config
+    _plan_file: PlanFile
+    _options: Options
+    _watcher: Watcher
+    _run: str | None = None
+    _open_journal: Callable[[Path], Store] | None = None
+    _clock: Clock | None = None
+    state: RunState = field(default_factory=RunState, init=False)
+    stopper: Stopper = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.stopper = Stopper(self._config.limits.drain)
 
     def go(self, *, fresh: bool = False, accept_plan_change: bool = False, start_from: str | None = None) -> Summary:
         """Run the plan, or what is left of it, to the end; return what it came to."""
@@ -280,7 +273,7 @@ class Run:
         bench = Bench(
             run=run,
             record=Recorder(journal, state, redact, (log, *listeners, self._watcher.entry)),
-            workspace=self._workspace(run),
+            workspace=workspace_of(repository, config, run, self._untracked_plan(), self._plan_paths),
             processes=LocalProcesses(),
             agents=agents,
             tasks={task.id: timed(task, config.verify.timeout) for task in plan.tasks},
@@ -296,7 +289,7 @@ class Run:
             desk=DiskDesk(),
             redactor=redact,
             stop=self.stopper,
-            clock=self._clock,
+            clock=self._clock or SystemClock(),
             judge=open_rulebook(self._repository.root),
             remedies=Relief(repository.root, fence),
             fence=fence,
@@ -335,20 +328,6 @@ class Run:
             return None
         forced = policy_of(replace(self._options, profile=RECOVERY), self._config, asked_by(self._plan_file))
         return replace(forced, on_stuck=self._policy.on_stuck)
-
-    def _workspace(self, run: str) -> GitWorkspace:
-        repository, config = self._repository, self._config
-        copy = (*config.workspace.copy, *self._untracked_plan())
-        return GitWorkspace(
-            run=run,
-            identity=repository.identity(),
-            slots=slots_folder(repository, config.workspace.slots),
-            lender=Lender(repository),
-            meanwhile=Meanwhile(repository, self._plan_paths),
-            sign=config.git.sign,
-            left_out=self._plan_paths,
-            place=Placing(root=repository.root, copy=copy, link=config.workspace.link),
-        )
 
     def _home(self, run: str, state: RunState) -> Homecoming:
         """Return the way home: to the branch and the commit that the run began with."""
@@ -440,6 +419,22 @@ def refuse_inside_an_agent() -> None:
             f"This is a session of run {run}; a run is not started inside another one's agent.",
             hint="Print what you need as your result; the supervisor around you goes on by itself.",
         )
+
+
+def workspace_of(
+    repository: Repository, config: Config, run: str, placed: Sequence[str] = (), plan: tuple[str, ...] = ()
+) -> GitWorkspace:
+    """Return the git side of a run: `placed` is copied into slots besides, `plan` are the plan's own files."""
+    return GitWorkspace(
+        run=run,
+        identity=repository.identity(),
+        slots=slots_folder(repository, config.workspace.slots),
+        lender=Lender(repository),
+        meanwhile=Meanwhile(repository, plan),
+        sign=config.git.sign,
+        left_out=plan,
+        place=Placing(root=repository.root, copy=(*config.workspace.copy, *placed), link=config.workspace.link),
+    )
 
 
 def room_beside(parallel: int) -> int | None:

@@ -25,11 +25,15 @@ def read_plan(path: Path, *, plan_format: str | None = None) -> Plan:
 
 def profiles(cwd: Path) -> "dict[str, decide.Policy]":
     """Return the profiles that a run here could use: the catalog's, and the configuration's own."""
+    return decide.profiles(config_here(cwd).profiles)
+
+
+def config_here(cwd: Path) -> Config:
+    """Return the configuration; outside of a repository, the defaults."""
     try:
-        own = read_config(find(cwd).root).profiles
+        return read_config(find(cwd).root)
     except Unavailable:
-        own = {}
-    return decide.profiles(own)
+        return Config()
 
 
 def gates(cwd: Path, wanted: Sequence[Check] = ()) -> tuple[Check, ...]:

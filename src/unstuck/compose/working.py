@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from unstuck.agents import agent, agents_on_path
-from unstuck.compose.by_hand import NoPlan, Nowhere
+from unstuck.compose.by_hand import Nowhere
+from unstuck.compose.opening import GoalFile
 from unstuck.compose.runs import refuse_inside_an_agent, room_beside
 from unstuck.compose.stores import last_store, project_of, require_fleet
 from unstuck.compose.terms import fence_of
@@ -150,7 +151,7 @@ class Benches:
             processes=self._processes,
             agents=self._crew,
             tasks={},
-            plan=NoPlan(),
+            plan=GoalFile(Path()),
             dispatch=Here,
             config=config,
             policy=profile("adaptive"),

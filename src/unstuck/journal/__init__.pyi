@@ -45,7 +45,6 @@ from unstuck.journal.event import encode as encode
 from unstuck.journal.phase_file import check_object as check_object
 from unstuck.journal.phase_file import iso as iso
 from unstuck.journal.phase_file import phase as phase
-from unstuck.journal.phase_file import remark_object as remark_object
 from unstuck.journal.phase_file import subject as subject
 from unstuck.journal.projections import ExecutionLog as ExecutionLog
 from unstuck.journal.projections import Projections as Projections

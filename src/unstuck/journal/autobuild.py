@@ -3,10 +3,10 @@
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from unstuck.git import Git
 from unstuck.journal.event import Inherited, PastAttempt, PastCommit, PastTask
@@ -21,6 +21,7 @@ TEXT_CHARS = 2000
 FOLDERS = ("memory", ".")
 """Where a predecessor keeps its files, seen from its plan."""
 HISTORY, COMMITS = "attempt_history.json", "build_commits.json"
+Past = TypeVar("Past", PastAttempt, PastCommit)
 MOST_ATTEMPTS = 50
 """The last ones of a task; a brief tells three."""
 
@@ -117,7 +118,7 @@ def inherited(plan: Path, *more: Path) -> Inherited | None:
     """Return what the first folder with records tells. A file that cannot be read tells nothing and stops nothing."""
     for folder in (*(plan.parent / name for name in FOLDERS), *more):
         tasks = tuple(_tasks(_read_object(folder / HISTORY).get("subtasks")))
-        commits = tuple(_commits(_read_object(folder / COMMITS).get("commits")))
+        commits = tuple(_read(PastCommit, _read_object(folder / COMMITS).get("commits")))
         if tasks or commits:
             return Inherited(source=str(folder), tasks=tasks, commits=commits)
     return None
@@ -136,34 +137,16 @@ def _read_object(file: Path) -> dict[str, Any]:
 
 def _tasks(subtasks: object) -> Iterator[PastTask]:
     for name, entry in subtasks.items() if isinstance(subtasks, dict) else ():
-        attempts = tuple(_attempts(entry.get("attempts") if isinstance(entry, dict) else None))
+        attempts = tuple(_read(PastAttempt, entry.get("attempts") if isinstance(entry, dict) else None))
         if attempts:
             yield PastTask(id=name, attempts=attempts[-MOST_ATTEMPTS:])
 
 
-def _attempts(attempts: object) -> Iterator[PastAttempt]:
-    for attempt in _objects(attempts):
-        yield PastAttempt(
-            session=attempt["session"] if isinstance(attempt.get("session"), int) else 0,
-            timestamp=_text(attempt.get("timestamp")),
-            approach=_text(attempt.get("approach")),
-            success=attempt.get("success") is True,
-            error=_text(attempt.get("error")),
-        )
-
-
-def _commits(commits: object) -> Iterator[PastCommit]:
-    for commit in _objects(commits):
-        yield PastCommit(
-            hash=_text(commit.get("hash")),
-            subtask_id=_text(commit.get("subtask_id")),
-            timestamp=_text(commit.get("timestamp")),
-        )
-
-
-def _objects(items: object) -> Iterable[dict[str, Any]]:
-    return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
-
-
-def _text(value: object) -> str:
-    return value[:TEXT_CHARS] if isinstance(value, str) else ""
+def _read(shape: type[Past], items: object) -> Iterator[Past]:
+    """Fill a shape from each object of a list: what is missing there, or of another type, is empty."""
+    for item in items if isinstance(items, list) else ():
+        if isinstance(item, dict):
+            kept = {one.name: item[one.name] for one in fields(shape) if type(item.get(one.name)) is one.type}
+            empty: dict[str, Any] = {one.name: one.type() for one in fields(shape) if callable(one.type)}
+            texts = {name: value[:TEXT_CHARS] for name, value in kept.items() if isinstance(value, str)}
+            yield shape(**empty | kept | texts)

@@ -7,7 +7,7 @@ from typing import Any
 
 from unstuck.agents import Result
 from unstuck.diagnosis import Failure, capture, headline, phase_type, result_of
-from unstuck.journal.attempt import CheckResult, Remark, Verdict
+from unstuck.journal.attempt import CheckResult, Verdict
 from unstuck.journal.run_state import RunState
 from unstuck.journal.task_state import AttemptState, TaskState
 from unstuck.line import blocked
@@ -46,9 +46,11 @@ def phase(state: RunState, name: str, waiting: Mapping[str, tuple[str, ...]] | N
         "quality_gates": _gates(last.verdict, last.failure) if last and last.verdict else None,
         "verification": _verification(last) if last and last.verdict else None,
         "commit": _commit(task),
-        "plan_updates": _plan_updates(task),
+        "plan_updates": {"tasks_checked": len(task.task.items), "dod_checked": True, "status_updated": True}
+        if task.status == "complete"
+        else None,
         "attempts": [_attempt(attempt) for attempt in task.attempts],
-        "error": _blocked_error(causes) if causes else error(state, task),
+        "error": _blocked_error(causes[0]) if causes else error(state, task),
         "unstuck": {"run": state.started.run if state.started else None, "event": state.seq},
     }
 
@@ -173,7 +175,7 @@ def _verification(attempt: AttemptState) -> dict[str, Any]:
         "verified_at": iso(attempt.ended) if attempt.ended else None,
         "tree": verdict.tree,
         "checks": [check_object(result) for result in verdict.results],
-        "findings": [remark_object(remark) for remark in verdict.remarks],
+        "findings": [asdict(remark) for remark in verdict.remarks],
     }
 
 
@@ -194,14 +196,8 @@ def _commit(task: TaskState) -> dict[str, Any] | None:
     }
 
 
-def _plan_updates(task: TaskState) -> dict[str, Any] | None:
-    if task.status != "complete":
-        return None
-    return {"tasks_checked": len(task.task.items), "dod_checked": True, "status_updated": True}
-
-
-def _blocked_error(causes: tuple[str, ...]) -> dict[str, Any]:
-    return {"type": "blocked", "message": f"Blocked by failed phase {causes[0]}", "blocking_phase": causes[0]}
+def _blocked_error(cause: str) -> dict[str, Any]:
+    return {"type": "blocked", "message": f"Blocked by failed phase {cause}", "blocking_phase": cause}
 
 
 def _attempt(attempt: AttemptState) -> dict[str, Any]:
@@ -239,8 +235,3 @@ def check_object(result: CheckResult) -> dict[str, Any]:
         "tests": list(result.tests),
         "log": result.log or None,
     }
-
-
-def remark_object(remark: Remark) -> dict[str, Any]:
-    """Return one finding about a change."""
-    return asdict(remark)

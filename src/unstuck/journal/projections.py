@@ -1,8 +1,6 @@
 """Edge: The files that people read: written atomically from the state, and looked at for what a person changed in them by hand."""
 
 import json
-import shutil
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,7 +10,7 @@ from unstuck.decide import Limits
 from unstuck.journal.event import Entry, Verb
 from unstuck.journal.phase_file import PHASE_STATUS, config, iso, phase
 from unstuck.journal.run_state import RunState, fold
-from unstuck.journal.smart_ralph import SpecFolder
+from unstuck.journal.smart_ralph import SpecFolder, set_aside
 from unstuck.journal.storing import show_store
 from unstuck.journal.task_state import SETTLED
 from unstuck.line import blocked
@@ -217,9 +215,7 @@ def read_json(path: Path, told: Callable[[str], None]) -> dict[str, Any] | None:
     except OSError:
         return None
     except ValueError:
-        aside = path.with_name(f"{path.name}.unreadable-{time.strftime('%Y%m%d-%H%M%S')}")
-        shutil.copyfile(path, aside)  # not moved: after a crash here, a missing file would mean `do it again`
-        told(f"{path.name} is not JSON; a copy is kept as {aside.name}, and the journal's own facts are used.")
+        told(f"{path.name} is not JSON; a copy is kept as {set_aside(path)}, and the journal's own facts are used.")
         return None
     return content if isinstance(content, dict) else None
 

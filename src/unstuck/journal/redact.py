@@ -6,19 +6,22 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from unstuck.journal.secret_signs import Span, begins_token, credible, looks_random, named_spans, shape_spans, weigh
+from unstuck.journal.secret_signs import (
+    Span,
+    begins_token,
+    credible,
+    looks_random,
+    named_spans,
+    shape_spans,
+    sign,
+    weigh,
+)
+from unstuck.shipped import shipped_table
 
 REDACTED = "[redacted]"
 
 SECRET_NAMES = ("KEY", "TOKEN", "SECRET", "PASSWORD")
 """A variable whose name ends so holds a secret, even if it looks like a word."""
-PLAIN_NAMES = re.compile(
-    r"(?:^|_)(?:ID|UUID|SHA\d*|HASH|COMMIT|REV|REVISION|VERSION|PATH|DIR|HOME|PWD|OLDPWD|FILE|SOCK|DISPLAY|TERM|LANG|NAME|"
-    r"USER|HOST|HOSTNAME|SHELL|EDITOR|TZ|COLORS|FLAGS|OPTS|OPTIONS|ARGS|MARKER|SESSION|ADDRESS|TITLE|CURSOR)$",
-    re.IGNORECASE,
-)
-"""Variables that hold long made-up words and no secrets."""
-
 SHORT = 200
 SHORTEST_SECRET = 6
 """Shorter values ("true", "none") would be found all over ordinary text."""
@@ -34,7 +37,6 @@ SHORTEST_START = 6
 
 BLANKS = b" \t\r\n\\"
 ADDRESS = re.compile(r"\w+://[^\s/:@]*:([^\s/@]{6,})@")
-COMMON = {"true", "false", "none", "null", "disabled", "enabled", "default", "password", "secret", "changeme"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +127,7 @@ def _redactor(environment: frozenset[tuple[str, str]]) -> Redactor:
 
 def _secrets(name: str, value: str) -> Iterator[str]:
     """Yield what is secret of a variable: its value, or the password in it."""
-    if len(value) < SHORTEST_SECRET or value.lower() in COMMON:
+    if len(value) < SHORTEST_SECRET or value.lower() in shipped_table("secrets")["common"]:
         return
     weight, data = weigh(name.lower().encode(errors="replace")), value.encode(errors="replace")
     named = weight == "strong" and credible(data, strong=True, quoted=True)
@@ -134,7 +136,7 @@ def _secrets(name: str, value: str) -> Iterator[str]:
         yield value
     elif match := ADDRESS.match(value):
         yield match[1]
-    elif not PLAIN_NAMES.search(name) and _made_up(data):
+    elif not sign("plain").search(name.encode(errors="replace")) and _made_up(data):
         yield value
 
 

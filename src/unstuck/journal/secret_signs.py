@@ -28,15 +28,6 @@ MARKS = bytes(
 )
 RUN = b"w" * SHORTEST_TOKEN
 
-ALPHABETS = {
-    "upper": rb"[0-9A-Z]",
-    "hex": rb"[0-9A-Fa-f]",
-    "alnum": rb"[0-9A-Za-z]",
-    "word": rb"[\w-]",
-    "dotted": rb"[\w.-]",
-    "base64": rb"[\w+/=-]",
-    "wide": rb"""[^\s"'`<>\\,;&()\[\]{}|]""",
-}
 WORDLY = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-."
 PURE = ("upper", "hex", "alnum")
 """No words are joined in these alphabets, so a long run of them after a prefix is a token."""
@@ -62,26 +53,6 @@ NEEDLES = (
     *(b"pass", b"pwd", b"secret", b"token", b"key", b"auth", b"cred", b"cookie", b"sig", b"dsn", b"webhook", b"jwt"),
     *(b"connectionstring", b"_pat"),
 )
-STRONG = re.compile(
-    rb"passw|passphrase|passcode|pwd|secret|credential|private_?key|"
-    rb"(?:^|[^a-z]|db|user|root|admin|smtp|mail|ftp|my)pass$"
-)
-"""Names of things that people choose: even a short value is one."""
-WEAK = re.compile(
-    rb"token|.key|auth|cred|cookie|(?:^|[_-])sig$|signature|dsn|webhook|jwt|connectionstring|_pat$|"
-    rb"(?:^|[_-])pass(?:[_-]|$)"
-)
-"""Names of things that machines make: the value must look so, too."""
-ORDINARY = re.compile(
-    rb"author(?!iz)|monkey|keyboard|keyword|keyframe|keystroke|key_?(?:press|down|up|code|map|pair_?name|name|type|size|"
-    rb"usage|format|error|func|ring|id)|hot_?key|turkey|tokeni[sz]|tokens?_?(?:count|limit|type|usage|id|url|uri|"
-    rb"endpoint|path)|tokens$|(?:^|[^a-z])passe[ds]|passing|passive|passage|bypass|compass|secretary|public|primary|"
-    rb"foreign|partition|cache|idempoten|hash|checksum|digest|sha_?\d|fingerprint|session_?id|thread|sort_?key|"
-    rb"(?:path|file|dir|folder|name|count|length|expiry|expires|ttl|algorithm|version|policy|status|ref|class|field|"
-    rb"label|title|hint|help|regex|pattern|rules?|strength|icon|color|column|index|prefix|suffix|provider|method|mode|"
-    rb"scheme|server|state|scope|module)s?$"
-)
-"""Names with such a word in them that hold no secret."""
 NAME_CHARACTERS = b"abcdefghijklmnopqrstuvwxyz0123456789_.-"
 NAME_REST = re.compile(rb"[\w.-]{0,48}")
 VALUE = (
@@ -102,17 +73,6 @@ BARE_END = re.compile(rb"""[\s"'`]|\\["nrt]|[&;,](?=[\w .%-]{0,40}[=:]|\s|\Z)|<[
 COOKIE_END = re.compile(rb"""["'`\r\n]|\\["'nr]""")
 TRAILING = b",;)]}>.:"
 MADE_UP = re.compile(rb"[A-Za-z0-9_-]{20,128}(?![\w./-])")
-PLACEHOLDER = re.compile(
-    rb"\$[A-Za-z_({]|<[\w /.-]*>|\{\{|\{[a-z_.]|\{?\}|\[redacted|\[[A-Z_ ]+\]|\*{3,}|%[sdr(]|%[A-Z_]+%|#\{|@\{|\.\.\.|"
-    rb"x{3,}|\?+\Z|your|my[_-]|some[_-]|the[_-]|change|example|placeholder|dummy|redacted|none\b|null\b|true\b|false\b|"
-    rb"undefined|os\.|process\.|env[.:\[]|config\.|self\.|this\.|secrets?\.|vault:|keyring|file:|!\w|-----BEGIN",
-    re.IGNORECASE,
-)
-CODE = re.compile(
-    rb"[({\[]|[A-Za-z_][\w.]{0,64}(?:[(\[{]|->|::|\?\.)|[A-Za-z_]\w{0,23}(?:\.[A-Za-z_]\w{0,23})+\Z|"
-    rb"[a-z]+(?:[_-][a-z]+)*\d?\Z|0x[0-9a-f]{1,16}\Z"
-)
-PATH = re.compile(rb"(?:~|\.{1,2}|[A-Za-z]:)?[/\\][\w.@ -]+(?:[/\\]|\Z)|[\w.-]+/[\w./-]+\.\w{1,5}\Z|\w+://")
 NUMBER = re.compile(rb"[\d.,:_%-]+\w?\Z")
 DIGIT = re.compile(rb"\d")
 LETTER = re.compile(rb"[A-Za-z]")
@@ -248,7 +208,7 @@ def _run(alphabet: re.Pattern[bytes], data: bytes, start: int) -> int:
 
 @cache
 def _alphabet(name: str) -> re.Pattern[bytes]:
-    return re.compile(ALPHABETS[name] + rb"{1,%d}" % LONGEST_TOKEN)
+    return re.compile(b"%s{1,%d}" % (shipped_table("secrets")["alphabets"][name].encode(), LONGEST_TOKEN))
 
 
 @cache
@@ -267,6 +227,12 @@ def _broken() -> tuple[bytes, ...]:
     rows = [row for rows in _tokens().values() for row in rows]
     short = (prefix for prefix, alphabet, _ in rows if alphabet == "base64" and len(prefix) <= SHORT_PREFIX)
     return (*(prefix for prefix, _, _ in rows if prefix.translate(None, WORDLY)), *short)
+
+
+@cache
+def sign(name: str) -> re.Pattern[bytes]:
+    """Return what the catalogue says of names or of values, as one pattern."""
+    return re.compile(shipped_table("secrets")["signs"][name].encode())
 
 
 @cache
@@ -295,11 +261,11 @@ def _follows(needle: bytes) -> re.Pattern[bytes]:
 @lru_cache(maxsize=4096)
 def weigh(name: bytes) -> Weight | None:
     """Say what has this name: a secret that a person may have chosen, one that a machine made, or neither."""
-    if ORDINARY.search(name):
+    if sign("ordinary").search(name):
         return None
-    if STRONG.search(name):
+    if sign("strong").search(name):
         return "strong"
-    if WEAK.search(name):
+    if sign("weak").search(name):
         return "weak"
     return "key" if name == b"key" else None
 
@@ -308,13 +274,13 @@ def credible(value: bytes, *, strong: bool, quoted: bool) -> bool:
     """Tell a secret from a word, a path, a piece of code, or what stands in for one."""
     if len(value) < (SHORTEST_PASSWORD if strong else SHORTEST_KEY) or b" " in value or b"\t" in value:
         return False
-    if PLACEHOLDER.match(value) or PATH.match(value) or len(set(value)) < FEWEST_CHARACTERS:
+    if sign("placeholder").match(value) or sign("path").match(value) or len(set(value)) < FEWEST_CHARACTERS:
         return False
     if NUMBER.match(value):
         return strong and quoted and value.isdigit()
     if not strong:
-        return looks_random(value) and (quoted or not CODE.match(value))
-    if CODE.match(value):
+        return looks_random(value) and (quoted or not sign("code").match(value))
+    if sign("code").match(value):
         return False
     signs = LETTER.search(value) and SIGN.search(value)
     return bool(DIGIT.search(value) or signs) or (len(value) >= SHORTEST_TOKEN and looks_random(value))
@@ -341,7 +307,7 @@ def _is_key(low: bytes, begins: int) -> bool:
     """Say whether a key is one to something: `?key=` in an address, or `api key` in prose."""
     before = low[max(0, begins - 12) : begins]
     if before[-1:] == b" ":
-        return before[-2:-1].isalnum() and not ORDINARY.search(before.rstrip())
+        return before[-2:-1].isalnum() and not sign("ordinary").search(before.rstrip())
     return before[-1:] in {b"?", b"&"}
 
 
@@ -360,7 +326,7 @@ def _judged(data: bytes, match: re.Match[bytes], name: bytes, *, strong: bool) -
     header, address = b"authorization" in name, b"webhook" in name or b"dsn" in name
     quoted = match["quoted"] is not None
     start, end = match.span("quoted" if quoted else "bare")
-    if PLACEHOLDER.match(data, start):
+    if sign("placeholder").match(data, start):
         return None
     scheme = (ANY_SCHEME if header else SCHEME).match(data, start, end)
     if scheme:
@@ -371,7 +337,7 @@ def _judged(data: bytes, match: re.Match[bytes], name: bytes, *, strong: bool) -
         end = start + len(data[start:end].rstrip(TRAILING))
     value = data[start:end]
     if header and scheme:
-        taken = len(value) >= SHORTEST_COOKIE and not PLACEHOLDER.match(value)
+        taken = len(value) >= SHORTEST_COOKIE and not sign("placeholder").match(value)
     else:
         taken = credible(value, strong=strong, quoted=quoted) or (
             address and value.startswith(b"http") and looks_random(value)
@@ -389,6 +355,11 @@ def _cookie(data: bytes, match: re.Match[bytes]) -> Span | None:
     end = line.start() if line else min(len(data), equals + 4096)
     value = data[equals + 1 : end]
     first = re.split(rb"[;\s]", value, maxsplit=1)[0]
-    if len(first) < SHORTEST_COOKIE or not looks_random(value) or PLACEHOLDER.match(value) or CODE.match(first):
+    if (
+        len(first) < SHORTEST_COOKIE
+        or not looks_random(value)
+        or sign("placeholder").match(value)
+        or sign("code").match(first)
+    ):
         return None
     return equals + 1, end

@@ -92,10 +92,15 @@ class SpecFolder:
             return parse(content)
         except NotAState as error:
             path = self.path / STATE
-            aside = path.with_name(f"{STATE}.unreadable-{time.strftime('%Y%m%d-%H%M%S')}")
-            shutil.copyfile(path, aside)
-            self.told(f"{error} ({path}). A copy is kept as {aside.name}; the run goes on with its own facts.")
+            self.told(f"{error} ({path}). A copy is kept as {set_aside(path)}; the run goes on with its own facts.")
             return None
+
+
+def set_aside(path: Path) -> str:
+    """Keep a copy of a file that cannot be read; not moved: after a crash, a missing one would mean `do it again`."""
+    aside = path.with_name(f"{path.name}.unreadable-{time.strftime('%Y%m%d-%H%M%S')}")
+    shutil.copyfile(path, aside)
+    return aside.name
 
 
 def spec_folder(plan_file: PlanFile, told: Callable[[str], None] = lambda _text: None) -> SpecFolder | None:

@@ -32,11 +32,6 @@ ALTER TABLE requests ADD COLUMN shown TEXT NOT NULL DEFAULT '';
 ALTER TABLE requests ADD COLUMN who TEXT NOT NULL DEFAULT '';
 ALTER TABLE requests ADD COLUMN place TEXT NOT NULL DEFAULT '';
 ALTER TABLE requests ADD COLUMN inside TEXT NOT NULL DEFAULT '';
-CREATE TRIGGER requests_are_readable BEFORE INSERT ON requests WHEN
-    typeof(NEW.run) <> 'text' OR typeof(NEW.at) NOT IN ('real', 'integer') OR typeof(NEW.text) <> 'text' OR NEW.who = '' OR NEW.place = ''
-    OR NEW.verb NOT IN ('stop', 'retry', 'answer', 'skip', 'reset', 'accept', 'approve', 'rollback', 'undo')
-    OR typeof(NEW.task) NOT IN ('text', 'null') OR typeof(NEW.who) <> 'text' OR typeof(NEW.place) <> 'text'
-    BEGIN SELECT RAISE(ABORT, 'this is no request of unstuck'); END;
 CREATE TRIGGER requests_stay BEFORE UPDATE ON requests BEGIN SELECT RAISE(ABORT, 'requests are never edited'); END;
 CREATE TRIGGER events_are_readable BEFORE INSERT ON events WHEN
     typeof(NEW.run) <> 'text' OR typeof(NEW.at) NOT IN ('real', 'integer') OR typeof(NEW.body) <> 'text'
@@ -47,7 +42,7 @@ PRAGMA user_version = 2;
 STOOD_BY = """
 ALTER TABLE requests ADD COLUMN pid INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE requests ADD COLUMN token TEXT NOT NULL DEFAULT '';
-DROP TRIGGER requests_are_readable;
+DROP TRIGGER IF EXISTS requests_are_readable;
 CREATE TRIGGER requests_are_readable BEFORE INSERT ON requests WHEN
     typeof(NEW.run) <> 'text' OR typeof(NEW.at) NOT IN ('real', 'integer') OR typeof(NEW.text) <> 'text' OR NEW.who = '' OR NEW.place = ''
     OR NEW.verb NOT IN ('stop', 'retry', 'answer', 'skip', 'reset', 'accept', 'approve', 'rollback', 'undo', 'run')

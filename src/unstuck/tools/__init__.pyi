@@ -4,12 +4,8 @@ from unstuck.tools.detecting import commands as commands
 from unstuck.tools.detecting import describe as describe
 from unstuck.tools.detecting import detect as detect
 from unstuck.tools.detecting import is_present as is_present
+from unstuck.tools.detecting import joined as joined
 from unstuck.tools.detecting import way_around as way_around
-from unstuck.tools.first_config import FirstConfig as FirstConfig
-from unstuck.tools.first_config import FoundGate as FoundGate
-from unstuck.tools.first_config import config_text as config_text
-from unstuck.tools.first_config import refuse_replacing as refuse_replacing
-from unstuck.tools.first_config import write_config as write_config
 from unstuck.tools.roles import Role as Role
 from unstuck.tools.roles import answers as answers
 from unstuck.tools.roles import effect as effect

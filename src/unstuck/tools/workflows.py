@@ -41,14 +41,6 @@ class CiCommand:
     """File and line."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Drift:
-    """Where the configured checks and the CI differ, and what to do about it."""
-
-    says: str
-    remedy: str = ""
-
-
 def ci_commands(root: Path) -> tuple[CiCommand, ...]:
     """List the commands that the repository's CI checks with, each once."""
     found: dict[tuple[str, str], CiCommand] = {}
@@ -80,25 +72,22 @@ def with_ci(stack: Stack, root: Path) -> Stack:
     return replace(stack, proposals=(*of_ci, *others), notes=(*stack.notes, *notes))
 
 
-def drifted(configured: Iterable[tuple[CheckKind, str]], commands: Sequence[CiCommand]) -> Iterator[Drift]:
-    """Say what the CI checks and the configuration does not, or differently; and what the CI leaves out."""
+def drifted(configured: Iterable[tuple[CheckKind, str]], commands: Sequence[CiCommand]) -> Iterator[tuple[str, str]]:
+    """Say what the CI checks and the configuration does not, or differently, what the CI leaves out, and what to do."""
     checks = dict(configured)
     for one in commands:
         ours = checks.get(one.kind, "")
         if not ours:
-            yield Drift(
-                says=f"CI runs `{one.command}` ({one.place}), and no check does.",
-                remedy=f"Add it under [checks]: {one.kind} = {json.dumps(one.command, ensure_ascii=False)}",
-            )
+            line = json.dumps(one.command, ensure_ascii=False)
+            says = f"CI runs `{one.command}` ({one.place}), and no check does."
+            yield says, f"Add it under [checks]: {one.kind} = {line}"
         elif not _hidden(ours) and not _hidden(one.command) and not _parts(one.command) <= _parts(ours):
-            yield Drift(
-                says=f"CI runs `{one.command}` ({one.place}); the check {one.kind} is `{ours}`.",
-                remedy="Make them the same: what lands here should pass there.",
-            )
+            says = f"CI runs `{one.command}` ({one.place}); the check {one.kind} is `{ours}`."
+            yield says, "Make them the same: what lands here should pass there."
     kinds = {one.kind for one in commands}
     for kind, ours in checks.items() if commands else ():
         if kind in KINDS and kind not in kinds and not any(_hidden(one.command) for one in commands):
-            yield Drift(says=f"The check {kind} (`{ours}`) is not run by CI.")
+            yield f"The check {kind} (`{ours}`) is not run by CI.", ""
 
 
 def _lines(text: str) -> Iterator[tuple[int, str, str]]:

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from unstuck.compose import Follower, View, brief_of, changed, experience_rows, fleet_of, reopen_run, tales
+from unstuck.compose import Follower, View, brief_of, changed, experience_rows, fleet_of, reopen_run, tools_used
 from unstuck.config_file import read_config
 from unstuck.errors import BadUsage, UnstuckError
 from unstuck.journal import Verb, iso
@@ -99,7 +99,7 @@ class Hub:
         """Tell the story of a task."""
         view = self._view(run)
         name = view.named(task)
-        tools = {tale.attempt.number: tale.tools for tale in tales(self._follower.repository, view, name, self._agents)}
+        tools = tools_used(self._follower.repository, view, name, self._agents)
         return task_story(view.state, view.entries, name, tools)
 
     def diff(self, run: str, task: str, attempt: int | None, since: int | None) -> str:

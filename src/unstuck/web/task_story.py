@@ -1,6 +1,7 @@
 """The story of one task as one plain object: each attempt with what was seen, decided and done. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from unstuck.agents import ToolCall
@@ -21,7 +22,6 @@ from unstuck.journal import (
     Verdict,
     Verified,
     check_object,
-    remark_object,
 )
 from unstuck.tell import deed, escalation, lineage_text, one_line, question, sentence
 from unstuck.web.overview import clean, event_object
@@ -152,7 +152,7 @@ def _verdict(verdict: Verdict) -> dict[str, Any]:
         "tree": verdict.tree,
         "turned_green": verdict.turned_green,
         "checks": [_lean({**check_object(one), "log": None, "output": one.ended.tail}) for one in verdict.results],
-        "remarks": [remark_object(one) for one in verdict.remarks],
+        "remarks": [asdict(one) for one in verdict.remarks],
         "files": list(verdict.files),
     }
 

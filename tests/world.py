@@ -1,4 +1,4 @@
-"""Edge: The engine's ports without a world: for tests of your own agents, policies and surfaces.
+"""The engine's ports without a world: for tests of the line that need no disk.
 
 A `World` holds a script: for each task, what its attempts leave behind. Nothing here touches a disk or a clock.
 
