@@ -1,4 +1,4 @@
-"""The engine's ports without a world: for tests of the line that need no disk.
+"""Edge: The engine's ports without a world: for tests of your own agents, policies and surfaces.
 
 A `World` holds a script: for each task, what its attempts leave behind. Nothing here touches a disk or a clock.
 
