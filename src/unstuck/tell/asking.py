@@ -38,8 +38,9 @@ def question(task: TaskState) -> str:
     blanks, words = _blanks(task, failure), shipped_toml("telling")
     if failure.charged and failure.kind is not Kind.NO_CHANGE and all(one.idle for one in task.tries):
         return str(words["idle"].format_map(blanks))
-    forms = (words["asked"].get(failure.kind, ""), words["asked_of_blame"][KINDS[failure.kind].blame])
-    filled = (form for form in forms if form and all(blanks.get(blank) for blank in _BLANK.findall(form)))
+    of_kind = words["asked"].get(failure.kind, [])
+    forms = ([of_kind] if isinstance(of_kind, str) else of_kind) + [words["asked_of_blame"][KINDS[failure.kind].blame]]
+    filled = (form for form in forms if all(blanks.get(blank) for blank in _BLANK.findall(form)))
     return str(next(filled, words["asked_of_blame"]["agent"]).format_map(blanks))
 
 
@@ -102,7 +103,11 @@ def _blanks(task: TaskState, failure: Failure) -> dict[str, str]:
     results = last.verdict.results if last.verdict else ()
     command = next((result.command for result in results if result.status == "fail"), "")
     count = len(task.tries) or len(task.attempts)
+    doubts = [one.says for one in last.verdict.remarks if one.severity == "ask"] if last.verdict else []
+    unchanged = last.verdict is not None and not last.verdict.files
     return {
+        "unchanged": f"{last.agent} {_said(last)}, and changed nothing." if unchanged else "",
+        "doubt": one_line(doubts[0], SAID_CHARS).rstrip(".") if doubts else "",
         "agent": last.agent,
         "attempts": "One attempt" if count == 1 else f"{count} attempts",
         "error": one_line(failure.says, SAID_CHARS).rstrip("."),
