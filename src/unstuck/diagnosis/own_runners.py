@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import takewhile
 
 from unstuck.diagnosis.reading import FailedTest, Reading, folded, place, summed
 
@@ -68,11 +69,19 @@ def _tap_failed(name: str, block: Sequence[str]) -> FailedTest:
         found = _SAID.match(line)
         if found and found[1].strip("'\" ") and not said:
             text = found[1]
-            said = folded(until(lines, number + 1, _KEY)) if text[0] in "|>" else folded([text.strip("'\"")])
+            said = (
+                folded(takewhile(lambda line: not _KEY.search(line), lines[number + 1 :]))
+                if text[0] in "|>"
+                else folded([text.strip("'\"")])
+            )
     if not said:
         said = folded(line for line in lines if _WANTED.match(line))
     if not said:
-        said = folded(line for line in until(lines, 0, _TAP_STACK) if line.strip(" -.") and not _ABOUT.match(line))
+        said = folded(
+            line
+            for line in takewhile(lambda line: not _TAP_STACK.search(line), lines)
+            if line.strip(" -.") and not _ABOUT.match(line)
+        )
     if first := _FILE_FIRST.match(name):
         return FailedTest(name=first[2], file=first[1], line=at if file.endswith(first[1]) else None, message=said)
     return FailedTest(name="" if file and name == file else name, file=file, line=at, message=said)
@@ -242,14 +251,6 @@ _EXCEPTION = re.compile(r"^(?:# | {2})?\w*Error(?: \[\w+\])?: \S")
 def uncaught(lines: Sequence[str]) -> str:
     """Return the first exception that ended a process of Node, for a file that could not be loaded."""
     return next((folded([line.lstrip("# ")]) for line in lines if _EXCEPTION.match(line)), "")
-
-
-def until(lines: Sequence[str], start: int, stop: re.Pattern[str]) -> Iterator[str]:
-    """Yield lines from `start` up to the first that begins something else."""
-    for line in lines[start:]:
-        if stop.search(line):
-            return
-        yield line
 
 
 def numbers(pattern: re.Pattern[str], lines: Sequence[str]) -> dict[str, int]:

@@ -16,21 +16,8 @@ if TYPE_CHECKING:
 CATALOG = Path(__file__).parents[1] / "catalog"
 COMPILED = CATALOG / "rules.json"
 USER_FILE = "unstuck.rules.toml"
-KEYS = (
-    "id",
-    "pattern",
-    "kind",
-    "mark",
-    "strength",
-    "command",
-    "exits",
-    "unless",
-    "needs",
-    "last",
-    "zero",
-    "loud",
-    "stream",
-)
+KEYS = ("id", "pattern", "kind", "mark", "strength", "command", "exits", "unless", "needs", "last", "zero", "loud",
+        "stream")  # fmt: skip
 
 
 def catalog_rules() -> tuple[Rule, ...]:

@@ -33,7 +33,7 @@ class ReScanner:
         words = _words(lower) if len(text) > SMALL else ""
         for index, rule in enumerate(self._rules):
             where = lower if rule.ignores_case else text
-            needles = [needle for needle in rule.needles if _perhaps(needle, words) and needle in where]
+            needles = [needle for needle in rule.needles if (not words or _perhaps(needle, words)) and needle in where]
             if rule.needles and not needles:
                 continue
             if not all(any(needle in where for needle in texts) for texts in rule.also):
@@ -88,7 +88,7 @@ def _words(lower: str) -> str:
 
 def _perhaps(needle: str, words: str) -> bool:
     """Whether every part of the needle is part of some word."""
-    return not words or all(part in words for part in _parts(needle))
+    return all(part in words for part in _parts(needle))
 
 
 @cache
