@@ -81,7 +81,7 @@ def test_phrases_that_deny_success_are_found_beside_a_claim(text: str, expected:
     said = statement(f"{text}\nTASK_COMPLETE")
     assert said.claim == "done"
     assert said.contradictions == expected
-    assert said.accepted is not bool(expected)
+    assert said.denied is bool(expected)
 
 
 def test_without_a_claim_of_success_nothing_is_denied() -> None:
@@ -278,7 +278,7 @@ def test_a_result_that_counts_open_tasks_is_no_claim_of_success() -> None:
     said = statement(changed(tasks={"total": 3, "completed": 1}))
     assert said.result is not None
     assert said.result.unfinished
-    assert not said.accepted
+    assert said.denied
 
 
 def changed(**changes: object) -> str:
@@ -310,7 +310,7 @@ def test_an_invalid_result_is_a_parse_error_with_its_reason(text: str, reason: s
     assert isinstance(found, Unreadable)
     assert reason in found.reason
     assert statement(text).problem == found.reason
-    assert not statement(text).accepted
+    assert statement(text).denied
 
 
 # --- anything may be printed -----------------------------------------------------------------------

@@ -100,11 +100,6 @@ class Statement:
         unfinished = self.result is not None and self.result.unfinished
         return bool(self.contradictions or self.problem or unfinished)
 
-    @property
-    def accepted(self) -> bool:
-        """Whether it is a claim of success that nothing in it denies."""
-        return self.claim == "done" and not self.denied
-
 
 def claim(ended: Ended) -> Claim:
     """Say what the session claims: an explicit failure, or done by ending well, or nothing."""

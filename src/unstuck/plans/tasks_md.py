@@ -91,14 +91,6 @@ def make_task(text: str, block: Block) -> Task:
     )
 
 
-def tick(content: bytes, changes: Mapping[str, bool], known: Mapping[str, str] | None = None) -> bytes:
-    """Tick (True) or un-tick (False) tasks by id: one byte changes per task, and no other.
-
-    A task that is not there is passed over. Damaged encoding anywhere in the file survives.
-    """
-    return encode(locate(decode(content), known).tick(changes))
-
-
 def locate(text: str, known: Mapping[str, str] | None = None) -> Located:
     """Find every task of a plan."""
     blocks = [] if any(not_text(text)) else Reading(printable(text)).blocks()
