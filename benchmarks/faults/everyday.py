@@ -98,6 +98,7 @@ FAULTS = (
     _row("a port in a line of the shell is taken", "port_in_use", "true && python3 serve.py 1024", files={
         "serve.py": "import sys\nif sys.argv[1] == '1024':\n    raise OSError(98, 'Address already in use')\nprint('serves')\n"
     }, prints="serves"),
+    _row("a script with an ending of its own may not be executed", "permission_denied", "./run.v2", files={"run.v2": "#!/bin/bash\ntouch out.txt\n"}, first="chmod 644 run.v2", made="out.txt"),
     _row("a link leads to itself", "file_not_found", "cat a", first="ln -s b a; ln -s a b", person=True),
     _row("a certificate is not trusted", "network_error", "echo 'curl: (60) SSL certificate problem: self-signed certificate' >&2; exit 60", person=True),
 )  # fmt: skip

@@ -201,8 +201,8 @@ def check_permissions(s: Situation) -> Recipe:
     script = bool(words) and not place.is_folder and not place.executable
     if words and script and words[0] in {place.path, f"./{place.path}"}:
         ending = name_of(place.path).rpartition(".")[2] if "." in name_of(place.path) else "sh"
-        known = INTERPRETERS.get(ending) or no_way(f"nobody knows what runs {place.path}: its first line does not say")
-        interpreter = place.interpreter or (known,)
+        unsaid = f"nobody knows what runs {place.path}: its first line does not say"
+        interpreter = place.interpreter or (INTERPRETERS.get(ending) or no_way(unsaid),)
         action = f"Run {place.path} by its interpreter: it may not be executed itself"
         return recipe(s.again(action, words=(*interpreter, *words)), requires=(name_of(interpreter[0]),))
     if _mode_is_ours(s):
