@@ -13,7 +13,6 @@ import click
 
 from unstuck import __version__
 from unstuck.errors import UnstuckError
-from unstuck.shipped import shipped_table
 from unstuck.tell import visible
 
 if TYPE_CHECKING:
@@ -52,10 +51,17 @@ Examples:
 """
 
 
+def sections() -> dict[str, dict[str, list[str]]]:
+    """Return every command with its module, what it does, and how it is typed, in sections as people look for them."""
+    from unstuck.shipped import shipped_table  # noqa: PLC0415  # who only asks for the version needs none of it
+
+    return shipped_table("commands")
+
+
 @cache
 def commands() -> dict[str, list[str]]:
-    """Return every command with its module, what it does, and how it is typed; they are shipped as people look for them."""
-    return {name: row for rows in shipped_table("commands").values() for name, row in rows.items()}
+    """Return the same without its sections."""
+    return {name: row for rows in sections().values() for name, row in rows.items()}
 
 
 run_option = click.option("--run", "run_id", metavar="RUN", help="The run; the latest one, if left out.")
@@ -103,7 +109,7 @@ class Commands(click.Group):
         return [CompletionItem(name, help=row[1]) for name, row in commands().items() if name.startswith(incomplete)]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002  # click's signature
-        for section, rows in shipped_table("commands").items():
+        for section, rows in sections().items():
             with formatter.section(section):
                 formatter.write_dl([(name, row[1]) for name, row in rows.items()])
 
