@@ -77,6 +77,13 @@ class Office:
                 self._plain[name] = (task, redacted(task.checks, bench.redactor) == task.checks)
         return all(self._plain[name][1] for name, _ in tasks)
 
+    def put(self, job: Job) -> int:
+        """Give a job out, and listen for its end from now on: whoever waits for it may have something to do before."""
+        number = self.jobs.put(job)
+        with self._changed:
+            self._waiting.add(number)
+        return number
+
     def wait(self, job: int, task: str, stop: Stop) -> Ending:
         """Wait until a job is over; ask for its end when the run must end."""
         asked, told, stopping = 0.0, time.monotonic() + TELL_SECONDS, False
@@ -182,7 +189,7 @@ class Far:
                 return SessionDone(outcome=Outcome(ended=NEVER_GIVEN))
         else:
             job = replace(office.pattern, key=key, task=order.task, agent=order.agent, only=order.place or None)
-            number = office.jobs.put(replace(job, body=write(self._begin(order, ref))))
+            number = office.put(replace(job, body=write(self._begin(order, ref))))
         ending = office.wait(number, order.task, stop)
         if ending.state == "lost" and not ending.worker and stop.deadline() is not None:
             return SessionDone(outcome=Outcome(ended=STOPPED))
@@ -199,7 +206,7 @@ class Far:
         for _ in range(TIMES):
             body = write(self._published(redacted(subject, bench.redactor), slot))
             key = office.key(f"{name}/verify/{uuid4().hex}")
-            number = office.jobs.put(replace(office.pattern, key=key, task=name, kind="verify", body=body))
+            number = office.put(replace(office.pattern, key=key, task=name, kind="verify", body=body))
             self.shelf.collect(slot)  # meanwhile: it is needed here when it lands
             report = _report(office.wait(number, name, stop)) or Report()
             if report.failure is not None:

@@ -5,6 +5,7 @@ import select
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, TypeVar
 
 import psycopg
@@ -170,8 +171,9 @@ class Link:
         return heard
 
     def wake(self) -> None:
-        """End a wait from another thread."""
-        os.write(self._waker, b".")
+        """End a wait, from another thread or a signal."""
+        with suppress(OSError):  # closed: nobody waits
+            os.write(self._waker, b".")
 
     def close(self) -> None:
         with self._lock:

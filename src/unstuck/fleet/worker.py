@@ -33,7 +33,8 @@ LIMITED = frozenset({"rate_limited", "billing", "overloaded"})
 HOLD_SECONDS, MOST_HOLD_SECONDS = 60.0, 6 * 3600.0
 """How long everybody holds back where the provider does not say; and at most, because what says it is an agent's output."""
 GRACE_SECONDS = 2.0
-MOST_SAT = 1000
+MOST_REMEMBERED = 1000
+"""Of so many tasks a worker knows in which slot they were."""
 LOG_BYTES = 64 * 1024
 LATE = "Its place was given to a later session: it came too late."
 """The one fault that says nothing about this machine."""
@@ -89,7 +90,7 @@ class Worker:
         self._link, self._enlisted, self._doing, self._told = link, enlisted, doing, told
         self._drain = drain
         self._running: dict[int, AtWork] = {}
-        self._sat: dict[tuple[str, str], int] = {}
+        self._last_slots: dict[tuple[str, str], int] = {}
         """In which slot a task was last worked on."""
         self._lease = Lease(enlisted.offer.lease)
         self._lock = threading.Lock()
@@ -184,12 +185,12 @@ class Worker:
         with self._lock:
             used = {task.slot for task in self._running.values()}
             free = [number for number in range(self._enlisted.offer.slots) if number not in used]
-            last = self._sat.pop((job.run, job.task), None)
+            last = self._last_slots.pop((job.run, job.task), None)
             slot = last if last is not None and last in free else free[0]
             if job.kind == "session":
-                self._sat[job.run, job.task] = slot
-                for old in list(self._sat)[:-MOST_SAT]:
-                    del self._sat[old]
+                self._last_slots[job.run, job.task] = slot
+                for old in list(self._last_slots)[:-MOST_REMEMBERED]:
+                    del self._last_slots[old]
             knows = job.prefers == self._enlisted.id and slot == last
             task = self._running[job.id] = AtWork(job=job, slot=slot, knows=knows, lease=self._lease)
         self._told(f"{job.kind} of task {one_line(job.task, 40)} in run {job.run}")
@@ -201,9 +202,7 @@ class Worker:
     def _do(self, task: AtWork) -> None:
         try:
             report = self._doing.do(task, lambda line: self._say(task, line))
-            if (
-                not task.asked and not task.abandoned
-            ):  # what was ended for its supervisor says nothing about this machine
+            if not (task.asked or task.abandoned):  # what was ended for its supervisor says nothing about this machine
                 self._rest_after(report)
                 report = _cut_short(report)
             if not task.abandoned:
@@ -315,7 +314,7 @@ class Doing:
             order = replace(wanted.session, slot=task.slot, place="")
             if not task.knows:  # the agent's own session is on another machine, or belongs to another folder
                 order = replace(order, resume="", word="")
-            return self._sat(bench, wanted, order, task.stop)
+            return self._sent(bench, wanted, order, task.stop)
         except UnstuckError as error:
             return Report(fault=error.message)
         except Exception as error:  # noqa: BLE001  # a thread that dies in silence would leave its job at work for ever
@@ -329,12 +328,12 @@ class Doing:
         except Interrupted:
             return Report(fault="It was stopped.")
 
-    def _sat(self, bench: Bench, wanted: Wanted, order: SessionOrder, stop: Stop) -> Report:
+    def _sent(self, bench: Bench, wanted: Wanted, order: SessionOrder, stop: Stop) -> Report:
         """Run a session. Its work is sent before anybody is told, so that a worker that dies in between has lost nothing."""
         log = bench.layout.log(order.task)
         before = _size(log)
         bench.workspace.prepare(order.slot, order.base, order.tree)
-        done = _done(bench, order, stop)
+        done = _run_session(bench, order, stop)
         if order.probe:
             return Report(session=done, log=_since(log, before))
         tree = bench.workspace.tree(order.slot, order.base)
@@ -347,7 +346,7 @@ class Doing:
         return Report(session=done, commit=commit, tree=tree.id, log=_since(log, before))
 
 
-def _done(bench: Bench, order: SessionOrder, stop: Stop) -> SessionDone:
+def _run_session(bench: Bench, order: SessionOrder, stop: Stop) -> SessionDone:
     here = Here(bench)
     try:
         failure = None if order.begun else here.ready(order.task, order.slot)
