@@ -20,7 +20,7 @@ def ended(tail: str) -> Ended:
 def test_layer_one_a_claim_beside_a_contradiction_is_not_accepted(phrase: str, signal: str) -> None:
     for text in (f"This {phrase} by the user.\n{signal}", f"{signal}\nThis {phrase.upper()} by the user.\n"):
         said = statement(text)
-        assert (said.accepted, said.contradictions) == (False, (phrase,))
+        assert (said.denied, said.contradictions) == (True, (phrase,))
         assert claim(ended(text)) == "none"
 
 
@@ -38,7 +38,8 @@ def test_layer_one_a_claim_beside_a_contradiction_is_not_accepted(phrase: str, s
     ],
 )
 def test_layer_two_only_a_signal_on_a_line_of_its_own_is_accepted(text: str, accepted: bool) -> None:
-    assert statement(text).accepted is accepted
+    said = statement(text)
+    assert (said.claim == "done" and not said.denied) is accepted
 
 
 @pytest.mark.parametrize(

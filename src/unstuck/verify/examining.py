@@ -23,7 +23,9 @@ SAME_REPAIRS = "it changes the same files on the base: {}"
 UNCLEAR = "`{}` was red before and is red now: {}"
 WAVERS = "`{}`, the task's own check, failed and then passed on the same tree ({} runs): nobody can rely on it."
 DONE_ALREADY = "nothing was changed, and its own checks passed before as well: is it done already?"
-NOTHING_CHANGED = "nothing was changed, and the task has no check of its own that could say whether anything is left to do"
+NOTHING_CHANGED = (
+    "nothing was changed, and the task has no check of its own that could say whether anything is left to do"
+)
 NOT_COUNTED = "is red and does not count"
 GRAVITY = ("reject", "ask", "warn")
 TOLD, MOST_REMARKS = 5, 100
