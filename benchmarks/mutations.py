@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 LONGEST_LINE = 400
 
@@ -22,6 +22,8 @@ class Look:
     leave: str = "return;"
     shut: tuple[str, str] | None = ("if (false) {", "}")
     swallow: tuple[str, str] | None = None
+    empty: tuple[str, str] = ("for (int i = 0; i < 0; i++) {", "}")
+    """A loop that goes through nothing."""
     exclude: Callable[[str, str], dict[str, str | None]] | None = None
     body: str = "brace"
     marks: str = r"^\s*(?:@|#\[|\[|\*|/\*\*|//|#(?!\w))"
@@ -119,6 +121,18 @@ LOOKS: dict[str, Look] = {
     ),
 }  # fmt: skip
 LOOKS |= {"tsx": _JS, "jsx": _JS, "mjs": _JS, "cpp": LOOKS["cc"], "mts": _JS, "cjs": _JS}
+
+_EMPTY = {
+    "py": ("for _ in []:", ""), "js": ("for (const _ of []) {", "}"), "go": ("for range []int{} {", "}"), "rs": ("for _ in Vec::<i32>::new() {", "}"), "kt": ("for (i in emptyList<Int>()) {", "}"),
+    "rb": ("[].each do", "end"), "cs": ("foreach (var _ in new int[0]) {", "}"), "php": ("foreach ([] as $_) {", "}"), "swift": ("for _ in [Int]() {", "}"), "exs": ("for _ <- [] do", "end"),
+}  # fmt: skip
+_EMPTY |= dict.fromkeys(("ts", "tsx", "jsx", "mjs", "mts", "cjs"), _EMPTY["js"])
+LOOKS = {ending: replace(look, empty=_EMPTY.get(ending, look.empty)) for ending, look in LOOKS.items()}
+_SAME = (
+    (r"assert ([^=]+?) == .+$", r"assert \1 == \1"),
+    (r"(?i)(assert_eq!|assert_?equals?|XCTAssertEqual|EXPECT_EQ|ASSERT_EQ|assertSame|strictEqual)(\s?\(|\s)(t, )?([^,()]+(?:\([^()]*\))?), .+?(\)?;?)$", r"\1\2\3\4, \4\5"),
+    (r"expect\((.+?)\)\.(toBe|toEqual|to eq)\(.*\)", r"expect(\1).\2(\1)"),
+)  # fmt: skip
 
 Edit = dict[str, str | None]
 
@@ -298,7 +312,7 @@ def _returned(look: Look, lines: list[str], span: Span) -> list[str] | None:
 
 def _wrapped(which: str) -> Callable[[Look, list[str], Span], list[str] | None]:
     def wrap(look: Look, lines: list[str], span: Span) -> list[str] | None:
-        pair = look.shut if which == "shut" else look.swallow
+        pair = {"shut": look.shut, "swallow": look.swallow, "empty": look.empty}[which]
         if pair is None:
             return None
         indent = re.match(r"\s*", next((line for line in lines[span.first :] if line.strip()), ""))[0]  # type: ignore[index]
@@ -307,6 +321,25 @@ def _wrapped(which: str) -> Callable[[Look, list[str], Span], list[str] | None]:
         return [*lines[: span.first], indent + pair[0], *body, *after, *lines[span.last + 1 :]]
 
     return wrap
+
+
+def _same(look: Look, lines: list[str], span: Span) -> list[str] | None:
+    """Compare a value with itself."""
+    for at in _claims(look, lines, span):
+        for shape, instead in _SAME:
+            changed = re.sub(shape, instead, lines[at])
+            if changed != lines[at] and _balanced(changed):
+                return [*lines[:at], changed, *lines[at + 1 :]]
+    return None
+
+
+def _left(look: Look, lines: list[str], span: Span) -> list[str] | None:
+    """Leave the test right before its last assertion."""
+    claims = _claims(look, lines, span)
+    if not look.leave or not claims:
+        return None
+    indent = re.match(r"\s*", lines[claims[-1]])[0]  # type: ignore[index]
+    return [*lines[: claims[-1]], indent + look.leave, *lines[claims[-1] :]]
 
 
 def _row(look: Look, lines: list[str]) -> int | None:
@@ -326,4 +359,5 @@ def _row(look: Look, lines: list[str]) -> int | None:
 _EDITS: dict[str, Callable[[Look, list[str], Span], list[str] | None]] = {
     "assert removed": _removed, "assert loosened": _loosened, "expected changed": _expected, "case deleted": _deleted, "case skipped": _skipped,
     "renamed out": _renamed, "early return": _returned, "if false": _wrapped("shut"), "failure swallowed": _wrapped("swallow"),
+    "loop over nothing": _wrapped("empty"), "compared with itself": _same, "left before the assert": _left,
 }  # fmt: skip

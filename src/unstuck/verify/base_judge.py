@@ -15,12 +15,13 @@ from unstuck.plans import Check, Task
 from unstuck.tell import one_line
 from unstuck.tools import programs, role, selecting, shows_tests
 from unstuck.verify.baseline import excuse
-from unstuck.verify.change import Change, found, is_declared, is_judge, part_of, pattern, rule_of
+from unstuck.verify.change import Change, added_lines, found, is_declared, is_judge, known, part_of, pattern, rule_of
 from unstuck.verify.change_audit import changed_tests, names_path
 from unstuck.verify.checks import STEADY, check_on, evidence, on_base, program_names
 from unstuck.verify.probing import Probe, landed
 
 SAID_CHARS = 160
+MOST_CANARIES = 20
 _WORDS = re.compile(r"[\s=:,;'\"()&|]+|(?<!\w)\./")
 CANNOT_BEGIN = frozenset({Kind.UNVERIFIED, Kind.INVALID_ARGUMENTS})
 """It found no tests, or was asked for one that the base does not have: that says nothing."""
@@ -233,6 +234,34 @@ def is_test_run(check: Check) -> bool:
     """Whether a check runs tests: a kind that somebody gave it says so better than its words."""
     by_name = pattern("check", "tests").search(check.command) is not None
     return by_name or role(Evidence(command=check.command, check=check.kind)) == "test"
+
+
+def hears(probe: Probe, checks: Sequence[tuple[Check, CheckResult]]) -> Iterator[Remark]:
+    """Find a run of tests that no longer hears of one that fails: code of the change reaches its runner, and has bent it."""
+    site, subject = probe.site, probe.subject
+    texts = {
+        one.path: "\n".join(line.text for line in added_lines(one)) for one in probe.changes if not is_judge(one.path)
+    }
+    reaching = [path for path, text in texts.items() if pattern("judge", "reaches").search(text)]
+    if not reaching:
+        return
+    written = _canaries(site.bench.workspace.files(subject.tree), [path.rpartition(".")[2] for path in reaching])
+    for check, result in checks:
+        if not written or result.status != "pass" or not is_test_run(check):
+            continue
+        before, now = (site.beside(check, subject.base, tree, written) for tree in (None, subject.tree))
+        heard = {test for test in before.tests if "purpose" in test}
+        if heard and (now.ended.ok or not heard <= {*now.tests}):
+            says = f"With {reaching[0]} in it, `{check.command}` does not hear of a test that fails on purpose."
+            yield found("deaf-check", reaching[0], says=says)
+            return
+
+
+def _canaries(files: Sequence[str], endings: Collection[str]) -> dict[str, str]:
+    """Give what is written below some of the test files."""
+    texts = {ending: known()["canary"][ending] for ending in endings if ending in known()["canary"]}
+    tests = [path for path in files if part_of(path) == "test" and path.rpartition(".")[2] in texts]
+    return {path: texts[path.rpartition(".")[2]] for path in tests[:MOST_CANARIES]}
 
 
 def fewer_tests(probe: Probe, checks: Sequence[tuple[Check, CheckResult]]) -> Iterator[Remark]:

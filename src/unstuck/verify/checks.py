@@ -107,6 +107,17 @@ class Site:
             self.bench.memory.remember(key, check, known)
         return known
 
+    def beside(self, check: Check, base: str, tree: str | None, written: Mapping[str, str]) -> CheckResult:
+        """Run a check on a tree with these texts at the ends of its files; nothing of it is remembered."""
+        self.stand(base, tree)
+        folder = self.bench.workspace.path(self.slot)
+        for path, text in written.items():
+            if (old := self.bench.desk.read(folder / path)) is not None:
+                self.bench.desk.put(folder / path, old + text)
+        result = _told(self, check, [self._run(check)])
+        self.stands_on = None
+        return result
+
     def run(self, check: Check, base: str, tree: str | None) -> CheckResult:
         """Run a check on a tree; where it fails and might not, again in a fresh checkout, until two runs say the same."""
         self.stand(base, tree)

@@ -9,7 +9,7 @@ from unstuck.journal import CheckResult, Remark, Severity, Status, Verdict
 from unstuck.orders import Subject
 from unstuck.plans import Check
 from unstuck.tools import can_fail, is_plain_run
-from unstuck.verify.base_judge import ask_base, bent, fewer_tests, is_test_run, settled
+from unstuck.verify.base_judge import ask_base, bent, fewer_tests, hears, is_test_run, settled
 from unstuck.verify.baseline import MISSING_TOOL, compare
 from unstuck.verify.change import found
 from unstuck.verify.change_audit import changed_tests, look_at, names_path
@@ -142,6 +142,8 @@ def _try_the_rest(probe: Probe, seen: _Seen, doubts: list[Remark], weights: Mapp
     if not any(one.rule == "old-test-fails" for one in seen.remarks):
         doubts = [replace(one, severity="warn") if settled(answer, one) else one for one in doubts]
     seen.remarks += fewer_tests(probe, seen.checks)
+    if not seen.rejected:
+        seen.remarks += hears(probe, seen.checks)
     seen.remarks += stays_green(probe, {check.command for check, _ in seen.checks})
     if seen.holds:
         seen.remarks += probe.on_old_code()

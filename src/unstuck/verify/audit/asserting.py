@@ -175,9 +175,7 @@ def _is_void(grammar: Grammar, form: Form, start: int, end: int) -> bool:
     tokens = form.tree.tokens[start:end]
     if _FAILS.match(form.key(start, end)):
         return False
-    if _ALWAYS.search(form.key(start, end)) or pattern("node", "same_sides").search(
-        form.text(start, min(end, start + 60))
-    ):
+    if _ALWAYS.search(form.key(start, end)):
         return True
     names = [token.text for token in tokens if token.sort == "id"]
     neutral = {"t", "self", "this", "Assert", "assert", "XCTest", "pytest", "testing"}
