@@ -57,7 +57,7 @@ FAULTS = (
     _row("a module of the project's own is misspelled", "dependency_missing", "python3 main.py", files={"pkg/__init__.py": "", "pkg/helpers.py": "X = 1\n", "main.py": "from pkg.helper import X\n"}, person=True),
     _row("what is to be removed is not there", "file_not_found", "rm od.log", files={"old.log": ""}, person=True),
     _row("a target of make is misspelled", "invalid_arguments", "make tset", files={"Makefile": "test:\n\ttouch done\n"}, person=True),
-    _row("a table is misspelled", "file_not_found", "python3 ask.py", files={"ask.py": "import sqlite3\nsqlite3.connect(':memory:').execute('select * from userz')\n"}, person=True),
+    _row("a table is misspelled", "unknown", "python3 ask.py", files={"ask.py": "import sqlite3\nsqlite3.connect(':memory:').execute('select * from userz')\n"}, person=True),
     _row("a header is nowhere", "file_not_found", "echo 'a.c:1:10: fatal error: nosuch.h: No such file or directory' >&2; exit 1", person=True),
     _row("a variable of a script is not set", "environment_missing", "bash -u s.sh", files={"s.sh": "echo $NAME > out.txt\n"}, person=True),
     _row("a variable of a script is in the project's file", "environment_missing", "bash -u s.sh", files={"s.sh": "echo $NAME > out.txt\n", ".env": "NAME=box\n"}, made="out.txt"),
