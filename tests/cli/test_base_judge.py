@@ -253,23 +253,31 @@ def test_a_later_task_does_not_undo_an_earlier_one(project: "Project") -> None:
     assert (project.root / "a.txt").read_text() == "first one\nsecond two\n"
 
 
-def test_what_one_task_made_harmless_does_not_help_the_next_one(project: "Project") -> None:
-    strict = (
-        "import unittest\nfrom app import add\nclass T(unittest.TestCase):\n    def test_add(self):\n        self.{}\n"
-    )
-    project.file("app.py", "def add(a, b):\n    return a + b\n", commit=False)
-    project.file("test_app.py", strict.format("assertEqual(add(2, 3), 5)"))
-    project.settings(f'{LIMITS}[checks]\ntest = "{sys.executable} -m unittest -q"\n')
+ADDS, TAKES = "def add(a, b):\n    return a {} b\n", "\n\ndef sub(a, b):\n    return a - b\n"
+STRICT = "import unittest\nfrom app import add\nclass T(unittest.TestCase):\n    def test_add(self):\n        self.{}\n"
+RECIPE = f"test:\n\t{{}}{sys.executable} -m unittest -q{{}}\n"
+WEAKENED = {
+    "a looser assertion": ("test_app.py", STRICT.format("assertTrue(add(2, 3))")),
+    "a failure that is dropped": ("Makefile", RECIPE.format("", " || true")),
+    "a failure that make drops": ("Makefile", RECIPE.format("-", "")),
+}
+
+
+@pytest.mark.parametrize("how", WEAKENED)
+def test_what_one_task_did_to_the_judge_harmlessly_does_not_help_the_next_one(project: "Project", how: str) -> None:
+    project.file("app.py", ADDS.format("+"), commit=False)
+    project.file("Makefile", RECIPE.format("", ""), commit=False)
+    project.file("test_app.py", STRICT.format("assertEqual(add(2, 3), 5)"), commit=False)
+    project.git("add", "-A")
+    project.git("commit", "-q", "-m", "Add")
+    project.settings(f'{LIMITS}[checks]\ntest = "make test"\n')
     project.plan(("1.1", "Make a", "test -f a.txt"), ("1.2", "Add sub", "grep -q 'def sub' app.py"))
-    wrong, right = (f"def add(a, b):\n    return a {sign} b\n\n\ndef sub(a, b):\n    return a - b\n" for sign in "*+")
-    loosened = {"write": "test_app.py", "text": strict.format("assertTrue(add(2, 3))")}
-    project.script(
-        _1_1=[[{"write": "a.txt"}, loosened]],
-        _1_2=[[{"write": "app.py", "text": wrong}], [{"write": "app.py", "text": right}]],
-    )
+    path, text = WEAKENED[how]
+    wrong, right = ([{"write": "app.py", "text": ADDS.format(sign) + TAKES}] for sign in "*+")
+    project.script(_1_1=[[{"write": "a.txt"}, {"write": path, "text": text}]], _1_2=[wrong, right])
     told = project.run("--json")
     assert (told.code, told.json["tasks"]["1.2"]["attempts"]) == (0, 2), told
-    assert "in its old form it fails on the new code" in project.ask("show", "1.2").out
+    assert f"Another task of this run changed {path}; in its old form it fails" in project.ask("show", "1.2").out
 
 
 def test_lines_that_are_taken_back_are_told_though_the_checks_hold(project: "Project") -> None:

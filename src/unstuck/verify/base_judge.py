@@ -6,19 +6,19 @@ What was harmless when it landed is not so for the tasks behind it: they are jud
 """
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from unstuck.diagnosis import Diagnosis, Evidence, Kind, reason
-from unstuck.journal import CheckResult, Remark, Severity, Verdict
+from unstuck.journal import CheckResult, Remark, Severity
 from unstuck.plans import Check, Task
 from unstuck.tell import one_line
 from unstuck.tools import programs, role, selecting, shows_tests
 from unstuck.verify.baseline import excuse
-from unstuck.verify.change import Change, added_lines, found, is_declared, is_judge, known, part_of, pattern, rule_of
+from unstuck.verify.change import Change, added_lines, found, is_declared, is_judge, known, part_of, pattern
 from unstuck.verify.change_audit import changed_tests, names_path
 from unstuck.verify.checks import STEADY, check_on, evidence, on_base, program_names
-from unstuck.verify.probing import Probe, landed
+from unstuck.verify.probing import Probe, old_forms
 
 SAID_CHARS = 160
 MOST_CANARIES = 20
@@ -42,66 +42,38 @@ class Answer:
 
 def ask_base(probe: Probe, checks: Sequence[tuple[Check, CheckResult]], doubts: Sequence[Remark]) -> Answer:
     """Run the checks that hold on the product part of the change with the base's judge; `doubts`: what the reader found."""
+    questions = list(_questions(probe, tuple(doubts)))
+    green = [(check, result) for check, result in checks if result.status == "pass"]
+    asked = [(question, check, result) for question in questions for check, result in green if question.fits(check)]
+    remarks = (
+        remark for question, check, result in asked for remark in question.put(check, excused=bool(result.although))
+    )
+    first = next(remarks, None)
+    tested = any(is_test_run(check) for _, check, _ in asked)
+    needed = (remark for question in questions for remark in question.needed())
+    return Answer(asked=bool(asked), tested=tested, remarks=(first,) if first else tuple(needed))
+
+
+def _questions(probe: Probe, doubts: tuple[Remark, ...]) -> Iterator["_Question"]:
+    """Yield the change under the base's judge, and under what tasks of this run made of it without naming it."""
+    from unstuck.verify.audit import is_harmless  # noqa: PLC0415  # heavy: loaded when there is a change to judge
+
     subject, workspace = probe.subject, probe.site.bench.workspace
-    own, earlier = bent(probe.changes, subject.task), weakened(probe)
-    if not own and not earlier:
-        return Answer()
-    out = unnamed(probe.changes, subject.task)
+    own, out = bent(probe.changes, subject.task), unnamed(probe.changes, subject.task)
+    forms = old_forms(probe) if any(part_of(one.path) == "product" for one in probe.changes) else {}
+    if not own and not forms:
+        return
     kept = {one.path for one in probe.changes} - {one.path for one in out}
     tree = workspace.mixed(subject.base, subject.tree, sorted(kept))
-    for before, paths in earlier.items():
-        tree = workspace.mixed(tree, before, paths)
-    lost = [one for before, paths in earlier.items() for one in _between(probe, before, paths)]
-    touched = (*(one for one in own if one.path not in {other.path for other in lost}), *lost)
-    question = _Question(probe=probe, tree=tree, touched=touched, out=out, doubts=tuple(doubts))
-    asked = [(check, result) for check, result in checks if result.status == "pass" and question.fits(check)]
-    remarks = [remark for check, result in asked for remark in question.put(check, excused=bool(result.although))]
-    tested = any(is_test_run(check) for check, _ in asked)
-    return Answer(asked=bool(asked), tested=tested, remarks=tuple(remarks[:1]) or tuple(question.needed()))
-
-
-def weakened(probe: Probe) -> Mapping[str, Sequence[str]]:
-    """Return what landed tasks of this run made to judge less without naming it, by the commit that had its old form.
-
-    The first form counts; a later task that names the file, or a person who accepted the work, had a right to change it.
-    """
-    bench, forms = probe.site.bench, dict[str, str]()
-    for name, verdict in _in_landing_order(probe) if any(_doubted(one) for one in _verdicts(probe).values()) else ():
-        accepted, files = bench.record.state.tasks[name].accepted, bench.tasks[name].files
-        for path in verdict.files:
-            if accepted or is_declared(path, files):
-                forms.pop(path, None)
-        if not accepted:
-            forms = {path: verdict.base for path in _doubted(verdict) if not is_declared(path, files)} | forms
-    mine = [path for path in forms if not is_declared(path, probe.subject.task.files)]
-    return {
-        base: [path for path in mine if forms[path] == base] for base in dict.fromkeys(forms[path] for path in mine)
-    }
-
-
-def _verdicts(probe: Probe) -> dict[str, Verdict]:
-    bench = probe.site.bench
-    states = [bench.record.state.tasks[name] for name, _ in landed(bench, but=probe.subject.task.id)]
-    return {one.task.id: one.current.verdict for one in states if one.current.verdict and one.task.id in bench.tasks}
-
-
-def _in_landing_order(probe: Probe) -> list[tuple[str, Verdict]]:
-    state, verdicts = probe.site.bench.record.state, _verdicts(probe)
-    since = state.started.base if state.started else probe.subject.base
-    newest_first = probe.site.bench.workspace.history(probe.subject.base, since)
-    names = {state.tasks[name].commit: name for name in verdicts}
-    return [(names[commit], verdicts[names[commit]]) for commit in reversed(newest_first) if commit in names]
-
-
-def _doubted(verdict: Verdict) -> list[str]:
-    """List the judge files of a landed change that the reader doubted and running cleared."""
-    cleared = [one.path for one in verdict.remarks if one.severity == "warn" != rule_of(one.rule).severity]
-    return [path for path in dict.fromkeys(cleared) if is_judge(path)]
-
-
-def _between(probe: Probe, before: str, paths: Sequence[str]) -> Iterator[Change]:
-    changes = probe.site.bench.workspace.changes(before, probe.subject.tree)
-    return (change for change in changes if change.path in paths)
+    if own:
+        yield _Question(probe=probe, tree=tree, touched=own, out=out, doubts=doubts)
+    lost, base = [], workspace.tree_of(subject.base)
+    for commit, paths in forms.items():
+        changes = [one for one in workspace.changes(commit, subject.tree) if one.path in paths and not is_harmless(one)]
+        tree, base = (workspace.mixed(some, commit, [one.path for one in changes]) for some in (tree, base))
+        lost += changes
+    if lost:
+        yield _Question(probe=probe, tree=tree, touched=tuple(lost), out=out, doubts=(), earlier=base)
 
 
 def settled(answer: Answer, doubt: Remark) -> bool:
@@ -118,6 +90,8 @@ class _Question:
     touched: tuple[Change, ...]
     out: tuple[Change, ...]
     doubts: tuple[Remark, ...]
+    earlier: str = ""
+    """The base with the forms that files had before other tasks of this run, where the question is about these."""
     wanted: str = ""
     """A new file without which a check cannot do."""
 
@@ -147,6 +121,8 @@ class _Question:
         diagnosis = site.bench.judge.diagnose(evidence(check, result.ended))
         if self._says_nothing(result, diagnosis) or self._cleared(result, diagnosis):
             return
+        if self.earlier and not check_on(site, check, subject.base, self.earlier, self.earlier).ended.ok:
+            return  # it does not hold with these forms anyhow, so it is not this change that breaks it
         data = tuple(one for one in self.touched if is_data(one.path))
         about_data = bool(data) and self._holds_with(check, data)
         doubted = {one.path for one in self.doubts if one.severity != "warn"}
@@ -155,7 +131,8 @@ class _Question:
         said = one_line(diagnosis.message, SAID_CHARS) if diagnosis and diagnosis.message else "it says nothing"
         tests = f"{', '.join(result.tests[:3])}: " if result.tests else ""
         without = "in its old form it fails" if causes[0].old is not None else "without it this fails"
-        says = f"The task does not name {named}; {without} on the new code: `{check.command}`: {tests}{said}"
+        whose = "Another task of this run changed" if self.earlier else "The task does not name"
+        says = f"{whose} {named}; {without} on the new code: `{check.command}`: {tests}{said}"
         place = next((one.line for one in self.doubts if one.path == causes[0].path), 1)
         # Whether data belongs to the product nobody can tell by running: a person can.
         severity: Severity | None = "ask" if about_data else None

@@ -1,22 +1,24 @@
 """Edge: Try a change beyond its own checks: new tests on the old code, red ones for red, and the checks of what landed before.
 
-Law: what landed in this run stays green: a later task may build on an earlier one, not take it back.
+Law: what landed in this run stays green: a later task may build on an earlier one, not take it back. And what one task
+did to the judge without being asked to, harmlessly then, does not help the next one.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from unstuck.diagnosis import reason
-from unstuck.journal import CheckResult, Remark
+from unstuck.journal import CheckResult, Remark, Verdict
 from unstuck.line import Bench
 from unstuck.orders import Subject
 from unstuck.plans import END_TO_END, Check
 from unstuck.tell import one_line
 from unstuck.tools import is_plain_run, selecting
-from unstuck.verify.change import Change, added_lines, found, removed_lines
+from unstuck.verify.change import Change, added_lines, found, is_declared, is_judge, part_of, removed_lines, rule_of
 from unstuck.verify.change_audit import changed_tests, names_path
 from unstuck.verify.checks import Site, check_on, on_base
 
+READ_BY_TOOLS = ("commands", "settings", "support")
 AIDS = ("test", "support", "snapshot", "testdata")
 """Parts that belong to the tests: they move together."""
 NO_TESTS_RAN = 5
@@ -109,6 +111,37 @@ def stays_green(probe: Probe, known: Collection[str]) -> Iterator[Remark]:
             says = f"It takes back what task {name} added: {one_line(text, 80)}"
             doubtful = not lasting_checks(bench, name) and not names_path(probe.subject.task, path)
             yield found("takes-back", path, says=says, severity="ask" if doubtful else "warn")
+
+
+def old_forms(probe: Probe) -> Mapping[str, Sequence[str]]:
+    """Return what landed tasks of this run did to the judge without naming it, by the commit that has its old form.
+
+    The first form counts; a later task that names the file, or a person who accepted the work, had a right to change it.
+    """
+    bench, forms = probe.site.bench, dict[str, str]()
+    states = {
+        task.commit: task for task in bench.record.state.tasks.values() if task.commit and task.task.id in bench.tasks
+    }
+    verdicts = {commit: task.current.verdict for commit, task in states.items()}
+    if not any(_bent(verdict) for verdict in verdicts.values() if verdict):
+        return {}
+    started, base = bench.record.state.started, probe.subject.base
+    for commit in reversed(bench.workspace.history(base, started.base if started else base)):
+        if (verdict := verdicts.get(commit)) is None:
+            continue
+        files = bench.tasks[states[commit].task.id].files
+        meant = {path for path in verdict.files if states[commit].accepted or is_declared(path, files)}
+        bent = dict.fromkeys((path for path in _bent(verdict) if path not in meant), verdict.base)
+        forms = {path: form for path, form in (bent | forms).items() if path not in meant}
+    mine = {path: form for path, form in forms.items() if not is_declared(path, probe.subject.task.files)}
+    return {form: [path for path in mine if mine[path] == form] for form in dict.fromkeys(mine.values())}
+
+
+def _bent(verdict: Verdict) -> list[str]:
+    """List what a landed change did to its judge: tests that the reader doubted, and whatever else tools may read."""
+    doubted = [one.path for one in verdict.remarks if one.severity == "warn" != rule_of(one.rule).severity]
+    read = [path for path in verdict.files if part_of(path) in READ_BY_TOOLS]
+    return [path for path in dict.fromkeys((*doubted, *read)) if is_judge(path) and part_of(path) != "ours"]
 
 
 def landed(bench: Bench, but: str = "") -> list[tuple[str, str]]:
