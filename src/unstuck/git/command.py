@@ -82,14 +82,15 @@ class Git:
         """Run a command that may fail."""
         # Bytes, because text mode would turn a carriage return in a file name into a newline.
         given: bytes | None = (stdin or "").encode("utf-8", "surrogateescape")
+        patience = AT_A_PIPE if "GIT_WORK_TREE" in self.env else None  # in a slot, where an agent may have put one
         with self._started(*args, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
             printed = None
             while printed is None:
                 try:
-                    printed = process.communicate(given, timeout=AT_A_PIPE)
+                    printed = process.communicate(given, timeout=patience)
                 except subprocess.TimeoutExpired:
                     given = None
-                    _let_through(self.cwd, removed="GIT_WORK_TREE" in self.env)
+                    _let_through(self.cwd)
             out, err = (stream.decode("utf-8", "surrogateescape") for stream in printed)
         return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
@@ -150,17 +151,17 @@ def shown(text: str) -> str:
 
 AT_A_PIPE = 1.0
 """Seconds after which it is looked for a pipe at which git waits."""
+READ_BY_GIT = frozenset({".gitignore", ".gitattributes", ".gitmodules"})
 
 
-def _let_through(folder: Path, *, removed: bool) -> None:
-    """Let git through where it waits at a pipe in the place of a `.gitignore`: it finds it empty, and in a slot gone next time."""
-    for place, _, names in os.walk(folder):
-        for path in (f"{place}/{name}" for name in names):
+def _let_through(slot: Path) -> None:
+    """Let git through where it waits at a pipe in the place of a file that it reads: it finds it empty, and gone next time."""
+    for place, _, names in os.walk(slot):
+        for path in (f"{place}/{name}" for name in names if name in READ_BY_GIT):
             with contextlib.suppress(OSError):  # nobody waits at this one
                 if stat.S_ISFIFO(os.lstat(path).st_mode):
                     os.close(os.open(path, os.O_WRONLY | os.O_NONBLOCK))
-                    if removed:
-                        Path(path).unlink()
+                    Path(path).unlink()
 
 
 PROC = Path("/proc")
