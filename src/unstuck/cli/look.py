@@ -150,15 +150,14 @@ def log(*, follow: bool, run_id: str | None, as_json: bool) -> None:
 
 
 def _entries(run_id: str | None, *, follow: bool) -> Iterator[Entry]:
-    seen = 0
-    while True:
-        view = compose.look(Path.cwd(), run_id)
-        new = [entry for entry in view.entries if entry.seq > seen]
-        yield from new
-        seen = new[-1].seq if new else seen
-        if not follow or (view.state.ended is not None and view.owner is None):
-            return
+    view = compose.look(Path.cwd(), run_id)
+    yield from view.entries
+    state, follower = view.state, compose.Follower(Path.cwd())
+    while follow and (state.ended is None or follower.owner(view.run) is not None):
         time.sleep(FOLLOW_SECONDS)
+        for entry in follower.news(view.run, state.seq):
+            state.apply(entry)
+            yield entry
 
 
 compared_profile = click.option("--profile", "profile_name", metavar="NAME", help="The profile to compare with.")
