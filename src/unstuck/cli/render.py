@@ -244,7 +244,7 @@ def _ways_on(result: Summary) -> list[str]:
         left = [name for cause in result.questions[ASKED:] for name in cause.tasks]
         lines.append(f"  and {len(left)} more: {cut(', '.join(left))}")
     unfinished = result.exit_code == 0 and result.count("complete", "skipped") < len(result.rows)
-    if result.exit_code or unfinished:
+    if (result.exit_code or unfinished) and (stuck or "unstuck resume" not in result.reason):
         lines += ["", GO_ON if stuck else "Go on with: unstuck resume"]
     return lines
 
