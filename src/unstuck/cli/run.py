@@ -189,6 +189,8 @@ def go(
     quiet: bool, **wanted: Any,
 ) -> int:  # fmt: skip
     """Reach GOAL: one task without a plan file. The repository's gates decide whether it is done, and every --check."""
+    if not all(check.strip() for check in checks):
+        raise click.UsageError("--check needs a command.")
     options = Options(agents=(), **wanted)
     with ending_on_interrupt() as stopper:
         for note in compose.try_what_fits(Path.cwd(), stopper, _nobody if quiet else show_step):

@@ -16,7 +16,7 @@ from unstuck.journal import (
     Verdict,
     subject,
 )
-from unstuck.line.operate import Operations
+from unstuck.line.operate import APPROVE, Operations
 from unstuck.line.parts import Bench, Stopper
 from unstuck.line.pool import ALL_DONE, STUCK, Pool
 from unstuck.line.resume import begin, note_change, note_ticks, start_from, take_edits, take_plan, take_up
@@ -24,8 +24,6 @@ from unstuck.plans import Check, Plan
 from unstuck.ports import AlreadyHome, FastForward, Home, Journal, Merge, NotPossible, Projections
 from unstuck.tell import one_line
 from unstuck.verify import NotSetUp, Site, check_on, landed, lasting_checks, look_before
-
-APPROVE = "Approve it with: unstuck approve; then: unstuck resume"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
