@@ -133,8 +133,8 @@ def test_a_journal_of_an_older_format_takes_every_word_that_there_is_now(half_do
             f"DROP TRIGGER requests_are_readable; ALTER TABLE requests DROP COLUMN pid; ALTER TABLE requests DROP COLUMN token;"
             f"{older.replace('NEW.pid', 'NEW.id').replace('NEW.token', 'NEW.text')}; PRAGMA user_version = 2"
         )
-    told = copy.ask("approve")
-    assert told.code == 0, told
+    told = copy.ask("approve")  # the journal takes it, and the run answers
+    assert "Nothing waits for an approval." in told.err, told
 
 
 ROWS = {
@@ -205,6 +205,12 @@ def test_accept_shows_what_it_accepts(project: Project) -> None:
     entry = next(line for line in project.ask("log", "--json").out.splitlines() if '"verb":"accept"' in line)
     for part in ('"who":"', f'"place":"{project.root} on ', '"at":1', '"inside":""', '"shown":"'):
         assert part in entry, part
+    told = project.unstuck("resume")
+    assert told.code == 0, told
+    for text in (told.out, *(project.ask(*words).out for words in (("status",), ("show", "1.1"), ("explain", "1.1")))):
+        assert "accepted by a person (it is right as it is), 1 check red" in text
+        assert "recovered from" not in text
+        assert "all checks pass" not in text
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="there is no /proc to look at parents by")

@@ -37,6 +37,8 @@ def test_a_plan_is_begun_when_it_is_approved(project: "Project") -> None:
     assert project.ask("approve").code == 0
     assert project.unstuck("resume").code == 0
     assert sessions(project) == 2
+    told = project.ask("approve")
+    assert (told.code, "Nothing waits for an approval." in told.err) == (64, True), told
 
 
 def test_work_lands_when_it_is_approved_and_is_not_done_again(project: "Project") -> None:

@@ -49,6 +49,7 @@ def test_where_nothing_can_check_a_goal_one_is_told_before_it_starts(project: Pr
     assert done.code == 3, done
     assert "--check" in done.err
     assert project.unstuck("go", "  ").code == 64
+    assert project.ask("go", "x", "--check", " ").code == 64
 
 
 def test_without_a_configuration_the_checks_that_fit_are_found_tried_and_guard(project: Project) -> None:

@@ -65,12 +65,10 @@ def test_a_broken_agent_command_is_found_before_a_second_task_pays(project: "Pro
     ("words", "code"),
     [
         (UNKNOWN_FLAG, 0),
-        ("Error: Invalid API key. Please log in.", 0),
         ("API Error (404): model x-9 does not exist", 0),
-        ("You are not logged in. Run `agent login`.", 0),
         ("malloc(): corrupted top size", -11),
     ],
-    ids=["flag", "key", "model", "login", "crash"],
+    ids=["flag", "model", "crash"],
 )
 def test_an_agent_that_refuses_and_ends_well_or_crashes_is_as_broken(project: "Project", words: str, code: int) -> None:
     project.plan(*TEN[:3])
@@ -80,6 +78,40 @@ def test_an_agent_that_refuses_and_ends_well_or_crashes_is_as_broken(project: "P
     assert [line.split()[0] for line in calls.read_text().splitlines() if "--version" not in line] == ["1.1", "probe"]
     assert words in state_of(project).halted
     assert sessions(project) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "kind"),
+    [
+        ("Error: 429 rate limit exceeded. You have hit your usage limit. Try again in 3 hours.", 1, "rate_limited"),
+        ("You've reached your usage limit. Try again in 3 hours.", 0, "rate_limited"),
+        ("Error: API Error: 500 internal server error", 0, "provider_overloaded"),
+        ("Error: Your credit balance is too low", 1, "billing"),
+        ("Error: Invalid API key. Please run /login", 1, "auth_failed"),
+        ("You are not logged in. Run `agent login`.", 0, "auth_failed"),
+    ],
+    ids=["limit", "limit-well", "server-well", "billing", "key", "login-well"],
+)
+def test_a_provider_that_turns_a_command_away_is_no_broken_agent_and_no_claim(
+    project: "Project", words: str, code: int, kind: str
+) -> None:
+    project.plan(*TEN[:2])
+    agent, calls = refusing(project, code, words)
+    told = project.unstuck("run", "tasks.md", "--agent", agent, "--quota", "exit")
+    person = kind in {"auth_failed", "billing"}
+    assert told.code == (3 if person else 75), told
+    failure = state_of(project).tasks["1.1"].current.failure
+    assert failure.kind == kind
+    assert words.removeprefix("Error: ").removeprefix("API Error: ") in failure.summary
+    assert ("is not logged in" in told.out) is (kind == "auth_failed")
+    assert calls.read_text().splitlines() == ["1.1 --bad"], "no probe, and no second task pays"
+
+
+def test_what_an_agent_says_of_its_work_is_no_word_of_its_provider(project: "Project") -> None:
+    project.plan(("1.1", "Make a", "true"))
+    project.script(_1_1=[[{"print": "The login page is there: please log in to see its rate limit and quota."}]])
+    project.run("--quota", "exit")
+    assert state_of(project).tasks["1.1"].attempts[0].outcome.claim == "done"
 
 
 def test_tasks_side_by_side_learn_of_a_broken_agent_from_the_first(project: "Project") -> None:

@@ -109,6 +109,22 @@ def test_a_session_that_ends_within_the_drain_time_lands_and_nothing_new_starts(
     check_finishes(world)
 
 
+def test_a_run_that_is_stopped_in_its_last_task_says_that_resume_brings_the_work_home(
+    world: "World", held: Callable[..., "subprocess.Popen[str]"]
+) -> None:
+    run = held()
+    assert world.unstuck("skip", "1.2", "--because", "not now").returncode == 0
+    run.send_signal(signal.SIGTERM)
+    await_line(run.stderr, "running sessions get")
+    world.let_go()
+    out, _ = run.communicate()
+    assert run.returncode == 143, out
+    assert "Interrupted. Every task landed; `unstuck resume` brings the work home." in out
+    assert out.count("unstuck resume") == 1, out
+    assert "finished" not in world.unstuck("runs").stdout
+    assert "make them yours with" in world.unstuck("resume").stdout
+
+
 def test_the_second_ctrl_c_ends_everything_at_once(
     world: "World", held: Callable[..., "subprocess.Popen[str]"]
 ) -> None:

@@ -23,6 +23,7 @@ from unstuck.agents.manifests import agents_on_path as agents_on_path
 from unstuck.agents.manifests import manifest as manifest
 from unstuck.agents.manifests import survey as survey
 from unstuck.agents.streams import gist as gist
+from unstuck.agents.streams import last_fault as last_fault
 from unstuck.agents.transcript import Claim as Claim
 from unstuck.agents.transcript import End as End
 from unstuck.agents.transcript import ToolCall as ToolCall

@@ -6,7 +6,7 @@ Law: whatever the lines hold, reading never fails and always ends in one of the 
 import json
 import re
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cache
@@ -253,6 +253,11 @@ def side(pattern: re.Pattern[str], lines: Iterable[str], at: float | None = None
         found = _told(pattern, line, kept[number + 1] if number + 1 < len(kept) else "", at)
         last = later(last, found) if found is not None else last
     return last
+
+
+def last_fault(lines: Sequence[str], at: float) -> Fault | None:
+    """Return the error that the last lines of a command tell of, in whatever form."""
+    return side(error_line(), lines, at) or next(filter(None, (fault(line, at=at) for line in reversed(lines))), None)
 
 
 def _told(pattern: re.Pattern[str], line: str, following: str, at: float | None) -> Fault | None:

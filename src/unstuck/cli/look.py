@@ -17,7 +17,7 @@ from unstuck.decide import Policy, Retold, retell, rungs_of, stopping_point
 from unstuck.errors import BadUsage
 from unstuck.journal import Entry, iso, phase
 from unstuck.line import blocked
-from unstuck.tell import WORDS, causes, deed, escalation, lineage_text, page_of, weighed_text
+from unstuck.tell import WORDS, causes, deed, escalation, lineage_text, page_of, vouched, weighed_text
 
 FOLLOW_SECONDS = 0.5
 WATCH_SECONDS = 1.0
@@ -180,18 +180,19 @@ def explain(task: str, *, profile_name: str | None, run_id: str | None) -> None:
     say(f"Task {task}: {state.task.title} ({WORDS[status]}); decided by profile {ours}")
     if lineage := lineage_text(view.state, task):
         say(lineage)
-    for place, one in enumerate(next(iter(others.values()), [])):
+    for place, one in enumerate(told := next(iter(others.values()), [])):
+        well = (vouched(state) if one is told[-1] else "") or "all checks pass"
         say(f"\nAttempt {one.attempt}, event {one.seq}")
-        say(f"  seen:     {f'{one.failure.kind}: {one.failure.summary}' if one.failure else 'all checks pass'}")
+        say(f"  seen:     {f'{one.failure.kind}: {one.failure.summary}' if one.failure else well}")
         if one.failure and one.failure.rule:
             say(f"  rule:     {one.failure.rule}")
         say(f"  decided:  {deed(one.action)}")
         say(f"  because:  {one.reason} [{one.rung}]")
         if one.weighed:
             say(f"  weighed:  {'; '.join(weighed_text(each) for each in one.weighed)}")
-        for name, told in others.items():
-            if not told[place].same:
-                say(f"  {name} would {deed(told[place].other_action)} [{told[place].other_rung}]")
+        for name, its in others.items():
+            if not its[place].same:
+                say(f"  {name} would {deed(its[place].other_action)} [{its[place].other_rung}]")
 
 
 @click.command()

@@ -25,7 +25,7 @@ from unstuck.cli.fitting import (
 from unstuck.compose import Used, View
 from unstuck.diagnosis import Kind
 from unstuck.journal import AttemptState, Entry, RunState
-from unstuck.tell import WORDS, Halted, Line, Row, Summary, adds, counted, lineage_text, question, sentence
+from unstuck.tell import WORDS, Halted, Line, Row, Summary, adds, counted, lineage_text, question, sentence, vouched
 
 MARKS = {
     "complete": ("✔", "green"),
@@ -113,7 +113,7 @@ def story(view: View, name: str, used: Used) -> str:
     task, lineage = view.state.tasks[name], lineage_text(view.state, name)
     row = next(row for row in view.summary.rows if row.id == name)
     mark, colour = MARKS[row.status]
-    head = f"{click.style(mark, fg=colour)} Task {name}: {task.task.title} ({WORDS[row.status]})"
+    head = f"{click.style(mark, fg=colour)} Task {name}: {task.task.title} ({', '.join(filter(None, (WORDS[row.status], plain(vouched(task)))))})"
     lines = [head, *([lineage] if lineage else []), *([plain(f"It {row.why}.")] if row.status in HELD_UP else []), ""]
     lines += [f"  {clock(one.at)}  {one.seq:>5}  {_after_id(one)}" for one in view.entries if _about(one) == name]
     for attempt in task.attempts:
@@ -244,7 +244,7 @@ def _ways_on(result: Summary) -> list[str]:
         left = [name for cause in result.questions[ASKED:] for name in cause.tasks]
         lines.append(f"  and {len(left)} more: {cut(', '.join(left))}")
     unfinished = result.exit_code == 0 and result.count("complete", "skipped") < len(result.rows)
-    if result.exit_code or unfinished:
+    if (result.exit_code or unfinished) and (stuck or "unstuck resume" not in result.reason):
         lines += ["", GO_ON if stuck else "Go on with: unstuck resume"]
     return lines
 

@@ -22,7 +22,7 @@ from click.core import ParameterSource
 from unstuck import compose
 from unstuck.cli import say, together
 from unstuck.cli.board import Board, Lines
-from unstuck.cli.fitting import ending_on_interrupt, plain, show_step, to_width
+from unstuck.cli.fitting import ending_on_interrupt, plain, show_step, span, to_width
 from unstuck.cli.planning import concern
 from unstuck.cli.render import summary
 from unstuck.errors import BadUsage
@@ -189,6 +189,8 @@ def go(
     quiet: bool, **wanted: Any,
 ) -> int:  # fmt: skip
     """Reach GOAL: one task without a plan file. The repository's gates decide whether it is done, and every --check."""
+    if not all(check.strip() for check in checks):
+        raise click.UsageError("--check needs a command.")
     options = Options(agents=(), **wanted)
     with ending_on_interrupt() as stopper:
         for note in compose.try_what_fits(Path.cwd(), stopper, _nobody if quiet else show_step):
@@ -274,9 +276,9 @@ def _signals(opened: compose.Run, progress: Progress) -> Iterator[None]:
         if number == signal.SIGHUP:
             _leave_the_terminal()
         again = opened.stopper.deadline() is not None
-        opened.stopper.ask("Interrupted; go on with `unstuck resume`.", SIGNALS[signal.Signals(number)])
-        drain = "nothing new starts; running sessions may finish, once more ends them at once"
-        drain = "ending everything now" if again else drain
+        opened.stopper.ask("Interrupted.", SIGNALS[signal.Signals(number)])
+        drain = f"nothing new starts; running sessions get {span(opened.stopper.drain)} (limits.drain) to finish"
+        drain = "ending everything now" if again else f"{drain}, once more ends them at once"
         try:
             progress.say(f"Stopping: {drain}.")
         except RuntimeError:  # the signal came in the middle of printing, which cannot be entered twice

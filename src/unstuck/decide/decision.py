@@ -62,7 +62,7 @@ def decide(
     """Accept what passed; else climb the failure's ladder to the first open rung; else ask a person."""
     if failure is None:
         because = history.accepted
-        return _land(because, because or "All checks pass.", "pass", history)
+        return _land(because, because or "All checks pass.", "accepted" if because else "pass", history)
     if failure.kind is Kind.UNVERIFIED and history.part_of:
         because = f"part of {history.part_of}, whose Verify is run when all parts have landed"
         return _land(because, f"It is {because}.", "part", history)

@@ -4,6 +4,7 @@ from unstuck.diagnosis.captured import headline as headline
 from unstuck.diagnosis.captured import phase_type as phase_type
 from unstuck.diagnosis.captured import pivot as pivot
 from unstuck.diagnosis.captured import said as said
+from unstuck.diagnosis.classifying import FAULTS as FAULTS
 from unstuck.diagnosis.classifying import classify as classify
 from unstuck.diagnosis.classifying import conflict as conflict
 from unstuck.diagnosis.classifying import evidence_of as evidence_of

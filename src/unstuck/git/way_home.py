@@ -191,7 +191,7 @@ class Homecoming:
             )
         for name, what in UNFINISHED.items():
             if (self.repository.git_dir / name).exists():
-                return self._not_possible(f"Your checkout is in the middle of {what}.")
+                return self._not_possible(f"Your checkout is in the middle of {what}. Finish it first.")
         return started, head
 
     def _single(self, tip: str, *, message: str, at: float) -> str:
@@ -209,21 +209,25 @@ class Homecoming:
         dirty = tuple(sorted(touched.keys() & {entry[3:] for entry in status}))
         if dirty:
             return self._not_possible(
-                f"You have uncommitted changes in {_listed(dirty)}, which the run changed, too.", files=dirty
+                f"You have uncommitted changes in {_listed(dirty)}, which the run changed, too. Commit or stash them first.",
+                files=dirty,
+                around="git stash && {} && git stash pop",
             )
         added = [path for path, kind in touched.items() if kind == "A"]
         found = {_in_the_way(self.repository.root, path, touched) for path in added}
         hidden = tuple(sorted(path for path in found if path is not None))
         if hidden:
-            return self._not_possible(f"Files that git does not track are in the way: {_listed(hidden)}.", files=hidden)
+            return self._not_possible(
+                f"Files that git does not track are in the way: {_listed(hidden)}. Move them away first.", files=hidden
+            )
         return None
 
-    def _not_possible(self, reason: str, files: tuple[str, ...] = ()) -> NotPossible:
+    def _not_possible(self, reason: str, files: tuple[str, ...] = (), around: str = "{}") -> NotPossible:
         commands = {
             "auto": f"git merge {self.run_branch}",
             "single": f"git merge --squash {self.run_branch} && git commit",
         }
-        return NotPossible(reason=reason, command=commands[self.mode], files=files)
+        return NotPossible(reason=reason, command=around.format(commands[self.mode]), files=files)
 
 
 def _setting(name: str, value: str) -> dict[str, str]:

@@ -63,6 +63,7 @@ from unstuck.journal.storing import begin_anew as begin_anew
 from unstuck.journal.storing import claimed as claimed
 from unstuck.journal.storing import journal_path as journal_path
 from unstuck.journal.storing import show_store as show_store
+from unstuck.journal.task_state import APPROVED as APPROVED
 from unstuck.journal.task_state import SETTLED as SETTLED
 from unstuck.journal.task_state import AttemptState as AttemptState
 from unstuck.journal.task_state import TaskState as TaskState

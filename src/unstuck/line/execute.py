@@ -3,9 +3,10 @@
 import re
 from dataclasses import replace
 
+from unstuck.agents import last_fault
 from unstuck.config import WALL_CLOCK
 from unstuck.decide import AGENT, Amend, seen_failures
-from unstuck.diagnosis import Failure, Kind
+from unstuck.diagnosis import FAULTS, Failure, Kind
 from unstuck.journal import (
     Acted,
     AttemptStarted,
@@ -38,12 +39,14 @@ ERROR = re.compile(
 REFUSED = re.compile(
     r"(?im)^\W{0,4}(?:usage: \S+ [\[<-]|(?:\S{1,40}: )?error: option\b|"
     r"(?:\S{1,40}: )?(?:error: )?(?:unknown|unrecogni[sz]ed|invalid|unexpected|missing) (?:option|flag|argument|(?:sub)?command)|"
-    r"(?:\S{1,40}: )?(?:\w{1,20} )?(?:error|panic|fatal|traceback)\b ?[:(]|(?:you are )?not (?:logged in|authenticated)|please (?:log|sign) ?in|invalid api key)"
+    r"(?:\S{1,40}: )?(?:\w{1,20} )?(?:error|panic|fatal|traceback)\b ?[:(]|(?:you are )?not (?:logged in|authenticated)|please (?:log|sign) ?in|invalid api key|"
+    r"(?:you(?:'ve| have) |(?:[\w-]{1,20} ){0,3}limit )(?:hit|reached|exceeded)|(?:error )?[45]\d\d [A-Z]|"
+    r"(?:connection error|connection refused|fetch failed|request timed out|(?:the )?(?:model|server|service) is )\b)"
 )
 """How a program ends that does not work, whatever its exit code; a probe shows whether it was the task's own."""
 CRASHES = frozenset({4, 6, 7, 8, 11})
 """Signals with which a program ends by its own fault."""
-"""How a program says that it was called wrongly; some end well after it."""
+LAST_LINES = 3
 WORDS_CHARS = 300
 
 
@@ -146,10 +149,13 @@ def _judged_lifeless(bench: Bench, task: TaskState, order: SessionOrder, done: S
     An unknown flag or a broken installation meets every task alike: it is found before a second task pays for it.
     """
     name, outcome = task.task.id, done.outcome
-    if not _lifeless(outcome):
+    turned_away = _turned_away(outcome, bench.clock.now())
+    if not (turned_away or _lifeless(outcome)):
         return None
     if bench.workspace.tree(order.slot, order.base).id != (order.tree or bench.workspace.tree_of(order.base)):
         return None
+    if turned_away:
+        return SessionEnded(task=name, outcome=turned_away)
     found = bench.probes.found(
         name, order.agent, lambda finder: _stands(bench, finder, name, order.agent),
         lambda: _probe(bench, order, done),
@@ -177,6 +183,19 @@ def _probe(bench: Bench, order: SessionOrder, done: SessionDone) -> Failure | No
     answer = bench.dispatcher.run(trivial, bench.stop)
     _tell(bench, order.task, answer)
     return _cannot_work(order.agent, done.outcome, answer)
+
+
+def _turned_away(outcome: Outcome, now: float) -> Outcome | None:
+    """Return the end that a command's last words tell of, where they are its provider's: nobody could have worked."""
+    if outcome.end or outcome.ended.ending != "exited":
+        return None
+    lines = [line for line in outcome.ended.tail.splitlines() if line.strip()][-LAST_LINES:]
+    if outcome.ended.ok:  # what it says of its work is no error
+        lines = lines[next((at for at, line in enumerate(lines) if REFUSED.match(line)), len(lines)) :]
+    found = last_fault(lines, now)
+    if found is None or found.end not in FAULTS:
+        return None
+    return replace(outcome, claim="none", end=found.end, message=found.message, resets_at=found.resets_at)
 
 
 def _lifeless(outcome: Outcome) -> bool:

@@ -12,6 +12,8 @@ from unstuck.ports import Journal, Workspace
 STOPPED_BY_REQUEST = 3
 SAID: tuple[Verb, ...] = ("retry", "answer")
 """Requests whose words can be told to a session that runs."""
+APPROVE = "Approve it with: unstuck approve; then: unstuck resume"
+"""How the reason ends for which a run does not begin before a person's word."""
 OF_THE_RUN: tuple[Verb, ...] = ("stop", "approve", "rollback", "undo")
 """Requests that name no task."""
 
@@ -123,9 +125,12 @@ class Operations:
 
     def approve(self, request: Request) -> Operated:
         """Let the work of one task land, or the run go on with everything that waits for a word."""
-        tasks = self.record.state.tasks
-        if request.task is not None and not awaits_approval(tasks[request.task]):
+        state = self.record.state
+        if request.task is not None and not awaits_approval(state.tasks[request.task]):
             return Operated(request=request, refused=f"Task {request.task} does not wait for an approval.")
+        held = state.ended is not None and state.ended.reason.endswith(APPROVE) and not state.let_go
+        if request.task is None and not held and not any(map(awaits_approval, state.tasks.values())):
+            return Operated(request=request, refused="Nothing waits for an approval.")
         return Operated(request=request)
 
     def rollback(self, request: Request) -> Operated:

@@ -262,7 +262,7 @@ class Stopper:
     """Whether running work must end, and by when. Set from signal handlers, requests and limits."""
 
     def __init__(self, drain: float) -> None:
-        self._drain = drain
+        self.drain = drain
         self._deadline: float | None = None
         self.reason = ""
         self.exit_code = 0
@@ -271,7 +271,7 @@ class Stopper:
         """Start nothing new; give what runs the drain time. Asked again: end it at once."""
         now = time.monotonic()
         if self._deadline is None:
-            self._deadline, self.reason, self.exit_code = now + self._drain, reason, exit_code
+            self._deadline, self.reason, self.exit_code = now + self.drain, reason, exit_code
         else:
             self._deadline = now
 

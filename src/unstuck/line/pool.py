@@ -174,6 +174,9 @@ class Pool:
 
     def _ending(self) -> RunEnded:
         state = self.bench.record.state
+        if settled(state) and self.stopper.exit_code not in (ALL_DONE, LIMIT):  # who stops it wants no merge now
+            reason = f"{self.stopper.reason} Every task landed; `unstuck resume` brings the work home."
+            return RunEnded(exit_code=self.stopper.exit_code, reason=reason)
         if settled(state):
             return RunEnded(exit_code=ALL_DONE, reason="Every task landed or was settled by a person.")
         if self.stopper.deadline() is not None:

@@ -16,17 +16,14 @@ from unstuck.journal import (
     Verdict,
     subject,
 )
-from unstuck.line.operate import Operations
+from unstuck.line.operate import APPROVE, Operations
 from unstuck.line.parts import Bench, Stopper
-from unstuck.line.pool import ALL_DONE, LIMIT, STUCK, Pool
+from unstuck.line.pool import ALL_DONE, STUCK, Pool
 from unstuck.line.resume import begin, note_change, note_ticks, start_from, take_edits, take_plan, take_up
-from unstuck.line.schedule import settled
 from unstuck.plans import Check, Plan
 from unstuck.ports import AlreadyHome, FastForward, Home, Journal, Merge, NotPossible, Projections
 from unstuck.tell import one_line
 from unstuck.verify import NotSetUp, Site, check_on, landed, lasting_checks, look_before
-
-APPROVE = "Approve it with: unstuck approve; then: unstuck resume"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,10 +135,7 @@ class Supervisor:
         record = self.bench.record
         pool.project()  # the plan's ticks are part of what comes home
         note_change(record, self.bench.plan.read(), self.bench.redactor)
-        if settled(record.state) and self.stopper.exit_code in (
-            ALL_DONE,
-            LIMIT,
-        ):  # a person who stops it wants no merge now
+        if ending.exit_code == ALL_DONE:
             record(bring_home(self.bench, self.home))
         record(ending)
 

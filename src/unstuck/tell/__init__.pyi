@@ -27,8 +27,10 @@ from unstuck.tell.report import build_commits as build_commits
 from unstuck.tell.report import lineage_text as lineage_text
 from unstuck.tell.report import page_of as page_of
 from unstuck.tell.report import pull_request as pull_request
+from unstuck.tell.report import recovered as recovered
 from unstuck.tell.report import run_object as run_object
 from unstuck.tell.report import summary as summary
+from unstuck.tell.report import vouched as vouched
 from unstuck.tell.text import ESCAPES as ESCAPES
 from unstuck.tell.text import counted as counted
 from unstuck.tell.text import one_line as one_line

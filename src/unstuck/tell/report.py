@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from unstuck.decide import Rollback, Switch
-from unstuck.journal import AttemptState, Changes, CheckResult, PastAttempt, RunState, TaskState, iso, subject
+from unstuck.journal import APPROVED, AttemptState, Changes, CheckResult, PastAttempt, RunState, TaskState, iso, subject
 from unstuck.line import blocked
 from unstuck.shipped import shipped_toml
 from unstuck.tell.asking import Cause, causes
@@ -228,15 +228,35 @@ def _changed(changes: Changes | None) -> str:
     return f"{len(changes.files)} file{'s'[: len(changes.files) != 1]} +{changes.plus} -{changes.minus}"
 
 
+def vouched(task: TaskState) -> str:
+    """Say that a person took the work as it is, why, and what the checks said of it; empty where the checks decided."""
+    if not task.accepted:
+        return ""
+    verdict = task.current.verdict if task.attempts else None
+    red = sum(result.status == "fail" for result in verdict.results) if verdict else 0
+    checks = shipped_toml("telling")["vouched"][verdict.status if verdict else "inconclusive"]
+    word = task.accepted if task.accepted == APPROVED else f"accepted by a person ({task.accepted})"
+    return f"{word}, {counted(red, 'check')} red" if red else f"{word}, {checks}"
+
+
+def recovered(task: TaskState) -> tuple[str, ...]:
+    """Return the kinds of failure that a task came back from: none if it landed red, on a person's word."""
+    verdict = task.current.verdict if task.attempts else None
+    if task.accepted and (verdict is None or verdict.status != "pass"):
+        return ()
+    return tuple(dict.fromkeys(one.failure.kind.value for one in task.attempts if one.failure is not None))
+
+
 def _how_it_landed(task: TaskState, fixes: Sequence[str]) -> str:
     """Say what a landed task was recovered from, if anything, and by which fixes that landed themselves."""
     if not task.attempts:
         return "done before the run"
-    failed = dict.fromkeys(attempt.failure.kind.value for attempt in task.attempts if attempt.failure is not None)
+    failed = recovered(task)
     ending = task.current.outcome.ended.ending if task.current.outcome else "exited"
     by = f" by {', '.join(fixes)}" if fixes else ""
     most = max(attempt.sessions for attempt in task.attempts)
     parts = [
+        vouched(task),
         f"recovered from {', '.join(failed)}{by}" if failed else "",
         f"went on in session {most}" if most > 1 else "",
         shipped_toml("telling")["ended_but_right"].get(ending, ""),

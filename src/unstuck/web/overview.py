@@ -1,11 +1,11 @@
 """One run as one plain object: what the page shows live, and what the kept page holds. Pure: same journal, same object."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from unstuck.journal import Entry, Operated, RunState, TaskState, awaits_approval
 from unstuck.line import blocked
-from unstuck.tell import Row, Summary, sentence, summary, visible
+from unstuck.tell import Row, Summary, recovered, sentence, summary, visible
 from unstuck.web.charts import Charts
 
 SCHEMA = 1
@@ -121,15 +121,11 @@ def _task(row: Row, task: TaskState, reach: int) -> dict[str, Any]:
         "began": last.started if last else None,
         "at": task.last_at or None,
         "slot": last.slot if last and row.status in ("running", "verifying", "waiting") else None,
-        "recovered": [kind.value for kind in _kinds(task)] if row.status == "complete" else [],
+        "recovered": list(recovered(task)) if row.status == "complete" else [],
     }
     return {"id": row.id, "title": row.title, "status": row.status} | {
         name: value for name, value in found.items() if value not in (None, "", 0, [], False)
     }
-
-
-def _kinds(task: TaskState) -> Iterable[Any]:
-    return dict.fromkeys(one.failure.kind for one in task.attempts if one.failure is not None)
 
 
 def _question(tasks: Sequence[str], asked: str, state: RunState, *, outside: bool) -> dict[str, Any]:
