@@ -137,6 +137,21 @@ def test_the_doctor_looks_where_the_checks_run(project: Project) -> None:
     assert project.unstuck("doctor", "--no-run").code == 0
 
 
+def test_where_nothing_can_be_written_a_run_is_refused_and_the_doctor_tells_all_the_same(project: Project) -> None:
+    project.settings("[checks]\ntest = 'true'\n")
+    project.store.rename(project.store.with_name("away")) if project.store.exists() else None
+    project.store.write_text("in the way\n")  # a folder without permissions would not stop the superuser
+    told = project.unstuck("doctor", "--json")
+    assert told.code == 69, told
+    found = {one["about"]: one for one in told.json["findings"]}
+    assert [found[about]["grade"] for about in ("writable", "workspace", "check")] == ["bad", "bad", "ok"], found
+    assert str(project.store) in found["writable"]["says"]
+    assert not any("resume" in one["remedy"] for one in told.json["findings"])
+    went = project.unstuck("go", "Make a", "--agent", "true", "--check", "true")
+    assert "Traceback" not in went.err, went
+    assert "cannot be" in went.err
+
+
 def test_a_test_run_that_does_not_see_the_code_guards_nothing(stranger: Project, tmp_path: Path) -> None:
     elsewhere = tmp_path / "installed"
     elsewhere.mkdir()

@@ -6,7 +6,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -102,7 +102,8 @@ def try_what_fits(cwd: Path, stopper: Stopper, seen: Callable[[str, str], None])
     repository = find(cwd)
     kept = found_file(repository.store)
     if has_config(repository.root):
-        kept.unlink(missing_ok=True)
+        with suppress(OSError):  # nobody reads it beside a configuration; a run tells what cannot be written
+            kept.unlink()
         return ()
     stack = with_ci(detect(repository.root), repository.root)
     proof = prove(repository, stack, stopper, seen) if stack.proposals else unproven(stack)
