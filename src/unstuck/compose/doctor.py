@@ -19,7 +19,7 @@ from unstuck.compose.terms import fenced
 from unstuck.compose.working import fleet_of
 from unstuck.config import Config
 from unstuck.config_file import NAME as CONFIG_NAME
-from unstuck.config_file import read_config
+from unstuck.config_file import has_config, read_config
 from unstuck.errors import CannotWrite, GitFailed, UnstuckError
 from unstuck.git import BRANCHES, SNAPSHOTS, Repository, find, git_processes, slots_folder, traps
 from unstuck.journal import journal_path
@@ -210,7 +210,7 @@ def _agents(repository: Repository, config: Config) -> Iterator[Finding]:
             yield from (Finding("agent", "note", remark) for remark in without_login({name: found}))
     if not config.agent:
         says = f"None is configured; on PATH: {', '.join(agents_on_path()) or 'none that unstuck knows'}."
-        yield Finding("agent", "note", says, "Name one with --agent, or in unstuck.toml: unstuck init")
+        yield Finding("agent", "note", says, "Name one with --agent, or as `agent` in unstuck.toml.")
 
 
 def _checks(repository: Repository, config: Config, looked: Looked | None) -> Iterator[Finding]:
@@ -229,7 +229,8 @@ def _checks(repository: Repository, config: Config, looked: Looked | None) -> It
         of_ci = [one.command for one in ci_commands(repository.root)]
         proposals = of_ci or [check.command for check in detect(repository.root).checks]
         listed = "; ".join(f"`{one}`" for one in proposals)
-        remedy = f"Write them down with `unstuck init`. Found here: {listed}" if listed else "Name them under [checks]."
+        how = "Name them under [checks]." if has_config(repository.root) else "Write them down with `unstuck init`."
+        remedy = f"{how} Found here: {listed}" if listed else "Name them under [checks] in unstuck.toml."
         says = "No checks of the repository are configured; only a task's own Verify lines count."
         yield Finding("check", "note", says, remedy)
     for says, remedy in drifted(config.checks.items(), ci_commands(repository.root)) if config.checks else ():

@@ -158,7 +158,8 @@ def _tried(site: Site, proposal: Proposal, head: str, nothing: str) -> Iterator[
         if grade == GREEN:
             break
     best = next((gate for wanted in (GREEN, RED) for grade, gate in tried if grade == wanted), None)
-    yield from (best,) if best is not None else (gate for _, gate in tried)
+    yield from (best,) if best is not None else ()
+    yield from (gate for _, gate in tried if not gate.kept)
 
 
 def _is_blind(site: Site, check: Check, result: CheckResult, head: str, nothing: str) -> bool:
@@ -225,7 +226,7 @@ def config_text(agents: Sequence[str], gates: Sequence[FoundGate], copy: Sequenc
         "",
     ]
     lines += ["[checks]    # must hold after every task, whatever the task's own Verify says"]
-    lines += _gates(gates) or ["# test = 'make test'"]
+    lines += _gates(gates) or ["# test = '...'    # the command that tells good work from bad"]
     lines += ["", "[workspace]    # what a fresh worktree needs and git does not carry"]
     lines += [f"{key} = {_list(values)}" for key, values in (("copy", copy), ("setup", setup)) if values]
     return "\n".join(lines) + "\n"
