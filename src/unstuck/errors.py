@@ -56,3 +56,11 @@ class RunConflict(UnstuckError):
     """The user's branch and the run's branch cannot be merged without a person."""
 
     exit_code = 3
+
+
+def with_extra(extra: str) -> str:
+    """Say how an extra comes into an unstuck that was installed from its folder, by whatever did that."""
+    each = " or ".join(
+        f"`{command} '.[{extra}]'`" for command in ("pipx install --force", "uv tool install --force", "pip install")
+    )
+    return f"In the folder of unstuck, with what installed it: {each}."

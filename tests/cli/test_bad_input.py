@@ -189,7 +189,9 @@ def test_a_detached_head_is_left_alone_and_the_work_stays_on_the_run_branch(proj
     assert project.commits("main")[0] == "Write tasks.md"
 
 
-def test_submodules_are_filled_from_the_local_clone(project: "Project", tmp_path: Path) -> None:
+def test_submodules_are_filled_from_the_local_clone_and_edits_in_them_are_kept_and_told(
+    project: "Project", tmp_path: Path
+) -> None:
     library = tmp_path / "library"
     library.mkdir()
     for arguments in (["init", "-q"], ["commit", "-q", "--allow-empty", "-m", "x"]):
@@ -201,10 +203,16 @@ def test_submodules_are_filled_from_the_local_clone(project: "Project", tmp_path
     project.git("commit", "-qm", "Add a submodule")
     library.rename(tmp_path / "gone")
     project.plan(("1.1", "Make a", "test -f a.txt && test -f sub/lib.txt"))
-    project.script(_1_1=[[MAKE_A]])
+    edits = [{"write": "sub/lib.txt", "text": "mine\n"}, {"write": "sub/new.txt", "text": "new\n"}]
+    project.script(_1_1=[[MAKE_A, *edits]])
     told = project.run()
     assert told.code == 0, told
     assert project.git("status", "--porcelain") == ""
+    assert (project.root / "sub/lib.txt").read_text() == "lib\n"
+    said = next(line for line in told.out.partition("Worth a look")[2].splitlines() if "submodule" in line)
+    assert "sub never lands: new.txt, lib.txt." in said, said
+    subprocess.run(said.rpartition("back: ")[2], shell=True, cwd=project.root, check=True)
+    assert [(project.root / "sub" / name).read_text() for name in ("lib.txt", "new.txt")] == ["mine\n", "new\n"]
 
 
 def test_a_linked_worktree_of_the_users_is_a_checkout_like_any_other(project: "Project", tmp_path: Path) -> None:

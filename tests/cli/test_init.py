@@ -38,6 +38,7 @@ def test_what_is_written_was_seen(stranger: Project) -> None:
     assert tomllib.loads(text)["checks"] == {"test": "python3 -m unittest discover -s tests", "lint": "make lint"}
     assert "# test: 2 pass in " in text
     assert "# lint: red before" in text
+    assert '# test = "python3 -m unittest discover"\n' in text, "what was tried and is no good is named as well"
     assert "# types: left out, because it cannot run here: " in text
     assert "# format: left out, because it changes files: readme.txt\n" in text
     assert "check: make lint" in told.err
@@ -135,6 +136,20 @@ def test_the_doctor_looks_where_the_checks_run(project: Project) -> None:
     told = project.unstuck("doctor", "--json")
     assert [one["grade"] for one in told.json["findings"] if "cannot be set up" in one["says"]] == ["bad"], told
     assert project.unstuck("doctor", "--no-run").code == 0
+
+
+def test_where_nothing_can_be_written_a_run_is_refused_and_the_doctor_tells_all_the_same(project: Project) -> None:
+    project.settings("[checks]\ntest = 'true'\n")
+    project.store.write_text("in the way\n")  # a folder without permissions would not stop the superuser
+    told = project.unstuck("doctor", "--json")
+    assert told.code == 69, told
+    found = {one["about"]: one for one in told.json["findings"]}
+    assert [found[about]["grade"] for about in ("writable", "workspace", "check")] == ["bad", "bad", "ok"], found
+    assert str(project.store) in found["writable"]["says"]
+    assert not any("resume" in one["remedy"] for one in told.json["findings"])
+    went = project.unstuck("go", "Make a", "--agent", "true", "--check", "true")
+    assert "Traceback" not in went.err, went
+    assert "cannot be" in went.err
 
 
 def test_a_test_run_that_does_not_see_the_code_guards_nothing(stranger: Project, tmp_path: Path) -> None:

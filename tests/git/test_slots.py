@@ -344,6 +344,13 @@ def test_submodules_are_filled_from_the_local_clone(
     assert work.changed(base, work.tree(0, base).id) == ()
     (path / "vendor/library/code.c").write_text("sly")
     (path / "vendor/library/new").write_text("sly")
+    (path / "vendor/library/leaf/code.c").unlink()
+    told = work.tree(0, base)
+    assert work.changed(base, told.id) == ()
+    assert [note.partition(". ")[0] for note in told.notes] == [
+        "What is edited in the submodule vendor/library never lands: new, code.c",
+        "What is edited in the submodule vendor/library/leaf never lands: code.c",
+    ]
     work.prepare(0, base)
     assert files(path / "vendor/library").keys() == {".gitmodules", "code.c", "leaf/code.c"}
     assert (path / "vendor/library/code.c").read_text() == "library"
@@ -359,6 +366,7 @@ def test_a_submodule_commit_that_only_the_slot_has_does_not_land(with_submodule:
     tree = work.tree(0, base)
     assert work.changed(base, tree.id) == ("new",)
     assert "vendor/library" in tree.notes[0]
+    assert len(tree.notes) == 1
 
 
 def test_a_submodule_without_a_local_clone_is_named(with_submodule: Path) -> None:

@@ -11,7 +11,7 @@ from markdown_it import MarkdownIt
 
 from unstuck.plans import tasks_md
 from unstuck.plans.blocks import Reading
-from unstuck.plans.plan import Plan, Task, batches, check
+from unstuck.plans.plan import Plan, Task, batches, check, execution
 
 KNOWN_WORDS = frozenset({"node", "pytest", "make", "!", "echo", "true"})
 
@@ -217,6 +217,9 @@ def test_fifty_thousand_tasks_are_read() -> None:
     [
         ("- [ ] 1.2 [P] Parse", "1.2", ("P",), None, "Parse"),
         ("- [ ] 1.2 [RED] [P] Parse", "1.2", ("RED", "P"), None, "Parse"),
+        ("- [ ] 1.2 Parse [P]", "1.2", ("P",), None, "Parse"),
+        ("- [ ] 1.2 [P] Look [VERIFY] ", "1.2", ("P", "VERIFY"), None, "Look"),
+        ("- [ ] 1.2 Paint it [red]", "1.2", (), None, "Paint it [red]"),
         ("- [ ] [P] 1.2 Parse", "1.2", ("P",), None, "Parse"),
         ("- [ ] 1.2 [P][GREEN] Parse [x]", "1.2", ("P", "GREEN"), None, "Parse [x]"),
         ("- [ ] 1.2 [verify] Parse", "1.2", ("VERIFY",), None, "Parse"),
@@ -752,3 +755,11 @@ def test_a_field_that_names_tasks_and_is_not_read_is_told(field: str) -> None:
         f"Task 1.3: the field {field.strip('*').partition('*')[0].partition(':')[0]!r} names tasks and is not read."
         in told
     )
+
+
+def test_the_steps_that_are_shown_are_those_that_a_run_takes() -> None:
+    lines = "1.1 A|1.2 B [P]|1.3 [P] C|1.4 D|1.5 E".split("|")
+    text = "# Plan\n\n" + "".join(f"- [ ] {line}\n  - **Verify**: `true`\n" for line in lines)
+    text = text.replace("1.4 D\n", "1.4 D\n  - **Depends**: 1.1, 1.2\n")
+    steps = [(one.tasks, one.parallel) for one in execution(read(text))]
+    assert steps == [(("1.1",), False), (("1.2", "1.3"), True), (("1.4", "1.5"), False)]

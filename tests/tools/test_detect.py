@@ -133,6 +133,16 @@ STACKS: dict[str, tuple[dict[str, str], tuple[str, ...], dict[str, str]]] = {
             "lint": "(cd 'packages/web app' && npm run lint)",
         },
     ),
+    "a monorepo with a part that has only a test": (
+        {"packages/a/package.json": '{"scripts": {"test": "x"}}', "packages/b/test_m.py": "import unittest\n"},
+        ("node", "python"),
+        {"test": "(cd packages/a && npm run test) && (cd packages/b && python3 -m unittest discover)"},
+    ),
+    "only a test": (
+        {"tests/test_m.py": "import unittest\n"},
+        ("python",),
+        {"test": "python3 -m unittest discover"},
+    ),
     "python and node": (
         {"pytest.ini": "", "package.json": '{"scripts": {"build": "x"}}'},
         ("python", "node"),
@@ -149,6 +159,13 @@ def test_the_checks_fit_the_stack(
     stack = detect(tmp_path, has=bool)
     assert stack.languages == languages
     assert {check.kind: check.command for check in stack.checks} == checks
+
+
+def test_a_part_that_nothing_at_the_top_checks_is_named(tmp_path: Path) -> None:
+    _write(tmp_path, {"pytest.ini": "", "frontend/package.json": '{"scripts": {"test": "x"}}'})
+    assert [note.partition(",")[0] for note in detect(tmp_path, has=bool).notes] == [
+        "frontend (node) is a project of its own"
+    ]
 
 
 def test_what_is_there_and_ignored_is_proposed_for_copying(tmp_path: Path) -> None:

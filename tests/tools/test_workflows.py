@@ -39,6 +39,7 @@ lint:
   script:
     - pip install flake8
     - flake8 src
+    - tox -e py311-lint
     - |
       black --check .
 deploy:
@@ -57,7 +58,8 @@ def test_the_commands_of_workflows_are_read_by_what_they_are_for(project: "Proje
         ("test", "pytest -q --maxfail=1", "ci.yml:16"),
         ("test", "(cd web && npx vitest run)", "ci.yml:22"),
         ("lint", "flake8 src", ".gitlab-ci.yml:5"),
-        ("format", "black --check .", ".gitlab-ci.yml:7"),
+        ("lint", "tox -e py311-lint", ".gitlab-ci.yml:6"),
+        ("format", "black --check .", ".gitlab-ci.yml:8"),
     ]
 
 
@@ -69,6 +71,10 @@ def test_init_proposes_what_the_ci_runs_and_says_where_from(project: "Project") 
     lines = told.out.splitlines()
     assert 'lint = "ruff check ."' in lines
     assert 'test = "pytest -q --maxfail=1 && (cd web && npx vitest run)"' in lines
+    project.file("pytest.ini", "")
+    (project.root / "unstuck.toml").unlink()
+    fits = 'test = "python3 -m pytest -q --maxfail=1 && (cd web && npx vitest run)"'
+    assert fits in project.ask("init", "--no-run").out.splitlines(), "by the runner of the set-up, and only once"
     assert "Note: lint comes from .github/workflows/ci.yml:10: ruff check ." in told.err
 
 

@@ -1,6 +1,7 @@
 """Edge: The command line: a table of commands, each loaded when it is called; our errors become messages and exit codes."""
 
 import codecs
+import errno
 import io
 import os
 import sys
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 USAGE, INTERRUPTED, BROKEN_PIPE = 64, 130, 141
 COMPLETE = "_UNSTUCK_COMPLETE"
+NO_ROOM = (errno.EROFS, errno.ENOSPC, errno.EDQUOT)
+"""What a machine has against a write: no fault of ours, wherever we meet it."""
 """Set by a shell that wants to complete a line."""
 
 PLAIN = {
@@ -167,7 +170,11 @@ def run_cli(arguments: Sequence[str]) -> int:
         if error.hint:
             say(f"Hint: {error.hint}", err=True)
         return error.exit_code
-    except Exception:  # noqa: BLE001  # the last resort: a fault of ours is told as one
+    except Exception as error:  # noqa: BLE001  # the last resort: a fault of ours is told as one
+        if isinstance(error, OSError) and error.errno in NO_ROOM:
+            say(f"unstuck: {error.filename or 'A file'} cannot be written: {error.strerror}.", err=True)
+            say("Hint: Make room or make it writable; `unstuck doctor` looks at both.", err=True)
+            return 1
         import traceback  # noqa: PLC0415  # only for a fault of ours
 
         say(traceback.format_exc(), err=True)

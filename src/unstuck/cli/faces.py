@@ -10,7 +10,7 @@ import click
 from unstuck import compose
 from unstuck.cli import render, run_option, say
 from unstuck.cli.board import Attached, follow_lines
-from unstuck.errors import Unavailable
+from unstuck.errors import Unavailable, with_extra
 from unstuck.hook import AGENTS, Edit, answer_event, carry_out, edits_to_install, edits_to_uninstall, wirings
 
 Scope = Literal["user", "project"]
@@ -30,7 +30,7 @@ def ui(*, port: int | None, host: str, token: str, open_browser: bool) -> None:
     except ImportError as error:
         raise Unavailable(
             f"The board needs a package that is not installed: {error.name}.",
-            hint="Install it: pip install 'unstuck[ui]'",
+            hint=with_extra("ui"),
         ) from error
     serve_board(
         Path.cwd(), host=host, port=port, token=token, open_browser=open_browser, say=lambda text: say(text, err=True)
@@ -64,7 +64,7 @@ def mcp(*, workspace: Path, profile: str) -> None:
     except ImportError as error:
         raise Unavailable(
             f"The MCP server needs a package that is not installed: {error.name}.",
-            hint="Install it: pip install 'unstuck[mcp]'",
+            hint=with_extra("mcp"),
         ) from error
     serve(workspace.absolute(), profile)
 

@@ -41,7 +41,7 @@ STORED = {
 """Our options that a run keeps, and what they are called in it."""
 UNCHECKED = (
     "Nothing here can tell whether it is done, so a person will be asked. "
-    "Give a --check, or let `unstuck init` find the checks of this repository."
+    "Give a --check, or write the command that must pass into unstuck.toml, as `test` under [checks]."
 )
 UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 agent_option = click.option(

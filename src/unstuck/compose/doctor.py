@@ -1,5 +1,6 @@
 """Edge: Examine a machine and a repository: what is missing, what is left over, and the remedy for each."""
 
+import os
 import platform
 import shlex
 import shutil
@@ -18,8 +19,8 @@ from unstuck.compose.terms import fenced
 from unstuck.compose.working import fleet_of
 from unstuck.config import Config
 from unstuck.config_file import NAME as CONFIG_NAME
-from unstuck.config_file import read_config
-from unstuck.errors import Owned, UnstuckError
+from unstuck.config_file import has_config, read_config
+from unstuck.errors import CannotWrite, GitFailed, UnstuckError
 from unstuck.git import BRANCHES, SNAPSHOTS, Repository, find, git_processes, slots_folder, traps
 from unstuck.journal import journal_path
 from unstuck.line import Bench, Interrupted, Stopper
@@ -33,6 +34,7 @@ NAME = "doctor"
 SECONDS, SAID_CHARS = 60.0, 200
 LEAST_SPACE = 500_000_000
 SHOWN = 3
+MAKE_ROOM = "Make room, or make it writable for you, and look again: unstuck doctor"
 
 Grade = Literal["ok", "note", "bad"]
 
@@ -43,6 +45,7 @@ class Looked:
 
     trouble: str = ""
     """Why it could not be set up."""
+    remedy: str = ""
     missing: Mapping[str, str] = field(default_factory=dict)
     """What each line would not find there."""
 
@@ -71,18 +74,33 @@ def examine(
         return (*findings, Finding("repository", "bad", error.message, error.hint))
     findings.append(Finding("git", "ok", repository.git("version")))
     findings.append(Finding("repository", "ok", f"{repository.root} at {repository.head[:12]}"))
-    findings += [*_checkout(repository), *_space(repository), *_journal(repository)]
-    findings += _locks(repository)
+    for part in (_checkout, _writable, _space, _journal, _locks):
+        findings += _told(part.__name__, part(repository))
     try:
         config = read_config(repository.root)
     except UnstuckError as error:
         return (*findings, Finding("configuration", "bad", error.message, error.hint))
-    for part in (_leftovers, _agents, _workspace, _sandbox):
-        findings += part(repository, config)
+    for more in (_leftovers, _agents, _workspace, _sandbox):
+        findings += _told(more.__name__, more(repository, config))
     looked = None
     if seen is not None and not inside():
         looked = look_where_checks_run(repository, config, stopper or Stopper(drain=0.0), seen)
     return (*findings, *_checks(repository, config, looked))
+
+
+def _told(name: str, part: Iterator[Finding]) -> Iterator[Finding]:
+    """Yield what a part finds; where it cannot even look, that is what it found."""
+    try:
+        yield from part
+    except (UnstuckError, OSError) as error:
+        yield Finding(name.strip("_"), "bad", *_no_look(error))
+
+
+def _no_look(error: UnstuckError | OSError) -> tuple[str, str]:
+    """Return what stands in the way of a look, and what to do; there may be no run that could go on."""
+    if isinstance(error, OSError):
+        return f"{error.filename} cannot be used: {error.strerror}.", MAKE_ROOM
+    return error.message, MAKE_ROOM if isinstance(error, CannotWrite | GitFailed) else error.hint
 
 
 def _platform() -> Finding:
@@ -110,6 +128,14 @@ def _checkout(repository: Repository) -> Iterator[Finding]:
         yield Finding("git-lfs", "note", says, "Add them to `copy` in [workspace], or run `git lfs pull` in `setup`.")
 
 
+def _writable(repository: Repository) -> Iterator[Finding]:
+    """Name what a run must write and cannot; of what is not there yet, the folder that it would be made in."""
+    wanted = (repository.root, repository.common_dir, repository.store, repository.ours)
+    places = [path for path in wanted if path.exists() and not (path.is_dir() and os.access(path, os.W_OK))]
+    if places:
+        yield Finding("writable", "bad", f"Cannot be written: {', '.join(map(str, places))}.", MAKE_ROOM)
+
+
 def _space(repository: Repository) -> Iterator[Finding]:
     free = shutil.disk_usage(repository.root).free
     says = f"{free // 1_000_000} MB are free."
@@ -132,7 +158,7 @@ def _journal(repository: Repository) -> Iterator[Finding]:
             owner = journal.owner()
         yield from _fleet(repository)
     except UnstuckError as error:
-        yield Finding("journal", "bad", error.message, error.hint)
+        yield Finding("journal", "bad", *_no_look(error))
         return
     if owner is None:
         yield Finding("journal", "ok", "No supervisor is working here.")
@@ -184,13 +210,13 @@ def _agents(repository: Repository, config: Config) -> Iterator[Finding]:
             yield from (Finding("agent", "note", remark) for remark in without_login({name: found}))
     if not config.agent:
         says = f"None is configured; on PATH: {', '.join(agents_on_path()) or 'none that unstuck knows'}."
-        yield Finding("agent", "note", says, "Name one with --agent, or in unstuck.toml: unstuck init")
+        yield Finding("agent", "note", says, "Name one with --agent, or as `agent` in unstuck.toml.")
 
 
 def _checks(repository: Repository, config: Config, looked: Looked | None) -> Iterator[Finding]:
     if looked is not None and looked.trouble:
         log = repository.store / "logs" / "task-doctor.log"
-        remedy = f"Correct `setup` in [workspace]; all of its output: {log}"
+        remedy = looked.remedy or f"Correct `setup` in [workspace]; all of its output: {log}"
         yield Finding("workspace", "bad", f"A slot cannot be set up: {looked.trouble}", remedy)
     for kind, command in config.checks.items():
         if looked is not None and (missing := looked.missing.get(command, "")):
@@ -203,7 +229,8 @@ def _checks(repository: Repository, config: Config, looked: Looked | None) -> It
         of_ci = [one.command for one in ci_commands(repository.root)]
         proposals = of_ci or [check.command for check in detect(repository.root).checks]
         listed = "; ".join(f"`{one}`" for one in proposals)
-        remedy = f"Write them down with `unstuck init`. Found here: {listed}" if listed else "Name them under [checks]."
+        how = "Name them under [checks]." if has_config(repository.root) else "Write them down with `unstuck init`."
+        remedy = f"{how} Found here: {listed}" if listed else "Name them under [checks] in unstuck.toml."
         says = "No checks of the repository are configured; only a task's own Verify lines count."
         yield Finding("check", "note", says, remedy)
     for says, remedy in drifted(config.checks.items(), ci_commands(repository.root)) if config.checks else ():
@@ -250,10 +277,11 @@ def look_where_checks_run(
             found = {line: next(_not_there(bench, slot, line), "") for line in lines}
     except NotSetUp as error:
         return Looked(trouble=one_line(error.failure.summary, SAID_CHARS))
-    except Owned as error:
-        return Looked(trouble=error.message)
     except Interrupted as error:
         raise KeyboardInterrupt from error
+    except (UnstuckError, OSError) as error:
+        why, remedy = _no_look(error)
+        return Looked(trouble=why, remedy=remedy)
     return Looked(missing={line: word for line, word in found.items() if word})
 
 

@@ -6,7 +6,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -102,7 +102,8 @@ def try_what_fits(cwd: Path, stopper: Stopper, seen: Callable[[str, str], None])
     repository = find(cwd)
     kept = found_file(repository.store)
     if has_config(repository.root):
-        kept.unlink(missing_ok=True)
+        with suppress(OSError):  # nobody reads it beside a configuration; a run tells what cannot be written
+            kept.unlink()
         return ()
     stack = with_ci(detect(repository.root), repository.root)
     proof = prove(repository, stack, stopper, seen) if stack.proposals else unproven(stack)
@@ -157,7 +158,8 @@ def _tried(site: Site, proposal: Proposal, head: str, nothing: str) -> Iterator[
         if grade == GREEN:
             break
     best = next((gate for wanted in (GREEN, RED) for grade, gate in tried if grade == wanted), None)
-    yield from (best,) if best is not None else (gate for _, gate in tried)
+    yield from (best,) if best is not None else ()
+    yield from (gate for _, gate in tried if not gate.kept)
 
 
 def _is_blind(site: Site, check: Check, result: CheckResult, head: str, nothing: str) -> bool:
@@ -224,7 +226,7 @@ def config_text(agents: Sequence[str], gates: Sequence[FoundGate], copy: Sequenc
         "",
     ]
     lines += ["[checks]    # must hold after every task, whatever the task's own Verify says"]
-    lines += _gates(gates) or ["# test = 'make test'"]
+    lines += _gates(gates) or ["# test = '...'    # the command that tells good work from bad"]
     lines += ["", "[workspace]    # what a fresh worktree needs and git does not carry"]
     lines += [f"{key} = {_list(values)}" for key, values in (("copy", copy), ("setup", setup)) if values]
     return "\n".join(lines) + "\n"

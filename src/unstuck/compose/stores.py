@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from unstuck.config import Config, RemediesConfig, StoreConfig
 from unstuck.config_file import read_config
-from unstuck.errors import BadUsage, CannotWrite, Unavailable
+from unstuck.errors import BadUsage, CannotWrite, Unavailable, with_extra
 from unstuck.git import Repository
 from unstuck.journal import SqliteJournal, Store, journal_path, open_to_write
 from unstuck.process import host
@@ -92,9 +92,7 @@ def require_fleet() -> None:
     try:
         import psycopg  # noqa: F401, PLC0415  # an extra
     except ImportError as error:
-        raise Unavailable(
-            "A store on Postgres needs more than unstuck alone.", hint="Install it with: pip install 'unstuck[fleet]'"
-        ) from error
+        raise Unavailable("A store on Postgres needs more than unstuck alone.", hint=with_extra("fleet")) from error
 
 
 def _remembered(repository: Repository) -> str:

@@ -14,6 +14,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import NamedTuple
 
 from unstuck.git.command import Git, shown
 from unstuck.git.contents import GITLINK, GONE, Row
@@ -225,12 +226,15 @@ class Lender:
         parents = sorted({commit for commit in beyond if commit})
         if not parents:
             return
-        lines = [f"tree {git('rev-parse', f'{head}^{{tree}}')}", *(f"parent {commit}" for commit in parents)]
-        lines += [f"{role} unstuck <unstuck@localhost> 0 +0000" for role in ("author", "committer")]
-        commit = git(
-            "hash-object", "-t", "commit", "-w", "--stdin", stdin="\n".join([*lines, "", "What slots borrow\n"])
-        )
-        git("update-ref", BORROWED, commit)
+        tree = git("rev-parse", f"{head}^{{tree}}")
+        git("update-ref", BORROWED, same_commit(git, tree, parents, "What slots borrow"))
+
+
+def same_commit(git: Git, tree: str, parents: Sequence[str], message: str) -> str:
+    """Write a commit that is the same whoever writes it, and whenever."""
+    lines = [f"tree {tree}", *(f"parent {commit}" for commit in parents)]
+    lines += [f"{role} unstuck <unstuck@localhost> 0 +0000" for role in ("author", "committer")]
+    return git("hash-object", "-t", "commit", "-w", "--stdin", stdin="\n".join([*lines, "", f"{message}\n"]))
 
 
 def furnish(git_dir: Path, source: Path, head: str, borrowed: Borrowed) -> None:
@@ -323,9 +327,37 @@ def _open_and_retry(_function: object, name: str, _error: object) -> None:
         path.unlink(missing_ok=True)
 
 
-def fill_submodules(slot: Path, links: dict[str, str], repository: Repository, index: Path) -> tuple[str, ...]:
-    """Give each submodule the commit that the slot asks for; return a sentence for each that stays empty."""
-    return _fill(slot, links, _places(repository), repository.root, index)
+class Filled(NamedTuple):
+    """A submodule that was given its files."""
+
+    path: str
+    """In the slot."""
+    commit: str
+    source: str
+    """The git directory of the user's clone of it."""
+    entries: str
+    """Its index of ours."""
+
+    def git(self, slot: Path, index: str = "") -> Git:
+        """Git on its files with the user's clone, whatever became of their own `.git`."""
+        inside = slot / self.path
+        env = {"GIT_DIR": self.source, "GIT_WORK_TREE": str(inside), "GIT_INDEX_FILE": index or self.entries}
+        return Git(inside, env=env)
+
+    def touched(self, slot: Path, index: str = "") -> tuple[str, ...]:
+        """List its files that are not as the index has them, and new ones; git runs in no submodule for that."""
+        if not (slot / self.path).is_dir() or not any((slot / self.path).iterdir()):
+            return ()
+        return tuple(dict.fromkeys(self.git(slot, index).names("ls-files", "-z", "-m", "-o", "--exclude-standard")))
+
+
+def fill_submodules(
+    slot: Path, links: dict[str, str], repository: Repository, index: Path
+) -> tuple[tuple[Filled, ...], tuple[str, ...]]:
+    """Give each submodule the commit that the slot asks for; return them, and a sentence for each that stays empty."""
+    filled: list[Filled] = []
+    notes = tuple(_fill(Filled(str(slot), "", "", str(index)), links, _places(repository), repository.root, filled))
+    return tuple(one._replace(path=os.path.relpath(one.path, slot)) for one in filled), notes
 
 
 def local_clone(repository: Repository, path: str) -> Path | None:
@@ -351,19 +383,17 @@ def _places(repository: Repository) -> tuple[Path, ...]:
 
 
 def _fill(
-    folder: Path, links: dict[str, str], places: tuple[Path, ...], checkout: Path, index: Path
-) -> tuple[str, ...]:
+    outer: Filled, links: dict[str, str], places: tuple[Path, ...], checkout: Path, filled: list[Filled]
+) -> Iterator[str]:
+    folder, index = Path(outer.path), Path(outer.entries)
     if not links or not (folder / ".gitmodules").is_file():
-        return ()
-    notes: list[str] = []
+        return
     for submodule in read_submodules(Git(checkout), "--file", str(folder / ".gitmodules")):
         if submodule.path not in links:
             continue
         source = _local(submodule, places, checkout)
         if source is None:
-            notes.append(
-                f"The submodule {shown(submodule.path)} has no clone on this machine, so its folder stays empty."
-            )
+            yield f"The submodule {shown(submodule.path)} has no clone on this machine, so its folder stays empty."
             continue
         own = index.with_name(
             f"{index.name}.{hashlib.sha256(submodule.path.encode(errors='replace')).hexdigest()[:12]}"
@@ -371,11 +401,11 @@ def _fill(
         inside = folder / submodule.path
         reason = _check_out(inside, source, links[submodule.path], own)
         if reason:
-            notes.append(f"The submodule {shown(submodule.path)} could not be filled from {source}: {reason}.")
+            yield f"The submodule {shown(submodule.path)} could not be filled from {source}: {reason}."
             continue
+        filled.append(Filled(str(inside), links[submodule.path], str(source), str(own)))
         inner = folders_of(Git(inside, env={"GIT_DIR": str(source)}), links[submodule.path])[1]
-        notes.extend(_fill(inside, inner, (source / "modules",), checkout / submodule.path, own))
-    return tuple(notes)
+        yield from _fill(filled[-1], inner, (source / "modules",), checkout / submodule.path, filled)
 
 
 def _local(submodule: Submodule, places: tuple[Path, ...], checkout: Path) -> Path | None:

@@ -99,6 +99,8 @@ def _reason_to_keep(slot: Slot, left_out: tuple[str, ...]) -> str | None:
         return f"git cannot read it ({error.message})"
     if staged.nested:
         return f"it holds a repository of its own, {staged.nested[0]}"
+    if lost := [one.path for one in staged.edited if not _is_saved(git, one.commit)]:
+        return f"it holds edits in the submodule {lost[0]}"
     return None if saved else "it holds work that is in no branch and no snapshot"
 
 

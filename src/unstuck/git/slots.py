@@ -17,7 +17,7 @@ from pathlib import Path
 
 from unstuck.errors import CannotWrite, CheckpointGone, GitFailed
 from unstuck.git.command import Git, await_quiet, shown
-from unstuck.git.furnishing import Lender, Store, alternates, fill_submodules, folders_of, furnish, remove
+from unstuck.git.furnishing import Filled, Lender, Store, alternates, fill_submodules, folders_of, furnish, remove
 from unstuck.git.repository import OURS, OWNER, Repository
 
 Place = Callable[[Path, bool], tuple[str, ...]]
@@ -71,6 +71,8 @@ class Prepared:
     """Files of the tree in the form that the set-up gave them, `mode object path`: nobody's work while they are in it."""
     links: tuple[str, ...] = ()
     """The submodules."""
+    filled: tuple[Filled, ...] = ()
+    """Those that have their files, and those in them."""
     clean: bool = False
     """Made from a tree for checking it: it holds nobody's work."""
     ready: bool = True
@@ -125,7 +127,8 @@ class Slot:
             lists = {
                 name: tuple(saved.get(name, ())) for name in ("placed", "notes", "made", "brought", "bent", "links")
             }
-            return Prepared(**{**saved, **lists, "ready": not self._preparing.exists()})
+            filled = tuple(Filled(*one) for one in saved.get("filled", ()))
+            return Prepared(**{**saved, **lists, "filled": filled, "ready": not self._preparing.exists()})
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return Prepared(ready=not self._preparing.exists())
 
@@ -144,11 +147,11 @@ class Slot:
         if wanted != (tree or base):
             self.git("read-tree", "--reset", "-u", tree or base)
             links = self._folders(tree or base)[1]
-        notes = fill_submodules(self.path, links, self.repository, self.index)
+        filled, notes = fill_submodules(self.path, links, self.repository, self.index)
         placed = place(self.path, fresh)
         self._forget(before.placed, placed)
         kept = Prepared() if fresh else before
-        about = Prepared(base=base, placed=placed, notes=notes, links=tuple(links), clean=clean)
+        about = Prepared(base=base, placed=placed, notes=notes, links=tuple(links), filled=filled, clean=clean)
         self._save(replace(about, made=kept.made, brought=kept.brought))
         self._preparing.unlink(missing_ok=True)
 
@@ -178,6 +181,7 @@ class Slot:
         there = self.git.names("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
         prepared = self.prepared()
         new = [name for name in self.loose() if name not in before]
+        new += [f"{one.path}/{name}" for one in prepared.filled for name in one.touched(self.path)]
         brought = tuple(dict.fromkeys((*prepared.brought, *new)))
         made = tuple(name.rstrip("/") for name in there)
         self._save(replace(prepared, made=made, brought=brought, bent=tuple(map(self._form, altered))))

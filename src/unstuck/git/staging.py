@@ -2,24 +2,40 @@
 
 import os
 import re
+import shlex
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 from unstuck.errors import GitFailed
 from unstuck.git.command import Git, shown
 from unstuck.git.contents import GITLINK, GONE, PLAIN, Row, parsed, sorted_out
-from unstuck.git.furnishing import folders_of, head_of, local_clone
+from unstuck.git.furnishing import Filled, folders_of, head_of, local_clone, same_commit
 from unstuck.git.repository import OURS
 from unstuck.git.slots import Prepared, Slot
-from unstuck.journal import Changes
+from unstuck.journal import NEVER_LANDS, Changes
 from unstuck.ports import Snapshot, Tree
 
 LINK = "120000"
 UNREAD = re.compile(r"^error: unable to index file '(.*)'$", re.MULTILINE)
+KEPT = "refs/unstuck/snapshots/{run}/submodule-{commit:.12}"
+EDITED = (
+    "What is edited in the submodule {path} {never}: {files}. It is kept, and in your checkout this brings it back: "
+    "git show --binary --format= {ref} | git -C {quoted} apply"
+)
+MOST_NAMED = 5
+
+
+class Edited(NamedTuple):
+    """What was changed in a submodule: a commit of the files, on top of one of them as they were."""
+
+    path: str
+    files: tuple[str, ...]
+    commit: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +48,8 @@ class Staged:
     nested: tuple[str, ...] = ()
     """Repositories of their own inside the slot."""
     unread: tuple[str, ...] = ()
+    edited: tuple[Edited, ...] = ()
+    """Submodules whose files are not those of a commit that the user has."""
 
 
 def stage(slot: Slot, base: str, prepared: Prepared) -> Staged:
@@ -60,27 +78,37 @@ def stage(slot: Slot, base: str, prepared: Prepared) -> Staged:
     names = tuple(change.path for change in nested)
     changes = [change for change in found if change.path not in names]
     whole_list = None if undone or moved else sorted_out(raw.split("\0")[:-1])
-    return Staged(changes=(*changes, *moved), listed=whole_list, nested=(*names, *empty), unread=unread)
+    return Staged(
+        changes=(*changes, *moved),
+        listed=whole_list,
+        nested=(*names, *empty),
+        unread=unread,
+        edited=tuple(_edited(slot, prepared)),
+    )
 
 
-def write(slot: Slot, base: str, left_out: Sequence[str]) -> Tree:
-    """Write exactly what would land on `base`: the folder's files without `left_out`, placed things and nested repositories."""
+def write(slot: Slot, base: str, left_out: Sequence[str], run: str = "") -> Tree:
+    """Write exactly what would land on `base`: the folder's files without `left_out`, placed things and nested repositories.
+
+    What was edited in submodules cannot be in it: it is kept for the run, if there is one.
+    """
     try:
-        return _write(slot, base, left_out)
+        return _write(slot, base, left_out, run)
     except GitFailed:
         if not slot.staging.exists():
             raise
-        return _write(slot, base, left_out)  # the user collected garbage before the tree was held
+        return _write(slot, base, left_out, run)  # the user collected garbage before the tree was held
 
 
-def _write(slot: Slot, base: str, left_out: Sequence[str]) -> Tree:
+def _write(slot: Slot, base: str, left_out: Sequence[str], run: str) -> Tree:
     prepared = slot.prepared()
     if not prepared.ready or prepared.base is None:
         raise GitFailed(f"The slot {slot.path} was not prepared.", hint="Go on with `unstuck resume`.")
     staged = stage(slot, base, prepared)
     notes = [*prepared.notes]
-    notes += [f"{shown(name)} is a git repository of its own and was left out." for name in staged.nested]
-    notes += [f"{shown(name)} could not be read and was left out." for name in staged.unread]
+    notes += [_kept(slot, one, run) for one in staged.edited]
+    notes += [f"{shown(name)} is a git repository of its own, which {NEVER_LANDS}." for name in staged.nested]
+    notes += [f"{shown(name)} could not be read, and so it {NEVER_LANDS}." for name in staged.unread]
     if (slot.path / OURS).exists() and not slot.git("ls-tree", base, OURS):
         notes.append(f"The agent wrote into {OURS}/; that was left out.")
     drop: list[Row] = []
@@ -192,7 +220,55 @@ def _reason_to_drop(slot: Slot, change: Row, left_out: Sequence[str]) -> str | N
     clone = local_clone(slot.repository, change.path)
     if clone is not None and slot.repository.git.at(clone).succeeds("cat-file", "-e", change.new + "^{commit}"):
         return None
-    return f"The submodule {name} was moved to {change.new[:12]}, a commit that only the slot has; that was left out."
+    return f"The submodule {name} was moved to {change.new[:12]}, a commit that only the slot has: that {NEVER_LANDS}."
+
+
+def _edited(slot: Slot, prepared: Prepared) -> Iterator[Edited]:
+    """Write down what the agent did to the files of submodules, committed there or not, in the user's repository."""
+    part = slot.index.with_name(f"{slot.index.name}.part")
+    try:
+        for one in prepared.filled:
+            now = head_of(slot.path / one.path, slot.path)
+            index = one.entries
+            if now not in {None, one.commit} and one.git(slot.path).succeeds("cat-file", "-e", f"{now}^{{commit}}"):
+                index = str(part)  # it can land there: the files of that commit are no edits
+                one.git(slot.path, index)("read-tree", str(now))
+            names = [name for name in one.touched(slot.path, index) if f"{one.path}/{name}" not in prepared.brought]
+            if names:
+                yield _as_commit(slot, one, names, one.git(slot.path, index))
+            part.unlink(missing_ok=True)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _as_commit(slot: Slot, module: Filled, names: Sequence[str], inside: Git) -> Edited:
+    """Write only the files that differ, as they were and as they are: what is between the two can be applied elsewhere."""
+    listed = "".join(f"{name}\0" for name in names)
+    before = [entry for entry in inside.names("ls-files", "-z", "-s") if entry.partition("\t")[2] in {*names}]
+    blobs = [entry.split(" ")[1] for entry in before if not entry.startswith(GITLINK)]
+    if blobs:
+        place = slot.repository.common_dir / "objects" / "pack" / "pack"
+        inside("pack-objects", "--quiet", str(place), stdin="".join(f"{blob}\n" for blob in blobs))
+    with tempfile.TemporaryDirectory(dir=slot.index.parent) as folder:
+        env = {"GIT_WORK_TREE": str(slot.path / module.path), "GIT_INDEX_FILE": str(Path(folder, "index"))}
+        git = slot.git.using(**env).at(slot.path / module.path)
+        git("update-index", "-z", "--index-info", stdin="".join(f"{entry}\0" for entry in before))
+        commit = same_commit(git, git("write-tree"), (), f"{shown(module.path)} as it was")
+        git.attempt("update-index", "-z", "--add", "--remove", "--stdin", stdin=listed)
+        commit = same_commit(git, git("write-tree"), (commit,), f"Edits in {shown(module.path)}")
+    return Edited(module.path, tuple(names), commit)
+
+
+def _kept(slot: Slot, edited: Edited, run: str) -> str:
+    """Keep what was edited in a submodule; say so."""
+    ref = KEPT.format(run=run, commit=edited.commit)
+    if run:
+        slot.repository.git("update-ref", ref, edited.commit)
+    more = f" and {len(edited.files) - MOST_NAMED} more" if len(edited.files) > MOST_NAMED else ""
+    files = shown(", ".join(edited.files[:MOST_NAMED])) + more
+    return EDITED.format(
+        path=shown(edited.path), quoted=shlex.quote(edited.path), never=NEVER_LANDS, ref=ref, files=files
+    )
 
 
 def _is_harmless(slot: Slot, change: Row) -> bool:

@@ -101,7 +101,7 @@ class GitWorkspace:
         ahead = self._ahead.get(slot)
         whole = self._slot(slot)
         known = ahead.tree if ahead is not None and ahead.base == base else None
-        return known or staging.write(whole, base, self.left_out)
+        return known or staging.write(whole, base, self.left_out, self.run)
 
     def snapshot(self, slot: int, name: str) -> Snapshot | None:
         ref = self._snapshot_ref(name)
@@ -206,7 +206,7 @@ class GitWorkspace:
 
     def ended(self, slot: int, base: str) -> tuple[str, ...]:
         """Write down what the session made, beside looking at what changed meanwhile: one needs nothing of the other."""
-        self._ahead[slot] = _Writing(self._slot(slot), base, self.left_out)
+        self._ahead[slot] = _Writing(self._slot(slot), base, self.left_out, self.run)
         return self.meanwhile.told()
 
     @property
@@ -288,15 +288,15 @@ class GitWorkspace:
 class _Writing(Thread):
     """Writes down what an ended session made, while something else is done."""
 
-    def __init__(self, slot: Slot, base: str, left_out: tuple[str, ...]) -> None:
+    def __init__(self, slot: Slot, base: str, left_out: tuple[str, ...], run: str) -> None:
         super().__init__(daemon=True)
-        self._slot, self.base, self._left_out = slot, base, left_out
+        self._slot, self.base, self._left_out, self._run = slot, base, left_out, run
         self.tree: Tree | None = None
         self.start()
 
     def run(self) -> None:
         with suppress(UnstuckError, OSError):  # whoever needs it tries again, and tells why
-            self.tree = staging.write(self._slot, self.base, self._left_out)
+            self.tree = staging.write(self._slot, self.base, self._left_out, self._run)
 
 
 def make_commit(

@@ -14,6 +14,7 @@ from unstuck.journal.autobuild import Adopted as Adopted
 from unstuck.journal.autobuild import adopt as adopt
 from unstuck.journal.autobuild import inherited as inherited
 from unstuck.journal.event import GOAL as GOAL
+from unstuck.journal.event import NEVER_LANDS as NEVER_LANDS
 from unstuck.journal.event import Acted as Acted
 from unstuck.journal.event import AttemptStarted as AttemptStarted
 from unstuck.journal.event import BroughtHome as BroughtHome

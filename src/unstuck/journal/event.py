@@ -185,6 +185,10 @@ class Inherited:
     type: Literal["inherited"] = "inherited"
 
 
+NEVER_LANDS = "never lands"
+"""Stands in notes about work that the user's repository cannot take: the summary tells them, too."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Noted:
     """Something worth telling that decides nothing."""

@@ -18,6 +18,7 @@ from typing import Any, Literal
 from unstuck.config import NotifyConfig
 from unstuck.decide import Escalate, Halt, Wait
 from unstuck.diagnosis import Kind
+from unstuck.errors import with_extra
 from unstuck.journal import Acted, Entry, Operated, RunEnded, RunState, TaskState, awaits_approval
 from unstuck.ports import Command, Processes, TimeLimits
 from unstuck.process import DiskDesk
@@ -37,7 +38,7 @@ LOOK_SECONDS = 30.0
 HOUR = 3600.0
 ADDRESS = re.compile(r"[a-zA-Z][\w+.-]*://\S+")
 VARIABLE = re.compile(r"\$\{?(\w+)\}?")
-MISSING = "the extra is not installed: pip install 'unstuck[notify]'"
+MISSING = "the extra is not installed. {}"
 REASON_CHARS = 200
 
 
@@ -255,7 +256,7 @@ def send_to_address(address: str, message: Message) -> str:
     try:
         import apprise  # noqa: PLC0415  # an extra, and slow to load
     except ImportError:
-        return MISSING
+        return MISSING.format(with_extra("notify"))
     sender: Any = apprise.Apprise()
     scheme = address.partition("://")[0]
     if not sender.add(address):

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from unstuck import __version__
-from unstuck.errors import Unavailable
+from unstuck.errors import Unavailable, with_extra
 from unstuck.journal import Entry, RunEnded, RunResumed, RunStarted, RunState
 from unstuck.listeners.attempt_figures import Figures, finished
 
@@ -47,7 +47,7 @@ class Telemetry:
         except ImportError as error:
             raise Unavailable(
                 "otel.endpoint is set, and the extra for OpenTelemetry is not installed.",
-                hint="Install it with: pip install 'unstuck[otel]'; or take the setting out.",
+                hint=f"{with_extra('otel')} Or take the setting out.",
             ) from error
         resource = Resource.create({"service.name": NAME, "service.version": __version__})
         base = os.path.expandvars(self.endpoint).rstrip("/")

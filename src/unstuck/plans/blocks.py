@@ -234,6 +234,8 @@ def _fence_end(mark: str, in_list: bool) -> re.Pattern[str]:  # noqa: FBT001  # 
 
 _ID_TEXT = r"(?:VF|[A-Za-z]*\d+)(?:\.\d+)*"
 _ID = re.compile(rf"({_ID_TEXT})[.:)]?(?=[ \t]|\Z)", re.ASCII)
+_LAST_MARKER = re.compile(r"(?<=\S)[ \t]+\[(P|VERIFY)\][ \t]*\Z")
+"""The two that say how a task is run, where they stand behind its title."""
 _MARKER = re.compile(rf"\[(?:(P|VERIFY|RED|GREEN|YELLOW|RECOVERY)|FIX[ \t]+({_ID_TEXT}))\]", re.ASCII | re.IGNORECASE)
 _HEADING = re.compile(r"(#{1,2})(?:[ \t]+([^\r\n]*)|(?=[\r\n]|\Z))")
 _ALMOST = re.compile(r" ?(?:[-*+]|\d{1,9}[.)])[ \t]*\[[ \t]*([^\s\]]?)[ \t]*\](?![(\[:])[ \t]*([^\r\n]*)")
@@ -402,6 +404,10 @@ def read_head(block: Block, rest: str) -> None:
             break
         while rest.startswith((" ", "\t"), at):
             at += 1
+    title = rest[at:]
+    while last := _LAST_MARKER.search(title):
+        markers[last[1]] = None
+        title = title[: last.start()]
     block.markers = tuple(markers)
-    block.title = rest[at:]
+    block.title = title
     block.is_checkpoint = "VERIFY" in markers or (block.fixes is None and CHECKPOINT.fullmatch(block.id) is not None)

@@ -1,9 +1,10 @@
 """The plan as values: tasks, their checks, their order, and what makes a plan invalid."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
+from heapq import heappop, heappush
 from itertools import pairwise
 from typing import Literal
 
@@ -206,16 +207,15 @@ def beside(one: Task, other: Task) -> bool:
 
 
 def execution(plan: Plan) -> tuple[Batch, ...]:
-    """Return the batches in which a plan is run.
-
-    Where phases say what may run beside them, a wave is cut into sets of those; in a tasks.md a batch is a wave.
-    """
+    """Return the batches in which a plan is run: where phases say what may run beside them, waves cut into sets of those."""
+    if not plan.phased:
+        return tuple(_as_scheduled(plan.tasks))
     known = {task.id: task for task in plan.tasks}
     found: list[Batch] = []
     for wave in batches(plan.tasks):
         sets: list[list[Task]] = []
         for task in (known[name] for name in wave):
-            fits = (one for one in sets if not plan.phased or all(beside(task, other) for other in one))
+            fits = (one for one in sets if all(beside(task, other) for other in one))
             fitting = next(fits, None)
             if fitting is None:
                 sets.append([task])
@@ -225,6 +225,39 @@ def execution(plan: Plan) -> tuple[Batch, ...]:
             parallel = any(beside(task, other) for task, other in pairwise(one))
             found.append(Batch(tasks=tuple(task.id for task in one), parallel=parallel))
     return tuple(found)
+
+
+def _as_scheduled(tasks: Sequence[Task]) -> Iterator[Batch]:
+    """Yield what runs side by side, and what runs one after the other in between: always the first that may start."""
+    place = {task.id: at for at, task in enumerate(tasks)}
+    groups: dict[str, list[int]] = {}
+    for at, task in enumerate(tasks):
+        groups.setdefault(task.group or task.id, []).append(at)
+    sorter = TopologicalSorter({task.id: task.depends_on for task in tasks})
+    sorter.prepare()
+    order: list[int] = []
+    ready: set[int] = set()
+    alone: list[str] = []
+    while sorter.is_active():
+        for name in sorter.get_ready():
+            heappush(order, place[name])
+            ready.add(place[name])
+        first = heappop(order)
+        if first not in ready:
+            continue  # it went with its group
+        step = [at for at in groups[tasks[first].group or tasks[first].id] if at in ready]
+        ready.difference_update(step)
+        names = tuple(tasks[at].id for at in step)
+        sorter.done(*names)
+        if len(step) == 1:
+            alone.extend(names)
+            continue
+        if alone:
+            yield Batch(tasks=tuple(alone), parallel=False)
+        alone = []
+        yield Batch(tasks=names, parallel=True)
+    if alone:
+        yield Batch(tasks=tuple(alone), parallel=False)
 
 
 def _ids(tasks: Iterable[Task]) -> Iterable[Problem]:

@@ -6,7 +6,18 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from unstuck.decide import Rollback, Switch
-from unstuck.journal import APPROVED, AttemptState, Changes, CheckResult, PastAttempt, RunState, TaskState, iso, subject
+from unstuck.journal import (
+    APPROVED,
+    NEVER_LANDS,
+    AttemptState,
+    Changes,
+    CheckResult,
+    PastAttempt,
+    RunState,
+    TaskState,
+    iso,
+    subject,
+)
 from unstuck.line import blocked
 from unstuck.shipped import shipped_toml
 from unstuck.tell.asking import Cause, causes
@@ -317,7 +328,8 @@ def cautions(state: RunState) -> tuple[str, ...]:
 
 
 def _of_task(task: TaskState) -> Iterator[str]:
-    """Yield what the last verdict has against work that landed, and what its agent was not allowed."""
+    """Yield what the last verdict has against work that landed, what cannot land, and what its agent was not allowed."""
+    yield from (note for note in task.notes if NEVER_LANDS in note)
     verdict = task.attempts[-1].verdict if task.attempts else None
     if verdict is not None and task.status == "complete":
         yield from (one_line(str(remark), LINE_CHARS) for remark in verdict.remarks if remark.severity != "reject")

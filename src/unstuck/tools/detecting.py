@@ -26,6 +26,7 @@ LOCAL_PROGRAMS = 'export PATH="$PWD/node_modules/.bin:$PATH" && '
 PARTS = ("*", "packages/*", "apps/*", "services/*", "libs/*", "crates/*", "modules/*")
 """Where the parts of a monorepo lie."""
 MOST_PARTS = 20
+UNGUARDED = "{part} ({stack}) is a project of its own, which nothing at the top is known to check: name what must hold there under [checks]."
 NO_PARTS = frozenset({"node_modules", "vendor", "target", "build", "dist", "examples", "docs", "venv"})
 NODE_MANAGERS = ("npm", "pnpm", "yarn", "bun")
 
@@ -71,17 +72,23 @@ def detect(root: Path, *, as_it_is: bool = False, has: Callable[[str], object] =
     `as_it_is`: only for what is installed, no set-up. `has`: whether this machine has a program.
     """
     look = _Look(set_up=not as_it_is, has=has)
-    found = _in_folder(root, look)
-    if not found.languages:
-        parts = [(part, _in_folder(part, look)) for part in _folders(root)]
-        parts = [(part, inner) for part, inner in parts if inner.languages][:MOST_PARTS]
-        found = _together([_placed(inner, shlex.quote(str(part.relative_to(root)))) for part, inner in parts])
+    found, beside = _in_folder(root, look), []
+    at_top = found.languages
+    alone = found if at_top else _in_folder(root, look, bare=True)
+    parts = [(part, _in_folder(part, look, bare=not alone.languages)) for part in _folders(root)]
+    parts = [(part, inner) for part, inner in parts if inner.languages][:MOST_PARTS]
+    if at_top:
+        others = [(part, one) for part, inner in parts for one in inner.languages if one not in at_top]
+        beside = [UNGUARDED.format(part=part.relative_to(root), stack=one) for part, one in others]
+    else:
+        placed = [_placed(inner, shlex.quote(str(part.relative_to(root)))) for part, inner in parts]
+        found = _together([alone, *placed])
     copy, notes = _carried(root)
     return replace(
         found,
         copy=tuple(name for name in copy if name not in found.makes),
         instead=tuple(name for name in copy if name in found.makes),
-        notes=() if found.setup else notes,
+        notes=(*beside, *(() if found.setup else notes)),
     )
 
 
@@ -118,10 +125,11 @@ class _Look:
         return next(iter((*there, *rows)), None)
 
 
-def _in_folder(folder: Path, look: _Look) -> Stack:
+def _in_folder(folder: Path, look: _Look, *, bare: bool = False) -> Stack:
     found: list[Stack] = []
     for chain in toolchains():
-        if chain.shows and not _shows(folder, tuple((name, "") for name in chain.shows)):
+        signs = (*chain.shows, *(chain.bare if bare else ()))
+        if chain.shows and not _shows(folder, tuple((name, "") for name in signs)):
             continue
         one = _of_chain(folder, chain, {proposal.kind for part in found for proposal in part.proposals}, look)
         if one.languages:

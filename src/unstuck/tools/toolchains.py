@@ -70,6 +70,8 @@ class Toolchain:
 
     name: str
     shows: tuple[str, ...]
+    bare: tuple[str, ...] = ()
+    """What shows it where nothing else shows anything: a script with a test needs no manifest."""
     manifests: tuple[str, ...] = ()
     settings: tuple[str, ...] = ()
     locks: tuple[str, ...] = ()

@@ -27,6 +27,8 @@ WRAPPERS = frozenset(
     "make just task npm yarn pnpm bun tox nox nx turbo rake gradle gradlew mvn mvnw pre-commit".split()  # noqa: SIM905  # a table of words reads better as one
 )
 """Programs that run others: what is behind their name is not seen from outside."""
+BARE = re.compile(r"^python[\d.]*\s+-m\s+")
+"""What stands before a program that is whatever PATH has."""
 KINDS: tuple[CheckKind, ...] = ("test", "lint", "types", "format", "build")
 MOST_LINES = 5000
 
@@ -62,14 +64,27 @@ def with_ci(stack: Stack, root: Path) -> Stack:
     """Propose what the CI runs before what fits the stack, which is left for where the CI's own line cannot run here."""
     commands = ci_commands(root)
     fitting = {one.kind: one.lines for one in reversed(stack.proposals)}
+    same = {one.kind: one for one in reversed(commands) if _here(one.command, fitting.get(one.kind, ()))}
     of_ci = []
     for one in commands:
-        lines = dict.fromkeys((one.command, *fitting.pop(one.kind, ())))
-        of_ci.append(Proposal(stack="ci", kind=one.kind, lines=tuple(lines)))
+        lines = fitting.get(one.kind, ())
+        rest = fitting.pop(one.kind, ()) if same.get(one.kind, one) is one else ()
+        tried = dict.fromkeys((*_here(one.command, lines), one.command, *rest))
+        of_ci.append(Proposal(stack="ci", kind=one.kind, lines=tuple(tried)))
     kinds = {one.kind for one in commands}
     others = [one for one in stack.proposals if one.kind not in kinds]
     notes = [f"{one.kind} comes from {one.place}: {one.command}" for one in commands]
     return replace(stack, proposals=(*of_ci, *others), notes=(*stack.notes, *notes))
+
+
+def _here(command: str, fitting: Sequence[str]) -> tuple[str, ...]:
+    """Return a CI's command as the set-up's own runner runs it, where a line that fits has the same one: PATH may have another."""
+    plain = _plain(command)
+    for line in fitting:
+        program = _plain(line)
+        if program.split()[:1] == plain.split()[:1] and line.endswith(program) and BARE.sub("", command) == plain:
+            return (line.removesuffix(program) + plain,)
+    return ()
 
 
 def drifted(configured: Iterable[tuple[CheckKind, str]], commands: Sequence[CiCommand]) -> Iterator[tuple[str, str]]:
