@@ -98,11 +98,10 @@ def _weighed(finding: Remark, declared: Sequence[str]) -> Remark:
 
 def _files(changes: Sequence[Change]) -> Iterator[Remark]:
     yield from (said := tuple(judge_settings(changes)))
+    yield from judge_recipes(changes, {one.path for one in said})
     yield from judge_product(changes)
     for change in changes:
         part = part_of(change.path)
-        if part in {"settings", "commands"} and change.path not in {one.path for one in said}:
-            yield from judge_recipes(change)
         if part == "ours":
             yield found("own-settings-changed", change.path, 1, "The supervisor's own settings are changed.")
         elif part == "snapshot" and change.old is not None:

@@ -1,26 +1,35 @@
 """What stands under a target, a job or a script that checks may not be made to pass, nor go without something in its place."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 
 from unstuck.journal import Remark
 from unstuck.verify.audit.settings import LONGEST, flatten
-from unstuck.verify.change import Change, found, part_of, pattern
+from unstuck.verify.change import Change, found, is_judge, part_of, pattern
 
 
-def judge_recipes(change: Change) -> Iterator[Remark]:
-    """Find commands of checks that stood on the base and are green whatever happens, or gone, whatever tool they call."""
+def judge_recipes(changes: Sequence[Change], told: Collection[str]) -> Iterator[Remark]:
+    """Find commands of checks that stood on the base and are green whatever happens, or gone; `told`: paths of which all is said."""
+    texts = "\n".join(one.new or "" for one in changes if is_judge(one.path))
+    runs = "\n".join(line for line in texts.splitlines() if not pattern("recipe", "idle").match(line.strip()))
+    for change in changes:
+        if part_of(change.path) in {"settings", "commands"} and not change.binary and change.path not in told:
+            yield from _judge(change, runs)
+
+
+def _judge(change: Change, runs: str) -> Iterator[Remark]:
+    """Hold the recipes of one file against what they were; `runs`: all lines of the new judge that run something."""
     now = _recipes(change.path, change.new)
     for name, commands in _recipes(change.path, change.old).items():
         ours = now.get(name, [])
+        kept = [one for one in ours if not pattern("recipe", "idle").match(one)]
         lost = [one for one in commands if one not in ours and not pattern("recipe", "idle").match(one)]
-        come = [one for one in ours if one not in commands and not pattern("recipe", "idle").match(one)]
-        bent = [one for one in come if _made_green(one, lost)]
-        if bent or (commands and "exit 0" in ours and "exit 0" not in commands):
-            line = _line_of(change.new, (bent or ["exit 0"])[0])
+        bent = [one for one in kept if one not in commands and _made_green(one, lost)]
+        ended = bent or [one for one in ours if one == "exit 0" and commands and one not in commands]
+        if ended:
             says = "A failing command is made to look like a success."
-            yield found("always-green", change.path, line, says, (bent or ["exit 0"])[0])
-        elif lost and not come and (name in now or lost[0] not in (change.new or "")):
+            yield found("always-green", change.path, _line_of(change.new, ended[0]), says, ended[0])
+        elif lost and {*kept} <= {*commands} and ((name in now and not kept) or lost[0] not in runs):
             says = f"{change.path} no longer runs this ({name})."
             yield found("check-changed", change.path, _line_of(change.old, lost[0]), says, lost[0])
 
