@@ -1,5 +1,6 @@
 """The judge is the base's: whatever a change does to tests, settings and build files, the base's own have the last word."""
 
+import json
 import shutil
 import sys
 from pathlib import Path
@@ -56,6 +57,7 @@ ROWS: dict[str, tuple[str, str, str]] = {
     "makefile": ("makefile", "test:\n\t@true\n", "make test"),
     "an included file": ("extra.mk", "CHECK = true\n", "make test"),
     "an edited Makefile": ("Makefile", "test:\n\t@true\n", "make test"),
+    "one line more for make": ("Makefile", f"NAME = app\n{MAKEFILE}", "make test"),
     "an edited script": ("real.sh", "true\n", "make test"),
     "Cargo.toml": ("Cargo.toml", "[lib]\ntest = false\n", "sh tool.sh"),
     **{name: (name, "x = 1\n", "sh tool.sh") for name in BENT_BY},
@@ -83,12 +85,13 @@ def test_no_file_that_outranks_the_honest_one_makes_wrong_work_pass(answering: "
             project.git("add", "-A")
             project.git("commit", "-q", "-m", case)
             told = project.ask("verify", "--json")
-            if (told.code == 0) is not (product == RIGHT):
+            silent = product == RIGHT and name in BASE and "Makefile" not in str(json.loads(told.out)["findings"])
+            if (told.code == 0) is not (product == RIGHT) or silent:
                 offenders.append(f"{case}, {'right' if product == RIGHT else 'wrong'} work: {told}")
     assert offenders == []
 
 
-HARMLESS = ("GNUmakefile", "an edited Makefile", "mypy.ini", "conftest.py")
+HARMLESS = ("GNUmakefile", "an edited Makefile", "one line more for make", "mypy.ini", "conftest.py")
 """Rows that are tried with right work, too: then whatever was done to the judge is harmless."""
 PLANTED = {
     "conftest.py": "import os\n\n\ndef pytest_sessionfinish():\n    os._exit(0)\n",

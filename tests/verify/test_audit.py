@@ -180,6 +180,14 @@ def test_tests_that_cannot_be_read_are_a_question() -> None:
     assert rules(cases[:1], ("tests",)) == {"tests-unread": "ask"}
 
 
+MAKE = "test: t\n\t./t\nt: a.c\n\tcc -o t a.c\nclean:\n\trm t\n"
+MADE = {"\t./t || true": "always-green", "\t-./t": "always-green", "\t@- ./t": "always-green", "\t./t; exit 0": "always-green",
+        "\t@echo all tests pass": "check-changed", "\ttrue || ./t": "check-changed", "\t# ./t": "check-changed"}  # fmt: skip
+"""What takes the place of a command that no table knows, and what is said of it."""
+TASKS = "tasks:\n  test:\n    cmds:\n      - ./t\n"
+NOX = 'def tests(session):\n    session.run("./t")\n'
+STAGE = "stages {\n  stage('Test') {\n    steps {\n      sh './t'\n    }\n  }\n}\n"
+STEPS = "jobs:\n  all:\n    steps:\n      - name: Test\n        run: ./t\n"
 SETTINGS = [
     ("pyproject.toml", "[tool.coverage.report]\nfail_under = 80\n", "[tool.coverage.report]\nfail_under = 30\n", "threshold-lowered"),
     ("jest.config.js", "module.exports = {\n  coverageThreshold: {\n    lines: 90,\n  },\n}\n", "module.exports = {\n  coverageThreshold: {\n    lines: 9,\n  },\n}\n", "threshold-lowered"),
@@ -191,12 +199,55 @@ SETTINGS = [
     (".github/workflows/ci.yml", "steps:\n  - run: pytest\n", "steps:\n  - run: echo done\n", "ci-changed"),
     ("package.json", '{"jest": {}}', '{"jest": {"testPathIgnorePatterns": ["src/add.test.js"]}}', "test-settings-narrowed"),
     ("ruff.toml", None, 'ignore = ["ALL"]\n', "gate-loosened"),
+    *(("Makefile", MAKE, MAKE.replace("\t./t\n", f"{now}\n"), rule) for now, rule in MADE.items()),
+    ("Makefile", MAKE, f".IGNORE: test\n{MAKE}", "always-green"),
+    ("Makefile", MAKE, MAKE.replace("test: t\n\t./t\n", "test:\nreal: t\n\t./t\n"), "check-changed"),
+    ("build/rules.mk", MAKE, MAKE.replace("\t./t\n", "\t@-./t\n"), "always-green"),
+    ("justfile", "test *ARGS:\n    ./t\n", "test *ARGS:\n    -./t\n", "always-green"),
+    ("Taskfile.yml", TASKS, TASKS.replace("- ./t", "- ./t || true"), "always-green"),
+    ("Taskfile.yml", TASKS, f"{TASKS}    ignore_error: true\n", "always-green"),
+    ("noxfile.py", NOX, NOX.replace('("./t")', '("./t", success_codes=[0, 1])'), "always-green"),
+    ("noxfile.py", NOX, NOX.replace('session.run("./t")', "pass"), "check-changed"),
+    ("tasks.py", "def test(c):\n    c.run('./t')\n", "def test(c):\n    c.run('./t', warn=True)\n", "always-green"),
+    ("Rakefile", "task :test do\n  sh './t'\nend\n", "task :test do\n  sh './t || true'\nend\n", "always-green"),
+    ("tox.ini", "[testenv]\ncommands =\n    ./t\n", "[testenv]\ncommands =\n    - ./t\n", "always-green"),
+    ("tox.ini", "[testenv]\ncommands = ./t\n", "[testenv]\ncommands = true\n", "check-changed"),
+    (".github/workflows/ci.yml", STEPS, STEPS.replace("./t", "./t || :"), "always-green"),
+    (".github/workflows/ci.yml", STEPS, STEPS.replace("./t", "echo fine"), "check-changed"),
+    (".github/workflows/ci.yml", STEPS, f"{STEPS}        continue-on-error: true\n", "ci-changed"),
+    ("run_tests.sh", "cc -o t t.c\n./t\n", "cc -o t t.c\n./t; true\n", "always-green"),
+    ("run_tests.sh", "cc -o t t.c\n./t\n", "cc -o t t.c\n./t\nexit 0\n", "always-green"),
+    ("run_tests.sh", "cc -o t t.c\n./t\n", "set +e\ncc -o t t.c\n./t\n", "always-green"),
+    ("scripts/check", "./a\n./b\n", "./a\n", "check-changed"),
+    ("package.json", '{"scripts": {"test": "./t"}}', '{"scripts": {"test": "./t || true"}}', "always-green"),
+    ("package.json", '{"scripts": {"test": "./t"}}', '{"scripts": {"test": "echo fine"}}', "check-changed"),
+    ("Jenkinsfile", STAGE, STAGE.replace("'./t'", "'./t || true'"), "always-green"),
+    ("meson.build", "test('a', exe)\n", "test('a', exe, should_fail: true)\n", "test-settings-narrowed"),
 ]  # fmt: skip
 
 
 def test_a_gate_that_asks_for_less_is_found() -> None:
     found = [(path, rule, rules([Change(path=path, old=old, new=new)])) for path, old, new, rule in SETTINGS]
     assert [one for one in found if one[1] not in one[2]] == []
+
+
+REWRITTEN = [
+    ("Makefile", MAKE, MAKE.replace("\t./t\n", "\t./t --verbose\n").replace("\trm t", "\t-rm t")),
+    ("Makefile", MAKE, MAKE.replace("\t./t\n", "\t@echo running\n\t./t\n\t-rm -f report\n")),
+    ("Makefile", MAKE, MAKE.replace("\t./t\n", "\t@echo running && ./t\n").replace("cc -o", "cc -O2 -o")),
+    ("Makefile", MAKE, MAKE.replace("test: t", "check: t")),
+    ("Makefile", "TEST_FILES = a.c \\\n\tb.c\n", "TEST_FILES = a.c\n"),
+    (".github/workflows/ci.yml", STEPS.replace("run:", "with:\n          python: 3.8\n        run:"), STEPS),
+    (".github/workflows/ci.yml", STEPS, STEPS.replace("run: ./t", "run: |\n          make t\n          ./t")),
+    ("run_tests.sh", "./t\n", 'if [ -z "$1" ]; then\n  exit 0\nfi\n./t "$1"\n'),
+    ("deploy.sh", "./push\n./t\n", "./push || true\n"),
+    ("package.json", '{"scripts": {"test": "./t"}}', '{"scripts": {"test": "./t && ./u"}}'),
+]  # fmt: skip
+
+
+def test_a_command_that_is_rewritten_beside_or_below_no_check_is_no_finding() -> None:
+    found = [(path, new, rules([Change(path=path, old=old, new=new)])) for path, old, new in REWRITTEN]
+    assert [one for one in found if one[2]] == []
 
 
 def test_a_threshold_does_not_fall_silently_where_the_settings_are_named() -> None:

@@ -10,7 +10,7 @@ from unstuck.line import Bench
 from unstuck.orders import Subject
 from unstuck.plans import Task
 from unstuck.tell import one_line
-from unstuck.verify.change import EVIDENCE_CHARS, Change, found, is_declared, part_of
+from unstuck.verify.change import EVIDENCE_CHARS, Change, Line, added_lines, found, is_declared, part_of, removed_lines
 
 UNREADABLE = "The change could not be audited, so a person should look at it: {}"
 _PATH = re.compile(r"(?<![\w./@:-])(?:\./)?[\w.@+-]+(?:/[\w.@+-]+)*\.[A-Za-z][A-Za-z0-9]{0,7}(?![\w/(])")
@@ -31,9 +31,11 @@ def load_ahead() -> None:
 def look_at(bench: Bench, subject: Subject, changes: Sequence[Change], red: Sequence[str] = ()) -> tuple[Remark, ...]:
     """Give everything that can be said about a change without running anything; `red`: tests that fail on the base."""
     fence = bench.config.verify.scope
+    audited = _audited(subject, changes, red)
     remarks = [
-        *_audited(subject, changes, red),
+        *audited,
         *(outside_scope(changes, subject.task.files, fence) if fence != "off" else ()),
+        *(_unspoken(changes, subject.task, {one.path for one in audited}) if fence != "off" else ()),
         *_secrets(bench, changes),
         *_claims(bench, subject, changes),
     ]
@@ -71,6 +73,19 @@ def outside_scope(
         for change in changes
         if declared and not is_declared(change.path, declared) and not _FOLLOWS.search(change.path)
     )
+
+
+def _unspoken(changes: Sequence[Change], task: Task, told: Collection[str]) -> Iterator[Remark]:
+    """Tell once of what the checks are run by, where a task without Files does not speak of it and the reader found nothing."""
+    text = f"{task.title}\n{task.body}".lower()
+    for change in changed_tests(changes, ("settings", "commands", "support")) if not task.files else ():
+        from unstuck.verify.audit import is_harmless  # noqa: PLC0415  # heavy: loaded when there is a change to judge
+
+        name = change.path.rpartition("/")[2].lower()
+        if change.old is not None and change.path not in told and name not in text and not is_harmless(change):
+            now = next(iter((*added_lines(change), *removed_lines(change))), Line(1, ""))
+            says = f"{change.path} was {'changed' if change.new is not None else 'deleted'}, and the task does not name it."
+            yield found("scope", change.path, now.number, says, now.text.strip(), "warn")
 
 
 def _secrets(bench: Bench, changes: Sequence[Change]) -> Iterator[Remark]:
