@@ -153,6 +153,8 @@ def test_a_file_of_the_users_in_the_way_is_a_refusal_that_touches_nothing(
         assert named in answer.reason
         assert "first." in answer.reason
     assert fingerprint(scratch) == before
+    answer = run.plan()
+    assert isinstance(answer, NotPossible)
     if "does not track" in answer.reason:
         assert answer.command == "git merge unstuck/r1"
     else:
