@@ -62,6 +62,7 @@ def test_an_invalid_plan_is_told_line_by_line(
     (project.root / "plan.md").write_bytes(content)
     told = project.ask(command, "plan.md")
     expect_told(told, 64, "plan.md", "Hint: ", *says)
+    assert b"\0" not in content or "--repair" not in told.err, "no agent mends what is no text"
     expect_nothing_started(project)
 
 

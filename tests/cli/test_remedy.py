@@ -81,7 +81,7 @@ def test_a_person_is_told_in_words(tmp_path: Path) -> None:
     assert "1. alternative_command (90%, safe)" in told.stdout
     assert "ask_user" in told.stdout
     only_asking = ask(tmp_path, NO_GIT, "remedy", *GIT, "--tools", "read_dir").stdout
-    assert "0 ways out" in only_asking
+    assert "nothing but to ask a person" in only_asking
     assert "--run" not in only_asking, "there is nothing to run"
 
 

@@ -143,6 +143,18 @@ def test_what_the_summary_tells_is_in_the_status_as_json_too(stuck: tuple["Proje
     assert told["cost_usd"] == 0.75
 
 
+def test_an_attempt_that_changed_nothing_is_told_as_one_and_an_agent_by_the_end_of_its_path(project: "Project") -> None:
+    agent = project.root.parent / "a-folder-with-a-very-long-name" / "weasel"
+    agent.parent.mkdir()
+    agent.write_text("#!/bin/sh\necho UNSTUCK_DONE\n")
+    agent.chmod(0o755)
+    project.plan(("1.1", "Make a", "test -f a.txt"))
+    told = project.unstuck("run", "tasks.md", "--agent", f"{agent} --now", "--max-attempts", "1")
+    assert "…/weasel --now" in told.out, told
+    empty = project.ask("diff", "1.1", "1")
+    assert (empty.code, empty.out, empty.err) == (0, "", "Attempt 1 of task 1.1 changed nothing.\n"), empty
+
+
 def test_the_work_of_an_attempt_is_shown_by_one_command_whether_it_landed_or_not(
     stuck: tuple["Project", "Told"],
 ) -> None:

@@ -17,7 +17,7 @@ from typing import Any, Self
 
 from unstuck import compose
 from unstuck.cli import say
-from unstuck.cli.fitting import cut, price, span
+from unstuck.cli.fitting import cut, cut_agent, price, span
 from unstuck.cli.render import MARKS, entry_line, story
 from unstuck.compose import Watcher
 from unstuck.journal import AttemptStarted, Classified, Entry, RunState, SessionStarted, TaskState
@@ -191,7 +191,11 @@ class Board(AbstractContextManager["Board"]):
             return cut(waits(task.waits_on, task.wait_until, time.time()), LINE_CHARS)
         before = task.tries[-2].failure if len(task.tries) > 1 else None
         why = f"after {cut(before.says, WHY_CHARS)}" if before else ""
-        parts = (cut(task.current.agent, AGENT_CHARS) if task.attempts else "", self._did.get(task.task.id, ""), why)
+        parts = (
+            cut_agent(task.current.agent, AGENT_CHARS) if task.attempts else "",
+            self._did.get(task.task.id, ""),
+            why,
+        )
         return " · ".join(part for part in parts if part)
 
 

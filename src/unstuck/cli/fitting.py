@@ -55,6 +55,13 @@ def cut(text: str, limit: int = TITLE_CHARS) -> str:
     return cut_columns(one_line(TERMINAL_CODES.sub("", text), limit), limit)
 
 
+def cut_agent(command: str, limit: int) -> str:
+    """Shorten an agent's command: of a long path its end tells more."""
+    program, _, rest = command.partition(" ")
+    short = len(command) <= limit or not program.startswith(("/", ".", "~"))
+    return cut(command if short else f"…/{program.rpartition('/')[2]} {rest}".rstrip(), limit)
+
+
 def plain(line: str, limit: int = LINE_CHARS) -> str:
     """Return a line of a program's output without what would steer a terminal; its indentation stays."""
     clean = TERMINAL_CODES.sub("", line).expandtabs()

@@ -102,7 +102,11 @@ def show(task: str, *, brief: bool, patch: bool, run_id: str | None, as_json: bo
 def diff(task: str, attempt: int | None, *, stat: bool, run_id: str | None) -> None:
     """Show the work of TASK as a patch: what landed, or what the last attempt, or the ATTEMPT named, left."""
     view = compose.look(Path.cwd(), run_id)
-    _show_patch(compose.changed(Path.cwd(), view, view.named(task), attempt, stat=stat))
+    name = view.named(task)
+    if patch := compose.changed(Path.cwd(), view, name, attempt, stat=stat):
+        _show_patch(patch)
+    else:
+        say(f"{f'Attempt {attempt} of task' if attempt else 'Task'} {name} changed nothing.", err=True)
 
 
 def _show_patch(patch: str) -> None:

@@ -14,7 +14,7 @@ from unstuck import compose
 from unstuck.cli import json_option, say
 from unstuck.cli.fitting import columns, cut, ending_on_interrupt, patch_line, plain
 from unstuck.errors import BadUsage, InvalidPlan
-from unstuck.plans import Check, Plan, Problem, Task, check, execution
+from unstuck.plans import NOT_TEXT, Check, Plan, Problem, Task, check, execution
 from unstuck.tell import counted, problems
 
 if TYPE_CHECKING:
@@ -49,9 +49,9 @@ def plan(
     if as_json:
         say(json.dumps(_plan_object(document, valid=not message)))
     if message:
-        raise InvalidPlan(
-            message, hint=f"Correct these lines, or let an agent: `unstuck plan {path} --repair`. Nothing was started."
-        )
+        readable = not any(NOT_TEXT in one.message for one in document.problems)
+        mend = f"Correct these lines, or let an agent: `unstuck plan {path} --repair`. " if readable else ""
+        raise InvalidPlan(message, hint=f"{mend}Nothing was started.")
     if not as_json:
         say(plan_lines(document, compose.gates(Path.cwd(), document.gates)))
     return None

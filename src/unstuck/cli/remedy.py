@@ -213,7 +213,8 @@ def _whys(surgery: Surgery, found: Diagnosis, call: Call, *, as_object: bool) ->
 def _told(answer: Mapping[str, Any]) -> Iterator[str]:
     """Tell it to a person."""
     ways = len(answer["plans"]) - 1
-    yield f"{answer['kind']}: {ways} way{'s'[: ways != 1]} out before asking a person"
+    told = f"{ways} way{'s'[: ways != 1]} out before asking a person" if ways else "nothing but to ask a person"
+    yield f"{answer['kind']}: {told}"
     for way in answer["plans"]:
         yield f"\n{way['priority']}. {way['strategy']} ({way['confidence']:.0%}, {way['risk']})"
         for step in way["steps"]:

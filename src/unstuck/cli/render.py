@@ -15,6 +15,7 @@ from unstuck.cli.fitting import (
     clock,
     columns,
     cut,
+    cut_agent,
     cut_columns,
     fitted,
     plain,
@@ -218,7 +219,7 @@ def _facts(row: Row) -> str:
     fixes = f"fixes {row.fixes}" if row.fixes else ""
     cost = price(row.cost_usd).strip()
     took = span(row.seconds) if row.seconds else ""
-    parts = (WORDS.get(row.status, row.status), tries, (row.commit or "")[:10], row.changes, cut(row.agent, AGENT_CHARS), cost, took, fixes, why)  # fmt: skip
+    parts = (WORDS.get(row.status, row.status), tries, (row.commit or "")[:10], row.changes, cut_agent(row.agent, AGENT_CHARS), cost, took, fixes, why)  # fmt: skip
     return ", ".join(part for part in parts if part)
 
 

@@ -230,8 +230,8 @@ def _cannot_work(agent: str, outcome: Outcome, probed: SessionDone) -> Failure |
     return Failure(
         kind=Kind.AGENT_MISSING,
         summary=(
-            f"The agent {one_line(agent, 80)} cannot work: it ended at once with {how}, "
-            f"and so did a session that only asks for one word; {starts}. It says: {told}"
+            f"The agent {one_line(agent, 80)} cannot work. It says: {told.rstrip('.')}. "
+            f"It ended at once with {how}, and so did a session that only asks for one word; {starts}."
         ),
         detail=ended.tail,
     )

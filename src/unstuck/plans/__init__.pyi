@@ -26,4 +26,5 @@ from unstuck.plans.review import proposed as proposed
 from unstuck.plans.review import reviewed as reviewed
 from unstuck.plans.review import unmarked as unmarked
 from unstuck.plans.review import wanting as wanting
+from unstuck.plans.tasks_md import NOT_TEXT as NOT_TEXT
 from unstuck.plans.tasks_md import read as read

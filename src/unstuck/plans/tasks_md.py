@@ -112,14 +112,17 @@ def printable(text: str) -> str:
     return _DAMAGED.sub("\ufffd", text)
 
 
+NOT_TEXT = "The file is not text"
+
+
 def not_text(text: str) -> Iterator[Problem]:
     """Say why a text is none, if so."""
     nul = text.find("\0")
     if nul >= 0:
         hint = "Save it as UTF-8." if nul <= 1 else "Name a plan that is a text file."
-        yield Problem(message="The file is not text: it has NUL bytes.", line=text.count("\n", 0, nul) + 1, hint=hint)
+        yield Problem(message=f"{NOT_TEXT}: it has NUL bytes.", line=text.count("\n", 0, nul) + 1, hint=hint)
     elif len(found := _DAMAGED.findall(text)) * _DAMAGED_SHARE > len(text):
-        message = f"The file is not text: {len(found)} of its bytes are not UTF-8."
+        message = f"{NOT_TEXT}: {len(found)} of its bytes are not UTF-8."
         yield Problem(message=message, line=1, hint="Save it as UTF-8.")
 
 
