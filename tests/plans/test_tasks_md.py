@@ -758,11 +758,7 @@ def test_a_field_that_names_tasks_and_is_not_read_is_told(field: str) -> None:
 
 
 def test_the_steps_that_are_shown_are_those_that_a_run_takes() -> None:
-<<<<<<< HEAD
-    lines = ["1.1 A", "1.2 B [P]", "1.3 [P] C", "1.4 D", "1.5 E"]
-=======
     lines = ("1.1 A", "1.2 B [P]", "1.3 [P] C", "1.4 D", "1.5 E")
->>>>>>> h-fixb
     text = "# Plan\n\n" + "".join(f"- [ ] {line}\n  - **Verify**: `true`\n" for line in lines)
     text = text.replace("1.4 D\n", "1.4 D\n  - **Depends**: 1.1, 1.2\n")
     steps = [(one.tasks, one.parallel) for one in execution(read(text))]
