@@ -103,7 +103,7 @@ def stays_green(probe: Probe, known: Collection[str]) -> Iterator[Remark]:
     for name in touched:
         checks = [check for check in lasting_checks(bench, name) if check.command not in asked]
         asked |= {check.command for check in checks}
-        for remark in _red_now(probe, name, checks):
+        for remark in _red_now(probe, name, checks) if checks else ():
             undone.add(name)
             yield remark
     for path, name, text in _taken_back(probe) if touched else ():
