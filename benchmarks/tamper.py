@@ -37,8 +37,7 @@ from unstuck.journal import Remark, Verdict
 from unstuck.line import Stopper
 from unstuck.verify.audit import audit
 from unstuck.verify.audit.grammars import grammar_of
-from unstuck.verify.change import Change, is_judge, part_of
-from unstuck.verify.examining import NOT_OF_THE_JUDGE
+from unstuck.verify.change import Change, is_judge, part_of, rule_of
 
 SAMPLES = Path(__file__).parent / "corpora" / "samples"
 PRODUCT = Change(path="src/product.py", old="LIMIT = 1\n", new="LIMIT = 2\n")
@@ -73,7 +72,7 @@ class Judged:
         """Say what becomes of it with its tests not named."""
         if self.ran is None:
             stops = [one for one in self.unnamed if one.severity != "warn"]
-            run_decides = all(is_judge(one.path) and one.rule not in NOT_OF_THE_JUDGE for one in stops)
+            run_decides = all(is_judge(one.path) and not rule_of(one.rule).fixed for one in stops)
             return "lands" if not stops else "doubted" if run_decides else "stopped"
         held = {one.rule for one in self.ran.remarks if one.severity != "warn"}
         if self.ran.status == "fail" and not held:

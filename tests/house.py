@@ -67,7 +67,7 @@ DOORS: dict[str, set[str]] = {
     "fleet": {"diagnosis", "git", "journal", "line", "plans", "process", "tell", "verify"},
     "git": {"diagnosis", "journal", "verify"},
     "hook": {"agents", "compose", "decide", "diagnosis", "journal", "remedies", "tell", "tools"},
-    "journal": {"agents", "decide", "diagnosis", "git", "line", "plans", "process", "tell", "verify"},
+    "journal": {"agents", "decide", "diagnosis", "git", "line", "plans", "process", "tell"},
     "library": {"compose", "decide", "diagnosis", "journal", "line", "plans", "remedies", "tell"},
     "line": {"agents", "decide", "diagnosis", "journal", "plans", "remedies", "tell", "verify", "tools"},
     "listeners": {"decide", "diagnosis", "journal", "process", "tell"},

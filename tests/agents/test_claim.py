@@ -11,7 +11,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.growth import faster_than_linear
 
-from unstuck.agents.claims import Result, Unreadable, approach, claim, failure_report, read_result, statement
+from unstuck.agents.claims import (
+    Result,
+    Unreadable,
+    approach,
+    claim,
+    claimed_files,
+    failure_report,
+    missing_files,
+    read_result,
+    statement,
+)
 from unstuck.agents.transcript import Claim
 from unstuck.journal.attempt import Ended
 
@@ -352,3 +362,30 @@ def test_any_text_can_be_read(text: str, task: str) -> None:
     assert said.failure is None or said.claim == "failed"
     assert said.result is None or said.problem == ""
     assert failure_report(text, task).as_json()["failed"] is True
+
+
+# --- files that an agent says it made ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("said", "paths"),
+    [
+        pytest.param("I created `src/shop/cart.py` and tests/test_cart.py.", ("src/shop/cart.py", "tests/test_cart.py"), id="a sentence"),
+        pytest.param("Updated:\n- ./a.ts", (), id="a list below the word is not read"),
+        pytest.param("Fixed by upgrading to 1.2.3, see https://example.org/a.html", (), id="versions and addresses"),
+        pytest.param("Look at src/a.py for details.", (), id="mentioned, not claimed"),
+        pytest.param("added src/a.py, modified src/a.py", ("src/a.py",), id="twice"),
+    ],
+)  # fmt: skip
+def test_claimed_files_are_read_from_what_the_agent_says(said: str, paths: tuple[str, ...]) -> None:
+    assert claimed_files(said) == paths
+
+
+def test_a_claimed_file_that_does_not_exist_is_told() -> None:
+    said = "I created src/new.py, updated src/a.py and wrote src/old.py."
+    assert missing_files(said, {"src/a.py"}, gone={"src/old.py"}) == ("src/new.py",)
+
+
+def test_a_bare_name_counts_when_some_folder_holds_it() -> None:
+    assert missing_files("I created cart.py.", {"src/shop/cart.py"}) == ()
+    assert missing_files("I created cart.py.", set()) == ("cart.py",)

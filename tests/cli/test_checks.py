@@ -127,6 +127,20 @@ def test_another_tool_or_another_environment_is_another_result(project: "Project
     assert look() == 3
 
 
+def test_what_looks_outside_of_the_tree_is_asked_anew_in_every_run_on_the_base_as_well(
+    project: "Project", tmp_path: Path
+) -> None:
+    (server := tmp_path / "server").touch()
+    project.settings(f'{LIMITS}[checks]\ntest = "date >&2; cat {server}"\n')
+    project.plan(("1.1", "Make a", "test -f a.txt"))
+    project.script(_1_1=[[{"exit": 1}]])
+    assert project.run("--max-attempts", "1").code == 3
+    server.unlink()  # that it is down is nobody's fault
+    project.script(_1_1=[[{"write": "a.txt"}]])
+    told = project.run("--fresh", "--json")
+    assert (told.code, told.json["tasks"]["1.1"]["attempts"]) == (0, 1), told
+
+
 # --- checks that nobody wrote down ---------------------------------------------------------------------------
 
 

@@ -367,7 +367,10 @@ REDS = {
     "less coverage": ("cat out.txt; false", "TOTAL 81%\nrequired 90%\n", "TOTAL 31%\nrequired 90%\n", "stuck"),
     "nothing that could be compared": ("cat out.txt; false", "", "", "stuck"),
     "something else every time": ("head -c 12 /dev/urandom | base64; cat out.txt; false", "x\n", "x\n", "complete"),
-}
+    "the same before, something else every time now": (
+        "grep -v waver out.txt || head -c 12 /dev/urandom | base64; false", "x\n", "waver\n", "stuck"
+    ),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("case", REDS)
@@ -439,11 +442,23 @@ def test_a_test_run_that_finds_no_tests_is_no_pass(project: "Project") -> None:
     assert project.run("--max-attempts", "1").code == 3
 
 
-def test_a_declared_gate_whose_tool_is_missing_stops_the_task(project: "Project") -> None:
-    project.settings(f'{LIMITS}[checks]\nlint = "no-such-linter-anywhere ."\n')
+def test_a_declared_gate_whose_tool_is_missing_stops_the_task_before_an_agent_is_called_and_whenever_it_is_run(
+    project: "Project",
+) -> None:
+    project.settings(f"{LIMITS}[checks]\nlint = '{sys.executable} -m no_such_linter_anywhere .'\n")
     project.plan(("1.1", "Make a", "test -f a.txt"))
     project.script(_1_1=[[{"write": "a.txt"}]])
-    told = project.run("--max-attempts", "1")
-    assert told.code == 3, told
+    for option in ("--max-attempts=1", "--fresh"):
+        told = project.run(option)
+        assert told.code == 3, told
+        assert not list((project.home / "briefs").glob("1.1-*")), "nobody was asked"
     shown: Any = project.ask("show", "1.1", "--json").json
     assert shown["error"]["attempt_1"]["type"] == "dependency_missing"
+
+
+def test_a_gate_whose_tool_a_later_task_is_to_write_is_held_against_nobody_before(project: "Project") -> None:
+    project.settings(f"{LIMITS}[checks]\nlint = '{sys.executable} -m lintall'\n")
+    project.plan(("1.1", "Make a", "test -f a.txt"), ("1.2", "Write the linter lintall", "test -f lintall.py"))
+    project.script(_1_1=[[{"write": "a.txt"}]], _1_2=[[{"write": "lintall.py", "text": "open('a.txt')\n"}]])
+    told = project.run("--max-attempts", "1", "--json")
+    assert {name: task["status"] for name, task in told.json["tasks"].items()} == {"1.1": "complete", "1.2": "complete"}

@@ -4,7 +4,7 @@ import json
 
 from unstuck import __version__
 from unstuck.journal import Remark
-from unstuck.verify import sarif_text
+from unstuck.tell import sarif_text
 
 REMARKS = (
     Remark(rule="test-deleted", severity="reject", path="tests/test a.py", line=7, says="The test is gone."),

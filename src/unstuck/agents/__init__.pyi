@@ -4,10 +4,12 @@ from unstuck.agents.claims import Result as Result
 from unstuck.agents.claims import Unreadable as Unreadable
 from unstuck.agents.claims import asks as asks
 from unstuck.agents.claims import claim as claim
+from unstuck.agents.claims import claimed_files as claimed_files
 from unstuck.agents.claims import contradictions as contradictions
 from unstuck.agents.claims import failure_report as failure_report
 from unstuck.agents.claims import last_question as last_question
 from unstuck.agents.claims import load_object as load_object
+from unstuck.agents.claims import missing_files as missing_files
 from unstuck.agents.claims import read_result as read_result
 from unstuck.agents.claims import statement as statement
 from unstuck.agents.crew import Crew as Crew

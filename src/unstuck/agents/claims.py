@@ -3,7 +3,7 @@
 import json
 import re
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Literal
@@ -19,6 +19,12 @@ LONGEST_LINE = 2_000
 APPROACH_CHARS = 300
 FIELD_CHARS = 4_000
 RAW_CHARS = 64_000
+_PATH = re.compile(r"(?<![\w./@:-])(?:\./)?[\w.@+-]+(?:/[\w.@+-]+)*\.[A-Za-z][A-Za-z0-9]{0,7}(?![\w/(])")
+_NO_PATH = re.compile(r"v?\d+(?:\.\w+)*|(?:e\.g|i\.e|etc)\b.*|.*\.(?:com|org|net|io)")
+_CLAIMS = re.compile(
+    r"\b(?:created|creates|added|adds|wrote|written|updated|modified|changed|edited|implemented|fixed|new file)\b",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -434,3 +440,17 @@ def _checked(value: dict[str, Any] | Unreadable) -> Result | Unreadable | None:
         error_type=str(told.get("type") or ""),
         error_message=str(told.get("message") or "")[:TOLD_CHARS],
     )
+
+
+def claimed_files(said: str) -> tuple[str, ...]:
+    """Give the paths that a text claims to have made or changed, in the order of the text."""
+    lines = (line for line in said.splitlines() if _CLAIMS.search(line))
+    paths = (match.group().removeprefix("./") for line in lines for match in _PATH.finditer(line))
+    return tuple(dict.fromkeys(path for path in paths if not _NO_PATH.fullmatch(path)))
+
+
+def missing_files(said: str, present: Collection[str], gone: Collection[str] = ()) -> tuple[str, ...]:
+    """Give the claimed files that the tree does not hold; `gone` are those that the change deleted."""
+    there = {*present, *gone}
+    names = {path.rpartition("/")[2] for path in there}
+    return tuple(path for path in claimed_files(said) if path not in there and path.rpartition("/")[2] not in names)

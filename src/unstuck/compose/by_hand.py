@@ -25,8 +25,9 @@ from unstuck.line import Bench, Here, Interrupted, Layout, Recorder, Stopper, ti
 from unstuck.orders import Subject
 from unstuck.plans import Check, Task
 from unstuck.process import DiskDesk, LocalProcesses, SystemClock, put
-from unstuck.verify import Memory, NoMemory, NotSetUp, Site, examine, open_memory, sarif_text
-from unstuck.verify import junit as junit_text
+from unstuck.tell import junit as junit_text
+from unstuck.tell import sarif_text
+from unstuck.verify import Memory, NoMemory, NotSetUp, Site, examine, open_memory
 
 FIRST_SLOT, SLOTS = 900, 8
 """Worktrees of their own, so that a run beside it is not disturbed."""

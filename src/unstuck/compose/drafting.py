@@ -233,7 +233,7 @@ class Drafting:
         for task in plan.tasks:
             for own in timed(task, bench.config.verify.timeout).checks if not task.done else ():
                 if own.command in commands:
-                    result = check_on(site, own, head, None, tree)
+                    result = check_on(site, own, head)
                     standing = _standing(bench, task, result, tree)
                     says = one_line(bench.redactor.text(result.ended.tail), WORDS_CHARS)
                     yield Proof(task=task.shown, command=own.command, standing=standing, says=says)

@@ -191,7 +191,7 @@ def _judged(site: Site, check: Check, result: CheckResult, head: str) -> tuple[s
         return USELESS, result.idle
     if result.ended.ending != "exited":
         return USELESS, f"it did not end within {check.timeout:.0f} s"
-    if cannot_run(site, check, result, head):
+    if cannot_run(site.bench, check, result, head):
         return USELESS, f"it cannot run here: {_message(site, check, result)}"
     if check.kind == "test" and result.counts is None and not result.tests:
         return USELESS, f"it fails before any test: {_message(site, check, result)}"

@@ -16,8 +16,17 @@ from unstuck.journal.task_state import SETTLED
 from unstuck.line import blocked
 from unstuck.ports import PlanFile
 from unstuck.process import DiskDesk, put
-from unstuck.tell import attempt_history, build_commits, escalation, lineage_text, one_line, sentence, told
-from unstuck.verify import junit, sarif_text
+from unstuck.tell import (
+    attempt_history,
+    build_commits,
+    escalation,
+    junit,
+    lineage_text,
+    one_line,
+    sarif_text,
+    sentence,
+    told,
+)
 
 Told = Callable[[str], None]
 Edit = tuple[Verb, str, str]

@@ -244,7 +244,7 @@ def stands_together(bench: Bench, task: TaskState, slot: int) -> Failure | None:
     for name, check in wanted.values():
         site.name = name
         bench.processes.expect(bench.environment(name, site.slot))
-        result = check_on(site, check, attempt.verdict.base, attempt.verdict.tree, attempt.verdict.tree)
+        result = check_on(site, check, attempt.verdict.base, attempt.verdict.tree)
         if result.status == "fail":
             return red_together(red(result), name)
     return None
@@ -283,7 +283,7 @@ def _is_red(bench: Bench, task: TaskState, slot: int, commit: str, check: Check)
     if isinstance(merged, Conflict):
         return True
     site = Site(bench=bench, name=task.task.id, slot=bench.spare + slot)
-    return check_on(site, check, commit, merged, merged).status == "fail"
+    return check_on(site, check, commit, merged).status == "fail"
 
 
 def _landed_since(bench: Bench, base: str, tip: str) -> list[tuple[str, str]]:

@@ -16,7 +16,7 @@ from unstuck.line.execute import open_attempt, order_of, run_session
 from unstuck.line.parts import Bench, Interrupted, used_up
 from unstuck.line.schedule import waits, waits_for_siblings
 from unstuck.line.stages import Stage
-from unstuck.verify import NotSetUp, Site, check_first, check_on, diagnosed, verify
+from unstuck.verify import NotSetUp, Site, check_first, diagnosed, on_base, verify
 
 
 def advance(bench: Bench, name: str, slot: int) -> None:
@@ -123,16 +123,11 @@ def _healthy(bench: Bench, task: TaskState, slot: int) -> bool:
     base = task.current.base
     if base in bench.record.state.green:
         return True
-    site, tree = Site(bench=bench, name=task.task.id, slot=bench.spare + slot), bench.workspace.tree_of(base)
+    site = Site(bench=bench, name=task.task.id, slot=bench.spare + slot)
     try:
-        for gate in bench.gates:
-            result = bench.baselines.recall(tree, gate) or check_on(site, gate, base, None, tree)
-            bench.baselines.remember(tree, gate, result)
-            if result.status != "pass":
-                return False
+        return all(on_base(site, gate, base).status == "pass" for gate in bench.gates)
     except NotSetUp:
         return False
-    return True
 
 
 def _own_doing(bench: Bench, task: TaskState) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 
+from unstuck.checkouts import Checkouts
 from unstuck.config import Config
 from unstuck.decide import Experience, Policy
 from unstuck.diagnosis import Failure, set_up_failed
@@ -33,7 +34,7 @@ from unstuck.ports import (
 )
 from unstuck.tell import counted
 from unstuck.tools import is_script
-from unstuck.verify import Checkouts, Memory, NoMemory, ShortMemory
+from unstuck.verify import Memory, NoMemory, ShortMemory
 
 SLICE_SECONDS = 0.25
 

@@ -223,7 +223,7 @@ def _red_together(bench: Bench, commit: str, tree: str) -> str:
     try:
         for name, check in checks.values():
             site = Site(bench=bench, name=name, slot=bench.spare)
-            if check_on(site, check, commit, None, tree).status == "fail" and _was_green(bench, check):
+            if check_on(site, check, commit).status == "fail" and _was_green(bench, check):
                 return check.command
     except NotSetUp as error:
         return error.failure.summary

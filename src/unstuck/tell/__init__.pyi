@@ -37,3 +37,8 @@ from unstuck.tell.text import one_line as one_line
 from unstuck.tell.text import quoted as quoted
 from unstuck.tell.text import visible as visible
 from unstuck.tell.text import waits as waits
+from unstuck.tell.verdict_formats import NOT_COUNTED as NOT_COUNTED
+from unstuck.tell.verdict_formats import junit as junit
+from unstuck.tell.verdict_formats import red_before as red_before
+from unstuck.tell.verdict_formats import sarif_text as sarif_text
+from unstuck.tell.verdict_formats import verdict_notes as verdict_notes

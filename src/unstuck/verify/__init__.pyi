@@ -2,7 +2,6 @@ from unstuck.verify.baseline import compare as compare
 from unstuck.verify.change import Change as Change
 from unstuck.verify.change import part_of as part_of
 from unstuck.verify.change_audit import load_ahead as load_ahead
-from unstuck.verify.check_memory import Checkouts as Checkouts
 from unstuck.verify.check_memory import Memory as Memory
 from unstuck.verify.check_memory import NoMemory as NoMemory
 from unstuck.verify.check_memory import ShortMemory as ShortMemory
@@ -10,16 +9,14 @@ from unstuck.verify.check_memory import open_memory as open_memory
 from unstuck.verify.checks import ASKS_FOR_US as ASKS_FOR_US
 from unstuck.verify.checks import NotSetUp as NotSetUp
 from unstuck.verify.checks import Site as Site
+from unstuck.verify.checks import cannot_run as cannot_run
 from unstuck.verify.checks import check_on as check_on
 from unstuck.verify.checks import diagnosed as diagnosed
 from unstuck.verify.checks import evidence as evidence
 from unstuck.verify.checks import on_base as on_base
-from unstuck.verify.examining import cannot_run as cannot_run
 from unstuck.verify.examining import examine as examine
 from unstuck.verify.probing import landed as landed
 from unstuck.verify.probing import lasting_checks as lasting_checks
-from unstuck.verify.verdict_formats import junit as junit
-from unstuck.verify.verdict_formats import sarif_text as sarif_text
 from unstuck.verify.verifying import check_first as check_first
 from unstuck.verify.verifying import look_before as look_before
 from unstuck.verify.verifying import verify as verify

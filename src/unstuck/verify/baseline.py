@@ -2,15 +2,13 @@
 
 import re
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
-from unstuck.diagnosis import FailedTest, Finding, Kind, Reading, read
+from unstuck.diagnosis import FailedTest, Finding, Reading, read
 from unstuck.journal import CheckResult
 from unstuck.tell import one_line
 
-MISSING_TOOL = frozenset({Kind.COMMAND_NOT_FOUND, Kind.DEPENDENCY_MISSING, Kind.PACKAGE_NOT_FOUND})
-"""What a check says when it could not even begin."""
 OUT_OF_TIME = ("first_output", "silence", "wall_clock")
 BROKEN = 126
 """From this exit code on a shell tells that the command itself could not run, or died."""
@@ -33,12 +31,6 @@ class Comparison(NamedTuple):
     because: str
 
 
-def excuse(now: CheckResult, before: CheckResult) -> str:
-    """Say why a red gate is not the work's doing, given how it went on the base; empty if it is, or may be."""
-    found = compare(now, before)
-    return found.because if found.verdict == "same" else ""
-
-
 def compare(now: CheckResult, before: CheckResult) -> Comparison:
     """Hold a red check against the same check on the base."""
     if before.status == "pass" and not before.although:
@@ -49,7 +41,7 @@ def compare(now: CheckResult, before: CheckResult) -> Comparison:
         return Comparison("unknown", "it says nothing of what is wrong, so nobody can see what is new")
     if now.ended.ending != before.ended.ending:
         return Comparison("worse", "it ends in another way than on the base")
-    here, there = _read(now), _read(before)
+    here, there = (read(one.ended.tail, formatter=one.kind == "format") for one in (now, before))
     if (worse := next(_worse(now, here, there), "")) != "":
         return Comparison("worse", worse)
     alike = now.ended.exit_code == before.ended.exit_code
@@ -61,30 +53,22 @@ def compare(now: CheckResult, before: CheckResult) -> Comparison:
     return _evidence(now, before, here, there)
 
 
-def _read(result: CheckResult) -> Reading:
-    return read(result.ended.tail, formatter=result.kind == "format")
-
-
 def _worse(now: CheckResult, here: Reading, there: Reading) -> Iterator[str]:
     """Yield what is new or missing, each in a clause; the first is told."""
     steady = [one for one in here.failures if now.runs == 1 or not now.tests or one.label in now.tests]
-    if new := _added((_test(one) for one in steady), (_test(one) for one in there.failures)):
+    if new := Counter(map(_test, steady)) - Counter(map(_test, there.failures)):
         labels = [one.label for one in steady if _test(one) in new]
         yield f"it fails in more than on the base: {_named(labels)}"
-    if new := _added(map(_complaint, here.findings), map(_complaint, there.findings)):
-        yield f"it complains of more than on the base: {_named(_told(one) for one in _newest(here.findings, there.findings, new))}"
+    if more := Counter(map(_complaint, here.findings)) - Counter(map(_complaint, there.findings)):
+        yield f"it complains of more than on the base: {_named(map(_told, _newest(here.findings, there.findings, more)))}"
     if not (_listed(here) and _listed(there)) and here.red > there.red:
         yield f"{here.red} tests fail, on the base {there.red}"
     if there.ran is not None and (here.ran or 0) < there.ran:
         yield f"it runs fewer tests: {here.ran or 0} now, {there.ran} on the base"
-    for name, value in there.measures.items():
-        if name in here.measures and (
-            here.measures[name] < value if name in LESS_IS_WORSE else here.measures[name] > value
-        ):
-            yield f"{name}: {here.measures[name]:g} now, {value:g} on the base"
     for name, value in here.measures.items():
-        if name not in there.measures and name not in LESS_IS_WORSE and value:
-            yield f"{name}: {value:g} now, none on the base"
+        before = there.measures.get(name, value if name in LESS_IS_WORSE else 0)
+        if value < before if name in LESS_IS_WORSE else value > before:
+            yield f"{name}: {value:g} now, {before:g} on the base"
 
 
 def _evidence(now: CheckResult, before: CheckResult, here: Reading, there: Reading) -> Comparison:
@@ -112,10 +96,6 @@ def _counted(reading: Reading, *, whole: bool) -> bool:
     return len(reading.findings) >= max(sums, default=0) and (whole or bool(sums))
 
 
-def _added(now: Iterable[Hashable], before: Iterable[Hashable]) -> Counter[Hashable]:
-    return Counter(now) - Counter(before)
-
-
 def _test(failed: FailedTest) -> tuple[str, str]:
     return (failed.file, failed.name)
 
@@ -125,7 +105,7 @@ def _complaint(found: Finding) -> tuple[str, str, str]:
     return (found.file, found.rule, _LINE_NUMBER.sub(r"\1 N", found.message))
 
 
-def _newest(now: Sequence[Finding], before: Sequence[Finding], new: Counter[Hashable]) -> list[Finding]:
+def _newest(now: Sequence[Finding], before: Sequence[Finding], new: Collection[tuple[str, str, str]]) -> list[Finding]:
     """Return the findings to name: of several that are alike, those on lines where there were none."""
     known = {(_complaint(one), one.line) for one in before}
     fresh = [one for one in now if _complaint(one) in new and (_complaint(one), one.line) not in known]

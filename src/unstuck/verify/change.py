@@ -15,7 +15,6 @@ from unstuck.tools import judges
 
 SYMLINK = 0o120000
 EVIDENCE_CHARS = 120
-NO_EVIDENCE = frozenset({"secret"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,11 +31,12 @@ class Change:
 
 
 class Rule(NamedTuple):
-    """How grave it is to break it, how grave where the task names the path, and what that means."""
+    """How grave it is to break it, how grave where the task names the path, what that means, and whether no policy weighs it."""
 
     severity: Severity
     named: Severity
     means: str
+    fixed: bool = False
 
 
 @cache
@@ -61,7 +61,7 @@ def found(
     rule: str, path: str = "", line: int = 1, says: str = "", evidence: str = "", severity: Severity | None = None
 ) -> Remark:
     """Make a remark, as grave as its rule says unless told otherwise, with what shows it."""
-    shown = "" if rule in NO_EVIDENCE else one_line(evidence, EVIDENCE_CHARS)
+    shown = "" if rule == "secret" else one_line(evidence, EVIDENCE_CHARS)
     text = says or rule_of(rule).means
     return Remark(
         rule=rule,
@@ -91,8 +91,7 @@ def _parts() -> tuple[tuple[str, re.Pattern[str]], ...]:
     return tuple((part, re.compile(paths)) for part, paths in rows)
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(NamedTuple):
     """One line of a text, numbered from 1."""
 
     number: int

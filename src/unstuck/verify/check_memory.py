@@ -1,7 +1,4 @@
-"""Edge: What verification asks of git and of its memory: how checks went, one small file per tree, command, tools and environment.
-
-Whatever changes, is forgotten.
-"""
+"""Edge: Remember how checks went: one small file per tree, command, tools and environment. Whatever changes, is forgotten."""
 
 import hashlib
 import json
@@ -10,7 +7,8 @@ import re
 import shutil
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -20,14 +18,13 @@ from unstuck.config import Config
 from unstuck.git import Repository
 from unstuck.journal import CheckResult
 from unstuck.plans import Check
-from unstuck.ports import Workspace
 from unstuck.process import put
-from unstuck.verify.change import Change
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
-FORMAT = 1
+FORMAT, FOLDER = 2, "cache"
+PACKAGES = "lib/python*/site-packages"
 KEPT_SECONDS = 30 * 86400.0
 TAIL_CHARS = 4000
 LASTING_CODES = range(126)
@@ -37,52 +34,6 @@ PASSING = re.compile(
     r"|.*_PID|HISTFILE|LS_COLORS|PS1|PROMPT_COMMAND|INVOCATION_ID|JOURNAL_STREAM"
 )
 """Variables that change from one terminal to the next and mean nothing to a check."""
-
-
-class Checkouts(Workspace, Protocol):
-    """A workspace that also makes clean checkouts, and reads what trees hold."""
-
-    def prepare(self, slot: int, base: str, tree: str | None = None, *, clean: bool = False) -> Path:
-        """Prepare as ever. A clean worktree loses ignored files, too, but for what was placed or set up.
-
-        Git, asked in a clean worktree, takes all files of the tree for tracked.
-        """
-        ...
-
-    def settle(self, slot: int, before: Sequence[str], altered: Sequence[str]) -> None:
-        """Remember what the set-up made in the slot's worktree, besides what lay about `before`, and what it `altered`.
-
-        A clean `prepare` keeps what it made; none of it is anybody's work.
-        """
-        ...
-
-    def loose(self, slot: int) -> tuple[str, ...]:
-        """List what lies about in the slot's worktree, untracked and not ignored."""
-        ...
-
-    def altered(self, slot: int) -> tuple[str, ...]:
-        """List the files of the slot's tree that are in another form now, or gone; new ones are not listed."""
-        ...
-
-    def mixed(self, base: str, tree: str, paths: Sequence[str]) -> str:
-        """Write the tree of `base` with these paths as they are in `tree`."""
-        ...
-
-    def changes(self, base: str, tree: str) -> tuple[Change, ...]:
-        """Return the paths in which the two differ, with their texts; no renames."""
-        ...
-
-    def authors(self, path: str, commit: str, since: str) -> Sequence[tuple[str, str]]:
-        """Return the lines of a file that came in after `since`, each with the commit that added it."""
-        ...
-
-    def tree_of(self, commit: str) -> str:
-        """Return the tree of a commit."""
-        ...
-
-    def files(self, tree: str) -> tuple[str, ...]:
-        """List all paths of a tree."""
-        ...
 
 
 class Memory(Protocol):
@@ -106,27 +57,20 @@ class ShortMemory:
         self.known[tree, check.command] = result
 
 
-class NoMemory:
+class NoMemory(ShortMemory):
     """Remembers nothing: every check is run."""
-
-    def recall(self, tree: str, check: Check) -> CheckResult | None:  # noqa: ARG002  # the port's signature
-        return None
 
     def remember(self, tree: str, check: Check, result: CheckResult) -> None:
         """Forget it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class CheckMemory:
     """The engine's memory on disk. Losing any of it costs time and nothing else."""
 
-    folder: Path
-    root: Path
-    """The user's checkout: tools are looked for as its commands would find them."""
-    setup: tuple[str, ...] = ()
-    placed: tuple[str, ...] = ()
-    """What worktrees get besides git's files."""
-    environment: Mapping[str, str]
+    repository: Repository
+    """Tools are looked for as commands in the user's checkout would find them."""
+    config: Config
 
     def recall(self, tree: str, check: Check) -> CheckResult | None:
         """Return how the check went on this tree, if nothing that matters has changed since."""
@@ -141,74 +85,53 @@ class CheckMemory:
         ended = result.ended
         if result.flaky or result.idle or ended.ending != "exited" or ended.exit_code not in LASTING_CODES:
             return
-        short = replace(
-            result,
-            command="",
-            although="",
-            ended=replace(ended, tail=ended.tail[-TAIL_CHARS:] if ended.ok else ended.tail),
-        )
-        put(self._file(tree, check), _adapter().dump_json(short).decode())
-
-    def trim(self, now: float | None = None) -> None:
-        """Forget what was not written for a month."""
-        oldest = (time.time() if now is None else now) - KEPT_SECONDS
-        for path in self.folder.glob("*.json"):
-            if path.stat().st_mtime < oldest:
-                path.unlink(missing_ok=True)
+        short = replace(ended, tail=ended.tail[-TAIL_CHARS:] if ended.ok else ended.tail)
+        kept = replace(result, command="", although="", ended=short)
+        put(self._file(tree, check), _adapter().dump_json(kept).decode())
 
     def _file(self, tree: str, check: Check) -> Path:
-        facts = [
-            FORMAT,
-            tree,
-            check.command,
-            self.setup,
-            sorted(_tools(check.command, self.root)),
-            sorted(fact for name in self.placed for fact in _contents(self.root / name)),
-            sorted((name, value) for name, value in self.environment.items() if not PASSING.fullmatch(name)),
-        ]
-        return self.folder / f"{hashlib.sha256(json.dumps(facts).encode()).hexdigest()}.json"
+        workspace = self.config.workspace
+        seen = {*_tools(check.command, self.repository.root)}
+        seen |= {*_installed(self.repository.root / name for name in (*workspace.copy, *workspace.link))}
+        variables = sorted((name, value) for name, value in os.environ.items() if not PASSING.fullmatch(name))
+        facts = [FORMAT, sys.platform, tree, check.command, workspace.setup, sorted(map(_fact, seen)), variables]
+        return self.repository.store / FOLDER / f"{hashlib.sha256(json.dumps(facts).encode()).hexdigest()}.json"
 
 
 def open_memory(repository: Repository, config: Config) -> CheckMemory:
-    """Open the memory of a repository, without what is too old."""
-    memory = CheckMemory(
-        folder=repository.store / "cache",
-        root=repository.root,
-        setup=config.workspace.setup,
-        placed=(*config.workspace.copy, *config.workspace.link),
-        environment=dict(os.environ),
-    )
-    memory.trim()
-    return memory
+    """Open the memory of a repository, without what was not written for a month."""
+    oldest = time.time() - KEPT_SECONDS
+    for path in (repository.store / FOLDER).glob("*.json"):
+        with suppress(OSError):  # another run may be about the same
+            if path.stat().st_mtime < oldest:
+                path.unlink()
+    return CheckMemory(repository, config)
 
 
-def _tools(command: str, root: Path) -> Iterator[tuple[str, int, int]]:
+def _tools(command: str, root: Path) -> Iterator[Path]:
     """Yield what tells one version of a command's programs from another, without running any."""
     for word in set(re.findall(r"[\w./+-]+", command)) | {"bash"}:
         program = shutil.which(word, path=None if "/" not in word else str(root)) or shutil.which(str(root / word))
-        if program is None or not os.access(program, os.X_OK):
-            continue
-        yield from _facts(Path(program))
-        for packages in Path(program).parent.parent.glob("lib/python*/site-packages"):
-            yield from _facts(packages)
-    yield (sys.platform, 0, 0)
+        if program is not None:
+            yield Path(program)
+            yield from Path(program).parent.parent.glob(PACKAGES)
 
 
-def _contents(path: Path) -> Iterator[tuple[str, int, int]]:
-    """Yield what shows that something was installed or removed: a folder and the lists that installers keep in it."""
-    yield from _facts(path)
-    for pattern in ("lib/python*/site-packages", ".package-lock.json", ".modules.yaml", ".yarn-integrity"):
-        for inside in path.glob(pattern):
-            yield from _facts(inside)
+def _installed(folders: Iterable[Path]) -> Iterator[Path]:
+    """Yield what shows that something was installed or removed: folders and the lists that installers keep in them."""
+    for folder in folders:
+        yield folder
+        for shape in (PACKAGES, ".package-lock.json", ".modules.yaml", ".yarn-integrity"):
+            yield from folder.glob(shape)
 
 
-def _facts(path: Path) -> Iterator[tuple[str, int, int]]:
+def _fact(path: Path) -> tuple[str, int, int]:
+    """Tell one form of a file or folder from another."""
     try:
-        real = path.resolve()
-        about = real.stat()
+        about = path.stat()
+        return str(path.resolve()), about.st_size, about.st_mtime_ns
     except (OSError, RuntimeError):
-        return
-    yield (str(real), about.st_size, about.st_mtime_ns)
+        return str(path), 0, 0
 
 
 @cache

@@ -5,18 +5,19 @@ checkout shows that another one wavered.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
+from unstuck.decide import missing_names
 from unstuck.diagnosis import Diagnosis, Evidence, Failure, Kind, is_own_module, is_unwritten, read
 from unstuck.journal import CheckResult, Counts, Ended
 from unstuck.line import Bench, Interrupted, set_up
 from unstuck.orders import Subject
 from unstuck.plans import Check
-from unstuck.tools import can_fail, is_plain_run, manifest_files, programs, selecting
-from unstuck.verify.check_memory import NoMemory
+from unstuck.tools import can_fail, is_plain_run, manifest_files, programs, role, selecting
+from unstuck.verify.change import pattern
 
 CANNOT_FAIL = "`{}` ends with exit code 0 whatever the work is like"
 NOT_EXECUTABLE, NOT_FOUND = 126, 127
@@ -24,20 +25,6 @@ MAY_WAVER = ("verify", "test")
 """Kinds of checks that can go one way and then another; linters and compilers do not."""
 READERS = ("lint", "format", "types")
 """Kinds of gates that read sources: they rarely need what a build or a test run leaves behind."""
-STEADY = frozenset(
-    (
-        *("test", "[", "[[", "grep", "egrep", "fgrep", "cat", "ls", "diff", "cmp", "wc", "jq", "stat"),
-        *("cd", "echo", "printf", "true", "false", "exit", ":"),
-    )
-)
-"""Programs that say the same about the same files, and read no settings."""
-LOOKS_OUTSIDE = frozenset(
-    (
-        *("curl", "wget", "http", "nc", "ping", "ssh", "gh", "git", "docker", "docker-compose", "podman", "kubectl"),
-        *("psql", "mysql", "redis-cli", "ps", "pgrep", "pkill", "kill", "lsof", "ss", "systemctl", "date"),
-    )
-)
-"""Programs whose answer does not follow from the files: never answered from memory."""
 ASKS_FOR_US = "UNSTUCK_"
 """A command with a variable of ours in it may say something else for every task."""
 TO_BE_WRITTEN = {
@@ -58,19 +45,6 @@ class NotSetUp(Exception):
         self.failure = failure
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Run:
-    """One run of a check: how it ended, which tests fail, and which files of the tree it changed."""
-
-    ended: Ended
-    tests: tuple[str, ...]
-    repaired: tuple[str, ...]
-
-    def says(self) -> object:
-        """Return what two runs must have in common to say the same."""
-        return self.ended.exit_code, frozenset(self.tests) or _PASSING.sub("N", self.ended.tail)
-
-
 @dataclass(slots=True, kw_only=True)
 class Site:
     """The clean checkout of one verification. It is made when something must really be run, and moves from tree to tree."""
@@ -82,9 +56,9 @@ class Site:
     altered: frozenset[str] = frozenset()
     """Files that the set-up changed before any check ran."""
 
-    def stand(self, base: str, tree: str | None = None) -> None:
+    def stand(self, base: str, tree: str | None = None, *, anew: bool = False) -> None:
         """Hold this commit, with the tree's files on top when given, and nothing that an agent left lying about."""
-        if self.stands_on == (base, tree):
+        if self.stands_on == (base, tree) and not anew:
             return
         self.stands_on = None
         bench = self.bench
@@ -97,45 +71,40 @@ class Site:
             self.altered = frozenset(bench.workspace.altered(self.slot))
         self.stands_on = (base, tree)
 
+    def run(self, check: Check, base: str, tree: str | None = None) -> CheckResult:
+        """Run a check on a tree; where it fails and might not, again in a fresh checkout, until two runs say the same."""
+        self.stand(base, tree)
+        runs = [self._run(check)]
+        while self._worth_another(check, runs):
+            self.stand(base, tree, anew=True)
+            files = {test.partition("::")[0] for test in runs[0].tests if "::" in test}
+            if len(runs) == 1 and is_plain_run(check.command) and (part := narrowed([check], files)) is not None:
+                again = self._run(part)
+                if not again.ended.ok and set(again.tests) == set(runs[0].tests):
+                    break  # the same tests fail alone: nothing wavers, and the whole is not run again
+                self.stand(base, tree, anew=True)
+            runs.append(self._run(check))
+        last, red = runs[-1], [run for run in runs if not run.ended.ok]
+        always = tuple(test for test in last.tests if all(test in run.tests for run in red))
+        all_differ = len({_says(run) for run in runs}) == len(runs)
+        flaky = len(runs) > 1 and (last.ended.ok or (all_differ and not always))
+        return replace(last, runs=len(runs), flaky=flaky, tests=always or last.tests)
+
     def once(self, check: Check, base: str, tree: str | None = None) -> CheckResult:
         """Run a check a single time on a tree: one run of any colour says enough. Asked once for a tree."""
         key = f"{tree or self.bench.workspace.tree_of(base)} once"
-        known = self.bench.memory.recall(key, check)
-        if known is None:
-            self.stand(base, tree)
-            known = _told(self, check, [self._run(check)])
-            self.bench.memory.remember(key, check, known)
-        return known
+        return _recalled(self, check, key, lambda: self.beside(check, base, tree, {}), red=True)
 
     def beside(self, check: Check, base: str, tree: str | None, written: Mapping[str, str]) -> CheckResult:
-        """Run a check on a tree with these texts at the ends of its files; nothing of it is remembered."""
+        """Run a check a single time on a tree with these texts at the ends of its files."""
         self.stand(base, tree)
         folder = self.bench.workspace.path(self.slot)
         for path, text in written.items():
             if (old := self.bench.desk.read(folder / path)) is not None:
                 self.bench.desk.put(folder / path, old + text)
-        result = _told(self, check, [self._run(check)])
-        self.stands_on = None
-        return result
+        return self._run(check)
 
-    def run(self, check: Check, base: str, tree: str | None) -> CheckResult:
-        """Run a check on a tree; where it fails and might not, again in a fresh checkout, until two runs say the same."""
-        self.stand(base, tree)
-        runs = [self._run(check)]
-        while self._worth_another(check, runs):
-            part = self._failing_part(check, runs)
-            self.stands_on = None
-            self.stand(base, tree)
-            if part is not None:
-                again = self._run(part)
-                if not again.ended.ok and set(again.tests) == set(runs[0].tests):
-                    break  # the same tests fail alone: nothing wavers, and the whole is not run again
-                self.stands_on = None
-                self.stand(base, tree)
-            runs.append(self._run(check))
-        return _told(self, check, runs)
-
-    def _run(self, check: Check) -> _Run:
+    def _run(self, check: Check) -> CheckResult:
         bench = self.bench
         bench.seen(self.name, f"check: {check.command}")
         command = bench.command(self.name, check.command, self.slot, timeout=check.timeout)
@@ -144,62 +113,67 @@ class Site:
             raise Interrupted
         how = "passed" if ended.ok else f"exit code {ended.exit_code}" if ended.ending == "exited" else "did not end"
         bench.seen(self.name, f"check: {check.command} ({how}, {ended.seconds:.1f} s)")
-        repaired: tuple[str, ...] = ()
-        if self.stands_on is not None:
-            repaired = tuple(path for path in bench.workspace.altered(self.slot) if path not in self.altered)
-            if repaired:
-                self.stands_on = None  # what comes next must see the tree, not what became of it
-        return _Run(ended=ended, tests=failing_tests(bench, check, ended), repaired=repaired)
+        repaired = tuple(path for path in bench.workspace.altered(self.slot) if path not in self.altered)
+        if repaired:
+            self.stands_on = None  # what comes next must see the tree, not what became of it
+        found = None if ended.ok else bench.judge.diagnose(evidence(check, ended))
+        return CheckResult(
+            command=check.command,
+            kind=check.kind,
+            ended=ended,
+            repaired=repaired,
+            tests=found.tests if found else (),
+            counts=_counts(ended.tail),
+            log=str(bench.layout.log(self.name)),
+        )
 
-    def _worth_another(self, check: Check, runs: Sequence[_Run]) -> bool:
+    def _worth_another(self, check: Check, runs: Sequence[CheckResult]) -> bool:
         """Whether another run might go better, and takes no longer than the check may."""
         last = runs[-1].ended
         if last.ok or len(runs) > self.bench.config.verify.reruns or check.kind not in MAY_WAVER:
             return False
         if last.ending != "exited" or last.exit_code in (NOT_EXECUTABLE, NOT_FOUND):
             return False
-        if program_names(check) <= STEADY or any(runs[-1].says() == run.says() for run in runs[:-1]):
+        if only_looks(check) or any(_says(runs[-1]) == _says(run) for run in runs[:-1]):
             return False
         return not check.timeout or sum(run.ended.seconds for run in runs) + last.seconds <= check.timeout
 
-    def _failing_part(self, check: Check, runs: Sequence[_Run]) -> Check | None:
-        """Return the check for the failing test files alone, once, where the runner names them and can be asked."""
-        files = {test.partition("::")[0] for test in runs[0].tests if "::" in test}
-        if len(runs) > 1 or not files or not is_plain_run(check.command):
-            return None
-        line = selecting([check.command], sorted(files))
-        return replace(check, command=line, kind="test") if line else None
 
-
-def check_on(site: Site, check: Check, base: str, tree: str | None, tree_id: str) -> CheckResult:
-    """Say how a check goes on a tree: by memory where it passed there before, else by running it."""
-    if not can_fail(check.command):
-        nothing = Ended(ending="not_started")
-        return CheckResult(
-            command=check.command, kind=check.kind, ended=nothing, runs=0, idle=CANNOT_FAIL.format(check.command)
-        )
-    follows = program_names(check).isdisjoint(LOOKS_OUTSIDE) and ASKS_FOR_US not in check.command
-    memory = site.bench.memory if follows else NoMemory()
-    known = memory.recall(tree_id, check)
-    if known is not None and known.status == "pass":
-        return replace(known, cached=True)
-    result = site.run(check, base, tree)
-    if not result.flaky:
-        memory.remember(tree_id, check, result)
-    return result
+def check_on(site: Site, check: Check, base: str, tree: str | None = None) -> CheckResult:
+    """Say how a check goes on a tree. One that was red there is asked again: what made it so may lie outside of the tree."""
+    key = tree or site.bench.workspace.tree_of(base)
+    return _recalled(site, check, key, lambda: site.run(check, base, tree), red=False)
 
 
 def on_base(site: Site, check: Check, base: str) -> CheckResult:
-    """Say how a check goes on the commit that the task began with; asked once for a tree."""
-    bench = site.bench
-    tree = bench.workspace.tree_of(base)
-    known = bench.baselines.recall(tree, check) or bench.memory.recall(tree, check)
-    if known is None:
-        known = site.run(check, base, None)
-        bench.baselines.remember(tree, check, known)
-        if not known.flaky:
-            bench.memory.remember(tree, check, known)
-    return known
+    """Say how a check goes on the commit that the task began with; asked once for a tree, whatever it says."""
+    return _recalled(site, check, site.bench.workspace.tree_of(base), lambda: site.run(check, base), red=True)
+
+
+def _recalled(site: Site, check: Check, key: str, run: Callable[[], CheckResult], *, red: bool) -> CheckResult:
+    """Say how a check goes by memory, where `red` ones are believed as well, else by running it."""
+    if not can_fail(check.command):
+        idle = CANNOT_FAIL.format(check.command)
+        return CheckResult(command=check.command, kind=check.kind, ended=Ended(ending="not_started"), runs=0, idle=idle)
+    outside = ASKS_FOR_US in check.command or any(map(pattern("judge", "outside").fullmatch, program_names(check)))
+    of_the_run = (site.bench.baselines,) if red else ()
+    memories = (*of_the_run, *(() if outside else (site.bench.memory,)))
+    recalled = (memory.recall(key, check) for memory in memories)
+    known = next((one for one in recalled if one is not None and (red or one.status == "pass")), None)
+    result = run() if known is None else replace(known, cached=True)
+    for memory in memories if known is None else of_the_run:
+        memory.remember(key, check, result)
+    return result
+
+
+def cannot_run(bench: Bench, check: Check, result: CheckResult, base: str) -> Diagnosis | None:
+    """Say what a check misses that could not even begin on a commit: its tool is not here, and no task is to bring it."""
+    tail = result.ended.tail
+    found = None if result.ended.ok else diagnosed(bench, evidence(check, result.ended), bench.workspace.tree_of(base))
+    texts = [f"{task.title}\n{task.body}".lower() for task in bench.tasks.values() if not task.done]
+    if found is None or any(name.lower() in text for name in missing_names(tail) for text in texts):
+        return None
+    return found if found.kind in TO_BE_WRITTEN else None
 
 
 def diagnosed(bench: Bench, seen: Evidence, tree: str) -> Diagnosis | None:
@@ -214,41 +188,37 @@ def diagnosed(bench: Bench, seen: Evidence, tree: str) -> Diagnosis | None:
     return replace(found, kind=TO_BE_WRITTEN[found.kind]) if own else found
 
 
-def failing_tests(bench: Bench, check: Check, ended: Ended) -> tuple[str, ...]:
-    """Name the tests that fail, as far as their runner does."""
-    if ended.ok:
-        return ()
-    found = bench.judge.diagnose(evidence(check, ended))
-    return found.tests if found else ()
-
-
 def evidence(check: Check, ended: Ended) -> Evidence:
     """Return a run of a check as something to diagnose."""
     kind = None if check.kind == "verify" else check.kind
     return Evidence(stdout=ended.tail, exit_code=ended.exit_code, command=check.command, check=kind)
 
 
-def program_names(check: Check) -> set[str]:
+def program_names(check: Check) -> list[str]:
     """Return the programs that a check calls."""
-    return {part.split(" ", 1)[0] for part in programs(check.command)}
+    return [part.split(" ", 1)[0] for part in programs(check.command)]
 
 
-def _told(site: Site, check: Check, runs: Sequence[_Run]) -> CheckResult:
-    last = runs[-1]
-    red = [run for run in runs if not run.ended.ok]
-    always = tuple(test for test in last.tests if all(test in run.tests for run in red))
-    all_differ = len({run.says() for run in runs}) == len(runs)
-    return CheckResult(
-        command=check.command,
-        kind=check.kind,
-        ended=last.ended,
-        runs=len(runs),
-        flaky=len(runs) > 1 and (last.ended.ok or (all_differ and not always)),
-        repaired=last.repaired,
-        tests=always or last.tests,
-        counts=_counts(last.ended.tail),
-        log=str(site.bench.layout.log(site.name)),
-    )
+def only_looks(check: Check) -> bool:
+    """Whether a check only looks at files: it says the same about the same ones, and no settings can bend it."""
+    return all(map(pattern("judge", "steady").fullmatch, program_names(check)))
+
+
+def is_test_run(check: Check) -> bool:
+    """Whether a check runs tests: a kind that somebody gave it says so better than its words."""
+    by_name = pattern("check", "tests").search(check.command) is not None
+    return by_name or role(Evidence(command=check.command, check=check.kind)) == "test"
+
+
+def narrowed(checks: Sequence[Check], files: Collection[str]) -> Check | None:
+    """Return a check for these test files alone, after the first of the checks whose runner can be asked for them."""
+    line = selecting([check.command for check in checks], sorted(files)) if files else None
+    return Check(command=line, kind="test", timeout=checks[0].timeout) if line else None
+
+
+def _says(run: CheckResult) -> object:
+    """Return what two runs must have in common to say the same."""
+    return run.ended.exit_code, frozenset(run.tests) or _PASSING.sub("N", run.ended.tail)
 
 
 def _from_the_root(ended: Ended, slot: str) -> Ended:
@@ -266,24 +236,15 @@ def _counts(output: str) -> Counts | None:
 
 
 @contextmanager
-def looking_aside(site: Site, subject: Subject) -> Iterator[Callable[[Check], CheckResult | None]]:
-    """Begin with the readers among the gates; the function given says how one went, if it is green.
-
-    One that is red is asked again in its turn: it may have needed what the checks before it make.
-    """
+def begun_aside(site: Site, subject: Subject) -> Iterator[Mapping[Check, "Future[CheckResult]"]]:
+    """Begin with the readers among the gates in a second checkout, where the machine has room and there is other work."""
     gates, beside = site.bench.gates, site.bench.beside
     readers = [gate for gate in gates if gate.kind in READERS]
     others = len(subject.task.checks) + len(gates) - len(readers)
     # Where a set-up is needed, a second checkout would cost more than it saves.
     if beside is None or not readers or not others or site.bench.config.workspace.setup:
-        yield lambda _gate: None
+        yield {}
         return
     second = Site(bench=site.bench, name=site.name, slot=site.slot + beside)
     with ThreadPoolExecutor(max_workers=1) as pool:
-        looked: Future[Mapping[Check, CheckResult]] = pool.submit(_look, second, subject, readers)
-        yield lambda gate: looked.result().get(gate) if gate in readers else None
-
-
-def _look(site: Site, subject: Subject, readers: Sequence[Check]) -> Mapping[Check, CheckResult]:
-    results = {gate: check_on(site, gate, subject.base, subject.tree, subject.tree) for gate in readers}
-    return {gate: result for gate, result in results.items() if result.status == "pass"}
+        yield {gate: pool.submit(check_on, second, gate, subject.base, subject.tree) for gate in readers}

@@ -1,184 +1,197 @@
-"""Edge: Try a change beyond its own checks: new tests on the old code, red ones for red, and the checks of what landed before.
+"""Edge: Try what the checks alone do not show: that they still count and hear, that red is red, and that what landed stays.
 
-Law: what landed in this run stays green: a later task may build on an earlier one, not take it back. And what one task
-did to the judge without being asked to, harmlessly then, does not help the next one.
+Law: what landed in this run stays green: a later task may build on an earlier one, not take it back.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Iterator, Sequence
 
 from unstuck.diagnosis import reason
-from unstuck.journal import CheckResult, Remark, Verdict
+from unstuck.journal import CheckResult, Remark
 from unstuck.line import Bench
-from unstuck.orders import Subject
 from unstuck.plans import END_TO_END, Check
 from unstuck.tell import one_line
-from unstuck.tools import is_plain_run, selecting
-from unstuck.verify.change import Change, added_lines, found, is_declared, is_judge, part_of, removed_lines, rule_of
-from unstuck.verify.change_audit import changed_tests, names_path
-from unstuck.verify.checks import Site, check_on, on_base
+from unstuck.tools import is_plain_run
+from unstuck.verify.base_judge import SAID_CHARS, unaccounted
+from unstuck.verify.change import added_lines, found, is_judge, known, part_of, pattern, removed_lines
+from unstuck.verify.checks import Site, check_on, is_test_run, narrowed, on_base
+from unstuck.verify.exam import Exam
 
-READ_BY_TOOLS = ("commands", "settings", "support")
+RED = "RED"
 AIDS = ("test", "support", "snapshot", "testdata")
 """Parts that belong to the tests: they move together."""
 NO_TESTS_RAN = 5
 LEAST_CHARS = 4
 """A line shorter than this says nothing about who wrote it."""
 MOST = 20
-"""Files whose lines are looked up."""
+"""Files whose lines are looked up, or that get a test which fails on purpose."""
+PASSES = "A [RED] task must leave a test that fails, and its {} passes."
+MISTAKEN = "The new test fails by a mistake of its own (syntax, a missing import or fixture), not for want of the work."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Probe:
-    """One change, and the checkout in which it is tried."""
+# --- tests that are still run, and still heard ------------------------------------------------------------------------
 
-    site: Site
-    subject: Subject
-    changes: Sequence[Change]
 
-    def on_old_code(self) -> Iterator[Remark]:
-        """Run new tests on the base: one that passes there proves nothing about the work."""
-        new = self._new_tests()
-        check = self._selected(new)
-        if check is None or not changed_tests(self.changes, ("product",)):
+def fewer_tests(exam: Exam) -> Iterator[Remark]:
+    """Find checks that run fewer tests than on the base, whatever files changed."""
+    for check, result in exam.checks:
+        gate = check in exam.bench.gates
+        if not (check.kind == "test" if gate else is_test_run(check)):
+            continue
+        before = exam.before(check) if gate else exam.site.once(check, exam.subject.base)
+        says = next(_runs_less(exam, check, result, before), "")
+        if not says:
+            continue
+        # Moved and merged cases account for it, by the reader's word; where the task names the tests, it has spoken already.
+        tests = exam.playing("test")
+        settled = bool(tests) and (all(exam.names(one.path) for one in tests) or not unaccounted(exam.changes))
+        yield found("fewer-tests", says=f"`{check.command}` {says}", severity="warn" if settled else "ask")
+
+
+def _runs_less(exam: Exam, check: Check, now: CheckResult, before: CheckResult) -> Iterator[str]:
+    """Say what a run of tests leaves out, by its counts, by the names that it prints, and by the examples in texts."""
+    # A script of the task's own may well be silent where it is content; a gate and a known runner always count.
+    speaks = check in exam.bench.gates or pattern("judge", "counts").search(check.command) is not None
+    ran, then = (one.counts.passed + one.counts.failed if one.counts else 0 for one in (now, before))
+    if then > ran and (speaks or now.counts is not None):
+        yield f"runs fewer tests: {ran} now, {then} on the base."
+    listed = [line for line in now.ended.tail.splitlines() if pattern("judge", "passed").search(line)]
+    whole = now.ended.output_bytes <= len(now.ended.tail.encode())
+    leaves = [re.split(r"::| > ", test)[-1] for test in before.tests]
+    unseen = [leaf for leaf in leaves if not any(leaf in line for line in listed)]
+    if listed and whole and unseen:
+        yield f"does not show the test that was red before: {one_line(unseen[0], SAID_CHARS)}."
+    was, is_now = (
+        sum((text or "").count(">>> ") for text in side)
+        for side in zip(*((x.old, x.new) for x in exam.changes), strict=True)
+    )
+    if "doctest" in check.command and was > is_now:
+        yield f"goes through fewer examples: {is_now} now, {was} on the base."
+
+
+def hears(exam: Exam) -> Iterator[Remark]:
+    """Find a run of tests that no longer hears of one that fails: code of the change reaches its runner, and has bent it."""
+    added = {
+        one.path: "\n".join(line.text for line in added_lines(one)) for one in exam.changes if not is_judge(one.path)
+    }
+    reaching = [path for path, text in added.items() if pattern("judge", "reaches").search(text)]
+    texts = {end: text for end, text in known()["canary"].items() if any(one.endswith(f".{end}") for one in reaching)}
+    files = exam.bench.workspace.files(exam.subject.tree) if texts else ()
+    tests = [path for path in files if part_of(path) == "test" and path.rpartition(".")[2] in texts]
+    written = {path: texts[path.rpartition(".")[2]] for path in tests[:MOST]}
+    for check, result in exam.checks if written else ():
+        if result.status != "pass" or not is_test_run(check):
+            continue
+        before, now = (exam.site.beside(check, exam.subject.base, one, written) for one in (None, exam.subject.tree))
+        heard = {test for test in before.tests if "purpose" in test}
+        if heard and (now.ended.ok or not heard <= {*now.tests}):
+            says = f"With {reaching[0]} in it, `{check.command}` does not hear of a test that fails on purpose."
+            yield found("deaf-check", reaching[0], says=says)
             return
-        aids = [one.path for one in changed_tests(self.changes, AIDS) if one.new is not None]
-        tree = self.site.bench.workspace.mixed(self.subject.base, self.subject.tree, aids)
-        if self.site.once(check, self.subject.base, tree).ended.ok:
-            yield found("proves-nothing", new[0])
-
-    def red(self) -> tuple[Remark, ...]:
-        """Run the new tests of a [RED] task: one of them must fail, and not by a mistake."""
-        new = self._new_tests()
-        check = self._selected(new)
-        if check is None:
-            return ()
-        result = self.site.run(check, self.subject.base, self.subject.tree)
-        return () if fails_rightly(self, result) else (found("not-red", new[0], says=_why_not_red(result)),)
-
-    def new_tests_fail(self, result: CheckResult) -> bool:
-        """Whether all that a red gate complains of is new: what a [RED] task is for."""
-        new = self._new_tests()
-        return bool(new) and (not result.tests or all(any(path in test for path in new) for test in result.tests))
-
-    def _new_tests(self) -> list[str]:
-        return [change.path for change in changed_tests(self.changes) if change.new and any(added_lines(change))]
-
-    def _selected(self, files: Sequence[str]) -> Check | None:
-        checks = (*self.subject.task.checks, *self.site.bench.gates)
-        line = selecting([check.command for check in checks], files) if files else None
-        return Check(command=line, kind="test", timeout=self.site.bench.config.verify.timeout) if line else None
 
 
-def fails_rightly(probe: Probe, result: CheckResult) -> bool:
+# --- new tests, and those that are meant to fail ----------------------------------------------------------------------
+
+
+def proves_nothing(exam: Exam) -> Iterator[Remark]:
+    """Run new tests on the base: one that passes there proves nothing about the work."""
+    new, check = _new_tests(exam)
+    if check is None or not exam.playing("product"):
+        return
+    tree = exam.tree_of(one.path for one in exam.playing(*AIDS) if one.new is not None)
+    if exam.site.once(check, exam.subject.base, tree).ended.ok:
+        yield found("proves-nothing", new[0])
+
+
+def not_red(exam: Exam) -> Iterator[Remark]:
+    """Find a [RED] task whose test does not fail, or fails by a mistake: by its own check, or by its new tests alone."""
+    plain = [result for result in exam.own_results if is_plain_run(result.command)]
+    if any(result.ended.ok for result in plain) and all(not result.although for result in plain):
+        yield found("not-red", says=PASSES.format("check"))
+    if plain or any(result.status == "fail" for result in exam.own_results):
+        return
+    new, check = _new_tests(exam)
+    result = exam.site.run(check, exam.subject.base, exam.subject.tree) if check is not None else None
+    if result is not None and not fails_rightly(exam, result):
+        yield found("not-red", new[0], says=PASSES.format("new test") if result.ended.ok else MISTAKEN)
+
+
+def fails_rightly(exam: Exam, result: CheckResult) -> bool:
     """Whether a test run is red for want of the work: something is asserted, or what the plan speaks of is not there."""
     ended = result.ended
     if ended.ok or ended.ending != "exited" or ended.exit_code == NO_TESTS_RAN:
         return False
-    tasks = probe.site.bench.tasks.values()
-    spoken = [text for task in tasks for text in (task.body, task.title, *task.files)]
+    spoken = [text for task in exam.bench.tasks.values() for text in (task.body, task.title, *task.files)]
     return reason(ended.tail, spoken) != "mistaken"
 
 
-def holds_as_red(probe: Probe, result: CheckResult) -> bool:
-    """Whether a red check of a [RED] task is the task's very success."""
-    return is_plain_run(result.command) and fails_rightly(probe, result)
+def new_tests_fail(exam: Exam, result: CheckResult) -> bool:
+    """Whether all that a red gate complains of is new: what a [RED] task is for."""
+    new, _ = _new_tests(exam)
+    return bool(new) and all(any(path in test for path in new) for test in result.tests)
 
 
-def _why_not_red(result: CheckResult) -> str:
-    if result.ended.ok:
-        return "A [RED] task must leave a test that fails, and its new test passes."
-    return "The new test fails by a mistake of its own (syntax, a missing import or fixture), not for want of the work."
+def _new_tests(exam: Exam) -> tuple[list[str], Check | None]:
+    """Return the test files with something new in them, and the check that runs these alone."""
+    files = [change.path for change in exam.playing("test") if change.new and any(added_lines(change))]
+    return files, narrowed((*exam.task.checks, *exam.bench.gates), files)
 
 
-def stays_green(probe: Probe, known: Collection[str]) -> Iterator[Remark]:
-    """Run the checks of landed tasks whose files this change touches, and say whose lines it takes back.
+# --- what landed before -----------------------------------------------------------------------------------------------
 
-    `known`: the commands that were run already.
-    """
-    bench, asked = probe.site.bench, set(known)
-    paths = {change.path for change in probe.changes}
-    touched = [name for name, _ in landed(bench, but=probe.subject.task.id) if paths & _files(bench, name)]
+
+def stays_green(exam: Exam) -> Iterator[Remark]:
+    """Run the checks of landed tasks whose files this change touches, and say whose lines it takes back."""
+    bench, asked = exam.bench, {check.command for check, _ in exam.checks}
+    paths = {change.path for change in exam.changes}
+    made = {name: bench.record.state.tasks[name].changes for name, _ in landed(bench) if name != exam.task.id}
+    touched = [name for name, changes in made.items() if changes is not None and paths & {*changes.files}]
     undone = set()
     for name in touched:
         checks = [check for check in lasting_checks(bench, name) if check.command not in asked]
         asked |= {check.command for check in checks}
-        for remark in _red_now(probe, name, checks) if checks else ():
+        for remark in _red_now(exam, name, checks):
             undone.add(name)
             yield remark
-    for path, name, text in _taken_back(probe) if touched else ():
+    for path, name, text in _taken_back(exam) if touched else ():
         if name not in undone:
             says = f"It takes back what task {name} added: {one_line(text, 80)}"
-            doubtful = not lasting_checks(bench, name) and not names_path(probe.subject.task, path)
+            doubtful = not lasting_checks(bench, name) and not exam.names(path)
             yield found("takes-back", path, says=says, severity="ask" if doubtful else "warn")
 
 
-def old_forms(probe: Probe) -> Mapping[str, Sequence[str]]:
-    """Return what landed tasks of this run did to the judge without naming it, by the commit that has its old form.
-
-    The first form counts; a later task that names the file, or a person who accepted the work, had a right to change it.
-    """
-    bench, forms = probe.site.bench, dict[str, str]()
-    states = {
-        task.commit: task for task in bench.record.state.tasks.values() if task.commit and task.task.id in bench.tasks
-    }
-    verdicts = {commit: task.current.verdict for commit, task in states.items()}
-    if not any(_bent(verdict) for verdict in verdicts.values() if verdict):
-        return {}
-    started, base = bench.record.state.started, probe.subject.base
-    for commit in reversed(bench.workspace.history(base, started.base if started else base)):
-        if (verdict := verdicts.get(commit)) is None:
-            continue
-        files = bench.tasks[states[commit].task.id].files
-        meant = {path for path in verdict.files if states[commit].accepted or is_declared(path, files)}
-        bent = dict.fromkeys((path for path in _bent(verdict) if path not in meant), verdict.base)
-        forms = {path: form for path, form in (bent | forms).items() if path not in meant}
-    mine = {path: form for path, form in forms.items() if not is_declared(path, probe.subject.task.files)}
-    return {form: [path for path in mine if mine[path] == form] for form in dict.fromkeys(mine.values())}
-
-
-def _bent(verdict: Verdict) -> list[str]:
-    """List what a landed change did to its judge: tests that the reader doubted, and whatever else tools may read."""
-    doubted = [one.path for one in verdict.remarks if one.severity == "warn" != rule_of(one.rule).severity]
-    read = [path for path in verdict.files if part_of(path) in READ_BY_TOOLS]
-    return [path for path in dict.fromkeys((*doubted, *read)) if is_judge(path) and part_of(path) != "ours"]
-
-
-def landed(bench: Bench, but: str = "") -> list[tuple[str, str]]:
+def landed(bench: Bench) -> list[tuple[str, str]]:
     """List the tasks of this run that landed, each with its commit."""
-    tasks = bench.record.state.tasks.items()
-    return [(name, task.commit) for name, task in tasks if task.commit is not None and name != but]
+    return [(name, task.commit) for name, task in bench.record.state.tasks.items() if task.commit is not None]
 
 
 def lasting_checks(bench: Bench, name: str) -> tuple[Check, ...]:
     """Return the checks of a landed task that must go on to hold: not that a test is red, nor what needs a server."""
     task = bench.tasks.get(name)
-    if task is None or "RED" in task.markers or END_TO_END.fullmatch(name):
-        return ()
-    return task.checks
+    return () if task is None or RED in task.markers or END_TO_END.fullmatch(name) else task.checks
 
 
-def _red_now(probe: Probe, name: str, checks: Collection[Check]) -> Iterator[Remark]:
-    subject = probe.subject
-    site = Site(bench=probe.site.bench, name=name, slot=probe.site.slot)
-    probe.site.stands_on = None  # the same folder, entered under another task's name
+def _red_now(exam: Exam, name: str, checks: Sequence[Check]) -> Iterator[Remark]:
+    base, tree = exam.subject.base, exam.subject.tree
+    site = Site(bench=exam.bench, name=name, slot=exam.site.slot)
+    exam.site.stands_on = None  # the same folder, entered under another task's name
     for check in checks:
-        result = check_on(site, check, subject.base, subject.tree, subject.tree)
-        if result.status != "fail" or result.flaky or on_base(site, check, subject.base).status == "fail":
+        result = check_on(site, check, base, tree)
+        if result.status != "fail" or result.flaky or on_base(site, check, base).status == "fail":
             continue
         last = next((line for line in reversed(result.ended.tail.splitlines()) if line.strip()), "it says nothing")
-        says = f"It undoes what task {name} did: `{check.command}`, which held, fails now: {one_line(last, 160)}"
+        says = f"It undoes what task {name} did: `{check.command}`, which held, fails now: {one_line(last, SAID_CHARS)}"
         yield found("undoes", says=says)
 
 
-def _taken_back(probe: Probe) -> Iterator[tuple[str, str, str]]:
+def _taken_back(exam: Exam) -> Iterator[tuple[str, str, str]]:
     """Yield path, task and line for every file of which this change removes, and does not move, what a task added."""
-    bench, base = probe.site.bench, probe.subject.base
+    bench, base = exam.bench, exam.subject.base
     started, tasks = bench.record.state.started, {commit: name for name, commit in landed(bench)}
-    moved = {line.text.strip() for change in probe.changes for line in added_lines(change)}
+    moved = {line.text.strip() for change in exam.changes for line in added_lines(change)}
     gone = [
         (change.path, {text for line in removed_lines(change) if len(text := line.text.strip()) >= LEAST_CHARS} - moved)
-        for change in probe.changes
+        for change in exam.changes
     ]
     for path, texts in [(path, texts) for path, texts in gone if texts][:MOST]:
         lines = bench.workspace.authors(path, base, started.base if started else base)
@@ -186,6 +199,5 @@ def _taken_back(probe: Probe) -> Iterator[tuple[str, str, str]]:
         yield from ((path, name, line.strip()) for name, line in named.items())
 
 
-def _files(bench: Bench, name: str) -> set[str]:
-    made = bench.record.state.tasks[name].changes
-    return {*made.created, *made.modified, *made.deleted} if made is not None else set()
+PROBES = (fewer_tests, hears, stays_green, proves_nothing)
+"""What is tried once the checks and the base's judge hold, until something refuses."""

@@ -4,11 +4,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import PurePath
 
-from unstuck.decide import Amend, missing_names
-from unstuck.diagnosis import Failure, red, repairs
+from unstuck.decide import Amend
+from unstuck.diagnosis import Failure, red
 from unstuck.journal import (
     AttemptState,
-    CheckResult,
     Classified,
     Ended,
     LineEvent,
@@ -20,11 +19,9 @@ from unstuck.journal import (
 )
 from unstuck.line import Bench, Interrupted, run_session
 from unstuck.orders import Subject
-from unstuck.plans import Check
+from unstuck.tell import NOT_COUNTED, red_before, verdict_notes
 from unstuck.tools import manifest_files
-from unstuck.verify.baseline import MISSING_TOOL
-from unstuck.verify.checks import NotSetUp, Site, diagnosed, evidence, on_base
-from unstuck.verify.examining import NOT_COUNTED, cannot_run, told
+from unstuck.verify.checks import NotSetUp, Site, cannot_run, on_base
 
 NO_AGENT_NEEDED = Ended(ending="exited", exit_code=0, tail="The checks pass as it is: no agent was needed.")
 BASE = "base"
@@ -48,7 +45,7 @@ def verify(bench: Bench, task: TaskState, slot: int) -> LineEvent:
         verdict = bench.dispatcher.verify(subject, slot, bench.stop)
     except NotSetUp as error:
         return Classified(task=name, failure=error.failure)
-    for sentence in (*told(verdict), *_needs_set_up(bench, verdict)):
+    for sentence in (*verdict_notes(verdict), *_needs_set_up(bench, verdict)):
         _note(bench, name, sentence)
     return Verified(task=name, verdict=verdict)
 
@@ -68,21 +65,10 @@ def look_before(bench: Bench) -> None:
     except (NotSetUp, Interrupted):
         return  # the first task meets the same in its own worktree, and tells it with what to do
     for gate, before in befores:
-        if before.status == "fail" and not cannot_run(site, gate, before, base):
-            sentence = _red_before(gate, before)
+        if before.status == "fail" and not cannot_run(bench, gate, before, base):
+            sentence = red_before(before)
             if bench.redactor.text(sentence) not in bench.record.state.notes:
                 bench.record.note(sentence)
-
-
-def _red_before(gate: Check, before: CheckResult) -> str:
-    """Say what a gate that is red already can and cannot do."""
-    if before.ended.ok:
-        return f"Red before any work: {repairs(before)}."
-    which = ", ".join(before.tests[:3]) or (
-        f"exit code {before.ended.exit_code}" if before.ended.exit_code else "no end"
-    )
-    way = "in another way every time, so it guards nothing" if before.flaky else "what was red there guards nothing"
-    return f"`{gate.command}` was red before any work ({which}): {way}."
 
 
 def check_first(bench: Bench, task: TaskState, slot: int) -> LineEvent:
@@ -109,23 +95,15 @@ def check_first(bench: Bench, task: TaskState, slot: int) -> LineEvent:
 
 
 def _cannot_begin(bench: Bench, attempt: AttemptState) -> Failure | None:
-    """Say which gate that somebody asked for cannot run where the attempt begins; what a task of the plan names, it may bring."""
+    """Say which gate that somebody asked for cannot run where the attempt begins."""
     tree = bench.workspace.tree_of(attempt.base)
     for gate in bench.gates:
         before = None if gate.found else bench.baselines.recall(tree, gate)
-        if before is None or before.ended.ok:
-            continue
-        found = diagnosed(bench, evidence(gate, before.ended), tree)
-        if found is not None and found.kind in MISSING_TOOL and not _planned(bench, before.ended.tail):
+        missing = cannot_run(bench, gate, before, attempt.base) if before is not None else None
+        if before is not None and missing is not None:
             shown = bench.redactor.text(before.command)
-            return replace(red(replace(before, command=shown), found), check=(gate.kind, shown))
+            return replace(red(replace(before, command=shown), missing), check=(gate.kind, shown))
     return None
-
-
-def _planned(bench: Bench, output: str) -> bool:
-    """Whether a task of the plan names what an output misses."""
-    texts = [f"{task.title}\n{task.body}".lower() for task in bench.tasks.values() if not task.done]
-    return any(name.lower() in text for name in missing_names(output) for text in texts)
 
 
 def _split_before(task: TaskState) -> bool:
@@ -156,9 +134,7 @@ def _needs_set_up(bench: Bench, verdict: Verdict) -> Iterator[str]:
     """Say why work that installs something may be red here: a clean checkout has the user's own packages."""
     if verdict.status != "fail" or bench.config.workspace.setup:
         return
-    needs = [
-        path for path in bench.workspace.changed(verdict.base, verdict.tree) if PurePath(path).name in manifest_files()
-    ]
+    needs = [path for path in verdict.files if PurePath(path).name in manifest_files()]
     if needs:
         yield (
             f"The work changes {', '.join(needs[:3])}. The checks run with the packages that [workspace] brings along; "

@@ -1,21 +1,52 @@
-"""Write verdicts for other programs: JUnit XML, which build servers read, and SARIF 2.1.0, which editors show beside the lines."""
+"""Write verdicts for people, and for other programs: JUnit XML for build servers, SARIF 2.1.0 for editors."""
 
 import json
 import re
-from collections.abc import Iterable
+import tomllib
+from collections.abc import Iterable, Iterator
+from functools import cache
 from typing import Any
 from urllib.parse import quote
 from xml.etree import ElementTree as ET
 
 from unstuck import __version__
+from unstuck.diagnosis import repairs
 from unstuck.journal import CheckResult, Remark, Verdict
-from unstuck.verify.change import known
+from unstuck.shipped import shipped
 
+NOT_COUNTED = "is red and does not count"
+TOLD = 5
 TAIL_CHARS = 4000
 _NOT_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML cannot hold, whatever one does."""
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 LEVELS = {"reject": "error", "ask": "warning", "warn": "note"}
+
+
+def verdict_notes(verdict: Verdict) -> Iterator[str]:
+    """Say what people should know though it decides nothing: warnings, flaky checks, and what was red before."""
+    warnings = [remark for remark in verdict.remarks if remark.severity == "warn"]
+    yield from (f"Worth a look: {remark}" for remark in warnings[:TOLD])
+    if len(warnings) > TOLD:
+        yield f"Worth a look: {len(warnings) - TOLD} more like these; see `unstuck verify`."
+    for result in verdict.results:
+        if result.flaky and result.ended.ok:
+            yield f"`{result.command}` is flaky: on one and the same tree it failed {result.runs - 1} of {result.runs} times."
+        elif result.although:
+            yield f"`{result.command}` {NOT_COUNTED}: {result.although}."
+        elif result.idle and any(one.status == "pass" for one in verdict.results):
+            yield f"A check says nothing: {result.idle}."
+
+
+def red_before(before: CheckResult) -> str:
+    """Say what a gate that is red already can and cannot do."""
+    if before.ended.ok:
+        return f"Red before any work: {repairs(before)}."
+    which = ", ".join(before.tests[:3]) or (
+        f"exit code {before.ended.exit_code}" if before.ended.exit_code else "no end"
+    )
+    way = "in another way every time, so it guards nothing" if before.flaky else "what was red there guards nothing"
+    return f"`{before.command}` was red before any work ({which}): {way}."
 
 
 def junit(name: str, verdicts: Iterable[tuple[str, Verdict]]) -> str:
@@ -81,9 +112,15 @@ def sarif_text(remarks: Iterable[Remark]) -> str:
 
 
 def _rule(name: str) -> dict[str, Any]:
-    row = known()["rule"].get(name, {"means": name, "severity": "ask"})
+    row = _rules().get(name, {"means": name, "severity": "ask"})
     level = {"level": LEVELS[row["severity"]]}
     return {"id": name, "shortDescription": {"text": row["means"]}, "defaultConfiguration": level}
+
+
+@cache
+def _rules() -> dict[str, Any]:
+    rules: dict[str, Any] = tomllib.loads(shipped("audit.toml"))["rule"]
+    return rules
 
 
 def _result(remark: Remark, place: int) -> dict[str, Any]:
