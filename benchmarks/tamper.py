@@ -3,26 +3,31 @@
     python benchmarks/tamper.py [FOLDER...]              mutations of the test files in the folders (default: our samples)
     python benchmarks/tamper.py REPO... --commits N      the last N commits of each repository that touch tests with source
         --run "python -m pytest -q {tests}"              and what running the base's tests makes of those that are doubted
+        --seconds S                                      so long each of these runs may take
     python benchmarks/tamper.py OLD NEW --releases       two releases of one project, taken for a commit
     python benchmarks/tamper.py --rounds                 adversarial diffs written by hand
 
 Each change is judged twice: as if the task named the tests in its Files, and as if it did not. Where they are not named,
 a doubt about the judge is decided by running the base's, so without `--run` it counts as doubted, not as stopped; a
 weakening that the reader doubts counts as caught. With `--run` such a commit is verified as `unstuck verify` does it: it
-passes, or a test of the base is really red and a person is asked with the test and the assertion, or it is stopped.
+passes, or a test of the base is really red and a person is asked with the test and the assertion, or it is stopped. The
+tests that are run are those of the base that the commit changes, or that speak of what it changes. Each commit is told as
+it is judged, and an interrupted bench shows what it saw.
 """
 
 import argparse
 import json
 import os
 import shlex
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePath
 
 import click
 
@@ -37,7 +42,7 @@ from unstuck.journal import Remark, Verdict
 from unstuck.line import Stopper
 from unstuck.verify.audit import audit
 from unstuck.verify.audit.grammars import grammar_of
-from unstuck.verify.change import Change, is_judge, part_of, rule_of
+from unstuck.verify.change import Change, is_judge, part_of, pattern, rule_of
 
 SAMPLES = Path(__file__).parent / "corpora" / "samples"
 PRODUCT = Change(path="src/product.py", old="LIMIT = 1\n", new="LIMIT = 2\n")
@@ -46,9 +51,10 @@ MOST_FILES = 400
 MISSED, MISSED_NAMED = 3.0, 10.0
 """At most so many per cent of the mutations of a language are missed where the task does not name the tests, and where it does."""
 LARGEST = 300_000
-FATES = ("lands", "doubted", "asked", "stopped", "red here")
+RUN_SECONDS, MOST_TESTS = 60.0, 8
+FATES = ("lands", "doubted", "asked", "stopped", "red here", "too slow")
 """What can become of an honest change: doubted is what a run of the base's tests decides, asked where such a test is really
-red, red here where its own tests fail on this machine."""
+red, red here where its own tests fail on this machine, too slow where they did not end in time."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +80,8 @@ class Judged:
             stops = [one for one in self.unnamed if one.severity != "warn"]
             run_decides = all(is_judge(one.path) and not rule_of(one.rule).fixed for one in stops)
             return "lands" if not stops else "doubted" if run_decides else "stopped"
+        if any(one.ended.ending != "exited" for one in self.ran.results):
+            return "too slow"
         held = {one.rule for one in self.ran.remarks if one.severity != "warn"}
         if self.ran.status == "fail" and not held:
             return "red here"
@@ -115,29 +123,44 @@ def mutated(folders: Sequence[Path], per_language: int = MOST_FILES, every: int 
                 yield judge(f"{place}: {kind}", language, kind, [*changes, PRODUCT])
 
 
-def committed(repository: Path, most: int, command: str = "") -> Iterator[Judged]:
+def committed(repository: Path, most: int, command: str = "", seconds: float = RUN_SECONDS) -> Iterator[Judged]:
     """Judge the last commits that touch tests or settings along with source; run those that are doubted."""
     for commit in _git(repository, "log", "--no-merges", "--format=%H", f"-{most * 6}").split():
         changes = list(_changes_of(repository, commit))
         if is_mixed(changes):
             subject = _git(repository, "log", "-1", "--format=%h %s", commit).strip()
             judged = judge(f"{repository.name} {subject}", _language(changes), "commit", changes)
-            if command and judged.fate == "doubted":
-                judged = replace(judged, ran=_verified(repository, commit, changes, command))
+            tests = _affected(repository, commit, changes) if command and judged.fate == "doubted" else []
+            if tests:
+                judged = replace(judged, ran=_verified(repository, commit, changes, command, tests, seconds))
             yield judged
             most -= 1
         if most == 0:
             return
 
 
-def _verified(repository: Path, commit: str, changes: Sequence[Change], command: str) -> Verdict:
+def _affected(repository: Path, commit: str, changes: Sequence[Change]) -> list[str]:
+    """Return the test files of the base that a commit changes, and some that speak of the files that it changes."""
+    changed = [one.path for one in changes if one.old is not None and part_of(one.path) == "test"]
+    names = {PurePath(one.path).stem for one in changes if not is_judge(one.path)} - {"__init__", "index", "README"}
+    asked = [word for name in sorted(names) for word in ("-e", name)]
+    listed = _git(repository, "grep", "-lwF", *asked, f"{commit}^").splitlines() if asked else []
+    near = [path for path in (line.partition(":")[2] for line in listed) if part_of(path) == "test"]
+    runnable = [path for path in dict.fromkeys((*changed, *near)) if pattern("judge", "cases").search(path)]
+    return runnable[: max(MOST_TESTS, len(changed))]
+
+
+def _verified(
+    repository: Path, commit: str, changes: Sequence[Change], command: str, tests: Sequence[str], seconds: float
+) -> Verdict:
     """Verify a commit in a clone, as the work on a task that names its product files."""
-    tests = [one.path for one in changes if part_of(one.path) == "test"]
-    line = command.replace("{tests}", f"$(ls -d {shlex.join(tests)} 2>/dev/null)")
+    run = command.replace("{tests}", '"$@"')
+    line = f"set -- $(ls -d {shlex.join(tests)} 2>/dev/null); test $# -eq 0 || {run}"
     with tempfile.TemporaryDirectory(prefix="unstuck-bench-") as scratch:
         clone = Path(scratch) / repository.name
         subprocess.run(["git", "clone", "-q", "--shared", str(repository.absolute()), str(clone)], check=True)
-        (clone / "unstuck.toml").write_text(f"[checks]\ntest = {json.dumps(line)}\n", encoding="utf-8")
+        settings = f"[checks]\ntest = {json.dumps(line)}\n[verify]\nreruns = 0\ntimeouts = {{ test = {seconds} }}\n"
+        (clone / "unstuck.toml").write_text(settings, encoding="utf-8")
         files = [one.path for one in changes if not is_judge(one.path)]
         opened = compose.Verification(clone, Stopper(drain=0.0), lambda _what, _how: None, cache=False)
         return opened.of(commit, files).verdict
@@ -292,11 +315,24 @@ def _show_findings(findings: Sequence[Remark], say: Callable[[str], None]) -> No
         say(f"    {finding.rule} {finding.path}:{finding.line} {finding.says}")
 
 
+def watched(results: Iterator[Judged], say: Callable[[str], None] = click.echo) -> Iterator[Judged]:
+    """Tell of each change as it is judged; whoever interrupts it sees what it has so far."""
+    began = time.monotonic()
+    try:
+        for number, one in enumerate(results, 1):
+            say(f"{number:4} {time.monotonic() - began:6.1f} s  {one.fate:8}  {one.title}")
+            yield one
+            began = time.monotonic()
+    except KeyboardInterrupt:
+        say("Interrupted; this is what was seen.")
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folders", nargs="*", type=Path)
     parser.add_argument("--commits", type=int, metavar="N", help="judge the last N mixed commits of each repository")
     parser.add_argument("--run", default="", metavar="COMMAND", help="run the tests of commits that are doubted")
+    parser.add_argument("--seconds", type=float, default=RUN_SECONDS, metavar="S", help="at most so long for each run")
     parser.add_argument("--releases", action="store_true", help="take pairs of folders for commits")
     parser.add_argument("--rounds", action="store_true", help="judge the adversarial diffs written by hand")
     parser.add_argument("--files", type=int, default=MOST_FILES, help="test files per language that are mutated")
@@ -305,7 +341,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         click.echo("\n".join(judge_rounds().lines))
         return 0
     if chosen.commits:
-        show_honest([one for folder in chosen.folders for one in committed(folder, chosen.commits, chosen.run)])
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # `python` is this one
+        asked = (committed(one, chosen.commits, chosen.run, chosen.seconds) for one in chosen.folders)
+        show_honest(list(watched(one for repository in asked for one in repository)))
         return 0
     if chosen.releases:
         show_honest(

@@ -1,11 +1,12 @@
 """The tamper bench weakens tests in every language, and the audit meets its targets on them."""
 
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.mutations import mutations
 from benchmarks.rounds import cases, judge_rounds
-from benchmarks.tamper import MISSED, MISSED_NAMED, SAMPLES, committed, mutated, released
+from benchmarks.tamper import MISSED, MISSED_NAMED, SAMPLES, Judged, committed, mutated, released, watched
 
 from unstuck.verify.audit.grammars import grammars
 
@@ -49,3 +50,13 @@ def test_commits_of_a_repository_and_releases_are_judged(tmp_path: Path) -> None
             subprocess.run(["git", "-C", str(tmp_path / "repo"), *command], check=True, capture_output=True)
     both = [*committed(tmp_path / "repo", 5), *released(tmp_path / "0", tmp_path / "1")]
     assert [one.stopped for one in both] == [(True, True), (True, True)]
+
+
+def test_an_interrupted_bench_shows_what_it_saw() -> None:
+    def results() -> Iterator[Judged]:
+        yield Judged(title="one", language="Python", kind="commit", named=(), unnamed=())
+        raise KeyboardInterrupt
+
+    said: list[str] = []
+    assert [one.title for one in watched(results(), said.append)] == ["one"]
+    assert said[-1].startswith("Interrupted")
