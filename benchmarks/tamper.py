@@ -3,7 +3,7 @@
     python benchmarks/tamper.py [FOLDER...]              mutations of the test files in the folders (default: our samples)
     python benchmarks/tamper.py REPO... --commits N      the last N commits of each repository that touch tests with source
         --run "python -m pytest -q {tests}"              and what running the base's tests makes of those that are doubted
-        --seconds S                                      so long each of these runs may take
+        --seconds S --only PATTERN                       so long each of these runs may take; the tests that are fit to be run
     python benchmarks/tamper.py OLD NEW --releases       two releases of one project, taken for a commit
     python benchmarks/tamper.py --rounds                 adversarial diffs written by hand
 
@@ -11,13 +11,14 @@ Each change is judged twice: as if the task named the tests in its Files, and as
 a doubt about the judge is decided by running the base's, so without `--run` it counts as doubted, not as stopped; a
 weakening that the reader doubts counts as caught. With `--run` such a commit is verified as `unstuck verify` does it: it
 passes, or a test of the base is really red and a person is asked with the test and the assertion, or it is stopped. The
-tests that are run are those of the base that the commit changes, or that speak of what it changes. Each commit is told as
-it is judged, and an interrupted bench shows what it saw.
+tests that are run are those of the base that the commit changes, else some that speak of what it changes. Each commit is
+told as it is judged, and an interrupted bench shows what it saw.
 """
 
 import argparse
 import json
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -25,7 +26,7 @@ import sys
 import tempfile
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
@@ -123,15 +124,17 @@ def mutated(folders: Sequence[Path], per_language: int = MOST_FILES, every: int 
                 yield judge(f"{place}: {kind}", language, kind, [*changes, PRODUCT])
 
 
-def committed(repository: Path, most: int, command: str = "", seconds: float = RUN_SECONDS) -> Iterator[Judged]:
+def committed(
+    repository: Path, most: int, command: str = "", seconds: float = RUN_SECONDS, only: str = ""
+) -> Iterator[Judged]:
     """Judge the last commits that touch tests or settings along with source; run those that are doubted."""
     for commit in _git(repository, "log", "--no-merges", "--format=%H", f"-{most * 6}").split():
         changes = list(_changes_of(repository, commit))
         if is_mixed(changes):
             subject = _git(repository, "log", "-1", "--format=%h %s", commit).strip()
             judged = judge(f"{repository.name} {subject}", _language(changes), "commit", changes)
-            tests = _affected(repository, commit, changes) if command and judged.fate == "doubted" else []
-            if tests:
+            affected = _affected(repository, commit, changes) if command and judged.fate == "doubted" else []
+            if tests := [path for path in affected if re.search(only, path)]:
                 judged = replace(judged, ran=_verified(repository, commit, changes, command, tests, seconds))
             yield judged
             most -= 1
@@ -140,14 +143,18 @@ def committed(repository: Path, most: int, command: str = "", seconds: float = R
 
 
 def _affected(repository: Path, commit: str, changes: Sequence[Change]) -> list[str]:
-    """Return the test files of the base that a commit changes, and some that speak of the files that it changes."""
-    changed = [one.path for one in changes if one.old is not None and part_of(one.path) == "test"]
+    """Return the test files of the base that a commit changes; if none, some that speak of what it changes, or any."""
+
+    def runnable(paths: Iterable[str]) -> list[str]:
+        return [path for path in paths if part_of(path) == "test" and pattern("judge", "cases").search(path)]
+
+    if changed := runnable(one.path for one in changes if one.old is not None):
+        return changed
     names = {PurePath(one.path).stem for one in changes if not is_judge(one.path)} - {"__init__", "index", "README"}
     asked = [word for name in sorted(names) for word in ("-e", name)]
     listed = _git(repository, "grep", "-lwF", *asked, f"{commit}^").splitlines() if asked else []
-    near = [path for path in (line.partition(":")[2] for line in listed) if part_of(path) == "test"]
-    runnable = [path for path in dict.fromkeys((*changed, *near)) if pattern("judge", "cases").search(path)]
-    return runnable[: max(MOST_TESTS, len(changed))]
+    near = runnable(line.partition(":")[2] for line in listed)
+    return (near or runnable(_git(repository, "ls-tree", "-r", "--name-only", f"{commit}^").splitlines()))[:MOST_TESTS]
 
 
 def _verified(
@@ -333,6 +340,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--commits", type=int, metavar="N", help="judge the last N mixed commits of each repository")
     parser.add_argument("--run", default="", metavar="COMMAND", help="run the tests of commits that are doubted")
     parser.add_argument("--seconds", type=float, default=RUN_SECONDS, metavar="S", help="at most so long for each run")
+    parser.add_argument("--only", default="", metavar="PATTERN", help="run only tests whose path fits")
     parser.add_argument("--releases", action="store_true", help="take pairs of folders for commits")
     parser.add_argument("--rounds", action="store_true", help="judge the adversarial diffs written by hand")
     parser.add_argument("--files", type=int, default=MOST_FILES, help="test files per language that are mutated")
@@ -343,7 +351,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if chosen.commits:
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # `python` is this one
-        asked = (committed(one, chosen.commits, chosen.run, chosen.seconds) for one in chosen.folders)
+        asked = (committed(one, chosen.commits, chosen.run, chosen.seconds, chosen.only) for one in chosen.folders)
         show_honest(list(watched(one for repository in asked for one in repository)))
         return 0
     if chosen.releases:

@@ -120,7 +120,7 @@ def _held_against_base(exam: Exam, gate: Check, result: CheckResult) -> tuple[Ch
     before = exam.before(gate)
     if before.status == "pass":
         return (result,)
-    if cannot_run(exam.bench, gate, before, exam.subject.base):
+    if cannot_run(exam.bench, gate, before, exam.subject.base, but=exam.task.id):
         # Nobody asked for this gate: that its tool is not here is no one's fault. One that was asked for must run.
         return (replace(result, idle=NOT_HERE.format(gate.command)) if gate.found else result,)
     if result.ended.ok:
