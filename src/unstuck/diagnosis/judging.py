@@ -22,6 +22,8 @@ NOISE = 20
 TEXT_ALONE = 45
 """Without an exit code a text must prove at least this much to be called a failure."""
 ROLE_WEIGHT = 42
+GUESSED = 40
+"""What a word alone is worth: more than nothing, too little to be told beside something else."""
 FOUND, ERROR_FOUND, OWN_WORDS, SURE, VERDICT = 44, 55, 80, 95, 25
 """The least weight of a place in a file, of an error there, of a tool's own words; what nothing outweighs; what a test's verdict gains."""
 PLACES, TESTS, OTHERS, NAMED_WHOLE = 20, 50, 3, 1 << 16
@@ -94,6 +96,7 @@ BY_END: Mapping[str, Kind] = {
 }
 """What an agent's own end reason means."""
 TESTED = frozenset({Kind.TEST_FAILED, Kind.TEST_TIMEOUT})
+NOT_LOADED = frozenset({Kind.MODULE_MISSING, Kind.DEPENDENCY_MISSING, Kind.IMPORT_CYCLE})
 ABOUT_CODE = frozenset({
     Kind.SYNTAX_ERROR, Kind.MODULE_MISSING, Kind.DEPENDENCY_MISSING, Kind.IMPORT_CYCLE, Kind.FILE_NOT_FOUND,
     Kind.BUILD_BROKEN, Kind.OUT_OF_MEMORY, Kind.DISK_FULL, Kind.LINT_FAILED, Kind.TYPES_FAILED,
@@ -228,7 +231,7 @@ def _noisy(lines: Sequence[Line], hits: Sequence[Hit], rules: Mapping[str, Rule]
 
 
 def _votes(hits: Sequence[Hit], noisy: set[int], for_what: Role, rules: Mapping[str, Rule]) -> list[Vote]:
-    unloaded = any(rules[hit.rule].proves == "not_loaded" for hit in hits)
+    unloaded = any(_unloaded(rules[hit.rule], for_what) for hit in hits if hit.line not in noisy)
     findings = {hit.line for hit in hits if rules[hit.rule].proves == "finding" and rules[hit.rule].strength >= FOUND}
     votes = []
     for hit in hits:
@@ -253,6 +256,11 @@ def _votes(hits: Sequence[Hit], noisy: set[int], for_what: Role, rules: Mapping[
     return votes
 
 
+def _unloaded(rule: Rule, for_what: Role) -> bool:
+    """Whether tests could not be loaded: their runner says so, or what they import is missing."""
+    return rule.proves == "not_loaded" or (for_what == "test" and rule.proves in NOT_LOADED and rule.strength >= OWN_WORDS)
+
+
 def _kind(rule: Rule, for_what: Role, *, about_code: bool) -> Kind | None:
     """Name what a rule proves, where that follows from what the command is for."""
     if rule.proves == "finding":
@@ -264,8 +272,10 @@ def _kind(rule: Rule, for_what: Role, *, about_code: bool) -> Kind | None:
     vague = rule.proves is Kind.CHECK_FAILED or (rule.proves is Kind.TEST_FAILED and rule.strength < OWN_WORDS)
     if vague and for_what in {"test", "lint", "types", "format"}:
         return BY_ROLE[for_what]
-    if rule.proves is Kind.BUILD_BROKEN and rule.strength < ERROR_FOUND and for_what in {"lint", "types", "format"}:
-        return BY_ROLE[for_what]  # "build failed" is how a build tool tells that its linter found something
+    if rule.proves is Kind.BUILD_BROKEN and rule.strength < OWN_WORDS and for_what in {"lint", "types", "format"}:
+        return BY_ROLE[for_what]  # what a compiler would say as well is what such a tool was asked for
+    if rule.proves is Kind.LINT_FAILED and for_what == "types":
+        return Kind.TYPES_FAILED
     if rule.proves is Kind.DEPENDENCY_MISSING and for_what == "install":
         return Kind.PACKAGE_NOT_FOUND
     if rule.proves is Kind.MALFORMED_INPUT and rule.strength < OWN_WORDS and for_what in {"build", "install", "test"}:
@@ -354,7 +364,7 @@ def _told(votes: Sequence[Vote], lines: Sequence[Line], hits: Sequence[Hit], rul
     shown = lines[hit.line] if hit else _last(lines)
     others: dict[Kind, float] = {}
     for vote in votes:
-        if vote.kind is not first.kind and vote.weight > NOISE:
+        if vote.kind is not first.kind and vote.weight > GUESSED:
             others.setdefault(vote.kind, round(vote.weight / 100 * 0.6, 2))
     groups = hit.groups if hit else {}
     near = [each for each in hits if rules[each.rule].proves not in {"claim", "success"}]
