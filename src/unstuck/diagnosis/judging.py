@@ -102,6 +102,8 @@ ABOUT_CODE = frozenset({
     Kind.BUILD_BROKEN, Kind.OUT_OF_MEMORY, Kind.DISK_FULL, Kind.LINT_FAILED, Kind.TYPES_FAILED,
 })  # fmt: skip
 """What a complaint about a place in a file can be; other words in it are the file's own."""
+WISHED = re.compile(r"(?i)\b(?:when|if|until|once|make|todo|must|should|not (?:yet )?done|so that|ensure|whether)\b")
+"""What turns a claim into a wish."""
 MERE_FILE = re.compile(r"^\S*?[\w/-]\.\w{1,4}(?: \([\d.]+ m?s\))?$")
 OF_PHASES = frozenset({
     Kind.PLAN_INVALID, Kind.CIRCULAR_DEPENDENCY, Kind.RESULT_UNREADABLE, Kind.CLAIM_REFUTED, Kind.TASK_INCOMPLETE,
@@ -191,7 +193,9 @@ def diagnose(
         votes = [vote for vote in votes if _despite_zero(vote, evidence, rules)] + _facts(evidence, "")
     ranked = sorted(enumerate(votes), key=lambda vote: _rank(vote[0], vote[1]))
     chosen = [vote for _, vote in ranked] or [Vote(Kind.UNKNOWN, 30)]
-    return _told(_refuted_claim(chosen, found, rules), lines, found, rules)
+    said = [hit.line for hit in found if rules[hit.rule].proves == "claim"]
+    claims = [line for line in said if not WISHED.search(lines[line].text)]
+    return _told(_refuted_claim(chosen, claims), lines, found, rules)
 
 
 # --- evidence to votes ------------------------------------------------------------------------------------
@@ -334,7 +338,7 @@ def _succeeded(evidence: Evidence, hits: Sequence[Hit], votes: Sequence[Vote], r
 
 def _despite_zero(vote: Vote, evidence: Evidence, rules: Mapping[str, Rule]) -> bool:
     """Whether this proves a failure though the exit code is 0: of a later command, or of a client that did its part."""
-    if vote.hit is None or vote.weight <= NOISE:
+    if vote.hit is None or vote.weight <= NOISE or "||" in evidence.command:  # which says what to do if it fails
         return False
     masked = len(programs(evidence.command)) > 1 and evidence.stderr.strip() and not evidence.stdout.strip()
     return rules[vote.hit.rule].zero or bool(masked and vote.weight >= OWN_WORDS and vote.kind not in CHECKS)
@@ -349,10 +353,9 @@ def _rank(place: int, vote: Vote) -> tuple[int, int, int]:
     return (-vote.weight, -line if vote.last else line, place)
 
 
-def _refuted_claim(votes: list[Vote], hits: Sequence[Hit], rules: Mapping[str, Rule]) -> list[Vote]:
-    """Call a failed check after a claim of success a claim refuted."""
+def _refuted_claim(votes: list[Vote], claims: Sequence[int]) -> list[Vote]:
+    """Call a failed check below a claim of success a claim refuted."""
     first = votes[0]
-    claims = [hit.line for hit in hits if rules[hit.rule].proves == "claim"]
     if first.kind in CHECKS and first.hit and claims and min(claims) < first.hit.line:
         return [first._replace(kind=Kind.CLAIM_REFUTED), *votes]
     return votes
