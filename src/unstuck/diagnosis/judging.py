@@ -114,8 +114,11 @@ ALSO_IN_PHASE: Mapping[Kind, frozenset[Kind]] = {
     **dict.fromkeys((Kind.INVALID_ARGUMENTS, Kind.FILE_NOT_FOUND, Kind.CHECK_FAILED), OF_PHASES),
 }
 """What the phase failed at, where that is seen as well: a linter that cannot parse a file, a plan that is no JSON."""
-ALSO_MISSING = {Kind.DEPENDENCY_MISSING: frozenset({Kind.FILE_NOT_FOUND, Kind.MODULE_MISSING})}
-"""A header or an import that is not installed is also a file that was not found."""
+ALSO_MISSING = {
+    Kind.DEPENDENCY_MISSING: frozenset({Kind.FILE_NOT_FOUND, Kind.MODULE_MISSING}),
+    Kind.PACKAGE_NOT_FOUND: frozenset({Kind.FILE_NOT_FOUND}),
+}
+"""A header that is not installed, or a package that a server does not have, is also a file that was not found."""
 CHECKS = frozenset({Kind.TEST_FAILED, Kind.LINT_FAILED, Kind.TYPES_FAILED, Kind.FORMAT_FAILED, Kind.CHECK_FAILED})
 
 NO_TEST_RUN: Mapping[Role, int] = {"build": ERROR_FOUND - 1, "install": NOISE}
@@ -356,7 +359,7 @@ def _rank(place: int, vote: Vote) -> tuple[int, int, int]:
 def _refuted_claim(votes: list[Vote], claims: Sequence[int]) -> list[Vote]:
     """Call a failed check below a claim of success a claim refuted."""
     first = votes[0]
-    if first.kind in CHECKS and first.hit and claims and min(claims) < first.hit.line:
+    if first.kind in CHECKS | {Kind.BUILD_BROKEN} and first.hit and claims and min(claims) < first.hit.line:
         return [first._replace(kind=Kind.CLAIM_REFUTED), *votes]
     return votes
 
