@@ -102,7 +102,7 @@ ABOUT_CODE = frozenset({
     Kind.BUILD_BROKEN, Kind.OUT_OF_MEMORY, Kind.DISK_FULL, Kind.LINT_FAILED, Kind.TYPES_FAILED,
 })  # fmt: skip
 """What a complaint about a place in a file can be; other words in it are the file's own."""
-WISHED = re.compile(r"(?i)\b(?:when|if|until|once|make|todo|must|should|not (?:yet )?done|so that|ensure|whether)\b")
+WISHED = r"(?i)\b(?:when|if|until|once|make|todo|must|should|not (?:yet )?done|so that|ensure|whether)\b"
 """What turns a claim into a wish."""
 MERE_FILE = re.compile(r"^\S*?[\w/-]\.\w{1,4}(?: \([\d.]+ m?s\))?$")
 OF_PHASES = frozenset({
@@ -197,7 +197,7 @@ def diagnose(
     ranked = sorted(enumerate(votes), key=lambda vote: _rank(vote[0], vote[1]))
     chosen = [vote for _, vote in ranked] or [Vote(Kind.UNKNOWN, 30)]
     said = [hit.line for hit in found if rules[hit.rule].proves == "claim"]
-    claims = [line for line in said if not WISHED.search(lines[line].text)]
+    claims = [line for line in said if not re.search(WISHED, lines[line].text)]
     return _told(_refuted_claim(chosen, claims), lines, found, rules)
 
 
