@@ -96,10 +96,11 @@ BY_END: Mapping[str, Kind] = {
 }
 """What an agent's own end reason means."""
 TESTED = frozenset({Kind.TEST_FAILED, Kind.TEST_TIMEOUT})
+OFFLINE = frozenset({Kind.NETWORK_ERROR, Kind.TIMEOUT})
 NOT_LOADED = frozenset({Kind.MODULE_MISSING, Kind.DEPENDENCY_MISSING, Kind.IMPORT_CYCLE})
 ABOUT_CODE = frozenset({
     Kind.SYNTAX_ERROR, Kind.MODULE_MISSING, Kind.DEPENDENCY_MISSING, Kind.IMPORT_CYCLE, Kind.FILE_NOT_FOUND,
-    Kind.BUILD_BROKEN, Kind.OUT_OF_MEMORY, Kind.DISK_FULL, Kind.LINT_FAILED, Kind.TYPES_FAILED,
+    Kind.BUILD_BROKEN, Kind.OUT_OF_MEMORY, Kind.DISK_FULL, Kind.LINT_FAILED, Kind.TYPES_FAILED, Kind.COMMAND_NOT_FOUND,
 })  # fmt: skip
 """What a complaint about a place in a file can be; other words in it are the file's own."""
 WISHED = r"(?i)\b(?:when|if|until|once|make|todo|must|should|not (?:yet )?done|so that|ensure|whether)\b"
@@ -239,6 +240,7 @@ def _noisy(lines: Sequence[Line], hits: Sequence[Hit], rules: Mapping[str, Rule]
 
 def _votes(hits: Sequence[Hit], noisy: set[int], for_what: Role, rules: Mapping[str, Rule]) -> list[Vote]:
     unloaded = any(_unloaded(rules[hit.rule], for_what) for hit in hits if hit.line not in noisy)
+    offline = for_what == "install" and any(rules[hit.rule].proves in OFFLINE for hit in hits if hit.line not in noisy)
     findings = {hit.line for hit in hits if rules[hit.rule].proves == "finding" and rules[hit.rule].strength >= FOUND}
     votes = []
     for hit in hits:
@@ -257,6 +259,8 @@ def _votes(hits: Sequence[Hit], noisy: set[int], for_what: Role, rules: Mapping[
             weight = NOISE  # "0 of 3 steps succeeded" counts the tool's own steps
         if hit.line in findings and rule.proves != "finding" and kind not in ABOUT_CODE and rule.strength < SURE:
             weight = min(weight, NOISE)
+        if offline and kind is Kind.PACKAGE_NOT_FOUND:
+            weight = min(weight, rule.strength, ERROR_FOUND)  # it was not found because nobody could be asked
         if hit.line in noisy and not rule.loud:
             weight = min(weight, NOISE)
         votes.append(Vote(kind, weight, hit, rule.last))
