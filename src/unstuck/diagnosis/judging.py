@@ -22,6 +22,8 @@ NOISE = 20
 TEXT_ALONE = 45
 """Without an exit code a text must prove at least this much to be called a failure."""
 ROLE_WEIGHT = 42
+GUESSED = 41
+"""What a word alone is worth: more than nothing, too little to be told beside something else."""
 FOUND, ERROR_FOUND, OWN_WORDS, SURE, VERDICT = 44, 55, 80, 95, 25
 """The least weight of a place in a file, of an error there, of a tool's own words; what nothing outweighs; what a test's verdict gains."""
 PLACES, TESTS, OTHERS, NAMED_WHOLE = 20, 50, 3, 1 << 16
@@ -94,11 +96,15 @@ BY_END: Mapping[str, Kind] = {
 }
 """What an agent's own end reason means."""
 TESTED = frozenset({Kind.TEST_FAILED, Kind.TEST_TIMEOUT})
+OFFLINE = frozenset({Kind.NETWORK_ERROR, Kind.TIMEOUT})
+NOT_LOADED = frozenset({Kind.MODULE_MISSING, Kind.DEPENDENCY_MISSING, Kind.IMPORT_CYCLE})
 ABOUT_CODE = frozenset({
     Kind.SYNTAX_ERROR, Kind.MODULE_MISSING, Kind.DEPENDENCY_MISSING, Kind.IMPORT_CYCLE, Kind.FILE_NOT_FOUND,
-    Kind.BUILD_BROKEN, Kind.OUT_OF_MEMORY, Kind.DISK_FULL, Kind.LINT_FAILED, Kind.TYPES_FAILED,
+    Kind.BUILD_BROKEN, Kind.OUT_OF_MEMORY, Kind.DISK_FULL, Kind.LINT_FAILED, Kind.TYPES_FAILED, Kind.COMMAND_NOT_FOUND,
 })  # fmt: skip
 """What a complaint about a place in a file can be; other words in it are the file's own."""
+WISHED = r"(?i)\b(?:when|if|until|once|make|todo|must|should|not (?:yet )?done|so that|ensure|whether)\b"
+"""What turns a claim into a wish."""
 MERE_FILE = re.compile(r"^\S*?[\w/-]\.\w{1,4}(?: \([\d.]+ m?s\))?$")
 OF_PHASES = frozenset({
     Kind.PLAN_INVALID, Kind.CIRCULAR_DEPENDENCY, Kind.RESULT_UNREADABLE, Kind.CLAIM_REFUTED, Kind.TASK_INCOMPLETE,
@@ -109,8 +115,11 @@ ALSO_IN_PHASE: Mapping[Kind, frozenset[Kind]] = {
     **dict.fromkeys((Kind.INVALID_ARGUMENTS, Kind.FILE_NOT_FOUND, Kind.CHECK_FAILED), OF_PHASES),
 }
 """What the phase failed at, where that is seen as well: a linter that cannot parse a file, a plan that is no JSON."""
-ALSO_MISSING = {Kind.DEPENDENCY_MISSING: frozenset({Kind.FILE_NOT_FOUND, Kind.MODULE_MISSING})}
-"""A header or an import that is not installed is also a file that was not found."""
+ALSO_MISSING = {
+    Kind.DEPENDENCY_MISSING: frozenset({Kind.FILE_NOT_FOUND, Kind.MODULE_MISSING}),
+    Kind.PACKAGE_NOT_FOUND: frozenset({Kind.FILE_NOT_FOUND}),
+}
+"""A header that is not installed, or a package that a server does not have, is also a file that was not found."""
 CHECKS = frozenset({Kind.TEST_FAILED, Kind.LINT_FAILED, Kind.TYPES_FAILED, Kind.FORMAT_FAILED, Kind.CHECK_FAILED})
 
 NO_TEST_RUN: Mapping[Role, int] = {"build": ERROR_FOUND - 1, "install": NOISE}
@@ -188,7 +197,9 @@ def diagnose(
         votes = [vote for vote in votes if _despite_zero(vote, evidence, rules)] + _facts(evidence, "")
     ranked = sorted(enumerate(votes), key=lambda vote: _rank(vote[0], vote[1]))
     chosen = [vote for _, vote in ranked] or [Vote(Kind.UNKNOWN, 30)]
-    return _told(_refuted_claim(chosen, found, rules), lines, found, rules)
+    said = [hit.line for hit in found if rules[hit.rule].proves == "claim"]
+    claims = [line for line in said if not re.search(WISHED, lines[line].text)]
+    return _told(_refuted_claim(chosen, claims), lines, found, rules)
 
 
 # --- evidence to votes ------------------------------------------------------------------------------------
@@ -228,7 +239,8 @@ def _noisy(lines: Sequence[Line], hits: Sequence[Hit], rules: Mapping[str, Rule]
 
 
 def _votes(hits: Sequence[Hit], noisy: set[int], for_what: Role, rules: Mapping[str, Rule]) -> list[Vote]:
-    unloaded = any(rules[hit.rule].proves == "not_loaded" for hit in hits)
+    unloaded = any(_unloaded(rules[hit.rule], for_what) for hit in hits if hit.line not in noisy)
+    offline = for_what == "install" and any(rules[hit.rule].proves in OFFLINE for hit in hits if hit.line not in noisy)
     findings = {hit.line for hit in hits if rules[hit.rule].proves == "finding" and rules[hit.rule].strength >= FOUND}
     votes = []
     for hit in hits:
@@ -247,10 +259,17 @@ def _votes(hits: Sequence[Hit], noisy: set[int], for_what: Role, rules: Mapping[
             weight = NOISE  # "0 of 3 steps succeeded" counts the tool's own steps
         if hit.line in findings and rule.proves != "finding" and kind not in ABOUT_CODE and rule.strength < SURE:
             weight = min(weight, NOISE)
+        if offline and kind is Kind.PACKAGE_NOT_FOUND:
+            weight = min(weight, rule.strength, ERROR_FOUND)  # it was not found because nobody could be asked
         if hit.line in noisy and not rule.loud:
             weight = min(weight, NOISE)
         votes.append(Vote(kind, weight, hit, rule.last))
     return votes
+
+
+def _unloaded(rule: Rule, for_what: Role) -> bool:
+    """Whether tests could not be loaded: their runner says so, or what they import is missing."""
+    return rule.proves == "not_loaded" or (for_what == "test" and rule.proves in NOT_LOADED and rule.strength >= OWN_WORDS)
 
 
 def _kind(rule: Rule, for_what: Role, *, about_code: bool) -> Kind | None:
@@ -264,8 +283,10 @@ def _kind(rule: Rule, for_what: Role, *, about_code: bool) -> Kind | None:
     vague = rule.proves is Kind.CHECK_FAILED or (rule.proves is Kind.TEST_FAILED and rule.strength < OWN_WORDS)
     if vague and for_what in {"test", "lint", "types", "format"}:
         return BY_ROLE[for_what]
-    if rule.proves is Kind.BUILD_BROKEN and rule.strength < ERROR_FOUND and for_what in {"lint", "types", "format"}:
-        return BY_ROLE[for_what]  # "build failed" is how a build tool tells that its linter found something
+    if rule.proves is Kind.BUILD_BROKEN and rule.strength < OWN_WORDS and for_what in {"lint", "types", "format"}:
+        return BY_ROLE[for_what]  # what a compiler would say as well is what such a tool was asked for
+    if rule.proves is Kind.LINT_FAILED and for_what == "types":
+        return Kind.TYPES_FAILED
     if rule.proves is Kind.DEPENDENCY_MISSING and for_what == "install":
         return Kind.PACKAGE_NOT_FOUND
     if rule.proves is Kind.MALFORMED_INPUT and rule.strength < OWN_WORDS and for_what in {"build", "install", "test"}:
@@ -324,7 +345,7 @@ def _succeeded(evidence: Evidence, hits: Sequence[Hit], votes: Sequence[Vote], r
 
 def _despite_zero(vote: Vote, evidence: Evidence, rules: Mapping[str, Rule]) -> bool:
     """Whether this proves a failure though the exit code is 0: of a later command, or of a client that did its part."""
-    if vote.hit is None or vote.weight <= NOISE:
+    if vote.hit is None or vote.weight <= NOISE or "||" in evidence.command:  # which says what to do if it fails
         return False
     masked = len(programs(evidence.command)) > 1 and evidence.stderr.strip() and not evidence.stdout.strip()
     return rules[vote.hit.rule].zero or bool(masked and vote.weight >= OWN_WORDS and vote.kind not in CHECKS)
@@ -339,11 +360,10 @@ def _rank(place: int, vote: Vote) -> tuple[int, int, int]:
     return (-vote.weight, -line if vote.last else line, place)
 
 
-def _refuted_claim(votes: list[Vote], hits: Sequence[Hit], rules: Mapping[str, Rule]) -> list[Vote]:
-    """Call a failed check after a claim of success a claim refuted."""
+def _refuted_claim(votes: list[Vote], claims: Sequence[int]) -> list[Vote]:
+    """Call a failed check below a claim of success a claim refuted."""
     first = votes[0]
-    claims = [hit.line for hit in hits if rules[hit.rule].proves == "claim"]
-    if first.kind in CHECKS and first.hit and claims and min(claims) < first.hit.line:
+    if first.kind in CHECKS | {Kind.BUILD_BROKEN} and first.hit and claims and min(claims) < first.hit.line:
         return [first._replace(kind=Kind.CLAIM_REFUTED), *votes]
     return votes
 
@@ -354,7 +374,7 @@ def _told(votes: Sequence[Vote], lines: Sequence[Line], hits: Sequence[Hit], rul
     shown = lines[hit.line] if hit else _last(lines)
     others: dict[Kind, float] = {}
     for vote in votes:
-        if vote.kind is not first.kind and vote.weight > NOISE:
+        if vote.kind is not first.kind and vote.weight > GUESSED:
             others.setdefault(vote.kind, round(vote.weight / 100 * 0.6, 2))
     groups = hit.groups if hit else {}
     near = [each for each in hits if rules[each.rule].proves not in {"claim", "success"}]

@@ -31,6 +31,9 @@ NOTHING = "none"
 SCALE, ZERO = 10, 80
 """A weight is one character: its code less ZERO, in units of 1/SCALE."""
 AGENTS = r"(?im)^\s*(?:agent\w*|claude|codex|gemini|opencode|aider|goose|copilot|cursor-agent|cline)\b"
+CLIENTS = r"(?im)^\s*(?:curl|wget|https?|xh)\b"
+"""Whose exit code is 0 though the server refuses."""
+REFUSALS = frozenset({"rate_limited", "quota_exhausted", "provider_overloaded", "auth_failed", "billing"})
 
 TOKEN = re.compile(
     r"(?P<part>\d+) ?(?:/|out of|of(?: the| its)?) ?(?P<whole>\d+)\b"
@@ -58,7 +61,8 @@ def rules_of(words: Words) -> Iterator[Rule]:
         if name != NOTHING:
             yield Rule(f"words.{name}", Kind(name), strength=54)
             yield Rule(f"perhaps.{name}", Kind(name), strength=41)
-            yield Rule(f"admits.{name}", Kind(name), strength=54, zero=True, command=AGENTS)
+            asked = f"{AGENTS}|{CLIENTS[5:]}" if name in REFUSALS else AGENTS
+            yield Rule(f"admits.{name}", Kind(name), strength=54, zero=True, command=asked)
 
 
 def read(lines: Sequence[str], words: Words, exit_code: int | None) -> Iterator[Hit]:

@@ -24,7 +24,7 @@ _WHOLE = re.compile(rf"{QUOTED.pattern}|`[^`]*`", re.DOTALL)
 _CUTS = re.compile(r"\|\||&&|[;|\n]|(?<!>)&(?!>)")
 WRAPPERS = re.compile(
     r"^(?:\w+=\S*\s+"
-    r"|(?:env|sudo|doas|time|nice|nohup|exec|command|builtin|stdbuf|xvfb-run|catchsegv|set|then|do|else|if|while|!)"
+    r"|(?:env|sudo|doas|time|nice|nohup|exec|command(?!\s+-[vV])|builtin|stdbuf|xvfb-run|catchsegv|set|then|do|else|if|while|!)"
     r"(?:\s+-\S+)*\s+"
     r"|timeout(?:\s+-\S+)*\s+[\d.]+[smhd]?\s+"
     r"|(?:npx|bunx|uvx|pipx\s+run|pnpx|yarn\s+(?:run|dlx|exec)|pnpm\s+(?:run|exec|dlx)|npm\s+exec|bun\s+(?:x|run))"
