@@ -111,6 +111,8 @@ class AttemptState:
         red = self.verdict is not None and self.verdict.status == "fail"
         if self.failure is None or self.failure.kind in AGENT_DOWN:
             return False
+        if any(self.failure.check):  # a gate could not begin on the base
+            return True
         return red and self.outcome is not None and self.outcome.end in ("", "done_claimed", "failed_claimed")
 
 

@@ -13,8 +13,8 @@ from unstuck.verify.checks import Site as Site
 from unstuck.verify.checks import check_on as check_on
 from unstuck.verify.checks import diagnosed as diagnosed
 from unstuck.verify.checks import evidence as evidence
+from unstuck.verify.checks import hindered as hindered
 from unstuck.verify.checks import on_base as on_base
-from unstuck.verify.examining import cannot_run as cannot_run
 from unstuck.verify.examining import examine as examine
 from unstuck.verify.probing import landed as landed
 from unstuck.verify.probing import lasting_checks as lasting_checks

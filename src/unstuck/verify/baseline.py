@@ -5,12 +5,10 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
-from unstuck.diagnosis import FailedTest, Finding, Kind, Reading, read
+from unstuck.diagnosis import FailedTest, Finding, Reading, read
 from unstuck.journal import CheckResult
 from unstuck.tell import one_line
 
-MISSING_TOOL = frozenset({Kind.COMMAND_NOT_FOUND, Kind.DEPENDENCY_MISSING, Kind.PACKAGE_NOT_FOUND})
-"""What a check says when it could not even begin."""
 OUT_OF_TIME = ("first_output", "silence", "wall_clock")
 BROKEN = 126
 """From this exit code on a shell tells that the command itself could not run, or died."""

@@ -10,7 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from unstuck.diagnosis import Diagnosis, Evidence, Failure, Kind, is_own_module, is_unwritten, read
+from unstuck.diagnosis import KINDS, Diagnosis, Evidence, Failure, Kind, is_own_module, is_unwritten, read, red
 from unstuck.journal import CheckResult, Counts, Ended
 from unstuck.line import Bench, Interrupted, set_up
 from unstuck.orders import Subject
@@ -46,6 +46,10 @@ TO_BE_WRITTEN = {
     Kind.COMMAND_NOT_FOUND: Kind.FILE_NOT_FOUND,
 }
 """What is missing on the machine → what it is where the plan says that an agent writes it."""
+OWN_WORDS = frozenset(("auth", "http", "words", "perhaps"))
+"""Families of rules whose words of a refused login may be the product's own; those of a known tool never are."""
+NO_ANSWER = frozenset(kind for kind, facts in KINDS.items() if facts.blame == "environment") - {Kind.PERMISSION_DENIED}
+"""What a check says that the machine keeps from saying anything of the tree; a mode bit is the tree's own."""
 _PASSING = re.compile(r"0x[0-9a-fA-F]+|\b[0-9a-f]{7,}\b|/tmp/\S+|[\d.:]+")
 """What differs between two runs that say the same: addresses, hashes, folders of the moment, times."""
 
@@ -190,11 +194,11 @@ def check_on(site: Site, check: Check, base: str, tree: str | None, tree_id: str
 
 
 def on_base(site: Site, check: Check, base: str) -> CheckResult:
-    """Say how a check goes on the commit that the task began with; asked once for a tree."""
+    """Say how a check goes on the commit that the task began with; asked once for a tree, unless it could not run."""
     bench = site.bench
     tree = bench.workspace.tree_of(base)
     known = bench.baselines.recall(tree, check) or bench.memory.recall(tree, check)
-    if known is None:
+    if known is None or (not check.found and hindered(bench, check, known, tree)):  # it may have been mended since
         known = site.run(check, base, None)
         bench.baselines.remember(tree, check, known)
         if not known.flaky:
@@ -202,10 +206,24 @@ def on_base(site: Site, check: Check, base: str) -> CheckResult:
     return known
 
 
+def hindered(bench: Bench, check: Check, result: CheckResult, tree: str) -> Failure | None:
+    """Say what kept a check from saying anything of a tree: its tool is not here, or the machine stood in its way."""
+    found = None if result.ended.ok else diagnosed(bench, evidence(check, result.ended), tree)
+    failure = None if found is None or found.guessed else red(result, found)
+    return failure if failure is not None and failure.kind in NO_ANSWER else None
+
+
 def diagnosed(bench: Bench, seen: Evidence, tree: str) -> Diagnosis | None:
-    """Say what went wrong; a module that the plan or the tree holds is the agent's to write, and nobody's to install."""
+    """Say what went wrong; a module that the plan or the tree holds is the agent's to write, and nobody's to install.
+
+    A login that a tool is refused in a check is the machine's to have.
+    """
     found = bench.judge.diagnose(seen)
-    if found is None or found.kind not in TO_BE_WRITTEN:
+    if found is None:
+        return None
+    if found.kind is Kind.AUTH_FAILED and seen.command and found.rule.partition(".")[0] not in OWN_WORDS:
+        return replace(found, kind=Kind.ENVIRONMENT_MISSING)
+    if found.kind not in TO_BE_WRITTEN:
         return found
     names = [value for key, value in found.names if key in ("package", "module", "name")]
     planned = [path for task in bench.tasks.values() for path in task.files]

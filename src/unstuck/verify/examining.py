@@ -10,10 +10,10 @@ from unstuck.orders import Subject
 from unstuck.plans import Check
 from unstuck.tools import can_fail, is_plain_run
 from unstuck.verify.base_judge import ask_base, bent, fewer_tests, hears, is_test_run, settled
-from unstuck.verify.baseline import MISSING_TOOL, compare
+from unstuck.verify.baseline import compare
 from unstuck.verify.change import found
 from unstuck.verify.change_audit import changed_tests, look_at, names_path
-from unstuck.verify.checks import Site, check_on, diagnosed, evidence, looking_aside, on_base
+from unstuck.verify.checks import Site, check_on, hindered, looking_aside, on_base
 from unstuck.verify.probing import Probe, holds_as_red, stays_green
 
 RED = "RED"
@@ -179,7 +179,7 @@ def _gate(probe: Probe, gate: Check) -> tuple[CheckResult, *tuple[Remark, ...]]:
     before = on_base(site, gate, subject.base)
     if before.status == "pass":
         return (result,)
-    if cannot_run(site, gate, before, subject.base):
+    if hindered(site.bench, gate, before, site.bench.workspace.tree_of(subject.base)):
         # Nobody asked for this gate: that its tool is not here is no one's fault. One that was asked for must run.
         return (replace(result, idle=NOT_HERE.format(gate.command)) if gate.found else result,)
     if result.ended.ok:
@@ -192,14 +192,6 @@ def _gate(probe: Probe, gate: Check) -> tuple[CheckResult, *tuple[Remark, ...]]:
         says = UNCLEAR.format(gate.command, held.because)
         return replace(result, idle=says), found("red-before", says=says)
     return (replace(result, although=held.because if held.verdict == "same" else ""),)
-
-
-def cannot_run(site: Site, gate: Check, before: CheckResult, base: str) -> bool:
-    """Whether a gate could not even begin on the base: its tool is not here."""
-    if before.ended.ok:
-        return False
-    found = diagnosed(site.bench, evidence(gate, before.ended), site.bench.workspace.tree_of(base))
-    return found is not None and found.kind in MISSING_TOOL
 
 
 def _not_red(probe: Probe, results: Sequence[CheckResult]) -> Iterator[Remark]:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import PurePath
 
 from unstuck.decide import Amend, missing_names
-from unstuck.diagnosis import Failure, red, repairs
+from unstuck.diagnosis import Failure, repairs
 from unstuck.journal import (
     AttemptState,
     CheckResult,
@@ -22,9 +22,8 @@ from unstuck.line import Bench, Interrupted, run_session
 from unstuck.orders import Subject
 from unstuck.plans import Check
 from unstuck.tools import manifest_files
-from unstuck.verify.baseline import MISSING_TOOL
-from unstuck.verify.checks import NotSetUp, Site, diagnosed, evidence, on_base
-from unstuck.verify.examining import NOT_COUNTED, cannot_run, told
+from unstuck.verify.checks import NotSetUp, Site, hindered, on_base
+from unstuck.verify.examining import NOT_COUNTED, told
 
 NO_AGENT_NEEDED = Ended(ending="exited", exit_code=0, tail="The checks pass as it is: no agent was needed.")
 BASE = "base"
@@ -68,7 +67,7 @@ def look_before(bench: Bench) -> None:
     except (NotSetUp, Interrupted):
         return  # the first task meets the same in its own worktree, and tells it with what to do
     for gate, before in befores:
-        if before.status == "fail" and not cannot_run(site, gate, before, base):
+        if before.status == "fail" and not hindered(bench, gate, before, bench.workspace.tree_of(base)):
             sentence = _red_before(gate, before)
             if bench.redactor.text(sentence) not in bench.record.state.notes:
                 bench.record.note(sentence)
@@ -88,7 +87,7 @@ def _red_before(gate: Check, before: CheckResult) -> str:
 def check_first(bench: Bench, task: TaskState, slot: int) -> LineEvent:
     """Run a session; where there may be nothing to do, an agent is called only if the checks fail."""
     name, attempt = task.task.id, task.current
-    if not attempt.sessions and (failure := _cannot_begin(bench, attempt)) is not None:
+    if not attempt.sessions and (failure := _cannot_begin(bench, task, slot)) is not None:
         bench.workspace.prepare(slot, attempt.base, attempt.tree)
         return Classified(task=name, failure=failure)
     only_checks = bench.tasks[name].only_checks and attempt.number == task.epoch_from + 1
@@ -108,17 +107,21 @@ def check_first(bench: Bench, task: TaskState, slot: int) -> LineEvent:
     return run_session(bench, task, slot)
 
 
-def _cannot_begin(bench: Bench, attempt: AttemptState) -> Failure | None:
+def _cannot_begin(bench: Bench, task: TaskState, slot: int) -> Failure | None:
     """Say which gate that somebody asked for cannot run where the attempt begins; what a task of the plan names, it may bring."""
-    tree = bench.workspace.tree_of(attempt.base)
+    base = task.current.base
+    site, tree = Site(bench=bench, name=task.task.id, slot=bench.spare + slot), bench.workspace.tree_of(base)
     for gate in bench.gates:
-        before = None if gate.found else bench.baselines.recall(tree, gate)
-        if before is None or before.ended.ok:
+        if gate.found or bench.baselines.recall(tree, gate) is None:
             continue
-        found = diagnosed(bench, evidence(gate, before.ended), tree)
-        if found is not None and found.kind in MISSING_TOOL and not _planned(bench, before.ended.tail):
-            shown = bench.redactor.text(before.command)
-            return replace(red(replace(before, command=shown), found), check=(gate.kind, shown))
+        try:
+            before = on_base(site, gate, base)
+        except NotSetUp as error:
+            return error.failure
+        shown = replace(before, command=bench.redactor.text(before.command))
+        failure = hindered(bench, gate, shown, tree)
+        if failure is not None and not _planned(bench, before.ended.tail):
+            return replace(failure, check=(gate.kind, shown.command))
     return None
 
 
