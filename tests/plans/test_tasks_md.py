@@ -753,10 +753,7 @@ def test_a_dependency_on_a_task_that_is_not_there_makes_the_plan_invalid() -> No
 @pytest.mark.parametrize("field", ["**Needs**: 1.1", "*Depends*: 1.1", "__Waits for__: 1.1", "**After**: 1.1, 1.2"])
 def test_a_field_that_names_tasks_and_is_not_read_is_told(field: str) -> None:
     told = [concern.message for concern in read(f"{ONE_OF_EACH}  - {field}\n").concerns]
-    assert (
-        f"Task 1.3: the field {field.partition(':')[0].strip('*_')!r} names tasks and is not read."
-        in told
-    )
+    assert f"Task 1.3: the field {field.partition(':')[0].strip('*_')!r} names tasks and is not read." in told
 
 
 def test_the_steps_that_are_shown_are_those_that_a_run_takes() -> None:
