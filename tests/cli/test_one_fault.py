@@ -314,3 +314,4 @@ def test_profile_standard_rolls_back_to_a_healthy_head_before_anything_landed(
     assert (told.code == 0) is landed, told
     decided = [one.decision.action.type for one in state_of(project).tasks["1.1"].attempts]
     assert decided[0] == ("rollback" if healthy else "escalate")
+    assert "0 of them different" in project.ask("replay", "--profile", "standard").out

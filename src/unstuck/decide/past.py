@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from unstuck.agents import NO_FIX, NO_MARKER, failure_report
 from unstuck.decide.action import Action, Amend, Escalate, Halt, Rollback, Skip
-from unstuck.decide.decision import History, decide
+from unstuck.decide.decision import APPROVAL, History, decide
 from unstuck.decide.experience import Weighed
 from unstuck.decide.loops import Footprint, Issue, looping, recurring
 from unstuck.decide.policy import LIMITED, Policy
@@ -205,6 +205,8 @@ def seen_failures(state: RunState) -> tuple[Seen, ...]:
 # --- the run's decisions told again under another policy; no agent is needed --------------------------------------
 
 TO_A_PERSON = (Escalate, Halt, Skip)
+OF_NO_POLICY = frozenset({APPROVAL, "asked"})
+"""Rungs of decisions that are the same under every policy: a person wants to approve, an agent asks to change the plan."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -241,9 +243,10 @@ def retell(entries: Iterable[Entry], policy: Policy) -> list[Retold]:
         if isinstance(event, Decided) and event.task in state.tasks and state.tasks[event.task].attempts:
             task = state.tasks[event.task]
             agents = state.started.options.agents if state.started else ()
-            past = history(state, event.task, agents, entry.at)
-            mine = event.task, task.epoch_from
-            other = decide(task.current.failure, replace(past, climbed=climbed.get(mine, ())), policy)
+            past = history(state, event.task, agents, entry.at, healthy_base=_seems_healthy(task))
+            mine, other = (event.task, task.epoch_from), event.decision
+            if other.rung not in OF_NO_POLICY:
+                other = decide(task.current.failure, replace(past, climbed=climbed.get(mine, ())), policy)
             climbed[mine] = (*climbed.get(mine, ()), other.rung)
             told.append(Retold(
                 seq=entry.seq, task=event.task, attempt=task.current.number, failure=task.current.failure, action=event.decision.action,
@@ -252,6 +255,11 @@ def retell(entries: Iterable[Entry], policy: Policy) -> list[Retold]:
             ))  # fmt: skip
         state.apply(entry)
     return told
+
+
+def _seems_healthy(task: TaskState) -> bool:
+    """Whether the journal knows of no gate that was red on the task's base."""
+    return not any(one.although for attempt in task.attempts if attempt.verdict for one in attempt.verdict.results)
 
 
 def stopping_point(told: Iterable[Retold]) -> dict[str, Retold]:
