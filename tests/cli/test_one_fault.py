@@ -130,6 +130,15 @@ def test_tasks_side_by_side_learn_of_a_broken_agent_from_the_first(project: "Pro
     assert sum(subject.startswith("Make ") for subject in project.commits()) == 10, "repaired, and every task once"
 
 
+def test_an_agent_that_neither_says_nor_does_anything_is_one_fault(project: "Project") -> None:
+    project.plan(*TEN[:4])
+    told = project.unstuck("run", "tasks.md", "--agent", "true")
+    assert told.code == 3, told
+    assert "one problem" in state_of(project).halted
+    assert "true said nothing, and changed nothing" in " ".join(told.out.split())
+    assert sessions(project) == 7, "the third task meets it once"
+
+
 def test_another_agent_takes_over_from_a_broken_one(project: "Project") -> None:
     project.plan(*TEN[:3])
     agent, calls = refusing(project)

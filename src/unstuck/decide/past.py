@@ -59,7 +59,7 @@ def history(
         resting=frozenset(agent for agent in agents if held(state, name, agent, now)),
         green_base=current is not None and (healthy_base or current.base in state.green),
         looping=circling(task),
-        systemic=_systemic(state, name, now),
+        systemic=_systemic(state, name, now) or _mute(state, name, agents),
         lineage=state.lineage(name) if extensible else None,
         error=error,
         attempted_fix=attempted_fix,
@@ -142,6 +142,15 @@ def _systemic(state: RunState, name: str, now: float) -> tuple[str, ...]:
     seen = state.signatures.get(failure.signature, {}) if KINDS[failure.kind].blame != "supervisor" else {}
     recent = (task for task, at in seen.items() if now - at <= WINDOW_SECONDS)
     alike = tuple(task for task in recent if state.tasks[task].status != "complete")
+    return alike if len(alike) >= MANY else ()
+
+
+def _mute(state: RunState, name: str, agents: tuple[str, ...]) -> tuple[str, ...]:
+    """List the tasks to which the only agent has neither said nor done anything, if they are many and it did none."""
+    touched = [task for task in state.tasks.values() if task.attempts] if state.tasks[name].mute else []
+    if len(agents) > 1 or any(task.status == "complete" for task in touched):
+        return ()
+    alike = tuple(task.task.id for task in touched if task.mute)
     return alike if len(alike) >= MANY else ()
 
 

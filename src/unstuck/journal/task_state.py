@@ -178,6 +178,12 @@ class TaskState:
         return self.attempts[self.epoch_from :]
 
     @property
+    def mute(self) -> bool:
+        """Whether no attempt changed anything and the last did not even say anything: an agent that does not work."""
+        last = self.attempts[-1].outcome if self.attempts else None
+        return all(one.idle for one in self.tries) and last is not None and not last.words.strip()
+
+    @property
     def needs(self) -> tuple[str, ...]:
         """The tasks that must settle before this one may start."""
         return (*self.task.depends_on, *self.waits_for) if self.waits_for else self.task.depends_on

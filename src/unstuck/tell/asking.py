@@ -80,7 +80,7 @@ def cause_of(task: TaskState) -> str:
     failure = _failure(task)
     if awaits_approval(task):
         return "approval"
-    if failure is not None and failure.charged and _is_mute(task):
+    if failure is not None and failure.charged and task.mute:
         return f"mute {task.attempts[-1].agent}"
     if failure is None or (failure.charged and not task.asks):
         return f"task {task.task.id}"
@@ -121,11 +121,6 @@ def _blanks(task: TaskState, failure: Failure) -> dict[str, str]:
         "denied": one_line("; ".join(last.outcome.denied), SAID_CHARS) if last.outcome else "",
         "touches": " ".join(_touched(failure)),
     }
-
-
-def _is_mute(task: TaskState) -> bool:
-    """Whether no attempt changed anything and the last did not even say anything: an agent that does not work."""
-    return all(one.idle for one in task.tries) and _said(task.attempts[-1]) == "said nothing"
 
 
 def _said(last: AttemptState) -> str:
