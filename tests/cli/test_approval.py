@@ -44,9 +44,15 @@ def test_a_plan_is_begun_when_it_is_approved(project: "Project") -> None:
 def test_work_lands_when_it_is_approved_and_is_not_done_again(project: "Project") -> None:
     project.settings(BEFORE.format('"land"'))
     written(project)
-    assert project.run().code == 3
+    told = project.run()
+    assert told.code == 3
+    asked = " ".join(told.out.partition("What needs you:")[2].split())
+    assert asked.startswith("1.1: All checks pass. It lands when you approve it: unstuck approve 1.1 read its story"), (
+        asked
+    )
     assert project.ask("resume", "--quiet").code == 3
     assert project.status() == {"1.1": "stuck", "1.2": "blocked"}
+    assert "0 of them different" in project.ask("replay", "--profile", "adaptive").out
     assert project.ask("approve", "1.2").code == 64, "what is not done cannot be approved"
     assert project.ask("approve", "1.1").code == 0
     assert project.ask("resume", "--quiet").code == 3, "the second waits now"

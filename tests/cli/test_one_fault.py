@@ -130,6 +130,15 @@ def test_tasks_side_by_side_learn_of_a_broken_agent_from_the_first(project: "Pro
     assert sum(subject.startswith("Make ") for subject in project.commits()) == 10, "repaired, and every task once"
 
 
+def test_an_agent_that_neither_says_nor_does_anything_is_one_fault(project: "Project") -> None:
+    project.plan(*TEN[:4])
+    told = project.unstuck("run", "tasks.md", "--agent", "true")
+    assert told.code == 3, told
+    assert "one problem" in state_of(project).halted
+    assert "true said nothing, and changed nothing" in " ".join(told.out.split())
+    assert sessions(project) == 7, "the third task meets it once"
+
+
 def test_another_agent_takes_over_from_a_broken_one(project: "Project") -> None:
     project.plan(*TEN[:3])
     agent, calls = refusing(project)
@@ -191,15 +200,29 @@ def test_a_set_up_that_fails_halts_before_anybody_pays(project: "Project") -> No
     assert [name for name, task in state.tasks.items() if task.question] == ["1.1"]
 
 
-def test_a_gate_that_cannot_begin_halts_before_anybody_pays_unless_the_plan_brings_its_tool(project: "Project") -> None:
-    project.plan(*TEN_AT_ONCE[:3])
-    project.settings(f'{LIMITS}[checks]\nlint = "no-such-linter ."\n')
-    told = project.run("--parallel", "2")
+@pytest.mark.parametrize(
+    ("says", "asks"),
+    [
+        ("bash: no-such-linter: command not found", "Please install no-such-linter"),
+        ("Error: DATABASE_URL is not set", "Please set DATABASE_URL"),
+        ("fatal: Authentication failed for 'https://example.invalid/x.git'", "Please log in to example.invalid"),
+    ],
+)
+def test_a_gate_that_cannot_run_halts_before_anybody_pays_and_is_not_excused_for_it(
+    project: "Project", says: str, asks: str
+) -> None:
+    project.plan(*TEN[:2])
+    project.file("gate.py", f"import sys\nsys.exit({says!r})\n")
+    project.settings(f'{LIMITS}[checks]\nlint = "python3 gate.py"\n')
+    told = project.run()
     assert told.code == 3, told
-    state = state_of(project)
     assert sessions(project) == 0
-    assert "no-such-linter" in state.halted
-    assert "Please install no-such-linter" in told.out
+    assert says in state_of(project).halted
+    assert asks in " ".join(told.out.split())
+
+
+def test_what_a_gate_cannot_begin_without_may_be_a_task_of_the_plan(project: "Project") -> None:
+    project.settings(f'{LIMITS}[checks]\nlint = "no-such-linter ."\n')
     project.plan(("1.1", "Write the script no-such-linter", "test -f a.txt"), name="next.md")
     project.script(_1_1=[[{"write": "a.txt"}]])
     assert project.run(plan="next.md").code == 3
@@ -249,6 +272,16 @@ def test_trouble_that_a_check_meets_is_waited_out_without_a_session_while_others
     assert seconds < 600
 
 
+def test_trouble_that_a_gate_meets_before_any_work_is_waited_out_before_anybody_pays(project: "Project") -> None:
+    outage(project, NETWORK, 3)
+    project.settings(f'{LIMITS}[checks]\nlint = "python3 check.py"\n')
+    project.plan(TEN[0])
+    project.script(_1_1=[[{"write": "1.txt"}]])
+    result, seconds = ran(project)
+    assert (result.exit_code, sessions(project)) == (0, 1), result
+    assert 5 < seconds < 600
+
+
 def test_a_check_whose_network_stays_away_is_a_question_within_minutes(project: "Project") -> None:
     outage(project, NETWORK, 1000)
     project.plan(("1.1", "Make a", "python3 check.py"), ("1.2", "Make b", "test -f b.txt"))
@@ -290,3 +323,4 @@ def test_profile_standard_rolls_back_to_a_healthy_head_before_anything_landed(
     assert (told.code == 0) is landed, told
     decided = [one.decision.action.type for one in state_of(project).tasks["1.1"].attempts]
     assert decided[0] == ("rollback" if healthy else "escalate")
+    assert "0 of them different" in project.ask("replay", "--profile", "standard").out

@@ -150,6 +150,12 @@ def test_max_retries_stops_after_five_attempts() -> None:
         pytest.param(Kind.TEST_FAILED, History(attempts=5), Escalate, id="the-limit-asks"),
         pytest.param(Kind.NETWORK_ERROR, History(attempts=5), Wait, id="the-limit-is-not-for-the-network"),
         pytest.param(
+            Kind.NETWORK_ERROR,
+            History(sessions=0, met_by_check=True, everywhere=True, climbed=("check_again[0]",) * 6),
+            Halt,
+            id="a-gate-that-nobody-can-begin-with-is-one-question",
+        ),
+        pytest.param(
             Kind.BUILD_BROKEN,
             History(attempts=1, green_base=False),
             Rollback,

@@ -328,3 +328,21 @@ def test_the_lists_of_other_tools_are_run_and_ticked_in_their_own_form(project: 
     assert [item["status"] for item in items] == ["done", "done", "deferred"]
     assert (project.root / "prd.json").read_text() == PRD.replace('"passes": false', '"passes": true')
     assert (project.root / "todo.md").read_text().startswith("* [x] Greet\n  * [x] Loudly")
+
+
+def test_a_plan_that_somebody_is_in_the_middle_of_writing_is_theirs_and_the_work_comes_home(project: Project) -> None:
+    plan = project.root / "prd.json"
+    plan.write_text(PRD)
+    project.git("add", "-A")
+    project.git("commit", "--quiet", "-m", "Plan")
+    half = PRD[: len(PRD) // 2]
+    project.script(**{
+        "US-001": [[{"write": "hi.txt", "text": "hello\n"}, {"write": str(plan), "text": half}]],
+        "US-002": [[{"write": "bye.txt"}]],
+    })  # fmt: skip
+    told = project.run(plan="prd.json")
+    assert told.code == 0, told
+    assert "The plan cannot be read as it lies there now" in told.out
+    assert plan.read_text() == half
+    assert (project.root / "hi.txt").exists()
+    assert "Tick the plan" not in project.commits()

@@ -27,7 +27,7 @@ from unstuck.plans import Check, CheckKind, open_plan
 from unstuck.process import put
 from unstuck.tell import counted, one_line
 from unstuck.tools import Proposal, Stack, detect, joined, with_ci
-from unstuck.verify import NotSetUp, Site, cannot_run, compare, evidence, on_base, open_memory, part_of
+from unstuck.verify import NotSetUp, Site, compare, evidence, hindered, on_base, open_memory, part_of
 
 NAME = "init"
 """The name of the log."""
@@ -191,7 +191,7 @@ def _judged(site: Site, check: Check, result: CheckResult, head: str) -> tuple[s
         return USELESS, result.idle
     if result.ended.ending != "exited":
         return USELESS, f"it did not end within {check.timeout:.0f} s"
-    if cannot_run(site.bench, check, result, head):
+    if hindered(site.bench, check, result, head):
         return USELESS, f"it cannot run here: {_message(site, check, result)}"
     if check.kind == "test" and result.counts is None and not result.tests:
         return USELESS, f"it fails before any test: {_message(site, check, result)}"

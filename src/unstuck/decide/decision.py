@@ -83,7 +83,8 @@ def decide(
         return _chosen(choices, reason, failure, history, policy, experience)
     if limit is not None:
         return _ask(f"{limit[1]}\nLast: {failure.summary}", limit[0], policy)
-    if failure.kind in FUTILE and history.everywhere and not history.own_doing:
+    nobody_begins = failure.kind in PASSING and history.met_by_check and not history.sessions
+    if (failure.kind in FUTILE or nobody_begins) and history.everywhere and not history.own_doing:
         return Decision(action=Halt(question=reason), reason=reason, rung=f"{name}[end]")
     return _ask(reason, f"{name}[end]", policy)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from unstuck.agents import NO_FIX, NO_MARKER, failure_report
 from unstuck.decide.action import Action, Amend, Escalate, Halt, Rollback, Skip
-from unstuck.decide.decision import History, decide
+from unstuck.decide.decision import APPROVAL, History, decide
 from unstuck.decide.experience import Weighed
 from unstuck.decide.loops import Footprint, Issue, looping, recurring
 from unstuck.decide.policy import LIMITED, Policy
@@ -59,7 +59,7 @@ def history(
         resting=frozenset(agent for agent in agents if held(state, name, agent, now)),
         green_base=current is not None and (healthy_base or current.base in state.green),
         looping=circling(task),
-        systemic=_systemic(state, name, now),
+        systemic=_systemic(state, name, now) or _mute(state, name, agents),
         lineage=state.lineage(name) if extensible else None,
         error=error,
         attempted_fix=attempted_fix,
@@ -145,6 +145,15 @@ def _systemic(state: RunState, name: str, now: float) -> tuple[str, ...]:
     return alike if len(alike) >= MANY else ()
 
 
+def _mute(state: RunState, name: str, agents: tuple[str, ...]) -> tuple[str, ...]:
+    """List the tasks to which the only agent has neither said nor done anything, if they are many and it did none."""
+    touched = [task for task in state.tasks.values() if task.attempts] if state.tasks[name].mute else []
+    if len(agents) > 1 or any(task.status == "complete" for task in touched):
+        return ()
+    alike = tuple(task.task.id for task in touched if task.mute)
+    return alike if len(alike) >= MANY else ()
+
+
 def _part_of(state: RunState, task: TaskState) -> str:
     """Return the task for which this one was split off or put before, if its checks will judge what this one claims."""
     original = state.tasks.get(task.amends or "")
@@ -205,6 +214,8 @@ def seen_failures(state: RunState) -> tuple[Seen, ...]:
 # --- the run's decisions told again under another policy; no agent is needed --------------------------------------
 
 TO_A_PERSON = (Escalate, Halt, Skip)
+OF_NO_POLICY = frozenset({APPROVAL, "asked"})
+"""Rungs of decisions that are the same under every policy: a person wants to approve, an agent asks to change the plan."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -241,9 +252,10 @@ def retell(entries: Iterable[Entry], policy: Policy) -> list[Retold]:
         if isinstance(event, Decided) and event.task in state.tasks and state.tasks[event.task].attempts:
             task = state.tasks[event.task]
             agents = state.started.options.agents if state.started else ()
-            past = history(state, event.task, agents, entry.at)
-            mine = event.task, task.epoch_from
-            other = decide(task.current.failure, replace(past, climbed=climbed.get(mine, ())), policy)
+            past = history(state, event.task, agents, entry.at, healthy_base=_seems_healthy(task))
+            mine, other = (event.task, task.epoch_from), event.decision
+            if other.rung not in OF_NO_POLICY:
+                other = decide(task.current.failure, replace(past, climbed=climbed.get(mine, ())), policy)
             climbed[mine] = (*climbed.get(mine, ()), other.rung)
             told.append(Retold(
                 seq=entry.seq, task=event.task, attempt=task.current.number, failure=task.current.failure, action=event.decision.action,
@@ -252,6 +264,11 @@ def retell(entries: Iterable[Entry], policy: Policy) -> list[Retold]:
             ))  # fmt: skip
         state.apply(entry)
     return told
+
+
+def _seems_healthy(task: TaskState) -> bool:
+    """Whether the journal knows of no gate that was red on the task's base."""
+    return not any(one.although for attempt in task.attempts if attempt.verdict for one in attempt.verdict.results)
 
 
 def stopping_point(told: Iterable[Retold]) -> dict[str, Retold]:

@@ -111,6 +111,8 @@ class AttemptState:
         red = self.verdict is not None and self.verdict.status == "fail"
         if self.failure is None or self.failure.kind in AGENT_DOWN:
             return False
+        if any(self.failure.check):  # a gate could not begin on the base
+            return True
         return red and self.outcome is not None and self.outcome.end in ("", "done_claimed", "failed_claimed")
 
 
@@ -174,6 +176,12 @@ class TaskState:
     def tries(self) -> tuple[AttemptState, ...]:
         """The attempts since a person last gave the task a fresh budget."""
         return self.attempts[self.epoch_from :]
+
+    @property
+    def mute(self) -> bool:
+        """Whether no attempt changed anything and the last did not even say anything: an agent that does not work."""
+        last = self.attempts[-1].outcome if self.attempts else None
+        return all(one.idle for one in self.tries) and last is not None and not last.words.strip()
 
     @property
     def needs(self) -> tuple[str, ...]:

@@ -149,7 +149,8 @@ def _wants_approval(bench: Bench, task: TaskState) -> bool:
 
 def go_on(bench: Bench, task: TaskState, slot: int) -> LineEvent:
     """Go on after a wait: what a check met concerns that check, so only that is done again; else a session is run."""
-    return (verify if task.current.met_by_check else run_session)(bench, task, slot)
+    again = verify if task.current.sessions else check_first
+    return (again if task.current.met_by_check else run_session)(bench, task, slot)
 
 
 def _choices(bench: Bench) -> tuple[str, ...]:

@@ -1,6 +1,5 @@
 """Edge: Supervise one run from the claim to its end: begin or take up, work, bring home, record how it ended."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from unstuck.errors import UnstuckError
@@ -172,7 +171,7 @@ def _brought(bench: Bench, home: Home) -> BroughtHome:
     assert started is not None
     mode, branch = started.options.commit, f"unstuck/{bench.run}"
     if not any(task.commit for task in bench.record.state.tasks.values()):
-        return BroughtHome(commit=None, text=_with_plan(home, started.plan_files, "There was nothing to commit."))
+        return BroughtHome(commit=None, text=_with_plan(bench, home, "There was nothing to commit."))
     if mode == "message-only":
         return BroughtHome(
             commit=None, text=f"The commits are on {branch}; make them yours with: sh {home.write_script()}"
@@ -187,9 +186,7 @@ def _brought(bench: Bench, home: Home) -> BroughtHome:
         way = home.apply_merge(way.commit)
     if isinstance(way, AlreadyHome):
         name = (started.branch or "").removeprefix("refs/heads/")
-        return BroughtHome(
-            commit=way.commit, text=_with_plan(home, started.plan_files, f"Everything is on your branch {name}.")
-        )
+        return BroughtHome(commit=way.commit, text=_with_plan(bench, home, f"Everything is on your branch {name}."))
     return BroughtHome(commit=None, text=f"The work is on {branch}. {way.reason} To bring it home: {way.command}")
 
 
@@ -250,7 +247,12 @@ def _message(state: RunState) -> str:
     return "\n".join([title, "", *rows]) + "\n"
 
 
-def _with_plan(home: Home, paths: Sequence[str], text: str) -> str:
-    """Commit the plan's own ticks as the last commit, where the plan is tracked."""
-    committed = home.commit_plan(paths, "Tick the plan\n") if paths else None
+def _with_plan(bench: Bench, home: Home, text: str) -> str:
+    """Commit the plan's own ticks as the last commit, where the plan is tracked; one that somebody is writing is theirs."""
+    started = bench.record.state.started
+    if started is None or not started.plan_files:
+        return text
+    if bench.plan.read().problems:
+        return f"{text} The plan cannot be read as it lies there now, so it is neither ticked nor committed."
+    committed = home.commit_plan(started.plan_files, "Tick the plan\n")
     return f"{text} {committed.reason}" if isinstance(committed, NotPossible) else text

@@ -9,11 +9,12 @@ from unstuck.plans.blocks import Block, Scanner, Stretch
 from unstuck.plans.plan import Check
 from unstuck.tools import Runnable, can_fail, first_word
 
+_DEPENDS = r"Depends(?:[ \t_-]+on)?|Dependencies|Blocked[ \t_-]+by"
 _FIELD = re.compile(
     r"\n(?P<indent>[ \t]*)(?:[-*+][ \t]+)?"
-    r"(?:\*\*(?P<bold>(?i:Files|Verify|Commit|Agent|Depends(?:[ \t_-]+on)?|Dependencies|Requires|Blocked[ \t_-]+by))"
+    rf"(?:\*\*(?P<bold>(?i:Files|Verify|Commit|Agent|Requires|{_DEPENDS}))"
     r"(?:\*\*[ \t]*(?P<mark>\(proposed by [^()\n]{1,80}\)[ \t]*)?:|:\*\*)"
-    r"|(?<=[-*+][ \t])(?P<plain>(?i:Files|Verify|Commit))[ \t]*(?P<plain_mark>\(proposed by [^()\n]{1,80}\)[ \t]*)?:(?=[ \t\r\n]|\Z))[ \t]*"
+    rf"|(?<=[-*+][ \t])(?P<plain>(?i:Files|Verify|Commit|{_DEPENDS}))[ \t]*(?P<plain_mark>\(proposed by [^()\n]{{1,80}}\)[ \t]*)?:(?=[ \t\r\n]|\Z))[ \t]*"
     r"(?P<value>[^\n]*)"
 )
 """A field's name, bold or after a bullet, whether its value is a proposal that nobody has approved, and the value."""
@@ -69,7 +70,7 @@ def read_fields(scanner: Scanner, block: Block, runnable: Runnable, into: Block 
             case "agent":
                 task.agent = task.agent or _read_agent(field)
             case _:
-                depends += named_tasks(field.value)
+                depends += (name for kind, text in field.segments if kind == "text" for name in named_tasks(text))
     task.files, task.depends = tuple(dict.fromkeys(files)), tuple(dict.fromkeys(depends))
     task.checks = tuple(Check(command=command) for command in dict.fromkeys(commands))
 
@@ -129,6 +130,11 @@ def _raw(lines: Sequence[str], seen: Sequence[str]) -> Iterator[tuple[str, str]]
             value.append(f"  {line[indent:]}" if margin > indent else line)
     if name:
         yield name, "\n".join(value).rstrip()
+
+
+def is_field(text: str, at: int) -> bool:
+    """Whether a field that we read begins with the line break at this place."""
+    return _FIELD.match(text, at) is not None
 
 
 def find_verify(text: str) -> Iterator[re.Match[str]]:

@@ -290,7 +290,12 @@ class PhasesFile:
         def change(content: bytes) -> bytes:
             text = tasks_md.decode(content)
             in_json = self.format in JSON
-            after, found = JSON[self.format](text, statuses, self._tag) if in_json else superplan.mark(text, statuses)
+            try:
+                after, found = (
+                    JSON[self.format](text, statuses, self._tag) if in_json else superplan.mark(text, statuses)
+                )
+            except ValueError:
+                return content  # somebody is in the middle of writing it: the next time it is marked as a whole
             known.update(found)
             return tasks_md.encode(after)
 

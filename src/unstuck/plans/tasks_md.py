@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from unstuck.plans.blocks import Block, Reading, name_tasks
 from unstuck.plans.editor import Located, first_of
-from unstuck.plans.fields import named_tasks, read_fields
+from unstuck.plans.fields import is_field, named_tasks, read_fields
 from unstuck.plans.plan import Plan, Problem, Task, is_cleanup
 from unstuck.tools import Runnable
 
@@ -20,11 +20,10 @@ LARGEST_GROUP = 5
 _SHOWN = 5
 _DAMAGED_SHARE = 10
 _LOOKS_LIKE_ONE = re.compile(
-    r"\n[ \t]*[-*+][ \t]+(\*\*)?([A-Za-z][A-Za-z _-]{1,24})(?:\*\*[ \t]*:|:)\**[ \t]*([^\n]{1,200})"
+    r"\n[ \t]*[-*+][ \t]+[*_]{0,3}([A-Za-z][A-Za-z _-]{1,24}?)[*_]{0,3}[ \t]*:[*_]{0,3}[ \t]*([^\n]{1,200})"
 )
-_READ = re.compile(
-    r"(?i:files|verify|commit|agent|do|done when|requirements?|(?:depends(?:[ _-]on)?|dependencies|requires|blocked[ _-]by))"
-)
+_OTHERS = re.compile(r"(?i:do|done when|requirements?)")
+"""Fields that are read by nobody but the agent; their numbers are no tasks."""
 _DAMAGED = re.compile("[\udc80-\udcff]")
 """How `decode` carries bytes that are not UTF-8."""
 
@@ -211,10 +210,10 @@ def _overlooked(flat: str, blocks: Sequence[Block]) -> Iterator[Problem]:
     known = {block.id for block in blocks}
     for block in blocks:
         for found in _LOOKS_LIKE_ONE.finditer(flat, block.start, block.end):
-            listed = named_tasks(found[3])
-            if listed and known.issuperset(listed) and not (found[1] and _READ.fullmatch(found[2])):
+            listed = () if is_field(flat, found.start()) or _OTHERS.fullmatch(found[1]) else named_tasks(found[2])
+            if listed and known.issuperset(listed):
                 yield Problem(
-                    message=f"Task {block.id}: the field {found[2]!r} names tasks and is not read.",
+                    message=f"Task {block.id}: the field {found[1]!r} names tasks and is not read.",
                     line=flat.count("\n", 0, found.start()) + 2,
                     hint=f"Write `- **Depends**: {', '.join(listed)}` if they must be done before.",
                 )

@@ -473,6 +473,6 @@ def blanks(s: Situation) -> dict[str, str]:
         "host": host(s) or "the server",
         "port": f"port {taken}" if taken else "the port",
         "package": f"{named}, which the project's own {home} does not have" if home else named or "the package",
-        "env": variable(s) or "what is missing",
+        "env": variable(s) or f"what this asks for: {message}",
         "message": message,
     }

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from unstuck.agents import last_question
 from unstuck.decide import Rollback
 from unstuck.diagnosis import KINDS, Failure, Kind, capture, read
-from unstuck.journal import AttemptState, TaskState
+from unstuck.journal import AttemptState, TaskState, awaits_approval
 from unstuck.shipped import shipped_toml
 from unstuck.tell.text import fill, one_line, quoted
 
@@ -29,6 +29,8 @@ class Cause:
 def question(task: TaskState) -> str:
     """Return the one question that needs an answer: the agent's own, the remedies', or that of the failure's kind."""
     failure = _failure(task)
+    if awaits_approval(task):
+        return task.question
     if failure is None:
         return f"It cannot be done as the plan has it ({one_line(task.question, SAID_CHARS)}). How should it read?"
     if failure.charged and failure.kind is not Kind.TAMPERED and (asked := agents_question(task)):
@@ -76,7 +78,9 @@ OUTSIDE = frozenset({Kind.AUTH_FAILED, Kind.BILLING, Kind.AGENT_MISSING})
 def cause_of(task: TaskState) -> str:
     """Name what stands in a task's way: the same for all tasks that one thing stops."""
     failure = _failure(task)
-    if failure is not None and failure.charged and _is_mute(task):
+    if awaits_approval(task):
+        return "approval"
+    if failure is not None and failure.charged and task.mute:
         return f"mute {task.attempts[-1].agent}"
     if failure is None or (failure.charged and not task.asks):
         return f"task {task.task.id}"
@@ -117,11 +121,6 @@ def _blanks(task: TaskState, failure: Failure) -> dict[str, str]:
         "denied": one_line("; ".join(last.outcome.denied), SAID_CHARS) if last.outcome else "",
         "touches": " ".join(_touched(failure)),
     }
-
-
-def _is_mute(task: TaskState) -> bool:
-    """Whether no attempt changed anything and the last did not even say anything: an agent that does not work."""
-    return all(one.idle for one in task.tries) and _said(task.attempts[-1]) == "said nothing"
 
 
 def _said(last: AttemptState) -> str:

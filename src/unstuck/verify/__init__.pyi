@@ -9,10 +9,10 @@ from unstuck.verify.check_memory import open_memory as open_memory
 from unstuck.verify.checks import ASKS_FOR_US as ASKS_FOR_US
 from unstuck.verify.checks import NotSetUp as NotSetUp
 from unstuck.verify.checks import Site as Site
-from unstuck.verify.checks import cannot_run as cannot_run
 from unstuck.verify.checks import check_on as check_on
 from unstuck.verify.checks import diagnosed as diagnosed
 from unstuck.verify.checks import evidence as evidence
+from unstuck.verify.checks import hindered as hindered
 from unstuck.verify.checks import on_base as on_base
 from unstuck.verify.examining import examine as examine
 from unstuck.verify.probing import landed as landed

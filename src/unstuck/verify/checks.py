@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from unstuck.decide import missing_names
-from unstuck.diagnosis import Diagnosis, Evidence, Failure, Kind, is_own_module, is_unwritten, read
+from unstuck.diagnosis import KINDS, Diagnosis, Evidence, Failure, Kind, is_own_module, is_unwritten, read, red
 from unstuck.journal import CheckResult, Counts, Ended
 from unstuck.line import Bench, Interrupted, set_up
 from unstuck.orders import Subject
@@ -33,6 +33,10 @@ TO_BE_WRITTEN = {
     Kind.COMMAND_NOT_FOUND: Kind.FILE_NOT_FOUND,
 }
 """What is missing on the machine → what it is where the plan says that an agent writes it."""
+OWN_WORDS = frozenset(("auth", "http", "words", "perhaps"))
+"""Families of rules whose words of a refused login may be the product's own; those of a known tool never are."""
+NO_ANSWER = frozenset(kind for kind, facts in KINDS.items() if facts.blame == "environment") - {Kind.PERMISSION_DENIED}
+"""What a check says that the machine keeps from saying anything of the tree; a mode bit is the tree's own."""
 _PASSING = re.compile(r"0x[0-9a-fA-F]+|\b[0-9a-f]{7,}\b|/tmp/\S+|[\d.:]+")
 """What differs between two runs that say the same: addresses, hashes, folders of the moment, times."""
 
@@ -146,8 +150,13 @@ def check_on(site: Site, check: Check, base: str, tree: str | None = None) -> Ch
 
 
 def on_base(site: Site, check: Check, base: str) -> CheckResult:
-    """Say how a check goes on the commit that the task began with; asked once for a tree, whatever it says."""
-    return _recalled(site, check, site.bench.workspace.tree_of(base), lambda: site.run(check, base), red=True)
+    """Say how a check goes on the commit that the task began with; asked once for a tree, unless it could not run there."""
+    key, bench = site.bench.workspace.tree_of(base), site.bench
+    known = _recalled(site, check, key, lambda: site.run(check, base), red=True)
+    if not known.cached or check.found or not hindered(bench, check, known, base):
+        return known
+    bench.baselines.remember(key, check, mended := site.run(check, base))
+    return mended
 
 
 def _recalled(site: Site, check: Check, key: str, run: Callable[[], CheckResult], *, red: bool) -> CheckResult:
@@ -166,20 +175,26 @@ def _recalled(site: Site, check: Check, key: str, run: Callable[[], CheckResult]
     return result
 
 
-def cannot_run(bench: Bench, check: Check, result: CheckResult, base: str, but: str = "") -> Diagnosis | None:
-    """Say what a check misses that could not even begin on a commit, and that no task is to bring; `but`: this one."""
-    tail = result.ended.tail
+def hindered(bench: Bench, check: Check, result: CheckResult, base: str, but: str = "") -> Failure | None:
+    """Say what kept a check from saying anything of a commit: a tool that no task is to bring, or the machine; `but`: this task."""
     found = None if result.ended.ok else diagnosed(bench, evidence(check, result.ended), bench.workspace.tree_of(base))
+    failure = None if found is None or found.guessed else red(result, found)
     texts = [f"{task.title}\n{task.body}".lower() for task in bench.tasks.values() if not task.done and task.id != but]
-    if found is None or any(name.lower() in text for name in missing_names(tail) for text in texts):
-        return None
-    return found if found.kind in TO_BE_WRITTEN else None
+    brought = any(name.lower() in text for name in missing_names(result.ended.tail) for text in texts)
+    return failure if failure is not None and failure.kind in NO_ANSWER and not brought else None
 
 
 def diagnosed(bench: Bench, seen: Evidence, tree: str) -> Diagnosis | None:
-    """Say what went wrong; a module that the plan or the tree holds is the agent's to write, and nobody's to install."""
+    """Say what went wrong; a module that the plan or the tree holds is the agent's to write, and nobody's to install.
+
+    A login that a tool is refused in a check is the machine's to have.
+    """
     found = bench.judge.diagnose(seen)
-    if found is None or found.kind not in TO_BE_WRITTEN:
+    if found is None:
+        return None
+    if found.kind is Kind.AUTH_FAILED and seen.command and found.rule.partition(".")[0] not in OWN_WORDS:
+        return replace(found, kind=Kind.ENVIRONMENT_MISSING)
+    if found.kind not in TO_BE_WRITTEN:
         return found
     names = [value for key, value in found.names if key in ("package", "module", "name")]
     planned = [path for task in bench.tasks.values() for path in task.files]

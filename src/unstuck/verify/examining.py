@@ -12,7 +12,7 @@ from unstuck.verify.base_judge import ask_base, bent
 from unstuck.verify.baseline import Comparison, compare
 from unstuck.verify.change import found, rule_of
 from unstuck.verify.change_audit import look_at
-from unstuck.verify.checks import Site, begun_aside, cannot_run, check_on, is_test_run
+from unstuck.verify.checks import Site, begun_aside, check_on, hindered, is_test_run
 from unstuck.verify.exam import AS_ASKED, Exam, judge_all
 from unstuck.verify.probing import PROBES, RED, fails_rightly, new_tests_fail, not_red
 
@@ -120,7 +120,7 @@ def _held_against_base(exam: Exam, gate: Check, result: CheckResult) -> tuple[Ch
     before = exam.before(gate)
     if before.status == "pass":
         return (result,)
-    if cannot_run(exam.bench, gate, before, exam.subject.base, but=exam.task.id):
+    if hindered(exam.bench, gate, before, exam.subject.base, but=exam.task.id):
         # Nobody asked for this gate: that its tool is not here is no one's fault. One that was asked for must run.
         return (replace(result, idle=NOT_HERE.format(gate.command)) if gate.found else result,)
     if result.ended.ok:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import PurePath
 
 from unstuck.decide import Amend
-from unstuck.diagnosis import Failure, red
+from unstuck.diagnosis import Failure
 from unstuck.journal import (
     AttemptState,
     Classified,
@@ -21,7 +21,7 @@ from unstuck.line import Bench, Interrupted, run_session
 from unstuck.orders import Subject
 from unstuck.tell import NOT_COUNTED, red_before, verdict_notes
 from unstuck.tools import manifest_files
-from unstuck.verify.checks import NotSetUp, Site, cannot_run, on_base
+from unstuck.verify.checks import NotSetUp, Site, hindered, on_base
 
 NO_AGENT_NEEDED = Ended(ending="exited", exit_code=0, tail="The checks pass as it is: no agent was needed.")
 BASE = "base"
@@ -65,7 +65,7 @@ def look_before(bench: Bench) -> None:
     except (NotSetUp, Interrupted):
         return  # the first task meets the same in its own worktree, and tells it with what to do
     for gate, before in befores:
-        if before.status == "fail" and not cannot_run(bench, gate, before, base):
+        if before.status == "fail" and not hindered(bench, gate, before, base):
             sentence = red_before(before)
             if bench.redactor.text(sentence) not in bench.record.state.notes:
                 bench.record.note(sentence)
@@ -74,7 +74,7 @@ def look_before(bench: Bench) -> None:
 def check_first(bench: Bench, task: TaskState, slot: int) -> LineEvent:
     """Run a session; where there may be nothing to do, an agent is called only if the checks fail."""
     name, attempt = task.task.id, task.current
-    if not attempt.sessions and (failure := _cannot_begin(bench, attempt)) is not None:
+    if not attempt.sessions and (failure := _cannot_begin(bench, task, slot)) is not None:
         bench.workspace.prepare(slot, attempt.base, attempt.tree)
         return Classified(task=name, failure=failure)
     only_checks = bench.tasks[name].only_checks and attempt.number == task.epoch_from + 1
@@ -94,15 +94,21 @@ def check_first(bench: Bench, task: TaskState, slot: int) -> LineEvent:
     return run_session(bench, task, slot)
 
 
-def _cannot_begin(bench: Bench, attempt: AttemptState) -> Failure | None:
+def _cannot_begin(bench: Bench, task: TaskState, slot: int) -> Failure | None:
     """Say which gate that somebody asked for cannot run where the attempt begins."""
-    tree = bench.workspace.tree_of(attempt.base)
+    base = task.current.base
+    site, tree = Site(bench=bench, name=task.task.id, slot=bench.spare + slot), bench.workspace.tree_of(base)
     for gate in bench.gates:
-        before = None if gate.found else bench.baselines.recall(tree, gate)
-        missing = cannot_run(bench, gate, before, attempt.base) if before is not None else None
-        if before is not None and missing is not None:
-            shown = bench.redactor.text(before.command)
-            return replace(red(replace(before, command=shown), missing), check=(gate.kind, shown))
+        if gate.found or bench.baselines.recall(tree, gate) is None:
+            continue
+        try:
+            before = on_base(site, gate, base)
+        except NotSetUp as error:
+            return error.failure
+        shown = replace(before, command=bench.redactor.text(before.command))
+        failure = hindered(bench, gate, shown, base)
+        if failure is not None:
+            return replace(failure, check=(gate.kind, shown.command))
     return None
 
 
