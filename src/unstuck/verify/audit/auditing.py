@@ -13,7 +13,6 @@ from unstuck.verify.audit.cases import Case, Suite, read_tests
 from unstuck.verify.audit.conserve import Balance, Lost, Pairs, pair, plain_name
 from unstuck.verify.audit.grammars import grammar_of
 from unstuck.verify.audit.product import judge_product, read_world
-from unstuck.verify.audit.recipes import judge_recipes
 from unstuck.verify.audit.settings import judge_settings
 from unstuck.verify.change import (
     SYMLINK,
@@ -97,8 +96,7 @@ def _weighed(finding: Remark, declared: Sequence[str]) -> Remark:
 
 
 def _files(changes: Sequence[Change]) -> Iterator[Remark]:
-    yield from (said := tuple(judge_settings(changes)))
-    yield from judge_recipes(changes, {one.path for one in said})
+    yield from judge_settings(changes)
     yield from judge_product(changes)
     for change in changes:
         part = part_of(change.path)
