@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from unstuck.journal import Remark, Severity
 from unstuck.verify.audit.asserting import PARTIAL, Assertion, claim_of, is_claim, is_guard, mark_idle, statement_of
 from unstuck.verify.audit.grammars import (
     LONGEST,
@@ -20,7 +21,7 @@ from unstuck.verify.audit.grammars import (
     text_of,
     values_of,
 )
-from unstuck.verify.change import pattern
+from unstuck.verify.change import found, pattern
 
 LONGEST_SKIP = 120
 LEAST_ROWS = 2
@@ -61,6 +62,10 @@ class Case:
     @property
     def off(self) -> bool:
         return bool(self.skip) and not self.sometimes
+
+    def remark(self, rule: str, says: str, evidence: str = "", severity: Severity | None = None) -> Remark:
+        """Make a remark about it; {} in what is said is its name."""
+        return found(rule, self.path, self.line, says.replace("{}", self.name or self.path), evidence, severity)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
