@@ -18,7 +18,7 @@ from unstuck.verify.audit.grammars import (
     values_of,
     words,
 )
-from unstuck.verify.change import pattern
+from unstuck.verify.change import known, pattern
 
 EXACT, PARTIAL, WEAK, NOTHING = 3, 2, 1, 0
 """How much an assertion says: this value; a value like this; some value; nothing."""
@@ -29,6 +29,7 @@ LONGEST_SIDE = 40
 LONGEST_CLAIM = 600
 SHORT_BODY = 60
 """Tokens of a block that still belongs to what is asserted of it."""
+_OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
 _MATCHING = frozenset({"to", "not_to", "to_not", "should", "should_not"})
 """Words of Ruby behind which a matcher stands without parentheses."""
 _OPERATORS = {
@@ -97,10 +98,10 @@ def claim_of(grammar: Grammar, tokens: Sequence[Token], at: int, top: Node) -> t
         return branch, _branched(branch, statement, top)
     if word in {"throw", "raise"}:
         return None
-    said = _said(statement)
-    relation, rank = ("fail", PARTIAL) if fails else _rank(said[max(0, at - statement.start) :])
+    said, place = _said(statement), at - statement.start
+    relation, rank = ("fail", PARTIAL) if fails else _rank(said[place:])
     if relation not in {"fail", "call"} and (
-        _is_constant(grammar, said) or (rank == EXACT and _compares_with_itself(statement, statement.start + len(said)))
+        _is_constant(grammar, said) or (rank == EXACT and _compares_with_itself(said, place))
     ):
         rank = NOTHING
     return statement, _assertion(statement, said, relation, rank, top)
@@ -172,42 +173,31 @@ def _is_constant(grammar: Grammar, said: Sequence[Token]) -> bool:
     return all(word.lower() in words("pure") for name in names for word in pattern("claim", "words").findall(name))
 
 
-def _compares_with_itself(statement: Node, end: int) -> bool:
-    """Tell whether both sides of an assertion are the same: of an operator, of a call's arguments, or of what follows it."""
-    given: list[str] = []
-    todo = [statement]
-    while todo:
-        node = todo.pop()
-        if node.start >= end or node.end - node.start > LONGEST_SIDE * 2:
-            continue
-        sides = [_side(part.tokens) for part in node.children[:4] if part.end <= end]
-        if is_kind("sides", node.kind) and len(sides) > 1 and sides[0] and sides[0] in sides[1:3]:
-            return not words("signs").intersection(token.word for token in node.tokens)
-        if node.kind == "token_tree":  # the arguments of a macro are only tokens
-            sides = text_of(node.tokens[1:-1]).split(" , ")[:2]
-            sides = [side if any(char.islower() for char in side) else "" for side in sides]
-        if not is_kind("given", node.kind):
-            todo += reversed(node.children if node.kind != "assignment" else [])
-        elif len(sides) == 1 and node.children and _goes_on(node.children[0]):
-            todo.append(node.children[0])
-        elif _is_twice(sides):
-            return True
+def _compares_with_itself(said: Sequence[Token], at: int) -> bool:
+    """Tell whether an assertion says the same twice: on both sides of a sign, in one call, or in one call after another."""
+    groups: list[list[list[Token]]] = [[list(said[:at])], [[]]]
+    depth, calls = 0, said[at + 1].text in CALLS if at + 1 < len(said) else False
+    for token in said[at + 1 :]:
+        opens, closes = token.text in _OPENING, token.text in _CLOSING
+        depth += opens - closes
+        if calls and ((depth == 1 and opens) or (depth == 0 and closes)):
+            groups.append([[]])
+        elif depth <= calls and (token.text == "," or (token.text in {"==", "==="} and len(groups[-1]) == 1)):
+            groups[-1].append([])
         else:
-            given.append(sides[0] if len(sides) == 1 else "")
-    return _is_twice(given)
-
-
-def _goes_on(node: Node) -> bool:
-    """Tell whether the one thing that a call is given is a comparison, or a word that compares."""
-    return is_kind("sides", node.kind) or _is("jargon", node.all[node.start].text)
-
-
-def _is_twice(sides: list[str]) -> bool:
-    return any(one and one == two for one, two in pairwise(sides))
+            groups[-1][-1].append(token)
+    sides = [[_side(part) for part in group] for group in groups]
+    given = [group[0] for group in sides if len(group) == 1 and group[0]]
+    twice = any(one and one == two for group in (given, *sides) for one, two in pairwise(group))
+    return twice and not _is("passes_on", text_of(said))
 
 
 def _side(tokens: Sequence[Token]) -> str:
-    """Give one side of a comparison, if something is computed in it."""
+    """Give what is compared, if something is computed in it: without the words of the framework around it."""
+    while tokens and (tokens[0].text == "." or _is("jargon", tokens[0].text)):
+        tokens = tokens[1:]
+        if tokens and (tokens[0].text, tokens[-1].text) == ("(", ")"):
+            tokens = tokens[1:-1]
     computed = len(tokens) < LONGEST_SIDE and any(token.sort == "id" for token in tokens)
     return "".join(token.text for token in tokens) if computed else ""
 
@@ -222,9 +212,9 @@ def _rank(said: Sequence[Token]) -> tuple[str, int]:
     within = ""
     before = ""
     for token in said:
-        if token.text in {"(", "[", "{"}:
+        if token.text in _OPENING:
             within += token.text
-        elif token.text in {")", "]", "}"}:
+        elif token.text in _CLOSING:
             within = within[:-1]
         elif token.sort in {"op", "truth"} or (token.sort == "id" and (token.called or before in _MATCHING)):
             (outer if not within else inner if within in {"(", "{"} else []).append(token.text)
@@ -262,17 +252,10 @@ def _judged(names: Sequence[str], *, negated: bool) -> list[tuple[str, int]]:
 def _judge_name(name: str, *, negated: bool) -> tuple[str, int] | None:
     spoken = {word.lower() for word in pattern("claim", "words").findall(name)}
     denied = (len(spoken & words("not")) % 2 == 1 and name not in words("negations")) ^ negated
-    if spoken & words("raises"):
-        return ("quiet", WEAK) if denied else ("raises", EXACT)
-    if spoken & words("like"):
-        return "like", PARTIAL
-    equal = spoken & words("equal")
-    if equal or (spoken & words("same") and not spoken & words("true")):
-        if denied:
-            return ("void", PARTIAL) if spoken & {"error", "err"} else ("ne", WEAK)
-        return ("eq", EXACT) if equal or not spoken & words("void") else ("void", EXACT)
-    if spoken & words("true"):  # few values are empty or false, and nearly all are not
-        return ("falsy", PARTIAL) if bool(spoken & {"false", "falsy", "falsey"}) ^ denied else ("truthy", WEAK)
+    for row in known()["relation"]:
+        if not spoken.isdisjoint(row["words"]) and spoken.isdisjoint(row.get("unless", ())):
+            relation, rank = row["denied" if denied else "says"]
+            return relation, rank
     return None
 
 
