@@ -4,13 +4,13 @@ The law: an agent may change anything but its judges. What a test asserted must 
 must still be asked for. Where the task names a path, its tests may expect something else, but not say less.
 """
 
-from collections.abc import Collection, Hashable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from unstuck.journal import Remark, Severity
 from unstuck.verify.audit.asserting import NOTHING
 from unstuck.verify.audit.cases import Case, Suite, read_tests
-from unstuck.verify.audit.conserve import Balance, Lost, Pairs, pair, plain_name
+from unstuck.verify.audit.conserve import Balance, Lost, pair, plain_name
 from unstuck.verify.audit.grammars import grammar_of
 from unstuck.verify.audit.product import judge_product, read_world
 from unstuck.verify.audit.settings import judge_settings
@@ -58,9 +58,12 @@ class _Reading:
         new = [_read(change, change.new) for change in watched if change.new is not None]
         self.pairs, fresh = pair(*([case for suite in side for case in suite.cases] for side in (old, new)))
         balance = Balance(self.pairs, fresh, read_world(changes))
-        lost = list(balance.lost())
+        self.lost = list(balance.lost())
         self.spare = balance.spare()
-        self.lost: list[Lost] = [*lost, *_standing(self.pairs, fresh, lost)]
+        for case, became in self.pairs:
+            if became is not None and not case.off:
+                less = _runs_less(case, became) if case.kind == "test" else _ends_all(became)
+                self.lost += [Lost(case, remark) for remark in less]
         before = {suite.path for suite in old}
         unread = {suite.path: suite.unread for suite in (*old, *new) if suite.unread and suite.path in before}
         self.beside = [finding for case in fresh for finding in _new_test(case)]
@@ -124,29 +127,6 @@ def _files(changes: Sequence[Change]) -> Iterator[Remark]:
             yield found(f"{part}-changed", path, 1, says, gone.text.strip() if gone is not None else "")
         if SYMLINK == change.new_mode != change.old_mode and there and is_judge(path):
             yield found("check-changed", path, 1, f"{path} became a link to something else.")
-
-
-def _standing(pairs: Pairs, fresh: Sequence[Case], lost: Sequence[Lost]) -> Iterator[Lost]:
-    """Find tests that are still there, but do not run as they did."""
-    gone = {id(one.case) for one in lost if one.remark.rule in {"test-deleted", "tests-exchanged"}}
-    aids = {key: case for case in fresh if case.kind == "aid" and case.assertions for key in _marks_of(case)}
-    for case, became in pairs:
-        if case.off:
-            continue
-        if became is not None:
-            less = _runs_less(case, became) if case.kind == "test" else _ends_all(became)
-            yield from (Lost(case, remark) for remark in less)
-        elif case.kind == "test" and case.assertions and id(case) in gone:
-            twin = next((aids[key] for key in _marks_of(case) if key in aids), None)
-            if twin is not None:
-                yield Lost(
-                    case, twin.remark("test-hidden", f"{case.name} is now {{}}, which no runner takes for a test.")
-                )
-
-
-def _marks_of(case: Case) -> tuple[Hashable, Hashable]:
-    """Give what a test and a function have in common that are the same but for their heads."""
-    return frozenset(one.key for one in case.assertions), case.body.partition(" ")[2]
 
 
 def _runs_less(case: Case, became: Case) -> Iterator[Remark]:

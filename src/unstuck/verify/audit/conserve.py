@@ -167,7 +167,12 @@ class Balance:
         asserting = any(one.rank > NOTHING for one in case.assertions)
         mentioned = case.names.union(*(one.names for one in case.assertions))
         lives_on = not left if asserting else any(case.names <= other.names for other in self.fresh)
-        if not (case.off or lives_on or mentioned & self.world.gone):
+        keys = {one.key for one in case.assertions}
+        aids = (other for other in self.fresh if other.kind == "aid" and keys)
+        hidden = next((aid for aid in aids if {one.key for one in aid.assertions} == keys), None)
+        if hidden is not None and not (case.off or lives_on):
+            yield hidden.remark("test-hidden", f"{case.name} is now {{}}, which no runner takes for a test.")
+        elif not (case.off or lives_on or mentioned & self.world.gone):
             follows = self.world.took_back(case.literals) or self._is_exchanged(case)
             says = "The test {} is gone, and nothing else asserts what it did."
             rule = "tests-exchanged" if follows else "test-deleted"
