@@ -80,9 +80,9 @@ def is_claim(grammar: Grammar, tokens: Sequence[Token], at: int) -> bool:
     if token.text in {"panic", "unreachable"} and after not in {"!", "("}:
         return False  # a module of that name
     looked_up = token.receiver and after not in CALLS and not is_callee(token.node)  # `task.checks` calls nothing
-    if token.receiver and not looked_up and grammar.told.search(f"{token.receiver}.{token.text}"):
+    if token.receiver and not looked_up and grammar.fits("told", f"{token.receiver}.{token.text}"):
         return True
-    if _is("raised", token.text) or not grammar.asserts.search(token.text):
+    if _is("raised", token.text) or not grammar.fits("asserts", token.text):
         return False
     return (token.called and not looked_up) or token.text.startswith(("should", "must", "wont"))
 
@@ -167,7 +167,7 @@ def _is_constant(grammar: Grammar, said: Sequence[Token]) -> bool:
     if _is("never_holds", key) or _is("always_holds", key):  # what never holds is a way to fail, and no way to pass
         return not _is("never_holds", key)
     names = [token.text for token in said if token.sort == "id"]
-    own = (_is("jargon", name) or _is("neutral", name) or grammar.asserts.search(name) for name in names)
+    own = (_is("jargon", name) or _is("neutral", name) or grammar.fits("asserts", name) for name in names)
     if len(said) >= LONGEST_SIDE or not any(token.sort in VALUES for token in said) or not all(own):
         return False
     return all(word.lower() in words("pure") for name in names for word in pattern("claim", "words").findall(name))

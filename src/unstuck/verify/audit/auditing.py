@@ -156,7 +156,7 @@ def _newly_guarded(case: Case, became: Case) -> bool:
 def _looks(path: str) -> bool:
     """Tell whether a runner with common settings looks at a path."""
     grammar = grammar_of(path)
-    return grammar is None or grammar.found.search(path) is not None
+    return grammar is None or grammar.fits("found", path)
 
 
 def _ends_all(case: Case) -> Iterator[Remark]:

@@ -123,8 +123,9 @@ class _Reading:
         self.whole = _Open("file", "", "", root)
         self.open: list[_Open] = [self.whole]
         self.owner: dict[int, _Open] = {id(root): self.whole}
-        self.by_name = grammar.named_in.search(text) is not None
-        self.shut = "; ".join(" ".join(line.split()) for line in grammar.shut.findall(text))
+        self.by_name = grammar.fits("named_in", text)
+        shut = grammar.looks.get("shut")
+        self.shut = "; ".join(" ".join(line.split()) for line in shut.findall(text)) if shut else ""
 
     def cases(self) -> Iterator[Case]:
         self._find_cases()
@@ -162,12 +163,12 @@ class _Reading:
         defined = node.children[-1] if node.kind == "decorated_definition" and node.children else node
         if is_kind("function", defined.kind) and (node.parent is None or node.parent.kind != "decorated_definition"):
             name, marks = _name(defined), self._marks(defined)
-            by_name = self.by_name and self.grammar.tests.search(name) is not None
-            if (by_name or self.grammar.marks.search(marks)) and self._is_collected(defined):
+            by_name = self.by_name and self.grammar.fits("tests", name)
+            if (by_name or self.grammar.fits("marks", marks)) and self._is_collected(defined):
                 return _Open("test", name, scope, node, marks)
             return _Open("aid", name, scope, node, marks) if name and owner is self.whole else None
         callee = self._callee(node)
-        if not callee or not self.by_name or not self.grammar.blocks.search(callee):
+        if not callee or not self.by_name or not self.grammar.fits("blocks", callee):
             return None
         body = self._block(node)
         if body is None and not pattern("run", "skip_block").search(callee) and self.grammar.language != "Elixir":
@@ -186,7 +187,7 @@ class _Reading:
         return True
 
     def _groups(self, callee: str) -> bool:
-        return bool(callee) and self.grammar.groups.search(callee) is not None
+        return callee != "" and self.grammar.fits("groups", callee)
 
     def _callee(self, node: Node) -> str:
         """Give the dotted name of what is called, without the arguments of calls on the way; nothing where nothing is."""

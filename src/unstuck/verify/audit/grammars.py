@@ -12,7 +12,6 @@ from tree_sitter import Node as Parsed
 
 from unstuck.verify.change import known, pattern
 
-NEVER, ALWAYS = re.compile(r"(?!)"), re.compile(r"")
 LONGEST = 300_000
 """Characters of a text that is still parsed."""
 DEEPEST = 2_000
@@ -20,49 +19,41 @@ DEEPEST = 2_000
 VALUES = frozenset({"str", "num", "truth"})
 TRUTHS = frozenset({"true", "false", "null", "nil", "none", "undefined", "nullptr"})
 CALLS = frozenset({"(", "!", "{", "<", "[", ".(", "do", "?."})
-_PLAIN = frozenset({"language", "package", "function", "endings"})
 _AFTER_DOT = frozenset({".", "::", "->", "?.", "&.", "!!.", "?->", "#"})
 _OWN = frozenset({"self", "this", "$this", "@"})
 _QUOTES = re.compile(r"""^[A-Za-z@$]{0,3}(?P<q>\"{3}|'{3}|["'`])(?P<body>.*)(?P=q)$""", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Grammar:
-    """How the tests of one language look: a row of the catalogue, its patterns over names, marks and paths."""
+    """How the tests of one language look: a row of the catalogue, which says what its columns are."""
 
     language: str
     package: str
     """The Python package that holds the grammar."""
-    endings: tuple[str, ...]
-    function: str = "language"
-    tests: re.Pattern[str] = NEVER
-    """Names of functions that a runner takes for tests."""
-    named_in: re.Pattern[str] = ALWAYS
-    """What a text must hold for names alone to make tests."""
-    marks: re.Pattern[str] = NEVER
-    """Annotations, attributes and comments that make a function a test."""
-    blocks: re.Pattern[str] = NEVER
-    """Calls that hold a test in a block."""
-    groups: re.Pattern[str] = NEVER
-    """Calls that hold several tests in a block."""
-    asserts: re.Pattern[str] = NEVER
-    """Names that assert when they are called."""
-    told: re.Pattern[str] = NEVER
-    """Methods that assert when they are called on a certain receiver, as `t.Errorf`."""
-    found: re.Pattern[str] = ALWAYS
-    """Paths at which a runner with common settings looks for tests."""
-    shut: re.Pattern[str] = NEVER
-    """Lines that keep a whole file from being built or run."""
+    function: str
+    endings: frozenset[str]
+    looks: dict[str, re.Pattern[str]]
+
+    def fits(self, column: str, text: str) -> bool:
+        """Tell whether a name, a mark, a path or a text is what a column is about; `named_in` and `found` are, unless it says more."""
+        look = self.looks.get(column)
+        return look.search(text) is not None if look is not None else column in {"named_in", "found"}
 
 
 @cache
 def grammars() -> tuple[Grammar, ...]:
     """Return the languages whose tests can be read."""
-    return tuple(Grammar(**{key: _cell(key, value) for key, value in row.items()}) for row in known()["language"])
-
-
-def _cell(key: str, value: Any) -> Any:
-    return value if key in _PLAIN else re.compile(value)
+    return tuple(
+        Grammar(
+            row["language"],
+            row["package"],
+            row.get("function", "language"),
+            frozenset(row["endings"]),
+            {column: re.compile(look) for column, look in row["looks"].items()},
+        )
+        for row in known()["language"]
+    )
 
 
 def grammar_of(path: str) -> Grammar | None:
