@@ -8,7 +8,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import chain, islice
 
 from unstuck.journal import Remark
 from unstuck.verify.audit.asserting import EXACT, NOTHING, WEAK, Assertion
@@ -83,7 +83,8 @@ class Balance:
         ]
         left: dict[int, list[Assertion]] = defaultdict(list)
         for one, case in sorted(losses, key=lambda loss: -loss[0].rank):
-            if not (self._moved(one) or self._absorbed(one, own[id(case)]) or self._absorbed(one, self._near(one))):
+            same = (gain for gain in self.by_key.get(one.key, ()) if not gain.used)
+            if not self._absorbed(one, chain(islice(same, 1), own[id(case)], self._near(one))):
                 left[id(case)].append(one)
         for case, became in self.pairs:
             missing = left[id(case)]
@@ -123,13 +124,6 @@ class Balance:
     def _near(self, one: Assertion) -> Iterator[_Gain]:
         for name in sorted(one.names or {""}, key=lambda name: (len(self.by_name.get(name, ())), name))[:6]:
             yield from self.by_name.get(name, [])[:MOST_CANDIDATES]
-
-    def _moved(self, one: Assertion) -> bool:
-        """Find the very same assertion elsewhere."""
-        gain = next((gain for gain in self.by_key.get(one.key, ()) if not gain.used), None)
-        if gain is not None:
-            gain.used = True
-        return gain is not None
 
     def _absorbed(self, old: Assertion, gains: Iterable[_Gain]) -> bool:
         """Find an assertion that says the same: as strict, about the same, with the same values or with rows that hold them."""
@@ -192,7 +186,9 @@ class Balance:
     def _changed(self, became: Case, left: list[Assertion], own: list[_Gain]) -> Iterator[Remark]:
         left = [one for one in left if not one.names & self.world.gone]
         if left and not any(one.rank > NOTHING for one in became.assertions):
-            yield _nothing_left(became, left[0])
+            hollow = sorted(became.assertions, key=lambda one: not one.idle)[:1]
+            emptied = became.remark("test-emptied", "The test {} no longer asserts anything.", left[0].text)
+            yield _weaker(left[0], hollow[0], became) if hollow else emptied
             return
         for old in left:
             free = [gain for gain in islice(own, MOST_GAINS) if not gain.used]
@@ -255,13 +251,6 @@ def _opposed(old: Assertion, new: Assertion) -> bool:
     if "raises" in (old.relation, new.relation):
         return old.relation != new.relation
     return {old.relation, new.relation} in _OPPOSED and old.rank >= new.rank
-
-
-def _nothing_left(became: Case, old: Assertion) -> Remark:
-    one = next((one for one in became.assertions if one.idle), next(iter(became.assertions), None))
-    if one is None:
-        return became.remark("test-emptied", "The test {} no longer asserts anything.", old.text)
-    return _weaker(old, one, became)
 
 
 def _weaker(old: Assertion, new: Assertion, became: Case) -> Remark:

@@ -87,10 +87,6 @@ def _fall(old: Values | None, new: Values | None) -> str:
     return "asks for less than before" if before > 0 and (after is None or after < before) else ""
 
 
-def _floor(old: Values | None, new: Values | None) -> str:
-    return _fall(old, new) if old else ""
-
-
 def _rise(old: Values | None, new: Values | None) -> str:
     return "is more than before" if (_measure(new) or 0) > (_measure(old) or 0) else ""
 
@@ -124,13 +120,16 @@ def _find(old: Values | None, new: Values | None) -> str:
     return _take_in(old, new)
 
 
-def _pick(old: Values | None, new: Values | None) -> str:
-    return "picks some tests" if new and new != old else ""
-
-
 _WAYS: dict[str, Callable[[Values | None, Values | None], str]] = {
-    "fall": _fall, "floor": _floor, "rise": _rise, "ceiling": _ceiling, "leave_out": _leave_out, "take_in": _take_in, "find": _find, "pick": _pick,
-}  # fmt: skip
+    "fall": _fall,
+    "floor": lambda old, new: _fall(old, new) if old else "",
+    "rise": _rise,
+    "ceiling": _ceiling,
+    "leave_out": _leave_out,
+    "take_in": _take_in,
+    "find": _find,
+    "pick": lambda old, new: "picks some tests" if new and new != old else "",
+}
 
 
 def _measure(values: Values | None) -> float | None:
