@@ -95,7 +95,7 @@ def claim_of(grammar: Grammar, tokens: Sequence[Token], at: int, top: Node) -> t
     fails = _is("fail", word)
     branch = _branch(statement, top) if fails else None
     if branch is not None:
-        return branch, _branched(branch, statement, top)
+        return branch, _branched(branch, statement)
     if word in {"throw", "raise"}:
         return None
     said, place = _said(statement), at - statement.start
@@ -104,10 +104,10 @@ def claim_of(grammar: Grammar, tokens: Sequence[Token], at: int, top: Node) -> t
         _is_constant(grammar, said) or (rank == EXACT and _compares_with_itself(said, place))
     ):
         rank = NOTHING
-    return statement, _assertion(statement, said, relation, rank, top)
+    return statement, _assertion(statement, said, relation, rank)
 
 
-def _assertion(node: Node, said: Sequence[Token], relation: str, rank: int, top: Node) -> Assertion:
+def _assertion(node: Node, said: Sequence[Token], relation: str, rank: int) -> Assertion:
     idle = node.idle
     fails = relation == "fail"  # what is said of a failure is no expectation
     key = relation if fails else key_of(said)
@@ -122,7 +122,7 @@ def _assertion(node: Node, said: Sequence[Token], relation: str, rank: int, top:
         line=said[0].line if said else node.line,
         text=text_of(said[:80])[:LONGEST_TEXT],
         idle=idle,
-        guarded=_is_guarded(node, top),
+        guarded=node.guarded,
     )
 
 
@@ -136,7 +136,7 @@ def _branch(statement: Node, top: Node) -> Node | None:
     return None
 
 
-def _branched(branch: Node, statement: Node, top: Node) -> Assertion:
+def _branched(branch: Node, statement: Node) -> Assertion:
     """Read `if got != want { fail }`: it asserts the opposite of its condition."""
     holders = (part for part in branch.children if part.start <= statement.start < part.end)
     body = next((part for part in holders if part.role != "condition"), branch)
@@ -147,7 +147,7 @@ def _branched(branch: Node, statement: Node, top: Node) -> Assertion:
         rank = PARTIAL  # "no error" says less than "this value"
     if spoken - {"if", "(", ")", "{", "unless"} and not any(token.sort == "id" for token in said):
         rank = NOTHING
-    return _assertion(branch, said, "if", rank, top)
+    return _assertion(branch, said, "if", rank)
 
 
 def _said(statement: Node) -> list[Token]:
@@ -269,7 +269,7 @@ def statement_of(node: Node) -> Node:
     return node
 
 
-def is_guard(node: Node) -> bool:
+def _is_guard(node: Node) -> bool:
     """Tell whether a statement does nothing but leave its test on a condition."""
     node = _inmost(node)
     if not is_kind("conditional", node.kind):
@@ -283,34 +283,39 @@ def is_guard(node: Node) -> bool:
 
 def is_silent(node: Node) -> bool:
     """Tell whether code neither fails, nor passes a failure on."""
-    return not _is("loud", text_of([token for token in node.tokens if token.sort != "str"]))
+    return not _is("loud", text_of([token for token in node.tokens[:LONGEST_CLAIM] if token.sort != "str"]))
 
 
-def mark_idle(root: Node) -> None:
-    """Say of every node why an assertion there can never fail, if it cannot; what holds of a node holds of all below it."""
+def mark_places(root: Node) -> None:
+    """Say of every node why an assertion there can never fail, if it cannot, and whether it is reached on a condition only.
+
+    What holds of a node holds of all below it.
+    """
     todo = [root]
     while todo:
         node = todo.pop()
+        block, conditional = is_kind("block", node.kind), is_kind("conditional", node.kind)
         unheard = _drops(node) or any(_swallows(part) for part in node.children if is_kind("catch", part.kind))
-        left = False
+        left, guarded = False, node.guarded
         for child in node.children:
             if node.idle or left or _is_shut(node, child) or _is_empty_loop(node, child):
                 child.idle = node.idle or NEVER_REACHED
             elif unheard and not is_kind("caught", child.kind):
                 child.idle = SWALLOWED
-            left = left or (is_kind("block", node.kind) and is_kind("exit", _inmost(child).kind))
+            child.guarded = guarded or (conditional and _is_alone(child))
+            left = left or (block and is_kind("exit", _inmost(child).kind))
+            guarded = guarded or (block and _is_guard(child))
         todo += node.children
 
 
-def _is_guarded(node: Node, top: Node) -> bool:
-    """Tell whether a place is reached on a condition only, and nothing is asserted where it is not."""
-    for above in node.above():
-        if above is top:
-            return False
-        if is_kind("conditional", above.kind):
-            other = (part for part in above.children if part.role != "condition" and not part.holds(node))
-            return not any(is_kind("block", part.kind) and not is_silent(part) for part in other)
-    return False
+def _is_alone(branch: Node) -> bool:
+    """Tell whether nothing is asserted where another branch than this is taken."""
+    others = branch.parent.children if branch.parent is not None else []
+    return not any(
+        is_kind("block", part.kind) and not is_silent(part)
+        for part in others
+        if part is not branch and part.role != "condition"
+    )
 
 
 def _inmost(node: Node) -> Node:

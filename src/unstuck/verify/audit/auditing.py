@@ -138,7 +138,7 @@ def _runs_less(case: Case, became: Case) -> Iterator[Remark]:
         yield became.remark("test-skipped", "{} is skipped.", became.skip)
     elif skipped:
         yield became.remark("skipped-sometimes", "{} is skipped on a condition.", skipped)
-    elif became.guards > case.guards or _newly_guarded(case, became):
+    elif _newly_guarded(case, became):
         yield became.remark("assertion-guarded", "{} may end before it asserts anything.")
     if became.focused and not case.focused:
         yield became.remark("test-focused", "Only {} is told to run.")
@@ -147,10 +147,12 @@ def _runs_less(case: Case, became: Case) -> Iterator[Remark]:
 
 
 def _newly_guarded(case: Case, became: Case) -> bool:
-    """Tell whether what was asserted always is asserted on a condition now."""
-    always = {one.key for one in case.assertions if not one.guarded}
-    now = {one.key for one in became.assertions if not one.guarded}
-    return any(one.guarded and one.key in always - now for one in became.assertions)
+    """Tell whether what was asserted always is asserted on a condition now; more on a condition beside it takes nothing."""
+    always = [one.key for one in case.assertions if not one.guarded]
+    now = [one.key for one in became.assertions if not one.guarded]
+    rest = [one.key for one in became.assertions if one.guarded]
+    fewer = len(now) < len(always) and len(rest) > len(case.assertions) - len(always)
+    return fewer or not {*rest}.isdisjoint({*always} - {*now})
 
 
 def _looks(path: str) -> bool:

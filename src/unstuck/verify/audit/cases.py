@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from unstuck.journal import Remark, Severity
-from unstuck.verify.audit.asserting import PARTIAL, Assertion, claim_of, is_claim, is_guard, mark_idle, statement_of
+from unstuck.verify.audit.asserting import PARTIAL, Assertion, claim_of, is_claim, mark_places, statement_of
 from unstuck.verify.audit.grammars import (
     LONGEST,
     VALUES,
@@ -54,8 +54,6 @@ class Case:
     """The words that keep it from running; empty where it runs."""
     sometimes: bool = False
     """It is skipped on a condition only."""
-    guards: int = 0
-    """How often it ends early on a condition."""
     focused: bool = False
     retried: bool = False
 
@@ -111,7 +109,7 @@ def read_tests(path: str, text: str) -> Suite:
         return Suite(path=path, unread=f"the grammar of {grammar.language} is not installed")
     if root is None:
         return Suite(path=path, unread=f"it is not {grammar.language} that can be parsed")
-    mark_idle(root)
+    mark_places(root)
     return Suite(path=path, cases=tuple(_Reading(path, text, grammar, root).cases()))
 
 
@@ -311,7 +309,6 @@ class _Reading:
             names=names_of(one.tokens),
             skip=skip,
             sometimes=sometimes,
-            guards=_guards(one.node),
             focused=any(pattern("run", "focus").search(f"{name} {_QUOTED.sub('', head)}") for name, head in calls),
             retried=pattern("run", "retry").search(_plain(one.marks)) is not None,
         )
@@ -347,20 +344,6 @@ def _beside(node: Node, step: int) -> Node | None:
     beside = node.parent.children if node.parent is not None else [node]
     place = next(at for at, child in enumerate(beside) if child is node) + step
     return beside[place] if 0 <= place < len(beside) else None
-
-
-def _guards(node: Node) -> int:
-    """Count the statements that leave a test on a condition, and stand under none."""
-    todo = [node.children[-1] if node.kind == "decorated_definition" else node]
-    guards = 0
-    while todo:
-        node = todo.pop()
-        body = is_kind("block", node.kind)
-        guards += sum(is_guard(part) for part in node.children) if body else 0
-        todo += [
-            part for part in node.children if is_kind("block", part.kind) or (not body and is_kind("hands", part.kind))
-        ]
-    return guards
 
 
 def _plain(mark: str) -> str:

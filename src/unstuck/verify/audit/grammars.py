@@ -109,6 +109,8 @@ class Node:
     """The comment right above it."""
     idle: str = ""
     """Why what is asserted here can never fail; empty where it can."""
+    guarded: bool = False
+    """It is reached on a condition only."""
 
     @property
     def tokens(self) -> list[Token]:
