@@ -4,16 +4,15 @@ The law: an agent may change anything but its judges. What a test asserted must 
 must still be asked for. Where the task names a path, its tests may expect something else, but not say less.
 """
 
-from collections.abc import Collection, Hashable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from unstuck.journal import Remark, Severity
 from unstuck.verify.audit.asserting import NOTHING
 from unstuck.verify.audit.cases import Case, Suite, read_tests
-from unstuck.verify.audit.conserve import Balance, Lost, Pairs, pair, plain_name
+from unstuck.verify.audit.conserve import Balance, Lost, pair, plain_name
 from unstuck.verify.audit.grammars import grammar_of
 from unstuck.verify.audit.product import judge_product, read_world
-from unstuck.verify.audit.recipes import judge_recipes
 from unstuck.verify.audit.settings import judge_settings
 from unstuck.verify.change import (
     SYMLINK,
@@ -55,27 +54,46 @@ class _Reading:
 
     def __init__(self, changes: Sequence[Change]) -> None:
         watched = [change for change in changes if _holds_tests(change)]
-        self.old = [read_tests(change.path, change.old) for change in watched if change.old is not None]
-        self.new = [read_tests(change.path, change.new) for change in watched if change.new is not None]
-        self.pairs, fresh = pair(*([case for suite in side for case in suite.cases] for side in (self.old, self.new)))
+        old = [_read(change, change.old) for change in watched if change.old is not None]
+        new = [_read(change, change.new) for change in watched if change.new is not None]
+        self.pairs, fresh = pair(*([case for suite in side for case in suite.cases] for side in (old, new)))
         balance = Balance(self.pairs, fresh, read_world(changes))
-        lost = list(balance.lost())
+        self.lost = list(balance.lost())
         self.spare = balance.spare()
-        self.lost: list[Lost] = [*lost, *_standing(self.pairs, fresh, lost)]
-        self.about_new = [finding for case in fresh for finding in _new_test(case)]
-        self.unread = list(_unread(changes, self.old, self.new))
+        for case, became in self.pairs:
+            if became is not None and not case.off:
+                less = _runs_less(case, became) if case.kind == "test" else _ends_all(became)
+                self.lost += [Lost(case, remark) for remark in less]
+        before = {suite.path for suite in old}
+        unread = {suite.path: suite.unread for suite in (*old, *new) if suite.unread and suite.path in before}
+        self.beside = [finding for case in fresh for finding in _new_test(case)]
+        self.beside += [
+            found("tests-unread", path, 1, f"Tests in {path} changed and cannot be read here: {why}.")
+            for path, why in unread.items()
+        ]
+
+
+def _read(change: Change, text: str) -> Suite:
+    return (
+        Suite(path=change.path, unread="it is too large or no text") if change.binary else read_tests(change.path, text)
+    )
+
+
+def _holds_tests(change: Change) -> bool:
+    part = part_of(change.path)
+    in_product = part == "product" and change.path.endswith(".rs") and "#[test]" in f"{change.old}{change.new}"
+    return part == "test" or (not change.binary and (part == "support" or in_product))
 
 
 def _weigh_tests(reading: _Reading, declared: Sequence[str], red: Collection[str]) -> Iterator[Remark]:
-    yield from (_weighed(one, declared) for one in (*reading.about_new, *reading.unread))
+    yield from (_weighed(one, declared) for one in reading.beside)
     wanted = {plain_name(name.rpartition("::")[2].rpartition(" > ")[2]) for name in red} - {""}
     named = {one.remark.path for one in reading.lost if is_declared(one.remark.path, declared)}
     losses = sum(one.count for one in reading.lost if one.remark.rule in _LOSES and one.remark.path in named)
     gains = sum(count for path, count in reading.spare.items() if is_declared(path, declared))
     for one in reading.lost:
         finding = one.remark
-        was_red = plain_name(one.case.name) in wanted and finding.rule != "expected-changed"
-        if was_red:
+        if plain_name(one.case.name) in wanted and finding.rule != "expected-changed":
             says = f"{finding.says} It failed before this change: to be rid of it is no way to make it pass."
             yield replace(finding, severity="reject", says=says)
         elif finding.rule in _LOSES and finding.path in named and losses <= gains:
@@ -97,131 +115,64 @@ def _weighed(finding: Remark, declared: Sequence[str]) -> Remark:
 
 
 def _files(changes: Sequence[Change]) -> Iterator[Remark]:
-    yield from (said := tuple(judge_settings(changes)))
-    yield from judge_recipes(changes, {one.path for one in said})
+    yield from judge_settings(changes)
     yield from judge_product(changes)
     for change in changes:
-        part = part_of(change.path)
+        part, path, there = part_of(change.path), change.path, change.old is not None
         if part == "ours":
-            yield found("own-settings-changed", change.path, 1, "The supervisor's own settings are changed.")
-        elif part == "snapshot" and change.old is not None:
-            yield from _record(change)
-        elif (
-            part == "testdata"
-            and change.old is not None
-            and (change.new is None or change.binary or any(removed_lines(change)))
-        ):
-            yield found("testdata-changed", change.path, 1, f"{change.path}, which tests read, is changed.")
-        if SYMLINK == change.new_mode != change.old_mode and change.old is not None and is_judge(change.path):
-            yield found("check-changed", change.path, 1, f"{change.path} became a link to something else.")
-
-
-def _record(change: Change) -> Iterator[Remark]:
-    """Find recorded output that is another now; what is only added takes nothing back."""
-    if change.new is None:
-        yield found("snapshot-changed", change.path, 1, f"{change.path} is gone.")
-    elif change.binary or (gone := next(removed_lines(change), None)) is not None:
-        evidence = "" if change.binary else gone.text.strip() if gone is not None else ""
-        yield found("snapshot-changed", change.path, 1, f"{change.path} holds something else than before.", evidence)
-
-
-def _holds_tests(change: Change) -> bool:
-    if change.binary:
-        return False
-    part = part_of(change.path)
-    if part in {"test", "support"}:
-        return True
-    return part == "product" and change.path.endswith(".rs") and "#[test]" in f"{change.old}{change.new}"
-
-
-def _unread(changes: Sequence[Change], old: Sequence[Suite], new: Sequence[Suite]) -> Iterator[Remark]:
-    fresh = {change.path for change in changes if change.old is None}
-    why = {suite.path: suite.unread for suite in (*old, *new) if suite.unread}
-    why |= {
-        change.path: "it is too large or no text"
-        for change in changes
-        if change.binary and part_of(change.path) == "test"
-    }
-    for change in changes:
-        if change.path in why and change.path not in fresh:
-            says = f"Tests in {change.path} changed and cannot be read here: {why[change.path]}."
-            yield found("tests-unread", change.path, 1, says)
-
-
-def _standing(pairs: Pairs, fresh: Sequence[Case], lost: Sequence[Lost]) -> Iterator[Lost]:
-    """Find tests that are still there, but do not run as they did."""
-    gone = {id(one.case) for one in lost if one.remark.rule in {"test-deleted", "tests-exchanged"}}
-    aids = {key: case for case in fresh if case.kind == "aid" and case.assertions for key in _marks_of(case)}
-    for case, became in pairs:
-        if case.kind != "test" and became is not None and became.off and not case.off:
-            says = f"{became.name or became.path} ends every test that comes by it."
-            yield Lost(case, found("test-skipped", became.path, became.line, says, became.skip))
-        if case.kind != "test" or case.off:
-            continue
-        if became is not None:
-            yield from (Lost(case, remark) for remark in _runs_less(case, became))
-        elif case.assertions and id(case) in gone:
-            twin = next((aids[key] for key in _marks_of(case) if key in aids), None)
-            if twin is not None:
-                says = f"{case.name} is now {twin.name}, which no runner takes for a test."
-                yield Lost(case, found("test-hidden", twin.path, twin.line, says))
-
-
-def _marks_of(case: Case) -> tuple[Hashable, Hashable]:
-    """Give what a test and a function have in common that are the same but for their heads."""
-    return frozenset(one.key for one in case.assertions), case.body.partition(" ")[2]
+            yield found("own-settings-changed", path)
+        gone = next(removed_lines(change), None)
+        if part in {"snapshot", "testdata"} and there and (change.new is None or change.binary or gone is not None):
+            says = f"{path} {'is gone' if change.new is None else 'holds something else than before'}."
+            yield found(f"{part}-changed", path, 1, says, gone.text.strip() if gone is not None else "")
+        if SYMLINK == change.new_mode != change.old_mode and there and is_judge(path):
+            yield found("check-changed", path, 1, f"{path} became a link to something else.")
 
 
 def _runs_less(case: Case, became: Case) -> Iterator[Remark]:
-    grammar = grammar_of(became.path)
-    if case.path != became.path and grammar is not None and _looks(case.path) and not grammar.found.search(became.path):
-        says = f"{became.name} moved from {case.path} to a place where no runner looks."
-        yield found("test-hidden", became.path, became.line, says)
-    if became.off:
-        yield found("test-skipped", became.path, became.line, f"{became.name or became.path} is skipped.", became.skip)
-    elif (
-        became.skip
-        and not case.skip
-        and pattern("run", "shut").match(became.skip)
-        and not pattern("run", "platform").search(became.skip)
-    ):
-        says = f"{became.path} is built only where somebody asks for it, and {became.name} with it."
-        yield found("test-skipped", became.path, became.line, says, became.skip)
-    elif became.skip and not case.skip:
-        says = f"{became.name or became.path} is skipped on a condition."
-        yield found("skipped-sometimes", became.path, became.line, says, became.skip)
-    elif became.guards > case.guards or _newly_guarded(case, became):
-        says = f"{became.name or became.path} may end before it asserts anything."
-        yield found("assertion-guarded", became.path, became.line, says)
+    if case.path != became.path and _looks(case.path) and not _looks(became.path):
+        yield became.remark("test-hidden", f"{{}} moved from {case.path} to a place where no runner looks.")
+    skipped = became.skip if not case.skip else ""
+    nowhere = pattern("run", "shut").match(skipped) and not pattern("run", "platform").search(skipped)
+    if became.off or nowhere:
+        yield became.remark("test-skipped", "{} is skipped.", became.skip)
+    elif skipped:
+        yield became.remark("skipped-sometimes", "{} is skipped on a condition.", skipped)
+    elif _newly_guarded(case, became):
+        yield became.remark("assertion-guarded", "{} may end before it asserts anything.")
     if became.focused and not case.focused:
-        yield found("test-focused", became.path, became.line, f"Only {became.name} is told to run.")
+        yield became.remark("test-focused", "Only {} is told to run.")
     if became.retried and not case.retried:
-        yield found("test-retried", became.path, became.line, f"{became.name} is repeated until it passes.")
+        yield became.remark("test-retried", "{} is repeated until it passes.")
 
 
 def _newly_guarded(case: Case, became: Case) -> bool:
-    """Tell whether what was asserted always is asserted on a condition now."""
-    always = {one.key for one in case.assertions if not one.guarded}
-    now = {one.key for one in became.assertions if not one.guarded}
-    return any(one.guarded and one.key in always and one.key not in now for one in became.assertions)
+    """Tell whether what was asserted always is asserted on a condition now; more on a condition beside it takes nothing."""
+    always = [one.key for one in case.assertions if not one.guarded]
+    now = [one.key for one in became.assertions if not one.guarded]
+    rest = [one.key for one in became.assertions if one.guarded]
+    fewer = len(now) < len(always) and len(rest) > len(case.assertions) - len(always)
+    return fewer or not {*rest}.isdisjoint({*always} - {*now})
 
 
 def _looks(path: str) -> bool:
+    """Tell whether a runner with common settings looks at a path."""
     grammar = grammar_of(path)
-    return grammar is None or grammar.found.search(path) is not None
+    return grammar is None or grammar.fits("found", path)
+
+
+def _ends_all(case: Case) -> Iterator[Remark]:
+    if case.off:
+        yield case.remark("test-skipped", "{} ends every test that comes by it.", case.skip)
 
 
 def _new_test(case: Case) -> Iterator[Remark]:
     if case.kind != "test":
-        if case.off:
-            says = f"{case.name or case.path} ends every test that comes by it."
-            yield found("test-skipped", case.path, case.line, says, case.skip)
-        return
-    if case.focused:
-        yield found("test-focused", case.path, case.line, f"Only {case.name} is told to run.")
+        yield from _ends_all(case)
+    elif case.focused:
+        yield case.remark("test-focused", "Only {} is told to run.")
     elif case.off and case.assertions:
-        says = f"The new test {case.name or case.path} never runs."
-        yield found("test-skipped", case.path, case.line, says, case.skip, "warn")
+        yield case.remark("test-skipped", "The new test {} never runs.", case.skip, "warn")
     elif case.name and case.assertions and all(one.rank == NOTHING for one in case.assertions):
-        says = f"What the new test {case.name} asserts can never fail."
-        yield found("assertion-vacuous", case.path, case.line, says, case.assertions[0].text, "warn")
+        says = "What the new test {} asserts can never fail."
+        yield case.remark("assertion-vacuous", says, case.assertions[0].text, "warn")

@@ -2,43 +2,43 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Literal
 
-from unstuck.verify.audit.asserting import (
-    NOTHING,
-    PARTIAL,
-    SWALLOWED,
-    Assertion,
-    claim_of,
-    is_block,
-    is_claim,
-    is_guard,
-    is_silent,
-    statement_of,
+from unstuck.journal import Remark, Severity
+from unstuck.verify.audit.asserting import PARTIAL, Assertion, claim_of, is_claim, mark_places, statement_of
+from unstuck.verify.audit.grammars import (
+    LONGEST,
+    VALUES,
+    Grammar,
+    Node,
+    Token,
+    grammar_of,
+    is_kind,
+    key_of,
+    names_of,
+    parse,
+    text_of,
+    values_of,
 )
-from unstuck.verify.audit.grammars import LONGEST, Form, Grammar, Node, Tree, form_of, grammar_of, parse
-from unstuck.verify.change import pattern
+from unstuck.verify.change import found, pattern
 
-_MARK = re.compile(r"^(?:modifiers|attribute\w*|annotation|marker_annotation|decorator)$")
-_MARK_BEFORE = re.compile(r"^(?:attribute_item|decorator|annotation|unary_operator)$")
-_CALL = re.compile(r"call|invocation")
+LONGEST_SKIP = 120
+LEAST_ROWS = 2
+LONG_ROW = 5
+"""Tokens from which on a part of a list with one value in it is still a row."""
 _HOLDERS = frozenset({"decorated_definition", "expression_statement", "export_statement"})
-_VALUES = frozenset({"str", "num", "truth"})
-_OWN = frozenset({"", "self", "this", "$this", "Self", "s", "suite"})
-_DEFINES = re.compile(r"definition|declaration")
-_MAYBE = re.compile(r"if|unless|when|elif|try|catch|except|for|while|conditional")
-_STRING = re.compile(r"'[^']*'|\"[^\"]*\"|`[^`]*`")
-_TAG_OR_TEXT = re.compile(rf"(?i)(\b(?:tags?|category|trait|groups?) ?\([^)]*\))|{_STRING.pattern}")
-_NOWHERE = re.compile(r"(?i)ignore|\bif 0|false|any\(\)|(?<!or)skip|never")
-"""Conditions on which a whole file is built nowhere."""
+_QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|`[^`]*`")
+_TAG_OR_TEXT = re.compile(rf"(?i)(\b(?:tags?|category|trait|groups?) ?\([^)]*\))|{_QUOTED.pattern}")
+
+Kind = Literal["test", "aid", "file"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
     """One test, a function that asserts or holds rows on behalf of tests, or what stands outside of all of them."""
 
-    kind: Literal["test", "aid", "file"]
+    kind: Kind
     name: str
     scope: str
     path: str
@@ -54,14 +54,16 @@ class Case:
     """The words that keep it from running; empty where it runs."""
     sometimes: bool = False
     """It is skipped on a condition only."""
-    guards: int = 0
-    """How often it ends early on a condition."""
     focused: bool = False
     retried: bool = False
 
     @property
     def off(self) -> bool:
         return bool(self.skip) and not self.sometimes
+
+    def remark(self, rule: str, says: str, evidence: str = "", severity: Severity | None = None) -> Remark:
+        """Make a remark about it; {} in what is said is its name."""
+        return found(rule, self.path, self.line, says.replace("{}", self.name or self.path), evidence, severity)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,21 +80,20 @@ class Suite:
 class _Open:
     """A case that is being read."""
 
-    kind: Literal["test", "aid", "file"]
+    kind: Kind
     name: str
     scope: str
     node: Node
     marks: str = ""
-    callee: str = ""
-    found: list[Assertion] = field(default_factory=list)
-    statements: set[int] = field(default_factory=set)
+    call: tuple[str, str] = ("", "")
+    """What is called to make it a test, and what that is told before its block."""
+    tokens: list[Token] = field(default_factory=list)
+    """Those that belong to no case within it."""
+    claims: dict[int, Assertion] = field(default_factory=dict)
+    """What is asserted, by the statement that does it."""
     rows: list[str] = field(default_factory=list)
-    inner: list[tuple[int, int]] = field(default_factory=list)
     skip: str = ""
     sometimes: bool = False
-    outer: "_Open | None" = None
-    recovers: bool = False
-    """It drops panics and says nothing of them."""
 
 
 def read_tests(path: str, text: str) -> Suite:
@@ -103,110 +104,101 @@ def read_tests(path: str, text: str) -> Suite:
     if len(text) > LONGEST:
         return Suite(path=path, unread="it is too long")
     try:
-        tree = parse(grammar, text)
+        root = parse(grammar, text)
     except ImportError:
         return Suite(path=path, unread=f"the grammar of {grammar.language} is not installed")
-    if tree.broken:
+    if root is None:
         return Suite(path=path, unread=f"it is not {grammar.language} that can be parsed")
-    return Suite(path=path, cases=tuple(_Reading(path, text, grammar, tree).cases()))
+    mark_places(root)
+    return Suite(path=path, cases=tuple(_Reading(path, text, grammar, root).cases()))
 
 
 class _Reading:
     """One pass over a tree: which case each token belongs to, and what it says there."""
 
-    def __init__(self, path: str, text: str, grammar: Grammar, tree: Tree) -> None:
-        self.path, self.grammar, self.tree = path, grammar, tree
-        self.form: Form = form_of(tree)
-        self.whole = _Open("file", "", "", tree.root)
-        self.owner: dict[int, _Open] = {id(tree.root): self.whole}
+    def __init__(self, path: str, text: str, grammar: Grammar, root: Node) -> None:
+        self.path, self.grammar, self.root = path, grammar, root
+        self.whole = _Open("file", "", "", root)
         self.open: list[_Open] = [self.whole]
-        self.by_name = grammar.named_in.search(text) is not None
-        self.shut = "; ".join(" ".join(line.split()) for line in grammar.shut.findall(text))
+        self.owner: dict[int, _Open] = {id(root): self.whole}
+        self.by_name = grammar.fits("named_in", text)
+        shut = grammar.looks.get("shut")
+        self.shut = "; ".join(" ".join(line.split()) for line in shut.findall(text)) if shut else ""
 
     def cases(self) -> Iterator[Case]:
         self._find_cases()
-        self._read_tokens()
+        for at, token in enumerate(self.root.all):
+            self._read_token(at, token)
         self._read_tables()
-        for one in self.open:
+        for one in sorted(self.open, key=lambda one: one.node.start):
             case = self._closed(one)
             if one is not self.whole or case.assertions or case.rows:
                 yield case
 
     def _find_cases(self) -> None:
         """Find every test and every function beside them, outermost first."""
-        todo: list[tuple[Node, _Open, str]] = [(self.tree.root, self.whole, "")]
+        todo: list[tuple[Node, _Open, str]] = [(self.root, self.whole, "")]
         while todo:
             node, owner, scope = todo.pop()
-            self.owner[id(node)] = owner
+            if id(node) in self.owner and node is not self.root:
+                continue  # a body that stands beside its head
             opened = self._case_at(node, owner, scope)
-            below = scope
             if opened is not None:
-                opened.outer = owner
-                owner.inner.append((opened.node.start, opened.node.end))
                 self.open.append(opened)
-                self.owner[id(opened.node)] = opened
-                if opened.node.start >= node.end:  # its body stands beside its head
-                    todo.append((opened.node, opened, below))
-                    todo += [(child, opened, below) for child in reversed(node.children)]
-                    continue
                 owner = opened
-                below = f"{scope} {opened.name}".strip() if opened.kind == "test" else scope
-            elif pattern("node", "class").match(node.kind):
-                below = f"{scope} {self._name(node)}".strip()
-            elif (group := self._group(node)) is not None:
-                below = f"{scope} {group}".strip()
-            todo += [(child, owner, below) for child in reversed(node.children) if id(child) not in self.owner]
-        self.open.sort(key=lambda one: one.node.start)
+                scope = f"{scope} {opened.name}".strip() if opened.kind == "test" else scope
+                if opened.node is not node:
+                    todo += [(child, opened, scope) for child in reversed(opened.node.children)]
+                    self.owner[id(opened.node)] = opened
+            elif is_kind("class", node.kind):
+                scope = f"{scope} {_name(node)}".strip()
+            elif self._groups(self._callee(node)) and self._block(node) is not None:
+                scope = f"{scope} {self._title(node)}".strip()
+            self.owner[id(node)] = owner
+            todo += [(child, owner, scope) for child in reversed(node.children)]
 
     def _case_at(self, node: Node, owner: _Open, scope: str) -> _Open | None:
         defined = node.children[-1] if node.kind == "decorated_definition" and node.children else node
-        if pattern("node", "function").match(defined.kind) and (
-            node.parent is None or node.parent.kind != "decorated_definition"
-        ):
-            name, marks = self._name(defined), self._marks(defined)
-            collected = self.grammar.language != "Python" or self._is_collected(defined)
-            by_name = self.by_name and self.grammar.tests.search(name) is not None
-            if collected and (by_name or self.grammar.marks.search(marks)):
+        if is_kind("function", defined.kind) and (node.parent is None or node.parent.kind != "decorated_definition"):
+            name, marks = _name(defined), self._marks(defined)
+            by_name = self.by_name and self.grammar.fits("tests", name)
+            if (by_name or self.grammar.fits("marks", marks)) and self._is_collected(defined):
                 return _Open("test", name, scope, node, marks)
             return _Open("aid", name, scope, node, marks) if name and owner is self.whole else None
         callee = self._callee(node)
-        if not callee or not self.by_name or not self.grammar.blocks.search(callee):
+        if not callee or not self.by_name or not self.grammar.fits("blocks", callee):
             return None
         body = self._block(node)
         if body is None and not pattern("run", "skip_block").search(callee) and self.grammar.language != "Elixir":
             return None
         place = node if body is None or body.start < node.end else body
-        return _Open("test", self._title(node), scope, place, self._marks(node), callee)
+        return _Open("test", self._title(node), scope, place, self._marks(node), (callee, self._head(node)))
 
     def _is_collected(self, node: Node) -> bool:
         """Tell whether a runner of Python would look here: not in a function, nor in a class that is no test class."""
-        for above in node.above():
-            if pattern("node", "function").match(above.kind):
+        for above in node.above() if self.grammar.language == "Python" else ():
+            if is_kind("function", above.kind):
                 return False
             if above.kind == "class_definition":
-                parts = (self.tree.text(part) for part in above.children if part.role in {"name", "superclasses"})
-                named = re.search(r"[Tt]est|Case|Mixin|Base", " ".join(parts)) is not None
-                return named and "__test__ = False" not in self.tree.text(above)
+                head = " ".join(part.text for part in above.children if part.role in {"name", "superclasses"})
+                return re.search(r"[Tt]est|Case|Mixin|Base", head) is not None and "__test__ = False" not in above.text
         return True
 
-    def _group(self, node: Node) -> str | None:
-        callee = self._callee(node)
-        holds = callee and self.grammar.groups.search(callee) and self._block(node) is not None
-        return self._title(node) if holds else None
+    def _groups(self, callee: str) -> bool:
+        return callee != "" and self.grammar.fits("groups", callee)
 
     def _callee(self, node: Node) -> str:
         """Give the dotted name of what is called, without the arguments of calls on the way; nothing where nothing is."""
-        if not _CALL.search(node.kind) or not node.children:
+        if not is_kind("call", node.kind) or not node.children:
             return ""
-        head, end = node.children[0], 0
-        if self.grammar.language == "Ruby":
-            end = next((part.end for part in node.children if part.role == "method"), 0)
-        else:
-            while _CALL.search(head.kind) and head.children:
+        head = node.part("method") if self.grammar.language == "Ruby" else None
+        if head is None:
+            head = node.children[0]
+            while is_kind("call", head.kind) and head.children:
                 head = head.children[0]
         words: list[str] = []
         depth = 0
-        for token in self.tree.tokens[node.start : min(end or head.end, node.start + 12)]:
+        for token in node.all[node.start : min(head.end, node.start + 12)]:
             depth += (token.text in {"(", "["}) - (token.text in {")", "]"})
             if depth == 0 and (token.sort in {"id", "str"} or token.text == "."):
                 words.append(token.text)
@@ -214,199 +206,144 @@ class _Reading:
 
     def _block(self, node: Node) -> Node | None:
         """Give the block that a call holds, or that stands right behind it as behind a C++ macro."""
-        todo = list(node.children)
+        todo = node.children
         for _ in range(3):
-            for part in todo:
-                if pattern("node", "lambda").match(part.kind):
-                    return part
-            todo = [
-                inner
-                for part in todo
-                for inner in part.children
-                if part.role != "function" and not _CALL.search(part.kind)
-            ]
+            block = next((part for part in todo if is_kind("lambda", part.kind)), None)
+            if block is not None:
+                return block
+            held = (part for part in todo if part.role != "function" and not is_kind("call", part.kind))
+            todo = [inner for part in held for inner in part.children]
         if self.grammar.language != "C++":
             return None
         statement = statement_of(node)
-        beside = statement.parent.children if statement.parent is not None else []
-        place = next((at for at, part in enumerate(beside) if part is statement), -1)
-        after = beside[place + 1] if 0 <= place < len(beside) - 1 else None
+        after = _beside(statement, 1)
         return after if after is not None and after.kind == "compound_statement" else None
+
+    def _head(self, node: Node) -> str:
+        """Give what a call says before its block."""
+        block = self._block(node)
+        return text_of(node.all[node.start : min(block.start if block is not None else node.end, node.start + 30)])
 
     def _title(self, node: Node) -> str:
         """Give the name of a test that is a call: the first text that it is given, or all that it is."""
         block = self._block(node)
         start = next((part.start for part in node.children[1:] if "argument" in part.kind), node.start)
         end = block.start if block is not None and start < block.start < node.end else node.end
-        tokens = self.tree.tokens[start : min(end, start + 12)]
+        tokens = node.all[start : min(end, start + 12)]
         text = next((token.text for token in tokens if token.sort == "str"), "")
-        return text.strip("'\"`") or " ".join(token.text for token in tokens).strip("( ,")
-
-    def _name(self, node: Node) -> str:
-        part = next((child for child in node.children if child.role in {"name", "declarator"}), None)
-        if part is None:
-            return ""
-        if part.role == "declarator":
-            return re.sub(r"^[*& ]+", "", self.tree.text(part))[:200]
-        return self.tree.text(part).strip("`")
+        return text.strip("'\"`") or text_of(tokens).strip("( ,")
 
     def _marks(self, node: Node) -> str:
         """Give the annotations, attributes and remarks that a definition carries."""
-        texts = [self.tree.text(child) for child in node.children if _MARK.match(child.kind)]
         holder = node
+        texts = [child.text for child in node.children if is_kind("mark", child.kind)]
         while holder.parent is not None and holder.parent.kind in _HOLDERS:
             holder = holder.parent
-            texts += [self.tree.text(child) for child in holder.children if _MARK.match(child.kind)]
-        beside = holder.parent.children if holder.parent is not None else []
-        place = next((at for at, child in enumerate(beside) if child is holder), 0)
-        while place > 0 and _MARK_BEFORE.match(beside[place - 1].kind):
-            place -= 1
-            texts.append(self.tree.text(beside[place]))
-            texts.append(beside[place].remark if self.grammar.language == "PHP" else "")
-        if self.grammar.language in {"PHP", "C++", "JavaScript", "Python"}:
-            texts.append(" ".join(re.findall(r"@(?:test|group|requires|dataProvider)\b.*", node.remark)))
-        return " ".join(text for text in texts if text)
+            texts += [child.text for child in holder.children if is_kind("mark", child.kind)]
+        before = _beside(holder, -1)
+        while before is not None and is_kind("mark_before", before.kind):
+            texts.append(before.text)
+            before = _beside(before, -1)
+        said = pattern("run", "remark").findall(node.remark) if self.grammar.language == "PHP" else ()
+        return " ".join(text for text in (*texts, *said) if text)
 
-    def _owner_of(self, node: Node) -> _Open:
-        return self.owner.get(id(node), self.whole)
+    def _read_token(self, at: int, token: Token) -> None:
+        """Find what a token asserts, or that it ends its test without a verdict."""
+        owner = self.owner.get(id(token.node), self.whole)
+        owner.tokens.append(token)
+        if token.called:
+            self._skipped(token, owner)
+        if token.sort in {"id", "op"} and is_claim(self.grammar, self.root.all, at):
+            claim = claim_of(self.grammar, self.root.all, at, owner.node)
+            if claim is not None and claim[0] is not owner.node:
+                owner.claims.setdefault(id(claim[0]), claim[1])
 
-    def _read_tokens(self) -> None:
-        """Find assertions and calls that end a test without a verdict."""
-        for at, token in enumerate(self.tree.tokens):
-            if token.sort not in {"id", "op"}:
-                continue
-            if token.sort == "id" and self.form.called[at]:
-                self._skipped(at)
-                if token.text == "recover" and self.grammar.language == "Go":
-                    closure = next((node for node in token.node.above() if node.kind == "defer_statement"), None)
-                    self._owner_of(token.node).recovers |= closure is not None and is_silent(self.form, closure)
-            if not is_claim(self.grammar, self.form, at):
-                continue
-            owner = self._owner_of(token.node)
-            claim = claim_of(self.grammar, self.form, at, owner.node)
-            if claim is None or id(claim[0]) in owner.statements or claim[0] is owner.node:
-                continue
-            owner.statements.add(id(claim[0]))
-            owner.found.append(claim[1])
-
-    def _skipped(self, at: int) -> None:
+    def _skipped(self, token: Token, owner: _Open) -> None:
         """Find a call that ends a test without a verdict."""
-        token, receiver = self.tree.tokens[at], self.form.receivers[at]
-        if not pattern("run", "skip_call").search(f"{receiver}.{token.text}" if receiver else token.text):
+        called = f"{token.receiver}.{token.text}" if token.receiver else token.text
+        if owner.skip or not pattern("run", "skip_call").search(called):
             return
-        owner, statement = self._owner_of(token.node), statement_of(token.node)
-        if owner.skip or _holds(statement, owner.node):
+        statement = statement_of(token.node)
+        if statement.holds(owner.node) or pattern("run", "no_call").match(f"{statement.kind} {statement.text}"):
             return
-        if re.match(r"import|from$|use$", self.tree.tokens[statement.start].text) or _DEFINES.search(statement.kind):
-            return
-        inside = [node for node in statement.above() if node.start >= owner.node.start and node is not owner.node]
-        owner.skip = self.tree.text(statement)[:120]
-        constant = re.search(r"(?i)assum\w+ \( (?:false|true)", owner.skip) is not None
-        owner.sometimes = any(_MAYBE.match(node.kind) for node in (statement, *inside)) or (
-            pattern("run", "always_conditional").search(token.text) is not None and not constant
+        inside = [node for node in statement.above() if owner.node.holds(node) and node is not owner.node]
+        owner.skip = statement.text[:LONGEST_SKIP]
+        owner.sometimes = any(is_kind("maybe", node.kind) for node in (statement, *inside)) or (
+            pattern("run", "always_conditional").search(f"{token.text} {owner.skip}") is not None
         )
 
     def _read_tables(self) -> None:
         """Find the rows of tables: the parts of a list that hold several values each, and marks that hold a row."""
-        todo = [self.tree.root]
+        todo = [self.root]
         while todo:
             node = todo.pop()
-            owner = self._owner_of(node)
-            if _is_table(self.form, node) and id(statement_of(node)) not in owner.statements:
-                rows = [part for part in node.children if owner.kind == "test" or _is_row(self.form, part)]
-                owner.rows += [self.form.key(part.start, part.end) for part in rows]
-                continue
-            todo += reversed(node.children)
+            owner = self.owner[id(node)]
+            if _is_table(node) and id(statement_of(node)) not in owner.claims:
+                rows = [part for part in node.children if owner.kind == "test" or _is_row(part)]
+                owner.rows += [key_of(part.tokens) for part in rows]
+            else:
+                todo += reversed(node.children)
         for one in self.open:
-            one.rows += _marked_rows(one.marks)
+            one.rows += [mark[0] for mark in pattern("node", "row_mark").finditer(one.marks)]
 
     def _closed(self, one: _Open) -> Case:
         """Make the case, with what its groups and the whole text say about whether it runs."""
-        places = list(_outside(one.node.start, one.node.end, one.inner))
-        callees = [(one.callee, self._head(one)), *self._groups_of(one)]
-        skip, sometimes = self._why_skipped(one, callees) if one.kind == "test" else (one.skip, one.sometimes)
+        around = [node for node in one.node.above() if self._groups(self._callee(node))]
+        calls = [one.call, *((self._callee(node), self._head(node)) for node in around)]
+        skip, sometimes = self._why_skipped(one, calls) if one.kind == "test" else (one.skip, one.sometimes)
+        claims = [*one.claims.values()]
         raised = pattern("node", "raises").search(one.marks) if one.kind == "test" else None
         if raised:
-            claim = Assertion(key=raised[0], rank=PARTIAL, relation="raises", line=one.node.line, text=raised[0])
-            one.found.append(claim)
-        if one.recovers or (one.outer is not None and one.outer.recovers):
-            one.found = [
-                replace(claim, rank=NOTHING, idle=SWALLOWED, key=f"({SWALLOWED}) {claim.key}") for claim in one.found
-            ]
+            word = raised[0]
+            claims.append(Assertion(key=word, rank=PARTIAL, relation="raises", line=one.node.line, text=word))
         return Case(
             kind=one.kind,
             name=one.name,
             scope=one.scope,
             path=self.path,
             line=one.node.line,
-            assertions=tuple(one.found),
+            assertions=tuple(claims),
             rows=tuple(one.rows),
-            body=" ".join(self.form.words[at] for at in places if self.form.words[at]),
-            literals=frozenset(self.form.words[at] for at in places if self.tree.tokens[at].sort in _VALUES),
-            names=frozenset(self.form.words[at] for at in places if self.form.called[at]),
+            body=key_of(one.tokens),
+            literals=frozenset(values_of(one.tokens)),
+            names=names_of(one.tokens),
             skip=skip,
             sometimes=sometimes,
-            guards=sum(is_guard(self.form, part) for body in self._bodies(one.node) for part in body.children),
-            focused=any(
-                callee and pattern("run", "focus").search(f"{callee} {_STRING.sub('', head)}")
-                for callee, head in callees
-            ),
+            focused=any(pattern("run", "focus").search(f"{name} {_QUOTED.sub('', head)}") for name, head in calls),
             retried=pattern("run", "retry").search(_plain(one.marks)) is not None,
         )
 
-    def _groups_of(self, one: _Open) -> Iterator[tuple[str, str]]:
-        """Yield the calls around a test that hold it, each with what it is told."""
-        for node in one.node.above():
-            callee = self._callee(node)
-            if callee and self.grammar.groups.search(callee):
-                yield callee, self.tree.text(node)[:120].partition(" do ")[0].partition("=>")[0]
-
-    def _why_skipped(self, one: _Open, callees: Sequence[tuple[str, str]]) -> tuple[str, bool]:
+    def _why_skipped(self, one: _Open, calls: Sequence[tuple[str, str]]) -> tuple[str, bool]:
         """Say what keeps a test from running, and whether on a condition only: its own words, its marks, its groups, its text."""
         if re.search(r"\bDISABLED_", one.name):
             return "DISABLED_", False
         if one.skip:
             return one.skip, one.sometimes
-        if any(above.kind.startswith("preproc_if") and self._is_never(above) for above in one.node.above()):
+        above = one.node.above()
+        never = (node.part("condition") for node in above if node.kind.startswith("preproc_if"))
+        if any(node is not None and node.text.lower() in {"0", "false", "never"} for node in never):
             return "#if 0", False
-        holders = (above for above in one.node.above() if self._is_group(above))
+        holders = (node for node in above if is_kind("named", node.kind) or self._groups(self._callee(node)))
         for mark in (one.marks, *map(self._marks, holders)):
             if pattern("run", "skip_mark").search(_plain(mark)):
-                return mark[:120], pattern("run", "skip_condition").search(_plain(mark)) is not None
-        for callee, head in callees:
-            if callee and pattern("run", "skip_block").search(callee):
-                return callee, "If" in callee
-            if callee and pattern("run", "skip_option").search(head):
-                return head[:120], "If" in callee
-        return self.shut[:120], _NOWHERE.search(self.shut) is None
+                return mark[:LONGEST_SKIP], pattern("run", "skip_condition").search(_plain(mark)) is not None
+        for name, head in calls:
+            if pattern("run", "skip_block").search(name) or pattern("run", "skip_option").search(head):
+                return head[:LONGEST_SKIP], "If" in name
+        return self.shut[:LONGEST_SKIP], pattern("run", "nowhere").search(self.shut) is None
 
-    def _is_group(self, node: Node) -> bool:
-        if pattern("node", "class").match(node.kind) or pattern("node", "function").match(node.kind):
-            return True
-        callee = self._callee(node)
-        return bool(callee) and self.grammar.groups.search(callee) is not None
 
-    def _is_never(self, node: Node) -> bool:
-        condition = next((part for part in node.children if part.role == "condition"), None)
-        return condition is not None and self.tree.text(condition).lower() in {"0", "false", "never"}
+def _name(node: Node) -> str:
+    part = node.part("name", "declarator")
+    text = part.text if part is not None else ""
+    return text.lstrip("*& ")[:200] if part is not None and part.role == "declarator" else text.strip("`")
 
-    def _head(self, one: _Open) -> str:
-        text = self.form.text(one.node.start, min(one.node.end, one.node.start + 30))
-        return re.split(r" do | \{ | => |function", text)[0] if one.callee else ""
 
-    def _bodies(self, node: Node) -> Iterator[Node]:
-        todo = [node]
-        while todo:
-            part = todo.pop()
-            if is_block(part.kind) and part.children and part.kind != "arrow_function":
-                yield part
-                if not any(is_block(child.kind) for child in part.children):
-                    continue
-            todo += [
-                child
-                for child in part.children
-                if is_block(child.kind) or _CALL.search(child.kind) or "argument" in child.kind
-            ]
+def _beside(node: Node, step: int) -> Node | None:
+    """Give the node that stands so many places behind another, or before it."""
+    beside = node.parent.children if node.parent is not None else [node]
+    place = next(at for at, child in enumerate(beside) if child is node) + step
+    return beside[place] if 0 <= place < len(beside) else None
 
 
 def _plain(mark: str) -> str:
@@ -414,60 +351,35 @@ def _plain(mark: str) -> str:
     return _TAG_OR_TEXT.sub(lambda part: part[1] or "", mark)
 
 
-def _outside(start: int, end: int, inner: list[tuple[int, int]]) -> Iterator[int]:
-    at = start
-    for low, high in sorted(inner):
-        yield from range(at, low)
-        at = max(at, high)
-    yield from range(at, end)
-
-
-def _holds(outer: Node, inner: Node) -> bool:
-    return outer.start <= inner.start and inner.end <= outer.end
-
-
 # --- tables: lists whose parts hold several values each, so that each part is a row -----------------------------------
 
-_PLAIN_ARGUMENTS = frozenset({"value_arguments", "argument_list", "arguments", "token_tree"})
-_LEAST_ROWS = 2
 
-
-def _is_table(form: Form, node: Node) -> bool:
+def _is_table(node: Node) -> bool:
     """Tell whether a node is a list of rows."""
-    if not pattern("node", "table").match(node.kind):
+    if not is_kind("table", node.kind) or not node.children:
         return False
-    if len(node.children) < _LEAST_ROWS and not (
-        node.children and len(node.children[0].children) > 1 and _in_loop(node)
-    ):
+    looped = _in_loop(node)
+    if len(node.children) < LEAST_ROWS and not (looped and len(node.children[0].children) > 1):
         return False
-    if node.kind in _PLAIN_ARGUMENTS:
-        before = form.tree.tokens[max(0, node.start - 2) : node.start]
-        if not any(pattern("node", "lists").match(token.text) for token in before):
-            return False
-    if node.kind in {"object", "dictionary", "map_content", "hash", "tuple_expression"} and not _in_loop(node):
-        return all(_values(form, part) > _LEAST_ROWS for part in node.children)
-    return sum(_is_row(form, part) for part in node.children) * 2 > len(node.children) or _in_loop(node)
+    before = node.all[max(0, node.start - 2) : node.start]
+    if is_kind("arguments", node.kind) and not any(pattern("node", "lists").match(token.text) for token in before):
+        return False
+    if is_kind("pairs", node.kind) and not looped:
+        return all(_values(part) > LEAST_ROWS for part in node.children)
+    return looped or sum(_is_row(part) for part in node.children) * 2 > len(node.children)
 
 
-def _marked_rows(marks: str) -> list[str]:
-    """Give the annotations and attributes that are a row each."""
-    found = re.findall(r"\w+ \((?:[^()]|\([^()]*\))*\)", marks) if pattern("node", "row_mark").search(marks) else []
-    return [mark for mark in found if pattern("node", "row_mark").match(mark)]
+def _is_row(node: Node) -> bool:
+    values = _values(node)
+    return values >= LEAST_ROWS or (values > 0 and len(node.children) > 0 and node.end - node.start > LONG_ROW)
 
 
-def _is_row(form: Form, node: Node) -> bool:
-    values = _values(form, node)
-    return values >= _LEAST_ROWS or (values > 0 and len(node.children) > 0 and node.end - node.start > 5)  # noqa: PLR2004
-
-
-def _values(form: Form, node: Node) -> int:
-    return sum(token.sort in _VALUES for token in form.tree.tokens[node.start : min(node.end, node.start + 40)])
+def _values(node: Node) -> int:
+    return sum(token.sort in VALUES for token in node.tokens[:40])
 
 
 def _in_loop(node: Node) -> bool:
-    for at, above in enumerate(node.above()):
-        if re.match(r"for|foreach|decorator|annotation|attribute", above.kind):
-            return True
-        if is_block(above.kind) or at > 3:  # noqa: PLR2004
-            return False
+    for above in node.above()[:5]:
+        if is_kind("goes_through", above.kind) or is_kind("block", above.kind):
+            return is_kind("goes_through", above.kind)
     return False

@@ -7,24 +7,19 @@ an assertion vanishes, says less, can no longer fail, or expects something else 
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import islice
+from dataclasses import dataclass, replace
+from itertools import chain, islice
 
 from unstuck.journal import Remark
 from unstuck.verify.audit.asserting import EXACT, NOTHING, WEAK, Assertion
 from unstuck.verify.audit.cases import Case
-from unstuck.verify.change import found
+from unstuck.verify.audit.grammars import words
 
 LEAST_CHARS = 5
 """A text shorter than this says nothing about what it was taken from."""
 MOST_CANDIDATES = 60
 MOST_GAINS = 300
 """New assertions that are compared with one lost one, so that a huge test stays linear."""
-_NEUTRAL = (
-    "read read_text getvalue decode encode open Path join strip str text String toString to_s value get len length size "
-    "fmt Sprintf format json data result status code frozenset set list dict tuple"
-)
-"""Names that say how a result is looked at, not what was tested."""
 _EMPTY = re.compile(r"==+ (?:(?:frozenset|set|list|dict|tuple) \( \)|\[ \]|\{ \}|\( \)|'')$")
 _OPPOSED = ({"eq", "ne"}, {"truthy", "falsy"})
 
@@ -88,7 +83,8 @@ class Balance:
         ]
         left: dict[int, list[Assertion]] = defaultdict(list)
         for one, case in sorted(losses, key=lambda loss: -loss[0].rank):
-            if not (self._moved(one) or self._absorbed(one, own[id(case)]) or self._absorbed(one, self._near(one))):
+            same = (gain for gain in self.by_key.get(one.key, ()) if not gain.used)
+            if not self._absorbed(one, chain(islice(same, 1), own[id(case)], self._near(one))):
                 left[id(case)].append(one)
         for case, became in self.pairs:
             missing = left[id(case)]
@@ -129,16 +125,9 @@ class Balance:
         for name in sorted(one.names or {""}, key=lambda name: (len(self.by_name.get(name, ())), name))[:6]:
             yield from self.by_name.get(name, [])[:MOST_CANDIDATES]
 
-    def _moved(self, one: Assertion) -> bool:
-        """Find the very same assertion elsewhere."""
-        gain = next((gain for gain in self.by_key.get(one.key, ()) if not gain.used), None)
-        if gain is not None:
-            gain.used = True
-        return gain is not None
-
     def _absorbed(self, old: Assertion, gains: Iterable[_Gain]) -> bool:
         """Find an assertion that says the same: as strict, about the same, with the same values or with rows that hold them."""
-        about = old.names - {*_NEUTRAL.split()} - self.world.gone
+        about = old.names - words("neutral") - self.world.gone
         for gain in islice(gains, MOST_GAINS):
             new, known = gain.assertion, gain.assertion.names | gain.case.names
             if new.idle or not _as_strict(old, new) or new.blurs - old.blurs or _opposed(old, new):
@@ -164,26 +153,28 @@ class Balance:
         return old.literals <= near
 
     def _deleted(self, case: Case, left: list[Assertion]) -> Iterator[Remark]:
-        gone = self.world.gone
         if case.kind != "test":
-            strong = [one for one in left if one.rank == EXACT and not one.names & gone]
+            strong = [one for one in left if one.rank == EXACT and not one.names & self.world.gone]
             if strong:
-                says = f"{case.name or case.path} asserted on behalf of tests and is gone."
-                yield found("assertion-removed", case.path, case.line, says, strong[0].text)
+                yield case.remark("assertion-removed", "{} asserted on behalf of tests and is gone.", strong[0].text)
             return
         asserting = any(one.rank > NOTHING for one in case.assertions)
         mentioned = case.names.union(*(one.names for one in case.assertions))
         lives_on = not left if asserting else any(case.names <= other.names for other in self.fresh)
-        if case.off or lives_on or mentioned & gone:
-            return
-        says = f"The test {case.name or case.path} is gone, and nothing else asserts what it did."
-        follows = self.world.took_back(case.literals) or self._is_exchanged(case)
-        rule = "tests-exchanged" if follows else "test-deleted"
-        yield found(rule, case.path, case.line, says, left[0].text if left else case.body)
+        keys = {one.key for one in case.assertions}
+        aids = (other for other in self.fresh if other.kind == "aid" and keys)
+        hidden = next((aid for aid in aids if {one.key for one in aid.assertions} == keys), None)
+        if hidden is not None and not (case.off or lives_on):
+            yield hidden.remark("test-hidden", f"{case.name} is now {{}}, which no runner takes for a test.")
+        elif not (case.off or lives_on or mentioned & self.world.gone):
+            follows = self.world.took_back(case.literals) or self._is_exchanged(case)
+            says = "The test {} is gone, and nothing else asserts what it did."
+            rule = "tests-exchanged" if follows else "test-deleted"
+            yield case.remark(rule, says, left[0].text if left else case.body)
 
     def _is_exchanged(self, case: Case) -> bool:
         """Tell whether a new test of the same file, which no other deleted one was exchanged for, asserts something of the same."""
-        about = case.names - {*_NEUTRAL.split()}
+        about = case.names - words("neutral")
         for other in self.fresh:
             strong = not other.off and any(one.rank > WEAK for one in other.assertions)
             same = (other.kind, other.path) == ("test", case.path) and about & other.names
@@ -195,21 +186,25 @@ class Balance:
     def _changed(self, became: Case, left: list[Assertion], own: list[_Gain]) -> Iterator[Remark]:
         left = [one for one in left if not one.names & self.world.gone]
         if left and not any(one.rank > NOTHING for one in became.assertions):
-            yield _nothing_left(became, left[0])
+            hollow = sorted(became.assertions, key=lambda one: not one.idle)[:1]
+            emptied = became.remark("test-emptied", "The test {} no longer asserts anything.", left[0].text)
+            yield _weaker(left[0], hollow[0], became) if hollow else emptied
             return
         for old in left:
             free = [gain for gain in islice(own, MOST_GAINS) if not gain.used]
-            taken = max(
-                free, key=lambda gain: (gain.assertion.rank, gain.assertion.names & old.names != set()), default=None
+            near = max(
+                free,
+                key=lambda gain: (gain.assertion.rank, not old.names.isdisjoint(gain.assertion.names)),
+                default=None,
             )
-            if taken is None or (old.names and not old.names & taken.assertion.names and taken.assertion.rank == WEAK):
-                says = f"{became.name} no longer asserts this, and nothing else does."
+            if near is None or (
+                old.names and near.assertion.rank == WEAK and old.names.isdisjoint(near.assertion.names)
+            ):
                 rule = "tests-exchanged" if self.world.took_back(old.values) else "assertion-removed"
-                yield found(rule, became.path, became.line, says, old.text)
+                yield became.remark(rule, "{} no longer asserts this, and nothing else does.", old.text)
             else:
-                taken.used = True
-                rule, says = _weaker(old, taken.assertion, became)
-                yield found(rule, became.path, taken.assertion.line, says, f"{old.text} → {taken.assertion.text}")
+                near.used = True
+                yield _weaker(old, near.assertion, became)
 
     def _rows_lost(self) -> Iterator[Lost]:
         """Find rows of tables that are gone: not moved to another table, nor written out as a test."""
@@ -222,16 +217,14 @@ class Balance:
             elsewhere = gone & (spare - come)
             spare -= elsewhere
             left = (row for row in (gone - elsewhere).elements() if row not in became.body)
-            missing = [row for row in left if not self._is_written_out(row, became)]
-            name, fewer = became.name or became.path, len(missing) - come.total()
-            if case.off or not missing:
-                continue
-            if fewer > 0:
-                says = f"{name} goes through {fewer} rows fewer."
-                yield Lost(case, found("cases-removed", became.path, became.line, says, missing[0]), fewer)
-            else:
-                says = f"{name} goes through other rows than before."
-                yield Lost(case, found("expected-changed", became.path, became.line, says, missing[0]))
+            missing = [row for row in left if not self._is_written_out(row, became)] if not case.off else []
+            fewer = len(missing) - come.total()
+            if missing and fewer > 0:
+                says = f"{{}} goes through {fewer} rows fewer."
+                yield Lost(case, became.remark("cases-removed", says, missing[0]), fewer)
+            elif missing:
+                says = "{} goes through other rows than before."
+                yield Lost(case, became.remark("expected-changed", says, missing[0]))
 
     def _is_written_out(self, row: str, became: Case) -> bool:
         values = {word for word in row.split() if word[:1] in "'\"" or word[:1].isdigit()}
@@ -260,26 +253,19 @@ def _opposed(old: Assertion, new: Assertion) -> bool:
     return {old.relation, new.relation} in _OPPOSED and old.rank >= new.rank
 
 
-def _nothing_left(became: Case, old: Assertion) -> Remark:
-    one = next((one for one in became.assertions if one.idle), next(iter(became.assertions), None))
-    if one is None:
-        says = f"The test {became.name} no longer asserts anything."
-        return found("test-emptied", became.path, became.line, says, old.text)
-    rule, says = _weaker(old, one, became)
-    return found(rule, became.path, one.line, says, old.text if one.idle else f"{old.text} → {one.text}")
-
-
-def _weaker(old: Assertion, new: Assertion, became: Case) -> tuple[str, str]:
+def _weaker(old: Assertion, new: Assertion, became: Case) -> Remark:
     """Say what an assertion became: it cannot fail any more, accepts more, or expects something else."""
-    if new.idle:
-        return "assertion-unreachable", f"The assertion in {became.name} {new.idle}."
-    if new.rank == NOTHING:
-        return "assertion-vacuous", f"What {became.name} asserts here can never fail."
     other = old.literals - new.literals
     looser = new.rank < old.rank and not (new.rank > WEAK and other)
-    if looser or (new.rank <= old.rank and new.blurs - old.blurs and other):
-        return "assertion-loosened", f"{became.name} accepts more than before."
-    return "expected-changed", f"{became.name} expects something else than before."
+    if new.idle:
+        rule, says = "assertion-unreachable", f"The assertion in {{}} {new.idle}."
+    elif new.rank == NOTHING:
+        rule, says = "assertion-vacuous", "What {} asserts here can never fail."
+    elif looser or (new.rank <= old.rank and new.blurs - old.blurs and other):
+        rule, says = "assertion-loosened", "{} accepts more than before."
+    else:
+        rule, says = "expected-changed", "{} expects something else than before."
+    return replace(became.remark(rule, says, f"{old.text} → {new.text}"), line=new.line)
 
 
 # --- which new case an old one became --------------------------------------------------------------------------------

@@ -1,81 +1,59 @@
-"""Turn a text of any language into tokens, plain nodes, and words that survive renamed locals and another layout."""
+"""Turn a text of any language into tokens and plain nodes, each token with a word that survives renamed locals and another layout."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 from tree_sitter import Language, Parser
-from tree_sitter import Tree as Parsed
+from tree_sitter import Node as Parsed
 
-from unstuck.verify.change import known
+from unstuck.verify.change import known, pattern
 
-NEVER, ALWAYS = re.compile(r"(?!)"), re.compile(r"")
-_PLAIN = frozenset({"language", "package", "function", "endings"})
 LONGEST = 300_000
 """Characters of a text that is still parsed."""
 DEEPEST = 2_000
 """Levels below which nothing is looked at: no person writes a test like this."""
-
-Sort = Literal["id", "str", "num", "truth", "op"]
-
-_STRING = re.compile(
-    r"string|char(?:acter)?_literal|charlist|regex|heredoc|rune_literal|symbol$|^atom$|sigil|^quoted_atom"
-)
-_TYPE = re.compile(r"type$|_type\b")
-_MEMBER = re.compile(r"property|field|method")
-_NUMBER = re.compile(r"number|integer|float|decimal|int_literal|real_literal|hex_literal|imaginary")
-_COMMENT = re.compile(r"comment")
-_IDENTIFIER = re.compile(r"[@$]{0,2}[A-Za-z_][\w$]*[?!]?|`[^`]+`")
+VALUES = frozenset({"str", "num", "truth"})
 TRUTHS = frozenset({"true", "false", "null", "nil", "none", "undefined", "nullptr"})
-_AFTER_DOT = frozenset({".", "::", "->", "?.", "&.", "!!.", "?->", "#"})
 CALLS = frozenset({"(", "!", "{", "<", "[", ".(", "do", "?."})
+_AFTER_DOT = frozenset({".", "::", "->", "?.", "&.", "!!.", "?->", "#"})
 _OWN = frozenset({"self", "this", "$this", "@"})
-_NOISE = frozenset({
-    ";", "await", "async", "try", "self", "this", "$this", "let", "const", "var", "val", "mut", "final", "new", "&", "*", "$", "return",
-})  # fmt: skip
 _QUOTES = re.compile(r"""^[A-Za-z@$]{0,3}(?P<q>\"{3}|'{3}|["'`])(?P<body>.*)(?P=q)$""", re.DOTALL)
-_CALLED_FIELD = frozenset({"function", "method", "macro", "target"})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Grammar:
-    """How the tests of one language look: a row of the catalogue, its patterns over names, marks and paths."""
+    """How the tests of one language look: a row of the catalogue, which says what its columns are."""
 
     language: str
     package: str
     """The Python package that holds the grammar."""
-    endings: tuple[str, ...]
-    function: str = "language"
-    tests: re.Pattern[str] = NEVER
-    """Names of functions that a runner takes for tests."""
-    named_in: re.Pattern[str] = ALWAYS
-    """What a text must hold for names alone to make tests."""
-    marks: re.Pattern[str] = NEVER
-    """Annotations, attributes and comments that make a function a test."""
-    blocks: re.Pattern[str] = NEVER
-    """Calls that hold a test in a block."""
-    groups: re.Pattern[str] = NEVER
-    """Calls that hold several tests in a block."""
-    asserts: re.Pattern[str] = NEVER
-    """Names that assert when they are called."""
-    told: re.Pattern[str] = NEVER
-    """Methods that assert when they are called on a certain receiver, as `t.Errorf`."""
-    found: re.Pattern[str] = ALWAYS
-    """Paths at which a runner with common settings looks for tests."""
-    shut: re.Pattern[str] = NEVER
-    """Lines that keep a whole file from being built or run."""
+    function: str
+    endings: frozenset[str]
+    looks: dict[str, re.Pattern[str]]
+
+    def fits(self, column: str, text: str) -> bool:
+        """Tell whether a name, a mark, a path or a text is what a column is about; `named_in` and `found` are, unless it says more."""
+        look = self.looks.get(column)
+        return look.search(text) is not None if look is not None else column in {"named_in", "found"}
 
 
 @cache
 def grammars() -> tuple[Grammar, ...]:
     """Return the languages whose tests can be read."""
-    return tuple(Grammar(**{key: _cell(key, value) for key, value in row.items()}) for row in known()["language"])
-
-
-def _cell(key: str, value: Any) -> Any:
-    return value if key in _PLAIN else re.compile(value)
+    return tuple(
+        Grammar(
+            row["language"],
+            row["package"],
+            row.get("function", "language"),
+            frozenset(row["endings"]),
+            {column: re.compile(look) for column, look in row["looks"].items()},
+        )
+        for row in known()["language"]
+    )
 
 
 def grammar_of(path: str) -> Grammar | None:
@@ -84,13 +62,33 @@ def grammar_of(path: str) -> Grammar | None:
     return next((grammar for grammar in grammars() if ending in grammar.endings), None)
 
 
-class Token(NamedTuple):
-    """One leaf of the tree; a string is one token, however it is built."""
+@cache
+def words(name: str) -> frozenset[str]:
+    """Return one of the lists of words that stand in the catalogue by their names."""
+    return frozenset(known()["word"][name].split())
+
+
+@cache
+def is_kind(name: str, kind: str) -> bool:
+    """Tell whether a kind of node is what the catalogue calls so."""
+    return pattern("node", name).search(kind) is not None
+
+
+@dataclass(slots=True, eq=False)
+class Token:
+    """One leaf of the tree; a text in quotes is one token, however it is built."""
 
     text: str
-    sort: Sort
+    sort: str
+    """One of: id, str, num, truth, op."""
     line: int
     node: "Node"
+    word: str = ""
+    """What stays of it when only names of locals and layout change; empty where nothing does."""
+    called: bool = False
+    """It names something that is called, looked up in something, or a constant."""
+    receiver: str = ""
+    """What stands before the dot that it stands behind."""
 
 
 @dataclass(slots=True, eq=False)
@@ -101,16 +99,30 @@ class Node:
     role: str
     """The name of the field that it fills in its parent."""
     line: int
+    all: list[Token]
+    """Every token of the text."""
     start: int
     parent: "Node | None" = None
     end: int = 0
     children: "list[Node]" = field(default_factory=list)
     remark: str = ""
     """The comment right above it."""
-    left: int = -1
-    """The token at which a block is left whatever happens; -1 until somebody asks."""
-    handlers: "list[Node] | None" = None
-    """Its parts that catch a failure; None until somebody asks."""
+    idle: str = ""
+    """Why what is asserted here can never fail; empty where it can."""
+    guarded: bool = False
+    """It is reached on a condition only."""
+
+    @property
+    def tokens(self) -> list[Token]:
+        return self.all[self.start : self.end]
+
+    @property
+    def text(self) -> str:
+        return text_of(self.tokens)
+
+    def part(self, *roles: str) -> "Node | None":
+        """Give the first child that fills one of these fields."""
+        return next((child for child in self.children if child.role in roles), None)
 
     def above(self) -> "list[Node]":
         """Give its ancestors, the nearest first."""
@@ -121,22 +133,37 @@ class Node:
             node = node.parent
         return found
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Tree:
-    root: Node
-    tokens: list[Token]
-    broken: bool
-    """Most of the text does not fit the grammar."""
-
-    def text(self, node: Node) -> str:
-        return " ".join(token.text for token in self.tokens[node.start : node.end])
+    def holds(self, other: "Node") -> bool:
+        return self.start <= other.start and other.end <= self.end
 
 
-def parse(grammar: Grammar, text: str) -> Tree:
-    """Parse a text; where a part does not fit the grammar, the rest is still read."""
+def text_of(tokens: Sequence[Token]) -> str:
+    return " ".join(token.text for token in tokens)
+
+
+def key_of(tokens: Sequence[Token]) -> str:
+    """Give what tokens say whatever the locals are called and however they are laid out."""
+    return " ".join(token.word for token in tokens if token.word)
+
+
+def names_of(tokens: Sequence[Token]) -> frozenset[str]:
+    return frozenset(token.word for token in tokens if token.called)
+
+
+def values_of(tokens: Sequence[Token]) -> tuple[str, ...]:
+    return tuple(token.word for token in tokens if token.sort in VALUES)
+
+
+def parse(grammar: Grammar, text: str) -> Node | None:
+    """Parse a text; where a part does not fit the grammar the rest is still read, where most of it does not, nothing is."""
     source = text.encode("utf-8", errors="replace")
-    return _plain(_parser(grammar.package, grammar.function).parse(source), source)
+    root = Node("", "", 1, [], 0)
+    lost = _plain(_parser(grammar.package, grammar.function).parse(source).walk(), source, root)
+    root.end = len(root.all)
+    for at in range(root.end):
+        _give_word(root.all, at)
+    top = root.children[0] if len(root.children) == 1 else root
+    return None if lost * 2 > len(source) else top
 
 
 @cache
@@ -144,147 +171,81 @@ def _parser(package: str, function: str) -> Parser:
     return Parser(Language(getattr(import_module(package), function)()))
 
 
-@cache
-def _sorted(kind: str) -> tuple[bool, bool, bool]:
-    """Tell of a kind of node whether it is a comment, a text in quotes, or a number."""
-    atom = _STRING.search(kind) is not None and not _TYPE.search(kind)
-    return _COMMENT.search(kind) is not None, atom, _NUMBER.search(kind) is not None
-
-
-def _plain(parsed: Parsed, source: bytes) -> Tree:
-    cursor = parsed.walk()
-    tokens: list[Token] = []
-    root = Node("", "", 1, 0)
-    node, depth, lost = root, 0, 0
+def _plain(cursor: Any, source: bytes, node: Node) -> int:
+    """Copy what is named and what is a leaf below a node; say how many bytes do not fit the grammar."""
+    tokens = node.all
+    depth, lost = 0, 0
     remark, remark_end = "", -2
     while True:
-        here = cursor.node
-        assert here is not None  # a cursor always stands on a node
-        kind, named = here.type, here.is_named
-        entered = False
-        comment, atom, number = _sorted(kind) if named else (False, False, False)
+        here: Parsed = cursor.node
+        kind, line = here.type, here.start_point[0] + 1
+        comment = here.is_named and is_kind("comment", kind)
         if comment:
-            text = source[here.start_byte : here.end_byte].decode("utf-8", "replace")
-            remark = f"{remark}\n{text}" if here.start_point[0] <= remark_end + 1 else text
-            remark_end = here.end_point[0]
-        else:
-            if kind == "ERROR":
-                lost += here.end_byte - here.start_byte
-            if named:
-                child = Node(kind, cursor.field_name or "", here.start_point[0] + 1, len(tokens), node)
-                if here.start_point[0] <= remark_end + 1:
-                    child.remark = remark
-                node.children.append(child)
-                node = child
-            if not atom and depth < DEEPEST and cursor.goto_first_child():
-                depth += 1
-                entered = True
-            else:
-                text = source[here.start_byte : here.end_byte].decode("utf-8", "replace")
-                if text.strip():
-                    tokens.append(
-                        Token(
-                            text,
-                            _sort(kind, text, atom=atom, number=number, named=named),
-                            here.start_point[0] + 1,
-                            node,
-                        )
-                    )
-                if named:
-                    node.end = len(tokens)
-                    node = node.parent or root
-        if entered:
+            said = source[here.start_byte : here.end_byte].decode("utf-8", "replace")
+            remark = f"{remark}\n{said}" if line <= remark_end + 1 else said
+            remark_end = here.end_point[0] + 1
+        elif here.is_named:
+            child = Node(kind, cursor.field_name or "", line, tokens, len(tokens), node)
+            child.remark = remark if line <= remark_end + 1 else ""
+            node.children.append(child)
+            node = child
+        lost += here.end_byte - here.start_byte if kind == "ERROR" else 0
+        whole = comment or depth >= DEEPEST or (here.is_named and is_kind("string", kind))
+        if not whole and cursor.goto_first_child():
+            depth += 1
             continue
-        while not cursor.goto_next_sibling():
-            if not cursor.goto_parent():
-                root.end = len(tokens)
-                top = root.children[0] if len(root.children) == 1 else root
-                return Tree(top, tokens, broken=lost * 2 > len(source))
-            depth -= 1
-            above = cursor.node
-            if above is not None and above.is_named:
+        said = "" if comment else source[here.start_byte : here.end_byte].decode("utf-8", "replace")
+        if said.strip():
+            tokens.append(Token(said, _sort(kind, said, named=here.is_named), line, node))
+        while True:
+            if cursor.node.is_named and not is_kind("comment", cursor.node.type):
                 node.end = len(tokens)
-                node = node.parent or root
+                node = node.parent or node
+            if cursor.goto_next_sibling():
+                break
+            if not cursor.goto_parent():
+                return lost
+            depth -= 1
 
 
-def _sort(kind: str, text: str, *, atom: bool, number: bool, named: bool) -> Sort:
-    if text.lower() in TRUTHS and not _MEMBER.search(kind) and not (text[:1].isupper() and "identifier" in kind):
+def _sort(kind: str, text: str, *, named: bool) -> str:
+    if text.lower() in TRUTHS and not is_kind("member", kind) and not (text[:1].isupper() and "identifier" in kind):
         return "truth"
-    if atom:
+    if named and is_kind("string", kind):
         return "str"
-    if (number and text[:1].isdigit()) or (text[:1] in "-." and text[1:2].isdigit()):
+    if (named and text[:1].isdigit() and is_kind("number", kind)) or (text[:1] in "-." and text[1:2].isdigit()):
         return "num"
-    return "id" if named and _IDENTIFIER.fullmatch(text) else "op"
+    return "id" if named and pattern("node", "identifier").fullmatch(text) else "op"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Form:
-    """The tokens of a tree as words: what stays the same when only names of locals and layout change."""
-
-    tree: Tree
-    words: list[str]
-    called: list[bool]
-    """Of each token, whether it names something that is called, looked up in something, or a constant."""
-    receivers: list[str]
-    """Of each token after a dot, what stands before the dot."""
-
-    def text(self, start: int, end: int) -> str:
-        return " ".join(token.text for token in self.tree.tokens[start:end])
-
-    def key(self, start: int, end: int) -> str:
-        return " ".join(word for word in self.words[start:end] if word)
-
-    def names(self, start: int, end: int) -> frozenset[str]:
-        return frozenset(self.words[at] for at in range(start, end) if self.called[at])
-
-    def values(self, start: int, end: int) -> tuple[str, ...]:
-        tokens = self.tree.tokens
-        return tuple(self.words[at] for at in range(start, end) if tokens[at].sort in {"str", "num", "truth"})
-
-
-def form_of(tree: Tree) -> Form:
-    """Normalise the tokens of a tree."""
-    tokens = tree.tokens
-    words: list[str] = []
-    called: list[bool] = []
-    receivers: list[str] = []
-    last = len(tokens) - 1
-    for at, token in enumerate(tokens):
-        before = tokens[at - 1].text if at else ""
-        after = tokens[at + 1].text if at < last else ""
-        member = before in _AFTER_DOT
-        receivers.append(tokens[at - 2].text if member and at > 1 else "")
-        name = False
-        match token.sort:
-            case "id" if token.text in _NOISE:
-                word = ""
-            case "id":
-                own = member and receivers[-1] in _OWN and after not in CALLS
-                name = not own and (member or after in CALLS or is_callee(token.node) or token.text[:1].isupper())
-                word = token.text if name else "_"
-            case "str":
-                found = _QUOTES.match(token.text)
-                word = repr(found["body"] if found else token.text)
-            case "num":
-                word = token.text.replace("_", "").rstrip("lLuUfFdDmM") or token.text
-                if before == "-" and words and tokens[at - 2].sort == "op" and tokens[at - 2].text not in {")", "]"}:
-                    words[-1], word = "", f"-{word}"
-            case "truth":
-                word = token.text.lower()
-            case _:
-                word = "" if token.text in _NOISE or (token.text == "," and after in {")", "]", "}"}) else token.text
-        words.append(word)
-        called.append(name)
-    return Form(tree, words, called, receivers)
+def _give_word(tokens: Sequence[Token], at: int) -> None:
+    """Say what stays of a token, by those beside it."""
+    token, before = tokens[at], tokens[at - 1].text if at else ""
+    after = tokens[at + 1].text if at + 1 < len(tokens) else ""
+    member = before in _AFTER_DOT
+    token.receiver = tokens[at - 2].text if member and at > 1 else ""
+    match token.sort:
+        case "id" | "op" if token.text in words("noise"):
+            pass
+        case "id":
+            own = member and token.receiver in _OWN and after not in CALLS
+            token.called = not own and (member or after in CALLS or is_callee(token.node) or token.text[:1].isupper())
+            token.word = token.text if token.called else "_"
+        case "str":
+            quoted = _QUOTES.match(token.text)
+            token.word = repr(quoted["body"] if quoted else token.text)
+        case "num":
+            token.word = token.text.replace("_", "").rstrip("lLuUfFdDmM") or token.text
+            if before == "-" and tokens[at - 2].sort == "op" and tokens[at - 2].text not in {")", "]"}:
+                tokens[at - 1].word, token.word = "", f"-{token.word}"
+        case "truth":
+            token.word = token.text.lower()
+        case _:
+            token.word = "" if token.text == "," and after in {")", "]", "}"} else token.text
 
 
 def is_callee(node: Node) -> bool:
-    if node.role in _CALLED_FIELD:
+    if node.role in {"function", "method", "macro", "target"}:
         return True
-    parent = node.parent
-    return (
-        parent is not None
-        and parent.kind == "infix_expression"
-        and len(parent.children) > 1
-        and parent.children[1] is node
-    )
+    beside = node.parent.children if node.parent is not None and node.parent.kind == "infix_expression" else []
+    return len(beside) > 1 and beside[1] is node
