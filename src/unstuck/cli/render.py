@@ -1,5 +1,6 @@
 """Edge: Text for people: summaries, plans and stories. Colours are left to click, which drops them where nobody sees them."""
 
+import re
 import shutil
 import sys
 import textwrap
@@ -26,7 +27,7 @@ from unstuck.cli.fitting import (
 from unstuck.compose import Used, View
 from unstuck.diagnosis import Kind
 from unstuck.journal import AttemptState, Entry, RunState
-from unstuck.tell import WORDS, Halted, Line, Row, Summary, adds, counted, lineage_text, question, sentence, vouched
+from unstuck.tell import WORDS, Row, Summary, adds, counted, lineage_text, question, sentence, vouched
 
 MARKS = {
     "complete": ("✔", "green"),
@@ -51,17 +52,20 @@ AGENT_CHARS = 24
 DETAIL_LINES, DETAIL_CHARS = 20, 300
 QUESTION_CHARS = 600
 GO_ON = "Then go on with: unstuck resume"
-TITLE = "UNSTUCK HALTED"
 SEED_WIDTH = 69
 NARROWEST = 40
 STATUS_ROOM = len(" complete  ")
+WITH_STATUS = re.compile(r"((?:Phase|Task) .*) \.\.\. (complete|FAILED|blocked)")
+COMMAND_STEP = re.compile(r"\d+\. Run: ")
+HANGS = re.compile(r"(?:\d+\. |[\w ]+: )?")
+"""What the further lines of a text in the box stand behind: a number, or a name."""
 
 
 def summary(result: Summary) -> str:
     """Tell what a run came to: every task in a line, then what needs a person, then what to type."""
     if not result.rows:
         return result.reason
-    if result.halted is not None:
+    if result.halted:
         width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
         box = halt_summary(result.halted, width)
         around = (f"Run {result.run}: {_counts(result)}", *_whereabouts(result), *_meanwhile(result), *_ways_on(result))
@@ -272,84 +276,41 @@ def ways_on(name: str, *, story: bool = True) -> list[str]:
     ]
 
 
-def halt_summary(halted: Halted, width: int | None) -> str:
-    """Lay the summary out for a terminal of so many columns; None, and a command that would not fit, make it plain."""
-    if width is None or width < NARROWEST or columns(_resume(halted)) + len("║  2. ") + len("  ║") > width:
-        return "\n".join(_plain(halted))
-    wanted = max(SEED_WIDTH, columns(_resume(halted)) + len("║  2. ") + len("  ║"))
-    inner = min(width, wanted) - 2
-    edge = "═" * inner
-    lines = [f"╔{edge}╗", _row(TITLE.center(inner), inner), f"╠{edge}╣"]
-    lines += [_row(line, inner) for line in _body(halted, inner)]
-    return "\n".join([*lines, f"╚{edge}╝"])
+def halt_summary(lines: Sequence[str], width: int | None) -> str:
+    """Put the summary of a halt into a box of so many columns; None, and a command that would not fit, leave it plain."""
+    command = max(columns(line) for line in lines if COMMAND_STEP.match(line)) + len("║    ║")
+    if width is None or width < NARROWEST or command > width:
+        return "\n".join(lines)
+    inner = min(width, max(SEED_WIDTH, command)) - 2
+    edge, (title, _, *body) = "═" * inner, lines
+    rows = (title.center(inner), *_body(body, inner), "")
+    framed = [f"║{row}{' ' * max(inner - columns(row), 0)}║" for row in rows]
+    return "\n".join([f"╔{edge}╗", framed[0], f"╠{edge}╣", *framed[1:], f"╚{edge}╝"])
 
 
-def _body(halted: Halted, inner: int) -> Iterator[str]:
-    yield ""
-    yield from _wrapped(f"Reason: {halted.reason}", inner, "  ", "          ")
-    for title, lines in _sections(halted):
-        rule = f"  {'─' * (inner - 6)}"
-        yield from ("", rule, f"  {title}", rule, "")
-        for place, line in enumerate(lines):
-            if isinstance(line, str):
-                yield from _wrapped(line, inner, "  ", "     ")
-                continue
-            if place and line.name:
-                yield ""
-            yield from _phase(halted, line, inner)
-    yield ""
+def _body(lines: Sequence[str], inner: int) -> Iterator[str]:
+    """Yield the lines as they fit: titles between rules, a task with dots up to its status and apart from the one above."""
+    rule, above = f"  {'─' * (inner - 6)}", ""
+    for line, below in zip(lines, [*lines[1:], ""], strict=True):
+        if below and not below.strip("-"):
+            yield from (rule, f"  {line}", rule, "")
+        elif found := WITH_STATUS.fullmatch(line):
+            title = cut_columns(found[1], inner - STATUS_ROOM - len("  ...  "))
+            dots = inner - len("  ") - columns(title) - STATUS_ROOM - 1
+            yield from [""] * bool(above.strip("-"))
+            yield f"  {title} {'.' * max(dots, 3)} {found[2]}"
+        elif not line or line.strip("-"):
+            yield from _wrapped(line, inner)
+        above = line
 
 
-def _phase(halted: Halted, line: Line, inner: int) -> Iterator[str]:
-    """Yield a task's line with dots up to its status, and its facts below."""
-    if line.name:
-        status = _status(halted, line)
-        title = cut_columns(
-            f"{halted.noun.capitalize()} {line.name}: {line.title}", inner - STATUS_ROOM - len("  ...  ")
-        )
-        dots = inner - len("  ") - columns(title) - STATUS_ROOM - 1
-        yield f"  {title} {'.' * max(dots, 3)} {status}"
-    for name, text in line.facts:
-        indent = "    " if line.name else "  "
-        yield from _wrapped(f"{name}: {text}", inner, indent, indent + " " * (len(name) + 2))
-
-
-def _plain(halted: Halted) -> Iterator[str]:
-    yield from (TITLE, "=" * len(TITLE), "", f"Reason: {halted.reason}")
-    for title, lines in _sections(halted):
-        yield from ("", title, "-" * len(title))
-        for line in lines:
-            if isinstance(line, str):
-                yield line
-                continue
-            if line.name:
-                yield f"{halted.noun.capitalize()} {line.name}: {line.title} ... {_status(halted, line)}"
-            yield from (f"{'  ' if line.name else ''}{name}: {text}" for name, text in line.facts)
-
-
-def _sections(halted: Halted) -> Iterator[tuple[str, Sequence[Line | str]]]:
-    noun = halted.noun.upper()
-    yield f"COMPLETED {noun}S", halted.completed or ("none",)
-    yield f"FAILED {noun}{'S'[: len(halted.failed) > 1]}", halted.failed
-    yield f"BLOCKED {noun}S", halted.blocked or ("none",)
-    yield "STATE PRESERVED", (Line(name="", title="", facts=halted.preserved),)
-    steps = [f"{number}. {step}" for number, step in enumerate(halted.steps, 1)]
-    steps += [f"{len(steps) + 1}. {_resume(halted)}", "", "To start fresh: Add --fresh flag"]
-    yield "RESUME INSTRUCTIONS", steps
-
-
-def _resume(halted: Halted) -> str:
-    return f"Run: {halted.command}"
-
-
-def _status(halted: Halted, line: Line) -> str:
-    return "FAILED" if line in halted.failed else "blocked" if line in halted.blocked else "complete"
-
-
-def _wrapped(text: str, inner: int, first: str, rest: str) -> Iterator[str]:
-    """Break a text at blanks so that every line fits; a word that is too long by itself is broken anywhere."""
+def _wrapped(text: str, inner: int) -> Iterator[str]:
+    """Break a text at blanks so that every line fits, below its first word; a word that is too long is broken anywhere."""
+    bare = text.lstrip()
+    first = " " * (len("  ") + len(text) - len(bare))
+    rest = first + " " * len(HANGS.match(bare)[0])  # type: ignore[index]  # it matches anything
     line, empty = first, True
-    for word in text.split(" "):
+    for word in bare.split(" "):
         piece = word
         while piece:
             gap = "" if empty else " "
@@ -372,7 +333,3 @@ def _head(text: str, room: int) -> str:
     while end < len(text) and columns(text[: end + 1]) <= room:
         end += 1
     return text[:end]
-
-
-def _row(text: str, inner: int) -> str:
-    return f"║{text}{' ' * max(inner - columns(text), 0)}║"

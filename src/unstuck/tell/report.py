@@ -22,7 +22,7 @@ from unstuck.line import blocked
 from unstuck.shipped import shipped_toml
 from unstuck.tell.asking import Cause, causes
 from unstuck.tell.event_lines import deed
-from unstuck.tell.halt import Halted, halted
+from unstuck.tell.halt import halted
 from unstuck.tell.text import counted, one_line, waits
 
 HISTORY_STATUS = {"complete": "completed", "pending": "pending", "stuck": "stuck", "skipped": "stuck"}
@@ -81,8 +81,8 @@ class Summary:
     rows: tuple[Row, ...]
     notes: tuple[str, ...]
     seconds: float
-    halted: Halted | None = None
-    """What a person finds after a halt, where that is told in its own way."""
+    halted: tuple[str, ...] = ()
+    """What a person finds after a halt, line by line, where that is told in its own way."""
     cost_usd: float | None = None
     landed: str = ""
     """Where the work is, while it is not on the user's branch."""
@@ -110,7 +110,7 @@ def summary(state: RunState, now: float, *, live: bool) -> Summary:
         notes=tuple(state.notes),
         meanwhile=tuple(state.meanwhile),
         seconds=state.seconds(now),
-        halted=halted(state) if not live else None,
+        halted=halted(state) if not live else (),
         cost_usd=state.cost_usd or None,
         cautions=cautions(state),
         questions=causes(task for task in state.tasks.values() if task.status == "stuck"),
