@@ -2,6 +2,7 @@
 
 import os
 import sys
+import time
 from pathlib import Path
 from typing import Literal
 
@@ -9,10 +10,12 @@ import click
 
 from unstuck import compose
 from unstuck.cli import render, run_option, say
-from unstuck.cli.board import Attached, follow_lines
+from unstuck.cli.render import Lines
 from unstuck.errors import Unavailable, with_extra
 from unstuck.hook import AGENTS, Edit, answer_event, carry_out, edits_to_install, edits_to_uninstall, wirings
+from unstuck.journal import RunState
 
+TICK_SECONDS = 0.25
 Scope = Literal["user", "project"]
 EVENTS = """Agents call this: it reads one event of theirs from standard input and prints its answer. It exits with 0
 whatever happens; what went wrong in it stands in ~/.local/state/unstuck/hook/hook.log."""
@@ -43,10 +46,25 @@ def board(*, run_id: str | None) -> None:
     """Attach to the latest run, or the one named, from any terminal; enter tells the story of a task."""
     view = compose.look(Path.cwd(), run_id)
     if sys.stdin.isatty() and sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb":
+        from unstuck.cli.board import Attached  # noqa: PLC0415  # rich is heavy
+
         Attached(Path.cwd(), view.run).watch()
     else:
-        follow_lines(Path.cwd(), view.run)
+        _follow_lines(view.run)
     say(render.summary(compose.look(Path.cwd(), view.run).summary))
+
+
+def _follow_lines(run: str) -> None:
+    """Print a run's events as lines until its supervisor is gone: for who has no terminal to draw on."""
+    follower, state, lines = compose.Follower(Path.cwd()), RunState(), Lines()
+    while True:
+        owner = follower.owner(run)
+        for entry in follower.news(run, state.seq):
+            state.apply(entry)
+            lines.watcher.entry(entry, state)
+        if owner is None:
+            return
+        time.sleep(TICK_SECONDS)
 
 
 @click.command()

@@ -6,10 +6,12 @@ import sys
 import textwrap
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from datetime import datetime
 
 import click
 
+from unstuck.cli import say
 from unstuck.cli.fitting import (
     COMMAND,
     TITLE_CHARS,
@@ -24,10 +26,10 @@ from unstuck.cli.fitting import (
     span,
     width,
 )
-from unstuck.compose import Used, View
+from unstuck.compose import Used, View, Watcher
 from unstuck.diagnosis import Kind
-from unstuck.journal import AttemptState, Entry, RunState
-from unstuck.tell import WORDS, Row, Summary, adds, counted, lineage_text, question, sentence, vouched
+from unstuck.journal import AttemptState, Classified, Entry, RunState, SessionStarted
+from unstuck.tell import WORDS, Row, Summary, adds, counted, lineage_text, question, sentence, told, vouched
 
 MARKS = {
     "complete": ("✔", "green"),
@@ -185,6 +187,37 @@ def _last_words(words: str) -> str:
 
 def entry_line(entry: Entry) -> str:
     return f"{clock(entry.at)}  {entry.seq:>5}  {sentence(entry.event)}"
+
+
+def tells(entry: Entry) -> bool:
+    """Whether an event tells a person something that the ones around it do not."""
+    passed = isinstance(entry.event, Classified) and entry.event.failure is None
+    return not passed and not isinstance(entry.event, SessionStarted)
+
+
+class Lines(AbstractContextManager["Lines"]):
+    """How a run is shown while it works: one line per event that tells something; nothing at all, where that is wanted."""
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        self._quiet = quiet
+
+    def __exit__(self, *_: object) -> None:
+        """Leave what is printed."""
+
+    @property
+    def watcher(self) -> Watcher:
+        return Watcher() if self._quiet else Watcher(entry=self._entry)
+
+    def say(self, text: str) -> None:
+        """Print a message beside the progress."""
+        if not self._quiet:
+            say(text, err=True)
+
+    def _entry(self, entry: Entry, state: RunState) -> None:
+        if tells(entry):
+            self.say(entry_line(entry))
+        if block := told(entry, state):
+            self.say(f"\n{block}\n")
 
 
 def _rows(rows: Sequence[Row]) -> list[str]:
