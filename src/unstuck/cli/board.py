@@ -192,7 +192,7 @@ class Attached(Board):
     """The board, with a task chosen and its story."""
 
     def __init__(self, cwd: Path, run: str) -> None:
-        self._cwd, self._run = cwd, run
+        self._run = run
         self._follower = compose.Follower(cwd)
         self._entries: list[Entry] = []
         self._chosen_task = ""
@@ -246,10 +246,8 @@ class Attached(Board):
             self._story, self._top = self._tell(self._chosen_task), 0
 
     def _tell(self, name: str) -> list[str]:
-        view = compose.View(
-            run=self._run, entries=tuple(self._entries), state=self._state, owner=self._follower.owner(self._run)
-        )
-        return visible(story(view, name, compose.tools_used(self._cwd, view, name))).splitlines()
+        view = self._follower.view(self._run, self._entries, self._state)
+        return visible(story(view, name, compose.tools_used(view, name))).splitlines()
 
     def _draw(self) -> Any:
         if self._story is None:

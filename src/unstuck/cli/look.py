@@ -83,15 +83,15 @@ def show(task: str, *, brief: bool, patch: bool, run_id: str | None, as_json: bo
     view = compose.look(Path.cwd(), run_id)
     task = view.named(task)
     if brief:
-        say("\n".join(plain(line) for line in compose.brief_of(Path.cwd(), view, task).splitlines()))
+        say("\n".join(plain(line) for line in compose.brief_of(view, task).splitlines()))
         return
     if patch:
-        _show_patch(compose.changed(Path.cwd(), view, task, None, stat=False))
+        _show_patch(compose.changed(view, task, None, stat=False))
         return
     if as_json:
         say(json.dumps({"schema": 1, **phase(view.state, task)}))
         return
-    say(render.story(view, task, compose.tools_used(Path.cwd(), view, task)))
+    say(render.story(view, task, compose.tools_used(view, task)))
 
 
 @click.command()
@@ -103,7 +103,7 @@ def diff(task: str, attempt: int | None, *, stat: bool, run_id: str | None) -> N
     """Show the work of TASK as a patch: what landed, or what the last attempt, or the ATTEMPT named, left."""
     view = compose.look(Path.cwd(), run_id)
     name = view.named(task)
-    if patch := compose.changed(Path.cwd(), view, name, attempt, stat=stat):
+    if patch := compose.changed(view, name, attempt, stat=stat):
         _show_patch(patch)
     else:
         say(f"{f'Attempt {attempt} of task' if attempt else 'Task'} {name} changed nothing.", err=True)
