@@ -46,7 +46,7 @@ def verify(
     Exit code 0: everything holds. 1: something fails or is refused. 3: nobody can tell, a person is asked.
     """
     with ending_on_interrupt() as stopper:
-        done = compose.Verification(Path.cwd(), stopper, show_step, cache=not no_cache).of(name, files)
+        done = compose.verify_by_hand(Path.cwd(), name, files, stopper, show_step, cache=not no_cache)
     verdict = done.verdict
     if as_json:
         say(json.dumps({"schema": 1, "what": done.what, **_object(verdict), "seconds": round(done.seconds, 3)}))

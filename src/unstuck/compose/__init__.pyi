@@ -1,4 +1,4 @@
-from unstuck.compose.by_hand import Verification as Verification
+from unstuck.compose.by_hand import verify_by_hand as verify_by_hand
 from unstuck.compose.by_hand import write_findings as write_findings
 from unstuck.compose.config_origins import DEFAULT as DEFAULT
 from unstuck.compose.config_origins import Setting as Setting

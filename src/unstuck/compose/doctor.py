@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 from unstuck.agents import agent, agents_on_path, without_login
-from unstuck.compose.by_hand import Side, first_checking_slot
+from unstuck.compose.by_hand import bench_aside, first_checking_slot
 from unstuck.compose.stores import open_to_look
 from unstuck.compose.terms import fenced
 from unstuck.compose.working import fleet_of
@@ -272,7 +272,7 @@ def look_where_checks_run(
         return Looked()
     try:
         with first_checking_slot(repository) as slot:
-            bench = Side(repository=repository, config=config, stopper=stopper, seen=seen).bench(slot)
+            bench = bench_aside(repository, config, slot, stopper, seen)
             Site(bench=bench, name=NAME, slot=slot).stand(repository.head)
             found = {line: next(_not_there(bench, slot, line), "") for line in lines}
     except NotSetUp as error:

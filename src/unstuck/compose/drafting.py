@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from unstuck.agents import first_found, no_agent
-from unstuck.compose.by_hand import Side, free_slot, told_as_errors
+from unstuck.compose.by_hand import bench_aside, free_slot, told_as_errors
 from unstuck.compose.runs import refuse_inside_an_agent
 from unstuck.compose.terms import gates_of
 from unstuck.config import WALL_CLOCK
@@ -140,20 +140,19 @@ class Drafting:
         if not (names := self.agents or config.agent[:1] or first_found(config)):
             no_agent()
         self.agents = names[:1]
-        task = Task(id=NAME, title="Write a plan")
-        with free_slot(repository) as slot:
-            side = Side(
-                repository=repository,
-                config=config,
-                stopper=self.stopper,
-                seen=self.seen,
-                memory=open_memory(repository, config),
+        with free_slot(repository) as slot, told_as_errors():
+            yield bench_aside(
+                repository,
+                config,
+                slot,
+                self.stopper,
+                self.seen,
                 run=NAME,
+                memory=open_memory(repository, config),
                 agents=self.agents,
+                task=Task(id=NAME, title="Write a plan"),
+                gates=gates_of(config, repository.root),
             )
-            bench = side.bench(slot, task, gates_of(config, repository.root))
-            with told_as_errors():
-                yield bench
 
     def _session(self, bench: Bench, number: int, brief: str, text: str) -> str:
         """Run one session of the agent in a slot at HEAD, and return the plan that it left there."""

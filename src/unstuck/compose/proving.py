@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from unstuck.agents import Found, agents_on_path, as_json, manifest, read_files, survey
-from unstuck.compose.by_hand import Side, first_checking_slot
+from unstuck.compose.by_hand import bench_aside, first_checking_slot
 from unstuck.compose.runs import Run, Watcher, refuse_inside_an_agent
 from unstuck.compose.terms import config_here, works_inside
 from unstuck.config import GATE_TIMEOUTS, Config, WorkspaceConfig
@@ -136,9 +136,8 @@ def _in_slot(
     repository: Repository, stack: Stack, slot: int, stopper: Stopper, seen: Callable[[str, str], None]
 ) -> Proof:
     config = Config(workspace=WorkspaceConfig(copy=stack.copy, setup=stack.setup))
-    memory = open_memory(repository, config)
-    side = Side(repository=repository, config=config, stopper=stopper, seen=seen, memory=memory)
-    site = Site(bench=side.bench(slot), name=NAME, slot=slot)
+    bench = bench_aside(repository, config, slot, stopper, seen, memory=open_memory(repository, config))
+    site = Site(bench=bench, name=NAME, slot=slot)
     site.stand(repository.head)
     nothing = repository.git("hash-object", "-t", "tree", "--stdin", stdin="")
     gates = [gate for proposal in stack.proposals for gate in _tried(site, proposal, repository.head, nothing)]
