@@ -32,8 +32,7 @@ def ui(*, port: int | None, host: str, token: str, open_browser: bool) -> None:
         from unstuck.web import serve_board  # noqa: PLC0415  # an extra: it need not be there
     except ImportError as error:
         raise Unavailable(
-            f"The board needs a package that is not installed: {error.name}.",
-            hint=with_extra("ui"),
+            f"The board needs a package that is not installed: {error.name}.", hint=with_extra("ui")
         ) from error
     serve_board(
         Path.cwd(), host=host, port=port, token=token, open_browser=open_browser, say=lambda text: say(text, err=True)
@@ -81,8 +80,7 @@ def mcp(*, workspace: Path, profile: str) -> None:
         from unstuck.mcp import serve  # noqa: PLC0415  # an extra: it need not be there
     except ImportError as error:
         raise Unavailable(
-            f"The MCP server needs a package that is not installed: {error.name}.",
-            hint=with_extra("mcp"),
+            f"The MCP server needs a package that is not installed: {error.name}.", hint=with_extra("mcp")
         ) from error
     serve(workspace.absolute(), profile)
 

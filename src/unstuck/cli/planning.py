@@ -240,10 +240,7 @@ def plan_lines(document: Plan, gates: Sequence[Check]) -> str:
     tasks = {task.id: task for task in document.tasks}
     width = max((columns(task.shown) for task in document.tasks), default=0)
     settled = sum(task.done or task.skipped for task in document.tasks)
-    lines = [
-        f"{document.path} ({document.format}): {counted(len(tasks), document.noun)}, {settled} done already",
-        "",
-    ]
+    lines = [f"{document.path} ({document.format}): {counted(len(tasks), document.noun)}, {settled} done already", ""]
     for number, batch in enumerate(execution(document), 1):
         together = f"Batch {number}, side by side" if batch.parallel and document.phased else f"Step {number}"
         lines.append(f"{together}{', one after the other' if len(batch.tasks) > 1 and not batch.parallel else ''}")

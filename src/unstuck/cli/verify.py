@@ -33,13 +33,7 @@ OUTPUT = click.Path(dir_okay=False, path_type=Path)
 @click.option("--junit", type=OUTPUT, metavar="FILE", help="Write the checks as JUnit XML.")
 @json_option
 def verify(
-    name: str | None,
-    *,
-    files: tuple[str, ...],
-    no_cache: bool,
-    sarif: Path | None,
-    junit: Path | None,
-    as_json: bool,
+    name: str | None, *, files: tuple[str, ...], no_cache: bool, sarif: Path | None, junit: Path | None, as_json: bool
 ) -> int:
     """Run the checks and the tamper audit in a clean checkout: of a task's last work, of a commit, or of HEAD.
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from unstuck.errors import BadUsage, CannotWrite
 from unstuck.git import DRAFT
+from unstuck.process.ancestry import birth
 from unstuck.tell import visible
 
 LARGEST = 50_000_000
@@ -113,18 +114,8 @@ def _remove_old_drafts(folder: Path) -> None:
     """Remove what a supervisor that was killed while writing left behind."""
     for draft in folder.glob(f"{DRAFT}*-*"):
         owner = draft.name.removeprefix(DRAFT).partition("-")[0]
-        if owner.isdigit() and not _alive(int(owner)):
+        if owner.isdigit() and birth(int(owner)) is None:
             draft.unlink(missing_ok=True)
-
-
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except (PermissionError, OverflowError):
-        return True
-    return True
 
 
 def _sync_folder(folder: Path) -> None:

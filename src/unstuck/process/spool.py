@@ -4,7 +4,6 @@ import codecs
 import os
 from collections import deque
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from unstuck.journal import Redactor
@@ -86,9 +85,7 @@ class Spool:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _take(self, lines: "_Lines", text: str) -> None:
