@@ -13,7 +13,7 @@ import click
 from unstuck import compose
 from unstuck.cli import json_option, render, run_option, say
 from unstuck.cli.fitting import fitted, patch_line, plain, span
-from unstuck.decide import Policy, Retold, retell, rungs_of, stopping_point
+from unstuck.decide import Policy, retell, rungs_of, stopping_point
 from unstuck.errors import BadUsage
 from unstuck.journal import Entry, iso, phase
 from unstuck.line import blocked
@@ -210,7 +210,8 @@ def replay(run_id: str | None, *, profile_name: str) -> None:
     different = [one for one in told if not one.same]
     say(f"Run {view.run} under {profile_name}: {len(told)} decisions, {len(different)} of them different.")
     for one in different:
-        say(f"  {one.task} attempt {one.attempt}: {_briefly(one)}")
+        other = f"{deed(one.other_action)} [{one.other_rung}]"
+        say(f"  {one.task} attempt {one.attempt}: {deed(one.action)} → would {other}")
     for task, one in stopping_point(told).items():
         landed = " It landed after all." if view.state.tasks[task].status == "complete" else ""
         say(f"Task {task} would have waited for a person after attempt {one.attempt}.{landed}")
@@ -306,10 +307,6 @@ def _profiles(named: str | None) -> dict[str, Policy]:
     if named is not None and named not in profiles:
         raise BadUsage(f"There is no profile {named!r}.", hint=f"Profiles: {', '.join(profiles)}.")
     return profiles
-
-
-def _briefly(one: Retold) -> str:
-    return f"{deed(one.action)} → would {deed(one.other_action)} [{one.other_rung}]"
 
 
 def _keep(page: Path, run_id: str | None, *, open_page: bool) -> None:

@@ -108,11 +108,8 @@ def run_line(result: Summary, state: RunState, *, live: bool) -> str:
     """Tell of a run in a line."""
     plan = state.started.about if state.started else ""
     how = "running now" if live else "finished" if result.exit_code == 0 else "to be resumed"
-    return f"{result.run}  {day(state.created)}  {cut(plan)}: {_counts(result)} ({how})"
-
-
-def day(at: float) -> str:
-    return datetime.fromtimestamp(at).astimezone().strftime("%Y-%m-%d %H:%M")
+    day = datetime.fromtimestamp(state.created).astimezone().strftime("%Y-%m-%d %H:%M")
+    return f"{result.run}  {day}  {cut(plan)}: {_counts(result)} ({how})"
 
 
 def story(view: View, name: str, used: Used) -> str:
@@ -122,36 +119,25 @@ def story(view: View, name: str, used: Used) -> str:
     mark, colour = MARKS[row.status]
     head = f"{click.style(mark, fg=colour)} Task {name}: {task.task.title} ({', '.join(filter(None, (WORDS[row.status], plain(vouched(task)))))})"
     lines = [head, *([lineage] if lineage else []), *([plain(f"It {row.why}.")] if row.status in HELD_UP else []), ""]
-    lines += [f"  {clock(one.at)}  {one.seq:>5}  {_after_id(one)}" for one in view.entries if _about(one) == name]
+    for one in view.entries:
+        request, about = getattr(one.event, "request", None), getattr(one.event, "task", None)
+        if (request.task if request is not None else about) == name:
+            lines.append(f"  {clock(one.at)}  {one.seq:>5}  {sentence(one.event).removeprefix(f'{about}: ')}")
     for attempt in task.attempts:
         lines += ["", *_tale(attempt, used)]
-    for attempt in task.attempts[-1:]:
-        if attempt.failure is not None and attempt.failure.detail and _is_news(attempt):
-            lines += [
-                "",
-                "The end of the output:",
-                *(f"  | {plain(line)}" for line in attempt.failure.detail.splitlines()[-DETAIL_LINES:]),
-            ]
+    last = task.attempts[-1] if task.attempts else None
+    said, detail = (
+        (last.outcome.words if last and last.outcome else ""),
+        (last.failure.detail if last and last.failure else ""),
+    )
+    if detail and detail.strip() not in said:  # what the agent said stands above
+        shown = detail.splitlines()[-DETAIL_LINES:]
+        lines += ["", "The end of the output:", *(f"  | {plain(line)}" for line in shown)]
     if task.question:
         asked = question(task)
         more = [f"    {line}" for line in _clean(task.question)] if adds(task.question, asked) else []
         lines += ["", *_under("It waits for a person: ", asked), *more, *ways_on(name, story=False), GO_ON]
     return fitted(lines)
-
-
-def _about(entry: Entry) -> str | None:
-    request = getattr(entry.event, "request", None)
-    return request.task if request is not None else getattr(entry.event, "task", None)
-
-
-def _after_id(entry: Entry) -> str:
-    return sentence(entry.event).removeprefix(f"{getattr(entry.event, 'task', None)}: ")
-
-
-def _is_news(attempt: AttemptState) -> bool:
-    """Whether the end of the output is more than what the agent said, which stands above it."""
-    said = attempt.outcome.words if attempt.outcome else ""
-    return attempt.failure is not None and attempt.failure.detail.strip() not in said
 
 
 def _tale(attempt: AttemptState, used: Used) -> list[str]:
@@ -160,7 +146,7 @@ def _tale(attempt: AttemptState, used: Used) -> list[str]:
     head = ", ".join(part for part in (f"Attempt {attempt.number}", attempt.agent, span(attempt.worked), cost) if part)
     files = attempt.verdict.files if attempt.verdict else ()
     asked = attempt.failure is not None and attempt.failure.kind is Kind.QUESTION
-    tools = used[attempt.number]
+    tools, words = used[attempt.number], outcome.words.splitlines() if outcome else []
     calls = Counter(call.name for call in tools)
     counts = ", ".join(f"{name} {count} times" if count > 1 else name for name, count in calls.most_common(MOST_TOOLS))
     facts = [
@@ -169,7 +155,7 @@ def _tale(attempt: AttemptState, used: Used) -> list[str]:
         ("last", " · ".join(f"{call.name} {cut(call.input)}".strip() for call in tools[-LAST_CALLS:])),
         ("denied", "; ".join(outcome.denied) if outcome else ""),
         ("asks" if asked else "error", attempt.failure.says if attempt.failure else ""),
-        ("said", _last_words(outcome.words) if outcome else ""),
+        ("said", "\n".join([line for line in words if line.strip() and not line.startswith("COST: ")][-SAID_LINES:])),
     ]  # fmt: skip
     return [plain(head), *(line for name, text in facts if text for line in _fact(name, text))]
 
@@ -177,12 +163,6 @@ def _tale(attempt: AttemptState, used: Used) -> list[str]:
 def _fact(name: str, text: str) -> list[str]:
     first, *rest = [line for one in text.splitlines() for line in wrapped(plain(one), FACT_INDENT)] or [""]
     return [f"  {name + ':':<9}{first.lstrip()}", *rest]
-
-
-def _last_words(words: str) -> str:
-    """Return the end of what an agent said."""
-    lines = [plain(line) for line in words.splitlines() if line.strip() and not line.startswith("COST: ")]
-    return "\n".join(lines[-SAID_LINES:])
 
 
 def entry_line(entry: Entry) -> str:

@@ -292,11 +292,11 @@ def draft_request(cwd: Path, run: str | None, path: Path | None, *, only_file: b
     repository = view.repository
     if not any(task.commit for task in view.state.tasks.values()):
         raise BadUsage(f"Nothing of run {view.run} has landed yet.", hint="See where it stands: unstuck status")
-    asked = pull_request(view.state, view.summary)
+    title, body = pull_request(view.state, view.summary)
     file = path.absolute() if path is not None else repository.ours / FILE
     repository.exclude_ours()
-    put(file, f"# {asked.title}\n\n{asked.body}")
-    made = Opened(title=asked.title, body=asked.body, path=file)
+    put(file, f"# {title}\n\n{body}")
+    made = Opened(title=title, body=body, path=file)
     if only_file:
         return made
     started = view.state.started

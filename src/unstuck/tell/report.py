@@ -353,20 +353,12 @@ TITLE_CHARS, SAID_CHARS, COMMAND_CHARS = 72, 200, 160
 LEFT = ("stuck", "blocked", "pending", "interrupted", "waiting", "running", "verifying")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
-    """A pull request to be made."""
-
-    title: str
-    body: str
-
-
-def pull_request(state: RunState, result: Summary) -> Request:
+def pull_request(state: RunState, result: Summary) -> tuple[str, str]:
     """Write the title and the body of a pull request for what landed."""
     landed = [task for task in state.tasks.values() if task.commit is not None]
     about = state.started.title if state.started else ""
     title = subject(landed[0].task) if len(landed) == 1 else about or f"{counted(len(landed), 'task')} of a plan"
-    return Request(title=one_line(title, TITLE_CHARS), body="\n".join(_page_sections(state, result)) + "\n")
+    return one_line(title, TITLE_CHARS), "\n".join(_page_sections(state, result)) + "\n"
 
 
 def page_of(state: RunState, result: Summary) -> str:
