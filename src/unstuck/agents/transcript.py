@@ -33,6 +33,10 @@ class Usage:
     input_tokens: int
     output_tokens: int
 
+    def __add__(self, more: "Usage") -> "Usage":
+        total = self.output_tokens + more.output_tokens
+        return Usage(input_tokens=self.input_tokens + more.input_tokens, output_tokens=total)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:

@@ -3,6 +3,8 @@
 import os
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
@@ -28,12 +30,8 @@ whatever happens; what went wrong in it stands in ~/.local/state/unstuck/hook/ho
 @click.option("--open", "open_browser", is_flag=True, help="Open it in a browser.")
 def ui(*, port: int | None, host: str, token: str, open_browser: bool) -> None:
     """Serve the board: runs live in the browser, with buttons for what waits for you."""
-    try:
-        from unstuck.web import serve_board  # noqa: PLC0415  # an extra: it need not be there
-    except ImportError as error:
-        raise Unavailable(
-            f"The board needs a package that is not installed: {error.name}.", hint=with_extra("ui")
-        ) from error
+    with _extra("ui", "The board"):
+        from unstuck.web import serve_board  # noqa: PLC0415  # it need not be there
     serve_board(
         Path.cwd(), host=host, port=port, token=token, open_browser=open_browser, say=lambda text: say(text, err=True)
     )
@@ -76,13 +74,19 @@ def _follow_lines(run: str) -> None:
 @click.option("--profile", default="adaptive", help="How to decide.  [default: adaptive]")
 def mcp(*, workspace: Path, profile: str) -> None:
     """Serve recovery tools on stdin and stdout; agents start this."""
-    try:
-        from unstuck.mcp import serve  # noqa: PLC0415  # an extra: it need not be there
-    except ImportError as error:
-        raise Unavailable(
-            f"The MCP server needs a package that is not installed: {error.name}.", hint=with_extra("mcp")
-        ) from error
+    with _extra("mcp", "The MCP server"):
+        from unstuck.mcp import serve  # noqa: PLC0415  # it need not be there
     serve(workspace.absolute(), profile)
+
+
+@contextmanager
+def _extra(name: str, what: str) -> Iterator[None]:
+    """Say how an extra is installed, where what is loaded from it is not there."""
+    try:
+        yield
+    except ImportError as error:
+        says = f"{what} needs a package that is not installed: {error.name}."
+        raise Unavailable(says, hint=with_extra(name)) from error
 
 
 @click.command(help=f"Answer an agent's hook.\n\n{EVENTS}")

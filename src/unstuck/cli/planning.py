@@ -261,14 +261,11 @@ def _commands(document: Plan, gates: Sequence[Check]) -> list[str]:
     """List every command that a run will start by itself, agents aside."""
     after = [(check, "after every task") for check in gates]
     own = [(one, task.shown) for task in document.tasks if not task.done and not task.skipped for one in task.checks]
-    lines = [line for check, when in (*own, *after) for line in _command(check.command, when)]
+    lines = []
+    for one, when in (*own, *after):
+        first, *rest = [plain(line) for line in one.command.splitlines()] or [""]
+        lines += [f"  {first}  ({when})", *(f"    {line}" for line in rest)]  # a script keeps its lines
     return ["", "Commands that will be run:", *lines] if lines else []
-
-
-def _command(command: str, when: str) -> list[str]:
-    """Tell a command and when it is run; a script keeps its lines."""
-    first, *rest = [plain(line) for line in command.splitlines()] or [""]
-    return [f"  {first}  ({when})", *(f"    {line}" for line in rest)]
 
 
 def concern(one: Problem) -> str:

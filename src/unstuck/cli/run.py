@@ -191,7 +191,7 @@ def go(
         raise click.UsageError("--check needs a command.")
     options = Options(agents=(), **wanted)
     with ending_on_interrupt() as stopper:
-        for note in compose.try_what_fits(Path.cwd(), stopper, _nobody if quiet else show_step):
+        for note in compose.try_what_fits(Path.cwd(), stopper, compose.Watcher().activity if quiet else show_step):
             say(to_width(plain(note)), err=True)
     with _progress(quiet=quiet) as progress:
         opened = compose.open_goal(
@@ -238,10 +238,6 @@ def demo(keep: Path | None) -> int:
         say(summary(result))
         say(_closing(root, kept=keep is not None))
         return result.exit_code or 0
-
-
-def _nobody(*_: object) -> None:
-    """Show nothing."""
 
 
 def _telling_what_is_not_taken(asked: Options, progress: Lines) -> compose.Watcher:

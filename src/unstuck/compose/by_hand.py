@@ -20,7 +20,7 @@ from unstuck.decide import Experience, profile
 from unstuck.diagnosis import open_rulebook
 from unstuck.errors import BadUsage, CannotWrite, Owned, Unavailable
 from unstuck.git import GitWorkspace, Repository, find
-from unstuck.journal import GOAL, Entry, Event, RunState, Store, TaskState, Verdict, claimed, redactor
+from unstuck.journal import GOAL, Entry, Event, RunState, TaskState, Verdict, claimed, redactor
 from unstuck.line import Bench, Here, Interrupted, Layout, Recorder, Stopper, timed
 from unstuck.orders import Subject
 from unstuck.plans import Check, Task
@@ -204,21 +204,17 @@ def free_slot(repository: Repository) -> Iterator[int]:
 def first_checking_slot(repository: Repository) -> Iterator[int]:
     """Take the slot that a run begins to check in, so that it finds it set up; while one works here, another."""
     with closing(open_for_run(repository, with_last_store(repository, read_config(repository.root)))) as journal:
-        if _taken(journal):
+        try:
+            taken = journal.owner() is not None
+        except CannotWrite:  # a store that cannot be asked says nothing against a run that is at work
+            taken = True
+        if taken:
             with free_slot(repository) as slot:
                 yield slot
             return
         repository.exclude_ours()
         with claimed(journal, NAME):
             yield Config().parallel
-
-
-def _taken(journal: Store) -> bool:
-    """Whether a run may be at work here; a store that cannot be asked says nothing against it."""
-    try:
-        return journal.owner() is not None
-    except CannotWrite:
-        return True
 
 
 class Nowhere:

@@ -35,6 +35,7 @@ NAME = "doctor"
 SECONDS, SAID_CHARS = 60.0, 200
 LEAST_SPACE = 500_000_000
 SHOWN = 3
+FINDS = "import importlib.util, sys; sys.exit(importlib.util.find_spec({!r}) is None)"
 MAKE_ROOM = "Make room, or make it writable for you, and look again: unstuck doctor"
 
 Grade = Literal["ok", "note", "bad"]
@@ -284,16 +285,10 @@ def _not_there(bench: Bench, slot: int, line: str) -> Iterator[str]:
             module = called[2] if called[1:2] == ["-m"] and len(called) > 2 else ""  # noqa: PLR2004  # python -m MODULE
             if not _holds(bench, slot, ask):
                 yield called[0]
-            elif module and not _holds(
-                bench, slot, f"{before}{shlex.quote(called[0])} -c {shlex.quote(_finds(module))}"
-            ):
-                yield f"the module {module} of {called[0]}"
-
-
-def _finds(module: str) -> str:
-    return (
-        f"import importlib.util, sys; sys.exit(importlib.util.find_spec({module.split('.', maxsplit=1)[0]!r}) is None)"
-    )
+            elif module:
+                finds = FINDS.format(module.partition(".")[0])
+                if not _holds(bench, slot, f"{before}{shlex.quote(called[0])} -c {shlex.quote(finds)}"):
+                    yield f"the module {module} of {called[0]}"
 
 
 def _holds(bench: Bench, slot: int, line: str) -> bool:

@@ -243,18 +243,14 @@ def _standing(bench: Bench, task: Task, result: CheckResult, tree: str) -> Stand
         return "changes"
     if result.flaky:
         return "wavers"
-    if not result.ended.ok and _is_missing(bench, result, tree):
+    ended = result.ended
+    evidence = Evidence(stdout=ended.tail, exit_code=ended.exit_code, command=result.command)
+    found = None if ended.ok else diagnosed(bench, evidence, tree)
+    if found is not None and found.kind in MISSING:  # a program or a package that no task is to write
         return "absent"
     if is_guard(task):
         return "guard"
-    return "green" if result.ended.ok else "red"
-
-
-def _is_missing(bench: Bench, result: CheckResult, tree: str) -> bool:
-    """Whether a program or a package is not here that no task is to write."""
-    ended = result.ended
-    found = diagnosed(bench, Evidence(stdout=ended.tail, exit_code=ended.exit_code, command=result.command), tree)
-    return found is not None and found.kind in MISSING
+    return "green" if ended.ok else "red"
 
 
 def _taken(place: Path) -> str:
@@ -271,21 +267,16 @@ def _taken(place: Path) -> str:
 
 
 def _said(agent: str, outcome: Outcome) -> str:
-    """Return the plan that the agent only printed; raise where it cannot work at all."""
+    """Return the plan that the agent only printed, in its last fence with a task; raise where it cannot work at all."""
     if outcome.end in CANNOT_WORK or outcome.ended.ending == "not_started":
         told = one_line(outcome.message or outcome.ended.tail, WORDS_CHARS)
         raise Unavailable(
             f"{agent} wrote no plan, its session ended with {outcome.end or outcome.ended.ending}: {told}",
             hint=f"Try it with `unstuck agents check {agent}`, or name another with --agent.",
         )
-    return _fenced(outcome.words)
-
-
-def _fenced(words: str) -> str:
-    """Return what stands in the last fence of a message that holds a task, without the fence."""
-    parts = f"\n{words}".split("\n```")
-    found = [part.partition("\n")[2] for part in parts[1:] if "- [ ]" in part]
-    return f"{found[-1].rstrip()}\n" if found else ""
+    parts = f"\n{outcome.words}".split("\n```")
+    fenced = [part.partition("\n")[2] for part in parts[1:] if "- [ ]" in part]
+    return f"{fenced[-1].rstrip()}\n" if fenced else ""
 
 
 def marked_text(cwd: Path, draft: Draft) -> str:

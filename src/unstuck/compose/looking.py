@@ -297,22 +297,16 @@ def draft_request(cwd: Path, run: str | None, path: Path | None, *, only_file: b
     repository.exclude_ours()
     put(file, f"# {title}\n\n{body}")
     made = Opened(title=title, body=body, path=file)
-    if only_file:
-        return made
-    started = view.state.started
+    return made if only_file else _opened(view, made)
+
+
+def _opened(view: View, made: Opened) -> Opened:
+    """Ask for the user's own branch to be merged into the remote's main one, else for the run's."""
+    repository, started, own = view.repository, view.state.started, f"unstuck/{view.run}"
     home = (started.branch or "").removeprefix("refs/heads/") if started else ""
-    head, base = _branches(repository, home, f"unstuck/{view.run}")
-    return _opened(repository, made, head, base)
-
-
-def _branches(repository: Repository, home: str, own: str) -> tuple[str, str]:
-    """Return which branch is asked to be merged into which: the user's own into the remote's main one, else the run's."""
     found = repository.git.attempt("symbolic-ref", "--short", "refs/remotes/origin/HEAD").stdout.strip()
     main = found.removeprefix("origin/")
-    return (home, main) if main and home and home != main else (own, home or main)
-
-
-def _opened(repository: Repository, made: Opened, head: str, base: str) -> Opened:
+    head, base = (home, main) if main and home and home != main else (own, home or main)
     typed = f"git push -u origin {head} && unstuck pr"
     gh = shutil.which("gh")
     if gh is None:

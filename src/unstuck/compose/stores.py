@@ -1,7 +1,7 @@
 """Edge: Say where the journal of a repository is, here or in a store that machines share; with a store, give a run its fleet."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
@@ -69,10 +69,8 @@ def has_runs(repository: Repository) -> bool:
     journal = open_to_look(repository)
     if journal is None:
         return False
-    try:
+    with closing(journal):
         return bool(journal.runs())
-    finally:
-        journal.close()
 
 
 def shared_journal(repository: Repository, url: str) -> "PostgresJournal":

@@ -48,7 +48,10 @@ def halted(state: RunState) -> tuple[str, ...]:
         return ", ".join(state.tasks[name].task.shown for name in names)
 
     done = {name: task for name, task in state.tasks.items() if task.status == "complete"}
-    completed = [about(name, "complete", _committed(task)) for name, task in done.items()]
+    commits = {
+        name: {"Commit": one_line(subject(task.task), DETAIL_CHARS)} for name, task in done.items() if task.commit
+    }
+    completed = [about(name, "complete", commits.get(name, {})) for name in done]
     held_up = [about(name, "blocked", {"Blocked by": shown(causes)}) for name, causes in waiting.items()]
     steps = [*dict.fromkeys(map(_step, stuck)), f"Run: {resume_command(state)}"]
     title, *lines = fill(
@@ -64,10 +67,6 @@ def halted(state: RunState) -> tuple[str, ...]:
     )
     told = [part for line in lines for part in ((line, "-" * len(line)) if line.isupper() else (line,))]
     return (title, "=" * len(title), *told)
-
-
-def _committed(task: TaskState) -> dict[str, str]:
-    return {"Commit": one_line(subject(task.task), DETAIL_CHARS)} if task.commit else {}
 
 
 def _failed(state: RunState, task: TaskState) -> dict[str, str]:

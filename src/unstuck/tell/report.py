@@ -324,7 +324,8 @@ def cautions(state: RunState) -> tuple[str, ...]:
     for name, task in state.tasks.items():
         for line in dict.fromkeys(_of_task(task)):
             found.setdefault(line, []).append(name)
-    return tuple(f"{_tasks(names)}: {line}" for line, names in found.items())
+    more = {line: f" and {len(names) - NAMED} more" if len(names) > NAMED else "" for line, names in found.items()}
+    return tuple(f"{', '.join(names[:NAMED])}{more[line]}: {line}" for line, names in found.items())
 
 
 def _of_task(task: TaskState) -> Iterator[str]:
@@ -340,11 +341,6 @@ def _of_task(task: TaskState) -> Iterator[str]:
                 yield one_line(f"`{result.command}` says nothing: {result.idle}", LINE_CHARS)
     denied = [call for attempt in task.attempts if attempt.outcome for call in attempt.outcome.denied]
     yield from (one_line(f"its agent was not allowed {call}", LINE_CHARS) for call in dict.fromkeys(denied))
-
-
-def _tasks(names: list[str]) -> str:
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return f"{', '.join(names[:NAMED])}{more}"
 
 
 # --- a run as a page of Markdown; foreign text cannot pose as more
