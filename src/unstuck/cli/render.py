@@ -11,6 +11,7 @@ from datetime import datetime
 
 import click
 
+from unstuck import compose, tell
 from unstuck.cli import say
 from unstuck.cli.fitting import (
     COMMAND,
@@ -26,10 +27,10 @@ from unstuck.cli.fitting import (
     span,
     width,
 )
-from unstuck.compose import Used, View, Watcher
+from unstuck.compose import Used, View
 from unstuck.diagnosis import Kind
 from unstuck.journal import AttemptState, Classified, Entry, RunState, SessionStarted
-from unstuck.tell import WORDS, Row, Summary, adds, counted, lineage_text, question, sentence, told, vouched
+from unstuck.tell import WORDS, Row, Summary, adds, counted, lineage_text, question, sentence, vouched
 
 MARKS = {
     "complete": ("✔", "green"),
@@ -185,8 +186,8 @@ class Lines(AbstractContextManager["Lines"]):
         """Leave what is printed."""
 
     @property
-    def watcher(self) -> Watcher:
-        return Watcher() if self._quiet else Watcher(entry=self._entry)
+    def watcher(self) -> "compose.Watcher":  # who only looks at a run loads none
+        return compose.Watcher() if self._quiet else compose.Watcher(entry=self._entry)
 
     def say(self, text: str) -> None:
         """Print a message beside the progress."""
@@ -196,7 +197,7 @@ class Lines(AbstractContextManager["Lines"]):
     def _entry(self, entry: Entry, state: RunState) -> None:
         if tells(entry):
             self.say(entry_line(entry))
-        if block := told(entry, state):
+        if block := tell.told(entry, state):
             self.say(f"\n{block}\n")
 
 

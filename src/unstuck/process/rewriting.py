@@ -10,7 +10,6 @@ from pathlib import Path
 
 from unstuck.errors import BadUsage, CannotWrite
 from unstuck.git import DRAFT
-from unstuck.process.ancestry import birth
 from unstuck.tell import visible
 
 LARGEST = 50_000_000
@@ -112,6 +111,8 @@ def _swap(target: Path, before: bytes | None, after: bytes) -> bool:
 
 def _remove_old_drafts(folder: Path) -> None:
     """Remove what a supervisor that was killed while writing left behind."""
+    from unstuck.process.ancestry import birth  # noqa: PLC0415  # who only reads a plan needs none of it
+
     for draft in folder.glob(f"{DRAFT}*-*"):
         owner = draft.name.removeprefix(DRAFT).partition("-")[0]
         if owner.isdigit() and birth(int(owner)) is None:
