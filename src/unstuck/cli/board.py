@@ -243,11 +243,8 @@ class Attached(Board):
         if key in moves and names:
             self._chosen_task = names[max(0, min(at + moves[key], len(names) - 1))]
         elif key == "enter" and self._chosen_task:
-            self._story, self._top = self._tell(self._chosen_task), 0
-
-    def _tell(self, name: str) -> list[str]:
-        view = self._follower.view(self._run, self._entries, self._state)
-        return visible(story(view, name, compose.tools_used(view, name))).splitlines()
+            view, name = self._follower.view(self._run, self._entries, self._state), self._chosen_task
+            self._story, self._top = visible(story(view, name, compose.tools_used(view, name))).splitlines(), 0
 
     def _draw(self) -> Any:
         if self._story is None:

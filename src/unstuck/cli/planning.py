@@ -172,7 +172,7 @@ def _wanted(goal: str) -> str:
 def _consents(asked: "Sequence[Proposal]", *, yes: bool) -> bool:
     """List the commands in full, and ask; without a terminal only --yes is a yes."""
     safe = [one for one in asked if not one.effect]
-    say(f"The agent proposes {len(asked)} command{'s'[: len(asked) != 1]} to check the work by:", err=True)
+    say(f"The agent proposes {counted(len(asked), 'command')} to check the work by:", err=True)
     for one in asked:
         warning = click.style(f"  ! {one.effect}; it is not run", fg="red") if one.effect else ""
         first, *rest = one.command.splitlines() or [""]
@@ -200,7 +200,7 @@ def _refused(made: "compose.Draft", kept: Path, *, as_json: bool) -> int:
     if as_json:
         say(json.dumps(_draft_object(made, None)))
     lines = [f"  {concern(one)}" for one in made.problems]
-    many = f"{len(made.problems)} problem{'s'[: len(made.problems) != 1]}"
+    many = counted(len(made.problems), "problem")
     raise InvalidPlan(
         "\n".join([f"After {made.rounds} rounds the plan still has {many}:", *lines]),
         hint=f"The last draft is in {kept}. Say more in the goal, name another agent, or correct it by hand.",

@@ -127,10 +127,8 @@ def story(view: View, name: str, used: Used) -> str:
     for attempt in task.attempts:
         lines += ["", *_tale(attempt, used)]
     last = task.attempts[-1] if task.attempts else None
-    said, detail = (
-        (last.outcome.words if last and last.outcome else ""),
-        (last.failure.detail if last and last.failure else ""),
-    )
+    said = last.outcome.words if last and last.outcome else ""
+    detail = last.failure.detail if last and last.failure else ""
     if detail and detail.strip() not in said:  # what the agent said stands above
         shown = detail.splitlines()[-DETAIL_LINES:]
         lines += ["", "The end of the output:", *(f"  | {plain(line)}" for line in shown)]
