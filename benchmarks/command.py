@@ -164,8 +164,13 @@ class Benches(click.Group):
         return click.Command(cmd_name, callback=run, params=[*row.options, _json_option()], help=row.about)
 
 
-def run_all(*, as_json: bool) -> int:
-    """Run all benchmarks that need no file, print what they found, and say whether a target was missed."""
+@click.group(cls=Benches, invoke_without_command=True, subcommand_metavar="[NAME]")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.pass_context
+def bench(context: click.Context, *, as_json: bool) -> int:
+    """Run all benchmarks, or the one named. A missed target makes the exit code 1."""
+    if context.invoked_subcommand is not None:
+        return 0
     reports = {}
     for name, row in BENCHES.items():
         if not row.by_name_only:

@@ -169,8 +169,8 @@ def _verified(
         settings = f"[checks]\ntest = {json.dumps(line)}\n[verify]\nreruns = 0\ntimeouts = {{ test = {seconds} }}\n"
         (clone / "unstuck.toml").write_text(settings, encoding="utf-8")
         files = [one.path for one in changes if not is_judge(one.path)]
-        opened = compose.Verification(clone, Stopper(drain=0.0), lambda _what, _how: None, cache=False)
-        return opened.of(commit, files).verdict
+        stopper = Stopper(drain=0.0)
+        return compose.verify_by_hand(clone, commit, files, stopper, lambda _what, _how: None, cache=False).verdict
 
 
 def released(old: Path, new: Path) -> Iterator[Judged]:

@@ -24,8 +24,18 @@ from unstuck.journal.event import (
     Verified,
 )
 from unstuck.journal.run_state import RunState, fold
-from unstuck.journal.smart_ralph import NotAState, Progress, SpecFolder, merged, parse, progress, settings, updated
-from unstuck.plans import tasks_md
+from unstuck.journal.smart_ralph import (
+    NotAState,
+    Progress,
+    SpecFolder,
+    asked_by,
+    merged,
+    parse,
+    progress,
+    settings,
+    updated,
+)
+from unstuck.plans import open_plan, tasks_md
 
 PLAN = "".join(f"- [{'x' if number < 3 else ' '}] 1.{number} Task {number}\n" for number in range(1, 11))
 SEED_STATE = {"phase": "execution", "taskIndex": 2, "totalTasks": 10, "fixTaskMap": {}}
@@ -217,7 +227,8 @@ def test_a_state_that_is_not_json_is_kept_aside_and_said(content: bytes, tmp_pat
     (tmp_path / ".ralph-state.json").write_bytes(content)
     told: list[str] = []
     folder = SpecFolder(path=tmp_path, told=told.append)
-    assert folder.settings().limits == {}
+    (tmp_path / "tasks.md").write_text("- [ ] 1.1 A\n")
+    assert asked_by(open_plan(tmp_path)).limits == {}
     folder.write(failed({"1.3.1": "boom"}), profile("fix-tasks").limits)
     (kept,) = tmp_path.glob(".ralph-state.json.unreadable-*")
     assert kept.read_bytes() == content

@@ -10,7 +10,7 @@ import shlex
 import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import NoReturn
 
@@ -80,15 +80,7 @@ def split(name: str, line: str) -> CommandAgent:
 
 def filled(argument: str, places: Mapping[str, str]) -> str:
     """Replace the placeholders in one pass, so that a value is never searched for placeholders itself."""
-    parts: list[str] = []
-    while argument:
-        found = min(((argument.find(name), name) for name in places if name in argument), default=None)
-        if found is None:
-            break
-        at, name = found
-        parts += [argument[:at], places[name]]
-        argument = argument[at + len(name) :]
-    return "".join([*parts, argument])
+    return re.sub("|".join(map(re.escape, places)), lambda found: places[found[0]], argument)
 
 
 COST = re.compile(r"^COST: ([0-9.]+) ?(\S*)$", re.MULTILINE)
@@ -184,22 +176,10 @@ class CodingAgent:
         found = read_files(
             self.manifest.output, assignment.transcript, stderr, code=_code(ended), meanings=self.manifest.exit_codes
         )
-        return Outcome(
-            ended=ended,
-            claim=found.claim,
-            approach=found.approach,
-            end=found.end,
-            session=(found.session or assignment.resume) if self.manifest.resume and not found.lost else "",
-            cost_usd=found.cost_usd,
-            usage=found.usage,
-            resets_at=found.resets_at,
-            message=found.message,
-            failed=tuple(replace(call, input=call.input[:INPUT_CHARS]) for call in found.tools if call.ok is False)[
-                -FAILED_CALLS:
-            ],
-            lost=found.lost,
-            denied=found.denied,
-        )
+        session = (found.session or assignment.resume) if self.manifest.resume and not found.lost else ""
+        failed = [replace(call, input=call.input[:INPUT_CHARS]) for call in found.tools if call.ok is False]
+        told = {one.name: getattr(found, one.name) for one in fields(found) if one.name != "tools"}
+        return Outcome(**{**told, "ended": ended, "session": session, "failed": tuple(failed[-FAILED_CALLS:])})
 
     @property
     def permission(self) -> tuple[str, ...]:
@@ -288,8 +268,12 @@ def agent(name: str, config: Config, root: Path, *, here: bool = True) -> Comman
     known = manifest(name, config.agents)
     if known is not None and known.script:
         return replace(scripted(name, root / known.script), writes=known.writes)
+    if known is not None and known.program and known.output not in formats():
+        raise BadUsage(
+            f"agents.{name}.output: there is no reader for {known.output!r}.", hint=f"Formats: {', '.join(formats())}."
+        )
     if known is not None and known.program:
-        found: CommandAgent | CodingAgent = _coding(name, known)
+        found: CommandAgent | CodingAgent = CodingAgent(name, known)
     else:
         found = split(name, known.command) if known else split(name, name)
         found = replace(found, writes=known.writes if known else ())
@@ -309,14 +293,6 @@ def first_found(config: Config) -> tuple[str, ...]:
     """Return the first known agent that is on PATH: what is used where nobody names one."""
     known = {**catalog(), **{name: found for name in config.agents if (found := manifest(name, config.agents))}}
     return next(((name,) for name, found in known.items() if found.program and shutil.which(found.program)), ())
-
-
-def _coding(name: str, known: AgentConfig) -> CodingAgent:
-    if known.output not in formats():
-        raise BadUsage(
-            f"agents.{name}.output: there is no reader for {known.output!r}.", hint=f"Formats: {', '.join(formats())}."
-        )
-    return CodingAgent(name, known)
 
 
 def no_agent() -> NoReturn:

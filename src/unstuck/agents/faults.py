@@ -64,11 +64,8 @@ def _by_status(code: int | None, text: str, resets: float | None) -> End | None:
         return "overloaded"
     by_words = _by_words(text)
     if code in DECISIVE:
-        return (
-            "billing"
-            if code != DECISIVE[0] and by_words == "billing" and resets is None
-            else _table().statuses[str(code)]
-        )
+        unpaid = code != DECISIVE[0] and by_words == "billing" and resets is None
+        return "billing" if unpaid else _table().statuses[str(code)]
     if by_words in ("context_exhausted", "billing", "auth_failed", "refused"):
         return by_words
     return _table().statuses.get(str(code))

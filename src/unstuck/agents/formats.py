@@ -8,7 +8,18 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from unstuck.agents.streams import LONGEST_LINE, Event, Format, Reading, error_line, exit_code, moment, read, text_of
+from unstuck.agents.streams import (
+    LONGEST_LINE,
+    Event,
+    Format,
+    Reading,
+    error_line,
+    error_of,
+    exit_code,
+    moment,
+    read,
+    text_of,
+)
 from unstuck.agents.transcript import End, Fault, Transcript
 from unstuck.shipped import shipped_toml
 
@@ -70,7 +81,7 @@ def _take(reading: Reading, part: Event, event: Event, row: Mapping[str, Any]) -
         reading.add(*(_first(part, path) for path in row["add"]))
     reading.bill(_first(part, row.get("cost", "")))
     if row.get("error") == "*":
-        reading.error_of(part)
+        reading.fail(error_of(part, reading.at))
     elif "error" in row or "fault" in row:
         cut = re.fullmatch(row.get("cut", "(?s)(.*)"), said.get("error", ""))
         words = row.get("fault") or (cut[1] if cut else "")

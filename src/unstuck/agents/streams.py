@@ -119,10 +119,6 @@ class Reading:
         self.fail(found)
         return found is not None
 
-    def error_of(self, event: Event) -> None:
-        """Judge an error in one of the shapes that it comes in: see below."""
-        self.fail(error_of(event, self.at))
-
     def finish(self, *, ok: bool, reason: End | None = None) -> None:
         """Take in the agent's own last word."""
         self.finished, self.reason = ("ok" if ok else "error"), reason
@@ -137,8 +133,8 @@ class Reading:
     def add(self, given: object, received: object, cost: object = None) -> None:
         """Take in the tokens, and the cost, of one more call of the model."""
         if isinstance(given, int) and isinstance(received, int):
-            before = self.usage or Usage(input_tokens=0, output_tokens=0)
-            self.count(before.input_tokens + given, before.output_tokens + received)
+            one = Usage(input_tokens=given, output_tokens=received)
+            self.usage = self.usage + one if self.usage else one
         if isinstance(cost, int | float):
             self.bill((self.cost_usd or 0.0) + cost)
 
@@ -216,9 +212,7 @@ def read(
 def events(line: str) -> Iterator[Event]:
     """Yield the JSON objects of a line: one, or none, or those that survived in a torn one."""
     bare = line.strip()
-    if not bare.startswith("{") and TORN not in bare:
-        return
-    if len(bare) > LONGEST_LINE:
+    if (not bare.startswith("{") and TORN not in bare) or len(bare) > LONGEST_LINE:
         return
     try:
         value = json.loads(bare)
@@ -440,10 +434,8 @@ def _end(reading: Reading, code: int | None, aside: Fault | None, meanings: Mapp
         return "tool_hang" if reading.hanging else "killed"
     if code is not None and code in meanings:
         return meanings[code]
-    if code or reading.finished == "error":
-        return "crashed"
-    if reading.events:
-        return "crashed"  # it began and never said that it ended
+    if code or reading.finished == "error" or reading.events:
+        return "crashed"  # or it began and never said that it ended
     return "unreadable" if noise else "no_work"
 
 

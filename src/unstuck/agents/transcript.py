@@ -1,7 +1,7 @@
 """What a session's own output says of it: how it ended, what it did, what it cost. Values only; readers make them."""
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
 Claim = Literal["done", "failed", "none"]
 """What the agent says of its work. Never believed unverified."""
@@ -12,8 +12,6 @@ End = Literal[
     "asks",
 ]  # fmt: skip
 """Why a session ended, as far as its output tells. Says nothing about whether the work is right."""
-
-ENDS: tuple[End, ...] = get_args(End)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +32,10 @@ class Usage:
 
     input_tokens: int
     output_tokens: int
+
+    def __add__(self, more: "Usage") -> "Usage":
+        total = self.output_tokens + more.output_tokens
+        return Usage(input_tokens=self.input_tokens + more.input_tokens, output_tokens=total)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,21 +10,25 @@ import time
 import tty
 from collections import deque
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
+from rich.console import Console, Group
+from rich.constrain import Constrain
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
 from unstuck import compose
-from unstuck.cli import say
 from unstuck.cli.fitting import cut, cut_agent, price, span
-from unstuck.cli.render import MARKS, entry_line, story
+from unstuck.cli.render import MARKS, Lines, entry_line, story, tells
 from unstuck.compose import Watcher
-from unstuck.journal import AttemptStarted, Classified, Entry, RunState, SessionStarted, TaskState
+from unstuck.journal import AttemptStarted, Entry, RunState, TaskState
 from unstuck.line import blocked
 from unstuck.tell import WORDS, told, visible, waits
 
-QUIET_EVENTS = (SessionStarted,)
 LAST_EVENTS = 3
 FEWEST_ROWS = 3
 AROUND_ROWS = 6
@@ -49,35 +53,10 @@ STORY_HELP = "↑ ↓ scroll   esc back   q leave"
 AROUND_STORY = 2
 
 
-class Lines(AbstractContextManager["Lines"]):
-    """One line per event that tells something; nothing at all, where that is wanted."""
-
-    def __init__(self, *, quiet: bool = False) -> None:
-        self._quiet = quiet
-        self.watcher = Watcher() if quiet else Watcher(entry=self._entry)
-
-    def say(self, text: str) -> None:
-        """Print a message beside the progress."""
-        if not self._quiet:
-            say(text, err=True)
-
-    def __exit__(self, *_: object) -> None:
-        return None
-
-    def _entry(self, entry: Entry, state: RunState) -> None:
-        if tells(entry):
-            say(entry_line(entry), err=True)
-        if block := told(entry, state):
-            say(f"\n{block}\n", err=True)
-
-
-class Board(AbstractContextManager["Board"]):
+class Board(Lines):
     """Every task that matters now, with what its agent last did, and a bar over all of them."""
 
     def __init__(self) -> None:
-        from rich.console import Console  # noqa: PLC0415  # rich is heavy and only needed here
-        from rich.live import Live  # noqa: PLC0415  # as above
-
         self._lock = threading.Lock()
         self._state = RunState()
         self._did: dict[str, str] = {}
@@ -92,9 +71,7 @@ class Board(AbstractContextManager["Board"]):
         self._live.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._live.stop()
 
     def say(self, text: str) -> None:
@@ -121,12 +98,6 @@ class Board(AbstractContextManager["Board"]):
             self._did[task] = cut(line, LINE_CHARS)
 
     def _draw(self) -> Any:
-        from rich.console import Group  # noqa: PLC0415  # as above
-        from rich.constrain import Constrain  # noqa: PLC0415  # as above
-        from rich.progress_bar import ProgressBar  # noqa: PLC0415  # as above
-        from rich.table import Table  # noqa: PLC0415  # as above
-        from rich.text import Text  # noqa: PLC0415  # as above
-
         with self._lock:
             state, last = self._state, list(self._last)
             tasks = dict(state.tasks)
@@ -148,7 +119,7 @@ class Board(AbstractContextManager["Board"]):
         parts: list[Any] = [head]
         if roomy and state.started is not None:
             about = f"run {state.started.run} of {cut(state.started.about)}"
-            parts.append(Text(about, style="dim", no_wrap=True, overflow="ellipsis"))
+            parts.append(_beside(about))
         for task in chosen:
             row = Table.grid(padding=(0, 1), expand=True)
             cells: tuple[dict[str, Any], ...] = (
@@ -159,17 +130,15 @@ class Board(AbstractContextManager["Board"]):
             row.add_row(*self._cells(task))
             parts.append(row)
             if roomy and (doing := self._doing(task)):
-                parts.append(Text(f"{' ' * (names + 3)}{doing}", style="dim", no_wrap=True, overflow="ellipsis"))
+                parts.append(_beside(f"{' ' * (names + 3)}{doing}"))
         if early and not any(task.attempts for task in tasks.values()):
-            parts.append(Text(f"  before the first task: {early[-1]}", style="dim", no_wrap=True, overflow="ellipsis"))
+            parts.append(_beside(f"  before the first task: {early[-1]}"))
         if len(chosen) < len(tasks):
-            parts.append(Text(f"  … and {len(tasks) - len(chosen)} more", style="dim"))
-        parts += [Text(line, style="dim", no_wrap=True, overflow="ellipsis") for line in last]
+            parts.append(_beside(f"  … and {len(tasks) - len(chosen)} more"))
+        parts += map(_beside, last)
         return Constrain(Group(*parts), width - ROOM_FOR_CTRL_C)
 
     def _cells(self, task: TaskState) -> tuple[Any, ...]:
-        from rich.text import Text  # noqa: PLC0415  # as above
-
         mark, colour = MARKS[task.status]
         current = task.attempts[-1] if task.attempts else None
         elapsed = span(time.time() - current.started) if current and task.status in ACTIVE else ""
@@ -199,10 +168,9 @@ class Board(AbstractContextManager["Board"]):
         return " · ".join(part for part in parts if part)
 
 
-def tells(entry: Entry) -> bool:
-    """Whether an event tells a person something that the ones around it do not."""
-    passed = isinstance(entry.event, Classified) and entry.event.failure is None
-    return not passed and not isinstance(entry.event, QUIET_EVENTS)
+def _beside(line: str) -> Text:
+    """Return a line that says more to who looks closer; it is cut, never broken."""
+    return Text(line, style="dim", no_wrap=True, overflow="ellipsis")
 
 
 def _chosen(state: RunState, tasks: dict[str, TaskState], room: int) -> list[TaskState]:
@@ -210,7 +178,7 @@ def _chosen(state: RunState, tasks: dict[str, TaskState], room: int) -> list[Tas
     if len(tasks) <= room:
         return list(tasks.values())
     hidden = blocked(state)
-    active = [task for task in tasks.values() if task.status in ("running", "verifying", "waiting")]
+    active = [task for task in tasks.values() if task.status in ACTIVE]
     stuck = [task for task in tasks.values() if task.status == "stuck"]
     ready = [
         tasks[name] for name in list(state.open)[: room * 2] if tasks[name].status == "pending" and name not in hidden
@@ -224,7 +192,7 @@ class Attached(Board):
     """The board, with a task chosen and its story."""
 
     def __init__(self, cwd: Path, run: str) -> None:
-        self._cwd, self._run = cwd, run
+        self._run = run
         self._follower = compose.Follower(cwd)
         self._entries: list[Entry] = []
         self._chosen_task = ""
@@ -275,24 +243,16 @@ class Attached(Board):
         if key in moves and names:
             self._chosen_task = names[max(0, min(at + moves[key], len(names) - 1))]
         elif key == "enter" and self._chosen_task:
-            self._story, self._top = self._tell(self._chosen_task), 0
-
-    def _tell(self, name: str) -> list[str]:
-        view = compose.View(
-            run=self._run, entries=tuple(self._entries), state=self._state, owner=self._follower.owner(self._run)
-        )
-        return visible(story(view, name, compose.tools_used(self._cwd, view, name))).splitlines()
+            view, name = self._follower.view(self._run, self._entries, self._state), self._chosen_task
+            self._story, self._top = visible(story(view, name, compose.tools_used(view, name))).splitlines(), 0
 
     def _draw(self) -> Any:
-        from rich.console import Group  # noqa: PLC0415  # rich is heavy and only needed here
-        from rich.text import Text  # noqa: PLC0415  # as above
-
         if self._story is None:
-            return Group(super()._draw(), Text(HELP, style="dim", no_wrap=True, overflow="ellipsis"))
+            return Group(super()._draw(), _beside(HELP))
         page = max(1, self._console.size.height - AROUND_STORY)
         lines = self._story[self._top : self._top + page]
         shown = [Text(line, no_wrap=True, overflow="ellipsis") for line in lines]
-        return Group(*shown, Text(STORY_HELP, style="dim", no_wrap=True, overflow="ellipsis"))
+        return Group(*shown, _beside(STORY_HELP))
 
     def _cells(self, task: TaskState) -> tuple[Any, ...]:
         cells = super()._cells(task)
@@ -300,19 +260,6 @@ class Attached(Board):
             for cell in cells[1:3]:
                 cell.stylize("reverse")
         return cells
-
-
-def follow_lines(cwd: Path, run: str) -> None:
-    """Print a run's events as lines until its supervisor is gone: for who has no terminal to draw on."""
-    follower, state, lines = compose.Follower(cwd), RunState(), Lines()
-    while True:
-        owner = follower.owner(run)
-        for entry in follower.news(run, state.seq):
-            state.apply(entry)
-            lines.watcher.entry(entry, state)
-        if owner is None:
-            return
-        time.sleep(TICK_SECONDS)
 
 
 @contextmanager

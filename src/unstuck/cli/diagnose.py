@@ -93,21 +93,14 @@ def opened(file: str) -> BinaryIO:
 
 def read_output(stream: BinaryIO) -> bytes:
     """Read an output of any length into bounded memory."""
-    head = stream.read(HEAD)
-    if len(head) < HEAD:
-        return head
-    tail, left_out = bytearray(), 0
-    while chunk := stream.read(1 << 20):
+    head, tail, left_out = stream.read(HEAD), b"", 0
+    while chunk := stream.read(TAIL):
         tail += chunk
-        if len(tail) > 2 * TAIL:
-            left_out += len(tail) - TAIL
-            del tail[:-TAIL]
-    if len(tail) > TAIL:
-        left_out += len(tail) - TAIL
-        del tail[:-TAIL]
+        left_out += max(0, len(tail) - TAIL)
+        tail = tail[-TAIL:]
     if left_out:
         say(f"unstuck: {left_out} bytes in the middle were left out.", err=True)
-    return head + b"\n" + bytes(tail) if left_out else head + bytes(tail)
+    return b"\n".join((head, tail)) if left_out else head + tail
 
 
 def answers(stream: BinaryIO, answer: Callable[[Mapping[str, Any]], dict[str, Any]]) -> Iterator[dict[str, Any]]:

@@ -2,6 +2,9 @@
 
 import os
 import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
@@ -9,10 +12,12 @@ import click
 
 from unstuck import compose
 from unstuck.cli import render, run_option, say
-from unstuck.cli.board import Attached, follow_lines
+from unstuck.cli.render import Lines
 from unstuck.errors import Unavailable, with_extra
 from unstuck.hook import AGENTS, Edit, answer_event, carry_out, edits_to_install, edits_to_uninstall, wirings
+from unstuck.journal import RunState
 
+TICK_SECONDS = 0.25
 Scope = Literal["user", "project"]
 EVENTS = """Agents call this: it reads one event of theirs from standard input and prints its answer. It exits with 0
 whatever happens; what went wrong in it stands in ~/.local/state/unstuck/hook/hook.log."""
@@ -25,13 +30,8 @@ whatever happens; what went wrong in it stands in ~/.local/state/unstuck/hook/ho
 @click.option("--open", "open_browser", is_flag=True, help="Open it in a browser.")
 def ui(*, port: int | None, host: str, token: str, open_browser: bool) -> None:
     """Serve the board: runs live in the browser, with buttons for what waits for you."""
-    try:
-        from unstuck.web import serve_board  # noqa: PLC0415  # an extra: it need not be there
-    except ImportError as error:
-        raise Unavailable(
-            f"The board needs a package that is not installed: {error.name}.",
-            hint=with_extra("ui"),
-        ) from error
+    with _extra("ui", "The board"):
+        from unstuck.web import serve_board  # noqa: PLC0415  # it need not be there
     serve_board(
         Path.cwd(), host=host, port=port, token=token, open_browser=open_browser, say=lambda text: say(text, err=True)
     )
@@ -43,10 +43,25 @@ def board(*, run_id: str | None) -> None:
     """Attach to the latest run, or the one named, from any terminal; enter tells the story of a task."""
     view = compose.look(Path.cwd(), run_id)
     if sys.stdin.isatty() and sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb":
+        from unstuck.cli.board import Attached  # noqa: PLC0415  # rich is heavy
+
         Attached(Path.cwd(), view.run).watch()
     else:
-        follow_lines(Path.cwd(), view.run)
+        _follow_lines(view.run)
     say(render.summary(compose.look(Path.cwd(), view.run).summary))
+
+
+def _follow_lines(run: str) -> None:
+    """Print a run's events as lines until its supervisor is gone: for who has no terminal to draw on."""
+    follower, state, lines = compose.Follower(Path.cwd()), RunState(), Lines()
+    while True:
+        owner = follower.owner(run)
+        for entry in follower.news(run, state.seq):
+            state.apply(entry)
+            lines.watcher.entry(entry, state)
+        if owner is None:
+            return
+        time.sleep(TICK_SECONDS)
 
 
 @click.command()
@@ -59,14 +74,19 @@ def board(*, run_id: str | None) -> None:
 @click.option("--profile", default="adaptive", help="How to decide.  [default: adaptive]")
 def mcp(*, workspace: Path, profile: str) -> None:
     """Serve recovery tools on stdin and stdout; agents start this."""
-    try:
-        from unstuck.mcp import serve  # noqa: PLC0415  # an extra: it need not be there
-    except ImportError as error:
-        raise Unavailable(
-            f"The MCP server needs a package that is not installed: {error.name}.",
-            hint=with_extra("mcp"),
-        ) from error
+    with _extra("mcp", "The MCP server"):
+        from unstuck.mcp import serve  # noqa: PLC0415  # it need not be there
     serve(workspace.absolute(), profile)
+
+
+@contextmanager
+def _extra(name: str, what: str) -> Iterator[None]:
+    """Say how an extra is installed, where what is loaded from it is not there."""
+    try:
+        yield
+    except ImportError as error:
+        says = f"{what} needs a package that is not installed: {error.name}."
+        raise Unavailable(says, hint=with_extra(name)) from error
 
 
 @click.command(help=f"Answer an agent's hook.\n\n{EVENTS}")

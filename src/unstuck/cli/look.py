@@ -13,7 +13,7 @@ import click
 from unstuck import compose
 from unstuck.cli import json_option, render, run_option, say
 from unstuck.cli.fitting import fitted, patch_line, plain, span
-from unstuck.decide import Policy, Retold, retell, rungs_of, stopping_point
+from unstuck.decide import Policy, retell, rungs_of, stopping_point
 from unstuck.errors import BadUsage
 from unstuck.journal import Entry, iso, phase
 from unstuck.line import blocked
@@ -83,15 +83,15 @@ def show(task: str, *, brief: bool, patch: bool, run_id: str | None, as_json: bo
     view = compose.look(Path.cwd(), run_id)
     task = view.named(task)
     if brief:
-        say("\n".join(plain(line) for line in compose.brief_of(Path.cwd(), view, task).splitlines()))
+        say("\n".join(plain(line) for line in compose.brief_of(view, task).splitlines()))
         return
     if patch:
-        _show_patch(compose.changed(Path.cwd(), view, task, None, stat=False))
+        _show_patch(compose.changed(view, task, None, stat=False))
         return
     if as_json:
         say(json.dumps({"schema": 1, **phase(view.state, task)}))
         return
-    say(render.story(view, task, compose.tools_used(Path.cwd(), view, task)))
+    say(render.story(view, task, compose.tools_used(view, task)))
 
 
 @click.command()
@@ -103,7 +103,7 @@ def diff(task: str, attempt: int | None, *, stat: bool, run_id: str | None) -> N
     """Show the work of TASK as a patch: what landed, or what the last attempt, or the ATTEMPT named, left."""
     view = compose.look(Path.cwd(), run_id)
     name = view.named(task)
-    if patch := compose.changed(Path.cwd(), view, name, attempt, stat=stat):
+    if patch := compose.changed(view, name, attempt, stat=stat):
         _show_patch(patch)
     else:
         say(f"{f'Attempt {attempt} of task' if attempt else 'Task'} {name} changed nothing.", err=True)
@@ -210,7 +210,8 @@ def replay(run_id: str | None, *, profile_name: str) -> None:
     different = [one for one in told if not one.same]
     say(f"Run {view.run} under {profile_name}: {len(told)} decisions, {len(different)} of them different.")
     for one in different:
-        say(f"  {one.task} attempt {one.attempt}: {_briefly(one)}")
+        other = f"{deed(one.other_action)} [{one.other_rung}]"
+        say(f"  {one.task} attempt {one.attempt}: {deed(one.action)} → would {other}")
     for task, one in stopping_point(told).items():
         landed = " It landed after all." if view.state.tasks[task].status == "complete" else ""
         say(f"Task {task} would have waited for a person after attempt {one.attempt}.{landed}")
@@ -306,10 +307,6 @@ def _profiles(named: str | None) -> dict[str, Policy]:
     if named is not None and named not in profiles:
         raise BadUsage(f"There is no profile {named!r}.", hint=f"Profiles: {', '.join(profiles)}.")
     return profiles
-
-
-def _briefly(one: Retold) -> str:
-    return f"{deed(one.action)} → would {deed(one.other_action)} [{one.other_rung}]"
 
 
 def _keep(page: Path, run_id: str | None, *, open_page: bool) -> None:

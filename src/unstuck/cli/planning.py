@@ -172,7 +172,7 @@ def _wanted(goal: str) -> str:
 def _consents(asked: "Sequence[Proposal]", *, yes: bool) -> bool:
     """List the commands in full, and ask; without a terminal only --yes is a yes."""
     safe = [one for one in asked if not one.effect]
-    say(f"The agent proposes {len(asked)} command{'s'[: len(asked) != 1]} to check the work by:", err=True)
+    say(f"The agent proposes {counted(len(asked), 'command')} to check the work by:", err=True)
     for one in asked:
         warning = click.style(f"  ! {one.effect}; it is not run", fg="red") if one.effect else ""
         first, *rest = one.command.splitlines() or [""]
@@ -200,7 +200,7 @@ def _refused(made: "compose.Draft", kept: Path, *, as_json: bool) -> int:
     if as_json:
         say(json.dumps(_draft_object(made, None)))
     lines = [f"  {concern(one)}" for one in made.problems]
-    many = f"{len(made.problems)} problem{'s'[: len(made.problems) != 1]}"
+    many = counted(len(made.problems), "problem")
     raise InvalidPlan(
         "\n".join([f"After {made.rounds} rounds the plan still has {many}:", *lines]),
         hint=f"The last draft is in {kept}. Say more in the goal, name another agent, or correct it by hand.",
@@ -240,10 +240,7 @@ def plan_lines(document: Plan, gates: Sequence[Check]) -> str:
     tasks = {task.id: task for task in document.tasks}
     width = max((columns(task.shown) for task in document.tasks), default=0)
     settled = sum(task.done or task.skipped for task in document.tasks)
-    lines = [
-        f"{document.path} ({document.format}): {counted(len(tasks), document.noun)}, {settled} done already",
-        "",
-    ]
+    lines = [f"{document.path} ({document.format}): {counted(len(tasks), document.noun)}, {settled} done already", ""]
     for number, batch in enumerate(execution(document), 1):
         together = f"Batch {number}, side by side" if batch.parallel and document.phased else f"Step {number}"
         lines.append(f"{together}{', one after the other' if len(batch.tasks) > 1 and not batch.parallel else ''}")
@@ -264,14 +261,11 @@ def _commands(document: Plan, gates: Sequence[Check]) -> list[str]:
     """List every command that a run will start by itself, agents aside."""
     after = [(check, "after every task") for check in gates]
     own = [(one, task.shown) for task in document.tasks if not task.done and not task.skipped for one in task.checks]
-    lines = [line for check, when in (*own, *after) for line in _command(check.command, when)]
+    lines = []
+    for one, when in (*own, *after):
+        first, *rest = [plain(line) for line in one.command.splitlines()] or [""]
+        lines += [f"  {first}  ({when})", *(f"    {line}" for line in rest)]  # a script keeps its lines
     return ["", "Commands that will be run:", *lines] if lines else []
-
-
-def _command(command: str, when: str) -> list[str]:
-    """Tell a command and when it is run; a script keeps its lines."""
-    first, *rest = [plain(line) for line in command.splitlines()] or [""]
-    return [f"  {first}  ({when})", *(f"    {line}" for line in rest)]
 
 
 def concern(one: Problem) -> str:

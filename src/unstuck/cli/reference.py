@@ -5,7 +5,6 @@ import os
 import sys
 from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 from typing import Any, Literal, get_args
 
 import click
@@ -126,36 +125,10 @@ def _place(shell: Shell) -> tuple[Path, str]:
             return settings / "fish/completions/unstuck.fish", "fish finds it by itself."
 
 
-class Elsewhere(click.Group):
-    """The benchmarks' own commands, found in the checkout that this package is run from."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        names: list[str] = _benchmarks().Benches().list_commands(ctx)
-        return names
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        found: tuple[str | None, click.Command | None, list[str]] = _benchmarks().Benches().resolve_command(ctx, args)
-        return found
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        command: click.Command | None = _benchmarks().Benches().get_command(ctx, cmd_name)
-        return command
-
-
-@click.group(cls=Elsewhere, invoke_without_command=True, subcommand_metavar="[NAME]")
-@json_option
-@click.pass_context
-def bench(context: click.Context, *, as_json: bool) -> int:
-    """Run all benchmarks, or the one named. A missed target makes the exit code 1."""
-    if context.invoked_subcommand is not None:
-        return 0
-    code: int = _benchmarks().run_all(as_json=as_json)
-    return code
-
-
-def _benchmarks() -> ModuleType:
+def __getattr__(name: str) -> click.Command:
+    """Take `bench` from the checkout that this package is run from: the wheel holds no benchmarks."""
+    if name != "bench":
+        raise AttributeError(name)
     if not (CHECKOUT / "benchmarks" / "command.py").is_file():
         raise Unavailable(
             "The benchmarks are not part of the installed package.",
@@ -163,4 +136,5 @@ def _benchmarks() -> ModuleType:
         )
     if str(CHECKOUT) not in sys.path:
         sys.path.append(str(CHECKOUT))
-    return import_module("benchmarks.command")
+    command: click.Command = import_module("benchmarks.command").bench
+    return command

@@ -5,11 +5,13 @@ Loads no more than it needs: an agent may call it after every failing command.
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from unstuck import compose, remedies
 from unstuck.cli import say
 from unstuck.cli.diagnose import Given, answers, evidence_options, opened, read_evidence, read_output
 from unstuck.compose import NOTHING_FAILED, Surgery, make_call, open_surgery, pattern_here
@@ -105,8 +107,6 @@ def _answer(surgery: Surgery, record: Mapping[str, Any], tools: Any) -> dict[str
 
 def _with_command(evidence: Evidence, call: Call) -> Evidence:
     """Let the judgement see the command that a tool's arguments hold."""
-    from dataclasses import replace  # noqa: PLC0415  # small
-
     return evidence if evidence.command or not call.line else replace(evidence, command=call.line)
 
 
@@ -150,16 +150,19 @@ def _schema(text: str | None) -> Any:
 
 
 def _run(surgery: Surgery, plan: Plan, found: Diagnosis, allow: Risk | None, *, as_object: bool) -> int:
-    from unstuck.compose import practise, result_json  # noqa: PLC0415  # only to run
-
-    walked, noted = practise(surgery, plan, found, allow)
+    walked, noted = compose.practise(surgery, plan, found, allow)
     question = plan.strategies[-1].steps[0].step.action
     if as_object:
         names = ("strategy", "result", "because", "steps")
         tried = [
             {**{name: getattr(one, name) for name in names}, "seconds": round(one.seconds, 3)} for one in walked.tried
         ]
-        answer = {**plan_json(plan), "recovered": walked.recovered_by, "result": result_json(walked), "tried": tried}
+        answer = {
+            **plan_json(plan),
+            "recovered": walked.recovered_by,
+            "result": compose.result_json(walked),
+            "tried": tried,
+        }
         say(json.dumps(answer, ensure_ascii=False))
     else:
         for one in walked.tried:
@@ -195,9 +198,8 @@ def _handed_over(walked: "Walked", plan: Plan) -> Iterator[str]:
 
 
 def _whys(surgery: Surgery, found: Diagnosis, call: Call, *, as_object: bool) -> int:
-    from unstuck.compose import whys  # noqa: PLC0415  # only when asked
-
-    causes, end = whys(surgery, found, call)
+    situation = surgery.situation(found, call, None)
+    causes, end = remedies.causes(situation, found.evidence.exit_code, surgery.cwd, surgery.root)
     if as_object:
         rows = [{"cause": cause.says, "evidence": cause.evidence} for cause in causes]
         answer = {"schema": 1, "failed": True, "kind": str(found.kind), "whys": rows, "ends": end}
@@ -257,30 +259,21 @@ def experience(  # the options of one command
     cost: float,
 ) -> None:
     """Show what remedies and agents taught in this repository: tries, successes, and what follows from them."""
-    from unstuck.compose import (  # noqa: PLC0415  # only here
-        experience_lines,
-        experience_rows,
-        export_experience,
-        forget_experience,
-        import_experience,
-        report,
-    )
-
     if sum(map(bool, (export_to, import_from, reset, strategy))) > 1:
         raise BadUsage("--export, --import, --reset and --report exclude one another.", hint="Give one of them.")
     cwd = Path.cwd()
     if strategy:
         if worked is None:
             raise BadUsage("Nobody said how it went.", hint="Add --worked or --failed.")
-        report(category, strategy, worked=worked, tool=tool, seconds=seconds, cost=cost, cwd=cwd)
+        compose.report(category, strategy, worked=worked, tool=tool, seconds=seconds, cost=cost, cwd=cwd)
         say(f"Kept: {strategy} {'worked' if worked else 'failed'}.")
     elif export_to:
-        export_experience(cwd, export_to, say)
+        compose.export_experience(cwd, export_to, say)
     elif import_from:
         with opened(import_from) as stream:
-            say(import_experience(cwd, read_output(stream).decode(errors="replace"), import_from))
+            say(compose.import_experience(cwd, read_output(stream).decode(errors="replace"), import_from))
     elif reset:
-        say(forget_experience(cwd))
+        say(compose.forget_experience(cwd))
     else:
-        table = experience_rows(cwd)
-        say(json.dumps(table, ensure_ascii=False) if as_object else "\n".join(experience_lines(table)))
+        table = compose.experience_rows(cwd)
+        say(json.dumps(table, ensure_ascii=False) if as_object else "\n".join(compose.experience_lines(table)))

@@ -1,14 +1,18 @@
 """Edge: Text for people: summaries, plans and stories. Colours are left to click, which drops them where nobody sees them."""
 
+import re
 import shutil
 import sys
 import textwrap
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from datetime import datetime
 
 import click
 
+from unstuck import compose, tell
+from unstuck.cli import say
 from unstuck.cli.fitting import (
     COMMAND,
     TITLE_CHARS,
@@ -25,8 +29,8 @@ from unstuck.cli.fitting import (
 )
 from unstuck.compose import Used, View
 from unstuck.diagnosis import Kind
-from unstuck.journal import AttemptState, Entry, RunState
-from unstuck.tell import WORDS, Halted, Line, Row, Summary, adds, counted, lineage_text, question, sentence, vouched
+from unstuck.journal import AttemptState, Classified, Entry, RunState, SessionStarted
+from unstuck.tell import WORDS, Row, Summary, adds, counted, lineage_text, question, sentence, vouched
 
 MARKS = {
     "complete": ("✔", "green"),
@@ -51,17 +55,20 @@ AGENT_CHARS = 24
 DETAIL_LINES, DETAIL_CHARS = 20, 300
 QUESTION_CHARS = 600
 GO_ON = "Then go on with: unstuck resume"
-TITLE = "UNSTUCK HALTED"
 SEED_WIDTH = 69
 NARROWEST = 40
 STATUS_ROOM = len(" complete  ")
+WITH_STATUS = re.compile(r"((?:Phase|Task) .*) \.\.\. (complete|FAILED|blocked)")
+COMMAND_STEP = re.compile(r"\d+\. Run: ")
+HANGS = re.compile(r"(?:\d+\. |[\w ]+: )?")
+"""What the further lines of a text in the box stand behind: a number, or a name."""
 
 
 def summary(result: Summary) -> str:
     """Tell what a run came to: every task in a line, then what needs a person, then what to type."""
     if not result.rows:
         return result.reason
-    if result.halted is not None:
+    if result.halted:
         width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
         box = halt_summary(result.halted, width)
         around = (f"Run {result.run}: {_counts(result)}", *_whereabouts(result), *_meanwhile(result), *_ways_on(result))
@@ -102,11 +109,8 @@ def run_line(result: Summary, state: RunState, *, live: bool) -> str:
     """Tell of a run in a line."""
     plan = state.started.about if state.started else ""
     how = "running now" if live else "finished" if result.exit_code == 0 else "to be resumed"
-    return f"{result.run}  {day(state.created)}  {cut(plan)}: {_counts(result)} ({how})"
-
-
-def day(at: float) -> str:
-    return datetime.fromtimestamp(at).astimezone().strftime("%Y-%m-%d %H:%M")
+    day = datetime.fromtimestamp(state.created).astimezone().strftime("%Y-%m-%d %H:%M")
+    return f"{result.run}  {day}  {cut(plan)}: {_counts(result)} ({how})"
 
 
 def story(view: View, name: str, used: Used) -> str:
@@ -116,36 +120,23 @@ def story(view: View, name: str, used: Used) -> str:
     mark, colour = MARKS[row.status]
     head = f"{click.style(mark, fg=colour)} Task {name}: {task.task.title} ({', '.join(filter(None, (WORDS[row.status], plain(vouched(task)))))})"
     lines = [head, *([lineage] if lineage else []), *([plain(f"It {row.why}.")] if row.status in HELD_UP else []), ""]
-    lines += [f"  {clock(one.at)}  {one.seq:>5}  {_after_id(one)}" for one in view.entries if _about(one) == name]
+    for one in view.entries:
+        request, about = getattr(one.event, "request", None), getattr(one.event, "task", None)
+        if (request.task if request is not None else about) == name:
+            lines.append(f"  {clock(one.at)}  {one.seq:>5}  {sentence(one.event).removeprefix(f'{about}: ')}")
     for attempt in task.attempts:
         lines += ["", *_tale(attempt, used)]
-    for attempt in task.attempts[-1:]:
-        if attempt.failure is not None and attempt.failure.detail and _is_news(attempt):
-            lines += [
-                "",
-                "The end of the output:",
-                *(f"  | {plain(line)}" for line in attempt.failure.detail.splitlines()[-DETAIL_LINES:]),
-            ]
+    last = task.attempts[-1] if task.attempts else None
+    said = last.outcome.words if last and last.outcome else ""
+    detail = last.failure.detail if last and last.failure else ""
+    if detail and detail.strip() not in said:  # what the agent said stands above
+        shown = detail.splitlines()[-DETAIL_LINES:]
+        lines += ["", "The end of the output:", *(f"  | {plain(line)}" for line in shown)]
     if task.question:
         asked = question(task)
         more = [f"    {line}" for line in _clean(task.question)] if adds(task.question, asked) else []
         lines += ["", *_under("It waits for a person: ", asked), *more, *ways_on(name, story=False), GO_ON]
     return fitted(lines)
-
-
-def _about(entry: Entry) -> str | None:
-    request = getattr(entry.event, "request", None)
-    return request.task if request is not None else getattr(entry.event, "task", None)
-
-
-def _after_id(entry: Entry) -> str:
-    return sentence(entry.event).removeprefix(f"{getattr(entry.event, 'task', None)}: ")
-
-
-def _is_news(attempt: AttemptState) -> bool:
-    """Whether the end of the output is more than what the agent said, which stands above it."""
-    said = attempt.outcome.words if attempt.outcome else ""
-    return attempt.failure is not None and attempt.failure.detail.strip() not in said
 
 
 def _tale(attempt: AttemptState, used: Used) -> list[str]:
@@ -154,7 +145,7 @@ def _tale(attempt: AttemptState, used: Used) -> list[str]:
     head = ", ".join(part for part in (f"Attempt {attempt.number}", attempt.agent, span(attempt.worked), cost) if part)
     files = attempt.verdict.files if attempt.verdict else ()
     asked = attempt.failure is not None and attempt.failure.kind is Kind.QUESTION
-    tools = used[attempt.number]
+    tools, words = used[attempt.number], outcome.words.splitlines() if outcome else []
     calls = Counter(call.name for call in tools)
     counts = ", ".join(f"{name} {count} times" if count > 1 else name for name, count in calls.most_common(MOST_TOOLS))
     facts = [
@@ -163,7 +154,7 @@ def _tale(attempt: AttemptState, used: Used) -> list[str]:
         ("last", " · ".join(f"{call.name} {cut(call.input)}".strip() for call in tools[-LAST_CALLS:])),
         ("denied", "; ".join(outcome.denied) if outcome else ""),
         ("asks" if asked else "error", attempt.failure.says if attempt.failure else ""),
-        ("said", _last_words(outcome.words) if outcome else ""),
+        ("said", "\n".join([line for line in words if line.strip() and not line.startswith("COST: ")][-SAID_LINES:])),
     ]  # fmt: skip
     return [plain(head), *(line for name, text in facts if text for line in _fact(name, text))]
 
@@ -173,14 +164,39 @@ def _fact(name: str, text: str) -> list[str]:
     return [f"  {name + ':':<9}{first.lstrip()}", *rest]
 
 
-def _last_words(words: str) -> str:
-    """Return the end of what an agent said."""
-    lines = [plain(line) for line in words.splitlines() if line.strip() and not line.startswith("COST: ")]
-    return "\n".join(lines[-SAID_LINES:])
-
-
 def entry_line(entry: Entry) -> str:
     return f"{clock(entry.at)}  {entry.seq:>5}  {sentence(entry.event)}"
+
+
+def tells(entry: Entry) -> bool:
+    """Whether an event tells a person something that the ones around it do not."""
+    passed = isinstance(entry.event, Classified) and entry.event.failure is None
+    return not passed and not isinstance(entry.event, SessionStarted)
+
+
+class Lines(AbstractContextManager["Lines"]):
+    """How a run is shown while it works: one line per event that tells something; nothing at all, where that is wanted."""
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        self._quiet = quiet
+
+    def __exit__(self, *_: object) -> None:
+        """Leave what is printed."""
+
+    @property
+    def watcher(self) -> "compose.Watcher":  # who only looks at a run loads none
+        return compose.Watcher() if self._quiet else compose.Watcher(entry=self._entry)
+
+    def say(self, text: str) -> None:
+        """Print a message beside the progress."""
+        if not self._quiet:
+            say(text, err=True)
+
+    def _entry(self, entry: Entry, state: RunState) -> None:
+        if tells(entry):
+            self.say(entry_line(entry))
+        if block := tell.told(entry, state):
+            self.say(f"\n{block}\n")
 
 
 def _rows(rows: Sequence[Row]) -> list[str]:
@@ -272,84 +288,41 @@ def ways_on(name: str, *, story: bool = True) -> list[str]:
     ]
 
 
-def halt_summary(halted: Halted, width: int | None) -> str:
-    """Lay the summary out for a terminal of so many columns; None, and a command that would not fit, make it plain."""
-    if width is None or width < NARROWEST or columns(_resume(halted)) + len("║  2. ") + len("  ║") > width:
-        return "\n".join(_plain(halted))
-    wanted = max(SEED_WIDTH, columns(_resume(halted)) + len("║  2. ") + len("  ║"))
-    inner = min(width, wanted) - 2
-    edge = "═" * inner
-    lines = [f"╔{edge}╗", _row(TITLE.center(inner), inner), f"╠{edge}╣"]
-    lines += [_row(line, inner) for line in _body(halted, inner)]
-    return "\n".join([*lines, f"╚{edge}╝"])
+def halt_summary(lines: Sequence[str], width: int | None) -> str:
+    """Put the summary of a halt into a box of so many columns; None, and a command that would not fit, leave it plain."""
+    command = max(columns(line) for line in lines if COMMAND_STEP.match(line)) + len("║    ║")
+    if width is None or width < NARROWEST or command > width:
+        return "\n".join(lines)
+    inner = min(width, max(SEED_WIDTH, command)) - 2
+    edge, (title, _, *body) = "═" * inner, lines
+    rows = (title.center(inner), *_body(body, inner), "")
+    framed = [f"║{row}{' ' * max(inner - columns(row), 0)}║" for row in rows]
+    return "\n".join([f"╔{edge}╗", framed[0], f"╠{edge}╣", *framed[1:], f"╚{edge}╝"])
 
 
-def _body(halted: Halted, inner: int) -> Iterator[str]:
-    yield ""
-    yield from _wrapped(f"Reason: {halted.reason}", inner, "  ", "          ")
-    for title, lines in _sections(halted):
-        rule = f"  {'─' * (inner - 6)}"
-        yield from ("", rule, f"  {title}", rule, "")
-        for place, line in enumerate(lines):
-            if isinstance(line, str):
-                yield from _wrapped(line, inner, "  ", "     ")
-                continue
-            if place and line.name:
-                yield ""
-            yield from _phase(halted, line, inner)
-    yield ""
+def _body(lines: Sequence[str], inner: int) -> Iterator[str]:
+    """Yield the lines as they fit: titles between rules, a task with dots up to its status and apart from the one above."""
+    rule, above = f"  {'─' * (inner - 6)}", ""
+    for line, below in zip(lines, [*lines[1:], ""], strict=True):
+        if below and not below.strip("-"):
+            yield from (rule, f"  {line}", rule, "")
+        elif found := WITH_STATUS.fullmatch(line):
+            title = cut_columns(found[1], inner - STATUS_ROOM - len("  ...  "))
+            dots = inner - len("  ") - columns(title) - STATUS_ROOM - 1
+            yield from [""] * bool(above.strip("-"))
+            yield f"  {title} {'.' * max(dots, 3)} {found[2]}"
+        elif not line or line.strip("-"):
+            yield from _wrapped(line, inner)
+        above = line
 
 
-def _phase(halted: Halted, line: Line, inner: int) -> Iterator[str]:
-    """Yield a task's line with dots up to its status, and its facts below."""
-    if line.name:
-        status = _status(halted, line)
-        title = cut_columns(
-            f"{halted.noun.capitalize()} {line.name}: {line.title}", inner - STATUS_ROOM - len("  ...  ")
-        )
-        dots = inner - len("  ") - columns(title) - STATUS_ROOM - 1
-        yield f"  {title} {'.' * max(dots, 3)} {status}"
-    for name, text in line.facts:
-        indent = "    " if line.name else "  "
-        yield from _wrapped(f"{name}: {text}", inner, indent, indent + " " * (len(name) + 2))
-
-
-def _plain(halted: Halted) -> Iterator[str]:
-    yield from (TITLE, "=" * len(TITLE), "", f"Reason: {halted.reason}")
-    for title, lines in _sections(halted):
-        yield from ("", title, "-" * len(title))
-        for line in lines:
-            if isinstance(line, str):
-                yield line
-                continue
-            if line.name:
-                yield f"{halted.noun.capitalize()} {line.name}: {line.title} ... {_status(halted, line)}"
-            yield from (f"{'  ' if line.name else ''}{name}: {text}" for name, text in line.facts)
-
-
-def _sections(halted: Halted) -> Iterator[tuple[str, Sequence[Line | str]]]:
-    noun = halted.noun.upper()
-    yield f"COMPLETED {noun}S", halted.completed or ("none",)
-    yield f"FAILED {noun}{'S'[: len(halted.failed) > 1]}", halted.failed
-    yield f"BLOCKED {noun}S", halted.blocked or ("none",)
-    yield "STATE PRESERVED", (Line(name="", title="", facts=halted.preserved),)
-    steps = [f"{number}. {step}" for number, step in enumerate(halted.steps, 1)]
-    steps += [f"{len(steps) + 1}. {_resume(halted)}", "", "To start fresh: Add --fresh flag"]
-    yield "RESUME INSTRUCTIONS", steps
-
-
-def _resume(halted: Halted) -> str:
-    return f"Run: {halted.command}"
-
-
-def _status(halted: Halted, line: Line) -> str:
-    return "FAILED" if line in halted.failed else "blocked" if line in halted.blocked else "complete"
-
-
-def _wrapped(text: str, inner: int, first: str, rest: str) -> Iterator[str]:
-    """Break a text at blanks so that every line fits; a word that is too long by itself is broken anywhere."""
+def _wrapped(text: str, inner: int) -> Iterator[str]:
+    """Break a text at blanks so that every line fits, below its first word; a word that is too long is broken anywhere."""
+    bare = text.lstrip()
+    first = " " * (len("  ") + len(text) - len(bare))
+    rest = first + " " * len(HANGS.match(bare)[0])  # type: ignore[index]  # it matches anything
     line, empty = first, True
-    for word in text.split(" "):
+    for word in bare.split(" "):
         piece = word
         while piece:
             gap = "" if empty else " "
@@ -372,7 +345,3 @@ def _head(text: str, room: int) -> str:
     while end < len(text) and columns(text[: end + 1]) <= room:
         end += 1
     return text[:end]
-
-
-def _row(text: str, inner: int) -> str:
-    return f"║{text}{' ' * max(inner - columns(text), 0)}║"

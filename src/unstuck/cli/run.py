@@ -21,15 +21,13 @@ from click.core import ParameterSource
 
 from unstuck import compose
 from unstuck.cli import say, together
-from unstuck.cli.board import Board, Lines
 from unstuck.cli.fitting import ending_on_interrupt, plain, show_step, span, to_width
 from unstuck.cli.planning import concern
-from unstuck.cli.render import summary
+from unstuck.cli.render import Lines, summary
 from unstuck.errors import BadUsage
 from unstuck.journal import RECOVERY, Entry, Options, RunResumed, RunState
 from unstuck.tell import Summary, fresh_start, run_object
 
-Progress = Board | Lines
 SHOWN_FILES = 5
 SHOWN_CONCERNS = 10
 STDOUT, STDERR = 1, 2
@@ -193,7 +191,7 @@ def go(
         raise click.UsageError("--check needs a command.")
     options = Options(agents=(), **wanted)
     with ending_on_interrupt() as stopper:
-        for note in compose.try_what_fits(Path.cwd(), stopper, _nobody if quiet else show_step):
+        for note in compose.try_what_fits(Path.cwd(), stopper, compose.Watcher().activity if quiet else show_step):
             say(to_width(plain(note)), err=True)
     with _progress(quiet=quiet) as progress:
         opened = compose.open_goal(
@@ -242,11 +240,7 @@ def demo(keep: Path | None) -> int:
         return result.exit_code or 0
 
 
-def _nobody(*_: object) -> None:
-    """Show nothing."""
-
-
-def _telling_what_is_not_taken(asked: Options, progress: Progress) -> compose.Watcher:
+def _telling_what_is_not_taken(asked: Options, progress: Lines) -> compose.Watcher:
     """Watch for a run that goes on: it does so with the options that it began with, and other ones should not vanish."""
     context = click.get_current_context()
     given = [name for name in STORED if context.get_parameter_source(name) is ParameterSource.COMMANDLINE]
@@ -263,13 +257,16 @@ def _telling_what_is_not_taken(asked: Options, progress: Progress) -> compose.Wa
     return replace(progress.watcher, entry=entry)
 
 
-def _progress(*, quiet: bool) -> Progress:
-    clever = sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
-    return Board() if clever and not quiet else Lines(quiet=quiet)
+def _progress(*, quiet: bool) -> Lines:
+    if quiet or not sys.stderr.isatty() or os.environ.get("TERM", "dumb") == "dumb":
+        return Lines(quiet=quiet)
+    from unstuck.cli.board import Board  # noqa: PLC0415  # rich is heavy
+
+    return Board()
 
 
 @contextmanager
-def _signals(opened: compose.Run, progress: Progress) -> Iterator[None]:
+def _signals(opened: compose.Run, progress: Lines) -> Iterator[None]:
     """Stop the run politely on the first Ctrl-C, SIGTERM or closed terminal, at once on the second."""
 
     def ask(number: int, _frame: FrameType | None) -> None:
@@ -302,7 +299,7 @@ def _leave_the_terminal() -> None:
     os.close(nowhere)
 
 
-def _tell_what_to_know(opened: compose.Run, progress: Progress) -> None:
+def _tell_what_to_know(opened: compose.Run, progress: Lines) -> None:
     """Say what a careful reader would ask about the plan, and what the run does not see."""
     concerns = opened.concerns()
     for one in concerns[:SHOWN_CONCERNS]:

@@ -33,20 +33,14 @@ OUTPUT = click.Path(dir_okay=False, path_type=Path)
 @click.option("--junit", type=OUTPUT, metavar="FILE", help="Write the checks as JUnit XML.")
 @json_option
 def verify(
-    name: str | None,
-    *,
-    files: tuple[str, ...],
-    no_cache: bool,
-    sarif: Path | None,
-    junit: Path | None,
-    as_json: bool,
+    name: str | None, *, files: tuple[str, ...], no_cache: bool, sarif: Path | None, junit: Path | None, as_json: bool
 ) -> int:
     """Run the checks and the tamper audit in a clean checkout: of a task's last work, of a commit, or of HEAD.
 
     Exit code 0: everything holds. 1: something fails or is refused. 3: nobody can tell, a person is asked.
     """
     with ending_on_interrupt() as stopper:
-        done = compose.Verification(Path.cwd(), stopper, show_step, cache=not no_cache).of(name, files)
+        done = compose.verify_by_hand(Path.cwd(), name, files, stopper, show_step, cache=not no_cache)
     verdict = done.verdict
     if as_json:
         say(json.dumps({"schema": 1, "what": done.what, **_object(verdict), "seconds": round(done.seconds, 3)}))

@@ -4,7 +4,6 @@ import json
 import signal
 from dataclasses import asdict
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING
 
 import click
@@ -50,12 +49,8 @@ def worker(store: str, *, repo: str, agents: tuple[str, ...], slots: int, labels
         lease=lease,
         told=lambda line: say(line, err=True),
     )
-
-    def leave(_number: int, _frame: FrameType | None) -> None:
-        opened.ask_to_leave()
-
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, leave)
+        signal.signal(number, lambda *_: opened.ask_to_leave())
     opened.work()
     return 0
 

@@ -1,4 +1,4 @@
-from unstuck.compose.by_hand import Verification as Verification
+from unstuck.compose.by_hand import verify_by_hand as verify_by_hand
 from unstuck.compose.by_hand import write_findings as write_findings
 from unstuck.compose.config_origins import DEFAULT as DEFAULT
 from unstuck.compose.config_origins import Setting as Setting
@@ -56,7 +56,6 @@ from unstuck.compose.remedying import make_call as make_call
 from unstuck.compose.remedying import open_surgery as open_surgery
 from unstuck.compose.remedying import pattern_here as pattern_here
 from unstuck.compose.remedying import remedy as remedy
-from unstuck.compose.remedying import whys as whys
 from unstuck.compose.runs import Run as Run
 from unstuck.compose.runs import Watcher as Watcher
 from unstuck.compose.terms import gates as gates

@@ -5,7 +5,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from unstuck.agents import agent
@@ -19,8 +19,8 @@ from unstuck.config_file import read_config
 from unstuck.decide import Experience, profile
 from unstuck.diagnosis import open_rulebook
 from unstuck.errors import BadUsage, CannotWrite, Owned, Unavailable
-from unstuck.git import Repository, find
-from unstuck.journal import GOAL, Entry, Event, RunState, Store, Verdict, claimed, redactor
+from unstuck.git import GitWorkspace, Repository, find
+from unstuck.journal import GOAL, Entry, Event, RunState, TaskState, Verdict, claimed, redactor
 from unstuck.line import Bench, Here, Interrupted, Layout, Recorder, Stopper, timed
 from unstuck.orders import Subject
 from unstuck.plans import Check, Task
@@ -44,77 +44,65 @@ class Verified:
     seconds: float
 
 
-@dataclass(slots=True)
-class Verification:
-    """One verification by hand; `stopper` ends it early. `seen` is told each set-up command and each check."""
+def verify_by_hand(
+    cwd: Path,
+    name: str | None,
+    files: Sequence[str],
+    stopper: Stopper,
+    seen: Callable[[str, str], None],
+    *,
+    cache: bool = True,
+) -> Verified:
+    """Verify the last work on a task of the latest run, or a commit; without a name, HEAD.
 
-    _cwd: Path
-    _stopper: Stopper
-    _seen: Callable[[str, str], None]
-    cache: bool = True
-    _repository: Repository = field(init=False)
-    _config: Config = field(init=False)
+    `files` are what the task of a commit would name in its Files. `stopper` ends it early; `seen` is told each set-up
+    command and each check.
+    """
+    refuse_inside_an_agent()  # its supervisor verifies a session anyway
+    repository, began = find(cwd), time.monotonic()
+    config = read_config(repository.root)
+    state = look(cwd).state if name is not None and not files and has_runs(repository) else RunState()
+    known = state.tasks.get(name or "")
+    what, asked, plan = _of_task(state, known, repository) if known else _of_commit(repository, name or "HEAD", files)
+    # Nobody claims anything here: an empty change is nothing to be held against anyone.
+    task = replace(timed(asked.task, config.verify.timeout), commit="")
+    with free_slot(repository) as slot, told_as_errors():
+        memory = open_memory(repository, config) if cache and config.verify.cache else NoMemory()
+        gates = gates_of(config, repository.root)
+        bench = bench_aside(repository, config, slot, stopper, seen, memory=memory, task=task, gates=gates, plan=plan)
+        verdict = examine(Site(bench=bench, name=task.id, slot=slot), replace(asked, task=task))
+    return Verified(what=what, verdict=verdict, seconds=time.monotonic() - began)
 
-    def __post_init__(self) -> None:
-        refuse_inside_an_agent()  # its supervisor verifies a session anyway
-        self._repository = find(self._cwd)
-        self._config = read_config(self._repository.root)
 
-    def of(self, name: str | None = None, files: Sequence[str] = ()) -> Verified:
-        """Verify the last work on a task of the latest run, or a commit; without a name, HEAD.
+def _of_commit(repository: Repository, name: str, files: Sequence[str]) -> tuple[str, Subject, None]:
+    """Take a commit against its first parent, as the work on a task that names `files`: the gates, and the audit."""
+    git = repository.git
+    found = git.attempt("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+    if found.returncode != 0:
+        raise BadUsage(
+            f"There is no task and no commit {name!r}.", hint="See tasks with `unstuck status`, commits with `git log`."
+        )
+    commit = found.stdout.strip()
+    parent = git.attempt("rev-parse", "--verify", "--quiet", f"{commit}^1").stdout.strip() or commit
+    title = git("log", "-1", "--format=%s", commit)
+    task = Task(id=NAME, title=title, files=tuple(files))
+    tree = git("rev-parse", f"{commit}^{{tree}}")
+    return f"Commit {commit[:12]}: {title}", Subject(task=task, base=parent, tree=tree, claim="done"), None
 
-        `files` are what the task of a commit would name in its Files.
-        """
-        if name is not None and not files and has_runs(self._repository):
-            state = look(self._cwd).state
-            if name in state.tasks:
-                return self._of_task(state, name)
-        return self._of_commit(name or "HEAD", files)
 
-    def _of_commit(self, name: str, files: Sequence[str]) -> Verified:
-        """Verify a commit against its first parent, as the work on a task that names `files`: the gates, and the audit."""
-        git = self._repository.git
-        found = git.attempt("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
-        if found.returncode != 0:
-            raise BadUsage(
-                f"There is no task and no commit {name!r}.",
-                hint="See tasks with `unstuck status`, commits with `git log`.",
-            )
-        commit = found.stdout.strip()
-        parent = git.attempt("rev-parse", "--verify", "--quiet", f"{commit}^1").stdout.strip() or commit
-        tree = git("rev-parse", f"{commit}^{{tree}}")
-        title = git("log", "-1", "--format=%s", commit)
-        task = Task(id=NAME, title=title, files=tuple(files))
-        return self._examined(f"Commit {commit[:12]}: {title}", task, base=parent, tree=tree, plan=None)
-
-    def _of_task(self, state: RunState, name: str) -> Verified:
-        """Verify the last work on a task again, as its run did."""
-        task = state.tasks[name]
-        verdict = task.current.verdict if task.attempts else None
-        if verdict is None:
-            raise BadUsage(f"Task {name} has no work that could be verified.", hint="See `unstuck show " + name + "`.")
-        what = f"Task {name}: {task.task.title}"
-        plan = state.started.plan if state.started and state.started.format != GOAL else None
-        return self._examined(what, self._as_written(state, task.task), base=verdict.base, tree=verdict.tree, plan=plan)
-
-    def _as_written(self, state: RunState, task: Task) -> Task:
-        """Take the task from the plan, where it still stands there: the journal holds no secrets."""
-        written = plan_of(state, self._repository.root).read().tasks
-        return next((one for one in written if one.id == task.id), task)
-
-    def _examined(self, what: str, task: Task, *, base: str, tree: str, plan: str | None) -> Verified:
-        repository, config = self._repository, self._config
-        began = time.monotonic()
-        # Nobody claims anything here: an empty change is nothing to be held against anyone.
-        asked = replace(timed(task, config.verify.timeout), commit="")
-        subject = Subject(task=asked, base=base, tree=tree, claim="done")
-        with free_slot(repository) as slot:
-            memory = open_memory(repository, config) if self.cache and config.verify.cache else NoMemory()
-            side = Side(repository=repository, config=config, stopper=self._stopper, seen=self._seen, memory=memory)
-            bench = side.bench(slot, asked, gates_of(config, repository.root), plan)
-            with told_as_errors():
-                verdict = examine(Site(bench=bench, name=task.id, slot=slot), subject)
-        return Verified(what=what, verdict=verdict, seconds=time.monotonic() - began)
+def _of_task(state: RunState, known: TaskState, repository: Repository) -> tuple[str, Subject, str | None]:
+    """Take the last work on a task again, as its run did; the task is the plan's, as the journal holds no secrets."""
+    name, verdict = known.task.id, known.current.verdict if known.attempts else None
+    if verdict is None:
+        raise BadUsage(f"Task {name} has no work that could be verified.", hint="See `unstuck show " + name + "`.")
+    written = (one for one in plan_of(state, repository.root).read().tasks if one.id == name)
+    plan = state.started.plan if state.started and state.started.format != GOAL else None
+    task = next(written, known.task)
+    return (
+        f"Task {name}: {known.task.title}",
+        Subject(task=task, base=verdict.base, tree=verdict.tree, claim="done"),
+        plan,
+    )
 
 
 def write_findings(verdict: Verdict, name: str, *, sarif: Path | None, junit: Path | None) -> None:
@@ -128,48 +116,61 @@ def write_findings(verdict: Verdict, name: str, *, sarif: Path | None, junit: Pa
         raise BadUsage(error.message, hint="Name another file.") from error
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Side:
-    """What a workbench without a run is made of; `seen` is told each set-up command and each check."""
+def bench_aside(  # what a workbench beside a run differs in
+    repository: Repository,
+    config: Config,
+    slot: int,
+    stopper: Stopper,
+    seen: Callable[[str, str], None],
+    *,
+    run: str = NAME,
+    memory: Memory | None = None,
+    agents: Sequence[str] = (),
+    task: Task | None = None,
+    gates: Sequence[Check] = (),
+    plan: str | None = None,
+) -> Bench:
+    """Return a workbench without a run; `seen` is told each set-up command and each check."""
+    placed = (plan,) if plan and not Path(plan).is_absolute() else ()
+    return replace(
+        bare_bench(run, repository, config, workspace_of(repository, config, run, placed), slot),
+        agents={name: agent(name, config, repository.root) for name in agents},
+        tasks={task.id: task} if task is not None else {},
+        gates=tuple(gates),
+        stop=stopper,
+        beside=room_beside(1),
+        memory=memory or NoMemory(),
+        seen=seen,
+    )
 
-    repository: Repository
-    config: Config
-    stopper: Stopper
-    seen: Callable[[str, str], None]
-    memory: Memory = field(default_factory=NoMemory)
-    run: str = NAME
-    agents: tuple[str, ...] = ()
 
-    def bench(self, slot: int, task: Task | None = None, gates: Sequence[Check] = (), plan: str | None = None) -> Bench:
-        repository, config = self.repository, self.config
-        redact = redactor(os.environ)
-        placed = (plan,) if plan and not Path(plan).is_absolute() else ()
-        return Bench(
-            run=self.run,
-            record=Recorder(Nowhere(), RunState(), redact),
-            workspace=workspace_of(repository, config, self.run, placed),
-            processes=LocalProcesses(),
-            agents={name: agent(name, config, repository.root) for name in self.agents},
-            tasks={task.id: task} if task is not None else {},
-            plan=GoalFile(Path()),  # nothing of it is read, ticked or added to
-            dispatch=Here,
-            config=config,
-            policy=profile("adaptive"),
-            experience=Experience(),
-            guidance={},
-            gates=tuple(gates),
-            layout=Layout(repository.root, repository.store),
-            desk=DiskDesk(),
-            redactor=redact,
-            stop=self.stopper,
-            clock=SystemClock(),
-            judge=open_rulebook(repository.root),
-            fence=fence_of(config, repository),
-            spare=slot,
-            beside=room_beside(1),
-            memory=self.memory,
-            seen=self.seen,
-        )
+def bare_bench(run: str, repository: Repository, config: Config, workspace: GitWorkspace, slots: int) -> Bench:
+    """Return a workbench at which nothing is recorded, decided or learned: all that this machine gives to it."""
+    redact = redactor(os.environ)
+    return Bench(
+        run=run,
+        record=Recorder(Nowhere(), RunState(), redact),
+        workspace=workspace,
+        processes=LocalProcesses(),
+        agents={},
+        tasks={},
+        plan=GoalFile(Path()),  # nothing of it is read, ticked or added to
+        dispatch=Here,
+        config=config,
+        policy=profile("adaptive"),
+        experience=Experience(),
+        guidance={},
+        gates=(),
+        layout=Layout(repository.root, repository.store),
+        desk=DiskDesk(),
+        redactor=redact,
+        stop=Stopper(drain=0.0),
+        clock=SystemClock(),
+        judge=open_rulebook(repository.root),
+        fence=fence_of(config, repository),
+        spare=slots,
+        beside=room_beside(slots),
+    )
 
 
 @contextmanager
@@ -204,21 +205,17 @@ def free_slot(repository: Repository) -> Iterator[int]:
 def first_checking_slot(repository: Repository) -> Iterator[int]:
     """Take the slot that a run begins to check in, so that it finds it set up; while one works here, another."""
     with closing(open_for_run(repository, with_last_store(repository, read_config(repository.root)))) as journal:
-        if _taken(journal):
+        try:
+            taken = journal.owner() is not None
+        except CannotWrite:  # a store that cannot be asked says nothing against a run that is at work
+            taken = True
+        if taken:
             with free_slot(repository) as slot:
                 yield slot
             return
         repository.exclude_ours()
         with claimed(journal, NAME):
             yield Config().parallel
-
-
-def _taken(journal: Store) -> bool:
-    """Whether a run may be at work here; a store that cannot be asked says nothing against it."""
-    try:
-        return journal.owner() is not None
-    except CannotWrite:
-        return True
 
 
 class Nowhere:

@@ -8,12 +8,13 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Literal
 
 from unstuck.agents import agent, agents_on_path, without_login
-from unstuck.compose.by_hand import Side, first_checking_slot
+from unstuck.compose.by_hand import bench_aside, first_checking_slot
 from unstuck.compose.stores import open_to_look
 from unstuck.compose.terms import fenced
 from unstuck.compose.working import fleet_of
@@ -34,20 +35,10 @@ NAME = "doctor"
 SECONDS, SAID_CHARS = 60.0, 200
 LEAST_SPACE = 500_000_000
 SHOWN = 3
+FINDS = "import importlib.util, sys; sys.exit(importlib.util.find_spec({!r}) is None)"
 MAKE_ROOM = "Make room, or make it writable for you, and look again: unstuck doctor"
 
 Grade = Literal["ok", "note", "bad"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Looked:
-    """What was seen in the slot."""
-
-    trouble: str = ""
-    """Why it could not be set up."""
-    remedy: str = ""
-    missing: Mapping[str, str] = field(default_factory=dict)
-    """What each line would not find there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +73,18 @@ def examine(
         return (*findings, Finding("configuration", "bad", error.message, error.hint))
     for more in (_leftovers, _agents, _workspace, _sandbox):
         findings += _told(more.__name__, more(repository, config))
-    looked = None
+    missing: Mapping[str, str] | None = None
     if seen is not None and not inside():
-        looked = look_where_checks_run(repository, config, stopper or Stopper(drain=0.0), seen)
-    return (*findings, *_checks(repository, config, looked))
+        try:
+            missing = _missing_where_checks_run(repository, config, stopper or Stopper(drain=0.0), seen)
+        except Interrupted as error:
+            raise KeyboardInterrupt from error
+        except (NotSetUp, UnstuckError, OSError) as error:
+            log = repository.store / "logs" / "task-doctor.log"
+            remedy = f"Correct `setup` in [workspace]; all of its output: {log}"
+            why, other = _no_look(error)
+            findings.append(Finding("workspace", "bad", f"A slot cannot be set up: {why}", other or remedy))
+    return (*findings, *_checks(repository, config, missing))
 
 
 def _told(name: str, part: Iterator[Finding]) -> Iterator[Finding]:
@@ -96,8 +95,10 @@ def _told(name: str, part: Iterator[Finding]) -> Iterator[Finding]:
         yield Finding(name.strip("_"), "bad", *_no_look(error))
 
 
-def _no_look(error: UnstuckError | OSError) -> tuple[str, str]:
+def _no_look(error: NotSetUp | UnstuckError | OSError) -> tuple[str, str]:
     """Return what stands in the way of a look, and what to do; there may be no run that could go on."""
+    if isinstance(error, NotSetUp):
+        return one_line(error.failure.summary, SAID_CHARS), ""
     if isinstance(error, OSError):
         return f"{error.filename} cannot be used: {error.strerror}.", MAKE_ROOM
     return error.message, MAKE_ROOM if isinstance(error, CannotWrite | GitFailed) else error.hint
@@ -213,17 +214,14 @@ def _agents(repository: Repository, config: Config) -> Iterator[Finding]:
         yield Finding("agent", "note", says, "Name one with --agent, or as `agent` in unstuck.toml.")
 
 
-def _checks(repository: Repository, config: Config, looked: Looked | None) -> Iterator[Finding]:
-    if looked is not None and looked.trouble:
-        log = repository.store / "logs" / "task-doctor.log"
-        remedy = looked.remedy or f"Correct `setup` in [workspace]; all of its output: {log}"
-        yield Finding("workspace", "bad", f"A slot cannot be set up: {looked.trouble}", remedy)
+def _checks(repository: Repository, config: Config, missing: Mapping[str, str] | None) -> Iterator[Finding]:
+    """Say of every check whether its programs are there, as far as somebody looked; what else could hold, and what CI runs."""
     for kind, command in config.checks.items():
-        if looked is not None and (missing := looked.missing.get(command, "")):
-            says = f"{kind}: {command} ({missing} is not where checks run)"
+        if missing and command in missing:
+            says = f"{kind}: {command} ({missing[command]} is not where checks run)"
             yield Finding("check", "bad", says, "Let `setup` in [workspace] install it, or install it for yourself.")
         else:
-            where = "not looked at" if looked is None or looked.trouble else "found where checks run"
+            where = "not looked at" if missing is None else "found where checks run"
             yield Finding("check", "ok", f"{kind}: {command} ({where})")
     if not config.checks:
         of_ci = [one.command for one in ci_commands(repository.root)]
@@ -263,26 +261,17 @@ def _some(names: tuple[str, ...]) -> str:
     return ", ".join(names[:SHOWN]) + (" …" if len(names) > SHOWN else "")
 
 
-def look_where_checks_run(
+def _missing_where_checks_run(
     repository: Repository, config: Config, stopper: Stopper, seen: Callable[[str, str], None]
-) -> Looked:
-    """Set a slot up as a run does, and ask there for the programs of every check."""
+) -> dict[str, str]:
+    """Set a slot up as a run does, and ask there for the programs of every check; return what each would not find."""
     lines = tuple(config.checks.values())
     if not lines and not config.workspace.setup:
-        return Looked()
-    try:
-        with first_checking_slot(repository) as slot:
-            bench = Side(repository=repository, config=config, stopper=stopper, seen=seen).bench(slot)
-            Site(bench=bench, name=NAME, slot=slot).stand(repository.head)
-            found = {line: next(_not_there(bench, slot, line), "") for line in lines}
-    except NotSetUp as error:
-        return Looked(trouble=one_line(error.failure.summary, SAID_CHARS))
-    except Interrupted as error:
-        raise KeyboardInterrupt from error
-    except (UnstuckError, OSError) as error:
-        why, remedy = _no_look(error)
-        return Looked(trouble=why, remedy=remedy)
-    return Looked(missing={line: word for line, word in found.items() if word})
+        return {}
+    with first_checking_slot(repository) as slot:
+        bench = bench_aside(repository, config, slot, stopper, seen)
+        Site(bench=bench, name=NAME, slot=slot).stand(repository.head)
+        return {line: word for line in lines for word in islice(_not_there(bench, slot, line), 1)}
 
 
 def _not_there(bench: Bench, slot: int, line: str) -> Iterator[str]:
@@ -296,16 +285,10 @@ def _not_there(bench: Bench, slot: int, line: str) -> Iterator[str]:
             module = called[2] if called[1:2] == ["-m"] and len(called) > 2 else ""  # noqa: PLR2004  # python -m MODULE
             if not _holds(bench, slot, ask):
                 yield called[0]
-            elif module and not _holds(
-                bench, slot, f"{before}{shlex.quote(called[0])} -c {shlex.quote(_finds(module))}"
-            ):
-                yield f"the module {module} of {called[0]}"
-
-
-def _finds(module: str) -> str:
-    return (
-        f"import importlib.util, sys; sys.exit(importlib.util.find_spec({module.split('.', maxsplit=1)[0]!r}) is None)"
-    )
+            elif module:
+                finds = FINDS.format(module.partition(".")[0])
+                if not _holds(bench, slot, f"{before}{shlex.quote(called[0])} -c {shlex.quote(finds)}"):
+                    yield f"the module {module} of {called[0]}"
 
 
 def _holds(bench: Bench, slot: int, line: str) -> bool:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from unstuck.agents import first_found, no_agent
-from unstuck.compose.by_hand import Side, free_slot, told_as_errors
+from unstuck.compose.by_hand import bench_aside, free_slot, told_as_errors
 from unstuck.compose.runs import refuse_inside_an_agent
 from unstuck.compose.terms import gates_of
 from unstuck.config import WALL_CLOCK
@@ -140,20 +140,19 @@ class Drafting:
         if not (names := self.agents or config.agent[:1] or first_found(config)):
             no_agent()
         self.agents = names[:1]
-        task = Task(id=NAME, title="Write a plan")
-        with free_slot(repository) as slot:
-            side = Side(
-                repository=repository,
-                config=config,
-                stopper=self.stopper,
-                seen=self.seen,
-                memory=open_memory(repository, config),
+        with free_slot(repository) as slot, told_as_errors():
+            yield bench_aside(
+                repository,
+                config,
+                slot,
+                self.stopper,
+                self.seen,
                 run=NAME,
+                memory=open_memory(repository, config),
                 agents=self.agents,
+                task=Task(id=NAME, title="Write a plan"),
+                gates=gates_of(config, repository.root),
             )
-            bench = side.bench(slot, task, gates_of(config, repository.root))
-            with told_as_errors():
-                yield bench
 
     def _session(self, bench: Bench, number: int, brief: str, text: str) -> str:
         """Run one session of the agent in a slot at HEAD, and return the plan that it left there."""
@@ -244,18 +243,14 @@ def _standing(bench: Bench, task: Task, result: CheckResult, tree: str) -> Stand
         return "changes"
     if result.flaky:
         return "wavers"
-    if not result.ended.ok and _is_missing(bench, result, tree):
+    ended = result.ended
+    evidence = Evidence(stdout=ended.tail, exit_code=ended.exit_code, command=result.command)
+    found = None if ended.ok else diagnosed(bench, evidence, tree)
+    if found is not None and found.kind in MISSING:  # a program or a package that no task is to write
         return "absent"
     if is_guard(task):
         return "guard"
-    return "green" if result.ended.ok else "red"
-
-
-def _is_missing(bench: Bench, result: CheckResult, tree: str) -> bool:
-    """Whether a program or a package is not here that no task is to write."""
-    ended = result.ended
-    found = diagnosed(bench, Evidence(stdout=ended.tail, exit_code=ended.exit_code, command=result.command), tree)
-    return found is not None and found.kind in MISSING
+    return "green" if ended.ok else "red"
 
 
 def _taken(place: Path) -> str:
@@ -272,21 +267,16 @@ def _taken(place: Path) -> str:
 
 
 def _said(agent: str, outcome: Outcome) -> str:
-    """Return the plan that the agent only printed; raise where it cannot work at all."""
+    """Return the plan that the agent only printed, in its last fence with a task; raise where it cannot work at all."""
     if outcome.end in CANNOT_WORK or outcome.ended.ending == "not_started":
         told = one_line(outcome.message or outcome.ended.tail, WORDS_CHARS)
         raise Unavailable(
             f"{agent} wrote no plan, its session ended with {outcome.end or outcome.ended.ending}: {told}",
             hint=f"Try it with `unstuck agents check {agent}`, or name another with --agent.",
         )
-    return _fenced(outcome.words)
-
-
-def _fenced(words: str) -> str:
-    """Return what stands in the last fence of a message that holds a task, without the fence."""
-    parts = f"\n{words}".split("\n```")
-    found = [part.partition("\n")[2] for part in parts[1:] if "- [ ]" in part]
-    return f"{found[-1].rstrip()}\n" if found else ""
+    parts = f"\n{outcome.words}".split("\n```")
+    fenced = [part.partition("\n")[2] for part in parts[1:] if "- [ ]" in part]
+    return f"{fenced[-1].rstrip()}\n" if fenced else ""
 
 
 def marked_text(cwd: Path, draft: Draft) -> str:

@@ -4,7 +4,7 @@ import os
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,7 +19,7 @@ from unstuck.git import prune as prune_repository
 from unstuck.journal import AttemptState, Entry, RunState, Store, TaskState, claimed, encode, fold, redactor
 from unstuck.line import Layout, unfinished
 from unstuck.plans import named
-from unstuck.process import Owner, put
+from unstuck.process import DiskDesk, Owner, put
 from unstuck.tell import Summary, one_line, pull_request, summary
 
 TAIL_BYTES, DID_CHARS = 8192, 200
@@ -32,6 +32,7 @@ SAID_CHARS = 200
 class View:
     """One run as the journal has it, for whoever looks at it from outside."""
 
+    repository: Repository
     run: str
     entries: tuple[Entry, ...]
     state: RunState
@@ -53,35 +54,35 @@ class View:
 
 def look(cwd: Path, run: str | None = None) -> View:
     """Return the latest run of the repository, or the one named."""
-    with _journal(cwd) as journal:
+    with _journal(repository := find(cwd)) as journal:
         runs = journal.runs()
         if not runs or (run is not None and run not in runs):
             raise BadUsage(
                 f"There is no run{f' {run}' if run else ''} in this repository.",
                 hint=f"Runs: {', '.join(runs[-5:]) or 'none'}.",
             )
-        return _view(journal, run or runs[-1])
+        return _view(repository, journal, run or runs[-1])
 
 
 def all_runs(cwd: Path) -> tuple[View, ...]:
     """Return all runs of the repository, the oldest first."""
-    look(cwd)  # refuses where there is none
-    with _journal(cwd) as journal:
-        return tuple(_view(journal, run) for run in journal.runs())
+    repository = look(cwd).repository  # refuses where there is none
+    with _journal(repository) as journal:
+        return tuple(_view(repository, journal, run) for run in journal.runs())
 
 
 @contextmanager
-def _journal(cwd: Path) -> Iterator[Store]:
-    journal = open_to_look(find(cwd))
+def _journal(repository: Repository) -> Iterator[Store]:
+    journal = open_to_look(repository)
     if journal is None:
         raise BadUsage("There is no run in this repository yet.", hint="Start one with `unstuck run PLAN`.")
     with closing(journal):
         yield journal
 
 
-def _view(journal: Store, run: str) -> View:
+def _view(repository: Repository, journal: Store, run: str) -> View:
     owner, entries = living_owner(journal, run), tuple(journal.read(run))
-    return View(run=run, entries=entries, state=fold(entries), owner=owner)
+    return View(repository=repository, run=run, entries=entries, state=fold(entries), owner=owner)
 
 
 def living_owner(journal: Store, run: str) -> Owner | None:
@@ -99,41 +100,37 @@ Used = dict[int, tuple[ToolCall, ...]]
 """What the agent of each attempt called, by the attempt's number."""
 
 
-def tools_used(place: Path | Repository, view: View, task: str, own: Mapping[str, AgentConfig] | None = None) -> Used:
+def tools_used(view: View, task: str, own: Mapping[str, AgentConfig] | None = None) -> Used:
     """Return what the agent of each attempt called, in all of its sessions, as far as what they printed is read.
 
     `own` are the agents of the configuration, where they are known already.
     """
-    repository = _known(place)
-    layout = Layout(repository.root, repository.store)
-    own = read_config(repository.root).agents if own is None else own
-    return {one.number: tuple(_tools(layout, own, task, one)) for one in view.state.tasks[task].attempts}
+    own = read_config(view.repository.root).agents if own is None else own
+    return {one.number: tuple(_tools(view, own, task, one)) for one in view.state.tasks[task].attempts}
 
 
-def _tools(layout: Layout, own: Mapping[str, AgentConfig], task: str, attempt: AttemptState) -> Iterator[ToolCall]:
+def _tools(view: View, own: Mapping[str, AgentConfig], task: str, attempt: AttemptState) -> Iterator[ToolCall]:
     known = manifest(attempt.agent, own)
     for session in range(1, attempt.sessions + 1) if known is not None and known.program else ():
-        printed = layout.transcript(task, attempt.number, session)
+        printed = _layout(view.repository).transcript(task, attempt.number, session)
         if known is not None and printed.exists():
             yield from read_files(known.output, printed, None, code=0, meanings=known.exit_codes).tools
 
 
-def brief_of(place: Path | Repository, view: View, task: str, number: int | None = None) -> str:
+def brief_of(view: View, task: str, number: int | None = None) -> str:
     """Return what the last session of a task was told, or that of the attempt named."""
     attempts = view.state.tasks[task].attempts
     last = next((one for one in reversed(attempts) if number in (None, one.number)), None)
-    repository = _known(place)
-    layout = Layout(repository.root, repository.store)
-    path = layout.brief(task, last.number, max(last.sessions, 1)) if last else None
-    try:
-        return path.read_text(encoding="utf-8", errors="replace") if path else ""
-    except OSError:
+    if last is None:
         return ""
+    return DiskDesk().read(_layout(view.repository).brief(task, last.number, max(last.sessions, 1))) or ""
 
 
-def changed(
-    place: Path | Repository, view: View, task: str, number: int | None, *, stat: bool, since: int | None = None
-) -> str:
+def _layout(repository: Repository) -> Layout:
+    return Layout(repository.root, repository.store)
+
+
+def changed(view: View, task: str, number: int | None, *, stat: bool, since: int | None = None) -> str:
     """Return the work of a task as a patch: that of the attempt named, else what landed, else the last attempt's.
 
     `since` names an earlier attempt: what differs between the two.
@@ -148,19 +145,15 @@ def changed(
     if not work or not base:
         raise BadUsage(f"Attempt {chosen.number} of task {task} left no work.", hint=f"See `unstuck show {task}`.")
     options = ("--stat",) if stat else ("--patch", "--binary")
-    git = _known(place).git
-    found = git.attempt("diff", "--no-ext-diff", "--no-textconv", "--no-color", *options, base, work, "--")
+    found = view.repository.git.attempt(
+        "diff", "--no-ext-diff", "--no-textconv", "--no-color", *options, base, work, "--"
+    )
     if found.returncode != 0:
         raise BadUsage(
             f"The work of attempt {chosen.number} is not in the repository any more.",
             hint="`unstuck prune` removed it.",
         )
     return found.stdout
-
-
-def _known(place: Path | Repository) -> Repository:
-    """Return the repository at a place; who asks often has found it before."""
-    return find(place) if isinstance(place, Path) else place
 
 
 def _attempt(state: TaskState, number: int | None) -> AttemptState:
@@ -183,7 +176,7 @@ def waiting_work(cwd: Path, task: str) -> tuple[str, tuple[str, ...]]:
     verdict = state.current.verdict if state.attempts else None
     if verdict is None:
         return "", ()
-    stat = find(cwd).git.attempt("diff-tree", "-r", "--no-commit-id", "--stat=100", verdict.base, verdict.tree)
+    stat = view.repository.git.attempt("diff-tree", "-r", "--no-commit-id", "--stat=100", verdict.base, verdict.tree)
     red = [f"  not green: {result.command}" for result in verdict.results if result.status != "pass"]
     remarks = [f"  {remark}" for remark in verdict.remarks]
     head = f"The work of task {task}, tree {verdict.tree[:12]} on {verdict.base[:12]}:"
@@ -202,14 +195,14 @@ def before_landing(cwd: Path, task: str) -> str:
 
 def commit_of_run(cwd: Path, name: str) -> str:
     """Resolve a commit that a person named; one that is on the user's branch already cannot be rolled back here."""
-    repository, view = find(cwd), look(cwd)
-    git = repository.git
+    view = look(cwd)
+    git = view.repository.git
     found = git.attempt("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
     if found.returncode != 0:
         raise BadUsage(f"There is no commit {name!r}.", hint=f"See them with `git log unstuck/{view.run}`.")
     commit = found.stdout.strip()
     started = view.state.started
-    home = started.branch if started and started.branch else repository.head
+    home = started.branch if started and started.branch else view.repository.head
     if view.state.tip != commit and git.succeeds("merge-base", "--is-ancestor", view.state.tip, home):
         raise BadUsage(
             "The run's work is on your branch already.",
@@ -254,9 +247,13 @@ class Follower:
         journal = self._opened()
         return living_owner(journal, run) if journal is not None else None
 
+    def view(self, run: str, entries: Iterable[Entry], state: RunState) -> View:
+        """Return a run of which so much was read."""
+        return View(repository=self.repository, run=run, entries=tuple(entries), state=state, owner=self.owner(run))
+
     def doing(self, task: str) -> str:
         """Return in a line what the agent of a task last did, as far as its log tells."""
-        path = Layout(self.repository.root, self.repository.store).log(task)
+        path = _layout(self.repository).log(task)
         try:
             with path.open("rb") as log:
                 log.seek(max(0, os.fstat(log.fileno()).st_size - TAIL_BYTES))
@@ -291,30 +288,25 @@ class Opened:
 
 def draft_request(cwd: Path, run: str | None, path: Path | None, *, only_file: bool) -> Opened:
     """Write a pull request for what a run landed into a file; open it where `gh` is there, logged in, and can see the branch."""
-    view, repository = look(cwd, run), find(cwd)
+    view = look(cwd, run)
+    repository = view.repository
     if not any(task.commit for task in view.state.tasks.values()):
         raise BadUsage(f"Nothing of run {view.run} has landed yet.", hint="See where it stands: unstuck status")
-    asked = pull_request(view.state, view.summary)
+    title, body = pull_request(view.state, view.summary)
     file = path.absolute() if path is not None else repository.ours / FILE
     repository.exclude_ours()
-    put(file, f"# {asked.title}\n\n{asked.body}")
-    made = Opened(title=asked.title, body=asked.body, path=file)
-    if only_file:
-        return made
-    started = view.state.started
+    put(file, f"# {title}\n\n{body}")
+    made = Opened(title=title, body=body, path=file)
+    return made if only_file else _opened(view, made)
+
+
+def _opened(view: View, made: Opened) -> Opened:
+    """Ask for the user's own branch to be merged into the remote's main one, else for the run's."""
+    repository, started, own = view.repository, view.state.started, f"unstuck/{view.run}"
     home = (started.branch or "").removeprefix("refs/heads/") if started else ""
-    head, base = _branches(repository, home, f"unstuck/{view.run}")
-    return _opened(repository, made, head, base)
-
-
-def _branches(repository: Repository, home: str, own: str) -> tuple[str, str]:
-    """Return which branch is asked to be merged into which: the user's own into the remote's main one, else the run's."""
     found = repository.git.attempt("symbolic-ref", "--short", "refs/remotes/origin/HEAD").stdout.strip()
     main = found.removeprefix("origin/")
-    return (home, main) if main and home and home != main else (own, home or main)
-
-
-def _opened(repository: Repository, made: Opened, head: str, base: str) -> Opened:
+    head, base = (home, main) if main and home and home != main else (own, home or main)
     typed = f"git push -u origin {head} && unstuck pr"
     gh = shutil.which("gh")
     if gh is None:

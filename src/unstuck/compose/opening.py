@@ -84,11 +84,7 @@ def _found(plan: Path, root: Path) -> Path:
 
 
 def reopen_run(
-    run: str | None = None,
-    *,
-    cwd: Path | None = None,
-    watcher: Watcher | None = None,
-    budget_usd: float | None = None,
+    run: str | None = None, *, cwd: Path | None = None, watcher: Watcher | None = None, budget_usd: float | None = None
 ) -> Run:
     """Open the latest run again, or the one named; it keeps its options, but for a budget that is given anew."""
     view = look(cwd or Path.cwd(), run)

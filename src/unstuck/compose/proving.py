@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from unstuck.agents import Found, agents_on_path, as_json, manifest, read_files, survey
-from unstuck.compose.by_hand import Side, first_checking_slot
+from unstuck.compose.by_hand import bench_aside, first_checking_slot
 from unstuck.compose.runs import Run, Watcher, refuse_inside_an_agent
 from unstuck.compose.terms import config_here, works_inside
 from unstuck.config import GATE_TIMEOUTS, Config, WorkspaceConfig
@@ -56,14 +56,8 @@ class FoundGate:
     """Whether it can guard anything here."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Proof:
-    """What was seen: a workspace in which checks can run, and the gates that were run in it."""
-
-    copy: tuple[str, ...]
-    setup: tuple[str, ...]
-    gates: tuple[FoundGate, ...]
-    notes: tuple[str, ...] = ()
+Proof = tuple[Stack, tuple[FoundGate, ...]]
+"""A set-up in which checks can run, and the gates that were run in it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,13 +78,13 @@ def write_first_config(
         hint = "Edit it, or replace it with --force: the old one is kept beside it."
         raise BadUsage(f"{path} is there already.", hint=hint)
     stack = with_ci(detect(repository.root), repository.root)
-    proof = unproven(stack) if seen is None else prove(repository, stack, stopper, seen)
-    text = config_text(agents_on_path(), proof.gates, proof.copy, proof.setup)
+    stack, gates = unproven(stack) if seen is None else prove(repository, stack, stopper, seen)
+    text = config_text(agents_on_path(), stack, gates)
     if path.exists():
         path.rename(path.with_name(f"{CONFIG_NAME}.{time.strftime('%Y%m%d-%H%M%S')}.old"))
     put(path, text)
-    guards = any(gate.kept for gate in proof.gates)
-    return FirstConfig(path=path, text=text, notes=proof.notes if guards else (*proof.notes, NO_GUARD))
+    guards = any(gate.kept for gate in gates)
+    return FirstConfig(path=path, text=text, notes=stack.notes if guards else (*stack.notes, NO_GUARD))
 
 
 def try_what_fits(cwd: Path, stopper: Stopper, seen: Callable[[str, str], None]) -> tuple[str, ...]:
@@ -106,16 +100,16 @@ def try_what_fits(cwd: Path, stopper: Stopper, seen: Callable[[str, str], None])
             kept.unlink()
         return ()
     stack = with_ci(detect(repository.root), repository.root)
-    proof = prove(repository, stack, stopper, seen) if stack.proposals else unproven(stack)
-    put(kept, config_text((), proof.gates, proof.copy, proof.setup))
-    told = [f"  {gate.kind}: {gate.says}    {gate.line}" for gate in proof.gates if gate.kept]
-    return (*((FOUND, *told) if told else ()), *proof.notes)
+    stack, gates = prove(repository, stack, stopper, seen) if stack.proposals else unproven(stack)
+    put(kept, config_text((), stack, gates))
+    told = [f"  {gate.kind}: {gate.says}    {gate.line}" for gate in gates if gate.kept]
+    return (*((FOUND, *told) if told else ()), *stack.notes)
 
 
 def unproven(stack: Stack) -> Proof:
     """Return a proposal as it is: nothing was run."""
     gates = [FoundGate(kind=one.kind, line=one.lines[0], says="not run yet") for one in stack.proposals]
-    return Proof(copy=stack.copy, setup=stack.setup, gates=tuple(gates), notes=stack.notes)
+    return stack, tuple(gates)
 
 
 def prove(repository: Repository, stack: Stack, stopper: Stopper, seen: Callable[[str, str], None]) -> Proof:
@@ -126,8 +120,9 @@ def prove(repository: Repository, stack: Stack, stopper: Stopper, seen: Callable
         except NotSetUp as error:
             why = f"The set-up failed: {one_line(error.failure.error or error.failure.summary, SAID_CHARS)}"
             bare = with_ci(detect(repository.root, as_it_is=True), repository.root)
-            proof = _in_slot(repository, replace(bare, copy=(*stack.copy, *stack.instead)), slot, stopper, seen)
-            return replace(proof, notes=(f"{why} Tried: {'; '.join(stack.setup)}", *proof.notes))
+            why = f"{why} Tried: {'; '.join(stack.setup)}"
+            bare = replace(bare, copy=(*stack.copy, *stack.instead), notes=(why, *bare.notes))
+            return _in_slot(repository, bare, slot, stopper, seen)
         except Interrupted as error:
             raise KeyboardInterrupt from error
 
@@ -136,13 +131,12 @@ def _in_slot(
     repository: Repository, stack: Stack, slot: int, stopper: Stopper, seen: Callable[[str, str], None]
 ) -> Proof:
     config = Config(workspace=WorkspaceConfig(copy=stack.copy, setup=stack.setup))
-    memory = open_memory(repository, config)
-    side = Side(repository=repository, config=config, stopper=stopper, seen=seen, memory=memory)
-    site = Site(bench=side.bench(slot), name=NAME, slot=slot)
+    bench = bench_aside(repository, config, slot, stopper, seen, memory=open_memory(repository, config))
+    site = Site(bench=bench, name=NAME, slot=slot)
     site.stand(repository.head)
     nothing = repository.git("hash-object", "-t", "tree", "--stdin", stdin="")
     gates = [gate for proposal in stack.proposals for gate in _tried(site, proposal, repository.head, nothing)]
-    return Proof(copy=stack.copy, setup=stack.setup, gates=tuple(gates), notes=stack.notes)
+    return stack, tuple(gates)
 
 
 def _tried(site: Site, proposal: Proposal, head: str, nothing: str) -> Iterator[FoundGate]:
@@ -215,7 +209,7 @@ def _message(site: Site, check: Check, result: CheckResult) -> str:
     return one_line(site.bench.redactor.text(found.message if found else last), SAID_CHARS)
 
 
-def config_text(agents: Sequence[str], gates: Sequence[FoundGate], copy: Sequence[str], setup: Sequence[str]) -> str:
+def config_text(agents: Sequence[str], stack: Stack, gates: Sequence[FoundGate]) -> str:
     """Return the text; what was not found, or cannot guard anything, stands there as a comment."""
     lines = ["# How unstuck works on this repository. All keys: docs/reference/configuration.md", ""]
     lines += [f"# On PATH: {', '.join(agents)}." if agents else "# No known agent was found on PATH."]
@@ -228,7 +222,8 @@ def config_text(agents: Sequence[str], gates: Sequence[FoundGate], copy: Sequenc
     lines += ["[checks]    # must hold after every task, whatever the task's own Verify says"]
     lines += _gates(gates) or ["# test = '...'    # the command that tells good work from bad"]
     lines += ["", "[workspace]    # what a fresh worktree needs and git does not carry"]
-    lines += [f"{key} = {_list(values)}" for key, values in (("copy", copy), ("setup", setup)) if values]
+    places = {"copy": stack.copy, "setup": stack.setup}
+    lines += [f"{key} = [{', '.join(map(_quoted, values))}]" for key, values in places.items() if values]
     return "\n".join(lines) + "\n"
 
 
@@ -242,10 +237,6 @@ def _gates(gates: Sequence[FoundGate]) -> list[str]:
         if not gate.kept:
             lines += [f"# {gate.kind}: left out, because {gate.says}", f"# {gate.kind} = {_quoted(gate.line)}"]
     return lines
-
-
-def _list(values: Sequence[str]) -> str:
-    return f"[{', '.join(_quoted(value) for value in values)}]"
 
 
 def _quoted(text: str) -> str:

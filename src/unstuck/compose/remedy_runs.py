@@ -46,16 +46,8 @@ def practise(surgery: Surgery, plan: Plan, found: Diagnosis, allow: Risk | None)
     path, notes = lessons_path(surgery.cwd), list[str]()
 
     def learn(one: Tried) -> None:
-        lesson = Lesson(
-            chain=plan.chain,
-            strategy=one.strategy,
-            context=plan.context,
-            tool=plan.tool,
-            worked=one.result == "worked",
-            steps=one.steps,
-            seconds=one.seconds,
-        )
-        _kept(path, lesson.taught, notes)
+        lesson = _lesson(plan, one.strategy, one.steps, one.seconds)
+        _kept(path, lesson._replace(worked=one.result == "worked").taught, notes)
 
     name = next((value for _, value in found.names), "")
     _kept(
@@ -164,10 +156,8 @@ class Relief:
             worked = all(toolbox.use(step).ok for step in steps)
             toolbox.settle(keep=worked)
             if worked:
-                self._open[cwd] = failure.kind, Lesson(
-                    chain=plan.chain, strategy=strategy.strategy, context=plan.context, tool=plan.tool, worked=True,
-                    steps=len(steps), seconds=time.monotonic() - began,
-                )  # fmt: skip
+                lesson = _lesson(plan, strategy.strategy, len(steps), time.monotonic() - began)
+                self._open[cwd] = failure.kind, lesson
                 return (f"Remedy {strategy.strategy}: {'; '.join(step.action for step in steps)}.",)
         return ()
 
@@ -209,6 +199,13 @@ class Relief:
         if found is None or not surgery.catalog.chain(found.kind).ways:  # the output says no more than the check does
             found = Diagnosis(kind=failure.kind, confidence=1.0, message=failure.summary, evidence=evidence)
         return surgery, surgery.plan(found, make_call(evidence))
+
+
+def _lesson(plan: Plan, strategy: str, steps: int, seconds: float) -> Lesson:
+    """Return what a way of a plan teaches if it worked."""
+    return Lesson(
+        chain=plan.chain, strategy=strategy, context=plan.context, tool=plan.tool, worked=True, steps=steps, seconds=seconds
+    )  # fmt: skip
 
 
 def _kept(path: Path, change: Callable[[Lessons], Lessons], notes: list[str], seen: Seen | None = None) -> None:

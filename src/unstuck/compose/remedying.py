@@ -2,12 +2,14 @@
 
 import os
 import re
+import time
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from unstuck import diagnosis, remedies
 from unstuck.diagnosis import Diagnosis, Evidence
-from unstuck.errors import BadUsage, Unavailable
+from unstuck.errors import BadUsage
 from unstuck.remedies import (
     Call,
     Catalog,
@@ -29,8 +31,7 @@ from unstuck.remedies import (
 )
 
 if TYPE_CHECKING:
-    from unstuck.ports import Fence
-    from unstuck.remedies import Cause, Pattern, Tool, Tried, Walked
+    from unstuck.remedies import Tool, Tried, Walked
 
 STACKS = {
     "pyproject.toml": "python", "setup.py": "python", "requirements.txt": "python", "package.json": "node", "Cargo.toml": "rust",
@@ -54,20 +55,9 @@ class Remedy(dict[str, Any]):
     def __init__(self, content: Mapping[str, Any], plan: Plan | None) -> None:
         super().__init__(content)
         self.plan = plan
-
-    @property
-    def plans(self) -> tuple[Strategy, ...]:
-        return self.plan.strategies if self.plan else ()
-
-    @property
-    def kind(self) -> str | None:
-        kind: str | None = self.get("kind")
-        return kind
-
-    @property
-    def category(self) -> str | None:
-        category: str | None = self.get("category")
-        return category
+        self.plans: tuple[Strategy, ...] = plan.strategies if plan else ()
+        self.kind: str | None = content.get("kind")
+        self.category: str | None = content.get("category")
 
 
 class Surgery(NamedTuple):
@@ -126,33 +116,18 @@ class Surgery(NamedTuple):
         record: "Callable[[Tried], None]" = lambda _: None,
     ) -> "Walked":
         """Walk the plan on this machine: what is allowed is run, each step verified, the first that works ends it."""
-        from unstuck.diagnosis import open_rulebook  # noqa: PLC0415  # as above
-        from unstuck.remedies import LocalToolbox, walk  # noqa: PLC0415  # only to run
+        from unstuck.compose.terms import fence_here  # noqa: PLC0415  # only to run
 
-        toolbox = LocalToolbox(
+        toolbox = remedies.LocalToolbox(
             cwd=self.cwd,
             root=self.root,
             timeout=self.preferences.timeout,
             allowed_folders=self.preferences.allowed_folders,
             lent=lent or {},
             env=self.env or {},
-            fence=_fence(self.cwd),
+            fence=fence_here(self.cwd),
         )
-        return walk(plan, toolbox, open_rulebook(self.cwd), allow or self.preferences.allow, record)
-
-
-def _fence(cwd: Path) -> "Fence":
-    """Return the sandbox that the repository's configuration asks for; outside of one there is none."""
-    from unstuck.compose.terms import fence_of  # noqa: PLC0415  # only to run
-    from unstuck.config_file import read_config  # noqa: PLC0415  # as above
-    from unstuck.git import find  # noqa: PLC0415  # as above
-    from unstuck.ports import NoFence  # noqa: PLC0415  # as above
-
-    try:
-        repository = find(cwd)
-    except (BadUsage, Unavailable):
-        return NoFence()
-    return fence_of(read_config(repository.root), repository)
+        return remedies.walk(plan, toolbox, diagnosis.open_rulebook(self.cwd), allow or self.preferences.allow, record)
 
 
 def open_surgery(cwd: Path | None = None, task_type: TaskType = "") -> Surgery:
@@ -161,13 +136,13 @@ def open_surgery(cwd: Path | None = None, task_type: TaskType = "") -> Surgery:
         here = (cwd or Path.cwd()).absolute()
     except FileNotFoundError as error:
         raise BadUsage("The current folder no longer exists.", hint="Change to one that does.") from error
-    root = workspace_root(here)
+    root, path = workspace_root(here), lessons_path(here)
     return Surgery(
         cwd=here,
         root=root,
         catalog=read_catalog(),
         preferences=read_preferences(root),
-        lessons=_lessons(here),
+        lessons=remedies.read_lessons(path) if path.exists() else Lessons(),
         task_type=task_type,
     )
 
@@ -190,13 +165,6 @@ def remedy(
     return Remedy({**plan_json(made), "pattern": pattern_here(surgery.cwd)}, made)
 
 
-def whys(surgery: Surgery, found: Diagnosis, call: Call) -> "tuple[tuple[Cause, ...], str]":
-    """Return the chain of causes that the evidence supports, and why it ends."""
-    from unstuck.remedies import causes  # noqa: PLC0415  # only when asked
-
-    return causes(surgery.situation(found, call, None), found.evidence.exit_code, surgery.cwd, surgery.root)
-
-
 def make_call(
     evidence: Evidence,
     *,
@@ -214,19 +182,12 @@ def make_call(
             )
     own = schema if schema is not None else schemas.get(evidence.tool)
     for name, one in {**schemas, evidence.tool: own}.items():
-        if one is not None:
-            _refuse_unless_schema(one, name)
+        if one is not None and (why := remedies.problem(one)):
+            raise BadUsage(
+                f"The schema of {name or 'the tool'} is no JSON schema: {why}.",
+                hint="Give the schema of its arguments, an object with `properties`.",
+            )
     return Call(tool=evidence.tool, args=dict(args or {}), command=evidence.command, schema=own)
-
-
-def _refuse_unless_schema(schema: Any, tool: str) -> None:
-    from unstuck.remedies import problem  # noqa: PLC0415  # only with a schema
-
-    if why := problem(schema):
-        raise BadUsage(
-            f"The schema of {tool or 'the tool'} is no JSON schema: {why}.",
-            hint="Give the schema of its arguments, an object with `properties`.",
-        )
 
 
 def read_preferences(root: Path) -> Preferences:
@@ -242,23 +203,8 @@ def read_preferences(root: Path) -> Preferences:
 def pattern_here(cwd: Path) -> Mapping[str, str] | None:
     """Return what the failures of the last hour have in common, if they do."""
     path = lessons_path(cwd)
-    if not path.exists():
-        return None
-    import time  # noqa: PLC0415  # only with a past
-
-    from unstuck.remedies import pattern, read_recent  # noqa: PLC0415  # as above
-
-    found: Pattern | None = pattern(read_recent(path), time.time())
+    found = remedies.pattern(remedies.read_recent(path), time.time()) if path.exists() else None
     return found._asdict() if found else None
-
-
-def _lessons(cwd: Path) -> Lessons:
-    path = lessons_path(cwd)
-    if not path.exists():
-        return Lessons()
-    from unstuck.remedies import read_lessons  # noqa: PLC0415  # only with a past
-
-    return read_lessons(path)
 
 
 def _mentions(path: Path) -> bool:
@@ -274,8 +220,6 @@ def _seconds_until(words: str) -> float | None:
         return None
     from datetime import datetime  # noqa: PLC0415  # only for a limit
 
-    from unstuck.diagnosis import limit_end  # noqa: PLC0415  # as above
-
     now = datetime.now().astimezone()
-    moment = limit_end(words, now)
+    moment = diagnosis.limit_end(words, now)
     return (moment - now).total_seconds() if moment else None

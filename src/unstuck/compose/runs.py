@@ -60,15 +60,7 @@ from unstuck.line import (
 )
 from unstuck.plans import Plan, Problem, named, reviewed
 from unstuck.ports import Agent, Clock, PlanFile
-from unstuck.process import (
-    DiskDesk,
-    LocalProcesses,
-    SystemClock,
-    inside,
-    require_writable,
-    sweep,
-    whoami,
-)
+from unstuck.process import DiskDesk, LocalProcesses, SystemClock, inside, require_writable, sweep, whoami
 from unstuck.tell import Summary, problems, summary
 from unstuck.tools import commands, describe, way_around
 from unstuck.verify import NoMemory, open_memory

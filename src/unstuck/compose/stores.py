@@ -1,7 +1,7 @@
 """Edge: Say where the journal of a repository is, here or in a store that machines share; with a store, give a run its fleet."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
@@ -69,10 +69,8 @@ def has_runs(repository: Repository) -> bool:
     journal = open_to_look(repository)
     if journal is None:
         return False
-    try:
+    with closing(journal):
         return bool(journal.runs())
-    finally:
-        journal.close()
 
 
 def shared_journal(repository: Repository, url: str) -> "PostgresJournal":
@@ -123,9 +121,9 @@ def staffed(supervisor: "Supervisor", journal: Store, config: Config, repository
     )
     parts = {field.name: getattr(bench.workspace, field.name) for field in fields(bench.workspace)}
     shelf = Shelf(**parts, remote=remote, first=bench.spare)
-    sheet = Sheet(
-        config=_shared(config), gates=bench.gates, left_out=bench.workspace.left_out, cache=config.verify.cache
-    )
+    # Agents are the workers' own, and what concerns this machine alone is not theirs to know.
+    shared = replace(config, agents={}, profiles={}, remedies=RemediesConfig(), store=StoreConfig())
+    sheet = Sheet(config=shared, gates=bench.gates, left_out=bench.workspace.left_out, cache=config.verify.cache)
     if redacted(sheet, bench.redactor) != sheet:
         raise BadUsage(
             "The configuration has a secret in a command, and every worker would have to be told it.",
@@ -156,11 +154,6 @@ def staffed(supervisor: "Supervisor", journal: Store, config: Config, repository
         over = settled(bench.record.state)
     finally:
         office.close(over=over)
-
-
-def _shared(config: Config) -> Config:
-    """Return what workers go by: not the agents, which are theirs, and not what concerns this machine alone."""
-    return replace(config, agents={}, profiles={}, remedies=RemediesConfig(), store=StoreConfig())
 
 
 def _known(repository: Repository, remote: str) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from unstuck import agents, decide, process
 from unstuck.config import GATE_TIMEOUTS, Config
 from unstuck.config_file import has_config, read_config
-from unstuck.errors import Unavailable, UnstuckError
+from unstuck.errors import BadUsage, Unavailable, UnstuckError
 from unstuck.git import Repository, find, slots_folder
 from unstuck.plans import Check, Plan, open_plan, reviewed
 from unstuck.tools import detect, is_present
@@ -89,6 +89,17 @@ def fence_of(config: Config, repository: Repository) -> "Fence":
         write=wanted.write,
         read=tuple(Path(name).expanduser() for name in wanted.read),
     )
+
+
+def fence_here(cwd: Path) -> "Fence":
+    """Return the sandbox that the repository's configuration asks for; outside of one there is none."""
+    try:
+        repository = find(cwd)
+    except (BadUsage, Unavailable):
+        from unstuck.ports import NoFence  # noqa: PLC0415  # it knows every room; a plan is read without
+
+        return NoFence()
+    return fence_of(read_config(repository.root), repository)
 
 
 def without_fence(config: Config, named: Iterable[str]) -> tuple[str, ...]:

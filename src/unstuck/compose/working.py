@@ -11,22 +11,18 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from unstuck.agents import agent, agents_on_path
-from unstuck.compose.by_hand import Nowhere
-from unstuck.compose.opening import GoalFile
-from unstuck.compose.runs import refuse_inside_an_agent, room_beside
+from unstuck.compose.by_hand import Nowhere, bare_bench
+from unstuck.compose.runs import refuse_inside_an_agent
 from unstuck.compose.stores import last_store, project_of, require_fleet
-from unstuck.compose.terms import fence_of
 from unstuck.config import Config
 from unstuck.config_file import read_config
-from unstuck.decide import Experience, profile
-from unstuck.diagnosis import open_rulebook
 from unstuck.errors import BadUsage, Unavailable
 from unstuck.git import Git, GitWorkspace, Lender, Meanwhile, Placing, Repository, find, slots_folder
 from unstuck.journal import RunState, redactor
-from unstuck.line import Bench, Here, Layout, Recorder, Stopper, timed
+from unstuck.line import Bench, Recorder, timed
 from unstuck.ports import Agent
-from unstuck.process import DiskDesk, LocalProcesses, SystemClock
-from unstuck.verify import NoMemory, ShortMemory, open_memory
+from unstuck.process import LocalProcesses
+from unstuck.verify import NoMemory, open_memory
 
 if TYPE_CHECKING:
     from unstuck.fleet import Fleet, PostgresJournal, Roster, Sheet, Worker
@@ -142,33 +138,14 @@ class Benches:
         return replace(bench, record=Recorder(Nowhere(), state, bench.redactor), tasks=tasks)
 
     def _bench(self, run: str, sheet: "Sheet") -> Bench:
-        repository, redact = self._repository, redactor(os.environ)
+        repository = self._repository
         config = replace(sheet.config, agents=self._config.agents)
-        return Bench(
-            run=run,
-            record=Recorder(Nowhere(), RunState(), redact),
-            workspace=self._workspace(run, config, sheet),
+        return replace(
+            bare_bench(run, repository, config, self._workspace(run, config, sheet), self._slots),
             processes=self._processes,
             agents=self._crew,
-            tasks={},
-            plan=GoalFile(Path()),
-            dispatch=Here,
-            config=config,
-            policy=profile("adaptive"),
-            experience=Experience(),
-            guidance={},
             gates=sheet.gates,
-            layout=Layout(repository.root, repository.store),
-            desk=DiskDesk(),
-            redactor=redact,
-            stop=Stopper(drain=0.0),
-            clock=SystemClock(),
-            judge=open_rulebook(repository.root),
-            fence=fence_of(config, repository),
-            spare=self._slots,
-            beside=room_beside(self._slots),
             memory=open_memory(repository, config) if sheet.cache else NoMemory(),
-            baselines=ShortMemory(),
         )
 
     def _state(self, run: str) -> RunState:

@@ -42,7 +42,7 @@ def adopt(root: Path, git: Git, plan: Plan) -> Adopted:
     if plan.format != "superplan" or not (folder / "phases").is_dir():
         return Adopted(plan=plan)
     meant = _read_object(folder / "config.json").get("plan_path")
-    if isinstance(meant, str) and not _same_plan(root, meant, plan.path):
+    if isinstance(meant, str) and os.path.realpath(root / meant) != os.path.realpath(root / plan.path):
         return Adopted(plan=plan, notes=(f"{FOLDER}/ belongs to another plan, {meant!r}; nothing of it is used.",))
     tasks = {task.id: task for task in plan.tasks}
     done: list[str] = []
@@ -101,10 +101,6 @@ def _failures(state: dict[str, Any]) -> Iterator[PastAttempt]:
 
 def _items(value: object) -> list[tuple[str, Any]]:
     return list(value.items()) if isinstance(value, dict) else []
-
-
-def _same_plan(root: Path, meant: str, path: str) -> bool:
-    return os.path.realpath(root / meant) == os.path.realpath(root / path)
 
 
 def _reached(git: Git, commit: str) -> bool:

@@ -41,7 +41,12 @@ def phase(state: RunState, name: str, waiting: Mapping[str, tuple[str, ...]] | N
             "parallel_with": list(task.task.parallel_with),
             "blocks": [other for other, one in state.tasks.items() if name in one.task.depends_on],
         },
-        "lineage": _lineage(state, name),
+        "lineage": {
+            "fixes": task.task.fixes,
+            "chain": list(state.lineage(name).chain),
+            "fix_tasks": list(task.fixes),
+            "waits_for": list(task.waits_for),
+        },
         "execution": _execution(state, task, last),
         "quality_gates": _gates(last.verdict, last.failure) if last and last.verdict else None,
         "verification": _verification(last) if last and last.verdict else None,
@@ -50,7 +55,9 @@ def phase(state: RunState, name: str, waiting: Mapping[str, tuple[str, ...]] | N
         if task.status == "complete"
         else None,
         "attempts": [_attempt(attempt) for attempt in task.attempts],
-        "error": _blocked_error(causes[0]) if causes else error(state, task),
+        "error": {"type": "blocked", "message": f"Blocked by failed phase {causes[0]}", "blocking_phase": causes[0]}
+        if causes
+        else error(state, task),
         "unstuck": {"run": state.started.run if state.started else None, "event": state.seq},
     }
 
@@ -120,18 +127,6 @@ def _timestamps(task: TaskState) -> dict[str, Any]:
     return found | {"last_updated": iso(task.last_at) if task.last_at else None}
 
 
-def _lineage(state: RunState, name: str) -> dict[str, Any]:
-    """Return the tasks that a task repairs, the root first, and those that repair it."""
-    task = state.tasks[name]
-    chain = state.lineage(name).chain
-    return {
-        "fixes": task.task.fixes,
-        "chain": list(chain),
-        "fix_tasks": list(task.fixes),
-        "waits_for": list(task.waits_for),
-    }
-
-
 def _execution(state: RunState, task: TaskState, last: AttemptState | None) -> dict[str, Any] | None:
     if last is None:
         return None
@@ -194,10 +189,6 @@ def _commit(task: TaskState) -> dict[str, Any] | None:
         "committed": task.commit is not None,
         "commit_sha": task.commit,
     }
-
-
-def _blocked_error(cause: str) -> dict[str, Any]:
-    return {"type": "blocked", "message": f"Blocked by failed phase {cause}", "blocking_phase": cause}
 
 
 def _attempt(attempt: AttemptState) -> dict[str, Any]:

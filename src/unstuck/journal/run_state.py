@@ -131,11 +131,13 @@ class RunState:
         self.seq, self.last_at = entry.seq, entry.at
         match event:
             case RunStarted():
-                self._begin(event, entry.at)
+                self.started, self.tip, self.created, self.began = event, event.base, entry.at, entry.at
+                self.tasks = {}
+                self._replan(event.tasks)
             case RunResumed():
                 self._resume(event, entry.at)
             case PlanChanged():
-                self._replan(event)
+                self._replan(event.tasks, event.reopened)
             case Operated():
                 self._operate(event, entry)
             case Inherited():
@@ -212,21 +214,15 @@ class RunState:
             next_id=next_id(name, len(task.fixes), self.tasks),
         )
 
-    def _begin(self, event: RunStarted, at: float) -> None:
-        self.started, self.tip, self.created, self.began = event, event.base, at, at
-        for place, task in enumerate(event.tasks):
-            self.places[task.id] = place
-            self._put(initial(task))
-        self._link(event.tasks)
-
-    def _replan(self, event: PlanChanged) -> None:
+    def _replan(self, tasks: Sequence[Task], again: Sequence[str] = ()) -> None:
+        """Take a plan in; what is known of its tasks stays, and some are open again."""
         before = self.tasks
         self.tasks, self.open, self.places = {}, {}, {}
-        for place, task in enumerate(event.tasks):
+        for place, task in enumerate(tasks):
             self.places[task.id] = place
             state = replace(before[task.id], task=task) if task.id in before else initial(task)
-            self._put(reopened(state, hint="") if task.id in event.reopened else state)
-        self._link(event.tasks)
+            self._put(reopened(state, hint="") if task.id in again else state)
+        self._link(tasks)
 
     def _link(self, tasks: Sequence[Task]) -> None:
         """Let a task that the plan has a fix for wait until that is done."""

@@ -76,14 +76,6 @@ class SpecFolder:
         for file, change in ((STATE, state_file), (PROGRESS, progress_file)):
             rewrite(self.path / file, change, create=True)
 
-    def settings(self) -> Settings:
-        """Return what the state file asks of a run; nothing, if there is none or it cannot be read."""
-        try:
-            content = parse((self.path / STATE).read_bytes())
-        except (OSError, NotAState):
-            return Settings(limits={})
-        return settings(content)
-
     def _object(self, content: bytes) -> dict[str, Any] | None:
         """Return the state file's object; one that cannot be read is kept under another name, never just replaced."""
         if not content.strip():
@@ -103,15 +95,17 @@ def set_aside(path: Path) -> str:
     return aside.name
 
 
-def spec_folder(plan_file: PlanFile, told: Callable[[str], None] = lambda _text: None) -> SpecFolder | None:
+def spec_folder(plan_file: PlanFile, told: Callable[[str], None]) -> SpecFolder | None:
     """Return the folder of a spec whose files are kept up with the plan; None for any other plan."""
     return SpecFolder(path=plan_file.path.parent, told=told) if plan_file.spec_folder else None
 
 
 def asked_by(plan_file: PlanFile) -> Settings:
-    """Return what the plan's own state file asks for."""
-    folder = spec_folder(plan_file)
-    return folder.settings() if folder is not None else Settings(limits={})
+    """Return what the plan's own state file asks for; nothing, if there is none or it cannot be read."""
+    try:
+        return settings(parse((plan_file.path.parent / STATE).read_bytes()) if plan_file.spec_folder else {})
+    except (OSError, NotAState):
+        return Settings(limits={})
 
 
 def parse(content: bytes) -> dict[str, Any]:

@@ -203,7 +203,8 @@ class SqliteJournal:
         return replace(request, doubt=self._doubts[request.id])
 
     def _open(self) -> sqlite3.Connection:
-        if _emptied(self.path):
+        emptied = self.path.exists() and self.path.stat().st_size == 0  # SQLite would take it for a new journal
+        if emptied and self.path.with_name("transcripts").exists():
             raise self._translated(sqlite3.DatabaseError("it is empty, though sessions were recorded in it"))
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -216,7 +217,8 @@ class SqliteJournal:
             connection.execute("PRAGMA synchronous = FULL")
             if version < VERSION:
                 _bring_up(connection, self.path)
-            _check(connection)
+            if connection.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
+                raise sqlite3.DatabaseError("quick_check failed")  # noqa: TRY301  # told as any damage
         except sqlite3.DatabaseError as error:
             connection.close()
             raise self._translated(error) from error
@@ -284,11 +286,6 @@ def _request(number: int, at: object, *row: object) -> Request:
     return Request(id=number, at=at if isinstance(at, float) else 0.0, pid=pid if isinstance(pid, int) else 0, **values)
 
 
-def _emptied(path: Path) -> bool:
-    """Whether all events are gone: SQLite would take an empty file for a new journal."""
-    return path.exists() and path.stat().st_size == 0 and path.with_name("transcripts").exists()
-
-
 def _version(connection: sqlite3.Connection, path: Path) -> int:
     version: int = connection.execute("PRAGMA user_version").fetchone()[0]
     if version > VERSION:
@@ -310,11 +307,6 @@ def _bring_up(connection: sqlite3.Connection, path: Path) -> None:
     except BaseException:
         connection.execute("ROLLBACK")
         raise
-
-
-def _check(connection: sqlite3.Connection) -> None:
-    if connection.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
-        raise sqlite3.DatabaseError("quick_check failed")
 
 
 def _set_aside(path: Path) -> Path:

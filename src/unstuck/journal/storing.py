@@ -25,13 +25,7 @@ SHOWN = ("logs", "transcripts", "briefs", "old")
 MOVED = ("remedies.json", f"{JOURNAL}-wal", f"{JOURNAL}-shm", JOURNAL)
 """The journal itself comes last: until then all of this is done again."""
 JOURNALS = (JOURNAL, f"{JOURNAL}-wal", f"{JOURNAL}-shm")
-STATE = (
-    "phases",
-    "attempt_history.json",
-    "build_commits.json",
-    "config.json",
-    "reports",
-)
+STATE = ("phases", "attempt_history.json", "build_commits.json", "config.json", "reports")
 
 
 class Store(Journal, Protocol):

@@ -1,6 +1,6 @@
 """One task's history, folded: frozen values, and how each fact makes the next one."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -195,7 +195,8 @@ class TaskState:
     @property
     def cost_usd(self) -> float | None:
         """What all attempts cost together, as far as the agents said; None if none did."""
-        return _sum(attempt.cost_usd for attempt in self.attempts)
+        known = [attempt.cost_usd for attempt in self.attempts if attempt.cost_usd is not None]
+        return sum(known) if known else None
 
     @property
     def worked(self) -> float:
@@ -232,7 +233,8 @@ def advanced(state: TaskState, event: LineEvent, at: float, metered: float = 0.0
             bill = billed(event.outcome, metered)
             cost = state.current.cost_usd if bill is None else (state.current.cost_usd or 0.0) + bill
             worked = state.current.worked + event.outcome.ended.seconds
-            usage = _added(state.current.usage, event.outcome.usage)
+            before, more = state.current.usage, event.outcome.usage
+            usage = before + more if before and more else before or more
             changed = _current(state, outcome=event.outcome, ended=at, cost_usd=cost, worked=worked, usage=usage)
             return replace(changed, status="verifying", session="")
         case Rebased():
@@ -247,14 +249,6 @@ def advanced(state: TaskState, event: LineEvent, at: float, metered: float = 0.0
             return replace(_current(state, decision=event.decision), climbed=(*state.climbed, event.decision.rung))
         case Acted():
             return _acted(_current(state, snapshot=event.snapshot or state.current.snapshot), event)
-
-
-def _added(before: Usage | None, more: Usage | None) -> Usage | None:
-    if before is None or more is None:
-        return before or more
-    return Usage(
-        input_tokens=before.input_tokens + more.input_tokens, output_tokens=before.output_tokens + more.output_tokens
-    )
 
 
 def billed(outcome: Outcome, metered: float) -> float | None:
@@ -409,11 +403,6 @@ def unverified(state: TaskState) -> bool:
 def awaits_approval(state: TaskState) -> bool:
     """Whether the work is right, and only a person's word is missing."""
     return state.status == "stuck" and bool(state.climbed) and state.climbed[-1] == APPROVAL
-
-
-def _sum(costs: Iterable[float | None]) -> float | None:
-    known = [cost for cost in costs if cost is not None]
-    return sum(known) if known else None
 
 
 def _current(state: TaskState, **changes: object) -> TaskState:

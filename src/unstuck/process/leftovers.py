@@ -45,7 +45,7 @@ def end_leftovers(marker: str, but: str = "") -> int:
                 ended.add((pid, stat(pid)[2]))
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
-        if not found and not any(_alive(pid, start) for pid, start in ended):
+        if not found and not any(stat(pid)[2] == start and stat(pid)[0] not in "ZX" for pid, start in ended):
             return len(ended)
         if time.monotonic() > began + GIVE_UP:
             return len(ended)  # stuck in the kernel: they end as soon as it lets them
@@ -181,8 +181,3 @@ def _environments(entry: bytes) -> Iterator[tuple[int, list[bytes]]]:
             continue
         if entry in environment and entry in (entries := environment.split(b"\0")):
             yield int(place.name), entries
-
-
-def _alive(pid: int, start: str) -> bool:
-    state, _, began = stat(pid)
-    return began == start and state not in "ZX"

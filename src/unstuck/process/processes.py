@@ -81,14 +81,16 @@ class LocalProcesses:
         if waiting is not None and not session.begun:
             return self.run(command, stop=stop, seen=seen)  # somebody killed the shim before it had its job
         if "errno" in report:
-            return _not_started(command, redact, _as_error(command, report))
+            where = str(command.cwd) if report["step"] == "cwd" else None
+            return _not_started(command, redact, OSError(report["errno"], os.strerror(report["errno"]), where))
         by_us = limit if report["asked"] else None
+        lost = f"[unstuck: the log {command.log} is not complete: {spool.error.strerror}]\n" if spool.error else ""
         return Ended(
             ending=by_us or ("exited" if "exit" in report else "signalled"),
             exit_code=None if by_us else report.get("exit"),
             signal=None if by_us else report.get("signal"),
             seconds=time.monotonic() - began,
-            tail=spool.tail + _log_trouble(command, spool),
+            tail=spool.tail + lost,
             output_bytes=spool.size,
         )
 
@@ -400,11 +402,6 @@ def _parse(said: bytes) -> dict[str, Any] | None:
     return report if isinstance(report, dict) else None
 
 
-def _as_error(command: Command, report: dict[str, Any]) -> OSError:
-    where = {"cwd": str(command.cwd)}.get(report["step"])
-    return OSError(report["errno"], os.strerror(report["errno"]), where)
-
-
 def _not_started(command: Command, redact: Redactor, error: OSError | ValueError) -> Ended:
     name = command.argv[0] if command.argv else ""
     reason, code = str(error), NOT_EXECUTABLE
@@ -415,12 +412,6 @@ def _not_started(command: Command, redact: Redactor, error: OSError | ValueError
         if error.errno in (errno.ENOENT, errno.ENOTDIR):
             code = NOT_FOUND
     return Ended(ending="not_started", exit_code=code, tail=redact.text(f"Could not start {name!r}: {reason}."))
-
-
-def _log_trouble(command: Command, spool: Spool) -> str:
-    if spool.error is None:
-        return ""
-    return f"[unstuck: the log {command.log} is not complete: {spool.error.strerror}]\n"
 
 
 class _Talk:

@@ -111,20 +111,12 @@ def _swap(target: Path, before: bytes | None, after: bytes) -> bool:
 
 def _remove_old_drafts(folder: Path) -> None:
     """Remove what a supervisor that was killed while writing left behind."""
+    from unstuck.process.ancestry import birth  # noqa: PLC0415  # who only reads a plan needs none of it
+
     for draft in folder.glob(f"{DRAFT}*-*"):
         owner = draft.name.removeprefix(DRAFT).partition("-")[0]
-        if owner.isdigit() and not _alive(int(owner)):
+        if owner.isdigit() and birth(int(owner)) is None:
             draft.unlink(missing_ok=True)
-
-
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except (PermissionError, OverflowError):
-        return True
-    return True
 
 
 def _sync_folder(folder: Path) -> None:

@@ -4,7 +4,6 @@ import codecs
 import os
 from collections import deque
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from unstuck.journal import Redactor
@@ -30,8 +29,11 @@ class Spool:
     def __init__(
         self, log: Path, redactor: Redactor, *, transcript: Path | None = None, head: int = HEAD, tail: int = TAIL
     ) -> None:
-        self._apart = _apart(transcript, redactor) if transcript is not None else {}
+        self._apart: dict[str, Spool] = {}
         """A spool of its own for each stream, where somebody will read them apart."""
+        if transcript is not None:
+            aside = transcript.with_name(f"{transcript.name}.err")
+            self._apart = {"stdout": Spool(transcript, redactor), "stderr": Spool(aside, redactor)}
         self.size = 0
         """Bytes received, whether they were kept or not."""
         self.error: OSError | None = None
@@ -86,9 +88,7 @@ class Spool:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _take(self, lines: "_Lines", text: str) -> None:
@@ -140,11 +140,6 @@ class Spool:
                 view = view[os.write(self._log, view) :]
             except OSError as error:
                 self.error = error
-
-
-def _apart(transcript: Path, redactor: Redactor) -> dict[str, Spool]:
-    aside = transcript.with_name(f"{transcript.name}.err")
-    return {"stdout": Spool(transcript, redactor), "stderr": Spool(aside, redactor)}
 
 
 class _Lines:

@@ -14,8 +14,6 @@ from unstuck.tell.briefs import shapes as shapes
 from unstuck.tell.event_lines import deed as deed
 from unstuck.tell.event_lines import sentence as sentence
 from unstuck.tell.event_lines import weighed_text as weighed_text
-from unstuck.tell.halt import Halted as Halted
-from unstuck.tell.halt import Line as Line
 from unstuck.tell.invalid_plans import problems as problems
 from unstuck.tell.notices import fresh_start as fresh_start
 from unstuck.tell.notices import told as told

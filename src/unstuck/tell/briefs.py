@@ -83,12 +83,7 @@ def go_on(state: TaskState, checks: Sequence[Check]) -> str:
     lead = f"Your session on task {state.task.id} was cut off ({why}). That is over: go on where you stopped."
     if state.session:
         lead = f"You stopped on task {state.task.id} to ask. Here is the answer: go on where you stopped."
-    parts = [
-        lead,
-        _section("What will be checked when you stop", _checks(checks)),
-        state.hint,
-        _texts()["last_words"],
-    ]
+    parts = [lead, _section("What will be checked when you stop", _checks(checks)), state.hint, _texts()["last_words"]]
     return _joined(parts)
 
 

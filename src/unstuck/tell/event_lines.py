@@ -1,16 +1,6 @@
 """Tell an event in one line: what happened, and why."""
 
-from unstuck.decide import (
-    Accept,
-    Action,
-    Amend,
-    Append,
-    Escalate,
-    Fix,
-    Halt,
-    Wait,
-    Weighed,
-)
+from unstuck.decide import Accept, Action, Amend, Append, Escalate, Fix, Halt, Wait, Weighed
 from unstuck.journal import (
     Acted,
     Classified,

@@ -1,44 +1,20 @@
-"""What a halt leaves behind, as values: done with commits, failed with attempts, blocked and by what, and the way on."""
+"""What a halt leaves behind: done with commits, failed with attempts, blocked and by what, and the way on."""
 
 import re
 import shlex
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from itertools import chain
 from typing import NamedTuple
 
 from unstuck.diagnosis import KINDS, Kind, capture, headline, phase_type, said
 from unstuck.journal import GOAL, RunState, TaskState, subject
 from unstuck.line import blocked
 from unstuck.shipped import shipped_toml
-from unstuck.tell.text import one_line
+from unstuck.tell.text import counted, fill, one_line
 
 DETAIL_CHARS, MISSING_CHARS = 300, 200
 NAMED = 3
 IN_FILES = frozenset({"test_failure", "lint_error", "typecheck_error", "format_error", "file_conflict"})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
-    """One task of a halted run."""
-
-    name: str
-    title: str
-    facts: tuple[tuple[str, str], ...] = ()
-    """What is told below it, each with its name."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Halted:
-    """A run that stopped for a person."""
-
-    noun: str
-    reason: str
-    completed: tuple[Line, ...]
-    failed: tuple[Line, ...]
-    blocked: tuple[Line, ...]
-    preserved: tuple[tuple[str, str], ...]
-    steps: tuple[str, ...]
-    command: str
-    """What goes on with the run, to be typed at the repository's root."""
 
 
 def resume_command(state: RunState) -> str:
@@ -50,65 +26,62 @@ def resume_command(state: RunState) -> str:
     return f"unstuck run {shlex.quote(plan)} --commit {started.options.commit if started else 'auto'} --resume"
 
 
-def halted(state: RunState) -> Halted | None:
-    """Return what a halted run came to; None for one that is not halted, or whose plan has no phases."""
+def halted(state: RunState) -> tuple[str, ...]:
+    """Tell what a halted run came to, line by line; nothing for one that is not halted, or whose plan has no phases."""
     started, stuck = state.started, [task for task in state.tasks.values() if task.status == "stuck"]
     if started is None or not stuck or state.ended is None or state.ended.exit_code != 3:  # noqa: PLR2004  # stuck
-        return None
+        return ()
     if not state.halted and started.format != "superplan":
-        return None
-    noun = "phase" if started.format == "superplan" else "task"
-    waiting = blocked(state)
-    files = sum(
-        bool(task.attempts) or task.status != "pending" or name in waiting for name, task in state.tasks.items()
+        return ()
+    noun, waiting = "phase" if started.format == "superplan" else "task", blocked(state)
+    kept = [name for name, task in state.tasks.items() if task.attempts or task.status != "pending" or name in waiting]
+    again = [
+        f"{noun.capitalize()} {task.task.shown} failed{' after retry' if len(task.tries) > 1 else ''}" for task in stuck
+    ]
+
+    def about(name: str, status: str, facts: Mapping[str, str]) -> list[str]:
+        task = state.tasks[name].task
+        head = f"{noun.capitalize()} {task.shown}: {one_line(task.title, DETAIL_CHARS)} ... {status}"
+        return [head, *(f"  {fact}: {text}" for fact, text in facts.items())]
+
+    def shown(names: Iterable[str]) -> str:
+        return ", ".join(state.tasks[name].task.shown for name in names)
+
+    done = {name: task for name, task in state.tasks.items() if task.status == "complete"}
+    commits = {
+        name: {"Commit": one_line(subject(task.task), DETAIL_CHARS)} for name, task in done.items() if task.commit
+    }
+    completed = [about(name, "complete", commits.get(name, {})) for name in done]
+    held_up = [about(name, "blocked", {"Blocked by": shown(causes)}) for name, causes in waiting.items()]
+    steps = [*dict.fromkeys(map(_step, stuck)), f"Run: {resume_command(state)}"]
+    title, *lines = fill(
+        shipped_toml("blocks")["halted"],
+        reason="; ".join(again[:NAMED]),
+        NOUN=noun.upper(),
+        S="S"[: len(stuck) > 1],
+        completed=[*chain(*completed)] or ["none"],
+        failed=[*chain(*(about(task.task.id, "FAILED", _failed(state, task)) for task in stuck))],
+        blocked=[*chain(*held_up)] or ["none"],
+        files=counted(len(kept), noun),
+        steps=[f"{number}. {step}" for number, step in enumerate(steps, 1)],
     )
-    return Halted(
-        noun=noun,
-        reason="; ".join(
-            f"{noun.capitalize()} {task.task.shown} failed{' after retry' if len(task.tries) > 1 else ''}"
-            for task in stuck[:NAMED]
-        ),
-        completed=tuple(_completed(task) for task in state.tasks.values() if task.status == "complete"),
-        failed=tuple(_failed(state, task) for task in stuck),
-        blocked=tuple(_blocked(state, name, causes) for name, causes in waiting.items()),
-        preserved=(
-            ("Directory", ".unstuck/"),
-            ("State files", f"{files} {noun}{'s'[: files != 1]}"),
-            ("Logs", ".unstuck/logs/"),
-        ),
-        steps=tuple(dict.fromkeys(_step(task) for task in stuck)),
-        command=resume_command(state),
-    )
+    told = [part for line in lines for part in ((line, "-" * len(line)) if line.isupper() else (line,))]
+    return (title, "=" * len(title), *told)
 
 
-def _completed(task: TaskState) -> Line:
-    facts = (("Commit", one_line(subject(task.task), DETAIL_CHARS)),) if task.commit else ()
-    return Line(name=task.task.shown, title=one_line(task.task.title, DETAIL_CHARS), facts=facts)
-
-
-def _failed(state: RunState, task: TaskState) -> Line:
+def _failed(state: RunState, task: TaskState) -> dict[str, str]:
     most = state.started.options.max_attempts if state.started else None
     failure = task.attempts[-1].failure if task.attempts else None
     details = one_line(task.question, DETAIL_CHARS)
     if failure is not None:
         details = " - ".join(part for part in (headline(failure), said(failure)) if part)
-        details = (
-            f"{details} (together with {failure.together})"
-            if failure.together and "together" not in details
-            else details
-        )
-    facts = (
-        ("Attempts", f"{len(task.tries)}/{most or '?'}"),
-        ("Error", (KINDS[failure.kind].phase_type or failure.kind) if failure else "unknown"),
-        ("Details", one_line(details, DETAIL_CHARS)),
-    )
-    return Line(name=task.task.shown, title=one_line(task.task.title, DETAIL_CHARS), facts=facts)
-
-
-def _blocked(state: RunState, name: str, causes: tuple[str, ...]) -> Line:
-    task = state.tasks[name].task
-    by = ", ".join(state.tasks[cause].task.shown for cause in causes)
-    return Line(name=task.shown, title=one_line(task.title, DETAIL_CHARS), facts=(("Blocked by", by),))
+        if failure.together and "together" not in details:
+            details = f"{details} (together with {failure.together})"
+    return {
+        "Attempts": f"{len(task.tries)}/{most or '?'}",
+        "Error": (KINDS[failure.kind].phase_type or failure.kind) if failure else "unknown",
+        "Details": one_line(details, DETAIL_CHARS),
+    }
 
 
 def _step(task: TaskState) -> str:

@@ -229,20 +229,14 @@ def _stuck(state: RunState, name: str) -> str:
     last = task.attempts[-1] if task.attempts else None
     if last is None or last.failure is None:
         return ""
-    return _not_retryable(state, task, last.failure) or final_failure(
-        task.task, last, len(task.tries), _noun(state).lower()
-    )
-
-
-def _not_retryable(state: RunState, task: TaskState, failure: Failure) -> str:
+    failure, noun = last.failure, _noun(state).lower()
     match phase_type(failure):
         case "dependency_missing":
-            return dependency_missing(failure, task.attempts[-1].verdict, resume_command(state))
+            return dependency_missing(failure, last.verdict, resume_command(state))
         case "file_conflict":
-            names = {name: one.task.shown for name, one in state.tasks.items()}
-            return file_conflict(failure, names, _noun(state).lower())
+            return file_conflict(failure, {name: one.task.shown for name, one in state.tasks.items()}, noun)
         case _:
-            return ""
+            return final_failure(task.task, last, len(task.tries), noun)
 
 
 def _resumed(state: RunState) -> str:

@@ -22,7 +22,7 @@ from unstuck.line import blocked
 from unstuck.shipped import shipped_toml
 from unstuck.tell.asking import Cause, causes
 from unstuck.tell.event_lines import deed
-from unstuck.tell.halt import Halted, halted
+from unstuck.tell.halt import halted
 from unstuck.tell.text import counted, one_line, waits
 
 HISTORY_STATUS = {"complete": "completed", "pending": "pending", "stuck": "stuck", "skipped": "stuck"}
@@ -81,8 +81,8 @@ class Summary:
     rows: tuple[Row, ...]
     notes: tuple[str, ...]
     seconds: float
-    halted: Halted | None = None
-    """What a person finds after a halt, where that is told in its own way."""
+    halted: tuple[str, ...] = ()
+    """What a person finds after a halt, line by line, where that is told in its own way."""
     cost_usd: float | None = None
     landed: str = ""
     """Where the work is, while it is not on the user's branch."""
@@ -110,7 +110,7 @@ def summary(state: RunState, now: float, *, live: bool) -> Summary:
         notes=tuple(state.notes),
         meanwhile=tuple(state.meanwhile),
         seconds=state.seconds(now),
-        halted=halted(state) if not live else None,
+        halted=halted(state) if not live else (),
         cost_usd=state.cost_usd or None,
         cautions=cautions(state),
         questions=causes(task for task in state.tasks.values() if task.status == "stuck"),
@@ -324,7 +324,8 @@ def cautions(state: RunState) -> tuple[str, ...]:
     for name, task in state.tasks.items():
         for line in dict.fromkeys(_of_task(task)):
             found.setdefault(line, []).append(name)
-    return tuple(f"{_tasks(names)}: {line}" for line, names in found.items())
+    more = {line: f" and {len(names) - NAMED} more" if len(names) > NAMED else "" for line, names in found.items()}
+    return tuple(f"{', '.join(names[:NAMED])}{more[line]}: {line}" for line, names in found.items())
 
 
 def _of_task(task: TaskState) -> Iterator[str]:
@@ -342,31 +343,18 @@ def _of_task(task: TaskState) -> Iterator[str]:
     yield from (one_line(f"its agent was not allowed {call}", LINE_CHARS) for call in dict.fromkeys(denied))
 
 
-def _tasks(names: list[str]) -> str:
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return f"{', '.join(names[:NAMED])}{more}"
-
-
 # --- a run as a page of Markdown; foreign text cannot pose as more
 
 TITLE_CHARS, SAID_CHARS, COMMAND_CHARS = 72, 200, 160
 LEFT = ("stuck", "blocked", "pending", "interrupted", "waiting", "running", "verifying")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
-    """A pull request to be made."""
-
-    title: str
-    body: str
-
-
-def pull_request(state: RunState, result: Summary) -> Request:
+def pull_request(state: RunState, result: Summary) -> tuple[str, str]:
     """Write the title and the body of a pull request for what landed."""
     landed = [task for task in state.tasks.values() if task.commit is not None]
     about = state.started.title if state.started else ""
     title = subject(landed[0].task) if len(landed) == 1 else about or f"{counted(len(landed), 'task')} of a plan"
-    return Request(title=one_line(title, TITLE_CHARS), body="\n".join(_page_sections(state, result)) + "\n")
+    return one_line(title, TITLE_CHARS), "\n".join(_page_sections(state, result)) + "\n"
 
 
 def page_of(state: RunState, result: Summary) -> str:

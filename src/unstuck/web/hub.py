@@ -99,13 +99,13 @@ class Hub:
         """Tell the story of a task."""
         view = self._view(run)
         name = view.named(task)
-        tools = tools_used(self._follower.repository, view, name, self._agents)
+        tools = tools_used(view, name, self._agents)
         return task_story(view.state, view.entries, name, tools)
 
     def diff(self, run: str, task: str, attempt: int | None, since: int | None) -> str:
         """Return what an attempt changed, or what differs between two."""
         view = self._view(run)
-        patch = changed(self._follower.repository, view, view.named(task), attempt, stat=False, since=since)
+        patch = changed(view, view.named(task), attempt, stat=False, since=since)
         lines = patch[: 4 * DIFF_CHARS].split("\n")
         short = "\n".join(line if len(line) <= LINE_CHARS else f"{line[:LINE_CHARS]} …" for line in lines)
         return str(clean(short, DIFF_CHARS))
@@ -113,7 +113,7 @@ class Hub:
     def brief(self, run: str, task: str, attempt: int) -> str:
         """Return what the last session of an attempt was told."""
         view = self._view(run)
-        return str(clean(brief_of(self._follower.repository, view, view.named(task), attempt), BRIEF_CHARS))
+        return str(clean(brief_of(view, view.named(task), attempt), BRIEF_CHARS))
 
     def experience(self) -> dict[str, Any]:
         """Return which remedies and agents work here."""
@@ -155,7 +155,7 @@ class Hub:
         with self._lock:
             followed = self._followed(run)
             entries = tuple(followed.entries)
-            return View(run=run, entries=entries, state=followed.state, owner=self._follower.owner(run))
+            return self._follower.view(run, entries, followed.state)
 
 
 def refusal(error: UnstuckError) -> dict[str, str]:
