@@ -338,8 +338,8 @@ def _against(task: Task, name: str, other: Task | None, reach: Mapping[str, froz
 # --- keeping status cells and boxes current: what stands there is replaced, and no other byte
 
 
-def mark(text: str, statuses: Mapping[str, str]) -> tuple[str, frozenset[str]]:
-    """Write the statuses of phases into one file's text; return it, and the phases that it knows."""
+def mark(text: str, statuses: Mapping[str, str]) -> str:
+    """Write the statuses of phases into one file's text."""
     wanted = {name: words().ours[status] for name, status in statuses.items() if status in words().ours}
     document = Document(text)
     edits: list[Edit] = []
@@ -356,7 +356,7 @@ def mark(text: str, statuses: Mapping[str, str]) -> tuple[str, frozenset[str]]:
     for name, section in sections.items():
         if name in wanted:
             edits += _of_section(section, wanted[name], rows.get(name))
-    return apply(text, edits), frozenset((*rows, *sections))
+    return apply(text, edits)
 
 
 def _of_section(section: Section, wanted: PhaseStatus, row: PhaseStatus | None) -> Iterator[Edit]:
