@@ -1,7 +1,7 @@
 """Make the recovery plan: look up the chain, fill in every way, leave out what cannot work, and say why. Pure."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -23,17 +23,10 @@ from unstuck.remedies.chain import (
 )
 from unstuck.remedies.learning import Lessons, order
 from unstuck.remedies.situation import Situation, blanks
+from unstuck.shipped import shipped_table
 from unstuck.tell import one_line
 
 QUESTION_CHARS, ACTION_CHARS, REASON_CHARS = 400, 300, 300
-WAYS: Mapping[str, str] = {
-    "commands": "alternative_command manual_installation install_from_local_folder install_declared_dependencies load_env_file use_own_identity",
-    "files": "verify_path create_missing_file try_sandbox_directory check_permissions clean_up_temp_files write_smaller_file remove_stale_lock conclude_merge abort_half_done put_changes_aside",
-    "shortages": "reduce_scope increase_timeout stream_results background_execution close_input use_another_port wait_for_the_port wait_for_the_lock reduce_parallelism raise_memory_limit write_to_a_file show_the_ends retry_with_backoff wait_and_retry reduce_request_frequency try_alternative_host_url use_cached_data use_alternative_api_source use_anonymous_access",
-    "arguments": "fix_parameter_types check_schema simplify_arguments use_available_alternative decompose_into_basic_tools",
-    "syntax": "fix_syntax use_simpler_command try_alternative_syntax",
-}
-"""Module → the strategies in it; loaded when a chain has one of them."""
 MIRRORS = ("try_alternative_host_url", "use_alternative_api_source")
 
 
@@ -122,7 +115,7 @@ def _filled(situation: Situation, way: Way) -> Strategy:
 
 def fill(name: str) -> Callable[[Situation], Recipe]:
     """Return what fills in a way."""
-    module = next(module for module, names in WAYS.items() if name in names.split())
+    module = next(module for module, names in shipped_table("chains")["filled_by"].items() if name in names.split())
     found: Callable[[Situation], Recipe] = getattr(import_module(f"unstuck.remedies.{module}"), name)
     return found
 
