@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from unstuck.remedies.call_words import operand, restrains
+from unstuck.remedies.call_words import restrains
 from unstuck.remedies.chain import (
     Deed,
     Expects,
@@ -154,18 +154,6 @@ def use_available_alternative(s: Situation) -> Recipe:
         action = f"Use {name}, which {tool} looks like"
         return recipe(Step(action, Use(name, dict(s.call.args)), f"{name} answers", again=True))
     return _basic(s, tool) or no_way(f"none of the tools is known to do what {tool or 'it'} does")
-
-
-def decompose_into_basic_tools(s: Situation) -> Recipe:
-    """Break the call down into commands of the shell."""
-    place = path(s) or "."
-    below = ("find", operand(place), "-maxdepth", "3", "-type", "f", "-not", "-path", "*/.git/*")
-    prints = Expects(prints=True)
-    return recipe(
-        run(f"List what is in {place}", "ls", "-la", "--", place, expected="A listing", expects=prints),
-        run("List the files below it", *below, expected="Paths of files", expects=prints),
-        requires=("ls", "find"),
-    )
 
 
 def _basic(s: Situation, tool: str) -> Recipe | None:

@@ -27,7 +27,7 @@ from unstuck.remedies.chain import (
     recipe,
     run,
 )
-from unstuck.remedies.situation import Situation, command, home_of, package, variable
+from unstuck.remedies.situation import Situation, command, home_of, package
 from unstuck.tools import parts
 
 SUDO = ("sudo", "-n")
@@ -263,25 +263,3 @@ def install_declared_dependencies(s: Situation) -> Recipe:
             step = _install(f"Install what {file} declares", *argv, timeout=1800.0)
             return recipe(step, s.again("Call it again, now that the packages are there"), requires=words[:1])
     return no_way("no lock file says how the dependencies are installed")
-
-
-# --- settings -----------------------------------------------------------------------------------------------------
-
-
-def load_env_file(s: Situation) -> Recipe:
-    """Set the variables of the project's own file."""
-    files = [name for name in listed("env_files") if name in s.around.root_names]
-    if not files or not s.is_command or not variable(s):
-        no_way("no file of the project sets it")
-    action = f"Call it again with the variables of {', '.join(files)}"
-    return recipe(
-        s.wrapped(action, fixed("with_env"), " ".join(files), expected="The call succeeds", risk="caution"),
-        requires=("bash",),
-    )
-
-
-def use_own_identity(s: Situation) -> Recipe:
-    """Commit in the supervisor's name where git knows nobody."""
-    if "tell me who you are" not in s.text.lower() and "identity unknown" not in s.text.lower():
-        no_way("git knows who commits")
-    return recipe(s.again("Commit in the supervisor's name", env=s.table("variables")["identity"]), requires=("git",))

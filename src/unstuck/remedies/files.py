@@ -317,43 +317,6 @@ def remove_stale_lock(s: Situation) -> Recipe:
     return _then_again(s, step, "Call it again, now that the lock is gone")
 
 
-def conclude_merge(s: Situation) -> Recipe:
-    """Commit a merge whose conflicts are all resolved."""
-    git = s.around.git
-    if git is None or git.operation != "merge":
-        no_way("no merge is half done")
-    if git.unmerged:
-        no_way(f"{git.unmerged[0]} is still in conflict")
-    action = "Commit the merge, which has no conflicts left"
-    commit = run(action, "git", "commit", "--no-edit", expected="The merge is a commit", risk="caution")
-    return recipe(commit, s.again("Call it again, now that the merge is done"), requires=("git",))
-
-
-def abort_half_done(s: Situation) -> Recipe:
-    """Go back to before the half-done operation; all changes are kept under a ref first."""
-    half = s.around.git.operation if s.around.git else ""
-    if not half:
-        no_way("nothing is half done")
-    back = Shell(("bash", "-c", fixed("restore_state")))
-    return recipe(
-        run("Keep all changes under refs/unstuck/remedies", "bash", "-c", fixed("snapshot"), expected="The ref exists"),
-        run(f"Keep the state of the {half}", "bash", "-c", fixed("keep_state"), expected="It can be put back"),
-        run(f"Abort the {half}", "git", half, "--abort", expected=f"No {half} is half done", risk="caution", back=back),
-        s.again(f"Call it again, now that no {half} is half done"),
-        requires=("git",),
-    )
-
-
-def put_changes_aside(s: Situation) -> Recipe:
-    """Stash what stands in the way; it can be taken back with `git stash pop`."""
-    git = s.around.git
-    if git is None or git.operation or not git.changed:
-        no_way("no uncommitted changes stand in the way")
-    stash = run("Put the changes aside (back with `git stash pop`)", "git", "stash", "push", "--include-untracked",
-                expected="The changes are in the stash", risk="caution", back=Shell(("git", "stash", "pop", "--index")))  # fmt: skip
-    return recipe(stash, s.again("Call it again, now that nothing stands in the way"), requires=("git",))
-
-
 # --- paths --------------------------------------------------------------------------------------------------------
 
 SIMILAR, SURE, GUESSED = 0.72, 0.93, 0.7

@@ -12,7 +12,6 @@ from unstuck.remedies.chain import (
     NoWay,
     ReadFile,
     Recipe,
-    Shell,
     Step,
     fixed,
     listed,
@@ -172,25 +171,6 @@ def stream_results(s: Situation) -> Recipe:
     return recipe(s.wrapped(action, fixed("tee"), LOG, timeout=seconds), look, requires=("bash", "tee"))
 
 
-def background_execution(s: Situation) -> Recipe:
-    """Run it in the background and poll for its end."""
-    seconds = s.preferences.timeout
-    start = s.wrapped("Start it in the background", fixed("launch"), LOG, expected="It goes on by itself")
-    assert isinstance(start.deed, Shell)
-    start = start._replace(deed=start.deed._replace(detached=True), expects=Expects())
-    waited = str(max(1, round(seconds) - 1))
-    poll = run("Wait for its end", "bash", "-c", fixed("poll"), REMEDY, LOG, waited, timeout=seconds + 5, again=True)
-    look = Step("Read what it printed", ReadFile(LOG), "The output")
-    return recipe(start, poll, look, requires=("bash", "nohup"))
-
-
-def close_input(s: Situation) -> Recipe:
-    """Call it with nobody to answer: no input, no prompts, no pager."""
-    quiet = s.table("variables")["quiet"]
-    step = s.wrapped("Call it without input, prompts or pager", fixed("no_input"), env=quiet)
-    return recipe(step, requires=("bash",))
-
-
 # --- memory, ports and room for output ----------------------------------------------------------------------------
 
 NODE_MEMORY = "--max-old-space-size=4096"
@@ -217,18 +197,6 @@ def use_another_port(s: Situation) -> Recipe:
     return recipe(s.again(action, env={"PORT": str(free)}))
 
 
-def wait_for_the_port(s: Situation) -> Recipe:
-    """Wait for whoever has it to end."""
-    return _patiently(s, "Try again after 1, 2, 4 and 8 seconds: who has the port may end")
-
-
-def wait_for_the_lock(s: Situation) -> Recipe:
-    """Wait for whoever holds the lock."""
-    if s.around.lock is not None and s.around.lock.exists and not s.around.lock.held:
-        no_way(f"nobody holds {s.around.lock.path}, so waiting will not help")
-    return _patiently(s, "Try again after 1, 2, 4 and 8 seconds: who holds the lock may end")
-
-
 def _patiently(s: Situation, action: str) -> Recipe:
     seconds = s.preferences.timeout + BACKOFF_SECONDS
     step = s.wrapped(action, fixed("backoff"), expected="One of the tries succeeds", timeout=seconds)
@@ -241,21 +209,6 @@ def reduce_parallelism(s: Situation) -> Recipe:
         return recipe(s.again("Call it again with one worker", words=slower), requires=slower[:1])
     key = _numbered(s, "worker_keys", LEAST) or no_way("the call does not say how much it does at once")
     return recipe(s.again(f"Call it again with {key} 1", args={**s.call.args, key: 1}))
-
-
-def raise_memory_limit(s: Situation) -> Recipe:
-    """Let Node use more memory; others set no limit of their own."""
-    if "heap" not in s.text.lower() or not s.is_command:
-        no_way("the program sets no limit of its own that could be raised")
-    return recipe(s.again("Call it again with 4 GB for Node", env={"NODE_OPTIONS": NODE_MEMORY}))
-
-
-def write_to_a_file(s: Situation) -> Recipe:
-    """Put the output into a file, and read what is wanted of it."""
-    made, expected = Expects(exists=(LOG,)), "The length of the output"
-    step = s.wrapped(f"Run it with its output in {LOG}", fixed("to_log"), LOG, expected=expected, expects=made)
-    look = run("Look at its beginning and end", "bash", "-c", fixed("both_ends"), REMEDY, LOG, expected="Forty lines")
-    return recipe(step, look, requires=("bash",))
 
 
 def show_the_ends(s: Situation) -> Recipe:
