@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 
+from unstuck.shipped import shipped_table
+
 ROOT = Path(__file__).parents[1] / "src" / "unstuck"
 SOURCE = ROOT.parent
 WORLD = frozenset(
@@ -74,7 +76,7 @@ DOORS: dict[str, set[str]] = {
     "mcp": {"compose", "diagnosis", "library", "plans"},
     "plans": {"process", "tell", "tools"},
     "process": {"git", "journal", "tell"},
-    "remedies": {"diagnosis", "git", "process", "tell"},
+    "remedies": {"diagnosis", "git", "process", "tell", "tools"},
     "tell": {"agents", "decide", "diagnosis", "journal", "line", "plans"},
     "tools": {"git", "plans"},
     "web": {"agents", "compose", "decide", "diagnosis", "journal", "line", "tell"},
@@ -232,6 +234,7 @@ def words_without_an_edge() -> list[str]:
 def callers() -> list[str]:
     """Public functions and classes that nobody in the package names but their own definition."""
     words = Counter(word for module in MODULES.values() for word in re.findall(r"\w+", module.text))
+    words.update(way for ways in shipped_table("chains")["filled_by"].values() for way in ways.split())
     return [
         node.name
         for module in MODULES.values()

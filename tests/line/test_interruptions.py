@@ -21,7 +21,7 @@ from unstuck.journal.projections import Projections
 from unstuck.journal.redact import redactor
 from unstuck.journal.run_state import RunState
 from unstuck.line.recorder import Recorder
-from unstuck.plans.plan_file import TasksFile, runnable_in
+from unstuck.plans.plan_file import OpenPlan, runnable_in
 from unstuck.process.ancestry import birth, host
 from unstuck.testing import MemoryJournal
 
@@ -376,16 +376,16 @@ class PowerCut(BaseException):
     """Ends a write in the middle."""
 
 
-class BusyPlan(TasksFile):
+class BusyPlan(OpenPlan):
     """A plan during whose ticking something else happens. All other files but `config.json` are written before."""
 
     def __init__(self, folder: Path) -> None:
-        super().__init__(folder / "tasks.md", runnable=runnable_in(folder))
+        super().__init__((folder / "tasks.md",), "tasks.md", runnable=runnable_in(folder))
         self.path.write_text("- [ ] 1.1 Write a\n")
         self.meanwhile: Callable[[], object] = lambda: None
 
-    def tick(self, done: Mapping[str, bool]) -> bool:
-        changed = super().tick(done)
+    def mark(self, statuses: Mapping[str, str]) -> bool:
+        changed = super().mark(statuses)
         self.meanwhile()
         return changed
 

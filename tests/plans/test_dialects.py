@@ -6,7 +6,7 @@ import pytest
 
 from unstuck.errors import BadUsage
 from unstuck.plans.plan import Insertion, batches, check
-from unstuck.plans.plan_file import TasksFile, open_plan
+from unstuck.plans.plan_file import OpenPlan, open_plan
 
 KIT = """\
 # Tasks: Photo albums
@@ -61,11 +61,9 @@ KIT = """\
 """
 
 
-def kit(tmp_path: Path) -> TasksFile:
+def kit(tmp_path: Path) -> OpenPlan:
     (tmp_path / "tasks.md").write_text(KIT)
-    plan = open_plan(tmp_path / "tasks.md")
-    assert isinstance(plan, TasksFile)
-    return plan
+    return open_plan(tmp_path / "tasks.md")
 
 
 def test_spec_kits_tasks_wait_for_their_foundation_and_not_for_other_stories(tmp_path: Path) -> None:
@@ -112,7 +110,7 @@ def test_a_spec_kit_plan_is_ticked_and_takes_fix_tasks(tmp_path: Path) -> None:
     plan = kit(tmp_path)
     before = plan.read()
     plan.insert(Insertion(blocks={"T003.1": "- [ ] T003.1 [FIX T003] Fix: it\n"}, beside="T003"))
-    plan.tick({"T003": True})
+    plan.mark({"T003": "complete"})
     text = KIT.replace("- [ ] T003 Setup", "- [x] T003 Setup").replace(
         "schema.sql\n", "schema.sql\n\n- [ ] T003.1 [FIX T003] Fix: it\n"
     )
@@ -153,13 +151,11 @@ KIRO = """\
 """
 
 
-def kiro(tmp_path: Path, text: str = KIRO) -> TasksFile:
+def kiro(tmp_path: Path, text: str = KIRO) -> OpenPlan:
     file = tmp_path / ".kiro" / "specs" / "demo" / "tasks.md"
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(text.encode())
-    plan = open_plan(file.parent)
-    assert isinstance(plan, TasksFile)
-    return plan
+    return open_plan(file.parent)
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"], ids=["lf", "crlf"])
@@ -184,14 +180,14 @@ def test_kiros_subtasks_are_the_tasks_and_optional_ones_are_left_out(tmp_path: P
 def test_a_parent_is_ticked_with_its_last_subtask_and_unticked_with_the_first(tmp_path: Path) -> None:
     plan = kiro(tmp_path)
     plan.read()
-    plan.tick({"3.1": True})
+    plan.mark({"3.1": "complete"})
     assert plan.path.read_text() == KIRO.replace("- [ ] 3.1", "- [x] 3.1")
-    plan.tick({"2.2": True, "3.2": True})
+    plan.mark({"2.2": "complete", "3.2": "complete"})
     text = plan.path.read_text()
     assert "- [x] 2. Implement" in text
     assert "- [x] 3. Wire" in text
     assert "- [ ]* 2.3" in text
-    plan.tick({"2.2": False})
+    plan.mark({"2.2": "pending"})
     assert "- [ ] 2. Implement" in plan.path.read_text()
 
 
@@ -208,7 +204,7 @@ def test_a_fix_of_a_subtask_stands_beside_it_and_is_no_subtask(tmp_path: Path) -
     )
     again = open_plan(plan.path).read()
     assert [task.id for task in again.tasks] == ["1", "2.1", "2.2", "2.2.1", "3.1", "3.2"]
-    plan.tick({"2.2": True})
+    plan.mark({"2.2": "complete"})
     assert "- [x] 2. Implement" in plan.path.read_text(), "a fix task is not what the parent waits for"
 
 
@@ -234,5 +230,5 @@ def test_a_required_kiro_task_whose_subtasks_are_all_optional_is_done_itself(tmp
 """
     opened = kiro(tmp_path, text)
     assert [task.id for task in opened.read().tasks] == ["1", "2"]
-    opened.tick({"2": True})
+    opened.mark({"2": "complete"})
     assert opened.path.read_text() == text.replace("[ ] 2.", "[x] 2.")

@@ -11,7 +11,7 @@ from tests.project import Project
 
 from unstuck.errors import BadUsage
 from unstuck.plans.plan import Insertion, Plan, check
-from unstuck.plans.plan_file import TasksFile, open_plan
+from unstuck.plans.plan_file import open_plan
 
 TASK_MASTER: dict[str, Any] = {
     "master": {
@@ -216,6 +216,19 @@ def test_statuses_are_written_in_their_own_words_and_nothing_else_changes(tmp_pa
     assert all('"status"' in old for old, _ in changed)
 
 
+def test_a_plan_that_is_damaged_meanwhile_is_left_alone_and_told_everything_when_it_can_be_read_again(
+    tmp_path: Path,
+) -> None:
+    path = put(tmp_path, "prd.json", PRD)
+    plan_file = open_plan(path)
+    path.write_text(PRD[:-9])
+    assert not plan_file.mark({"US-001": "complete"})
+    assert path.read_text() == PRD[:-9]
+    path.write_text(PRD)
+    assert plan_file.mark({"US-002": "running"})
+    assert path.read_text() == PRD.replace('"passes": false, "dependsOn"', '"passes": true, "dependsOn"')
+
+
 def test_a_story_passes_and_no_other_byte_changes(tmp_path: Path) -> None:
     path = put(tmp_path, "prd.json", PRD)
     assert open_plan(path).mark({"US-001": "complete", "US-002": "running"})
@@ -254,7 +267,6 @@ def test_a_box_above_others_is_ticked_with_them_and_items_with_their_task(tmp_pa
 def test_a_checklist_takes_fix_tasks(tmp_path: Path) -> None:
     path = put(tmp_path, "todo.md", NUMBERED)
     plan_file = open_plan(path)
-    assert isinstance(plan_file, TasksFile)
     plan_file.read()
     block = "- [ ] 2.1.1 [FIX 2.1] Fix: it\n  - **Verify**: `test -f x`\n"
     (task,) = plan_file.insert(Insertion(blocks={"2.1.1": block}, beside="2.1"))

@@ -11,16 +11,14 @@ from typing import Any
 import pytest
 
 from unstuck.errors import BadUsage, CannotWrite
-from unstuck.plans.plan_file import TasksFile, open_plan, runnable_in
+from unstuck.plans.plan_file import OpenPlan, open_plan, runnable_in
 from unstuck.process.rewriting import LARGEST, rewrite
 
 PLAN = "# Tasks\n\n- [ ] 1.1 First\n  - **Verify**: `true && test -f a`\n\n- [x] 1.2 Second\n- [ ] No id\n"
 
 
-def open_tasks(path: Path, plan_format: str | None = None, **options: Any) -> TasksFile:
-    plan = open_plan(path, plan_format, **options)
-    assert isinstance(plan, TasksFile)
-    return plan
+def open_tasks(path: Path, plan_format: str | None = None, **options: Any) -> OpenPlan:
+    return open_plan(path, plan_format, **options)
 
 
 @pytest.fixture
@@ -174,17 +172,17 @@ def test_plain_verify_lines_are_judged_in_the_repository_around_the_plan(spec: P
 
 def test_a_tick_on_disk_changes_one_byte_and_leaves_nothing_behind(spec: Path) -> None:
     plan = open_tasks(spec)
-    assert plan.tick({"1.1": True})
+    assert plan.mark({"1.1": "complete"})
     assert (spec / "tasks.md").read_text() == PLAN.replace("[ ] 1.1", "[x] 1.1")
-    assert plan.tick({"1.1": True, "1.2": True}) is False
-    assert plan.tick({"1.1": False})
+    assert plan.mark({"1.1": "complete", "1.2": "complete"}) is False
+    assert plan.mark({"1.1": "pending"})
     assert (spec / "tasks.md").read_text() == PLAN
     assert names(spec) == ["tasks.md"]
 
 
 def test_nothing_is_written_when_nothing_changes(spec: Path) -> None:
     before = (spec / "tasks.md").stat()
-    assert open_tasks(spec).tick({"1.2": True}) is False
+    assert open_tasks(spec).mark({"1.2": "complete"}) is False
     after = (spec / "tasks.md").stat()
     assert (before.st_ino, before.st_mtime_ns) == (after.st_ino, after.st_mtime_ns)
 
@@ -193,18 +191,17 @@ def test_the_mode_is_kept_and_a_link_stays_a_link(spec: Path, tmp_path: Path) ->
     (spec / "tasks.md").chmod(0o640)
     link = tmp_path / "link.md"
     link.symlink_to(spec / "tasks.md")
-    open_tasks(link).tick({"1.1": True})
+    open_tasks(link).mark({"1.1": "complete"})
     assert link.is_symlink()
     assert "[x] 1.1" in (spec / "tasks.md").read_text()
     assert stat.S_IMODE((spec / "tasks.md").stat().st_mode) == 0o640
 
 
-def test_tasks_that_vanished_are_told_and_the_others_ticked(spec: Path) -> None:
+def test_tasks_that_vanished_are_passed_over_and_the_others_ticked(spec: Path) -> None:
     plan = open_tasks(spec)
     plan.read()
     (spec / "tasks.md").write_text("- [ ] 1.1 First\n- [ ] Another\n")
-    assert plan.tick({"1.1": True, "1.2": True, "t1": True})
-    assert plan.missing == ("1.2", "t1")
+    assert plan.mark({"1.1": "complete", "1.2": "complete", "t1": "complete"})
     assert (spec / "tasks.md").read_text() == "- [x] 1.1 First\n- [ ] Another\n"
 
 
@@ -212,7 +209,7 @@ def test_a_task_without_an_id_is_found_by_its_title_after_an_edit(spec: Path) ->
     plan = open_tasks(spec)
     plan.read()
     (spec / "tasks.md").write_text("- [ ] Another\n- [ ] No id\n")
-    assert plan.tick({"t1": True})
+    assert plan.mark({"t1": "complete"})
     assert (spec / "tasks.md").read_text() == "- [ ] Another\n- [x] No id\n"
     again = open_tasks(spec, known={"t1": "No id"}).read()
     assert [(task.id, task.done) for task in again.tasks] == [("t2", False), ("t1", True)]
@@ -255,7 +252,7 @@ def test_a_read_only_plan_is_not_written(spec: Path) -> None:
     plan = open_tasks(spec)
     (spec / "tasks.md").chmod(0o444)
     with pytest.raises(CannotWrite, match="it is read-only") as refused:
-        plan.tick({"1.1": True})
+        plan.mark({"1.1": "complete"})
     assert refused.value.hint
     assert (spec / "tasks.md").read_text() == PLAN
     assert names(spec) == ["tasks.md"]
@@ -266,14 +263,14 @@ def test_a_read_only_folder_is_told(spec: Path) -> None:
     plan = open_tasks(spec)
     spec.chmod(0o555)
     with pytest.raises(CannotWrite, match="Permission denied"):
-        plan.tick({"1.1": True})
+        plan.mark({"1.1": "complete"})
 
 
 def test_a_plan_that_was_deleted_is_told(spec: Path) -> None:
     plan = open_tasks(spec)
     (spec / "tasks.md").unlink()
     with pytest.raises(CannotWrite, match="No such file"):
-        plan.tick({"1.1": True})
+        plan.mark({"1.1": "complete"})
     with pytest.raises(BadUsage, match="No such file"):
         plan.read()
     assert names(spec) == []
@@ -285,5 +282,5 @@ def test_what_a_killed_supervisor_left_is_removed_by_the_next_tick(spec: Path) -
     left.write_text("half")
     running = spec / f".unstuck-tick-{os.getppid()}-abc"
     running.write_text("half")
-    open_tasks(spec).tick({"1.1": True})
+    open_tasks(spec).mark({"1.1": "complete"})
     assert names(spec) == [running.name, "tasks.md"]

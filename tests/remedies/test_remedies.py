@@ -14,13 +14,14 @@ from hypothesis import strategies as st
 from tests.growth import faster_than_linear
 
 from unstuck.diagnosis.kinds import KINDS, Kind
-from unstuck.remedies.call_words import alike, parts, plain_words
+from unstuck.remedies.call_words import alike, plain_words
 from unstuck.remedies.chain import ASK, Tools, compile_chains, read_catalog
 from unstuck.remedies.learning import Lessons
 from unstuck.remedies.recovery_plan import Plan, fill, plan_json, recovery
 from unstuck.remedies.situation import Call, GitState, Lock, Place, Preferences, Situation, Surroundings
 from unstuck.remedies.syntax import mended_json, posix, repairs
 from unstuck.shipped import shipped
+from unstuck.tools.shell import parts
 
 CATALOG = read_catalog()
 MOST_AUTOMATED = 4

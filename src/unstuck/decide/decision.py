@@ -160,7 +160,8 @@ def _spent(failure: Failure, history: History, policy: Policy) -> str:
     attempts, limits = _attempts(history, policy), policy.limits
     if failure.kind in LIMITED or (history.met_by_check and failure.kind in PASSING):
         return ""
-    if _charged(failure, policy) and attempts >= limits.attempts:
+    charged = failure.charged or (policy.charges == "all" and failure.kind is not Kind.INTERRUPTED)
+    if charged and attempts >= limits.attempts:
         if policy.spent:
             return policy.spent.format(index=history.index, attempts=attempts, error=failure.says).strip()
         made = "One attempt was" if attempts == 1 else f"{attempts} attempts were"
@@ -170,11 +171,6 @@ def _spent(failure: Failure, history: History, policy: Policy) -> str:
     if limits.task_cost_usd is not None and (history.cost_usd or 0.0) >= limits.task_cost_usd:
         return f"The limit of ${limits.task_cost_usd:.2f} for one task is reached. Last: {failure.summary}"
     return ""
-
-
-def _charged(failure: Failure, policy: Policy) -> bool:
-    """Whether a failure uses up an attempt: our own stop or death never does."""
-    return failure.charged or (policy.charges == "all" and failure.kind is not Kind.INTERRUPTED)
 
 
 def _attempts(history: History, policy: Policy) -> int:

@@ -180,7 +180,8 @@ class Weighed:
 
 def weigh(rungs: Sequence[tuple[str, str]], kind: str, agent: str, moves: Moves) -> tuple[Weighed, ...]:
     """Weigh the open rungs of a ladder, in its order, and asking a person behind them."""
-    usual = _mean_seconds([one for (_, move, name), one in moves.items() if name == ANY_AGENT and move != "ask"])
+    made = [one for (_, move, name), one in moves.items() if name == ANY_AGENT and move != "ask"]
+    usual = sum(one.seconds for one in made) / (sum(one.tried for one in made) or 1)
     weighed = []
     for place, (rung, move) in enumerate(rungs):
         known = _known(moves, kind, move, agent)
@@ -201,11 +202,6 @@ def _known(moves: Moves, kind: str, move: str, agent: str) -> Tried:
         if known.tried >= ENOUGH_TRIES:
             return known
     return Tried()
-
-
-def _mean_seconds(all_tried: Sequence[Tried]) -> float:
-    tried = sum(one.tried for one in all_tried)
-    return sum(one.seconds for one in all_tried) / tried if tried else 0.0
 
 
 def _cost(known: Tried, usual: float) -> float:

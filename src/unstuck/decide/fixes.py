@@ -8,6 +8,7 @@ from unstuck.decide.action import Fix
 from unstuck.decide.policy import Limits
 from unstuck.diagnosis import Kind
 from unstuck.plans import Task, raw_fields
+from unstuck.shipped import shipped_toml
 from unstuck.tell import one_line
 
 SUMMARY_CHARS = 50
@@ -116,40 +117,11 @@ def commit_scope(subject: str) -> str:
     return found[1] if found else SEED_SCOPE
 
 
-_WORDS: tuple[tuple[str, str], ...] = (
-    (r"syntax ?error", "syntax"),
-    (
-        r"(file|path|directory) (was )?not found|no such file|cannot find (the )?file|ENOENT|FileNotFound",
-        "missing file",
-    ),
-    (r"cannot find module|module not found|no module named|ModuleNotFound|cannot resolve", "missing module"),
-    (r"permission denied|EACCES", "permission"),
-    (r"timed? ?out", "timeout"),
-    (r"type ?error|not assignable|incompatible type", "type"),
-    (r"assert|tests? fail|\bexpected\b", "test failure"),
-    (r"\blint", "lint"),
-)
-_KINDS: Mapping[Kind, str] = {
-    Kind.TEST_FAILED: "test failure",
-    Kind.TYPES_FAILED: "type",
-    Kind.LINT_FAILED: "lint",
-    Kind.FORMAT_FAILED: "format",
-    Kind.BUILD_BROKEN: "build",
-    Kind.SYNTAX_ERROR: "syntax",
-    Kind.MODULE_MISSING: "missing module",
-    Kind.TIMEOUT: "timeout",
-    Kind.HANG: "timeout",
-    Kind.CHECK_FAILED: "failed check",
-    Kind.NO_CLAIM: "unfinished work",
-}
-
-
 def error_type(error: str, kind: Kind | None) -> str:
     """Name the sort of error in a word or two: by what it says, else by how we judged it."""
-    for pattern, word in _WORDS:
-        if re.search(pattern, error[:2000], re.IGNORECASE):
-            return word
-    return _KINDS.get(kind, NO_TYPE) if kind is not None else NO_TYPE
+    words = shipped_toml("telling")["error_types"]
+    said = (word for word, shape in words["said"].items() if re.search(shape, error[:2000], re.IGNORECASE))
+    return next(said, "") or words["kinds"].get(kind, NO_TYPE)
 
 
 def history_line(task: str, fixes: tuple[str, ...], final: str) -> str:

@@ -221,7 +221,8 @@ def _idle(one: Footprint) -> bool:
 def _same_tree(current: Footprint, past: Sequence[Footprint]) -> Signal | None:
     """Compare whole trees; to come back to an older one by way of another is a revert."""
     same = [one for one in past if one.tree and one.tree == current.tree]
-    if _idle(current) or not (same or _undid_everything(current, past)):
+    undid = bool(current.tree) and any(one.start == current.tree != one.tree for one in past)
+    if _idle(current) or not (same or undid):
         return None
     if not same:
         return _signal("reverted", Strength.STRONG, current, "took back all that was done since", past[:1])
@@ -232,10 +233,6 @@ def _same_tree(current: Footprint, past: Sequence[Footprint]) -> Signal | None:
     return _signal("same_tree", Strength.CERTAIN, current, "ended with the very files of", same)
 
 
-def _undid_everything(current: Footprint, past: Sequence[Footprint]) -> bool:
-    return bool(current.tree) and any(one.start == current.tree != one.tree for one in past)
-
-
 def _same_changes(current: Footprint, past: Sequence[Footprint]) -> Signal | None:
     """Compare changes: the same again, in a row or by way of others, or exactly the reverse of earlier ones."""
     if not current.changes or any(one.tree and one.tree == current.tree for one in past):
@@ -244,14 +241,10 @@ def _same_changes(current: Footprint, past: Sequence[Footprint]) -> Signal | Non
         between = [one for one in past if one.attempt > same[-1].attempt and one.changes]
         says = f"went back, past {_names(between)}, to the changes of" if between else "made the same changes as"
         return _signal("reverted" if between else "same_diff", Strength.STRONG, current, says, same)
-    undone = frozenset(_reverse(mark) for mark in current.changes)
+    undone = frozenset(mark.translate({ord("+"): "-", ord("-"): "+"}) for mark in current.changes)
     if opposite := [one for one in past if undone == one.changes]:
         return _signal("reverted", Strength.STRONG, current, "took back exactly the changes of", opposite)
     return None
-
-
-def _reverse(mark: str) -> str:
-    return mark.translate({ord("+"): "-", ord("-"): "+"}) if mark[:1] in "+-" else mark
 
 
 def _same_work(current: Footprint, one: Footprint) -> bool:

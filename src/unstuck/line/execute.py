@@ -56,7 +56,9 @@ def open_attempt(bench: Bench, task: TaskState, slot: int) -> LineEvent:
     name = name if name in bench.agents else next(iter(bench.agents))
     if (breaker := state.breakers.get(f"{AGENT}{name}")) is not None and not breaker.task:
         bench.record.note(f"{name} has rested and is tried again with task {task.task.id}.", task.task.id)
-    base, tree = _carried(bench, task) if _has_waited(task) else (task.base, task.seed)
+    # It kept its work while others that its agent had asked for were done.
+    waited = isinstance(task.last, Acted) and isinstance(task.last.action, Amend)
+    base, tree = _carried(bench, task) if waited else (task.base, task.seed)
     return AttemptStarted(
         task=task.task.id,
         attempt=len(task.attempts) + 1,
@@ -65,11 +67,6 @@ def open_attempt(bench: Bench, task: TaskState, slot: int) -> LineEvent:
         slot=slot,
         tree=tree,
     )
-
-
-def _has_waited(task: TaskState) -> bool:
-    """Whether the task kept its work while others that its agent had asked for were done."""
-    return isinstance(task.last, Acted) and isinstance(task.last.action, Amend)
 
 
 def _carried(bench: Bench, task: TaskState) -> tuple[str | None, str | None]:

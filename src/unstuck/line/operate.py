@@ -53,13 +53,12 @@ class Operations:
         if request.task is not None:
             self.put_away(request.task)
         if (request.task is not None or request.verb not in OF_THE_RUN) and request.task not in self.record.state.tasks:
-            operated = Operated(request=request, refused=f"There is no task {request.task} in this run.")
+            answer: Operated | str = f"There is no task {request.task} in this run."
         else:
-            operated = ANSWERS[request.verb](self, request)
-        if live and operated.before is not None:
-            operated = Operated(
-                request=request, refused="The run's branch is not moved while tasks run: `unstuck stop` first."
-            )
+            answer = ANSWERS[request.verb](self, request)
+        if live and isinstance(answer, Operated) and answer.before is not None:
+            answer = "The run's branch is not moved while tasks run: `unstuck stop` first."
+        operated = answer if isinstance(answer, Operated) else Operated(request=request, refused=answer)
         self.record(operated)
         self.redo()
         return operated
@@ -89,81 +88,75 @@ class Operations:
             self.workspace.keep(str(seq), operated.before)
             self.workspace.move_branch(operated.after, expected=operated.before)
 
-    def stop(self, request: Request) -> Operated:
-        self.stopper.ask("`unstuck stop` was asked for.", STOPPED_BY_REQUEST)
-        return Operated(request=request)
+    # --- one answer each: a fact, or why it is refused; nothing said is consent
 
-    def retry(self, request: Request) -> Operated:
+    def stop(self, _request: Request) -> Operated | str:
+        self.stopper.ask("`unstuck stop` was asked for.", STOPPED_BY_REQUEST)
+        return ""
+
+    def retry(self, request: Request) -> Operated | str:
         if self._status(request) == "complete":
-            return Operated(
-                request=request, refused=f"Task {request.task} has landed; to do it again: unstuck reset {request.task}"
-            )
+            return f"Task {request.task} has landed; to do it again: unstuck reset {request.task}"
         return self.reopen(request)
 
     def reopen(self, request: Request) -> Operated:
         return Operated(request=request, reopened=(request.task,) if request.task else ())
 
-    def skip(self, request: Request) -> Operated:
-        if self._status(request) == "complete":
-            return Operated(request=request, refused=f"Task {request.task} has landed; there is nothing to skip.")
-        return Operated(request=request)
+    def skip(self, request: Request) -> Operated | str:
+        return (
+            f"Task {request.task} has landed; there is nothing to skip." if self._status(request) == "complete" else ""
+        )
 
-    def accept(self, request: Request) -> Operated:
+    def accept(self, request: Request) -> Operated | str:
         task = self.record.state.tasks[request.task or ""]
         if not request.text.strip():
-            return Operated(request=request, refused="Work is accepted for a reason, and none was given.")
+            return "Work is accepted for a reason, and none was given."
         if task.status == "complete":
-            return Operated(request=request, refused=f"Task {request.task} has landed already.")
+            return f"Task {request.task} has landed already."
         if not task.attempts or task.current.verdict is None:
-            return Operated(request=request, refused=f"Task {request.task} has no work that could be accepted.")
+            return f"Task {request.task} has no work that could be accepted."
         if request.shown and request.shown != task.current.verdict.tree:
-            return Operated(
-                request=request,
-                refused=f"The work of task {request.task} is another one than was shown; look again and say it again.",
-            )
-        return Operated(request=request)
+            return f"The work of task {request.task} is another one than was shown; look again and say it again."
+        return ""
 
-    def approve(self, request: Request) -> Operated:
+    def approve(self, request: Request) -> Operated | str:
         """Let the work of one task land, or the run go on with everything that waits for a word."""
         state = self.record.state
         if request.task is not None and not awaits_approval(state.tasks[request.task]):
-            return Operated(request=request, refused=f"Task {request.task} does not wait for an approval.")
+            return f"Task {request.task} does not wait for an approval."
         held = state.ended is not None and state.ended.reason.endswith(APPROVE) and not state.let_go
         if request.task is None and not held and not any(map(awaits_approval, state.tasks.values())):
-            return Operated(request=request, refused="Nothing waits for an approval.")
-        return Operated(request=request)
+            return "Nothing waits for an approval."
+        return ""
 
-    def rollback(self, request: Request) -> Operated:
+    def rollback(self, request: Request) -> Operated | str:
         """Move the run's branch back to `request.text`; tasks that landed behind it are open again."""
         state, tip = self.record.state, self.workspace.tip()
         target = request.text
         base = state.started.base if state.started else tip
         kept = set(self.workspace.history(target, base))
         if target not in self.workspace.history(tip, base):
-            return Operated(request=request, refused=f"Commit {target[:12]} is not on the run's branch.")
+            return f"Commit {target[:12]} is not on the run's branch."
         reopened = tuple(
             name for name, task in state.tasks.items() if task.commit is not None and task.commit not in kept
         )
         return Operated(request=request, reopened=reopened, before=tip, after=target)
 
-    def undo(self, request: Request) -> Operated:
+    def undo(self, request: Request) -> Operated | str:
         """Take an event back: `request.text` is its number, or empty for the last one that can be."""
         state = self.record.state
         last = max(state.undoable, default=None)
         number = (int(request.text) if request.text.isdecimal() else None) if request.text else last
         undo = state.undoable.get(number) if number is not None else None
         if number is None or undo is None:
-            return Operated(request=request, refused="There is nothing to undo there. `unstuck log` shows the events.")
+            return "There is nothing to undo there. `unstuck log` shows the events."
         later = [task.task.id for task in undo.states if state.tasks[task.task.id].last_seq > number]
         if later:
-            return Operated(request=request, refused=f"Task {later[0]} has gone on since event {number}.")
+            return f"Task {later[0]} has gone on since event {number}."
         if undo.snapshot and undo.task and state.tasks[undo.task].status == "complete":
-            return Operated(
-                request=request,
-                refused=f"Task {undo.task} has landed since; `unstuck rollback {undo.task}` comes first.",
-            )
+            return f"Task {undo.task} has landed since; `unstuck rollback {undo.task}` comes first."
         if undo.after is not None and self.workspace.tip() != undo.after:
-            return Operated(request=request, refused=f"The run's branch has moved since event {number}.")
+            return f"The run's branch has moved since event {number}."
         return Operated(request=request, undoes=number, before=undo.after, after=undo.before)
 
     def _status(self, request: Request) -> str:
@@ -182,7 +175,7 @@ def nobodys_word(request: Request) -> str:
     return ""
 
 
-ANSWERS: Mapping[Verb, Callable[[Operations, Request], Operated]] = {
+ANSWERS: Mapping[Verb, Callable[[Operations, Request], Operated | str]] = {
     "stop": Operations.stop,
     "retry": Operations.retry,
     "answer": Operations.retry,

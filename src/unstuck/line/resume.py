@@ -117,7 +117,10 @@ def take_plan(operations: Operations, plan: Plan, redactor: Redactor, *, accepte
 def note_change(record: Recorder, plan: Plan, redactor: Redactor) -> None:
     """Tell that the plan was changed while the run worked: what landed meanwhile was done by the old text."""
     state = record.state
-    if change := compare(state, plan.tasks, redactor):
+    if plan.problems and not plan.tasks:
+        why = f"{plan.problems[0].message} {plan.problems[0].hint}".strip()
+        record.note(f"The plan can no longer be read, so what was done since is not marked in it. {why}")
+    elif change := compare(state, plan.tasks, redactor):
         landed = [name for name in change.changed if state.tasks[name].status == "complete"]
         way = [
             *(f"unstuck reset {name}" for name in landed),

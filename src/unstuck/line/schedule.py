@@ -34,7 +34,7 @@ def startable(state: RunState, running: Collection[str], room: int, now: float =
             or waits(task, now)
         ):
             continue
-        if all(_side_by_side(task, other) for other in busy):
+        if all(beside(task.task, other.task) for other in busy):
             chosen.append(name)
             busy.append(task)
     return chosen
@@ -125,10 +125,6 @@ def blocked(state: RunState) -> dict[str, tuple[str, ...]]:
 def settled(state: RunState) -> bool:
     """Whether every task landed or was settled by a person."""
     return all(task.status in SETTLED for task in state.tasks.values())
-
-
-def _side_by_side(one: TaskState, other: TaskState) -> bool:
-    return beside(one.task, other.task)
 
 
 def siblings(state: RunState, name: str) -> tuple[TaskState, ...]:

@@ -20,15 +20,24 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
+from itertools import chain
 
-from unstuck.plans import tasks_md
 from unstuck.plans.blocks import Block, Reading, Scanner, name_tasks, read_head, title_of
-from unstuck.plans.editor import Located, first_of
 from unstuck.plans.fields import read_fields
-from unstuck.plans.plan import Plan, Problem, Task
+from unstuck.plans.plan import Problem, Task
+from unstuck.plans.tasks_md import (
+    TASKS_MD,
+    Boxes,
+    Dialect,
+    find_tasks,
+    grouped,
+    make_task,
+    read_all,
+    read_tasks,
+    unverified,
+)
 from unstuck.tools import Runnable
 
-KIRO = "kiro"
 _KIRO_TASK = re.compile(r"^([ \t]*)- \[([ xX~-])\](\*?)[ \t]+(\d+(?:\.\d+)*)\.?(?=[ \t])([^\r\n]*)", re.MULTILINE)
 _KIRO_ENDS = re.compile(r"^(?:[^\s-]|-(?![ \t]))", re.MULTILINE)
 _OPTIONAL = "OPTIONAL"
@@ -39,31 +48,17 @@ def is_kiro(text: str) -> bool:
     return "_Requirements:" in text and "**Verify**" not in text and re.search(r"(?m)^- \[.\] \d+\. ", text) is not None
 
 
-def read_kiro(text: str, path: str, *, runnable: Runnable, known: Mapping[str, str] | None = None) -> Plan:  # noqa: ARG001  # ids are in the text
-    """Read a whole plan."""
-    if problems := tuple(tasks_md.not_text(text)):
-        return Plan(path=path, format=KIRO, tasks=(), problems=problems)
-    text = tasks_md.printable(text)
+def _find_kiro(text: str, runnable: Runnable | None, _known: Mapping[str, str]) -> Boxes:
+    """Find every task of a plan, those with subtasks included."""
     scanner = Scanner(text)
     blocks = list(_blocks(scanner))
     above = parents(blocks)
     own = [block for block in blocks if block.id not in above and _OPTIONAL not in block.markers]
-    for block in own:
-        read_fields(scanner, block, runnable)
-    return Plan(
-        path=path,
-        format=KIRO,
-        title=title_of(text),
-        tasks=tuple(tasks_md.make_task(text, block) for block in own),
-        concerns=tuple(_left_out(blocks)),
-        problems=tuple(tasks_md.unapproved(own)),
-    )
+    read_all(scanner, own, runnable)
+    return Boxes(blocks, own, title_of(text), _left_out(blocks), parents=above)
 
 
-def locate_kiro(text: str, known: Mapping[str, str] | None = None) -> Located:  # noqa: ARG001  # ids are in the text
-    """Find every task of a plan, those with subtasks included."""
-    blocks = [] if any(tasks_md.not_text(text)) else list(_blocks(Scanner(tasks_md.printable(text))))
-    return Located(text, first_of(blocks), parents(blocks))
+KIRO = Dialect("kiro", _find_kiro)
 
 
 def parents(blocks: Sequence[Block]) -> dict[str, tuple[str, ...]]:
@@ -110,9 +105,8 @@ def _left_out(blocks: Sequence[Block]) -> Iterator[Problem]:
 
 # --- spec-kit
 
-SPEC_KIT = "spec-kit"
 _TASK = re.compile(r"(?m)^- \[[ xX]\] T\d{3,}\b")
-_HEADING = re.compile(r"(?m)^(#{2,3})[ \t]+([^\r\n]*)")
+_HEADING = re.compile(r"(#{2,3})[ \t]+([^\r\n]*)")
 _ID = r"T\d{3,}[a-z]?"
 _DEPENDS = re.compile(rf"(?i)\b(?:depends on|requires|after)\b[:\s]+((?:{_ID}(?:\s*(?:,|and|&)\s*)?)+)")
 _LINE = re.compile(rf"(?i)\b({_ID})\b[^.\n]{{0,40}}?\bdepends on\b[:\s]+((?:{_ID}(?:\s*(?:,|and|&)\s*)?)+)")
@@ -129,16 +123,17 @@ def is_spec_kit(text: str) -> bool:
     return "] T" in text and _TASK.search(text) is not None
 
 
-def read_spec_kit(text: str, path: str, *, runnable: Runnable, known: Mapping[str, str] | None = None) -> Plan:
-    """Read a whole plan."""
-    plan = tasks_md.read(text, path, runnable=runnable, known=known)
-    headings = [(text.count("\n", 0, found.start()) + 1, found[1], found[2]) for found in _HEADING.finditer(text)]
-    parts = list(_parts([task.line for task in plan.tasks], headings))
-    tasks = [_told(task) for task in plan.tasks]
+def _spec_kit_tasks(text: str, found: Boxes) -> Iterator[Task]:
+    lines = enumerate(text.split("\n"), 1)
+    headings = [(number, head[1], head[2]) for number, line in lines if (head := _HEADING.match(line))]
+    parts = list(_parts([block.line for block in found.tasks], headings))
+    tasks = list(map(_told, read_tasks(text, found)))
     needed = _needed(tasks, [phase for phase, _ in parts], text)
-    groups = tasks_md.grouped(tasks, parts, ["P" in task.markers for task in tasks])
-    found = (replace(task, depends_on=needed[task.id], group=group) for task, group in zip(tasks, groups, strict=True))
-    return replace(plan, format=SPEC_KIT, tasks=tuple(found))
+    for task, group in zip(tasks, grouped(tasks, parts, ["P" in task.markers for task in tasks]), strict=True):
+        yield replace(task, depends_on=needed[task.id], group=group)
+
+
+SPEC_KIT = Dialect("spec-kit", find_tasks, _spec_kit_tasks)
 
 
 def _told(task: Task) -> Task:
@@ -147,7 +142,7 @@ def _told(task: Task) -> Task:
     markers = (*task.markers, story[1]) if story else task.markers
     title = task.title[story.end() :] if story else task.title
     files = task.files or tuple(dict.fromkeys(found[0] for found in _PATH.finditer(title)))
-    return replace(task, title=title, markers=markers, files=files, group=None)
+    return replace(task, title=title, markers=markers, files=files)
 
 
 def _parts(starts: Iterable[int], headings: Sequence[tuple[int, str, str]]) -> Iterator[tuple[str, str]]:
@@ -200,7 +195,6 @@ def _said(tasks: Iterable[Task], text: str) -> Iterable[tuple[str, str]]:
 
 # --- plain checklists
 
-CHECKLIST = "checklist"
 BOX = re.compile(
     r"^(?P<indent>[ \t]*)(?P<bullet>[-*+]|(?P<number>\d{1,9})[.)])[ \t]+\[(?P<box>[ xX~/-])\](?=[ \t]|$)[ \t]*(?P<title>[^\r\n]*)",
     re.MULTILINE,
@@ -221,14 +215,12 @@ _TAB = 4
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
-class Item:
-    """One box, with what stands below it and is no other box's."""
+class Item(Block):
+    """One box, with what stands below it and is no other box's. It goes on to the end of all that is nested."""
 
     head: re.Match[str]
     place: str
     """Where it stands among all; the deeper, the longer."""
-    block: Block
-    """Goes on to the end of all that is nested."""
     number: str = ""
     """Where it stands among numbered boxes, such as 2.1."""
     own: list[str] = field(default_factory=list)
@@ -237,12 +229,7 @@ class Item:
     below: list["Item"] = field(default_factory=list)
 
     @property
-    def name(self) -> str:
-        """Its id, or of a group where it stands."""
-        return self.block.id or f"box {self.place}"
-
-    @property
-    def title(self) -> str:
+    def words(self) -> str:
         return self.head["title"].strip()
 
     @property
@@ -252,12 +239,12 @@ class Item:
     @property
     def verified(self) -> bool:
         """Whether it has a Verify of its own, and so is one task with all that is nested in it."""
-        return bool(self.block.checks or self.block.reason)
+        return bool(self.checks or self.reason)
 
     @property
     def struck(self) -> bool:
         """Whether a person crossed it out."""
-        return _STRUCK.fullmatch(self.title) is not None
+        return _STRUCK.fullmatch(self.words) is not None
 
     @property
     def is_task(self) -> bool:
@@ -280,49 +267,25 @@ def is_checklist(text: str, *, named: bool = False) -> bool:
     return (nested or (named and bool(boxes))) and not clear and _TASK_FIELDS.search(text) is None
 
 
-def read_checklist(text: str, path: str, *, runnable: Runnable, known: Mapping[str, str] | None = None) -> Plan:
-    """Read a whole plan."""
-    if problems := tuple(tasks_md.not_text(text)):
-        return Plan(path=path, format=CHECKLIST, tasks=(), problems=problems)
-    text = tasks_md.printable(text)
-    items = _items(text, runnable, known or {})
+def _find_boxes(text: str, runnable: Runnable | None, known: Mapping[str, str]) -> Boxes:
+    """Find the boxes, what belongs to each, and their names."""
+    items = _found(text)
+    for item in items:
+        _read(item, runnable or bool)
+    _name(items, known)
     tasks = [item for item in items if item.is_task]
-    blocks = [item.block for item in tasks if not item.struck]
-    return Plan(
-        path=path,
-        format=CHECKLIST,
-        title=title_of(text),
-        tasks=tuple(map(_task, tasks)),
-        concerns=(*tasks_md.unverified(blocks), *_odd(tasks)),
-        problems=tuple(tasks_md.unapproved(blocks)),
-    )
-
-
-def locate_checklist(text: str, known: Mapping[str, str] | None = None) -> Located:
-    """Find every box of a plan."""
-    readable = "" if any(tasks_md.not_text(text)) else tasks_md.printable(text)
-    items = _items(readable, lambda _: False, known or {})
-    above = {item.name: tuple(one.name for one in item.below) for item in items if item.below and not item.is_task}
-    within = {item.name: tuple(_nested(item)) for item in items if item.is_task and item.below}
+    within = {item.id: tuple(_nested(item)) for item in tasks if item.below}
     inside = {name for names in within.values() for name in names}
-    groups = {name: below for name, below in above.items() if name not in inside}
-    places = {item.name: item.block for item in reversed(items)}
-    return Located(text, places, groups, within)
+    groups = (item for item in items if item.below and not item.is_task and item.id not in inside)
+    above = {item.id: tuple(one.id for one in item.below) for item in groups}
+    remarks = chain(unverified([item for item in tasks if not item.struck]), _odd(tasks))
+    return Boxes(items, tasks, title_of(text), remarks, parents=above, within=within)
 
 
 def _nested(item: Item) -> Iterator[str]:
     for one in item.below:
-        yield one.name
+        yield one.id
         yield from _nested(one)
-
-
-def _items(text: str, runnable: Runnable, known: Mapping[str, str]) -> list[Item]:
-    """Find the boxes, what belongs to each, and their names."""
-    items = _found(text)
-    for item in items:
-        _read(item, runnable)
-    _name(items, known)
-    return items
 
 
 def _boxes(text: str) -> Iterator[re.Match[str]]:
@@ -348,8 +311,7 @@ def _found(text: str) -> list[Item]:
             outermost += above is None
             where = f"{above.place}.{len(above.below):06}" if above is not None else f"{outermost:06}"
             head = heads[at]
-            block = Block(number, at, at, 0, head["box"] in "xX", head.start("box"))
-            item = Item(head=head, place=where, block=block, above=above)
+            item = Item(number, at, at, 0, head["box"] in "xX", head.start("box"), head=head, place=where, above=above)
             if above is not None:
                 above.below.append(item)
             stack.append(item)
@@ -357,7 +319,7 @@ def _found(text: str) -> list[Item]:
         elif stack:
             stack[-1].own.append(line[min(indent, len(stack[-1].head["indent"])) :])
         for one in stack if not blank else ():
-            one.block.end = found.end()
+            one.end = found.end()
     return items
 
 
@@ -376,23 +338,23 @@ def _read(item: Item, runnable: Runnable) -> None:
     """Read the fields of a box, as those of a task that stands alone."""
     reading = Reading(f"- [ ] x\n{''.join(item.own)}")
     (alone, *_) = reading.blocks()
-    read_fields(reading.scanner, alone, runnable, item.block)
+    read_fields(reading.scanner, alone, runnable, item)
 
 
 def _name(items: Sequence[Item], known: Mapping[str, str]) -> None:
     """Name every box: as its text or its numbers do, if no other has that name; a group after where it stands."""
     for item in items:
-        clear = _CLEAR_ID.match(item.title) is not None
-        read_head(item.block, item.title if clear else f"x0 {item.title}")
-        item.block.id = item.block.id if clear else ""
+        clear = _CLEAR_ID.match(item.words) is not None
+        read_head(item, item.words if clear else f"x0 {item.words}")
+        item.id = item.id if clear else ""
         item.number = _number(item)
-    numbers = [item.number for item in items if item.number and not item.block.id]
+    numbers = [item.number for item in items if item.number and not item.id]
     tasks = [item for item in items if item.is_task]
     for item in tasks if len(set(numbers)) == len(numbers) else ():
-        item.block.id = item.block.id or item.number
-    name_tasks([item.block for item in tasks], known)
+        item.id = item.id or item.number
+    name_tasks(tasks, known)
     for item in items:
-        item.block.id = item.block.id if item.is_task else ""
+        item.id = item.id if item.is_task else f"box {item.place}"
 
 
 def _number(item: Item) -> str:
@@ -402,16 +364,19 @@ def _number(item: Item) -> str:
     return f"{item.above.number}.{own}" if item.above.number else ""
 
 
-def _task(item: Item) -> Task:
-    text = f"- [{item.head['box']}] {item.title}\n{''.join(item.own)}{''.join(_shown(item.below, 1))}"
-    above = [one.title for one in _chain(item)]
-    body = (f"Part of: {' / '.join(above)}\n\n" if above else "") + text
-    return replace(
-        tasks_md.make_task(body, replace(item.block, start=0, end=len(body))),
-        items=tuple(one.title for one in item.below),
-        skipped=item.struck and not item.block.ticked,
-        digest=sha256(re.sub(r"\[[ xX]\]", "[]", body).encode(errors="replace")).hexdigest()[:16],
-    )
+def _checklist_tasks(_text: str, found: Boxes) -> Iterator[Task]:
+    for item in found.tasks:
+        assert isinstance(item, Item)
+        text = f"- [{item.head['box']}] {item.words}\n{''.join(item.own)}{''.join(_shown(item.below, 1))}"
+        above = [one.words for one in _chain(item)]
+        body = (f"Part of: {' / '.join(above)}\n\n" if above else "") + text
+        digest = sha256(re.sub(r"\[[ xX]\]", "[]", body).encode(errors="replace")).hexdigest()[:16]
+        items, skipped = tuple(one.words for one in item.below), item.struck and not item.ticked
+        yield make_task(item, body, items=items, skipped=skipped, digest=digest)
+
+
+CHECKLIST = Dialect("checklist", _find_boxes, _checklist_tasks)
+DIALECTS: Mapping[str, Dialect] = {one.format: one for one in (TASKS_MD, SPEC_KIT, KIRO, CHECKLIST)}
 
 
 def _chain(item: Item) -> list[Item]:
@@ -425,14 +390,14 @@ def _chain(item: Item) -> list[Item]:
 
 def _shown(items: Sequence[Item], depth: int) -> Iterator[str]:
     for item in items:
-        yield f"{'  ' * depth}- [{item.head['box']}] {item.title}\n"
+        yield f"{'  ' * depth}- [{item.head['box']}] {item.words}\n"
         yield from ("  " * depth + line for line in item.own)
         yield from _shown(item.below, depth + 1)
 
 
 def _odd(items: Sequence[Item]) -> Iterator[Problem]:
     for item in items:
-        title = item.block.title.strip()
-        if _REFERENCE.fullmatch(title) and not item.block.ticked:
-            message = f"Task {item.name} only refers to {title}: nothing here says what is to be done."
-            yield item.block.problem(message, "Write what it asks for behind the reference.")
+        title = item.title.strip()
+        if _REFERENCE.fullmatch(title) and not item.ticked:
+            message = f"Task {item.id} only refers to {title}: nothing here says what is to be done."
+            yield item.problem(message, "Write what it asks for behind the reference.")

@@ -14,11 +14,6 @@ _WORD = re.compile(r"\S")
 _LINE_END = re.compile(r"\r\n|\r|\n")
 
 
-def first_of(blocks: Sequence[Block]) -> dict[str, Block]:
-    """Return the tasks by their ids; of two with one id, the first."""
-    return {block.id: block for block in reversed(blocks)}
-
-
 class Edit(NamedTuple):
     """Put `text` in the place of what stands from `start` to `end`."""
 

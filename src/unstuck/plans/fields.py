@@ -68,7 +68,8 @@ def read_fields(scanner: Scanner, block: Block, runnable: Runnable, into: Block 
             case "commit":
                 task.commit = _read_commit(field) if task.commit is None else task.commit
             case "agent":
-                task.agent = task.agent or _read_agent(field)
+                name = field.value.strip(" \t\r`*").partition(" ")[0]  # one word, with or without back-ticks
+                task.agent = task.agent or ("" if name.casefold() in _NOTHING else name)
             case _:
                 depends += (name for kind, text in field.segments if kind == "text" for name in named_tasks(text))
     task.files, task.depends = tuple(dict.fromkeys(files)), tuple(dict.fromkeys(depends))
@@ -192,12 +193,6 @@ def _ids(item: str) -> Sequence[str]:
         )
     found = _NAMED.fullmatch(item)
     return (found[1],) if found else ()
-
-
-def _read_agent(agent: Field) -> str:
-    """Return the name of the agent that should have the task: one word, with or without back-ticks."""
-    name = agent.value.strip(" \t\r`*").partition(" ")[0]
-    return "" if name.casefold() in _NOTHING else name
 
 
 def _read_verify(verify: Field, runnable: Runnable) -> tuple[Sequence[str], str]:

@@ -3,13 +3,15 @@
 Auto-Claude's `implementation_plan.json`, the stories of Ralph's `prd.json`, and Task Master's `tasks.json`, with tags or without. They are read as forgivingly as their makers do. Statuses are kept current: one value changes, and nothing else.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import json
+from bisect import bisect
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, NamedTuple
 
 from unstuck.plans.editor import Edit, apply
-from unstuck.plans.json_plans import Node, make_task, places, set_value, strings, told_checks, word, words
+from unstuck.plans.json_plans import Node, places, set_value, strings, told_checks, word, words
 from unstuck.plans.plan import Check, Plan, Problem, Task, conventional
 from unstuck.shipped import shipped_toml
 from unstuck.tell import one_line
@@ -46,9 +48,31 @@ def statuses_of(name: str) -> Words:
     return Words(table(name)["between"], {one: status for status, said in rows.items() for one in said}, written)
 
 
-def asked(name: str, raw: Mapping[str, Any]) -> dict[str, Any]:
+class Given(NamedTuple):
+    """What a plan is read with: where the lines of its text begin, the tag that is current, and what can be run."""
+
+    starts: Sequence[int]
+    tag: str
+    runnable: Runnable
+
+    def task(self, name: str, item: "Item", above: "Item | None" = None, **facts: Any) -> Task:
+        """Make the value for a task, of which the agent reads all that is no status of ours."""
+        body = _asked(name, item) | ({"partOf": _asked(name, above)} if above else {})
+        return Task(
+            id=item.id,
+            line=self.line(item),
+            body=json.dumps(body, indent=2, ensure_ascii=False),
+            digest=json.dumps(body, sort_keys=True, default=str),
+            **facts,
+        )
+
+    def line(self, item: "Item") -> int:
+        return bisect(self.starts, item.node.start) + 1
+
+
+def _asked(name: str, item: "Item") -> dict[str, Any]:
     """Return what of a task is a person's: all but what a run writes into it."""
-    return {key: value for key, value in raw.items() if key not in table(name)["ours"]}
+    return {key: value for key, value in item.raw.items() if key not in table(name)["ours"]}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,27 +103,17 @@ COMMIT_TYPES: Mapping[str, str] = {"refactor": "refactor", "migration": "refacto
 VERIFICATIONS = ("command", "api", "browser", "e2e", "component", "manual", "none")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Phase:
-    """A group of subtasks; `names` is everything that a dependency may call it."""
-
-    name: str
-    names: tuple[str, ...]
-    depends_on: tuple[str, ...]
-    parallel: bool
-    subtasks: tuple[Item, ...]
-
-
-def _plan(text: str, root: Node, _tag: str, _runnable: Runnable) -> Plan:
+def _plan(root: Node, given: Given) -> Plan:
     phases, problems, concerns = _phases(root), list[Problem](), list[Problem]()
     facts, tasks = root.plain, list[Task]()
     kind = COMMIT_TYPES.get(word(facts.get("workflow_type")), "")
     for phase in phases:
         before, earlier = _before(phase, phases, problems), list[str]()
-        for subtask in phase.subtasks:
-            beside = tuple(one.id for one in phase.subtasks if one is not subtask) if phase.parallel else ()
-            depends_on = before if phase.parallel else (*before, *earlier[-1:])
-            tasks.append(_subtask_task(text, subtask, kind, depends_on=depends_on, parallel_with=beside))
+        side_by_side = phase.raw.get("parallel_safe") is True
+        for subtask in phase.parts:
+            beside = tuple(one.id for one in phase.parts if one is not subtask) if side_by_side else ()
+            depends_on = before if side_by_side else (*before, *earlier[-1:])
+            tasks.append(_subtask(given, subtask, kind, depends_on=depends_on, parallel_with=beside))
             concerns += (replace(one, line=tasks[-1].line) for one in _odd_subtask(subtask))
             earlier.append(subtask.id)
     title = str(facts.get("feature") or facts.get("title") or "")
@@ -107,8 +121,8 @@ def _plan(text: str, root: Node, _tag: str, _runnable: Runnable) -> Plan:
     return replace(plan, problems=tuple(problems), concerns=tuple(concerns))
 
 
-def _phases(root: Node) -> tuple[Phase, ...]:
-    """Resolve all aliases; raise ValueError where there are no phases at all."""
+def _phases(root: Node) -> tuple[Item, ...]:
+    """Resolve all aliases; raise ValueError where there are no phases at all. A phase is an item whose parts are its subtasks."""
     listed = root.get("phases")
     if listed is None or not isinstance(listed.value, list):
         raise ValueError('it has no list "phases"')
@@ -123,54 +137,49 @@ def overall(statuses: Sequence[str]) -> tuple[str, str]:
     return ("in_progress", "in_progress") if begun else ("backlog", "pending")
 
 
-def mark(text: str, statuses: Mapping[str, str], _tag: str = "") -> tuple[str, frozenset[str]]:
-    """Write the statuses of subtasks, and the plan's own that follow from them; no other byte changes."""
-    root, written = places(text), statuses_of(FORMAT).written
-    subtasks = [one for phase in _phases(root) for one in phase.subtasks]
+def _mark_plan(root: Node, statuses: Mapping[str, str], _tag: str) -> Iterator[Edit]:
+    """Write the statuses of subtasks, and the plan's own that follow from them."""
+    written = statuses_of(FORMAT).written
+    subtasks = [one for phase in _phases(root) for one in phase.parts]
     before = [written[one.status or "pending"] for one in subtasks]
     after = [written.get(statuses.get(one.id, ""), was) for one, was in zip(subtasks, before, strict=True)]
-    edits = list[Edit]()
     for subtask, was, wanted in zip(subtasks, before, after, strict=True):
-        edits += set_value(subtask.node, "status", wanted, was)
+        yield from set_value(subtask.node, "status", wanted, was)
     for name, old, new in zip(("status", "planStatus"), overall(before), overall(after), strict=True):
         if root.get(name) is not None and old != new:
-            edits += set_value(root, name, new, "")
-    return apply(text, edits), frozenset(one.id for one in subtasks)
+            yield from set_value(root, name, new, "")
 
 
-def _phase(node: Node, place: int) -> Phase:
-    raw = node.plain
-    number = word(raw.get("phase")) or str(place)
-    depends = raw.get("depends_on")
-    found = node.get("subtasks", "chunks")
-    return Phase(
-        name=word(raw.get("name"), raw.get("title")) or f"Phase {number}",
-        names=tuple(name for name in (word(raw.get("id"), raw.get("phase_id")), number) if name),
-        depends_on=tuple(words(depends if isinstance(depends, list) else [depends])),
-        parallel=raw.get("parallel_safe") is True,
-        subtasks=tuple(_subtask(one, f"{number}.{at}") for at, one in enumerate(found.objects if found else (), 1)),
-    )
-
-
-def _subtask(node: Node, fallback: str) -> Item:
+def _phase(node: Node, place: int) -> Item:
     raw, known = node.plain, statuses_of(FORMAT)
+    number = word(raw.get("phase")) or str(place)
+    depends, found = raw.get("depends_on"), node.get("subtasks", "chunks")
     return Item(
-        id=word(raw.get("id"), raw.get("subtask_id"), raw.get("chunk_id")) or fallback,
-        title=word(raw.get("description"), raw.get("title"), raw.get("name")),
-        status=known.known.get(known.of(raw), ""),
+        id=number,
         node=node,
         raw=raw,
+        title=word(raw.get("name"), raw.get("title")) or f"Phase {number}",
+        depends_on=tuple(words(depends if isinstance(depends, list) else [depends])),
+        parts=tuple(
+            Item(
+                id=word(one.get("id"), one.get("subtask_id"), one.get("chunk_id")) or f"{number}.{at}",
+                node=its,
+                raw=one,
+                title=word(one.get("description"), one.get("title"), one.get("name")),
+                status=known.known.get(known.of(one), ""),
+            )
+            for at, its in enumerate(found.objects if found else (), 1)
+            for one in [its.plain]
+        ),
     )
 
 
-def _subtask_task(text: str, subtask: Item, kind: str, **order: Any) -> Task:
+def _subtask(given: Given, subtask: Item, kind: str, **order: Any) -> Task:
     raw, said = subtask.raw, subtask.title
     files = [*strings(raw.get("files_to_create")), *strings(raw.get("files_to_modify"))]
-    return make_task(
-        text,
-        subtask.node,
-        asked(FORMAT, raw),
-        id=subtask.id,
+    return given.task(
+        FORMAT,
+        subtask,
         title=said or f"Subtask {subtask.id}",
         checks=_checks(raw.get("verification")),
         files=tuple(dict.fromkeys(files)),
@@ -189,41 +198,41 @@ def _checks(verification: Any) -> tuple[Check, ...]:
 
 
 def _odd_subtask(subtask: Item) -> Iterator[Problem]:
-    raw, name = subtask.raw, subtask.id
-    verification = raw.get("verification")
+    name, verification = subtask.id, subtask.raw.get("verification")
     kind = word(verification.get("type")) if isinstance(verification, dict) else ""
-    if not subtask.status:
-        message = f"Subtask {name} has the unknown status {word(raw.get('status'))!r}; it is read as pending."
-        yield Problem(message=message, hint=f"Use one of {', '.join(table(FORMAT)['shown'])}.")
-    if verification and not isinstance(verification, dict):
-        hint = 'Write it as {"type": "command", "run": "a command that fails while it is not done"}.'
-        yield Problem(message=f"The verification of subtask {name} is not read: it is not an object.", hint=hint)
-    if kind and kind not in VERIFICATIONS:
-        hint = f"Use one of {', '.join(VERIFICATIONS)}."
-        yield Problem(message=f"Subtask {name} has the unknown verification type {kind!r}.", hint=hint)
-    if subtask.status != "complete" and kind not in ("", "command") and not _checks(verification):
-        hint = "Give it a command that fails while it is not done."
-        yield Problem(message=f"Subtask {name} is verified by {kind}, which is not a command.", hint=hint)
-    if not subtask.title:
-        yield Problem(message=f"Subtask {name} has no description.", hint="Say what is to be done.")
+    by_hand = subtask.status != "complete" and kind not in ("", "command") and not _checks(verification)
+    rows: tuple[tuple[object, str, str], ...] = (
+        (not subtask.status,
+         f"Subtask {name} has the unknown status {word(subtask.raw.get('status'))!r}; it is read as pending.",
+         f"Use one of {', '.join(table(FORMAT)['shown'])}."),
+        (verification and not isinstance(verification, dict),
+         f"The verification of subtask {name} is not read: it is not an object.",
+         'Write it as {"type": "command", "run": "a command that fails while it is not done"}.'),
+        (kind and kind not in VERIFICATIONS,
+         f"Subtask {name} has the unknown verification type {kind!r}.", f"Use one of {', '.join(VERIFICATIONS)}."),
+        (by_hand,
+         f"Subtask {name} is verified by {kind}, which is not a command.", "Give it a command that fails while it is not done."),
+        (not subtask.title, f"Subtask {name} has no description.", "Say what is to be done."),
+    )  # fmt: skip
+    return (Problem(message=message, hint=hint) for odd, message, hint in rows if odd)
 
 
-def _before(phase: Phase, phases: Sequence[Phase], problems: list[Problem]) -> tuple[str, ...]:
+def _before(phase: Item, phases: Sequence[Item], problems: list[Problem]) -> tuple[str, ...]:
     """Return the subtasks of the phases that this one depends on; an empty phase passes on what it waits for itself."""
     found: dict[str, None] = {}
     seen, waiting = {id(phase)}, list(phase.depends_on)
     for name in waiting:  # grows while it is walked
-        needed = [other for other in phases if name in other.names]
+        needed = [one for one in phases if name in (word(one.raw.get("id"), one.raw.get("phase_id")), one.id)]
         if not needed and name in phase.depends_on:
-            message = f"{phase.name} depends on an unknown phase {name!r}."
+            message = f"{phase.title} depends on an unknown phase {name!r}."
             problems.append(Problem(message=message, hint="Correct the id, or add the phase."))
         for other in needed:
             if other is phase:
-                problems.append(Problem(message=f"{phase.name} depends on itself.", hint="Remove that dependency."))
+                problems.append(Problem(message=f"{phase.title} depends on itself.", hint="Remove that dependency."))
             elif id(other) not in seen:
                 seen.add(id(other))
-                found.update(dict.fromkeys(one.id for one in other.subtasks))
-                waiting += () if other.subtasks else other.depends_on
+                found.update(dict.fromkeys(one.id for one in other.parts))
+                waiting += () if other.parts else other.depends_on
     return tuple(found)
 
 
@@ -248,23 +257,22 @@ def _flag(stories: Sequence[Any]) -> str:
     return next((flag for flag in table(PRD)["flags"] if any(isinstance(one.get(flag), bool) for one in stories)), "")
 
 
-def _prd(text: str, root: Node, _tag: str, runnable: Runnable) -> Plan:
+def _prd(root: Node, given: Given) -> Plan:
     """Read the stories, the most urgent first."""
     ranked = sorted(_stories(root), key=lambda story: _rank(story.raw.get("priority")))
     facts = root.plain if root.is_object else {}
     title = word(next((facts[name] for name in table(PRD)["title"] if facts.get(name)), None))
-    tasks = tuple(_story(text, story, runnable) for story in ranked)
+    tasks = tuple(_story(given, story) for story in ranked)
     return Plan(path="", format=PRD, title=title, tasks=tasks, gates=tuple(_gates(facts)))
 
 
-def mark_prd(text: str, statuses: Mapping[str, str], _tag: str = "") -> tuple[str, frozenset[str]]:
+def _mark_prd(root: Node, statuses: Mapping[str, str], _tag: str) -> Iterator[Edit]:
     """Say of each story whether it passes; what a person skipped keeps what it has."""
-    stories = _stories(places(text))
-    flag, edits = _flag([story.raw for story in stories]), list[Edit]()
+    stories = _stories(root)
+    flag = _flag([story.raw for story in stories])
     for story in stories:
         if (status := statuses.get(story.id, "skipped")) != "skipped":
-            edits += set_value(story.node, flag, status == "complete", story.raw.get(flag) is True)
-    return apply(text, edits), frozenset(story.id for story in stories)
+            yield from set_value(story.node, flag, status == "complete", story.raw.get(flag) is True)
 
 
 def _stories(root: Node) -> Sequence[Item]:
@@ -284,17 +292,15 @@ def _rank(priority: Any) -> float:
     return float(said) if said.isdecimal() else known.get(said, known["medium"] if said else LAST)
 
 
-def _story(text: str, story: Item, runnable: Runnable) -> Task:
+def _story(given: Given, story: Item) -> Task:
     raw, keys = story.raw, table(PRD)
     title = word(raw.get("title"), raw.get("name"), raw.get("description"))
-    return make_task(
-        text,
-        story.node,
-        asked(PRD, raw),
-        id=story.id,
+    return given.task(
+        PRD,
+        story,
         title=one_line(title, TITLE_CHARS) or f"Story {story.id}",
         depends_on=tuple(dict.fromkeys(one for key in keys["depends"] for one in words(raw.get(key)))),
-        checks=told_checks(raw, [line for key in keys["sentences"] for line in _lines(raw.get(key))], runnable),
+        checks=told_checks(raw, [line for key in keys["sentences"] for line in _lines(raw.get(key))], given.runnable),
         items=tuple(_lines(raw.get("acceptanceCriteria"))),
         done=any(raw.get(flag) is True for flag in keys["flags"]),
     )
@@ -332,30 +338,28 @@ def is_task_master(value: Any) -> bool:
     )
 
 
-def _task_master(text: str, root: Node, tag: str, runnable: Runnable) -> Plan:
+def _task_master(root: Node, given: Given) -> Plan:
     """Read the tasks of a tag."""
-    items, chosen, others = _items(root, tag)
+    items, chosen, others = _items(root, given.tag)
     known = {item.id: tuple(leaf.id for leaf in item.leaves) for item in items}
-    tasks = tuple(_task(text, leaf, item, known, runnable) for item in items for leaf in item.leaves)
+    tasks = tuple(_task(given, leaf, item, known) for item in items for leaf in item.leaves)
     aside = f"The tags {', '.join(others)} are not read; {chosen} is."
     told = [Problem(message=aside, line=1, hint="Choose with `task-master use-tag NAME`.")] if others else []
-    return Plan(path="", format=TASK_MASTER, title=chosen, tasks=tasks, concerns=(*told, *_odd(text, items)))
+    return Plan(path="", format=TASK_MASTER, title=chosen, tasks=tasks, concerns=(*told, *_odd(given, items)))
 
 
-def mark_task_master(text: str, statuses: Mapping[str, str], tag: str = "") -> tuple[str, frozenset[str]]:
-    """Write the statuses of tasks, and of those above them that follow; no other byte changes."""
-    items, known = _items(places(text), tag)[0], statuses_of(TASK_MASTER)
-    edits = list[Edit]()
+def _mark_task_master(root: Node, statuses: Mapping[str, str], tag: str) -> Iterator[Edit]:
+    """Write the statuses of tasks, and of those above them that follow."""
+    items, known = _items(root, tag)[0], statuses_of(TASK_MASTER)
     for item in items:
         after = []
         for leaf in item.leaves:
             wanted = known.written.get(statuses.get(leaf.id, ""), leaf.said)
             same = wanted == leaf.said or leaf.status == known.known[wanted] != "pending"
-            edits += () if same else set_value(leaf.node, "status", wanted, leaf.said)
+            yield from () if same else set_value(leaf.node, "status", wanted, leaf.said)
             after.append(leaf.status if same else known.known[wanted])
         if item.parts and any(leaf.id in statuses for leaf in item.leaves):
-            edits += set_value(item.node, "status", _above(item, after), item.said)
-    return apply(text, edits), frozenset(leaf.id for item in items for leaf in item.leaves)
+            yield from set_value(item.node, "status", _above(item, after), item.said)
 
 
 def _above(item: Item, parts: Sequence[str]) -> str:
@@ -399,28 +403,26 @@ def _item(node: Node, above: str = "", siblings: Sequence[str] = ()) -> Item:
     )
 
 
-def _task(text: str, leaf: Item, item: Item, known: Mapping[str, tuple[str, ...]], runnable: Runnable) -> Task:
+def _task(given: Given, leaf: Item, item: Item, known: Mapping[str, tuple[str, ...]]) -> Task:
     """Make the task; what waits for a task with subtasks waits for all of them."""
     waits = (*leaf.depends_on, *(item.depends_on if leaf is not item else ()))
     depends = (below for name in waits for below in known.get(name, (name,)))
-    body = asked(TASK_MASTER, leaf.raw) | ({} if leaf is item else {"partOf": asked(TASK_MASTER, item.raw)})
     aside = item.status == "skipped"  # Task Master leaves the subtasks of a cancelled task pending
-    return make_task(
-        text,
-        leaf.node,
-        body,
-        id=leaf.id,
+    return given.task(
+        TASK_MASTER,
+        leaf,
+        None if leaf is item else item,
         title=word(leaf.raw.get("title"), leaf.raw.get("description")) or f"Task {leaf.id}",
         depends_on=tuple(dict.fromkeys(name for name in depends if name != leaf.id or name in leaf.depends_on)),
-        checks=told_checks(leaf.raw, [word(leaf.raw.get("testStrategy"))], runnable),
+        checks=told_checks(leaf.raw, [word(leaf.raw.get("testStrategy"))], given.runnable),
         done=leaf.status == "complete",
         skipped=leaf.status == "skipped" or (aside and leaf.status != "complete"),
     )
 
 
-def _odd(text: str, items: Sequence[Item]) -> Iterator[Problem]:
+def _odd(given: Given, items: Sequence[Item]) -> Iterator[Problem]:
     for item, leaf in ((above, leaf) for above in items for leaf in above.leaves):
-        line = text.count("\n", 0, leaf.node.start) + 1
+        line = given.line(leaf)
         put_aside = next((one for one in (leaf, item) if one.status == "skipped"), None)
         if not leaf.status:
             message = f"Task {leaf.id} has the unknown status {leaf.said!r}; it is read as pending."
@@ -433,22 +435,35 @@ def _odd(text: str, items: Sequence[Item]) -> Iterator[Problem]:
 
 # --- all of them
 
-READERS: Mapping[str, tuple[str, Callable[[str, Node, str, Runnable], Plan]]] = {
-    FORMAT: ("a plan", _plan),
-    PRD: ("a list of stories", _prd),
-    TASK_MASTER: ("a list of tasks", _task_master),
+
+class Format(NamedTuple):
+    """What a plan is to its makers, how it is read, and what marks it."""
+
+    what: str
+    read: Callable[[Node, Given], Plan]
+    mark: Callable[[Node, Mapping[str, str], str], Iterable[Edit]]
+
+
+FORMATS: Mapping[str, Format] = {
+    FORMAT: Format("a plan", _plan, _mark_plan),
+    PRD: Format("a list of stories", _prd, _mark_prd),
+    TASK_MASTER: Format("a list of tasks", _task_master, _mark_task_master),
 }
-"""What each format is, and how a plan in it is read."""
 
 
 def read(name: str, text: str, path: str, *, tag: str = "", runnable: Runnable = bool) -> Plan:
     """Read a whole plan; everything wrong with it is in its problems and concerns, even that it is no JSON."""
-    what, reader = READERS[name]
+    given = Given([place for place, char in enumerate(text) if char == "\n"], tag, runnable)
     try:
-        return replace(reader(text, places(text), tag, runnable), path=path)
+        return replace(FORMATS[name].read(places(text), given), path=path)
     except (ValueError, RecursionError) as error:
-        problem = Problem(message=f"The file is not {what} in JSON: {error}.", hint="Correct the JSON.")
+        problem = Problem(message=f"The file is not {FORMATS[name].what} in JSON: {error}.", hint="Correct the JSON.")
         return Plan(path=path, format=name, tasks=(), problems=(problem,))
+
+
+def mark(name: str, text: str, statuses: Mapping[str, str], tag: str = "") -> str:
+    """Write where tasks stand; no other byte changes. Raise ValueError for what cannot be read."""
+    return apply(text, list(FORMATS[name].mark(places(text), statuses, tag)))
 
 
 UNKNOWN = (

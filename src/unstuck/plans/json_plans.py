@@ -8,7 +8,7 @@ from typing import Any
 
 from unstuck.plans.editor import Edit
 from unstuck.plans.fields import code_spans
-from unstuck.plans.plan import Check, Task
+from unstuck.plans.plan import Check
 from unstuck.tools import Runnable, can_fail, first_word, only_checks
 
 _BLANKS = re.compile(r"[ \t\r\n]*")
@@ -83,16 +83,6 @@ def set_value(node: Node, name: str, wanted: object, read_as: object) -> Iterato
     else:
         rest = ", " if node.value else ""
         yield Edit(node.start + 1, node.start + 1, f'"{name}": {json.dumps(wanted)}{rest}')
-
-
-def make_task(text: str, node: Node, body: Mapping[str, Any], **facts: Any) -> Task:
-    """Make the value for a task, of which the agent reads all that is no status of ours."""
-    return Task(
-        line=text.count("\n", 0, node.start) + 1,
-        body=json.dumps(body, indent=2, ensure_ascii=False),
-        digest=json.dumps(body, sort_keys=True, default=str),
-        **facts,
-    )
 
 
 def strings(value: Any) -> list[str]:

@@ -392,13 +392,14 @@ def phase_heading(heading: Heading, listed: Collection[str]) -> re.Match[str] | 
 
 
 def _fill(section: Section, document: Document, headings: Sequence[Heading], runnable: Runnable) -> None:
-    inside = [line for line in document.lines if section.start < line.start < section.end]
     marks = iter([*headings, None])
     ahead = next(marks)
     area: Area = "work"
     wanted: dict[str, None] = {}
     above = headings[0].line.start if headings else section.end
-    for line in inside:
+    for line in document.lines[section.line :]:
+        if line.start >= section.end:
+            break
         if ahead is not None and line.number == ahead.line.number:
             area = _area(ahead.text)
             section.files += _paths(ahead.text, _FILE_HEAD)

@@ -10,41 +10,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
 
 from unstuck.errors import BadUsage, CannotWrite
 from unstuck.plans import dialects, json_formats, superplan, tasks_md
 from unstuck.plans.blocks import OUR_ID
+from unstuck.plans.dialects import DIALECTS
 from unstuck.plans.editor import Located
 from unstuck.plans.plan import Insertion, Plan, Problem, Task
 from unstuck.process import LARGEST, load, rewrite
 from unstuck.tools import BUILTINS, Runnable
 
-
-class Dialect(NamedTuple):
-    """How a tasks.md of a kind is read, and where its tasks stand."""
-
-    read: Callable[..., Plan]
-    locate: Callable[[str, Mapping[str, str]], Located]
-
-
-DIALECTS: Mapping[str, Dialect] = {
-    tasks_md.FORMAT: Dialect(tasks_md.read, tasks_md.locate),
-    dialects.SPEC_KIT: Dialect(dialects.read_spec_kit, tasks_md.locate),
-    dialects.KIRO: Dialect(dialects.read_kiro, dialects.locate_kiro),
-    dialects.CHECKLIST: Dialect(dialects.read_checklist, dialects.locate_checklist),
-}
-JSON: Mapping[str, Callable[[str, Mapping[str, str], str], tuple[str, frozenset[str]]]] = {
-    json_formats.FORMAT: json_formats.mark,
-    json_formats.PRD: json_formats.mark_prd,
-    json_formats.TASK_MASTER: json_formats.mark_task_master,
-}
-"""The formats in JSON: how each is marked, given the tag that is current where lists have tags."""
-TOO_LARGE = f"is larger than {LARGEST // 1_000_000} MB"
+AS_TEXT = "Name the plan itself, as UTF-8 text."
 _PART = re.compile(r"\bPart[ \t]+(\d{1,3})[ \t]+of[ \t]+(\d{1,3})\b", re.IGNORECASE)
 _NUMBERED = re.compile(r"(.*?)(\d{1,3})(\.\w+)", re.DOTALL)
 _HEAD_CHARS = 4000
-SUPPORTED = (*DIALECTS, superplan.FORMAT, *JSON)
+SUPPORTED = (*DIALECTS, superplan.FORMAT, *json_formats.FORMATS)
 
 COMPANIONS = (".ralph-state.json", ".progress.md")
 """What stands beside a plan in a spec folder and is kept up with it."""
@@ -74,7 +54,7 @@ def open_plan(
     *,
     root: Path | None = None,
     known: Mapping[str, str] | None = None,
-) -> "TasksFile | PhasesFile":
+) -> "OpenPlan":
     """Open the plan at `path`, a file or a spec folder; raise BadUsage if there is none that we can read.
 
     Verify lines without back-ticks are judged for `root`, the repository (without it: found upwards from the plan).
@@ -96,27 +76,34 @@ def open_plan(
             hint=f"If it is one all the same, say so with --format {SUPPORTED[0]}.",
         )
     runnable = runnable_in(root or _repository(file))
-    if seen == superplan.FORMAT:
-        return PhasesFile(plan_parts(file, content), superplan.FORMAT, runnable=runnable)
-    if seen in JSON:
-        return PhasesFile((file,), seen, runnable=runnable, tag=_current_tag(file))
+    if seen not in DIALECTS:
+        parts = plan_parts(file, content) if seen == superplan.FORMAT else (file,)
+        others = tuple(part.name for part in parts[1:])
+        return OpenPlan(parts, seen, runnable=runnable, companions=others, tag=_current_tag(file))
     spec_folder = in_folder or any((file.parent / name).exists() for name in _SPEC_FILES)
-    return TasksFile(
-        file,
-        runnable=runnable,
-        known=known,
-        companions=COMPANIONS if file.name == "tasks.md" and spec_folder and seen == tasks_md.FORMAT else (),
-        plan_format=seen,
-    )
+    companions = COMPANIONS if file.name == "tasks.md" and spec_folder and seen == tasks_md.FORMAT else ()
+    return OpenPlan((file,), seen, runnable=runnable, known=known, companions=companions)
 
 
 def read_text(text: str, plan_format: str, path: str, root: Path) -> Plan:
     """Read a plan that is not on disk, in a format that is known; `path` is what its messages call it."""
+    return _read([superplan.Part("", text)], plan_format, path, runnable_in(root))
+
+
+def _read(
+    parts: Sequence[superplan.Part],
+    plan_format: str,
+    path: str,
+    runnable: Runnable,
+    known: Mapping[str, str] | None = None,
+    tag: str = "",
+    problems: Sequence[Problem] = (),
+) -> Plan:
     if plan_format == superplan.FORMAT:
-        return superplan.read([superplan.Part("", text)], path, runnable=runnable_in(root))
-    if plan_format in JSON:
-        return json_formats.read(plan_format, text, path, runnable=runnable_in(root))
-    return DIALECTS[plan_format].read(text, path, runnable=runnable_in(root), known={})
+        return superplan.read(parts, path, runnable=runnable, problems=problems)
+    if plan_format in DIALECTS:
+        return tasks_md.read(parts[0].text, path, runnable=runnable, known=known, dialect=DIALECTS[plan_format])
+    return json_formats.read(plan_format, tasks_md.printable(parts[0].text), path, tag=tag, runnable=runnable)
 
 
 def _in_folder(folder: Path) -> Path:
@@ -125,81 +112,100 @@ def _in_folder(folder: Path) -> Path:
     return next((other for other in others if other.is_file()), folder / "tasks.md")
 
 
-class TasksFile:
-    """A `tasks.md` on disk, in one of its dialects. Implements `unstuck.ports.PlanFile`."""
-
-    extensible = True
+class OpenPlan:
+    """A plan on disk, in one file or in parts. Implements `unstuck.ports.PlanFile`."""
 
     def __init__(
         self,
-        path: Path,
+        parts: Sequence[Path],
+        plan_format: str,
         *,
         runnable: Runnable,
         known: Mapping[str, str] | None = None,
         companions: tuple[str, ...] = (),
-        plan_format: str = tasks_md.FORMAT,
+        tag: str = "",
     ) -> None:
-        self.path = path
+        self.path = parts[0]
         self.format = plan_format
         self.companions = companions
-        """Names of files in the plan's folder that are kept up with it."""
-        self.spec_folder = bool(companions)
-        self.missing: tuple[str, ...] = ()
-        """The tasks that the last `tick` did not find in the file."""
-        self._dialect = DIALECTS[plan_format]
+        """Names of files in the plan's folder that are kept up with it, its further parts included."""
+        self.extensible = plan_format in DIALECTS
+        self.spec_folder = self.extensible and bool(companions)
+        self._parts = tuple(parts)
         self._runnable = runnable
         self._known = dict(known or {})
-        self._lock = threading.Lock()  # a task's thread inserts while the main thread ticks
+        self._tag = tag
+        self._owed: dict[str, str] = {}
+        """Statuses that could not be written, because the file could not be read."""
+        self._lock = threading.Lock()  # a task's thread inserts while the main thread marks
 
     def read(self) -> Plan:
-        content = load(self.path)
-        if len(content) > LARGEST:
-            problem = Problem(message=f"{self.path} {TOO_LARGE}.", hint="Name the plan itself, or split it.")
-            return Plan(path=str(self.path), format=self.format, tasks=(), problems=(problem,))
-        plan = self._read(tasks_md.decode(content))
-        if any(OUR_ID.fullmatch(task.id) for task in plan.tasks):
+        contents = {part: load(part) for part in self._parts if part.is_file() or self.extensible}
+        path, unfit = str(self.path), [_unfit(part, content, self.extensible) for part, content in contents.items()]
+        problems = [
+            Problem(message=f"The part {part.name} of the plan is missing.", hint="Put it beside the others.")
+            for part in self._parts
+            if part not in contents
+        ]
+        if wrong := tuple(filter(None, unfit)):
+            return Plan(path=path, format=self.format, tasks=(), problems=(*problems, *wrong))
+        texts = [
+            superplan.Part("" if part == self.path else part.name, tasks_md.decode(content))
+            for part, content in contents.items()
+        ]
+        plan = _read(texts, self.format, path, self._runnable, self._known, self._tag, problems)
+        if self.extensible and any(OUR_ID.fullmatch(task.id) for task in plan.tasks):
             self._known.update((task.id, task.title) for task in plan.tasks)
         return plan
 
     def mark(self, statuses: Mapping[str, str]) -> bool:
-        """Tick what is complete, un-tick the rest."""
-        return self.tick({name: status == "complete" for name, status in statuses.items()})
+        """Write where tasks stand in place, atomically, file by file; return whether anything changed.
 
-    def tick(self, done: Mapping[str, bool]) -> bool:
-        """Tick or un-tick tasks in place, atomically; return whether anything changed.
-
-        Tasks that a person took out of the file meanwhile are passed over and listed in `missing`.
+        Tasks that a person took out meanwhile are passed over. A file that cannot be read for now stays as it is, and is
+        owed what it was to be told.
         """
+        with self._lock:
+            wanted = {**self._owed, **statuses}
+            self._owed = {}
+            changed = [self._mark(part, wanted) for part in self._parts if part.is_file() or self.extensible]
+        return any(changed)
 
-        def ticked(located: Located) -> str:
-            self.missing = tuple(name for name in done if name not in located.places)
-            return located.tick(done)
+    def _mark(self, part: Path, statuses: Mapping[str, str]) -> bool:
+        def marked(text: str) -> str:
+            if self.extensible:
+                done = {name: status == "complete" for name, status in statuses.items()}
+                return self._locate(text).tick(done)
+            if self.format == superplan.FORMAT:
+                return superplan.mark(text, statuses)
+            return json_formats.mark(self.format, text, statuses, self._tag)
 
-        return self._edit(ticked)
+        try:
+            return _edit(part, marked)
+        except (ValueError, RecursionError):
+            self._owed.update(statuses)
+            return False
 
     def insert(self, insertion: Insertion) -> tuple[Task, ...]:
         """Write tasks into the plan, atomically, and return them as they read there. Those it has are left alone."""
+        if not self.extensible:
+            names = ", ".join(insertion.blocks)
+            raise CannotWrite(f"{self.path} takes no new tasks ({names}).", hint="Use a tasks.md.")
         after = Located("", {})
 
-        def inserted(before: Located) -> str:
+        def inserted(text: str) -> str:
             nonlocal after
+            before = self._locate(text)
             for name, block in insertion.blocks.items():
                 self._refuse_another(before, name, block)
             after = before.insert(insertion, self._locate)
             return after.text
 
-        self._edit(inserted)
+        with self._lock:
+            _edit(self.path, inserted)
         return tuple(self._read_block(after, name) for name in insertion.blocks)
 
-    def _edit(self, change: Callable[[Located], str]) -> bool:
-        with self._lock:
-            return rewrite(self.path, lambda content: tasks_md.encode(change(self._locate(tasks_md.decode(content)))))
-
-    def _read(self, text: str) -> Plan:
-        return self._dialect.read(text, str(self.path), runnable=self._runnable, known=self._known)
-
     def _locate(self, text: str) -> Located:
-        return self._dialect.locate(text, self._known)
+        return tasks_md.locate(text, self._known, DIALECTS[self.format])
 
     def _refuse_another(self, located: Located, name: str, block: str) -> None:
         """Refuse to take a task that a person wrote under our id for ours."""
@@ -217,10 +223,24 @@ class TasksFile:
 
     def _task_in(self, block: str) -> Task:
         """Read one task by itself."""
-        found = self._read(block).tasks
+        found = _read([superplan.Part("", block)], self.format, str(self.path), self._runnable, self._known).tasks
         if len(found) != 1:
             raise CannotWrite(f"{block.splitlines()[0]!r} does not read as one task.", hint="Please report this.")
         return found[0]
+
+
+def _edit(part: Path, change: Callable[[str], str]) -> bool:
+    return rewrite(part, lambda content: tasks_md.encode(change(tasks_md.decode(content))))
+
+
+def _unfit(part: Path, content: bytes, splits: bool) -> Problem | None:  # noqa: FBT001  # a list of tasks may be split
+    """Say why a file is not even looked into; the reader of a tasks.md says itself what is no text."""
+    if len(content) > LARGEST:
+        name, hint = (part, "Name the plan itself, or split it.") if splits else (part.name, AS_TEXT)
+        return Problem(message=f"{name} is larger than {LARGEST // 1_000_000} MB.", hint=hint)
+    if b"\0" in content and not splits:
+        return Problem(message=f"{part.name} is not text: it has NUL bytes.", hint=AS_TEXT)
+    return None
 
 
 def plan_parts(file: Path, content: bytes) -> tuple[Path, ...]:
@@ -230,78 +250,6 @@ def plan_parts(file: Path, content: bytes) -> tuple[Path, ...]:
     if said is None or name is None or int(said[1]) != int(name[2]):
         return (file,)
     return tuple(file.with_name(f"{name[1]}{number}{name[3]}") for number in range(1, int(said[2]) + 1))
-
-
-class PhasesFile:
-    """Such a plan on disk. Implements `unstuck.ports.PlanFile`."""
-
-    spec_folder = False
-    extensible = False
-
-    def __init__(self, parts: Sequence[Path], plan_format: str, *, runnable: Runnable, tag: str = "") -> None:
-        self.path = parts[0]
-        self.format = plan_format
-        self.companions = tuple(part.name for part in parts[1:])
-        """The further parts of the plan, in the same folder."""
-        self.missing: tuple[str, ...] = ()
-        """The tasks that the last `mark` did not find."""
-        self._parts = tuple(parts)
-        self._runnable = runnable
-        self._tag = tag
-
-    def read(self) -> Plan:
-        contents = {part: load(part) for part in self._parts if part.is_file()}
-        problems = [
-            Problem(message=f"The part {part.name} of the plan is missing.", hint="Put it beside the others.")
-            for part in self._parts
-            if part not in contents
-        ]
-        unfit = [
-            Problem(message=f"{part.name} {why}.", hint="Name the plan itself, as UTF-8 text.")
-            for part, content in contents.items()
-            if (
-                why := TOO_LARGE
-                if len(content) > LARGEST
-                else "is not text: it has NUL bytes"
-                if b"\0" in content
-                else ""
-            )
-        ]
-        path = str(self.path)
-        if unfit:
-            return Plan(path=path, format=self.format, tasks=(), problems=(*problems, *unfit))
-        if self.format in JSON:
-            text = contents[self.path].decode("utf-8", "replace")
-            return json_formats.read(self.format, text, path, tag=self._tag, runnable=self._runnable)
-        parts = [
-            superplan.Part("" if part == self.path else part.name, tasks_md.decode(content))
-            for part, content in contents.items()
-        ]
-        return superplan.read(parts, path, runnable=self._runnable, problems=problems)
-
-    def insert(self, insertion: Insertion) -> tuple[Task, ...]:
-        """Refuse: only a tasks.md takes new tasks."""
-        raise CannotWrite(f"{self.path} takes no new tasks ({', '.join(insertion.blocks)}).", hint="Use a tasks.md.")
-
-    def mark(self, statuses: Mapping[str, str]) -> bool:
-        """Write the statuses of tasks in place, atomically, file by file; return whether anything changed."""
-        known: set[str] = set()
-
-        def change(content: bytes) -> bytes:
-            text = tasks_md.decode(content)
-            in_json = self.format in JSON
-            try:
-                after, found = (
-                    JSON[self.format](text, statuses, self._tag) if in_json else superplan.mark(text, statuses)
-                )
-            except ValueError:
-                return content  # somebody is in the middle of writing it: the next time it is marked as a whole
-            known.update(found)
-            return tasks_md.encode(after)
-
-        changed = [rewrite(part, change) for part in self._parts if part.is_file()]
-        self.missing = tuple(name for name in statuses if name not in known)
-        return any(changed)
 
 
 def _require_file(file: Path, path: Path) -> None:
@@ -341,11 +289,11 @@ def _detect(content: bytes, file: Path) -> str:
         return seen
     # A file that is no text is read all the same: the reader then says what is wrong with it.
     if dialects.is_kiro(text) or (".kiro" in file.resolve().parts and _CHECKBOX.search(text)):
-        return dialects.KIRO
+        return dialects.KIRO.format
     if dialects.is_spec_kit(text):
-        return dialects.SPEC_KIT
+        return dialects.SPEC_KIT.format
     if dialects.is_checklist(text, named=_FIX_PLAN.search(file.name) is not None):
-        return dialects.CHECKLIST
+        return dialects.CHECKLIST.format
     if file.name == "tasks.md" or "\0" in text or len(content) > LARGEST or _CHECKBOX.search(text):
         return tasks_md.FORMAT
     if not text.strip():

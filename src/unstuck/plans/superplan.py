@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
+from itertools import chain
 from typing import NamedTuple
 
 from unstuck.plans.editor import Edit, apply
@@ -338,36 +339,26 @@ def _against(task: Task, name: str, other: Task | None, reach: Mapping[str, froz
 # --- keeping status cells and boxes current: what stands there is replaced, and no other byte
 
 
-def mark(text: str, statuses: Mapping[str, str]) -> tuple[str, frozenset[str]]:
-    """Write the statuses of phases into one file's text; return it, and the phases that it knows."""
+def mark(text: str, statuses: Mapping[str, str]) -> str:
+    """Write the statuses of phases into one file's text."""
     wanted = {name: words().ours[status] for name, status in statuses.items() if status in words().ours}
-    document = Document(text)
-    edits: list[Edit] = []
-    rows: dict[str, PhaseStatus | None] = {}
-    for table in filter(is_overview, document.tables()):
-        for row in table.rows:
-            phase, cell = row.cell("phase"), row.cell(*STATUS)
-            name = normalise(read_cell(phase.text)[0]) if phase else ""
-            if name and name not in rows:
-                rows[name] = read_status(cell.text)[0] if cell else None
-                if name in wanted and cell:
-                    edits += _restated(cell, wanted[name])
-    sections = {one.id: one for one in find_sections(document, rows, lambda _: False)}
-    for name, section in sections.items():
-        if name in wanted:
-            edits += _of_section(section, wanted[name], rows.get(name))
-    return apply(text, edits), frozenset((*rows, *sections))
+    found, part, document = _Found(), Part("", text), Document(text)
+    _read_tables(found, part, document)
+    _read_sections(found, part, document, lambda _: False)
+    edits = [_edits(phase, wanted[name]) for name, phase in found.phases.items() if name in wanted]
+    return apply(text, list(chain.from_iterable(edits)))
 
 
-def _of_section(section: Section, wanted: PhaseStatus, row: PhaseStatus | None) -> Iterator[Edit]:
-    """Change the status line; tick or untick the boxes where the phase is done, or done no longer."""
-    fact = section.fact(*STATUS)
-    before = read_status(fact.text)[0] if fact else row
-    if fact is not None:
-        yield from _restated(fact, wanted)
-    if (wanted == "complete") == (before == "complete"):
+def _edits(phase: Phase, wanted: PhaseStatus) -> Iterator[Edit]:
+    """Change the status in the row and in the section; tick or untick the boxes where the phase is done, or done no longer."""
+    cell = phase.row.cell(*STATUS) if phase.row else None
+    fact = phase.section.fact(*STATUS) if phase.section else None
+    for old in filter(None, (cell, fact)):
+        yield from _restated(old, wanted)
+    before = fact or cell
+    if (wanted == "complete") == (before is not None and read_status(before.text)[0] == "complete"):
         return
-    for box in section.boxes:
+    for box in phase.section.boxes if phase.section else ():
         if box.area != "checkpoint" and (wanted == "complete") != (box.mark in ("x", "X")):
             yield Edit(box.place, box.place + len(box.mark), "x" if wanted == "complete" else " ")
 

@@ -5,11 +5,13 @@ at column 0 that is not inside a code block, a here-document or a comment.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
+from typing import Any, NamedTuple
 
-from unstuck.plans.blocks import Block, Reading, name_tasks
-from unstuck.plans.editor import Located, first_of
+from unstuck.plans.blocks import Block, Reading, Scanner, name_tasks
+from unstuck.plans.editor import Located
 from unstuck.plans.fields import is_field, named_tasks, read_fields
 from unstuck.plans.plan import Plan, Problem, Task, is_cleanup
 from unstuck.tools import Runnable
@@ -28,58 +30,100 @@ _DAMAGED = re.compile("[\udc80-\udcff]")
 """How `decode` carries bytes that are not UTF-8."""
 
 
-def read(text: str, path: str, *, runnable: Runnable, known: Mapping[str, str] | None = None) -> Plan:
+class Boxes(NamedTuple):
+    """What a dialect finds in a text: all boxes, each under the name by which it is ticked, and those that are tasks."""
+
+    every: Sequence[Block]
+    tasks: Sequence[Block]
+    title: str
+    concerns: Iterable[Problem] = ()
+    problems: Iterable[Problem] = ()
+    parents: Mapping[str, tuple[str, ...]] = {}
+    within: Mapping[str, tuple[str, ...]] = {}
+    """These two as in `Located`."""
+
+
+def read_tasks(text: str, found: Boxes) -> Iterable[Task]:
+    """Make the values that stand for the tasks of a text, in no order but its own."""
+    return (make_task(block, text[block.start : block.end]) for block in found.tasks)
+
+
+class Dialect(NamedTuple):
+    """How a Markdown plan of a kind is read."""
+
+    format: str
+    find: Callable[[str, Runnable | None, Mapping[str, str]], Boxes]
+    """Without a test for commands no field is read: only the places are wanted."""
+    tasks: Callable[[str, Boxes], Iterable[Task]] = read_tasks
+
+
+def read(
+    text: str, path: str, *, runnable: Runnable, known: Mapping[str, str] | None = None, dialect: Dialect | None = None
+) -> Plan:
     """Read a whole plan; everything wrong with it is in its problems and concerns.
 
     `Task.commit` is None where the plan leaves the subject to us and "" where it asks for no commit.
     `runnable` says whether a word can begin a command: it decides which Verify texts without back-ticks are commands.
     `known` holds the ids of an earlier reading and their titles: a task without an id keeps the `t<n>` it had.
     """
+    dialect = dialect or TASKS_MD
     if problems := tuple(not_text(text)):
-        return Plan(path=path, format=FORMAT, tasks=(), problems=problems)
-    concerns = list(_damage(text))
-    text = printable(text)
-    reading = Reading(text)
-    blocks = reading.blocks()
-    name_tasks(blocks, known or {})
-    for block in blocks:
-        read_fields(reading.scanner, block, runnable)
-    made = [make_task(text, block) for block in blocks]
-    groups = grouped(
-        made,
-        [block.section for block in blocks],
-        ["P" in block.markers and not block.is_checkpoint for block in blocks],
-    )
-    waits = [
-        tuple(dict.fromkeys((*first, *block.depends)))
-        for first, block in zip(_dependencies(blocks), blocks, strict=True)
-    ]
-    tasks = tuple(
-        replace(task, depends_on=names, group=group) for task, names, group in zip(made, waits, groups, strict=True)
-    )
-    concerns += [
-        *reading.concerns,
-        *unverified(blocks),
-        *_unknown_originals(blocks),
-        *_overlooked(reading.flat, blocks),
-    ]
+        return Plan(path=path, format=dialect.format, tasks=(), problems=problems)
+    shown = printable(text)
+    found = dialect.find(shown, runnable, known or {})
     return Plan(
         path=path,
-        format=FORMAT,
-        title=reading.title,
-        tasks=tasks,
-        concerns=tuple(sorted(concerns, key=lambda concern: concern.line or 0)),
-        problems=tuple(sorted([*reading.problems, *unapproved(blocks)], key=lambda problem: problem.line or 0)),
+        format=dialect.format,
+        title=found.title,
+        tasks=tuple(dialect.tasks(shown, found)),
+        concerns=tuple(sorted((*_damage(text), *found.concerns), key=lambda concern: concern.line or 0)),
+        problems=tuple(sorted((*found.problems, *_unapproved(found.tasks)), key=lambda problem: problem.line or 0)),
     )
 
 
-def make_task(text: str, block: Block) -> Task:
+def locate(text: str, known: Mapping[str, str] | None = None, dialect: Dialect | None = None) -> Located:
+    """Find every task of a plan."""
+    readable = "" if any(not_text(text)) else printable(text)
+    found = (dialect or TASKS_MD).find(readable, None, known or {})
+    places = {block.id: block for block in reversed(found.every)}  # of two with one id, the first
+    return Located(text, places, found.parents, found.within)
+
+
+def find_tasks(text: str, runnable: Runnable | None, known: Mapping[str, str]) -> Boxes:
+    """Find the tasks of a tasks.md."""
+    reading = Reading(text)
+    blocks = reading.blocks()
+    name_tasks(blocks, known)
+    read_all(reading.scanner, blocks, runnable)
+    remarks = chain(unverified(blocks), _unknown_originals(blocks), _overlooked(reading.flat, blocks))
+    return Boxes(blocks, blocks, reading.title, chain(reading.concerns, remarks), reading.problems)
+
+
+def read_all(scanner: Scanner, blocks: Iterable[Block], runnable: Runnable | None) -> None:
+    """Read the fields of blocks, where they are wanted."""
+    for block in blocks if runnable else ():
+        read_fields(scanner, block, runnable or bool)
+
+
+def _ordered(text: str, found: Boxes) -> Iterator[Task]:
+    """Make the tasks, with what they depend on and what they may run beside."""
+    made, blocks = tuple(read_tasks(text, found)), found.tasks
+    parallel = ["P" in block.markers and not block.is_checkpoint for block in blocks]
+    groups = grouped(made, [block.section for block in blocks], parallel)
+    for task, block, first, group in zip(made, blocks, _dependencies(blocks), groups, strict=True):
+        yield replace(task, depends_on=tuple(dict.fromkeys((*first, *block.depends))), group=group)
+
+
+TASKS_MD = Dialect(FORMAT, find_tasks, _ordered)
+
+
+def make_task(block: Block, body: str, **more: Any) -> Task:
     """Make the value that stands for a task of the text."""
     return Task(
         id=block.id,
         title=block.title,
         line=block.line,
-        body=text[block.start : block.end],
+        body=body,
         checks=block.checks,
         files=block.files,
         markers=block.markers,
@@ -87,14 +131,8 @@ def make_task(text: str, block: Block) -> Task:
         commit=block.commit,
         agent=block.agent,
         done=block.ticked,
+        **more,
     )
-
-
-def locate(text: str, known: Mapping[str, str] | None = None) -> Located:
-    """Find every task of a plan."""
-    blocks = [] if any(not_text(text)) else Reading(printable(text)).blocks()
-    name_tasks(blocks, known or {})
-    return Located(text, first_of(blocks))
 
 
 def decode(content: bytes) -> str:
@@ -174,7 +212,7 @@ def grouped(tasks: Sequence[Task], places: Sequence[object], parallel: Sequence[
     return found
 
 
-def unapproved(blocks: Sequence[Block]) -> Iterator[Problem]:
+def _unapproved(blocks: Sequence[Block]) -> Iterator[Problem]:
     """Name the open tasks whose commands an agent proposed and no person has said yes to: none of them is run."""
     for block in blocks:
         if block.proposed and not block.ticked:

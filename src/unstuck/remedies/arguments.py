@@ -8,9 +8,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from unstuck.remedies.call_words import operand, restrains
+from unstuck.remedies.call_words import restrains
 from unstuck.remedies.chain import (
-    ALIASES,
     Deed,
     Expects,
     ListFolder,
@@ -20,18 +19,16 @@ from unstuck.remedies.chain import (
     Use,
     WriteFile,
     flat,
+    listed,
     name_words,
+    names_of,
     no_way,
     recipe,
     run,
+    shape,
 )
-from unstuck.remedies.situation import CONTENT_KEYS, Situation, path
+from unstuck.remedies.situation import Situation, path
 
-BAD_OPTION = r"(?i)(?:unrecognized|unknown|invalid|no such|illegal|unexpected)[^\n'\"\u2018`-]{0,40}?(?:option|argument|switch|flag)s?(?:[^\n\w-]{0,6}(--?\w[\w-]*)|[^\n\w]{0,8}(\w)\b)"
-MEANT = r"[Dd]id you mean (?:this|one of these)\?\s+(?:npm \w+\s+)?(?:npm (?:run )?)?([\w:-]+)|(?:maybe you meant|similar [\w ]{1,40} exists):? ['\"`]([\w-]+)['\"`]|[Dd]id you mean:? ['\"`\u2018]?(--?[\w-]+|[\w-]+)['\"`\u2019]?|[Tt]he most similar command is\s+([\w-]+)|perhaps you meant:? ['\"`]?([\w-]+)"
-MISSING_TOOL = r"(?:[Uu]nknown tool|[Tt]ool not found|No such tool)[: ]+['\"`]?([\w.:-]{1,100})|[Tt]ool ['\"`]([\w.:-]{1,100})['\"`]"
-CHOICES = r"invalid choice: '([^'\n]{1,100})' \(choose from ([^)\n]{1,2000})\)"
-WITH_SUBCOMMANDS = frozenset({"git", "npm", "cargo", "go", "docker", "pip"})
 ARGUMENTS_OF_A_SHELL = "only a shell can tell the arguments of the call"
 CLOSE = 0.8
 
@@ -96,8 +93,8 @@ def _corrected_word(s: Situation) -> Recipe:
         return recipe(known)
     words, found, choices = (
         s.call.words or no_way(ARGUMENTS_OF_A_SHELL),
-        re.search(MEANT, s.text),
-        re.search(CHOICES, s.text),
+        re.search(shape("meant"), s.text),
+        re.search(shape("choices"), s.text),
     )
     meant = next(filter(None, found.groups())) if found else ""
     if choices:
@@ -115,7 +112,7 @@ def _corrected_word(s: Situation) -> Recipe:
 def _usage(s: Situation) -> Recipe:
     """Look at how the program wants to be called."""
     words = s.call.words or no_way(ARGUMENTS_OF_A_SHELL)
-    sub = words[0] in WITH_SUBCOMMANDS and len(words) > 1 and re.fullmatch(r"[a-z][\w-]*", words[1])
+    sub = words[0] in listed("with_subcommands") and len(words) > 1 and re.fullmatch(r"[a-z][\w-]*", words[1])
     simpler = _without_option(s)
     read = run("Read its usage", *words[: 2 if sub else 1], "--help", expected="Its options are listed",
                expects=Expects(prints=True), risk="safe" if s.repeatable(words) else "caution")  # fmt: skip
@@ -124,7 +121,7 @@ def _usage(s: Situation) -> Recipe:
 
 def _without_option(s: Situation) -> Recipe:
     """Leave out the option that the program does not know."""
-    words, found = s.call.words, re.search(BAD_OPTION, s.text)
+    words, found = s.call.words, re.search(shape("bad_option"), s.text)
     if words is None or found is None:
         no_way("the message names no option that could be left out")
     name = found[1] or f"-{found[2]}"
@@ -149,7 +146,7 @@ def _without_option(s: Situation) -> Recipe:
 
 def use_available_alternative(s: Situation) -> Recipe:
     """Find a tool among those that are there which does the same."""
-    named = re.search(MISSING_TOOL, s.text)
+    named = re.search(shape("missing_tool"), s.text)
     tool = (named[1] or named[2]) if named else s.call.tool
     others = {flat(name): name for name in sorted((s.tools.names or frozenset()) - {tool})}
     if near := _near(flat(tool), list(others), CLOSE):
@@ -159,22 +156,10 @@ def use_available_alternative(s: Situation) -> Recipe:
     return _basic(s, tool) or no_way(f"none of the tools is known to do what {tool or 'it'} does")
 
 
-def decompose_into_basic_tools(s: Situation) -> Recipe:
-    """Break the call down into commands of the shell."""
-    place = path(s) or "."
-    below = ("find", operand(place), "-maxdepth", "3", "-type", "f", "-not", "-path", "*/.git/*")
-    prints = Expects(prints=True)
-    return recipe(
-        run(f"List what is in {place}", "ls", "-la", "--", place, expected="A listing", expects=prints),
-        run("List the files below it", *below, expected="Paths of files", expects=prints),
-        requires=("ls", "find"),
-    )
-
-
 def _basic(s: Situation, tool: str) -> Recipe | None:
     """Do it with the basic tool whose words the name has."""
     words, place = name_words(tool), path(s)
-    content = next((s.call.args[key] for key in CONTENT_KEYS if isinstance(s.call.args.get(key), str)), None)
+    content = next((s.call.args[key] for key in listed("content_keys") if isinstance(s.call.args.get(key), str)), None)
     for role in ("write_file", "read_dir", "read_file", "run_bash"):
         if words.isdisjoint(s.table("intents").get(role, ())):
             continue
@@ -182,9 +167,9 @@ def _basic(s: Situation, tool: str) -> Recipe | None:
             write = WriteFile(place, content)
             return _one(f"Write {place} with a tool that is there", write, f"{place} is written")
         if role == "read_dir":
-            listed = _one("List the folder with a tool that is there", ListFolder(place or "."), "A listing")
+            shown = _one("List the folder with a tool that is there", ListFolder(place or "."), "A listing")
             read = Step("Read the file that is wanted", ReadFile(place), "Its content")
-            return listed._replace(steps=(*listed.steps, read)) if place and "file" in words else listed
+            return shown._replace(steps=(*shown.steps, read)) if place and "file" in words else shown
         if role == "read_file" and place:
             return _one(f"Read {place} with a tool that is there", ReadFile(place), "Its content")
         if role == "run_bash" and s.call.line:
@@ -199,11 +184,7 @@ def _one(action: str, deed: Deed, expected: str) -> Recipe:
 # --- arguments by their schema ------------------------------------------------------------------------------------
 
 TYPES = ("string", "number", "integer", "boolean", "array", "object", "null")
-SCHEMA_WORDS = frozenset(
-    {"type", "properties", "required", "$ref", "anyOf", "oneOf", "allOf", "$schema", "additionalProperties"}
-)
 TRUE, FALSE = frozenset({"true", "yes", "1", "on"}), frozenset({"false", "no", "0", "off"})
-SAID = r"(?i)\b(\w+)['\"`]?:? (?:should be|must be|expected)(?: of type)? (?:an? |type )?['\"`]?(\w+)['\"`]?,? (?:but )?(?:got|received|was|is)"
 SPOKEN = {"str": "string", "int": "integer", "float": "number", "bool": "boolean", "list": "array", "dict": "object"}
 MOST_DEPTH = 20
 
@@ -226,7 +207,7 @@ def problem(schema: Any, depth: int = 0) -> str:
         return "`required` is not a list of names"
     if depth == 0 and kinds not in (None, "object"):
         return "the arguments of a tool are an object"
-    if depth == 0 and not SCHEMA_WORDS.intersection(schema):
+    if depth == 0 and not set(schema).intersection(listed("schema_words")):
         return "it says nothing about arguments (`type`, `properties`)"
     for name, part in properties.items():
         if not isinstance(part, bool) and (why := problem(part, depth + 1)):
@@ -263,7 +244,7 @@ def completed(args: Mapping[str, Any], schema: Mapping[str, Any]) -> tuple[dict[
 
 def said(text: str) -> dict[str, Any]:
     """Return the schema that an error message gives away: `timeout should be number, got string`."""
-    found = {name: SPOKEN.get(kind.lower(), kind.lower()) for name, kind in re.findall(SAID, text[:20_000])}
+    found = {name: SPOKEN.get(kind.lower(), kind.lower()) for name, kind in re.findall(shape("typed"), text[:20_000])}
     return {"type": "object", "properties": {name: {"type": kind} for name, kind in found.items() if kind in TYPES}}
 
 
@@ -356,8 +337,8 @@ def _meant(key: str, names: list[str]) -> str:
     bare = {flat(name): name for name in names}
     if flat(key) in bare:
         return bare[flat(key)]
-    for group in ALIASES:
+    for group in names_of(key):
         shared = [name for name in names if name in group]
-        if key in group and len(shared) == 1:
+        if len(shared) == 1:
             return shared[0]
     return bare.get(_near(flat(key), list(bare), 0.75), "")

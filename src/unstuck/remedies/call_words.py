@@ -4,22 +4,12 @@ import re
 import shlex
 from typing import NamedTuple
 
-SPECIAL = frozenset("|&;<>()$`*?[]{}#!~\n\r\x00")
-IN_DOUBLE_QUOTES = frozenset("$`\x00")
+from unstuck.remedies.chain import listed, shape
+from unstuck.tools import parts
+
 ASSIGNMENT = r"[A-Za-z_]\w*="
-URL = r"(?P<scheme>https?|git|ftp)://(?:[^/@\s]*@)?(?P<host>\[[0-9a-fA-F:.]+\]|[^/:?#\s]+)(?P<port>:\d+)?(?P<rest>[/?#]\S*)?"
-SSH_URL = r"(?:ssh://)?(?:[\w.-]+@)(?P<host>[\w.-]+)(?::\d+)?[:/](?P<path>[^\s:][^\s]*)"
 CONTROL = r"[\x00-\x1f\x7f]"
 MAX_CHARS = 100_000
-LOUD = frozenset({"-f", "--fail", "--fail-with-body", "--fail-early"})
-TO_FILE, TO_OWN_NAME = ("-o", "--output", "--output-document"), ("-O", "--remote-name")
-DESTROYERS = frozenset(
-    {"rm", "rmdir", "unlink", "shred", "truncate", "mv", "dd", "mkfs", "kill", "pkill", "killall", "dropdb"}
-)
-DESTROYING = frozenset({"git rm", "git checkout", "git restore", "git clean", "git reset", "git branch", "docker rm"})
-"""Whose operands are never guessed."""
-RESTRAINTS = r"dry|check|preview|simulat|no-?op|what-?if|plan|confirm|interactive|safe|backup|only|exclude|filter|limit|keep|preserve|^no-"
-"""Options that hold a call back: without them it does more than was asked for."""
 
 
 class Address(NamedTuple):
@@ -41,7 +31,7 @@ class Address(NamedTuple):
 
 def plain_words(command: str) -> tuple[str, ...] | None:
     """Return the words of a simple command; None if only a shell can tell what it does."""
-    if len(command) > MAX_CHARS or _needs_shell(command):
+    if len(command) > MAX_CHARS or _needs_shell(command.strip()):
         return None
     try:
         words = tuple(shlex.split(command))
@@ -51,49 +41,9 @@ def plain_words(command: str) -> tuple[str, ...] | None:
 
 
 def _needs_shell(command: str) -> bool:
-    quote, escaped, start = "", False, True
-    for char in command.strip():
-        if escaped:
-            escaped = False
-        elif quote == "'":
-            quote = "" if char == "'" else quote
-        elif char == "\\":
-            escaped = True
-        elif quote == '"':
-            if char in IN_DOUBLE_QUOTES:
-                return True
-            quote = "" if char == '"' else quote
-        elif char in "'\"":
-            quote = char
-        elif char in SPECIAL and (char not in "#~!{}" or start):
-            return True
-        start = char.isspace() and not quote
-    return bool(quote) or escaped
-
-
-def parts(command: str) -> tuple[str, ...]:
-    """Return the commands of a line that stand between `&&`, `||`, `;`, `|` and line ends, quoted text left whole."""
-    found, current, quote, place = [], "", "", 0
-    while place < len(command):
-        char = command[place]
-        two = command[place : place + 2]
-        if quote:
-            quote = "" if char == quote else quote
-        elif char in "'\"`":
-            quote = char
-        elif char == "\\":
-            current += two
-            place += 2
-            continue
-        elif two in {"&&", "||"} or char in ";|\n&":
-            near = command[place - 1 : place] + command[place + 1 : place + 2]
-            if char != "&" or two == "&&" or ">" not in near:
-                found.append(current)
-                current, place = "", place + (2 if two in {"&&", "||"} else 1)
-                continue
-        current += char
-        place += 1
-    return tuple(part.strip() for part in (*found, current) if part.strip())
+    """Whether a shell reads more in it than words: besides its quotations, or inside of double quotes."""
+    bare = re.sub(r"""'[^']*'|"(?:[^"\\$`\0]|\\.)*"|\\.""", "x", command, flags=re.DOTALL)
+    return re.search(r"""['"\\|&;<>()$`*?\[\]\n\r\0]|(?:^|\s)[{}#!~]""", bare) is not None
 
 
 def simple_call(command: str, program: str) -> tuple[str, ...] | None:
@@ -107,7 +57,7 @@ def simple_call(command: str, program: str) -> tuple[str, ...] | None:
 
 def address(text: str) -> Address | None:
     """Return the address that a word is, or the first in a text."""
-    found = re.search(URL, text)
+    found = re.search(shape("url"), text)
     if found is None or re.search(CONTROL, found[0]):
         return None
     return Address(found["scheme"], found["host"], found["port"] or "", found["rest"] or "")
@@ -115,7 +65,7 @@ def address(text: str) -> Address | None:
 
 def ssh_address(text: str) -> Address | None:
     """Read `git@host:path` and `ssh://git@host/path`."""
-    found = re.fullmatch(SSH_URL, text)
+    found = re.fullmatch(shape("ssh_url"), text)
     return Address("https", found["host"], "", "/" + found["path"].lstrip("/")) if found else None
 
 
@@ -138,12 +88,12 @@ def download_target(words: tuple[str, ...] | None) -> str:
     """Return the file that a download writes; empty if it writes none, or nobody can say which."""
     if words is None or program(words) not in {"curl", "wget"}:
         return ""
-    named = TO_FILE if program(words) == "curl" else (*TO_FILE[2:], "-O")
+    named = listed("to_file") if program(words) == "curl" else (*listed("to_file")[2:], "-O")
     for place, word in enumerate(words[:-1]):
         if word in named:
             return words[place + 1] if words[place + 1] not in {"-", "/dev/null", "/dev/stdout"} else ""
     source = next((word for word in words if address(word)), "")
-    if program(words) == "wget" or set(TO_OWN_NAME).intersection(words):
+    if program(words) == "wget" or not set(words).isdisjoint(listed("to_own_name")):
         return source.rstrip("/").rsplit("/", 1)[-1].partition("?")[0]
     return ""
 
@@ -151,7 +101,7 @@ def download_target(words: tuple[str, ...] | None) -> str:
 def loud(words: tuple[str, ...]) -> tuple[str, ...]:
     """Let curl fail where the server refuses: without that a page about an error is a success."""
     bundled = any(re.fullmatch(r"-[A-Za-z]*f[A-Za-z]*", word) for word in words)
-    if program(words) != "curl" or bundled or LOUD.intersection(words):
+    if program(words) != "curl" or bundled or not set(words).isdisjoint(listed("loud")):
         return words
     return (words[0], "--fail", *words[1:])
 
@@ -159,12 +109,14 @@ def loud(words: tuple[str, ...]) -> tuple[str, ...]:
 def destroys(line: str) -> bool:
     """Whether a part of a command line destroys what it is given."""
     called = [words for words in map(plain_words, parts(line)) if words]
-    return any(program(words) in DESTROYERS or " ".join(words[:2]) in DESTROYING for words in called)
+    return any(
+        program(words) in listed("destroyers") or "-".join(words[:2]) in listed("destroying") for words in called
+    )
 
 
 def restrains(name: str) -> bool:
     """Whether an option or argument holds a call back, so that leaving it out is no repair."""
-    return bool(re.search(RESTRAINTS, name.lstrip("-").lower().replace("_", "-"))) or name in {"-n", "-i"}
+    return bool(re.search(shape("restraints"), name.lstrip("-").lower().replace("_", "-"))) or name in {"-n", "-i"}
 
 
 # --- misspelled words ---------------------------------------------------------------------------------------------

@@ -6,12 +6,13 @@ A step is a closed union: match on it. Arguments are lists, never a shell line o
 import json
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, NoReturn
 
 from unstuck.diagnosis import KINDS, Kind
-from unstuck.shipped import shipped
+from unstuck.shipped import shipped, shipped_table
 
 Risk = Literal["safe", "caution", "privileged", "destructive"]
 RISKS: tuple[Risk, ...] = ("safe", "caution", "privileged", "destructive")
@@ -60,9 +61,32 @@ class Catalog(NamedTuple):
 
 def read_catalog() -> Catalog:
     """Return all chains and their tables, from the compiled form: reading TOML would cost more than a whole plan."""
-    content: dict[str, Any] = json.loads(shipped("chains.json"))
-    chains = {name: _chain(name, row) for name, row in content.pop("chains").items()}
+    content = shipped_table("chains")
+    chains = {name: _chain(name, row) for name, row in content["chains"].items()}
     return Catalog(chains=chains, tables=content)
+
+
+@cache
+def listed(name: str) -> tuple[str, ...]:
+    """Return a list of words of the catalogue."""
+    return tuple(shipped_table("chains")["words"][name].split())
+
+
+def shape(name: str) -> str:
+    """Return a pattern of the catalogue, as a string: most failures need none of them."""
+    pattern: str = shipped_table("chains")["shapes"][name]
+    return pattern
+
+
+def fixed(name: str) -> str:
+    """Return one of the fixed scripts."""
+    text: str = shipped_table("chains")["scripts"][name]
+    return text
+
+
+def names_of(argument: str) -> Iterator[list[str]]:
+    """Yield the groups of names that tools have for the same argument."""
+    return (row["same"] for row in shipped_table("chains")["aliases"] if argument in row["same"])
 
 
 def compile_chains() -> str:
@@ -206,23 +230,6 @@ def script(deed: Deed) -> str:
 
 # --- how a caller's tools are told to do it -----------------------------------------------------------------------
 
-SHELL = frozenset({"sh", "bash", "zsh", "shell", "exec", "command", "commands", "cmd", "terminal", "console"})
-"""A tool whose name has one of these words is a shell ..."""
-AROUND = frozenset(
-    {"run", "execute", "exec", "in", "tool", "local", "line", "call", "invoke", "do", "the", "a", "interactive"}
-)
-"""... if its other words are among these: `execute_sql` is none."""
-ALIASES = (
-    frozenset({"file", "path", "filename", "file_path", "filepath", "file_name"}),
-    frozenset({"dir", "directory", "folder", "path", "dir_path"}),
-    frozenset({"script", "command", "cmd", "code"}),
-    frozenset({"content", "text", "body", "contents", "data"}),
-    frozenset({"url", "uri", "address", "link"}),
-    frozenset({"query", "q", "pattern", "search"}),
-)
-"""Names that tools have for the same argument."""
-SCHEMA_KEYS = ("input_schema", "inputSchema", "parameters", "schema")
-
 
 class Rendered(NamedTuple):
     tool: str | None
@@ -309,7 +316,7 @@ def flat(name: str) -> str:
 def shell_like(name: str) -> bool:
     """Whether a tool of this name runs command lines."""
     words = name_words(bare_name(name))
-    return bool(words & SHELL) and words <= SHELL | AROUND
+    return not words.isdisjoint(listed("shell")) and words.issubset((*listed("shell"), *listed("around")))
 
 
 def parameter(schema: Any, usual: str, place: int) -> str:
@@ -317,8 +324,8 @@ def parameter(schema: Any, usual: str, place: int) -> str:
     names: list[str] = list(schema.get("properties", {})) if isinstance(schema, Mapping) else []
     if not names or usual in names:
         return usual
-    for group in ALIASES:
-        if usual in group and (shared := [name for name in names if flat(name) in map(flat, group)]):
+    for group in names_of(usual):
+        if shared := [name for name in names if flat(name) in map(flat, group)]:
             return shared[0]
     asked = [name for name in schema.get("required", []) if name in names] or names
     return asked[min(place, len(asked) - 1)]
@@ -341,5 +348,5 @@ def _schema(tool: Any) -> Any:
     """Return the schema in a tool's definition, or the schema itself."""
     if not isinstance(tool, Mapping):
         return tool
-    inside = (tool[key] for key in SCHEMA_KEYS if isinstance(tool.get(key), Mapping))
+    inside = (tool[key] for key in listed("schema_keys") if isinstance(tool.get(key), Mapping))
     return next(inside, tool if "name" not in tool else None)

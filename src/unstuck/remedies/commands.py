@@ -3,46 +3,36 @@
 import re
 
 from unstuck.remedies.call_words import (
-    DESTROYERS,
     Address,
     address,
     alike,
     download_target,
     name_of,
     operand,
-    parts,
     program,
     simple_call,
     ssh_address,
 )
-from unstuck.remedies.chain import REMEDY, Expects, ListFolder, Recipe, Risk, Shell, Step, no_way, recipe, run
-from unstuck.remedies.situation import Situation, command, home_of, package, variable
-
-ARCHIVES = {
-    "github.com": "{base}/archive/{ref}.tar.gz",
-    "gitlab.com": "{base}/-/archive/{name}/{repo}-{name}.tar.gz",
-    "bitbucket.org": "{base}/get/{name}.tar.gz",
-}
-"""Where hosts keep the tarball of a repository; others do as the first one does. `HEAD` is the default branch."""
-FETCH = "import sys, urllib.request; urllib.request.urlretrieve(sys.argv[1], sys.argv[2])"
-PRINT = "import sys, urllib.request; sys.stdout.buffer.write(urllib.request.urlopen(sys.argv[1]).read())"
-CLONE_VALUES = frozenset(
-    {"-b", "--branch", "--depth", "-o", "--origin", "-c", "--config", "--reference", "-j", "--jobs", "--filter"}
+from unstuck.remedies.chain import (
+    REMEDY,
+    Expects,
+    ListFolder,
+    Recipe,
+    Risk,
+    Shell,
+    Step,
+    fixed,
+    listed,
+    no_way,
+    recipe,
+    run,
 )
-STRIP_CR = 'tr -d "\\r" < "$1" | bash -s -- "${@:2}"'
-ON_PATH = 'PATH="$1:$PATH"; exec "${@:2}"'
-WITH_ENV = 'set -a; for file in $1; do . "./$file"; done; set +a; exec "${@:2}"'
+from unstuck.remedies.situation import Situation, command, home_of, package
+from unstuck.tools import parts
+
 SUDO = ("sudo", "-n")
 GUESSED = 0.7
 DOWNLOAD_SECONDS, INSTALL_SECONDS = 300.0, 600.0
-NODE = frozenset({"node", "npm", "npx", "tsx", "ts-node"})
-NODE_MANAGERS = frozenset({"npm", "pnpm", "yarn", "bun"})
-ENV_FILES = (".env", ".env.development", ".env.local")
-IDENTITY = {
-    f"GIT_{who}_{what}": value
-    for who in ("AUTHOR", "COMMITTER")
-    for what, value in (("NAME", "unstuck"), ("EMAIL", "unstuck@localhost"))
-}
 
 
 def alternative_command(s: Situation) -> Recipe:
@@ -50,7 +40,9 @@ def alternative_command(s: Situation) -> Recipe:
     missing = command(s)
     if s.around.place is not None and s.around.place.crlf and s.call.words:
         action = "Run the script without the Windows line ends that its interpreter stumbles over"
-        return recipe(s.again(action, words=("bash", "-c", STRIP_CR, REMEDY, *s.call.words)), requires=("bash", "tr"))
+        return recipe(
+            s.again(action, words=("bash", "-c", fixed("strip_cr"), REMEDY, *s.call.words)), requires=("bash", "tr")
+        )
     if missing == "git" and (clone := simple_call(s.call.line, "git")) and clone[1:2] == ("clone",):
         return clone_without_git(s, clone)
     if missing in s.around.elsewhere:
@@ -63,7 +55,9 @@ def alternative_command(s: Situation) -> Recipe:
             words = tuple(other.split())
             if s.around.has(words[0]):
                 return _replaced(s, missing, words, f"Use {other} instead of {called}", len(called.split()))
-    near = [name for name in sorted(s.around.binaries or ()) if name not in DESTROYERS and alike(missing, name)]
+    near = [
+        name for name in sorted(s.around.binaries or ()) if name not in listed("destroyers") and alike(missing, name)
+    ]
     if near:
         guess = _replaced(s, missing, (near[0],), f"Use {near[0]}, which {missing} looks like")
         careful = (guess.steps[0]._replace(risk="caution"),)
@@ -82,7 +76,7 @@ def clone_without_git(s: Situation, clone: tuple[str, ...]) -> Recipe:
     folder = folder or repo
     if folder.startswith("-"):
         no_way(f"{folder!r} is no name for a folder")
-    pattern = ARCHIVES.get(base.host, ARCHIVES["github.com"])
+    pattern = s.table("archives").get(base.host) or s.table("archives")["github.com"]
     ref = f"refs/heads/{branch}" if branch else "HEAD"
     tarball = pattern.format(base=base.text, repo=repo, name=branch or "HEAD", ref=ref)
     archive = f"{repo}.tar.gz"
@@ -106,7 +100,7 @@ def fetching(s: Situation, source: str, target: str) -> tuple[str, ...]:
         return ("curl", "-fL", "--retry", "2", "-o", target, source)
     if s.around.has("wget"):
         return ("wget", "-O", target, source)
-    return ("python3", "-c", FETCH, source, target)
+    return ("python3", "-c", fixed("fetch"), source, target)
 
 
 def manual_installation(s: Situation) -> Recipe:
@@ -123,7 +117,7 @@ def manual_installation(s: Situation) -> Recipe:
         installing = _packages(s, missing)
     deed = installing[-1].deed
     assert isinstance(deed, Shell)
-    check = run(f"See that {missing} is there", "bash", "-c", 'command -v -- "$1"', REMEDY, missing,
+    check = run(f"See that {missing} is there", "bash", "-c", fixed("there"), REMEDY, missing,
                 expected="Its path is printed", expects=Expects(prints=True))  # fmt: skip
     again = s.again(f"Call it again, now that {missing} is there")
     return recipe(*installing, check, again, requires=[word for word in deed.argv if word not in SUDO][:1])
@@ -170,7 +164,7 @@ def _clone_operands(clone: tuple[str, ...]) -> tuple[str, str, str]:
     """Return source, folder and branch of a `git clone`."""
     operands, branch, words = [], "", iter(clone[2:])
     for word in words:
-        if word in CLONE_VALUES:
+        if word in listed("clone_values"):
             value = next(words, "")
             branch = value if word in {"-b", "--branch"} else branch
         elif word.startswith(("--branch=", "-b")) and word != "--bare":
@@ -206,7 +200,7 @@ def _found_inside(s: Situation, missing: str, words: tuple[str, ...]) -> Recipe:
     if words != (s.around.elsewhere.get(missing),):
         no_way(f"it is not the call itself that misses {missing}, but something that it runs")
     folder = words[0].rpartition("/")[0]
-    call = ("bash", "-c", ON_PATH, REMEDY, folder, *s.call_words())
+    call = ("bash", "-c", fixed("on_path"), REMEDY, folder, *s.call_words())
     return recipe(s.again(f"Call it again with {folder} on PATH", words=call), requires=("bash",))
 
 
@@ -222,7 +216,7 @@ def _other_download(s: Situation, missing: str) -> Recipe | None:
         step = run(f"Download it without {missing}", *argv, timeout=DOWNLOAD_SECONDS, expected=expected,
                    expects=Expects(exists=(target,), sound=(target,)), again=True)  # fmt: skip
     else:
-        argv = ("wget", "-q", "-O", "-", source) if s.around.has("wget") else ("python3", "-c", PRINT, source)
+        argv = ("wget", "-q", "-O", "-", source) if s.around.has("wget") else ("python3", "-c", fixed("print"), source)
         step = run(f"Fetch it without {missing}", *argv, timeout=DOWNLOAD_SECONDS, expected="It is printed", again=True)
     found = address(source)
     return recipe(step, requires=argv[:1], hosts=(found.place,) if found else ())
@@ -261,32 +255,11 @@ def install_from_local_folder(s: Situation) -> Recipe:
 def install_declared_dependencies(s: Situation) -> Recipe:
     """Install what the project declares, by its lock file."""
     missing_package(s)
-    node = program(s.call.words) in NODE or "Cannot find module" in s.text
+    node = program(s.call.words) in listed("node") or "Cannot find module" in s.text
     for file, words in s.table("lockfiles").items():
-        foreign = node != (words[0] in NODE_MANAGERS) and file != "requirements.txt"
+        foreign = node != (words[0] in listed("node_managers")) and file != "requirements.txt"
         if file in s.around.root_names and s.around.has(words[0]) and not foreign:
             argv = (project_python(s), *words[1:]) if words[0] == "python3" else tuple(words)
             step = _install(f"Install what {file} declares", *argv, timeout=1800.0)
             return recipe(step, s.again("Call it again, now that the packages are there"), requires=words[:1])
     return no_way("no lock file says how the dependencies are installed")
-
-
-# --- settings -----------------------------------------------------------------------------------------------------
-
-
-def load_env_file(s: Situation) -> Recipe:
-    """Set the variables of the project's own file."""
-    files = [name for name in ENV_FILES if name in s.around.root_names]
-    if not files or not s.is_command or not variable(s):
-        no_way("no file of the project sets it")
-    action = f"Call it again with the variables of {', '.join(files)}"
-    return recipe(
-        s.wrapped(action, WITH_ENV, " ".join(files), expected="The call succeeds", risk="caution"), requires=("bash",)
-    )
-
-
-def use_own_identity(s: Situation) -> Recipe:
-    """Commit in the supervisor's name where git knows nobody."""
-    if "tell me who you are" not in s.text.lower() and "identity unknown" not in s.text.lower():
-        no_way("git knows who commits")
-    return recipe(s.again("Commit in the supervisor's name", env=IDENTITY), requires=("git",))

@@ -5,7 +5,7 @@ import re
 import shlex
 from collections.abc import Callable, Iterable, Sequence
 
-from unstuck.remedies.call_words import DESTROYERS, alike, destroys, name_of, operand, parts, plain_words, program
+from unstuck.remedies.call_words import alike, destroys, name_of, operand, plain_words, program
 from unstuck.remedies.chain import (
     REMEDY,
     Expects,
@@ -16,28 +16,19 @@ from unstuck.remedies.chain import (
     Shell,
     Step,
     WriteFile,
+    fixed,
+    listed,
     no_way,
     recipe,
     run,
+    shape,
 )
-from unstuck.remedies.situation import CONTENT_KEYS, PATH_KEYS, Place, Situation, path
+from unstuck.remedies.situation import Place, Situation, path
+from unstuck.tools import parts
 
-EXAMPLES = (".example", ".sample", ".dist", ".template", ".default", "-example", "-sample")
 EMPTY = {"json": "{}\n", "html": "<!doctype html>\n", "xml": '<?xml version="1.0"?>\n<root/>\n'}
-MAKERS = frozenset(
-    {"mkdir", "touch", "cp", "mv", "tee", "install", "ln", "rsync", "tar", "dd", "gzip", "curl", "wget", "sort"}
-)
-SEARCH = 'found=$(find . -not -path "*/.git/*" -iname "$1" -print -quit); test -n "$found" && printf "%s\\n" "$found"'
 GLOB_CHARS = str.maketrans({char: f"\\{char}" for char in "*?[]\\"})
 NO_PATH = "the failure names no path"
-MANIFESTS = frozenset(
-    {"package.json", "Cargo.toml", "go.mod", "Makefile", "pyproject.toml", "composer.json", "pom.xml"}
-)
-"""Files by which a program knows the folder that it works in."""
-IN_FOLDER = 'cd -- "$1" && exec "${@:2}"'
-NEVER_EMPTY = frozenset({"h", "hpp", "c", "cc", "cpp", "py", "js", "mjs", "cjs", "ts", "tsx", "go", "rs", "java", "rb", "so", "sh", "zip", "jar", "gz", "tgz", "whl", "Dockerfile"})  # fmt: skip
-"""Endings of what is code or packed: nothing in it is never what was meant."""
-READERS = frozenset({"source", ".", "cd", "ls", "git", "pushd", "tar", "zip", "rsync", "docker"})
 
 
 def verify_path(s: Situation) -> Recipe:
@@ -54,16 +45,17 @@ def verify_path(s: Situation) -> Recipe:
     listing = Step(f"List {parent}, where {name_of(wanted)} should be", ListFolder(parent), "A listing of the folder")
     found = likely(wanted, parent, place.names, place.twins) if place else ()
     if not found or (place and place.missing_parents and _makes(s)):
-        search = run("Search for the name in the whole workspace", "bash", "-c", SEARCH, REMEDY, name_of(wanted).translate(GLOB_CHARS),
+        search = run("Search for the name in the whole workspace", "bash", "-c", fixed("search"), REMEDY, name_of(wanted).translate(GLOB_CHARS),
                      expected="The path of the file", expects=Expects(prints=True))  # fmt: skip
         return recipe(listing, search)
     if destroys(s.call.line):
         no_way(f"the call destroys what it is given, and {found[0]} is only like {wanted}")
     homes = [twin for twin in found if name_of(twin) == name_of(wanted)]
-    if name_of(wanted) in MANIFESTS and len(homes) == 1 and s.is_command and wanted not in s.call.line:
+    if name_of(wanted) in listed("manifests") and len(homes) == 1 and s.is_command and wanted not in s.call.line:
         folder = parent_of(homes[0])
         return recipe(
-            s.wrapped(f"Call it in {folder}, which has a {name_of(wanted)}", IN_FOLDER, folder), requires=("bash",)
+            s.wrapped(f"Call it in {folder}, which has a {name_of(wanted)}", fixed("in_folder"), folder),
+            requires=("bash",),
         )
     others = f" (others: {', '.join(found[1:3])})" if found[1:] else ""
     here = wanted.removeprefix(f"{s.around.cwd}/")
@@ -71,7 +63,7 @@ def verify_path(s: Situation) -> Recipe:
         f"Call it again with {found[0]}{others}",
         lambda word: operand(found[0]) if word in {wanted, here, f"./{here}"} else word,
         _in_line(wanted, found[0]),
-        PATH_KEYS,
+        listed("path_keys"),
     ) or run(
         f"Look at {found[0]}, which is there; the call itself has to name it", "ls", "-ld", "--", found[0], expected="It is listed",
     )  # fmt: skip
@@ -113,7 +105,9 @@ def create_missing_file(s: Situation) -> Recipe:
     if into or _makes(s) or (place.missing_parents and not s.is_command and "content" in s.call.args):
         make = _folder("Make the folder that it needs", wanted.rstrip("/") if into else parent_of(wanted))
         return recipe(make, s.again("Call it again, now that the folder is there"))
-    example = next((name for ending in EXAMPLES for name in place.names if name == name_of(wanted) + ending), "")
+    example = next(
+        (name for ending in listed("examples") for name in place.names if name == name_of(wanted) + ending), ""
+    )
     made, expected = Expects(exists=(wanted,)), f"{wanted} exists"
     again = s.again("Call it again, now that the file is there")
     if example:
@@ -132,9 +126,9 @@ def _senseless(s: Situation, wanted: str) -> bool:
     """Whether a file with nothing in it would help nobody: a pattern, code, a program, or what the call destroys or lists."""
     called = {part.split()[0].rpartition("/")[2] for part in parts(s.call.line)}
     pattern = any(char in wanted for char in "*?[")
-    code = name_of(wanted) in MANIFESTS or name_of(wanted).rpartition(".")[2] in NEVER_EMPTY
+    code = name_of(wanted) in listed("manifests") or name_of(wanted).rpartition(".")[2] in listed("never_empty")
     program_perhaps = not re.search(r"[./]", wanted) and wanted not in s.call.line
-    return pattern or code or program_perhaps or bool(called & (DESTROYERS | READERS))
+    return pattern or code or program_perhaps or not called.isdisjoint((*listed("destroyers"), *listed("only_readers")))
 
 
 def _folder(action: str, folder: str) -> Step:
@@ -157,7 +151,7 @@ def _makes(s: Situation) -> bool:
         return False
     wanted = path(s)
     called = filter(None, map(plain_words, parts(s.call.line)))
-    return any(program(words) in MAKERS and wanted in words[1:] for words in called) or _redirected(s, wanted)
+    return any(program(words) in listed("makers") and wanted in words[1:] for words in called) or _redirected(s, wanted)
 
 
 def _redirected(s: Situation, target: str) -> bool:
@@ -165,16 +159,6 @@ def _redirected(s: Situation, target: str) -> bool:
 
 
 # --- a denied path ------------------------------------------------------------------------------------------------
-
-INTERPRETERS = {
-    "sh": "bash", "bash": "bash", "py": "python3", "js": "node", "mjs": "node", "rb": "ruby", "pl": "perl", "php": "php",
-}  # fmt: skip
-WRITERS = frozenset(
-    {"touch", "mkdir", "cp", "mv", "tee", "install", "ln", "dd", "rsync", "tar", "unzip", "curl", "wget", "git"}
-)
-WRITING = (
-    r"cannot (?:create|touch|open|make)|EROFS|[Rr]ead-only|Failed to open|unable to (?:create|write)|could not create"
-)
 
 
 def try_sandbox_directory(s: Situation) -> Recipe:
@@ -202,7 +186,7 @@ def check_permissions(s: Situation) -> Recipe:
     if words and script and words[0] in {place.path, f"./{place.path}"}:
         ending = name_of(place.path).rpartition(".")[2] if "." in name_of(place.path) else "sh"
         unsaid = f"nobody knows what runs {place.path}: its first line does not say"
-        interpreter = place.interpreter or (INTERPRETERS.get(ending) or no_way(unsaid),)
+        interpreter = place.interpreter or (s.table("interpreters").get(ending) or no_way(unsaid),)
         action = f"Run {place.path} by its interpreter: it may not be executed itself"
         return recipe(s.again(action, words=(*interpreter, *words)), requires=(name_of(interpreter[0]),))
     if _mode_is_ours(s):
@@ -242,14 +226,14 @@ def _accessible(s: Situation, place: Place) -> Recipe:
 def _writes(s: Situation, denied: str) -> bool:
     """Whether the call was about to write there."""
     if not s.is_command:
-        return any(key in s.call.args for key in CONTENT_KEYS) or "write" in s.call.tool.lower()
-    writer = program(s.call.words) in WRITERS and denied in (s.call.words or ())[1:]
-    return _redirected(s, denied) or writer or bool(re.search(WRITING, s.text))
+        return any(key in s.call.args for key in listed("content_keys")) or "write" in s.call.tool.lower()
+    writer = program(s.call.words) in listed("writers") and denied in (s.call.words or ())[1:]
+    return _redirected(s, denied) or writer or bool(re.search(shape("writing"), s.text))
 
 
 def _moved(s: Situation, denied: str, target: str) -> Step | None:
     action, made = "Write it to the sandbox instead", Expects(exists=(target,))
-    contents = [s.call.args[key] for key in CONTENT_KEYS if isinstance(s.call.args.get(key), str)]
+    contents = [s.call.args[key] for key in listed("content_keys") if isinstance(s.call.args.get(key), str)]
     if not s.is_command and contents:
         return Step(action, WriteFile(target, contents[0]), f"{target} is written", again=True, expects=made)
 
@@ -257,14 +241,12 @@ def _moved(s: Situation, denied: str, target: str) -> Step | None:
         name, equals, value = word.partition("=")
         return target if word == denied else f"{name}={target}" if equals and value == denied else word
 
-    return s.changed(action, word, lambda line: line.replace(denied, target), PATH_KEYS, expects=made)
+    return s.changed(action, word, lambda line: line.replace(denied, target), listed("path_keys"), expects=made)
 
 
 # --- a full disk --------------------------------------------------------------------------------------------------
 
 MOST_REMOVED = 50
-GZIP = 'test ! -d "$2" && : > "$2" && gzip -c -- "$1" > "$2.gz" && rm -f -- "$2"'
-"""What the failed call left of its target takes the space that is missing."""
 
 
 def clean_up_temp_files(s: Situation) -> Recipe:
@@ -295,7 +277,7 @@ def write_smaller_file(s: Situation) -> Recipe:
         action, made = "Write it without blanks that nobody needs", Expects(exists=(target,))
         return recipe(Step(action, WriteFile(target, smaller), f"{target} is written", expects=made, again=True))
     if words[:1] == ("cp",) and len(words) == 3 and not words[1].startswith("-"):  # noqa: PLR2004  # cp, source, target
-        packed = run("Write it packed", "bash", "-c", GZIP, REMEDY, *words[1:], expected=f"{words[2]}.gz exists",
+        packed = run("Write it packed", "bash", "-c", fixed("gzip"), REMEDY, *words[1:], expected=f"{words[2]}.gz exists",
                      risk="caution", expects=Expects(exists=(f"{words[2]}.gz",)))  # fmt: skip
         return recipe(packed, requires=("gzip",))
     redirect = re.fullmatch(r"(?P<call>[^<>|&;`$]+?)>\s*(?P<file>[^\s<>|&;`$]+)", s.call.line.strip())
@@ -316,26 +298,7 @@ def _packed(content: str) -> str | None:
 
 # --- locks and half-done operations -------------------------------------------------------------------------------
 
-SNAPSHOT = """
-index=$(mktemp) && cp "$(git rev-parse --git-path index)" "$index" && GIT_INDEX_FILE=$index git add -A &&
-tree=$(GIT_INDEX_FILE=$index git write-tree) &&
-kept=$(git -c user.name=unstuck -c user.email=unstuck@localhost commit-tree "$tree" -p HEAD -m "Kept before a remedy") &&
-git update-ref "refs/unstuck/remedies/$(date +%s)" "$kept"; code=$?; rm -f -- "$index"; exit "$code"
-"""
-"""Keeps all files, conflicts and untracked ones included, under a ref."""
 STALE_SECONDS = 2
-REMOVE_SAME = 'sleep "$2.5"; find "$1" -maxdepth 0 -type f -not -newermt "$2 seconds ago" -delete'
-HALF_DONE = "MERGE_HEAD MERGE_MSG MERGE_MODE AUTO_MERGE CHERRY_PICK_HEAD REVERT_HEAD REBASE_HEAD sequencer rebase-merge rebase-apply"
-KEEP_STATE = f"""
-cd "$(git rev-parse --git-dir)" && rm -rf unstuck-kept && mkdir unstuck-kept || exit 1
-for one in {HALF_DONE} HEAD index; do test ! -e "$one" || cp -a -- "$one" unstuck-kept/ || exit 1; done
-"""
-RESTORE_STATE = """
-top=$(git rev-parse --show-toplevel) && kept=$(git for-each-ref --sort=-refname --count=1 --format='%(refname)' refs/unstuck/remedies) &&
-cd "$(git rev-parse --absolute-git-dir)" && cp -a -- unstuck-kept/. . && rm -rf unstuck-kept &&
-git -C "$top" restore --source="$kept" --worktree -- ':/'
-"""
-"""A half-done operation is its files in git's own folder, and the work tree."""
 
 
 def remove_stale_lock(s: Situation) -> Recipe:
@@ -350,45 +313,8 @@ def remove_stale_lock(s: Situation) -> Recipe:
     action, gone = f"Remove {lock.path}, which nobody holds", Expects(gone=(lock.path,))
     step = Step(action, Remove((lock.path,)), "It is gone", expects=gone)
     if lock.age < STALE_SECONDS:  # whoever made it may be about to come back
-        step = run(f"{action}, if it is the same in {STALE_SECONDS} seconds", "bash", "-c", REMOVE_SAME, REMEDY, lock.path, str(STALE_SECONDS), expected="It is gone", expects=gone)  # fmt: skip
+        step = run(f"{action}, if it is the same in {STALE_SECONDS} seconds", "bash", "-c", fixed("remove_same"), REMEDY, lock.path, str(STALE_SECONDS), expected="It is gone", expects=gone)  # fmt: skip
     return _then_again(s, step, "Call it again, now that the lock is gone")
-
-
-def conclude_merge(s: Situation) -> Recipe:
-    """Commit a merge whose conflicts are all resolved."""
-    git = s.around.git
-    if git is None or git.operation != "merge":
-        no_way("no merge is half done")
-    if git.unmerged:
-        no_way(f"{git.unmerged[0]} is still in conflict")
-    action = "Commit the merge, which has no conflicts left"
-    commit = run(action, "git", "commit", "--no-edit", expected="The merge is a commit", risk="caution")
-    return recipe(commit, s.again("Call it again, now that the merge is done"), requires=("git",))
-
-
-def abort_half_done(s: Situation) -> Recipe:
-    """Go back to before the half-done operation; all changes are kept under a ref first."""
-    half = s.around.git.operation if s.around.git else ""
-    if not half:
-        no_way("nothing is half done")
-    back = Shell(("bash", "-c", RESTORE_STATE))
-    return recipe(
-        run("Keep all changes under refs/unstuck/remedies", "bash", "-c", SNAPSHOT, expected="The ref exists"),
-        run(f"Keep the state of the {half}", "bash", "-c", KEEP_STATE, expected="It can be put back"),
-        run(f"Abort the {half}", "git", half, "--abort", expected=f"No {half} is half done", risk="caution", back=back),
-        s.again(f"Call it again, now that no {half} is half done"),
-        requires=("git",),
-    )
-
-
-def put_changes_aside(s: Situation) -> Recipe:
-    """Stash what stands in the way; it can be taken back with `git stash pop`."""
-    git = s.around.git
-    if git is None or git.operation or not git.changed:
-        no_way("no uncommitted changes stand in the way")
-    stash = run("Put the changes aside (back with `git stash pop`)", "git", "stash", "push", "--include-untracked",
-                expected="The changes are in the stash", risk="caution", back=Shell(("git", "stash", "pop", "--index")))  # fmt: skip
-    return recipe(stash, s.again("Call it again, now that nothing stands in the way"), requires=("git",))
 
 
 # --- paths --------------------------------------------------------------------------------------------------------

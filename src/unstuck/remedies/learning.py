@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from unstuck.diagnosis import Kind
 from unstuck.remedies.chain import NOTHING_GIVEN, Way
+from unstuck.shipped import shipped_table
 
 PATIENCE = 5.0
 """The chain's confidence counts as this many tries: with as many of its own, the evidence weighs as much."""
@@ -155,39 +156,14 @@ class Pattern(NamedTuple):
     advice: str
 
 
-class _Sign(NamedTuple):
-    """A cause, the kinds that point to it, and how many different things must be hit."""
-
-    name: str
-    kinds: frozenset[Kind]
-    things: int
-    distinct_kinds: int
-    advice: str
-
-
-_PERSON = "ask for it once instead of working around each"
-SIGNS: Sequence[_Sign] = (
-    _Sign("no_network", frozenset({Kind.NETWORK_ERROR, Kind.PACKAGE_NOT_FOUND}), 3, 1,
-          "The machine has no way out to the network: use what is local, and ask for access once."),
-    _Sign("bare_machine", frozenset({Kind.COMMAND_NOT_FOUND, Kind.AGENT_MISSING}), 3, 1,
-          "Many commands are missing: PATH is wrong or this is a bare container; set it up once, " + _PERSON + "."),
-    _Sign("not_set_up", frozenset({Kind.DEPENDENCY_MISSING, Kind.MODULE_MISSING, Kind.ENVIRONMENT_MISSING}), 3, 1,
-          "The project is not set up: install what it declares, rather than package by package."),
-    _Sign("overloaded_machine", frozenset({Kind.OUT_OF_MEMORY, Kind.KILLED, Kind.TIMEOUT, Kind.HANG, Kind.TEST_TIMEOUT, Kind.CHECK_TIMEOUT}), 3, 2,
-          "The machine is short of memory or time: run less side by side."),
-    _Sign("broken_disk", frozenset({Kind.DISK_FULL, Kind.PERMISSION_DENIED}), 2, 2,
-          "The disk is full or read-only: " + _PERSON + "."),
-)  # fmt: skip
-
-
 def pattern(recent: Sequence[Seen], now: float) -> Pattern | None:
     """Return the cause that the failures of the last hour share, if they share one."""
     fresh = [seen for seen in recent[-LATEST:] if now - seen.at <= WINDOW_SECONDS]
-    for sign in SIGNS:
-        hits = [seen for seen in fresh if seen.kind in sign.kinds]
+    for sign in shipped_table("chains")["signs"]:
+        hits = [seen for seen in fresh if seen.kind in sign["kinds"]]
         things = {(seen.kind, seen.name) for seen in hits}
-        if len(things) >= sign.things and len({seen.kind for seen in hits}) >= sign.distinct_kinds:
+        if len(things) >= sign["things"] and len({seen.kind for seen in hits}) >= sign["distinct_kinds"]:
             named = ", ".join(dict.fromkeys(seen.name or str(seen.kind) for seen in hits))
             because = f"{len(hits)} failures of the last hour: {named[:200]}"
-            return Pattern(name=sign.name, because=because, advice=sign.advice)
+            return Pattern(name=sign["name"], because=because, advice=sign["advice"])
     return None

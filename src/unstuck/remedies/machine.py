@@ -13,17 +13,15 @@ from typing import TYPE_CHECKING, NamedTuple
 from unstuck.diagnosis import Kind
 from unstuck.remedies import situation as reading
 from unstuck.remedies.call_words import alike
+from unstuck.remedies.chain import listed
 from unstuck.remedies.situation import GitState, Lock, Place, Situation, Surroundings
 from unstuck.tell import one_line
 
 if TYPE_CHECKING:
     import subprocess
 
-PROJECT_BINARIES = ("node_modules/.bin", ".venv/bin", "venv/bin", "vendor/bin", "bin", "tools/bin", "scripts", ".local/bin")  # fmt: skip
-PACKAGE_FOLDERS = ("vendor", "wheels", "wheelhouse", "packages", "third_party", "lib", "dist", "registry")
 OWN_FOLDERS = ("src", ".")
 """Where the project's own packages lie; a folder is one if it says so."""
-CACHES = (".cache", "cache", "downloads", "Downloads", ".downloads", "tmp", "vendor")
 LESSONS = "remedies.json"
 SECONDS = 5.0
 PARSING_SECONDS = 3.0
@@ -65,7 +63,9 @@ def lessons_path(cwd: Path) -> Path:
 
 def _binaries(around: Surroundings, situation: Situation, _cwd: Path, root: Path) -> Surroundings:
     missing = reading.command(situation)
-    places = [root / folder / missing for folder in PROJECT_BINARIES] if missing and "/" not in missing else []
+    places = (
+        [root / folder / missing for folder in listed("project_binaries")] if missing and "/" not in missing else []
+    )
     own = next((str(path) for path in places if path.is_file() and os.access(path, os.X_OK)), "")
     return around._replace(elsewhere={missing: own} if own else {})
 
@@ -148,7 +148,7 @@ def _cache(around: Surroundings, situation: Situation, cwd: Path, root: Path) ->
     name = found.path.rstrip("/").rpartition("/")[2].partition("?")[0] if found else ""
     if not name:
         return around
-    places = (*(root / folder / name for folder in CACHES), Path.home() / ".cache" / name, cwd / name)
+    places = (*(root / folder / name for folder in listed("caches")), Path.home() / ".cache" / name, cwd / name)
     return around._replace(cached=tuple(shown(path, cwd) for path in places if path.is_file()))
 
 
@@ -162,7 +162,12 @@ def _local_packages(around: Surroundings, situation: Situation, cwd: Path, root:
         archive = name.endswith((".whl", ".tar.gz", ".tgz")) and name.lower().replace("-", "_").startswith(begins)
         return archive or name in modules
 
-    found = [root / folder / name for folder in PACKAGE_FOLDERS for name in sorted(names(root / folder)) if holds(name)]
+    found = [
+        root / folder / name
+        for folder in listed("package_folders")
+        for name in sorted(names(root / folder))
+        if holds(name)
+    ]
     found += [path for folder in OWN_FOLDERS for path in (root / folder / f"{package}.py", root / folder / package) if path.is_file() or (path / "__init__.py").is_file()]  # fmt: skip
     return around._replace(local_packages=tuple(shown(path, cwd) for path in found))
 
@@ -246,8 +251,6 @@ def _common(folder: Path) -> Path:
     return git.parent.parent if git.parent.name == "worktrees" else git
 
 
-REBUILT = ("__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache")
-"""Caches that every tool makes again; they are ours to delete where they lie inside the workspace and are no links."""
 OUR_TEMPORARY = ("tmp", "sandbox")
 """Folders below `.unstuck/` that hold nothing anybody keeps."""
 SKIPPED = frozenset({".git", "node_modules", ".venv", "venv", ".unstuck", "__pycache__", ".tox", "target"})
@@ -290,7 +293,7 @@ def removable(root: Path) -> Iterator[Path]:
             yield from (ours / name / child for child in sorted(names(ours / name)))
     seen = 0
     for folder, folders, _ in os.walk(root):
-        for name in [name for name in folders if name in REBUILT]:
+        for name in [name for name in folders if name in listed("rebuilt")]:
             folders.remove(name)
             path = Path(folder) / name
             if not path.is_symlink():
@@ -373,12 +376,8 @@ def shown(path: Path, cwd: Path) -> str:
 
 # --- why: the call, its message, what is missing, what should have provided it, what changed since --------------------
 
-DECLARE = (
-    "pyproject.toml", "requirements.txt", "requirements-dev.txt", "setup.cfg", "setup.py", "Pipfile", "package.json", "Cargo.toml", "go.mod", "Gemfile", "composer.json",
-)  # fmt: skip
 INSTALLED = {"package.json": ("node_modules",), "Gemfile": ("vendor",), "composer.json": ("vendor",)}
 PYTHON_INSTALLED = (".venv", "venv")
-NAMES_VARIABLES = (".env", ".env.local", ".env.example", ".env.sample", ".env.template", "docker-compose.yml", "README.md")  # fmt: skip
 MOST_BYTES = 500_000
 COMMIT = "--format=%h of %cs: %s"
 CHARS = 200
@@ -426,7 +425,7 @@ def _command(name: str, s: Situation, _cwd: Path, root: Path) -> Iterator[Cause]
 def _package(name: str, _s: Situation, _cwd: Path, root: Path) -> Iterator[Cause]:
     spelled = re.sub(r"[-_]", "[-_]", re.sub(r"[^\w-]", ".", name))
     shape = re.compile(rf"(?<![\w-]){spelled}(?![\w-])", re.IGNORECASE)
-    present = [file for file in DECLARE if (root / file).is_file()]
+    present = [file for file in listed("declare") if (root / file).is_file()]
     declared = next((file for file in present if shape.search(_text(root / file, MOST_BYTES))), "")
     if not declared:
         if present:
@@ -472,7 +471,7 @@ def _denied(name: str, _s: Situation, cwd: Path, _root: Path) -> Iterator[Cause]
 
 def _variable(name: str, _s: Situation, _cwd: Path, root: Path) -> Iterator[Cause]:
     shape = rf"\b{re.escape(name)}\b"
-    if file := next((one for one in NAMES_VARIABLES if re.search(shape, _text(root / one, MOST_BYTES))), ""):
+    if file := next((one for one in listed("names_variables") if re.search(shape, _text(root / one, MOST_BYTES))), ""):
         yield Cause(f"because {file} names it, and nothing loaded that into this call", file)
 
 

@@ -6,34 +6,36 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 from unstuck.diagnosis import KINDS, Kind
+from unstuck.remedies.call_words import operand
 from unstuck.remedies.chain import (
     ASK,
+    NOTHING_GIVEN,
     RISKS,
     Ask,
     Chain,
+    Expects,
     NoWay,
+    ReadFile,
     Recipe,
     Remove,
     Rendered,
     Risk,
+    Shell,
     Step,
     Way,
     WriteFile,
+    fixed,
+    listed,
     no_way,
+    recipe,
+    run,
 )
 from unstuck.remedies.learning import Lessons, order
-from unstuck.remedies.situation import Situation, blanks
+from unstuck.remedies.situation import GitState, Situation, blanks, path, variable
+from unstuck.shipped import shipped_table
 from unstuck.tell import one_line
 
 QUESTION_CHARS, ACTION_CHARS, REASON_CHARS = 400, 300, 300
-WAYS: Mapping[str, str] = {
-    "commands": "alternative_command manual_installation install_from_local_folder install_declared_dependencies load_env_file use_own_identity",
-    "files": "verify_path create_missing_file try_sandbox_directory check_permissions clean_up_temp_files write_smaller_file remove_stale_lock conclude_merge abort_half_done put_changes_aside",
-    "shortages": "reduce_scope increase_timeout stream_results background_execution close_input use_another_port wait_for_the_port wait_for_the_lock reduce_parallelism raise_memory_limit write_to_a_file show_the_ends retry_with_backoff wait_and_retry reduce_request_frequency try_alternative_host_url use_cached_data use_alternative_api_source use_anonymous_access",
-    "arguments": "fix_parameter_types check_schema simplify_arguments use_available_alternative decompose_into_basic_tools",
-    "syntax": "fix_syntax use_simpler_command try_alternative_syntax",
-}
-"""Module → the strategies in it; loaded when a chain has one of them."""
 MIRRORS = ("try_alternative_host_url", "use_alternative_api_source")
 
 
@@ -121,10 +123,61 @@ def _filled(situation: Situation, way: Way) -> Strategy:
 
 
 def fill(name: str) -> Callable[[Situation], Recipe]:
-    """Return what fills in a way."""
-    module = next(module for module, names in WAYS.items() if name in names.split())
+    """Return what fills in a way: its row in the catalogue, or a function of its name."""
+    catalog = shipped_table("chains")
+    if name in catalog["recipes"]:
+        return lambda s: _by_row(s, catalog["recipes"][name])
+    module = next(module for module, names in catalog["filled_by"].items() if name in names.split())
     found: Callable[[Situation], Recipe] = getattr(import_module(f"unstuck.remedies.{module}"), name)
     return found
+
+
+def _by_row(s: Situation, row: Mapping[str, Any]) -> Recipe:
+    known = _facts(s)
+    for fact, because in row.get("unless", ()):
+        if known[fact]:
+            no_way(because.format(**known))
+    return recipe(*(_step(s, step, known) for step in row["steps"]), requires=row.get("requires", ()))
+
+
+def _facts(s: Situation) -> dict[str, Any]:
+    """Return what rows may ask for: a fact that forbids a way, and what fills its braces."""
+    git, lock, place, text = s.around.git or GitState(), s.around.lock, path(s) or ".", s.text.lower()
+    files = [name for name in listed("env_files") if name in s.around.root_names]
+    return {
+        "half": git.operation,
+        "nothing_half_done": not git.operation,
+        "no_merge": git.operation != "merge",
+        "unmerged": next(iter(git.unmerged), ""),
+        "nothing_changed": git.operation or not git.changed,
+        "free_lock": lock.path if lock is not None and lock.exists and not lock.held else "",
+        "no_heap": "heap" not in text or not s.is_command,
+        "known_identity": "tell me who you are" not in text and "identity unknown" not in text,
+        "no_env_files": not files or not s.is_command or not variable(s),
+        "env_files": ", ".join(files),
+        "env_list": " ".join(files),
+        "place": place,
+        "operand": operand(place),
+        "waited": max(1, round(s.preferences.timeout) - 1),
+    }
+
+
+def _step(s: Situation, row: Mapping[str, Any], known: Mapping[str, Any]) -> Step:
+    def words(name: str) -> tuple[str, ...]:
+        return tuple(fixed(word[1:]) if word[0] == "@" else word.format(**known) for word in row.get(name, ()))
+
+    action, env = row["action"].format(**known), s.table("variables").get(row.get("env", ""), NOTHING_GIVEN)
+    expects = Expects(exists=(row["exists"],) if "exists" in row else (), prints=row.get("prints", False))
+    more: dict[str, Any] = {"expected": row["expected"].format(**known)} if "expected" in row else {}
+    more |= {"expects": expects, "timeout": s.preferences.timeout + row["seconds"] if "seconds" in row else None}
+    if "wraps" in row:
+        step = s.wrapped(action, fixed(row["wraps"]), *words("first"), env=env, risk=row.get("risk"), **more)
+        assert isinstance(step.deed, Shell)
+        return step._replace(deed=step.deed._replace(detached=True), expects=expects) if "detached" in row else step
+    if "run" in row:
+        back = Shell(words("back")) if "back" in row else None
+        return run(action, *words("run"), risk=row.get("risk", "safe"), back=back, again="again" in row, **more)
+    return Step(action, ReadFile(row["reads"]), row["expected"]) if "reads" in row else s.again(action, env=env)
 
 
 def _weighed(situation: Situation, step: Step) -> Step:

@@ -5,18 +5,20 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-from unstuck.remedies.call_words import TO_FILE, Address, address, download_target, program, ssh_address
+from unstuck.remedies.call_words import Address, address, download_target, program, ssh_address
 from unstuck.remedies.chain import (
     REMEDY,
     Expects,
     NoWay,
     ReadFile,
     Recipe,
-    Shell,
     Step,
+    fixed,
+    listed,
     no_way,
     recipe,
     run,
+    shape,
 )
 from unstuck.remedies.situation import LOOPBACK, Situation, port, starts, url
 
@@ -27,16 +29,7 @@ ONLY_A_SHELL = "only a shell can tell what the call consists of"
 
 CHUNK, MOST_CHUNKS, LEAST = 10, 8, 2
 DEFAULT_SECONDS = 120.0
-LIMIT_KEYS = ("timeout_ms", "timeoutMs", "timeout", "timeout_seconds", "max_time", "deadline")
-AMOUNT_KEYS = ("limit", "max", "max_results", "count", "depth", "page_size", "batch_size", "n", "size")
-LIMIT_OPTIONS = ("-m", "--max-time", "--connect-timeout", "--timeout", "-T", "--time-limit", "-w")
 LOG = ".unstuck/remedy-output.log"
-TEE = 'set -o pipefail; mkdir -p "$(dirname "$1")"; "${@:2}" </dev/null 2>&1 | tee -- "$1"'
-XARGS = 'find "$1" -type f -not -path "*/.git/*" -print0 | xargs -0 -n 10 -- "${@:2}"'
-START = 'mkdir -p "$(dirname "$1")"; rm -f -- "$1.exit"; "${@:2}" </dev/null >"$1" 2>&1; echo $? >"$1.exit"'
-LAUNCH = f"nohup bash -c '{START}' remedy \"$@\" >/dev/null 2>&1 &"
-POLL = 'for _ in $(seq 1 "$2"); do test -s "$1.exit" && exit "$(cat "$1.exit")"; sleep 1; done; exit 124'
-QUIET = {"CI": "1", "DEBIAN_FRONTEND": "noninteractive", "GIT_TERMINAL_PROMPT": "0", "PAGER": "cat", "GIT_PAGER": "cat"}
 
 
 def reduce_scope(s: Situation) -> Recipe:
@@ -113,18 +106,18 @@ def _smaller_arguments(s: Situation) -> Recipe:
             for number, chunk in enumerate(chunks, 1)
         ]
         return recipe(*parts)
-    key = _numbered(s, AMOUNT_KEYS, LEAST) or no_way("nothing in the call can be divided")
+    key = _numbered(s, "amount_keys", LEAST) or no_way("nothing in the call can be divided")
     return recipe(_half(s, f"Ask for half of it: {key} {args[key] // 2}", key))
 
 
-def _numbered(s: Situation, keys: Sequence[str], least: float = 1) -> str:
-    """Return the first of these arguments that is a number, and large enough."""
+def _numbered(s: Situation, name: str, least: float) -> str:
+    """Return the first argument of this list that is a number, and large enough."""
     numbers = {
         key: value
         for key, value in s.call.args.items()
         if isinstance(value, int | float) and not isinstance(value, bool)
     }
-    return next((key for key in keys if key in numbers and numbers[key] >= least), "")
+    return next((key for key in listed(name) if key in numbers and numbers[key] >= least), "")
 
 
 def _half(s: Situation, action: str, key: str) -> Step:
@@ -134,7 +127,7 @@ def _half(s: Situation, action: str, key: str) -> Step:
 
 def increase_timeout(s: Situation) -> Recipe:
     """Call it with twice the time."""
-    key = _numbered(s, LIMIT_KEYS, 1e-9)
+    key = _numbered(s, "limit_keys", 1e-9)
     if key and not s.is_command:
         twice = s.call.args[key] * 2
         return recipe(s.again(f"Call it again with {key} {twice}", args={**s.call.args, key: twice}))
@@ -147,7 +140,7 @@ def increase_timeout(s: Situation) -> Recipe:
     if not s.is_command:
         no_way("the tool has no argument for its time")
     action = "Call it again with more time, and nobody to wait for"
-    return recipe(s.again(action, timeout=2 * DEFAULT_SECONDS, env=QUIET))
+    return recipe(s.again(action, timeout=2 * DEFAULT_SECONDS, env=s.table("variables")["quiet"]))
 
 
 def _longer(words: tuple[str, ...]) -> tuple[str, ...] | None:
@@ -155,9 +148,9 @@ def _longer(words: tuple[str, ...]) -> tuple[str, ...] | None:
     timeout = program(words) in {"timeout", "gtimeout"}
     for place, word in enumerate(words[1:], 1):
         name, equals, value = word.partition("=")
-        if timeout or words[place - 1] in LIMIT_OPTIONS:
+        if timeout or words[place - 1] in listed("limit_options"):
             name, equals, value = "", "", word
-        elif name not in LIMIT_OPTIONS:
+        elif name not in listed("limit_options"):
             continue
         if found := re.fullmatch(r"(\d+(?:\.\d+)?)([smhd]?)", value):
             return (*words[:place], f"{name}{equals}{float(found[1]) * 2:g}{found[2]}", *words[place + 1 :])
@@ -170,43 +163,18 @@ def stream_results(s: Situation) -> Recipe:
     place = _folder(s, words) if s.call.words and not indivisible(s, words) else 0
     if place:
         rest = (*words[:place], *words[place + 1 :])
-        one = run("Give it ten files at a time", "bash", "-c", XARGS, REMEDY, words[place], *rest,
+        one = run("Give it ten files at a time", "bash", "-c", fixed("xargs"), REMEDY, words[place], *rest,
                   timeout=seconds, risk="safe" if s.repeatable(rest) else "caution", again=True)  # fmt: skip
         return recipe(one, requires=("bash", "find", "xargs"))
     action = "Run it with its output in a file, so that what is done is kept"
     look = Step("Read what it printed", ReadFile(LOG), "The output so far")
-    return recipe(s.wrapped(action, TEE, LOG, timeout=seconds), look, requires=("bash", "tee"))
-
-
-def background_execution(s: Situation) -> Recipe:
-    """Run it in the background and poll for its end."""
-    seconds = s.preferences.timeout
-    start = s.wrapped("Start it in the background", LAUNCH, LOG, expected="It goes on by itself")
-    assert isinstance(start.deed, Shell)
-    start = start._replace(deed=start.deed._replace(detached=True), expects=Expects())
-    waited = str(max(1, round(seconds) - 1))
-    poll = run("Wait for its end", "bash", "-c", POLL, REMEDY, LOG, waited, timeout=seconds + 5, again=True)
-    look = Step("Read what it printed", ReadFile(LOG), "The output")
-    return recipe(start, poll, look, requires=("bash", "nohup"))
-
-
-def close_input(s: Situation) -> Recipe:
-    """Call it with nobody to answer: no input, no prompts, no pager."""
-    step = s.wrapped("Call it without input, prompts or pager", '"$@" </dev/null', env=QUIET)
-    return recipe(step, requires=("bash",))
+    return recipe(s.wrapped(action, fixed("tee"), LOG, timeout=seconds), look, requires=("bash", "tee"))
 
 
 # --- memory, ports and room for output ----------------------------------------------------------------------------
 
-TO_LOG = 'mkdir -p "$(dirname "$1")"; "${@:2}" >"$1" 2>&1; code=$?; wc -lc -- "$1"; exit $code'
-ENDS = '"$@" 2>&1 | { head -c 8000; echo; echo "[...]"; tail -c 8000; }; exit "${PIPESTATUS[0]}"'
-BOTH_ENDS = 'head -n 20 -- "$1"; echo "[...]"; tail -n 20 -- "$1"'
 NODE_MEMORY = "--max-old-space-size=4096"
-BACKOFF = 'for pause in 1 2 4 8; do sleep "$pause.$((RANDOM % 10))"; "$@" && exit 0; done; exit 1'
-"""One strategy with tries of its own: 1, 2, 4 and 8 seconds, each with up to a second more."""
 BACKOFF_SECONDS = 20.0
-LASTING = r"(?i)certificate (?:problem|verify|has expired|is not|signed by|required)|CERTIFICATE_VERIFY_FAILED|self[- ]signed certificate|unable to get local issuer"
-"""What no wait changes."""
 
 
 def use_another_port(s: Situation) -> Recipe:
@@ -229,21 +197,9 @@ def use_another_port(s: Situation) -> Recipe:
     return recipe(s.again(action, env={"PORT": str(free)}))
 
 
-def wait_for_the_port(s: Situation) -> Recipe:
-    """Wait for whoever has it to end."""
-    return _patiently(s, "Try again after 1, 2, 4 and 8 seconds: who has the port may end")
-
-
-def wait_for_the_lock(s: Situation) -> Recipe:
-    """Wait for whoever holds the lock."""
-    if s.around.lock is not None and s.around.lock.exists and not s.around.lock.held:
-        no_way(f"nobody holds {s.around.lock.path}, so waiting will not help")
-    return _patiently(s, "Try again after 1, 2, 4 and 8 seconds: who holds the lock may end")
-
-
 def _patiently(s: Situation, action: str) -> Recipe:
     seconds = s.preferences.timeout + BACKOFF_SECONDS
-    step = s.wrapped(action, BACKOFF, expected="One of the tries succeeds", timeout=seconds)
+    step = s.wrapped(action, fixed("backoff"), expected="One of the tries succeeds", timeout=seconds)
     return recipe(step, requires=("bash",))
 
 
@@ -251,31 +207,18 @@ def reduce_parallelism(s: Situation) -> Recipe:
     """Do one thing at a time."""
     if slower := one_at_a_time(s.call.words or ()):
         return recipe(s.again("Call it again with one worker", words=slower), requires=slower[:1])
-    key = _numbered(s, WORKER_KEYS, LEAST) or no_way("the call does not say how much it does at once")
+    key = _numbered(s, "worker_keys", LEAST) or no_way("the call does not say how much it does at once")
     return recipe(s.again(f"Call it again with {key} 1", args={**s.call.args, key: 1}))
-
-
-def raise_memory_limit(s: Situation) -> Recipe:
-    """Let Node use more memory; others set no limit of their own."""
-    if "heap" not in s.text.lower() or not s.is_command:
-        no_way("the program sets no limit of its own that could be raised")
-    return recipe(s.again("Call it again with 4 GB for Node", env={"NODE_OPTIONS": NODE_MEMORY}))
-
-
-def write_to_a_file(s: Situation) -> Recipe:
-    """Put the output into a file, and read what is wanted of it."""
-    made, expected = Expects(exists=(LOG,)), "The length of the output"
-    step = s.wrapped(f"Run it with its output in {LOG}", TO_LOG, LOG, expected=expected, expects=made)
-    look = run("Look at its beginning and end", "bash", "-c", BOTH_ENDS, REMEDY, LOG, expected="Forty lines")
-    return recipe(step, look, requires=("bash",))
 
 
 def show_the_ends(s: Situation) -> Recipe:
     """Show the first and the last of it."""
-    key = "" if s.is_command else _numbered(s, ("limit", "max_results", "max_chars", "head_limit"), 0)
+    key = "" if s.is_command else _numbered(s, "output_keys", 0)
     if key:
         return recipe(_half(s, "Ask for less", key))
-    return recipe(s.wrapped("Show the first and the last 8000 bytes", ENDS, expected="Both ends"), requires=("bash",))
+    return recipe(
+        s.wrapped("Show the first and the last 8000 bytes", fixed("ends"), expected="Both ends"), requires=("bash",)
+    )
 
 
 # --- servers ------------------------------------------------------------------------------------------------------
@@ -283,22 +226,11 @@ def show_the_ends(s: Situation) -> Recipe:
 ARCHIVE = "web.archive.org"
 UNSTATED = 60.0
 """Waited where a server says that it is too much, and not until when."""
-WORKER_KEYS = ("workers", "jobs", "parallel", "concurrency", "threads", "batch_size")
-PARALLEL_KEYS = ("concurrency", "parallel", "workers", "max_workers", "threads", "jobs", "batch_size", "requests_per_second")  # fmt: skip
-PARALLEL_OPTIONS = ("-P", "--max-procs", "-j", "--jobs", "--parallel", "--concurrency", "-c", "--workers", "-n")
-OFFLINE = {
-    "--prefer-offline": ("npm install", "npm ci"),
-    "--offline": (
-        *("yarn install", "pnpm install", "cargo build", "cargo fetch", "cargo test", "cargo check"),
-        *("uv sync", "uv pip", "mvn package", "mvn test"),
-    ),
-}
-"""Option → the installers that it lets do with what they fetched before."""
 
 
 def retry_with_backoff(s: Situation) -> Recipe:
     """Wait and try again, a little longer each time."""
-    if re.search(LASTING, s.text):
+    if re.search(shape("lasting"), s.text):
         no_way("a certificate is not trusted more a little later")
     if s.is_command:
         return _patiently(s, "Try again after 1, 2, 4 and 8 seconds")
@@ -327,11 +259,11 @@ def reduce_request_frequency(s: Situation) -> Recipe:
     """Ask for one thing at a time, with pauses."""
     nothing = "the call has nothing that could be slowed down"
     if not s.is_command:
-        key = _numbered(s, PARALLEL_KEYS, LEAST) or no_way(nothing)
+        key = _numbered(s, "parallel_keys", LEAST) or no_way(nothing)
         return recipe(_pause(5.0), s.again(f"Call it again with {key} 1", args={**s.call.args, key: 1}))
     words = s.call.words or no_way(ONLY_A_SHELL)
     addresses = [word for word in words if address(word)]
-    if len(addresses) > 1 and not set(TO_FILE).intersection(words):
+    if len(addresses) > 1 and not set(words).intersection(listed("to_file")):
         head = tuple(word for word in words if word not in addresses)
         single = [s.again(f"Fetch {source} by itself", words=(*head, source)) for source in addresses]
         return recipe(*(step for one in single for step in (_pause(2.0), one)), requires=words[:1])
@@ -349,9 +281,9 @@ def one_at_a_time(words: tuple[str, ...]) -> tuple[str, ...] | None:
     changed = list(words)
     for place, word in enumerate(words[1:], 1):
         name, equals, value = word.partition("=")
-        if name in PARALLEL_OPTIONS and equals and (value.isdigit() or value == "auto"):
+        if name in listed("parallel_options") and equals and (value.isdigit() or value == "auto"):
             changed[place] = f"{name}=1"
-        elif words[place - 1] in PARALLEL_OPTIONS and place > 1 and (word.isdigit() or word == "auto"):
+        elif words[place - 1] in listed("parallel_options") and place > 1 and (word.isdigit() or word == "auto"):
             changed[place] = "1"
         elif word[:2] in {"-j", "-P", "-n"} and word[2:].isdigit():
             changed[place] = f"{word[:2]}1"
@@ -403,7 +335,7 @@ def _archived(s: Situation, found: Address) -> Recipe | None:
 def use_cached_data(s: Situation) -> Recipe:
     """Use what was downloaded before."""
     words = s.call.words or ()
-    option = next((option for option, calls in OFFLINE.items() if " ".join(words[:2]) in calls), "")
+    option = next((option for option, calls in s.table("offline").items() if " ".join(words[:2]) in calls), "")
     if option and option not in words:
         return recipe(s.again("Install from what was fetched before", words=(*words, option)), requires=words[:1])
     copy = next(iter(s.around.cached), "") or no_way("nothing of that name was downloaded before")

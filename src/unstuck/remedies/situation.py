@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from unstuck.diagnosis import Kind
@@ -11,7 +11,6 @@ from unstuck.remedies.call_words import (
     address,
     download_target,
     loud,
-    parts,
     plain_words,
     program,
     restrains,
@@ -31,10 +30,14 @@ from unstuck.remedies.chain import (
     TaskType,
     Tools,
     Use,
+    listed,
     name_words,
     no_way,
+    shape,
     shell_like,
 )
+from unstuck.shipped import shipped_table
+from unstuck.tools import parts
 
 
 class Place(NamedTuple):
@@ -98,25 +101,10 @@ class Surroundings(NamedTuple):
 
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]", "::1"})
-SCRIPT_ARGUMENTS = ("script", "command", "cmd", "commandLine", "command_line", "CommandLine", "shell_command", "input")
-PATH_KEYS = (
-    *("file", "path", "dir", "file_path", "filePath", "filename", "directory", "folder", "target", "dir_path"),
-    "absolute_path",
-)
-"""What tools call the argument that is a path."""
-CONTENT_KEYS = ("content", "text", "data", "body")
 MAYBE_DONE = frozenset(
     {Kind.TIMEOUT, Kind.HANG, Kind.NETWORK_ERROR, Kind.OUT_OF_MEMORY, Kind.OUTPUT_FLOOD, Kind.KILLED}
 )
 """How a call ends that may have had its effect all the same; others were refused before they had any."""
-NEVER_REACHED = r"(?i)could(?: not|n't) resolve|connection refused|unreachable|no route to host|name or service not known|name resolution|ENOTFOUND|ECONNREFUSED"
-READING = frozenset(
-    ("read", "get", "list", "view", "show", "search", "find", "fetch", "grep", "glob", "browse", "test", "tests", "lint", "check")
-)  # fmt: skip
-CHANGING = frozenset(
-    ("delete", "remove", "drop", "create", "update", "send", "write", "edit", "post", "put", "set", "add", "insert", "move", "deploy")
-)  # fmt: skip
-"""A tool whose name has one of the first words and none of the second only looks, so that it may be called again unasked."""
 
 
 class Preferences(NamedTuple):
@@ -152,7 +140,7 @@ class Call(NamedTuple):
         """The command line, where the call is one."""
         if self.command:
             return self.command
-        given = [self.args[name] for name in SCRIPT_ARGUMENTS if name in self.args]
+        given = [self.args[name] for name in listed("script_arguments") if name in self.args]
         own = list((self.schema or {}).get("properties", {}))
         given += [self.args[own[0]]] if shell_like(self.tool) and len(own) == 1 and own[0] in self.args else []
         return next(filter(None, map(_line, given)), "")
@@ -209,7 +197,9 @@ class Situation(NamedTuple):
         if words is None and script is None and (args is not None or not self.is_command):
             own = dict(self.call.args if args is None else args)
             named = name_words(self.call.tool)
-            looks = self.kind not in MAYBE_DONE or (named & READING and not named & CHANGING)
+            looks = self.kind not in MAYBE_DONE or (
+                not named.isdisjoint(listed("reading")) and named.isdisjoint(listed("changing"))
+            )
             risk: Risk = "safe" if looks else "destructive" if self._elsewhere(named, named) else "caution"
             return Step(action, Use(self.call.tool, own), said, risk, expects, again=True)
         words = words or (self.call.words if script is None else None)
@@ -281,7 +271,7 @@ class Situation(NamedTuple):
         begins = [word for word in words[:4] if not word.startswith("-")]
         named = set().union(*map(name_words, begins))
         sends = program(words) in self.table("outward")["senders"] and self._changes(words)
-        reached = self.kind in MAYBE_DONE and not re.search(NEVER_REACHED, self.text[-8_000:])
+        reached = self.kind in MAYBE_DONE and not re.search(shape("never_reached"), self.text[-8_000:])
         held_back = self.repeatable(words) or any(word.startswith("-") and restrains(word) for word in words)
         if reached and not held_back and (sends or self._elsewhere(named, starts(words))):
             return "destructive"
@@ -290,7 +280,7 @@ class Situation(NamedTuple):
     def _elsewhere(self, named: set[str], calls: set[str]) -> bool:
         """Whether what these words name has its effect elsewhere: it deploys, sends, publishes, or tells another machine to."""
         table = self.table("outward")
-        remote = not calls.isdisjoint(table["calls"]) and named.isdisjoint({*READING, *table["reading"]})
+        remote = not calls.isdisjoint(table["calls"]) and named.isdisjoint((*listed("reading"), *table["reading"]))
         return remote or not named.isdisjoint(table["words"])
 
     def _changes(self, words: tuple[str, ...]) -> bool:
@@ -347,31 +337,6 @@ def _bundled(word: str, options: tuple[str, ...]) -> bool:
 
 # --- what a failure is about: the path, address, port, command or lock that its output or its call names ----------
 
-REASONS = (
-    r"(?:[Nn]o such file or directory|[Pp]ermission denied|Read-only file system|[Oo]peration not permitted"
-    r"|[Aa]ccess (?:is )?denied|No space left on device|Is a directory|[Nn]ot a directory|[Dd]isk quota exceeded"
-    r"|cannot be opened|does not exist|not found|[Ff]ile exists)"
-)
-OPEN, CLOSE = "['\"\u2018\u201c`]", "['\"\u2019\u201d]"
-PATHS = (
-    rf"{REASONS}[:,]? (?:\w+ )?{OPEN}([^'\"\u2019\u201d\n]{{1,1000}}){CLOSE}",
-    rf"{OPEN}([^'\"\u2019\u201d\n]{{1,1000}}){CLOSE}:? (?:\[Errno \d+\] )?{REASONS}",
-    rf"(?m)^(?:[\w.+/-]+: |line \d+: )+(?:(?:cannot|can't|could not) \w+ )?(?!Cannot )([^:\n]{{1,1000}}): (?:Cannot \w+: )?{REASONS}",
-    rf"(?m)^([^\s:][^:\n]{{0,1000}}): {REASONS}",
-    rf"\b(?:l?stat|open|access|chdir|scandir) ([^\s'\":]{{1,1000}}): (?i:{REASONS})",
-    r"(?:cannot find or open|Unable to access jarfile) ['\"]?([^\s'\",]{1,1000})",
-    r"Cannot find module '(/[^'\n]{1,1000})'",
-    r"Invalid ([\w./-]{1,1000}\.json):",
-)
-"""Strings, compiled on first use: most failures need none of them."""
-NO_PATH = r"(?i)-|stdin|stdout|stderr|standard (?:in|out)put|(?:f?write|read|i/o|input/output) ?(?:error|failed)?|error (?:reading|writing|closing)|error|failed|[^/]* E[A-Z]{3,}"
-"""What stands where a path stands in messages without one."""
-PORT = r"(?i)(?:port[ =:]+|:::|[\w.\]*]:)(\d{2,5})\b|address already in use[^\n]{0,80}?[:,( ](\d{2,5})\b"
-NOT_FOUND = r"(?m)(?:^|: |env: )['\u2018]?([\w.+@/-]{1,100})['\u2019]?: (?:command not found|not found|No such file)"
-LOCK = r"['\"\u2018]?((?:/|\.{0,2}/|[\w.-]+/)[^'\"\u2019\n:]{0,1000}?(?:\.lock|lock-frontend|\.pid|/lock))['\"\u2019]?(?=[\s:.,]|$)"
-PACKAGE = r"No module named '?([\w.-]+)|Cannot find (?:module|package) '([^'\n]{1,200})'"
-VARIABLE = r"\b([A-Za-z_]\w*): (?:unbound variable|parameter (?:null or )?not set)|KeyError: '([A-Z][A-Z0-9_]*)'"
-SERVER = r"(?i)(?:connect(?:ion|ing)? to (?:server at )?|resolve host:? )['\"]?((?:[\w-]+\.)+[\w-]+|localhost)['\"]?(?:(?:,? port |:)(\d+))?"
 LOWEST_FREE_PORT, HIGHEST_PORT = 1024, 65535
 
 
@@ -379,17 +344,25 @@ def _said(s: Situation) -> tuple[str, str]:
     return s.message, s.text[-8_000:]
 
 
+def _paths() -> Iterator[str]:
+    """Yield what the paths in messages look like: reasons and quotes stand in them as `<why>`, `<` and `>`."""
+    for pattern in shipped_table("chains")["paths"]["shapes"]:
+        quoted = pattern.replace("<why>", shape("reasons")).replace("<(", "['\"\u2018\u201c`](")
+        yield quoted.replace(")>", ")['\"\u2019\u201d]")
+
+
 def path(s: Situation) -> str:
     """Return the path that the failure is about; empty if none is named."""
     if not s.is_command:
-        for name in PATH_KEYS:
+        for name in listed("path_keys"):
             value = s.call.args.get(name)
             if isinstance(value, str) and value and "\0" not in value:
                 return value
     for text in _said(s):
-        for pattern in PATHS:
+        for pattern in _paths():
             found = re.search(pattern, text)
-            if found and "\0" not in found[1] and not address(found[1]) and not re.fullmatch(NO_PATH, found[1]):
+            none = not found or "\0" in found[1] or address(found[1]) or re.fullmatch(shape("no_path"), found[1])
+            if found and not none:
                 return found[1]
     return next((file for file, _ in s.where if file), "")
 
@@ -403,13 +376,13 @@ def url(s: Situation) -> Address | None:
 
 def host(s: Situation) -> str:
     found = url(s)
-    return found.place if found else ":".join(filter(None, _groups(s, SERVER)))
+    return found.place if found else ":".join(filter(None, _groups(s, "server")))
 
 
 def port(s: Situation) -> int | None:
     """Return the port that is taken."""
     for text in (*_said(s), s.call.line):
-        for found in re.finditer(PORT, text):
+        for found in re.finditer(shape("port"), text):
             number = int(found[1] or found[2])
             if number <= HIGHEST_PORT:
                 return number
@@ -425,17 +398,17 @@ def command(s: Situation) -> str:
     named = s.names.get("command", "")
     if named:
         return named.rsplit("/", 1)[-1] if "/" not in named.strip("./") else named
-    return _named(s, NOT_FOUND) or (s.call.words or ("",))[0]
+    return _named(s, "not_found") or (s.call.words or ("",))[0]
 
 
 def lock(s: Situation) -> str:
     """Return the lock file that stands in the way."""
-    return _named(s, LOCK)
+    return _named(s, "lock")
 
 
 def package(s: Situation) -> str:
     """Return the package or module that is missing."""
-    return s.names.get("package", "") or _named(s, PACKAGE)
+    return s.names.get("package", "") or _named(s, "package")
 
 
 def home_of(s: Situation) -> str:
@@ -446,15 +419,15 @@ def home_of(s: Situation) -> str:
 
 def variable(s: Situation) -> str:
     """Return the variable that is not set."""
-    return s.names.get("env", "") or _named(s, VARIABLE)
+    return s.names.get("env", "") or _named(s, "variable")
 
 
-def _named(s: Situation, pattern: str) -> str:
-    return next(filter(None, _groups(s, pattern)), "")
+def _named(s: Situation, name: str) -> str:
+    return next(filter(None, _groups(s, name)), "")
 
 
-def _groups(s: Situation, pattern: str) -> Sequence[str]:
-    found = next(filter(None, (re.search(pattern, text) for text in _said(s))), None)
+def _groups(s: Situation, name: str) -> Sequence[str]:
+    found = next(filter(None, (re.search(shape(name), text) for text in _said(s))), None)
     return found.groups() if found else ()
 
 

@@ -5,21 +5,15 @@ import re
 from collections.abc import Iterator
 
 from unstuck.diagnosis import Kind
-from unstuck.remedies.call_words import ASSIGNMENT, parts, plain_words, program
-from unstuck.remedies.chain import ReadFile, Recipe, Script, Step, WriteFile, no_way, recipe, run
+from unstuck.remedies.call_words import ASSIGNMENT, plain_words, program
+from unstuck.remedies.chain import ReadFile, Recipe, Script, Step, WriteFile, listed, no_way, recipe, run, shape
 from unstuck.remedies.situation import Situation, path
+from unstuck.shipped import shipped_table
+from unstuck.tools import parts
 
 SHELLS = ("bash", "sh", "dash", "zsh", "ksh")
 POSIX_SHELLS = frozenset({"sh", "dash"})
-KEYWORDS = frozenset(
-    ("if", "then", "else", "elif", "fi", "for", "while", "until", "do", "done", "case", "esac", *"{}()", "function")
-)
-OF_ONE_SHELL = frozenset(
-    ("cd", "pushd", "popd", "export", "source", ".", "set", "unset", "alias", "umask", "exec", "eval", "trap")
-)
-"""What changes the shell that the other parts run in."""
 UNCERTAIN = "no repair of ours can be parsed"
-MAKEFILE = r"(?m)^([^\s:]{1,500}):\d+: \*\*\* missing separator"
 
 
 def texts(s: Situation) -> tuple[str, ...]:
@@ -45,7 +39,7 @@ def script_file(s: Situation) -> str:
         return next((word for word in words[1:] if not word.startswith("-")), "") if "-c" not in words else ""
     if words and words[0].endswith((".sh", ".bash")):
         return words[0]
-    if makefile := re.search(MAKEFILE, s.text):
+    if makefile := re.search(shape("makefile"), s.text):
         return makefile[1]
     named = [file for file, _ in s.where if file.endswith((".sh", ".bash", ".json"))]
     found = [*named, *(word for word in words if word.endswith(".json"))] or [path(s)]
@@ -81,8 +75,8 @@ def use_simpler_command(s: Situation) -> Recipe:
         no_way("it is no command that could be divided")
     if "&&" not in s.call.line and "|" in s.call.line:
         no_way("its parts depend on one another")
-    found = [part for part in parts(s.call.line) if part.split(maxsplit=1)[0] not in KEYWORDS]
-    if any(part.split(maxsplit=1)[0] in OF_ONE_SHELL or re.match(ASSIGNMENT, part) for part in found):
+    found = [part for part in parts(s.call.line) if part.split(maxsplit=1)[0] not in listed("keywords")]
+    if any(part.split(maxsplit=1)[0] in listed("of_one_shell") or re.match(ASSIGNMENT, part) for part in found):
         no_way("its parts share what one shell knows")
     if len(found) < 2 or not s.around.parses.get("bash", frozenset()).issuperset(found):  # noqa: PLR2004  # one part is no division
         no_way("it does not consist of simpler commands that can be parsed")
@@ -121,7 +115,7 @@ def _mended_file(s: Situation, file: str) -> Recipe:
     if file.endswith(".json"):
         mended = mended_json(source) or no_way("no repair of ours makes it JSON")
         return recipe(_rewritten(file, mended), s.again("Call it again, now that the file can be read"))
-    if re.search(MAKEFILE, s.text):
+    if re.search(shape("makefile"), s.text):
         tabs = re.sub(r"(?m)^ {2,8}(?=\S)", "\t", source)
         return recipe(_rewritten(file, tabs), s.again("Call it again, now that its recipes begin with tabs"))
     own = program(s.call.words)
@@ -202,16 +196,6 @@ def posix(text: str) -> str:
 
 QUOTED = r'("(?:[^"\\\n]|\\.)*")|'
 """What stands between quotes is left as it is."""
-BY_HAND: tuple[tuple[str, str], ...] = (
-    (r"//[^\n]*|/\*(?:[^*]|\*(?!/))*\*/", ""),
-    (r",(?=\s*[\]}])", ""),
-    (r"'([^'\"\n]*)'", r'"\2"'),
-    (r"(?<=[{,\s])([A-Za-z_]\w*)(?=\s*:)", r'"\2"'),
-    (r"\bTrue\b", "true"),
-    (r"\bFalse\b", "false"),
-    (r"\bNone\b", "null"),
-)
-"""What hand-written JSON has, and what it should be: comments, last commas, single quotes, bare names, Python's words."""
 
 
 def mended_json(text: str) -> str:
@@ -219,7 +203,7 @@ def mended_json(text: str) -> str:
     if len(text) > LONGEST:
         return ""
     bare = text.lstrip("\ufeff").translate({ord("\u201c"): '"', ord("\u201d"): '"'})
-    for wrong, right in BY_HAND:
+    for wrong, right in shipped_table("chains")["json"]["by_hand"]:
         bare = _outside_quotes(bare, wrong, right)
     try:
         json.loads(bare)

@@ -77,7 +77,12 @@ def python_needs(root: Path, chain: Toolchain, manager: str = "") -> Needs:
     poetry = document.get("tool", {}).get("poetry", {}).get("dependencies", {})
     kept = [name for name in files if "{}" not in name]
     apart = [one for name in _chosen(foreign, chain, installed) for one in foreign[name]]
-    written = (*_hatch(document, chain), *_tox(root), *_literal_list(own.get("tests_require")), *apart)
+    written = (
+        *_hatch(document, chain),
+        *_tox(root),
+        *filter(_PLAIN.fullmatch, _requirements(_value(own.get("tests_require")))),
+        *apart,
+    )
     imported = [one for one in _imported(root, chain) if one not in map(_name, written)]
     loose = tuple(dict.fromkeys((*written, *imported)))
     named = [one for part, names in zip((extras, groups), chosen, strict=True) for name in names for one in part[name]]
@@ -219,10 +224,6 @@ def _setup_call(path: Path) -> Mapping[str, ast.expr]:
 def _literal(node: ast.expr | None) -> Listed:
     found = _value(node)
     return {str(name): _requirements(held) for name, held in found.items()} if isinstance(found, dict) else {}
-
-
-def _literal_list(node: ast.expr | None) -> tuple[str, ...]:
-    return tuple(one for one in _requirements(_value(node)) if _PLAIN.fullmatch(one))
 
 
 def _value(node: ast.expr | None) -> Any:

@@ -14,13 +14,10 @@ if TYPE_CHECKING:
 Role = Literal["test", "lint", "types", "format", "build", "install", ""]
 """What a command is for. Decides what a finding is called where the output does not say."""
 
-IDLE = frozenset(
-    """
-    awk cat cd chmod chown cmp cp curl diff echo egrep export false fgrep find git grep head less ln ls mkdir more mv printf
-    pwd rg rm rmdir rsync scp sed sleep sort source ssh tail tee test touch true wc wget . [ [[
-    """.split()  # noqa: SIM905  # a table of words reads better as one
-)
-"""Programs whose arguments say nothing about what they are for."""
+
+@cache
+def _listed(name: str) -> frozenset[str]:
+    return frozenset(shipped_table("toolchains")["words"][name].split())
 
 
 def role(evidence: "Evidence") -> Role:
@@ -47,7 +44,7 @@ def answers(evidence: "Evidence") -> bool:
 
 def role_of(part: str) -> Role:
     """Say what a simple command is for: by its words where a program has many uses, else by its name."""
-    if not part or part.split(maxsplit=1)[0] in IDLE:
+    if not part or part.split(maxsplit=1)[0] in _listed("idle"):
         return ""
     for row in shipped_table("toolchains")["use"]:
         if re.search(row["shows"], part):
@@ -72,26 +69,18 @@ def _by_name() -> Mapping[str, Role]:
 
 CHECKERS = frozenset({"test", "lint", "types", "format", "build"})
 """What a program must be for, to be run because a sentence says that it passes."""
-LOOKS = frozenset("test [ [[ ! grep egrep fgrep rg diff cmp ls cat wc jq stat head tail".split())  # noqa: SIM905  # as above
-"""Programs that only look at files."""
-BESIDE = frozenset({"cd", "echo", "true", ":", "set", "export", "pwd"})
 _SCRIPT = re.compile(
     r"(?:ba|da|z)?sh\s+[\w./-]*(?:test|check|lint|verify|spec)[\w.-]*\.sh\b|[\w./-]*(?:test|check|lint|verify)[\w-]*\.sh\b"
 )
 """A script of the project that is called a check."""
 
-EFFECTS: Sequence[tuple[str, re.Pattern[str]]] = (
-    ("deletes", re.compile(r"^(?:rm|rmdir|unlink|shred|truncate|dropdb|mkfs\S*|dd)\b|^git\s+(?:\S+\s+)*(?:clean|reset|checkout|restore|stash)\b|^find\b.*\s-(?:delete|exec\s+rm)\b")),
-    ("deletes", re.compile(r"^(?:docker|podman|kubectl|terraform|tofu|helm|aws|gcloud|az)\s.*\b(?:rm|rmi|prune|delete|destroy|uninstall|down)\b")),
-    ("deletes", re.compile(r"\bDROP\s+(?:TABLE|DATABASE|SCHEMA)\b|\bTRUNCATE\s+TABLE\b|\bDELETE\s+FROM\b", re.IGNORECASE)),
-    ("deletes", re.compile(r"\bshutil\.rmtree\b|\bos\.(?:remove|unlink|rmdir|removedirs)\b|\b(?:rm|unlink|rmdir)Sync\b|\bfs\.(?:rm|unlink|rmdir)\b|\bFileUtils\.rm")),
-    ("deploys", re.compile(r"(?:^|[\s:/_-])(?:deploy\w*|rollout|provision|migrate:prod\w*)\b|^(?:kubectl|terraform|tofu|pulumi)\s+(?:\S+\s+)*(?:apply|up|replace|scale)\b|^helm\s+(?:install|upgrade)\b|^(?:vercel|netlify|fly|flyctl|firebase|heroku|serverless|sls|cdk|ansible-playbook)\b", re.IGNORECASE)),
-    ("pushes", re.compile(r"^git\s+(?:\S+\s+)*(?:push|send-email)\b|^(?:docker|podman|helm)\s+(?:image\s+)?push\b|^(?:scp|rsync|sftp|ssh|ftp)\b|^(?:gh|glab)\s+(?:pr|release|repo|issue|workflow)\s+(?:create|merge|upload|delete|close|run|edit)\b")),
-    ("publishes", re.compile(r"(?:^|[\s:/_]|semantic-)(?:publish\w*|release)(?![\w.=-])|^twine\s+upload\b|^gem\s+push\b|^aws\s+s3\s+(?:cp|sync|mv)\b|^(?:curl|wget|http)\b.*\s(?:-X\s*(?:POST|PUT|DELETE|PATCH)|--request|-d|--data\S*|-F|--upload-file|-T)\b", re.IGNORECASE)),
-    ("writes outside the repository", re.compile(r"(?:>>?\s*|^(?:cp|mv|tee|mkdir|touch|ln|install|chmod|chown)\b.*\s)(?:/(?!dev/(?:null|stdout|stderr)\b|tmp\b)|~|\$HOME|\.\./)")),
-    ("writes outside the repository", re.compile(r"^(?:sudo|doas|systemctl|service|apt|apt-get|yum|dnf|brew|crontab|chown|useradd|kill|pkill|killall|reboot|shutdown)\b|^npm\s+(?:\S+\s+)*(?:-g|--global)\b")),
-)  # fmt: skip
-"""What a command may do to the world, by its words; the first row that fits is told."""
+
+@cache
+def _effects_known() -> Sequence[tuple[str, re.Pattern[str]]]:
+    """Return what a command may do to the world, by its words; the first row that fits is told."""
+    return [(row["says"], re.compile(row["shows"])) for row in shipped_table("toolchains")["effect"]]
+
+
 DEEPEST = 3
 _LITERAL = re.compile(r"'[^']*'")
 _SUBSTITUTED = re.compile(r"\$\(([^()]*)\)|`([^`]*)`")
@@ -111,7 +100,11 @@ def _effects(command: str, depth: int) -> Iterator[str]:
     parts = (*programs(command), *(part.strip().lstrip("\\") for part in ENDS.split(command)))
     for part in parts:
         acts = _acting(part)
-        yield from (name for name, shape in EFFECTS if shape.search(acts) and not _quoted_only(acts, shape))
+        quoted = re.match(
+            r"(?:echo|printf)\b", acts
+        )  # such as the pattern of a search; what a database is told is no such text
+        bare = QUOTED.sub("''", acts) if quoted else acts
+        yield from (says for says, shape in _effects_known() if shape.search(acts) and shape.search(bare))
     inner = [*_SUBSTITUTED.findall(_LITERAL.sub("", command)), *(one for part in parts for one in _TOLD.findall(part))]
     for script in inner if depth else ():
         yield from _effects("".join(script).replace('\\"', '"'), depth - 1)
@@ -119,21 +112,16 @@ def _effects(command: str, depth: int) -> Iterator[str]:
 
 def _acting(part: str) -> str:
     """Return what of a simple command can act: of a program that only looks, where its output goes."""
-    looks = part.split(" ", 1)[0] in LOOKS
+    looks = part.split(" ", 1)[0] in _listed("looks")
     return part[part.index(">") :] if looks and ">" in part else "" if looks else part
 
 
 def only_checks(command: str) -> bool:
     """Whether every program of a command is a known checker, or merely looks: then a sentence may have it run."""
-    parts = [part for part in programs(command) if part.split(" ", 1)[0] not in BESIDE]
+    parts = [part for part in programs(command) if part.split(" ", 1)[0] not in _listed("beside")]
     return bool(parts) and not effect(command) and all(map(_checks, parts))
 
 
 def _checks(part: str) -> bool:
     program = part.split(" ", 1)[0]
-    return program in LOOKS or role_of(part) in CHECKERS or _SCRIPT.match(part) is not None
-
-
-def _quoted_only(part: str, shape: re.Pattern[str]) -> bool:
-    """Whether only a quoted text says so, such as the pattern of a search; what a database is told is no such text."""
-    return re.match(r"(?:echo|printf)\b", part) is not None and not shape.search(QUOTED.sub("''", part))
+    return program in _listed("looks") or role_of(part) in CHECKERS or _SCRIPT.match(part) is not None
