@@ -449,6 +449,18 @@ def test_a_ref_lock_that_somebody_holds_is_respected(scratch: Path) -> None:
         assert lock.exists()
 
 
+def test_who_wrote_a_line_is_the_same_whether_the_file_was_looked_at_before_or_not(scratch: Path) -> None:
+    work = workspace(scratch)
+    start, seen = work.tip(), []
+    for text in ("1\n2\n3\n", "1\nnew\n3\n", "0\n1\nnew\n3\n", None, "new\n3\n", "new\n3\n1\n"):
+        base = start if text is None else work.tip()  # a rollback: what was looked at is no longer in the history
+        work.move_branch(base, expected=work.tip())
+        tip = str(work.land(landing(tree_with(work, 0, base, **{"x.txt": text or "3\nnew\n"}), base)))
+        seen.append((work.authors("x.txt", tip, start), workspace(scratch).authors("x.txt", tip, start)))
+    assert all(known == anew for known, anew in seen)
+    assert [len({commit for commit, _ in known}) for known, _ in seen] == [1, 2, 3, 1, 2, 3]
+
+
 def test_new_commits_of_the_users_are_brought_in(scratch: Path) -> None:
     work = workspace(scratch)
     base = work.tip()

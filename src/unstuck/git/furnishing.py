@@ -17,7 +17,7 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from unstuck.git.command import Git, shown
-from unstuck.git.contents import GITLINK, GONE, Row
+from unstuck.git.contents import GITLINK, GONE, Line, Row
 from unstuck.git.repository import Repository, Submodule, read_submodules
 from unstuck.journal import Changes
 
@@ -163,6 +163,9 @@ class Lender:
         """Commits that the last landing came from: what holds it holds them."""
         self.rows: dict[tuple[str, str], tuple[tuple[Row, ...], Changes | None]] = {}
         """Where a base and a tree that was made of it differ, and how: the last few, as they were staged."""
+
+        self.authors: dict[str, tuple[str, tuple[Line, ...]]] = {}
+        """Who wrote the lines of files at which commit: the last few that were asked for."""
 
     def remember(self, base: str, tree: str, rows: Sequence[Row], listed: Changes | None) -> None:
         """Keep what staging knows of a tree, so that git is not asked again: where it differs, and its folders."""

@@ -11,7 +11,7 @@ from unstuck.diagnosis import Touch
 from unstuck.errors import CheckpointGone, GitFailed, UnstuckError
 from unstuck.git import contents, staging
 from unstuck.git.command import Git, release_abandoned, shown
-from unstuck.git.furnishing import COMMIT, Lender
+from unstuck.git.furnishing import COMMIT, MOST_ROWS, Lender
 from unstuck.git.repository import Identity, Meanwhile, Repository
 from unstuck.git.slots import DURABLE, TIP, Place, Slot
 from unstuck.journal import Changes
@@ -139,8 +139,15 @@ class GitWorkspace:
     def touches(self, base: str, tree: str, files: Sequence[str]) -> tuple[Touch, ...]:
         return contents.touches(self._git, base, tree, files)
 
-    def authors(self, path: str, commit: str, since: str) -> tuple[tuple[str, str], ...]:
-        return contents.authors(self._git, path, commit, since)
+    def authors(self, path: str, commit: str, since: str) -> tuple[contents.Line, ...]:
+        """Look only at what landed after the last look: a file that every task changes has a history as long as the plan."""
+        at, known = self.lender.authors.pop(path, (since, ()))
+        lines = known if at == commit else contents.authors(self._git, path, commit, at, known)
+        lines = contents.authors(self._git, path, commit, since) or () if lines is None else lines
+        self.lender.authors[path] = commit, lines
+        for forgotten in list(self.lender.authors)[:-MOST_ROWS]:
+            self.lender.authors.pop(forgotten, None)
+        return tuple(line for line in lines if line[0])
 
     def tree_of(self, commit: str) -> str:
         known = self.lender.trees
