@@ -93,6 +93,10 @@ def _text(path: Path) -> str:
         return ""
 
 
+HELD = "refs/unstuck/slots/"
+"""Hold what a slot stands on, so that the user may collect garbage at any time."""
+TIP = f"{HELD}tip"
+"""Holds what the next slots will stand on, as of a landing: with all that slots stood on before it."""
 BORROWED = "refs/unstuck/borrowed"
 """Holds what slots see and the base does not: the user may delete a branch and collect garbage meanwhile."""
 
@@ -159,8 +163,12 @@ class Lender:
         """The trees of commits."""
         self.held: dict[str, str] = {}
         """What slots hold at the moment, by the names of their refs."""
+        self.free: set[str] = set()
+        """Names of such refs whose tree has landed: the next tree of the same slot takes one over."""
+        self.merged: dict[str, str] = {}
+        """Of which tree another one was made by merging it onto a newer tip."""
         self.below_tip: set[str] = set()
-        """Commits that the last landing came from: what holds it holds them."""
+        """What the last landing came from: what holds it holds that."""
         self.rows: dict[tuple[str, str], tuple[tuple[Row, ...], Changes | None]] = {}
         """Where a base and a tree that was made of it differ, and how: the last few, as they were staged."""
 
@@ -177,6 +185,21 @@ class Lender:
             return
         parents = {str(parent) for row in rows for parent in PurePosixPath(row.path).parents} - {"."}
         self.folders[tree] = ([*known[0], *sorted(parents - set(known[0]))], known[1])
+
+    def holds(self, known: str) -> bool:
+        return known in self.below_tip or known in self.held.values()
+
+    def landed(self, commit: str, base: str, tree: str) -> None:
+        """Know that the tip holds a landing: what held its tree, and what that was merged from, holds the next one's."""
+        if self.held.get(TIP) != base:
+            self.below_tip.clear()
+        self.below_tip |= {base, tree}
+        self.held[TIP] = commit
+        while tree:
+            self.free |= {name for name, held in self.held.items() if held == tree}
+            tree = self.merged.pop(tree, "")
+        for name in self.free & self.held.keys():
+            del self.held[name]
 
     def borrowed(self) -> Borrowed:
         with self._lock:

@@ -9,9 +9,9 @@ from pathlib import Path
 from unstuck.errors import GitFailed
 from unstuck.git import staging
 from unstuck.git.command import Git, shown, works_inside
-from unstuck.git.furnishing import BORROWED, Lender, head_of, remove
+from unstuck.git.furnishing import BORROWED, TIP, Lender, head_of, remove
 from unstuck.git.repository import OWNER, SLOTS, Repository
-from unstuck.git.slots import TIP, Slot
+from unstuck.git.slots import Slot
 
 BRANCHES = "refs/heads/unstuck/"
 SNAPSHOTS = "refs/unstuck/snapshots/"

@@ -7,6 +7,7 @@ themselves, and every `prepare` puts a new git folder into the place of what the
 import hashlib
 import json
 import os
+import secrets
 import shutil
 import struct
 import subprocess
@@ -17,16 +18,11 @@ from pathlib import Path
 
 from unstuck.errors import CannotWrite, CheckpointGone, GitFailed
 from unstuck.git.command import Git, await_quiet, shown
-from unstuck.git.furnishing import Filled, Lender, Store, alternates, fill_submodules, folders_of, furnish, remove
+from unstuck.git.furnishing import HELD, Filled, Lender, Store, alternates, fill_submodules, folders_of, furnish, remove
 from unstuck.git.repository import OURS, OWNER, Repository
 
 Place = Callable[[Path, bool], tuple[str, ...]]
 """Puts into a slot what git does not carry; told whether the folder is fresh; returns the paths it placed."""
-
-HELD = "refs/unstuck/slots/"
-"""Hold what a slot stands on, so that the user may collect garbage at any time."""
-TIP = f"{HELD}tip"
-"""Holds what the next slots will stand on, as of a landing: with all that slots stood on before it."""
 
 MOST_ROUNDS = 100
 """Files that hide each other, one below the other; more is a process that makes them anew all the time."""
@@ -137,7 +133,7 @@ class Slot:
         before = self.prepared()
         if not before.ready or self._lock.exists():
             await_quiet(self.path)  # a git command of ours may have outlived its supervisor
-        self.hold(base=base, **({tree: tree} if tree else {}))
+        self.hold(tree, base)
         self._begin()
         wanted = tree if tree is not None and clean else base
         plain, links = self._folders(wanted)
@@ -155,18 +151,24 @@ class Slot:
         self._save(replace(about, made=kept.made, brought=kept.brought))
         self._preparing.unlink(missing_ok=True)
 
-    def hold(self, **objects: str) -> None:
-        """Hold objects under names of this slot: in the user's repository, while the slot stands on them."""
-        held = self.lender.held
-        refs = {f"{HELD}w{self.number}/{name}": held_object for name, held_object in objects.items()}
-        if {*refs.values()} <= {*held.values(), *self.lender.below_tip}:
+    def hold(self, tree: str | None, base: str | None = None) -> None:
+        """Hold what this slot stands on in the user's repository: its base, and each tree until it has landed.
+
+        Names are used again, not deleted: for that git would lock the file of all the user's refs.
+        """
+        lender, own = self.lender, f"{HELD}w{self.number}/"
+        free = next((ref for ref in lender.free if ref.startswith(own)), f"{own}{secrets.token_hex(8)}")
+        wanted = {f"{own}base": base, free: tree}
+        refs = {ref: one for ref, one in wanted.items() if one is not None and not lender.holds(one)}
+        if not refs:
             return
-        lines = [f"update {ref} {held_object}\n" for ref, held_object in refs.items()]
+        lines = [f"update {ref} {one}\n" for ref, one in refs.items()]
         done = self.repository.git.with_settings(*DURABLE).attempt("update-ref", "--stdin", stdin="".join(lines))
         if done.returncode == 0:
-            held.update(refs)
+            lender.held.update(refs)
+            lender.free -= refs.keys()
             return
-        for commit in objects.values():
+        for commit in refs.values():
             if not self.repository.git.succeeds("cat-file", "-e", commit):
                 raise CheckpointGone(
                     f"The commit {commit} no longer exists.", hint="See what is left with `unstuck log`."

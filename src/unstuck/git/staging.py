@@ -128,7 +128,7 @@ def _write(slot: Slot, base: str, left_out: Sequence[str], run: str) -> Tree:
     tree = git("write-tree")
     kept = [change for change in staged.changes if change not in drop]
     slot.lender.remember(base, tree, kept, None if drop else staged.listed)
-    slot.hold(**{tree: tree})
+    slot.hold(tree)
     slot.staging.unlink()
     return Tree(id=tree, notes=tuple(notes))
 
