@@ -81,9 +81,10 @@ class Git:
     def attempt(self, *args: str, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
         """Run a command that may fail."""
         # Bytes, because text mode would turn a carriage return in a file name into a newline.
-        given: bytes | None = (stdin or "").encode("utf-8", "surrogateescape")
+        given = stdin.encode("utf-8", "surrogateescape") if stdin is not None else None
         patience = AT_A_PIPE if "GIT_WORK_TREE" in self.env else None  # in a slot, where an agent may have put one
-        with self._started(*args, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        where = subprocess.DEVNULL if given is None else subprocess.PIPE
+        with self._started(*args, stdin=where, stderr=subprocess.PIPE) as process:
             printed = None
             while printed is None:
                 try:

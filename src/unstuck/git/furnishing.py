@@ -172,6 +172,8 @@ class Lender:
         self.rows: dict[tuple[str, str], tuple[tuple[Row, ...], Changes | None]] = {}
         """Where a base and a tree that was made of it differ, and how: the last few, as they were staged."""
 
+        self.prepared: dict[int, Prepared] = {}
+        """What slots were last prepared for."""
         self.authors: dict[str, tuple[str, tuple[Line, ...]]] = {}
         """Who wrote the lines of files at which commit: the last few that were asked for."""
 
@@ -375,6 +377,29 @@ class Filled(NamedTuple):
         if not (slot / self.path).is_dir() or not any((slot / self.path).iterdir()):
             return ()
         return tuple(dict.fromkeys(self.git(slot, index).names("ls-files", "-z", "-m", "-o", "--exclude-standard")))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """What a slot was last prepared for, as kept beside our index."""
+
+    base: str | None = None
+    placed: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    made: tuple[str, ...] = ()
+    """Ignored files that the set-up made: they stay in a clean slot."""
+    brought: tuple[str, ...] = ()
+    """Files that the set-up made and git does not ignore: they stay as well, and are nobody's work."""
+    bent: tuple[str, ...] = ()
+    """Files of the tree in the form that the set-up gave them, `mode object path`: nobody's work while they are in it."""
+    links: tuple[str, ...] = ()
+    """The submodules."""
+    filled: tuple[Filled, ...] = ()
+    """Those that have their files, and those in them."""
+    clean: bool = False
+    """Made from a tree for checking it: it holds nobody's work."""
+    ready: bool = True
+    """False while `prepare` works: whatever the folder holds then was put away before."""
 
 
 def fill_submodules(

@@ -88,12 +88,13 @@ def _reason_to_keep(slot: Slot, left_out: tuple[str, ...]) -> str | None:
     if pids := works_inside(slot.path):
         return f"process {pids[0]} works in it"
     prepared = slot.prepared()
-    if not prepared.ready or prepared.clean or prepared.base is None:
+    if not prepared.ready or prepared.clean:
         return None
-    head, git = head_of(slot.path, slot.path) or prepared.base, slot.repository.git
+    base, git = prepared.base or slot.repository.head, slot.repository.git
+    head = head_of(slot.path, slot.path) or base
     try:
-        staged = staging.stage(slot, prepared.base, prepared)
-        trees = {slot.git("write-tree"), staging.write(slot, prepared.base, left_out).id}
+        staged = staging.stage(slot, base, prepared)
+        trees = {slot.git("write-tree"), staging.write(slot, base, left_out).id}
         saved = trees & _saved_trees(git) and _is_saved(git, head)
     except GitFailed as error:
         return f"git cannot read it ({error.message})"

@@ -14,11 +14,23 @@ import subprocess
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 from unstuck.errors import CannotWrite, CheckpointGone, GitFailed
 from unstuck.git.command import Git, await_quiet, shown
-from unstuck.git.furnishing import HELD, Filled, Lender, Store, alternates, fill_submodules, folders_of, furnish, remove
+from unstuck.git.furnishing import (
+    HELD,
+    Filled,
+    Lender,
+    Prepared,
+    Store,
+    alternates,
+    fill_submodules,
+    folders_of,
+    furnish,
+    remove,
+)
 from unstuck.git.repository import OURS, OWNER, Repository
 
 Place = Callable[[Path, bool], tuple[str, ...]]
@@ -52,30 +64,7 @@ EXTENDED = 0x40
 """The flag of a file with two more bytes of flags."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Prepared:
-    """What a slot was last prepared for, as kept beside our index."""
-
-    base: str | None = None
-    placed: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-    made: tuple[str, ...] = ()
-    """Ignored files that the set-up made: they stay in a clean slot."""
-    brought: tuple[str, ...] = ()
-    """Files that the set-up made and git does not ignore: they stay as well, and are nobody's work."""
-    bent: tuple[str, ...] = ()
-    """Files of the tree in the form that the set-up gave them, `mode object path`: nobody's work while they are in it."""
-    links: tuple[str, ...] = ()
-    """The submodules."""
-    filled: tuple[Filled, ...] = ()
-    """Those that have their files, and those in them."""
-    clean: bool = False
-    """Made from a tree for checking it: it holds nobody's work."""
-    ready: bool = True
-    """False while `prepare` works: whatever the folder holds then was put away before."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Slot:
     """A slot's folder, and our index of it, which lies where the folder's paths do not lead."""
 
@@ -88,20 +77,20 @@ class Slot:
     def repository(self) -> Repository:
         return self.lender.repository
 
-    @property
+    @cached_property
     def path(self) -> Path:
         return self.folder / f"w{self.number}"
 
-    @property
+    @cached_property
     def index(self) -> Path:
         return self.repository.store / "slots" / f"w{self.number}.index"
 
-    @property
+    @cached_property
     def staging(self) -> Path:
         """Exists while the folder's files are taken in; one that is left over says that the index is half done."""
         return self.index.with_suffix(".staging")
 
-    @property
+    @cached_property
     def git(self) -> Git:
         """Git on this folder with the user's repository and our index, whatever became of the folder's own `.git`."""
         env = {"GIT_DIR": self.repository.git_dir, "GIT_WORK_TREE": self.path, "GIT_INDEX_FILE": self.index}
@@ -118,15 +107,15 @@ class Slot:
         return Store(git=self.git, objects=self.path / ".git" / "objects", alternates=alternates(borrowed))
 
     def prepared(self) -> Prepared:
+        """Return what was kept of it; somebody may remove the file while an agent works, so we remember it as well."""
+        known = self.lender.prepared.get(self.number, Prepared())
         try:
             saved = json.loads(self._note.read_text())
-            lists = {
-                name: tuple(saved.get(name, ())) for name in ("placed", "notes", "made", "brought", "bent", "links")
-            }
-            filled = tuple(Filled(*one) for one in saved.get("filled", ()))
-            return Prepared(**{**saved, **lists, "filled": filled, "ready": not self._preparing.exists()})
+            lists = {name: tuple(value) for name, value in saved.items() if isinstance(value, list)}
+            known = Prepared(**{**saved, **lists, "filled": tuple(Filled(*one) for one in saved.get("filled", ()))})
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
-            return Prepared(ready=not self._preparing.exists())
+            pass
+        return replace(known, ready=not self._preparing.exists())
 
     def prepare(self, base: str, tree: str | None, place: Place, *, clean: bool = False) -> None:
         """Make the folder hold `base`, with `tree`'s files on top when given; a clean one holds little else."""
@@ -227,20 +216,20 @@ class Slot:
         held = self.repository.git("for-each-ref", "--format=delete %(refname)", f"{HELD}w{self.number}/")
         self.repository.git("update-ref", "--stdin", stdin=f"{held}\n" if held else "")
 
-    @property
+    @cached_property
     def _note(self) -> Path:
         return self.index.with_suffix(".json")
 
-    @property
+    @cached_property
     def _preparing(self) -> Path:
         """Exists while `prepare` works."""
         return self.index.with_suffix(".preparing")
 
-    @property
+    @cached_property
     def _lock(self) -> Path:
         return Path(f"{self.index}.lock")
 
-    @property
+    @cached_property
     def _head(self) -> Path:
         """A git folder of ours with a HEAD of its own; all else in it is the user's."""
         return self.index.with_suffix(".head")
@@ -360,12 +349,11 @@ class Slot:
             raise self._unwritable(error) from error
 
     def _save(self, prepared: Prepared) -> None:
+        self.lender.prepared[self.number] = prepared
         try:
             temporary = self._note.with_suffix(".tmp")
             temporary.write_text(json.dumps(asdict(prepared)))
-            if (
-                self._preparing.exists()
-            ):  # without the old one a rename is quick: the file system does not write at once
+            if self._preparing.exists():  # without the old one a rename is quick: nothing is written at once
                 self._note.unlink(missing_ok=True)
             temporary.replace(self._note)
         except OSError as error:
