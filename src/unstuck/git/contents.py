@@ -145,18 +145,16 @@ def touches(git: Git, base: str, tree: str, files: Sequence[str]) -> tuple[Touch
         patch = git.attempt("diff-tree", *PLAIN, "-p", "-U0", base, tree, "--", f":(top,literal){file}").stdout
         if not patch:
             continue
-        hunks = [tuple(int(number or 1) for number in hunk.groups()) for hunk in _HUNK.finditer(patch)]
         head = patch.split("\n@@", 1)[0]
         if "\nnew file mode" in head:
             found.append(Touch(task="", file=file, how="created"))
         elif "\ndeleted file mode" in head:
             found.append(Touch(task="", file=file, how="deleted"))
-        elif hunks:
-            first = min(start for start, *_ in hunks)
-            last = max(start + max(count - 1, 0) for start, count, *_ in hunks)
-            found.append(Touch(task="", file=file, how="modified", first=max(first, 1), last=max(last, 1)))
         else:
-            found.append(Touch(task="", file=file, how="modified", first=1, last=1))
+            hunks = [tuple(int(number or 1) for number in hunk.groups()) for hunk in _HUNK.finditer(patch)]
+            first = min((start for start, *_ in hunks), default=1)
+            last = max((start + max(count - 1, 0) for start, count, *_ in hunks), default=1)
+            found.append(Touch(task="", file=file, how="modified", first=max(first, 1), last=max(last, 1)))
     return tuple(found)
 
 

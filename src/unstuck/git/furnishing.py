@@ -148,6 +148,10 @@ class Borrowed:
     stores: tuple[Path, ...]
     """Where the objects are."""
 
+    @property
+    def alternates(self) -> str:
+        return "".join(f"{store}\n" for store in self.stores)
+
 
 class Lender:
     """Lends a repository to slots. What it lends is read once in a run, and held until the slots are pruned."""
@@ -187,9 +191,6 @@ class Lender:
             return
         parents = {str(parent) for row in rows for parent in PurePosixPath(row.path).parents} - {"."}
         self.folders[tree] = ([*known[0], *sorted(parents - set(known[0]))], known[1])
-
-    def holds(self, known: str) -> bool:
-        return known in self.below_tip or known in self.held.values()
 
     def landed(self, commit: str, base: str, tree: str) -> None:
         """Know that the tip holds a landing: what held its tree, and what that was merged from, holds the next one's."""
@@ -270,7 +271,7 @@ def furnish(git_dir: Path, source: Path, head: str, borrowed: Borrowed) -> None:
     form = "\tobjectFormat = sha256\n" if len(head) == SHA256 else ""
     version = f"[core]\n\trepositoryformatversion = {1 if form else 0}\n[extensions]\n{form}"
     texts = {
-        "objects/info/alternates": alternates(borrowed),
+        "objects/info/alternates": borrowed.alternates,
         "config": version + borrowed.config,
         "packed-refs": borrowed.refs,
     }
@@ -303,10 +304,6 @@ def _holds(git_dir: Path, files: Mapping[str, bytes]) -> bool:
 def _is(path: str, content: bytes) -> bool:
     facts = os.lstat(path)
     return stat.S_ISREG(facts.st_mode) and facts.st_size == len(content) and Path(path).read_bytes() == content
-
-
-def alternates(borrowed: Borrowed) -> str:
-    return "".join(f"{store}\n" for store in borrowed.stores)
 
 
 def _refs(git: Git) -> Iterator[tuple[str, str, str]]:

@@ -143,16 +143,10 @@ def _refs(repository: Repository, finished: Collection[str]) -> Iterator[_Findin
     for ref, commit, _ in refs:
         if ref.startswith(SNAPSHOTS):
             run = ref.removeprefix(SNAPSHOTS).partition("/")[0]
-            reason = (
-                "its run is not finished"
-                if run not in finished
-                else "its run's branch is kept"
-                if run in unmerged
-                else None
-            )
-            yield _Finding(
-                what=f"the snapshot {ref.removeprefix(SNAPSHOTS)}", keep_because=reason, ref=ref, commit=commit
-            )
+            kept = "its run's branch is kept" if run in unmerged else None
+            reason = kept if run in finished else "its run is not finished"
+            what = f"the snapshot {ref.removeprefix(SNAPSHOTS)}"
+            yield _Finding(what=what, keep_because=reason, ref=ref, commit=commit)
 
 
 def _branch_is_needed(git: Git, run: str, commit: str, checkout: str, finished: Collection[str]) -> str | None:

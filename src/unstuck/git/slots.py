@@ -18,24 +18,14 @@ from functools import cached_property
 from pathlib import Path
 
 from unstuck.errors import CannotWrite, CheckpointGone, GitFailed
-from unstuck.git.command import Git, await_quiet, shown
-from unstuck.git.furnishing import (
-    HELD,
-    Filled,
-    Lender,
-    Prepared,
-    Store,
-    alternates,
-    fill_submodules,
-    folders_of,
-    furnish,
-    remove,
-)
+from unstuck.git.command import Git, await_quiet, shown, writing
+from unstuck.git.furnishing import HELD, Filled, Lender, Prepared, Store, fill_submodules, folders_of, furnish, remove
 from unstuck.git.repository import OURS, OWNER, Repository
 
 Place = Callable[[Path, bool], tuple[str, ...]]
 """Puts into a slot what git does not carry; told whether the folder is fresh; returns the paths it placed."""
 
+NO_ROOM = "Make room and go on with `unstuck resume`."
 MOST_ROUNDS = 100
 """Files that hide each other, one below the other; more is a process that makes them anew all the time."""
 
@@ -44,17 +34,9 @@ DURABLE = ("core.fsync=committed,reference", "core.fsyncMethod=batch")
 
 PRIVATE_INDEX = (
     *DURABLE,
-    "core.splitIndex=false",
-    "core.untrackedCache=false",
-    "core.ignoreStat=false",
-    "core.trustctime=true",
-    "core.checkStat=default",
-    "core.safecrlf=false",
-    "index.sparse=false",
-    "index.version=2",
-    "checkout.workers=0",
-    "add.ignoreErrors=false",
-    "advice.addEmbeddedRepo=false",
+    *("core.ignoreStat=false", "core.trustctime=true", "core.checkStat=default", "core.untrackedCache=false"),
+    *("core.splitIndex=false", "index.sparse=false", "index.version=2", "core.safecrlf=false"),
+    *("checkout.workers=0", "add.ignoreErrors=false", "advice.addEmbeddedRepo=false"),
 )
 """What could make git believe a changed file unchanged, or refuse a file that an agent wrote; and as many processors as there are."""
 
@@ -103,18 +85,16 @@ class Slot:
     @property
     def own(self) -> Store:
         """The objects that the agent made, for `git` with its private index."""
-        borrowed = self.lender.borrowed()
-        return Store(git=self.git, objects=self.path / ".git" / "objects", alternates=alternates(borrowed))
+        objects = self.path / ".git" / "objects"
+        return Store(git=self.git, objects=objects, alternates=self.lender.borrowed().alternates)
 
     def prepared(self) -> Prepared:
         """Return what was kept of it; somebody may remove the file while an agent works, so we remember it as well."""
         known = self.lender.prepared.get(self.number, Prepared())
-        try:
+        with suppress(OSError, ValueError, TypeError, AttributeError):
             saved = json.loads(self._note.read_text())
             lists = {name: tuple(value) for name, value in saved.items() if isinstance(value, list)}
             known = Prepared(**{**saved, **lists, "filled": tuple(Filled(*one) for one in saved.get("filled", ()))})
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
-            pass
         return replace(known, ready=not self._preparing.exists())
 
     def prepare(self, base: str, tree: str | None, place: Place, *, clean: bool = False) -> None:
@@ -147,8 +127,8 @@ class Slot:
         """
         lender, own = self.lender, f"{HELD}w{self.number}/"
         free = next((ref for ref in lender.free if ref.startswith(own)), f"{own}{secrets.token_hex(8)}")
-        wanted = {f"{own}base": base, free: tree}
-        refs = {ref: one for ref, one in wanted.items() if one is not None and not lender.holds(one)}
+        held, wanted = {*lender.held.values()}, ((f"{own}base", base), (free, tree))
+        refs = {ref: one for ref, one in wanted if one and one not in held and one not in lender.below_tip}
         if not refs:
             return
         lines = [f"update {ref} {one}\n" for ref, one in refs.items()]
@@ -342,27 +322,18 @@ class Slot:
             beside.unlink(missing_ok=True)
 
     def _begin(self) -> None:
-        try:
+        with writing(self._note, NO_ROOM):
             self._note.parent.mkdir(parents=True, exist_ok=True)
             self._preparing.touch()
-        except OSError as error:
-            raise self._unwritable(error) from error
 
     def _save(self, prepared: Prepared) -> None:
         self.lender.prepared[self.number] = prepared
-        try:
+        with writing(self._note, NO_ROOM):
             temporary = self._note.with_suffix(".tmp")
             temporary.write_text(json.dumps(asdict(prepared)))
             if self._preparing.exists():  # without the old one a rename is quick: nothing is written at once
                 self._note.unlink(missing_ok=True)
             temporary.replace(self._note)
-        except OSError as error:
-            raise self._unwritable(error) from error
-
-    def _unwritable(self, error: OSError) -> CannotWrite:
-        return CannotWrite(
-            f"{self._note} cannot be written: {error.strerror}.", hint="Make room and go on with `unstuck resume`."
-        )
 
 
 def _clean(git: Git, spared: tuple[str, ...], *, ignored: bool) -> tuple[subprocess.CompletedProcess[str], str]:

@@ -15,6 +15,7 @@ from unstuck.errors import GitFailed
 from unstuck.git.command import Git, shown
 from unstuck.git.contents import GITLINK, GONE, PLAIN, Row, parsed, sorted_out
 from unstuck.git.furnishing import Filled, Prepared, folders_of, head_of, local_clone, same_commit
+from unstuck.git.placing import is_within
 from unstuck.git.repository import OURS
 from unstuck.git.slots import Slot
 from unstuck.journal import NEVER_LANDS, Changes
@@ -115,7 +116,7 @@ def _write(slot: Slot, base: str, left_out: Sequence[str], run: str) -> Tree:
     drop: list[Row] = []
     for change in staged.changes:
         if (
-            _is_within(change.path, (*prepared.placed, *prepared.brought, OURS))
+            is_within(change.path, (*prepared.placed, *prepared.brought, OURS))
             or f"{change.new_mode} {change.new} {change.path}" in prepared.bent
         ):
             drop.append(change)
@@ -206,13 +207,9 @@ def _moved(slot: Slot, base: str, links: Sequence[str]) -> Iterable[Row]:
             yield Row(path=path, old_mode=GITLINK, new_mode=GITLINK, old=before[path], new=now)
 
 
-def _is_within(path: str, places: Iterable[str]) -> bool:
-    return any(path == place or path.startswith(place + "/") for place in places)
-
-
 def _reason_to_drop(slot: Slot, change: Row, left_out: Sequence[str]) -> str | None:
     name = shown(change.path)
-    if _is_within(change.path, left_out):
+    if is_within(change.path, left_out):
         return f"The agent changed {name}; that was left out, because the plan belongs to its author."
     if change.path == ".gitmodules" and not _is_harmless(slot, change):
         return f"The agent's {name} names what git refuses; that was left out."
