@@ -15,6 +15,7 @@ from tests.git.opening import workspace
 
 from unstuck.errors import CheckpointGone
 from unstuck.git.command import Git, await_quiet, git_processes
+from unstuck.git.placing import Placing
 
 ROOT = Path(__file__).parents[2]
 
@@ -223,6 +224,21 @@ def test_whatever_an_agent_or_a_crash_left_the_next_task_starts_clean(
     (path / "new").write_text("agent")
     Git(path)("add", "new")
     assert work.changed(base, work.tree(0, base).id) == ("new",)
+
+
+def test_what_we_keep_of_a_slot_may_be_removed_while_its_agent_works(scratch: Path) -> None:
+    (scratch / "placed.txt").write_text("mine\n")
+    work = workspace(scratch, Placing(root=scratch, copy=("placed.txt",)))
+    path = work.prepare(0, base := work.tip())
+    (path / "new.py").write_text("work")
+    shutil.rmtree(ours(path))
+    assert work.changed(base, work.tree(0, base).id) == ("new.py",)
+    shutil.rmtree(ours(path))
+    after_a_crash = workspace(scratch)
+    kept = after_a_crash.snapshot(0, "1")
+    assert kept is not None
+    assert Git(scratch)("show", f"{kept.commit}:new.py") == "work"
+    assert not (after_a_crash.prepare(0, base) / "new.py").exists()
 
 
 def test_a_lock_is_left_alone_while_git_works_in_the_folder(scratch: Path) -> None:

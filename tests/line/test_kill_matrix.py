@@ -43,7 +43,7 @@ EFFECTS = {
     "update-ref 3": "the first tree",
     "update-ref 4": "the snapshot's ref",
     "update-ref 6": "the first landing",
-    "update-ref 12": "the last landing",
+    "update-ref 11": "the last landing",
 }
 """Later calls of commands that change something."""
 

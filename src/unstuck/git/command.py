@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO
 
-from unstuck.errors import GitFailed, Unavailable
+from unstuck.errors import CannotWrite, GitFailed, Unavailable
 
 QUIET_CONFIG = (
     "core.hooksPath=/dev/null",
@@ -26,23 +26,11 @@ QUIET_CONFIG = (
 """Set for every command of ours, over whatever the user has configured."""
 
 INHERITED = (
-    "GIT_DIR",
-    "GIT_WORK_TREE",
-    "GIT_INDEX_FILE",
-    "GIT_OBJECT_DIRECTORY",
-    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
-    "GIT_COMMON_DIR",
-    "GIT_NAMESPACE",
-    "GIT_PREFIX",
-    "GIT_GRAFT_FILE",
-    "GIT_SHALLOW_FILE",
-    "GIT_REPLACE_REF_BASE",
-    "GIT_LITERAL_PATHSPECS",
-    "GIT_GLOB_PATHSPECS",
-    "GIT_NOGLOB_PATHSPECS",
-    "GIT_ICASE_PATHSPECS",
-    "GIT_AUTHOR_DATE",
-    "GIT_COMMITTER_DATE",
+    *("GIT_DIR", "GIT_COMMON_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_NAMESPACE", "GIT_PREFIX"),
+    *("GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES"),
+    *("GIT_GRAFT_FILE", "GIT_SHALLOW_FILE", "GIT_REPLACE_REF_BASE"),
+    *("GIT_LITERAL_PATHSPECS", "GIT_GLOB_PATHSPECS", "GIT_NOGLOB_PATHSPECS", "GIT_ICASE_PATHSPECS"),
+    *("GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"),
 )
 """Variables that would point our commands at another repository, as inside a git hook, or change what they mean."""
 
@@ -81,9 +69,10 @@ class Git:
     def attempt(self, *args: str, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
         """Run a command that may fail."""
         # Bytes, because text mode would turn a carriage return in a file name into a newline.
-        given: bytes | None = (stdin or "").encode("utf-8", "surrogateescape")
+        given = stdin.encode("utf-8", "surrogateescape") if stdin is not None else None
         patience = AT_A_PIPE if "GIT_WORK_TREE" in self.env else None  # in a slot, where an agent may have put one
-        with self._started(*args, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        where = subprocess.DEVNULL if given is None else subprocess.PIPE
+        with self._started(*args, stdin=where, stderr=subprocess.PIPE) as process:
             printed = None
             while printed is None:
                 try:
@@ -149,6 +138,15 @@ def shown(text: str) -> str:
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
+@contextmanager
+def writing(path: Path, hint: str) -> Iterator[None]:
+    """Say which file of ours cannot be written, and what to do about it."""
+    try:
+        yield
+    except OSError as error:
+        raise CannotWrite(f"{path} cannot be written: {error.strerror}.", hint=hint) from error
+
+
 AT_A_PIPE = 1.0
 """Seconds after which it is looked for a pipe at which git waits."""
 READ_BY_GIT = frozenset({".gitignore", ".gitattributes", ".gitmodules"})
@@ -201,7 +199,7 @@ def release_abandoned(lock: Path) -> bool:
 def git_processes(folder: Path) -> tuple[int, ...]:
     """List the running git commands whose working folder is this one or inside it."""
     top = os.fsencode(folder.resolve())
-    return tuple(pid for pid in _processes() if _runs_git(pid) and _works_inside(pid, top))
+    return tuple(pid for pid in _processes() if _about(pid, "comm").startswith(b"git") and _works_inside(pid, top))
 
 
 def works_inside(folder: Path) -> tuple[int, ...]:
@@ -217,18 +215,15 @@ def _processes() -> Iterator[int]:
                 yield int(name)
 
 
-def _runs_git(pid: int) -> bool:
-    try:
-        return (PROC / str(pid) / "comm").read_bytes().startswith(b"git")
-    except OSError:
-        return False
+def _about(pid: int, name: str) -> bytes:
+    """Read what the kernel says of a process; nothing if it is gone."""
+    with contextlib.suppress(OSError):
+        return (PROC / str(pid) / name).read_bytes()
+    return b""
 
 
 def _has_our_settings(pid: int) -> bool:
-    try:
-        arguments = (PROC / str(pid) / "cmdline").read_bytes().split(b"\0")
-    except OSError:
-        return False
+    arguments = _about(pid, "cmdline").split(b"\0")
     return all(setting.encode() in arguments for setting in QUIET_CONFIG)
 
 

@@ -108,7 +108,9 @@ def _read(git: Git, names: Sequence[str]) -> dict[str, str | None]:
 
 MOST_FILES = 300
 _HUNK = re.compile(r"^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@", re.MULTILINE)
-_BLAMED = re.compile(r"([0-9a-f]{40,64}) \d+ \d+")
+_BLAMED = re.compile(r"([0-9a-f]{40,64}) (\d+) \d+")
+Line = tuple[str, str]
+"""Which commit added it, empty for one that was there before, and its text."""
 PLAIN = ("-r", "--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=none")
 
 
@@ -143,31 +145,39 @@ def touches(git: Git, base: str, tree: str, files: Sequence[str]) -> tuple[Touch
         patch = git.attempt("diff-tree", *PLAIN, "-p", "-U0", base, tree, "--", f":(top,literal){file}").stdout
         if not patch:
             continue
-        hunks = [tuple(int(number or 1) for number in hunk.groups()) for hunk in _HUNK.finditer(patch)]
         head = patch.split("\n@@", 1)[0]
         if "\nnew file mode" in head:
             found.append(Touch(task="", file=file, how="created"))
         elif "\ndeleted file mode" in head:
             found.append(Touch(task="", file=file, how="deleted"))
-        elif hunks:
-            first = min(start for start, *_ in hunks)
-            last = max(start + max(count - 1, 0) for start, count, *_ in hunks)
-            found.append(Touch(task="", file=file, how="modified", first=max(first, 1), last=max(last, 1)))
         else:
-            found.append(Touch(task="", file=file, how="modified", first=1, last=1))
+            hunks = [tuple(int(number or 1) for number in hunk.groups()) for hunk in _HUNK.finditer(patch)]
+            first = min((start for start, *_ in hunks), default=1)
+            last = max((start + max(count - 1, 0) for start, count, *_ in hunks), default=1)
+            found.append(Touch(task="", file=file, how="modified", first=max(first, 1), last=max(last, 1)))
     return tuple(found)
 
 
-def authors(git: Git, path: str, commit: str, since: str) -> tuple[tuple[str, str], ...]:
-    """Return the lines of a file that came in after `since`, each with the commit that added it."""
-    told = git.attempt("blame", "--line-porcelain", "--no-textconv", f"{since}..{commit}", "--", path).stdout
-    found, author, old = [], "", False
-    for line in told.split("\n"):
+def authors(git: Git, path: str, commit: str, since: str, known: Sequence[Line] = ()) -> tuple[Line, ...] | None:
+    """Return the lines of a file, each with the commit after `since` that added it; older ones are as `known` of `since`.
+
+    None if git cannot say, or if a line is older by another way than through what is known.
+    """
+    done = git.attempt("blame", "--porcelain", "--no-textconv", f"{since}..{commit}", "--", path)
+    lines: list[tuple[str, int, str]] = []
+    author, number, old, named = "", 0, set[str](), dict[str, str]()
+    for line in done.stdout.split("\n"):
         if line.startswith("\t"):
-            found += [] if old else [(author, line[1:])]
-            old = False
+            lines.append((author, number, line[1:]))
         elif head := _BLAMED.match(line):
-            author = head[1]
+            author, number = head[1], int(head[2])
         elif line == "boundary":
-            old = True
-    return tuple(found)
+            old.add(author)
+        elif line.startswith("filename "):
+            named[author] = line.removeprefix("filename ")
+    if done.returncode != 0 or (known and any(one != since or named[one] != path for one in old)):
+        return None
+    return tuple(
+        (author, text) if author not in old else known[number - 1] if known else ("", text)
+        for author, number, text in lines
+    )

@@ -17,7 +17,7 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from unstuck.git.command import Git, shown
-from unstuck.git.contents import GITLINK, GONE, Row
+from unstuck.git.contents import GITLINK, GONE, Line, Row
 from unstuck.git.repository import Repository, Submodule, read_submodules
 from unstuck.journal import Changes
 
@@ -93,6 +93,10 @@ def _text(path: Path) -> str:
         return ""
 
 
+HELD = "refs/unstuck/slots/"
+"""Hold what a slot stands on, so that the user may collect garbage at any time."""
+TIP = f"{HELD}tip"
+"""Holds what the next slots will stand on, as of a landing: with all that slots stood on before it."""
 BORROWED = "refs/unstuck/borrowed"
 """Holds what slots see and the base does not: the user may delete a branch and collect garbage meanwhile."""
 
@@ -144,6 +148,10 @@ class Borrowed:
     stores: tuple[Path, ...]
     """Where the objects are."""
 
+    @property
+    def alternates(self) -> str:
+        return "".join(f"{store}\n" for store in self.stores)
+
 
 class Lender:
     """Lends a repository to slots. What it lends is read once in a run, and held until the slots are pruned."""
@@ -159,10 +167,19 @@ class Lender:
         """The trees of commits."""
         self.held: dict[str, str] = {}
         """What slots hold at the moment, by the names of their refs."""
+        self.free: set[str] = set()
+        """Names of such refs whose tree has landed: the next tree of the same slot takes one over."""
+        self.merged: dict[str, str] = {}
+        """Of which tree another one was made by merging it onto a newer tip."""
         self.below_tip: set[str] = set()
-        """Commits that the last landing came from: what holds it holds them."""
+        """What the last landing came from: what holds it holds that."""
         self.rows: dict[tuple[str, str], tuple[tuple[Row, ...], Changes | None]] = {}
         """Where a base and a tree that was made of it differ, and how: the last few, as they were staged."""
+
+        self.prepared: dict[int, Prepared] = {}
+        """What slots were last prepared for."""
+        self.authors: dict[str, tuple[str, tuple[Line, ...]]] = {}
+        """Who wrote the lines of files at which commit: the last few that were asked for."""
 
     def remember(self, base: str, tree: str, rows: Sequence[Row], listed: Changes | None) -> None:
         """Keep what staging knows of a tree, so that git is not asked again: where it differs, and its folders."""
@@ -174,6 +191,18 @@ class Lender:
             return
         parents = {str(parent) for row in rows for parent in PurePosixPath(row.path).parents} - {"."}
         self.folders[tree] = ([*known[0], *sorted(parents - set(known[0]))], known[1])
+
+    def landed(self, commit: str, base: str, tree: str) -> None:
+        """Know that the tip holds a landing: what held its tree, and what that was merged from, holds the next one's."""
+        if self.held.get(TIP) != base:
+            self.below_tip.clear()
+        self.below_tip |= {base, tree}
+        self.held[TIP] = commit
+        while tree:
+            self.free |= {name for name, held in self.held.items() if held == tree}
+            tree = self.merged.pop(tree, "")
+        for name in self.free & self.held.keys():
+            del self.held[name]
 
     def borrowed(self) -> Borrowed:
         with self._lock:
@@ -242,7 +271,7 @@ def furnish(git_dir: Path, source: Path, head: str, borrowed: Borrowed) -> None:
     form = "\tobjectFormat = sha256\n" if len(head) == SHA256 else ""
     version = f"[core]\n\trepositoryformatversion = {1 if form else 0}\n[extensions]\n{form}"
     texts = {
-        "objects/info/alternates": alternates(borrowed),
+        "objects/info/alternates": borrowed.alternates,
         "config": version + borrowed.config,
         "packed-refs": borrowed.refs,
     }
@@ -275,10 +304,6 @@ def _holds(git_dir: Path, files: Mapping[str, bytes]) -> bool:
 def _is(path: str, content: bytes) -> bool:
     facts = os.lstat(path)
     return stat.S_ISREG(facts.st_mode) and facts.st_size == len(content) and Path(path).read_bytes() == content
-
-
-def alternates(borrowed: Borrowed) -> str:
-    return "".join(f"{store}\n" for store in borrowed.stores)
 
 
 def _refs(git: Git) -> Iterator[tuple[str, str, str]]:
@@ -349,6 +374,29 @@ class Filled(NamedTuple):
         if not (slot / self.path).is_dir() or not any((slot / self.path).iterdir()):
             return ()
         return tuple(dict.fromkeys(self.git(slot, index).names("ls-files", "-z", "-m", "-o", "--exclude-standard")))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """What a slot was last prepared for, as kept beside our index."""
+
+    base: str | None = None
+    placed: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    made: tuple[str, ...] = ()
+    """Ignored files that the set-up made: they stay in a clean slot."""
+    brought: tuple[str, ...] = ()
+    """Files that the set-up made and git does not ignore: they stay as well, and are nobody's work."""
+    bent: tuple[str, ...] = ()
+    """Files of the tree in the form that the set-up gave them, `mode object path`: nobody's work while they are in it."""
+    links: tuple[str, ...] = ()
+    """The submodules."""
+    filled: tuple[Filled, ...] = ()
+    """Those that have their files, and those in them."""
+    clean: bool = False
+    """Made from a tree for checking it: it holds nobody's work."""
+    ready: bool = True
+    """False while `prepare` works: whatever the folder holds then was put away before."""
 
 
 def fill_submodules(

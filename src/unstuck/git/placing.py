@@ -54,13 +54,13 @@ class Placing:
         if not self.copy and not self.link and not (self.root / INCLUDE_FILE).is_file():
             return Placed()
         links = self._matches(self.link)
-        copies = [name for name in self._matches(self.copy) + self._included() if not _is_within(name, links)]
+        copies = [name for name in self._matches(self.copy) + self._included() if not is_within(name, links)]
         wanted = dict.fromkeys(links, True) | dict.fromkeys(_outermost(copies), False)
         tracked = _tracked(Git(worktree), wanted)
         paths, notes = [], []
         _remove_stages(worktree)
         for name, linked in wanted.items():
-            if any(_is_within(path, [name]) for path in tracked):
+            if any(is_within(path, [name]) for path in tracked):
                 notes.append(f"{shown(name)} was not placed: git carries it in this worktree.")
             elif os.path.lexists(worktree / name):
                 paths.append(name)
@@ -159,21 +159,21 @@ def _untracked(root: Path, name: str, tracked: Sequence[str]) -> Iterator[str]:
     """Split a folder that holds tracked files into the parts that hold none."""
     if name in tracked:
         return
-    if not any(_is_within(path, [name]) for path in tracked):
+    if not any(is_within(path, [name]) for path in tracked):
         yield name
         return
     for child in sorted(os.listdir(root / name)):  # noqa: PTH208 - names are wanted, not paths
         yield from _untracked(root, f"{name}/{child}", tracked)
 
 
-def _is_within(name: str, others: Iterable[str]) -> bool:
+def is_within(name: str, others: Iterable[str]) -> bool:
     return any(name == other or name.startswith(other + "/") for other in others)
 
 
 def _outermost(names: Iterable[str]) -> list[str]:
     kept: list[str] = []
     for name in sorted(set(names), key=lambda name: (name.count("/"), name)):
-        if not _is_within(name, kept):
+        if not is_within(name, kept):
             kept.append(name)
     return kept
 

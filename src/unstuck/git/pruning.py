@@ -9,9 +9,9 @@ from pathlib import Path
 from unstuck.errors import GitFailed
 from unstuck.git import staging
 from unstuck.git.command import Git, shown, works_inside
-from unstuck.git.furnishing import BORROWED, Lender, head_of, remove
+from unstuck.git.furnishing import BORROWED, TIP, Lender, head_of, remove
 from unstuck.git.repository import OWNER, SLOTS, Repository
-from unstuck.git.slots import TIP, Slot
+from unstuck.git.slots import Slot
 
 BRANCHES = "refs/heads/unstuck/"
 SNAPSHOTS = "refs/unstuck/snapshots/"
@@ -88,12 +88,13 @@ def _reason_to_keep(slot: Slot, left_out: tuple[str, ...]) -> str | None:
     if pids := works_inside(slot.path):
         return f"process {pids[0]} works in it"
     prepared = slot.prepared()
-    if not prepared.ready or prepared.clean or prepared.base is None:
+    if not prepared.ready or prepared.clean:
         return None
-    head, git = head_of(slot.path, slot.path) or prepared.base, slot.repository.git
+    base, git = prepared.base or slot.repository.head, slot.repository.git
+    head = head_of(slot.path, slot.path) or base
     try:
-        staged = staging.stage(slot, prepared.base, prepared)
-        trees = {slot.git("write-tree"), staging.write(slot, prepared.base, left_out).id}
+        staged = staging.stage(slot, base, prepared)
+        trees = {slot.git("write-tree"), staging.write(slot, base, left_out).id}
         saved = trees & _saved_trees(git) and _is_saved(git, head)
     except GitFailed as error:
         return f"git cannot read it ({error.message})"
@@ -142,16 +143,10 @@ def _refs(repository: Repository, finished: Collection[str]) -> Iterator[_Findin
     for ref, commit, _ in refs:
         if ref.startswith(SNAPSHOTS):
             run = ref.removeprefix(SNAPSHOTS).partition("/")[0]
-            reason = (
-                "its run is not finished"
-                if run not in finished
-                else "its run's branch is kept"
-                if run in unmerged
-                else None
-            )
-            yield _Finding(
-                what=f"the snapshot {ref.removeprefix(SNAPSHOTS)}", keep_because=reason, ref=ref, commit=commit
-            )
+            kept = "its run's branch is kept" if run in unmerged else None
+            reason = kept if run in finished else "its run is not finished"
+            what = f"the snapshot {ref.removeprefix(SNAPSHOTS)}"
+            yield _Finding(what=what, keep_because=reason, ref=ref, commit=commit)
 
 
 def _branch_is_needed(git: Git, run: str, commit: str, checkout: str, finished: Collection[str]) -> str | None:

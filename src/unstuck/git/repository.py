@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 
-from unstuck.errors import BadUsage, CannotWrite, Unavailable
-from unstuck.git.command import Git, shown
+from unstuck.errors import BadUsage, Unavailable
+from unstuck.git.command import Git, shown, writing
 
 OLDEST_GIT = (2, 38)
 ASKED = (
@@ -87,7 +87,7 @@ class Repository:
     def exclude_ours(self) -> None:
         """Keep `.unstuck/` out of the user's `git status`, once, without touching what else is excluded."""
         path = self.common_dir / "info" / "exclude"
-        try:
+        with writing(path, "Make it writable and try again."):
             path.parent.mkdir(parents=True, exist_ok=True)
             with path.open("a+b") as file:
                 file.seek(0)
@@ -96,10 +96,6 @@ class Repository:
                 if lines.isdisjoint(EXCLUDED_ALREADY):
                     newline = b"" if not content or content.endswith(b"\n") else b"\n"
                     file.write(newline + EXCLUDE_LINE.encode() + b"\n")
-        except OSError as error:
-            raise CannotWrite(
-                f"{path} cannot be written: {error.strerror}.", hint="Make it writable and try again."
-            ) from error
 
     def uncommitted(self) -> tuple[str, ...]:
         """List what a run will not see, because it starts from HEAD: changed, staged and untracked files."""
@@ -174,13 +170,9 @@ def slots_folder(repository: Repository, configured: str = "") -> Path:
         name, there = "", ""
     if there != here:
         name = f"{re.sub(r'[^a-zA-Z0-9_.-]+', '-', repository.root.name)[:40]}-{secrets.token_hex(4)}"
-        try:
+        with writing(known, "Make it writable and try again."):
             known.parent.mkdir(parents=True, exist_ok=True)
             known.write_text(f"{name} {here}\n")
-        except OSError as error:
-            raise CannotWrite(
-                f"{known} cannot be written: {error.strerror}.", hint="Make it writable and try again."
-            ) from error
     return (Path(configured).expanduser() if configured else Path(state) / "unstuck") / name / SLOTS
 
 
@@ -223,6 +215,10 @@ SHOWN = 5
 OUR_REFS = ("refs/heads/unstuck/", "refs/unstuck/")
 GONE = "0"
 HISTORY, HOME = "logs/HEAD", "~/"
+STAMPED = (
+    *("config", "config.worktree", "logs/refs/stash"),
+    *("info/attributes", "info/grafts", "objects/info/alternates"),
+)
 Stamp = tuple[int, ...]
 NOUNS = {"refs/heads/": "branch", "refs/tags/": "tag", "refs/remotes/": "remote branch"}
 BACK = {"refs/heads/": "git branch {name} {old}", "refs/tags/": "git tag {name} {old}"}
@@ -315,12 +311,12 @@ def _differences(before: Look, now: Look) -> Iterator[str]:
         yield _moved(ref, before.refs.get(ref, GONE), now.refs.get(ref, GONE))
     stamped = _unlike(before.stamps, now.stamps)
     if own := [name for name in stamped if name.startswith(HOME)]:
-        yield f"Changed in your home: {_listed(own)}."
+        yield f"Changed in your home: {listed(own)}."
     parts = [name for name in stamped if name not in own]
     if parts and (parts != [HISTORY] or before.refs == now.refs):  # every commit is written down there
-        yield f"Changed in your repository's git folder: {_listed(parts)}."
+        yield f"Changed in your repository's git folder: {listed(parts)}."
     if paths := _unlike(before.files, now.files):
-        yield f"Changed in your checkout: {_listed(paths)}. See `git status`."
+        yield f"Changed in your checkout: {listed(paths)}. See `git status`."
 
 
 def _unlike(before: Mapping[str, object], now: Mapping[str, object]) -> list[str]:
@@ -357,15 +353,7 @@ def _ref_files(common: Path) -> Iterator[tuple[str, Stamp]]:
 
 
 def _stamps(common: Path) -> Iterator[tuple[str, Stamp]]:
-    parts = (
-        "config",
-        "config.worktree",
-        "logs/refs/stash",
-        "info/attributes",
-        "info/grafts",
-        "objects/info/alternates",
-    )
-    for name in parts:
+    for name in STAMPED:
         yield name, _stamp(common / name)
     for name in ("~/.gitconfig", "~/.config/git/config"):
         yield name, _stamp(Path(name).expanduser())
@@ -392,6 +380,6 @@ def _place(head: str) -> str:
     return shown(head.removeprefix("ref: ").removeprefix("refs/heads/")) if head.startswith("ref: ") else head[:12]
 
 
-def _listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str]) -> str:
     more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
     return ", ".join(shown(name) for name in names[:SHOWN]) + more

@@ -7,27 +7,25 @@ themselves, and every `prepare` puts a new git folder into the place of what the
 import hashlib
 import json
 import os
+import secrets
 import shutil
 import struct
 import subprocess
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 from unstuck.errors import CannotWrite, CheckpointGone, GitFailed
-from unstuck.git.command import Git, await_quiet, shown
-from unstuck.git.furnishing import Filled, Lender, Store, alternates, fill_submodules, folders_of, furnish, remove
+from unstuck.git.command import Git, await_quiet, shown, writing
+from unstuck.git.furnishing import HELD, Filled, Lender, Prepared, Store, fill_submodules, folders_of, furnish, remove
 from unstuck.git.repository import OURS, OWNER, Repository
 
 Place = Callable[[Path, bool], tuple[str, ...]]
 """Puts into a slot what git does not carry; told whether the folder is fresh; returns the paths it placed."""
 
-HELD = "refs/unstuck/slots/"
-"""Hold what a slot stands on, so that the user may collect garbage at any time."""
-TIP = f"{HELD}tip"
-"""Holds what the next slots will stand on, as of a landing: with all that slots stood on before it."""
-
+NO_ROOM = "Make room and go on with `unstuck resume`."
 MOST_ROUNDS = 100
 """Files that hide each other, one below the other; more is a process that makes them anew all the time."""
 
@@ -36,17 +34,9 @@ DURABLE = ("core.fsync=committed,reference", "core.fsyncMethod=batch")
 
 PRIVATE_INDEX = (
     *DURABLE,
-    "core.splitIndex=false",
-    "core.untrackedCache=false",
-    "core.ignoreStat=false",
-    "core.trustctime=true",
-    "core.checkStat=default",
-    "core.safecrlf=false",
-    "index.sparse=false",
-    "index.version=2",
-    "checkout.workers=0",
-    "add.ignoreErrors=false",
-    "advice.addEmbeddedRepo=false",
+    *("core.ignoreStat=false", "core.trustctime=true", "core.checkStat=default", "core.untrackedCache=false"),
+    *("core.splitIndex=false", "index.sparse=false", "index.version=2", "core.safecrlf=false"),
+    *("checkout.workers=0", "add.ignoreErrors=false", "advice.addEmbeddedRepo=false"),
 )
 """What could make git believe a changed file unchanged, or refuse a file that an agent wrote; and as many processors as there are."""
 
@@ -56,30 +46,7 @@ EXTENDED = 0x40
 """The flag of a file with two more bytes of flags."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Prepared:
-    """What a slot was last prepared for, as kept beside our index."""
-
-    base: str | None = None
-    placed: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-    made: tuple[str, ...] = ()
-    """Ignored files that the set-up made: they stay in a clean slot."""
-    brought: tuple[str, ...] = ()
-    """Files that the set-up made and git does not ignore: they stay as well, and are nobody's work."""
-    bent: tuple[str, ...] = ()
-    """Files of the tree in the form that the set-up gave them, `mode object path`: nobody's work while they are in it."""
-    links: tuple[str, ...] = ()
-    """The submodules."""
-    filled: tuple[Filled, ...] = ()
-    """Those that have their files, and those in them."""
-    clean: bool = False
-    """Made from a tree for checking it: it holds nobody's work."""
-    ready: bool = True
-    """False while `prepare` works: whatever the folder holds then was put away before."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Slot:
     """A slot's folder, and our index of it, which lies where the folder's paths do not lead."""
 
@@ -92,20 +59,20 @@ class Slot:
     def repository(self) -> Repository:
         return self.lender.repository
 
-    @property
+    @cached_property
     def path(self) -> Path:
         return self.folder / f"w{self.number}"
 
-    @property
+    @cached_property
     def index(self) -> Path:
         return self.repository.store / "slots" / f"w{self.number}.index"
 
-    @property
+    @cached_property
     def staging(self) -> Path:
         """Exists while the folder's files are taken in; one that is left over says that the index is half done."""
         return self.index.with_suffix(".staging")
 
-    @property
+    @cached_property
     def git(self) -> Git:
         """Git on this folder with the user's repository and our index, whatever became of the folder's own `.git`."""
         env = {"GIT_DIR": self.repository.git_dir, "GIT_WORK_TREE": self.path, "GIT_INDEX_FILE": self.index}
@@ -118,26 +85,24 @@ class Slot:
     @property
     def own(self) -> Store:
         """The objects that the agent made, for `git` with its private index."""
-        borrowed = self.lender.borrowed()
-        return Store(git=self.git, objects=self.path / ".git" / "objects", alternates=alternates(borrowed))
+        objects = self.path / ".git" / "objects"
+        return Store(git=self.git, objects=objects, alternates=self.lender.borrowed().alternates)
 
     def prepared(self) -> Prepared:
-        try:
+        """Return what was kept of it; somebody may remove the file while an agent works, so we remember it as well."""
+        known = self.lender.prepared.get(self.number, Prepared())
+        with suppress(OSError, ValueError, TypeError, AttributeError):
             saved = json.loads(self._note.read_text())
-            lists = {
-                name: tuple(saved.get(name, ())) for name in ("placed", "notes", "made", "brought", "bent", "links")
-            }
-            filled = tuple(Filled(*one) for one in saved.get("filled", ()))
-            return Prepared(**{**saved, **lists, "filled": filled, "ready": not self._preparing.exists()})
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
-            return Prepared(ready=not self._preparing.exists())
+            lists = {name: tuple(value) for name, value in saved.items() if isinstance(value, list)}
+            known = Prepared(**{**saved, **lists, "filled": tuple(Filled(*one) for one in saved.get("filled", ()))})
+        return replace(known, ready=not self._preparing.exists())
 
     def prepare(self, base: str, tree: str | None, place: Place, *, clean: bool = False) -> None:
         """Make the folder hold `base`, with `tree`'s files on top when given; a clean one holds little else."""
         before = self.prepared()
         if not before.ready or self._lock.exists():
             await_quiet(self.path)  # a git command of ours may have outlived its supervisor
-        self.hold(base=base, **({tree: tree} if tree else {}))
+        self.hold(tree, base)
         self._begin()
         wanted = tree if tree is not None and clean else base
         plain, links = self._folders(wanted)
@@ -155,18 +120,24 @@ class Slot:
         self._save(replace(about, made=kept.made, brought=kept.brought))
         self._preparing.unlink(missing_ok=True)
 
-    def hold(self, **objects: str) -> None:
-        """Hold objects under names of this slot: in the user's repository, while the slot stands on them."""
-        held = self.lender.held
-        refs = {f"{HELD}w{self.number}/{name}": held_object for name, held_object in objects.items()}
-        if {*refs.values()} <= {*held.values(), *self.lender.below_tip}:
+    def hold(self, tree: str | None, base: str | None = None) -> None:
+        """Hold what this slot stands on in the user's repository: its base, and each tree until it has landed.
+
+        Names are used again, not deleted: for that git would lock the file of all the user's refs.
+        """
+        lender, own = self.lender, f"{HELD}w{self.number}/"
+        free = next((ref for ref in lender.free if ref.startswith(own)), f"{own}{secrets.token_hex(8)}")
+        held, wanted = {*lender.held.values()}, ((f"{own}base", base), (free, tree))
+        refs = {ref: one for ref, one in wanted if one and one not in held and one not in lender.below_tip}
+        if not refs:
             return
-        lines = [f"update {ref} {held_object}\n" for ref, held_object in refs.items()]
+        lines = [f"update {ref} {one}\n" for ref, one in refs.items()]
         done = self.repository.git.with_settings(*DURABLE).attempt("update-ref", "--stdin", stdin="".join(lines))
         if done.returncode == 0:
-            held.update(refs)
+            lender.held.update(refs)
+            lender.free -= refs.keys()
             return
-        for commit in objects.values():
+        for commit in refs.values():
             if not self.repository.git.succeeds("cat-file", "-e", commit):
                 raise CheckpointGone(
                     f"The commit {commit} no longer exists.", hint="See what is left with `unstuck log`."
@@ -225,20 +196,20 @@ class Slot:
         held = self.repository.git("for-each-ref", "--format=delete %(refname)", f"{HELD}w{self.number}/")
         self.repository.git("update-ref", "--stdin", stdin=f"{held}\n" if held else "")
 
-    @property
+    @cached_property
     def _note(self) -> Path:
         return self.index.with_suffix(".json")
 
-    @property
+    @cached_property
     def _preparing(self) -> Path:
         """Exists while `prepare` works."""
         return self.index.with_suffix(".preparing")
 
-    @property
+    @cached_property
     def _lock(self) -> Path:
         return Path(f"{self.index}.lock")
 
-    @property
+    @cached_property
     def _head(self) -> Path:
         """A git folder of ours with a HEAD of its own; all else in it is the user's."""
         return self.index.with_suffix(".head")
@@ -351,28 +322,18 @@ class Slot:
             beside.unlink(missing_ok=True)
 
     def _begin(self) -> None:
-        try:
+        with writing(self._note, NO_ROOM):
             self._note.parent.mkdir(parents=True, exist_ok=True)
             self._preparing.touch()
-        except OSError as error:
-            raise self._unwritable(error) from error
 
     def _save(self, prepared: Prepared) -> None:
-        try:
+        self.lender.prepared[self.number] = prepared
+        with writing(self._note, NO_ROOM):
             temporary = self._note.with_suffix(".tmp")
             temporary.write_text(json.dumps(asdict(prepared)))
-            if (
-                self._preparing.exists()
-            ):  # without the old one a rename is quick: the file system does not write at once
+            if self._preparing.exists():  # without the old one a rename is quick: nothing is written at once
                 self._note.unlink(missing_ok=True)
             temporary.replace(self._note)
-        except OSError as error:
-            raise self._unwritable(error) from error
-
-    def _unwritable(self, error: OSError) -> CannotWrite:
-        return CannotWrite(
-            f"{self._note} cannot be written: {error.strerror}.", hint="Make room and go on with `unstuck resume`."
-        )
 
 
 def _clean(git: Git, spared: tuple[str, ...], *, ignored: bool) -> tuple[subprocess.CompletedProcess[str], str]:

@@ -14,9 +14,10 @@ from typing import NamedTuple
 from unstuck.errors import GitFailed
 from unstuck.git.command import Git, shown
 from unstuck.git.contents import GITLINK, GONE, PLAIN, Row, parsed, sorted_out
-from unstuck.git.furnishing import Filled, folders_of, head_of, local_clone, same_commit
+from unstuck.git.furnishing import Filled, Prepared, folders_of, head_of, local_clone, same_commit
+from unstuck.git.placing import is_within
 from unstuck.git.repository import OURS
-from unstuck.git.slots import Prepared, Slot
+from unstuck.git.slots import Slot
 from unstuck.journal import NEVER_LANDS, Changes
 from unstuck.ports import Snapshot, Tree
 
@@ -64,6 +65,7 @@ def stage(slot: Slot, base: str, prepared: Prepared) -> Staged:
     empty: tuple[str, ...] = ()
     unread: tuple[str, ...] = ()
     whole = slot.index.exists() and not slot.staging.exists()
+    slot.staging.parent.mkdir(parents=True, exist_ok=True)
     slot.staging.touch()  # while it is there, the index may hold what git must not see, or what nobody holds
     if not whole or git.attempt("add", "-A", "--sparse", "--", *_all_but(out)).returncode != 0:
         empty, unread = _stage_from_scratch(slot, base, out)
@@ -114,7 +116,7 @@ def _write(slot: Slot, base: str, left_out: Sequence[str], run: str) -> Tree:
     drop: list[Row] = []
     for change in staged.changes:
         if (
-            _is_within(change.path, (*prepared.placed, *prepared.brought, OURS))
+            is_within(change.path, (*prepared.placed, *prepared.brought, OURS))
             or f"{change.new_mode} {change.new} {change.path}" in prepared.bent
         ):
             drop.append(change)
@@ -128,7 +130,7 @@ def _write(slot: Slot, base: str, left_out: Sequence[str], run: str) -> Tree:
     tree = git("write-tree")
     kept = [change for change in staged.changes if change not in drop]
     slot.lender.remember(base, tree, kept, None if drop else staged.listed)
-    slot.hold(**{tree: tree})
+    slot.hold(tree)
     slot.staging.unlink()
     return Tree(id=tree, notes=tuple(notes))
 
@@ -205,13 +207,9 @@ def _moved(slot: Slot, base: str, links: Sequence[str]) -> Iterable[Row]:
             yield Row(path=path, old_mode=GITLINK, new_mode=GITLINK, old=before[path], new=now)
 
 
-def _is_within(path: str, places: Iterable[str]) -> bool:
-    return any(path == place or path.startswith(place + "/") for place in places)
-
-
 def _reason_to_drop(slot: Slot, change: Row, left_out: Sequence[str]) -> str | None:
     name = shown(change.path)
-    if _is_within(change.path, left_out):
+    if is_within(change.path, left_out):
         return f"The agent changed {name}; that was left out, because the plan belongs to its author."
     if change.path == ".gitmodules" and not _is_harmless(slot, change):
         return f"The agent's {name} names what git refuses; that was left out."
@@ -288,16 +286,16 @@ def take(slot: Slot, ref: str, identity: Mapping[str, str]) -> Snapshot | None:
     Like `git stash -u`: a commit of all files, whose parents are HEAD and a commit of the index.
     """
     prepared = slot.prepared()
-    if not prepared.ready or prepared.base is None or not slot.path.is_dir():
+    if not prepared.ready or not slot.path.is_dir():
         return None
-    git, base = slot.git.using(**identity), prepared.base
+    git, base = slot.git.using(**identity), prepared.base or slot.repository.head  # what we keep of it may be gone
     kept, base_tree = resolve(git, ref, base + "^{tree}")
     if kept is not None:
         return Snapshot(ref=ref, commit=kept)
     if base_tree is None:
         return None
-    parents = _agents_own(slot, identity, ref, base, base_tree)
     staged = stage(slot, base, prepared)
+    parents = _agents_own(slot, identity, ref, base, base_tree)
     if parents == (base,) and not staged.changes and not staged.nested:
         slot.staging.unlink()
         return None

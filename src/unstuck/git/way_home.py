@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from unstuck.errors import CannotWrite
-from unstuck.git.command import Git, await_quiet, release_abandoned, shown
-from unstuck.git.repository import Identity, Repository
+from unstuck.git.command import Git, await_quiet, release_abandoned, shown, writing
+from unstuck.git.repository import Identity, Repository, listed
 from unstuck.git.slots import DURABLE
 from unstuck.git.workspace import make_commit, merge_trees
 from unstuck.ports import AlreadyHome, Conflict, FastForward, Merge, NotPossible, WayHome
@@ -27,7 +26,6 @@ UNFINISHED = {
     "rebase-merge": "a rebase",
     "rebase-apply": "a rebase",
 }
-SHOWN_FILES = 5
 SCRIPT_FILES = 200
 TRAILERS = ("Unstuck-Run: ", "Unstuck-Task: ", "Unstuck-Attempt: ")
 SPECIAL = re.compile(r"[][.*+?(){}|^$\\]")
@@ -75,7 +73,7 @@ class Homecoming:
         tree = merge_trees(git, head, tip)
         if isinstance(tree, Conflict):
             return self._not_possible(
-                f"{_short(branch)} has moved and changes the same lines in {_listed(tree.files)}.", files=tree.files
+                f"{_short(branch)} has moved and changes the same lines in {listed(tree.files)}.", files=tree.files
             )
         if git("rev-parse", f"{head}^{{tree}}") == tree:
             return AlreadyHome(commit=head)
@@ -151,14 +149,10 @@ class Homecoming:
                 shlex.join(["pick", commit, *_known_by(message)]),
             ]
         path = self.repository.ours / "commits.sh"
-        try:
+        with writing(path, "Make room and try again."):
             path.parent.mkdir(exist_ok=True)
             path.write_text("\n".join(lines) + "\n", encoding="utf-8")
             path.chmod(0o755)
-        except OSError as error:
-            raise CannotWrite(
-                f"{path} cannot be written: {error.strerror}.", hint="Make room and try again."
-            ) from error
         return path
 
     def _files(self, commit: str) -> list[str]:
@@ -209,7 +203,7 @@ class Homecoming:
         dirty = tuple(sorted(touched.keys() & {entry[3:] for entry in status}))
         if dirty:
             return self._not_possible(
-                f"You have uncommitted changes in {_listed(dirty)}, which the run changed, too. Commit or stash them first.",
+                f"You have uncommitted changes in {listed(dirty)}, which the run changed, too. Commit or stash them first.",
                 files=dirty,
                 around="git stash && {} && git stash pop",
             )
@@ -218,7 +212,7 @@ class Homecoming:
         hidden = tuple(sorted(path for path in found if path is not None))
         if hidden:
             return self._not_possible(
-                f"Files that git does not track are in the way: {_listed(hidden)}. Move them away first.", files=hidden
+                f"Files that git does not track are in the way: {listed(hidden)}. Move them away first.", files=hidden
             )
         return None
 
@@ -265,11 +259,6 @@ def _short(ref: str) -> str:
     return ref.removeprefix("refs/heads/")
 
 
-def _listed(files: Sequence[str]) -> str:
-    named = ", ".join(shown(name) for name in files[:SHOWN_FILES])
-    return named if len(files) <= SHOWN_FILES else f"{named} and {len(files) - SHOWN_FILES} more"
-
-
 FROM_STDIN = ("--pathspec-from-file=-", "--pathspec-file-nul")
 
 
@@ -277,13 +266,9 @@ FROM_STDIN = ("--pathspec-from-file=-", "--pathspec-file-nul")
 def _intent(repository: Repository, head: str, target: str) -> Iterator[None]:
     """Note what is about to happen in the user's checkout; the note outlives a crash and nothing else."""
     note = _note(repository)
-    try:
+    with writing(note, "Make room and go on with `unstuck resume`."):
         note.parent.mkdir(parents=True, exist_ok=True)
         note.write_text(json.dumps({"head": head, "target": target}))
-    except OSError as error:
-        raise CannotWrite(
-            f"{note} cannot be written: {error.strerror}.", hint="Make room and go on with `unstuck resume`."
-        ) from error
     yield
     note.unlink(missing_ok=True)
 

@@ -11,9 +11,9 @@ from unstuck.diagnosis import Touch
 from unstuck.errors import CheckpointGone, GitFailed, UnstuckError
 from unstuck.git import contents, staging
 from unstuck.git.command import Git, release_abandoned, shown
-from unstuck.git.furnishing import COMMIT, Lender
+from unstuck.git.furnishing import COMMIT, MOST_ROWS, TIP, Lender
 from unstuck.git.repository import Identity, Meanwhile, Repository
-from unstuck.git.slots import DURABLE, TIP, Place, Slot
+from unstuck.git.slots import DURABLE, Place, Slot
 from unstuck.journal import Changes
 from unstuck.ports import Conflict, Landing, Snapshot, Tree
 
@@ -44,6 +44,8 @@ class GitWorkspace:
     place: Place = place_nothing
     _ahead: "dict[int, _Writing]" = field(default_factory=dict)
     """What is written down already, or just now, of sessions that have ended."""
+    _written: dict[Landing, str] = field(default_factory=dict)
+    """The commits of landings that found another tip: they are merged at once."""
 
     @property
     def repository(self) -> Repository:
@@ -139,8 +141,15 @@ class GitWorkspace:
     def touches(self, base: str, tree: str, files: Sequence[str]) -> tuple[Touch, ...]:
         return contents.touches(self._git, base, tree, files)
 
-    def authors(self, path: str, commit: str, since: str) -> tuple[tuple[str, str], ...]:
-        return contents.authors(self._git, path, commit, since)
+    def authors(self, path: str, commit: str, since: str) -> tuple[contents.Line, ...]:
+        """Look only at what landed after the last look: a file that every task changes has a history as long as the plan."""
+        at, known = self.lender.authors.pop(path, (since, ()))
+        lines = known if at == commit else contents.authors(self._git, path, commit, at, known)
+        lines = contents.authors(self._git, path, commit, since) or () if lines is None else lines
+        self.lender.authors[path] = commit, lines
+        for forgotten in list(self.lender.authors)[:-MOST_ROWS]:
+            self.lender.authors.pop(forgotten, None)
+        return tuple(line for line in lines if line[0])
 
     def tree_of(self, commit: str) -> str:
         known = self.lender.trees
@@ -155,15 +164,18 @@ class GitWorkspace:
         return contents.files(self._git, tree)
 
     def merge(self, landing: Landing, tip: str) -> str | Conflict:
-        return merge_trees(self._git, tip, self._commit(landing, sign=False))
+        merged = merge_trees(self._git, tip, self._written.pop(landing, "") or self._commit(landing))
+        if isinstance(merged, str):
+            self.lender.merged[merged] = landing.tree
+        return merged
 
     def land(self, landing: Landing) -> str | None:
         if landing.tree == self.tree_of(landing.base):
             return landing.base
-        tip = self._resolve(self.branch) if self.sign else landing.base  # nobody signs what cannot land
+        tip = self._written_tip() or self._resolve(self.branch)  # nobody signs what cannot land
         if tip == landing.base:
             commit = self._commit(landing, sign=self.sign)
-            failed = self._set_ref(self.branch, commit, landing.base, held=True)
+            failed = self._set_ref(self.branch, commit, landing.base, tree=landing.tree)
             if failed is None:
                 self.lender.trees[commit] = landing.tree
                 return commit
@@ -240,7 +252,7 @@ class GitWorkspace:
     def _resolve(self, name: str) -> str | None:
         return staging.resolve(self._git, name)[0]
 
-    def _commit(self, landing: Landing, *, sign: bool) -> str:
+    def _commit(self, landing: Landing, *, sign: bool = False) -> str:
         """Write the landing's commit. Unsigned, the same landing always gives the same commit."""
         return make_commit(
             self._git,
@@ -254,8 +266,11 @@ class GitWorkspace:
 
     def _landed_before(self, landing: Landing, tip: str) -> str | None:
         if not self.sign:
-            commit = self._commit(landing, sign=False)
-            return commit if self._git.succeeds("merge-base", "--is-ancestor", commit, tip) else None
+            commit = self._commit(landing)
+            if self._git.succeeds("merge-base", "--is-ancestor", commit, tip):
+                return commit
+            self._written[landing] = commit
+            return None
         # Two signatures of one text differ, so a signed commit is known by its place, files and message.
         wanted = [landing.base, landing.tree, landing.message.strip()]
         listed = self._git.attempt("log", "-z", "--format=%H%n%P%n%T%n%B", f"{landing.base}..{tip}").stdout
@@ -265,17 +280,14 @@ class GitWorkspace:
                 return commit
         return None
 
-    def _set_ref(self, ref: str, new: str, old: str, *, held: bool = False) -> str | None:
-        """Compare-and-swap a ref; return git's reason if it did not happen. Where asked, slots can stand on it at once."""
+    def _set_ref(self, ref: str, new: str, old: str, *, tree: str = "") -> str | None:
+        """Compare-and-swap a ref; return git's reason if it did not happen. Slots can stand on a landed tree at once."""
         lock = self.repository.common_dir / f"{ref}.lock"
-        if held:
+        if tree:
             lines = f"update {ref} {new} {old}\nupdate {TIP} {new}\n"
             both = self._git.attempt("update-ref", "--stdin", stdin=lines)
             if both.returncode == 0:
-                if self.lender.held.get(TIP) != old:
-                    self.lender.below_tip.clear()
-                self.lender.below_tip.add(old)
-                self.lender.held[TIP] = new
+                self.lender.landed(new, old, tree)
                 return None
             if ref in both.stderr and not lock.exists():
                 return shown(both.stderr.strip())

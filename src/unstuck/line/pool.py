@@ -20,7 +20,7 @@ from unstuck.tell import one_line
 from unstuck.verify import load_ahead
 
 TICK_SECONDS = 0.25
-PROJECT_SECONDS, PROJECT_SHARE = 1.0, 0.05
+PROJECT_SECONDS, PROJECT_SHARE = 1.0, 0.02
 """Between two writings of the files that people read: a second, or so long that they take this share of the time."""
 BEAT_SECONDS = 5.0
 REST_SECONDS = 1.0
