@@ -39,7 +39,7 @@ def attempt(
     ended = Ended(ending="exited", exit_code=0)
     return [
         AttemptStarted(task=task, attempt=number, agent="a", base="b", slot=0),
-        SessionEnded(task=task, outcome=Outcome(ended=ended, claim="done", approach=approach)),
+        SessionEnded(task=task, outcome=Outcome(ended=ended, claim="done", message="Done.", approach=approach)),
         Verified(task=task, verdict=Verdict(status="fail", tree=tree, base="b")),
         Classified(task=task, failure=Failure(kind=kind, summary="red", signature=signature)),
     ]

@@ -21,7 +21,7 @@ INDICATORS = {
         "verification failed", "expected 200 but got 404", "assertion failed", "test failed",
         "AssertionError: status code 404 != 200",
     ),
-    "CONTEXT_EXHAUSTED": ("context window exceeded", "token limit reached", "maximum length exceeded"),
+    "CONTEXT_EXHAUSTED": ("context window exceeded", "token limit reached", "token limit", "maximum length exceeded"),
 }  # fmt: skip
 
 

@@ -87,7 +87,7 @@ def test_doctor_says_where_checks_and_ci_have_drifted_apart(project: "Project") 
         "CI runs `uv run mypy --strict src` (.github/workflows/ci.yml:12); the check types is `mypy src`.",
         "The check build (`python -m build`) is not run by CI.",
     ]
-    project.settings('[checks]\ntest = "make test"\nlint = "make lint"\ntypes = "make types"\n')
+    project.settings('[checks]\ntest = "make test"\nlint = "make lint"\ntypes = "make types"\nbuild = "make build"\n')
     told = project.ask("doctor", "--json").json["findings"]
     assert [one["says"] for one in told if one["about"] == "ci"] == [], "what make runs is not seen from outside"
 

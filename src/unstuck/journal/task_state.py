@@ -181,7 +181,8 @@ class TaskState:
     def mute(self) -> bool:
         """Whether no attempt changed anything and the last did not even say anything: an agent that does not work."""
         last = self.attempts[-1].outcome if self.attempts else None
-        return all(one.idle for one in self.tries) and last is not None and not last.words.strip()
+        charged = all(one.idle and one.failure is not None and one.failure.charged for one in self.tries)
+        return charged and last is not None and not last.words.strip()
 
     @property
     def needs(self) -> tuple[str, ...]:

@@ -231,6 +231,7 @@ def _cannot_work(agent: str, outcome: Outcome, probed: SessionDone) -> Failure |
             f"It ended at once with {how}, and so did a session that only asks for one word; {starts}."
         ),
         detail=ended.tail,
+        error=told.rstrip("."),
     )
 
 

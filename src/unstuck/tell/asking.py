@@ -80,7 +80,7 @@ def cause_of(task: TaskState) -> str:
     failure = _failure(task)
     if awaits_approval(task):
         return "approval"
-    if failure is not None and failure.charged and task.mute:
+    if task.mute:
         return f"mute {task.attempts[-1].agent}"
     if failure is None or (failure.charged and not task.asks):
         return f"task {task.task.id}"
