@@ -133,8 +133,8 @@ class Reading:
     def add(self, given: object, received: object, cost: object = None) -> None:
         """Take in the tokens, and the cost, of one more call of the model."""
         if isinstance(given, int) and isinstance(received, int):
-            one = Usage(input_tokens=given, output_tokens=received)
-            self.usage = self.usage + one if self.usage else one
+            before = self.usage or Usage(input_tokens=0, output_tokens=0)
+            self.usage = before + Usage(input_tokens=given, output_tokens=received)
         if isinstance(cost, int | float):
             self.bill((self.cost_usd or 0.0) + cost)
 
