@@ -60,6 +60,7 @@ class Given(NamedTuple):
         body = _asked(name, item) | ({"partOf": _asked(name, above)} if above else {})
         return Task(
             id=item.id,
+            title=item.title or f"{table(name)['noun']} {item.id}",
             line=self.line(item),
             body=json.dumps(body, indent=2, ensure_ascii=False),
             digest=json.dumps(body, sort_keys=True, default=str),
@@ -94,6 +95,17 @@ class Item:
     @property
     def leaves(self) -> tuple["Item", ...]:
         return self.parts or (self,)
+
+
+def _read(name: str, node: Node, fallback: str, **more: Any) -> Item:
+    """Read a task by the names that its format has for things."""
+    raw, keys, known = node.plain, table(name), statuses_of(name)
+    own, title = (word(*map(raw.get, keys[what])) for what in ("id", "titles"))
+    said = known.of(raw)
+    status = known.known.get(said, "")
+    return Item(
+        **{"id": own or fallback, "node": node, "raw": raw, "said": said, "status": status, "title": title, **more}
+    )
 
 
 # --- Auto-Claude's implementation plan: phases of subtasks
@@ -151,7 +163,7 @@ def _mark_plan(root: Node, statuses: Mapping[str, str], _tag: str) -> Iterator[E
 
 
 def _phase(node: Node, place: int) -> Item:
-    raw, known = node.plain, statuses_of(FORMAT)
+    raw = node.plain
     number = word(raw.get("phase")) or str(place)
     depends, found = raw.get("depends_on"), node.get("subtasks", "chunks")
     return Item(
@@ -160,17 +172,7 @@ def _phase(node: Node, place: int) -> Item:
         raw=raw,
         title=word(raw.get("name"), raw.get("title")) or f"Phase {number}",
         depends_on=tuple(words(depends if isinstance(depends, list) else [depends])),
-        parts=tuple(
-            Item(
-                id=word(one.get("id"), one.get("subtask_id"), one.get("chunk_id")) or f"{number}.{at}",
-                node=its,
-                raw=one,
-                title=word(one.get("description"), one.get("title"), one.get("name")),
-                status=known.known.get(known.of(one), ""),
-            )
-            for at, its in enumerate(found.objects if found else (), 1)
-            for one in [its.plain]
-        ),
+        parts=tuple(_read(FORMAT, one, f"{number}.{at}") for at, one in enumerate(found.objects if found else (), 1)),
     )
 
 
@@ -180,7 +182,6 @@ def _subtask(given: Given, subtask: Item, kind: str, **order: Any) -> Task:
     return given.task(
         FORMAT,
         subtask,
-        title=said or f"Subtask {subtask.id}",
         checks=_checks(raw.get("verification")),
         files=tuple(dict.fromkeys(files)),
         commit=conventional(said, scope=word(raw.get("service")), kind=kind) if said else None,
@@ -281,8 +282,7 @@ def _stories(root: Node) -> Sequence[Item]:
     found = next((one for one in lists if _are_stories(one.plain)), None)
     if found is None:
         raise ValueError('it has no list of objects with "passes", "complete" or "done"')
-    rows = [(place, node, node.plain) for place, node in enumerate(found.objects, 1)]
-    return [Item(id=word(raw.get("id")) or f"s{place}", node=node, raw=raw) for place, node, raw in rows]
+    return [_read(PRD, node, f"s{place}") for place, node in enumerate(found.objects, 1)]
 
 
 def _rank(priority: Any) -> float:
@@ -294,11 +294,9 @@ def _rank(priority: Any) -> float:
 
 def _story(given: Given, story: Item) -> Task:
     raw, keys = story.raw, table(PRD)
-    title = word(raw.get("title"), raw.get("name"), raw.get("description"))
     return given.task(
         PRD,
-        story,
-        title=one_line(title, TITLE_CHARS) or f"Story {story.id}",
+        replace(story, title=one_line(story.title, TITLE_CHARS)),
         depends_on=tuple(dict.fromkeys(one for key in keys["depends"] for one in words(raw.get(key)))),
         checks=told_checks(raw, [line for key in keys["sentences"] for line in _lines(raw.get(key))], given.runnable),
         items=tuple(_lines(raw.get("acceptanceCriteria"))),
@@ -388,16 +386,14 @@ def _items(root: Node, tag: str) -> tuple[tuple[Item, ...], str, tuple[str, ...]
 
 def _item(node: Node, above: str = "", siblings: Sequence[str] = ()) -> Item:
     """Read a task or a subtask, which is below one: a bare number that it waits for is a subtask beside it, if there is one."""
-    raw, nested, known = node.plain, node.get("subtasks") if not above else None, statuses_of(TASK_MASTER)
+    raw, nested = node.plain, node.get("subtasks") if not above else None
     own, below = word(raw.get("id")), nested.objects if nested else ()
     beside = [word(one.plain.get("id")) for one in below]
-    said = known.of(raw)
-    return Item(
+    return _read(
+        TASK_MASTER,
+        node,
+        "",
         id=own if not above or own.startswith(f"{above}.") else f"{above}.{own}",
-        node=node,
-        raw=raw,
-        said=said,
-        status=known.known.get(said, ""),
         depends_on=tuple(f"{above}.{one}" if one in siblings else one for one in words(raw.get("dependencies"))),
         parts=tuple(_item(one, own, beside) for one in below),
     )
@@ -412,7 +408,6 @@ def _task(given: Given, leaf: Item, item: Item, known: Mapping[str, tuple[str, .
         TASK_MASTER,
         leaf,
         None if leaf is item else item,
-        title=word(leaf.raw.get("title"), leaf.raw.get("description")) or f"Task {leaf.id}",
         depends_on=tuple(dict.fromkeys(name for name in depends if name != leaf.id or name in leaf.depends_on)),
         checks=told_checks(leaf.raw, [word(leaf.raw.get("testStrategy"))], given.runnable),
         done=leaf.status == "complete",
@@ -436,34 +431,30 @@ def _odd(given: Given, items: Sequence[Item]) -> Iterator[Problem]:
 # --- all of them
 
 
-class Format(NamedTuple):
-    """What a plan is to its makers, how it is read, and what marks it."""
-
-    what: str
-    read: Callable[[Node, Given], Plan]
-    mark: Callable[[Node, Mapping[str, str], str], Iterable[Edit]]
-
-
-FORMATS: Mapping[str, Format] = {
-    FORMAT: Format("a plan", _plan, _mark_plan),
-    PRD: Format("a list of stories", _prd, _mark_prd),
-    TASK_MASTER: Format("a list of tasks", _task_master, _mark_task_master),
+Reader = Callable[[Node, Given], Plan]
+Marker = Callable[[Node, Mapping[str, str], str], Iterable[Edit]]
+FORMATS: Mapping[str, tuple[str, Reader, Marker]] = {
+    FORMAT: ("a plan", _plan, _mark_plan),
+    PRD: ("a list of stories", _prd, _mark_prd),
+    TASK_MASTER: ("a list of tasks", _task_master, _mark_task_master),
 }
+"""What each is, how it is read, and what marks it."""
 
 
 def read(name: str, text: str, path: str, *, tag: str = "", runnable: Runnable = bool) -> Plan:
     """Read a whole plan; everything wrong with it is in its problems and concerns, even that it is no JSON."""
     given = Given([place for place, char in enumerate(text) if char == "\n"], tag, runnable)
+    what, reader, _ = FORMATS[name]
     try:
-        return replace(FORMATS[name].read(places(text), given), path=path)
+        return replace(reader(places(text), given), path=path)
     except (ValueError, RecursionError) as error:
-        problem = Problem(message=f"The file is not {FORMATS[name].what} in JSON: {error}.", hint="Correct the JSON.")
+        problem = Problem(message=f"The file is not {what} in JSON: {error}.", hint="Correct the JSON.")
         return Plan(path=path, format=name, tasks=(), problems=(problem,))
 
 
 def mark(name: str, text: str, statuses: Mapping[str, str], tag: str = "") -> str:
     """Write where tasks stand; no other byte changes. Raise ValueError for what cannot be read."""
-    return apply(text, list(FORMATS[name].mark(places(text), statuses, tag)))
+    return apply(text, list(FORMATS[name][2](places(text), statuses, tag)))
 
 
 UNKNOWN = (
