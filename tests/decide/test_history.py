@@ -36,10 +36,10 @@ def run(*facts: Event, agents: tuple[str, ...] = ("a",)) -> RunState:
 def attempt(
     number: int, approach: str, tree: str, *, task: str = "1.1", kind: Kind = Kind.TEST_FAILED, signature: str = ""
 ) -> list[Event]:
-    ended = Ended(ending="exited", exit_code=0)
+    ended = Ended(ending="exited", exit_code=0, tail="Done.")
     return [
         AttemptStarted(task=task, attempt=number, agent="a", base="b", slot=0),
-        SessionEnded(task=task, outcome=Outcome(ended=ended, claim="done", message="Done.", approach=approach)),
+        SessionEnded(task=task, outcome=Outcome(ended=ended, claim="done", approach=approach)),
         Verified(task=task, verdict=Verdict(status="fail", tree=tree, base="b")),
         Classified(task=task, failure=Failure(kind=kind, summary="red", signature=signature)),
     ]
