@@ -168,10 +168,9 @@ def _recalled(site: Site, check: Check, key: str, run: Callable[[], CheckResult]
 
 def cannot_run(bench: Bench, check: Check, result: CheckResult, base: str, but: str = "") -> Diagnosis | None:
     """Say what a check misses that could not even begin on a commit, and that no task is to bring; `but`: this one."""
-    tail = result.ended.tail
     found = None if result.ended.ok else diagnosed(bench, evidence(check, result.ended), bench.workspace.tree_of(base))
     texts = [f"{task.title}\n{task.body}".lower() for task in bench.tasks.values() if not task.done and task.id != but]
-    if found is None or any(name.lower() in text for name in missing_names(tail) for text in texts):
+    if found is None or any(name.lower() in text for name in missing_names(result.ended.tail) for text in texts):
         return None
     return found if found.kind in TO_BE_WRITTEN else None
 
