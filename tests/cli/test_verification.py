@@ -357,6 +357,17 @@ def test_a_broken_check_is_run_until_two_runs_say_the_same(project: "Project", t
     assert count.read_text() == "x\n" * 2
 
 
+def test_a_judge_of_the_base_that_does_not_end_is_a_question_that_says_so(project: "Project") -> None:
+    project.file("run.sh", "! grep -q new app.txt || sleep 60\n")
+    project.file("app.txt", "old\n")
+    project.settings(f'{LIMITS}[checks]\ntest = "sh run.sh"\n[verify.timeouts]\ntest = 2\n')
+    project.plan(("1.1", "Renew the app", "grep new app.txt"))
+    project.script(_1_1=[[{"write": "app.txt", "text": "new\n"}, {"write": "run.sh", "text": "test -f app.txt\n"}]])
+    told = project.run("--json")
+    assert (told.code, told.json["tasks"]["1.1"]["attempts"]) == (3, 1), told
+    assert "it does not end in time" in project.ask("log").out
+
+
 # --- what a gate can say of a base on which it is red -----------------------------------------------------------
 
 JEST = "FAIL src/a.test.js\nTests: {} failed, 4 passed\n"

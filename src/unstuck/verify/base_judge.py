@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from unstuck.diagnosis import Diagnosis, Kind, reason
-from unstuck.journal import CheckResult, Remark, Verdict
+from unstuck.journal import CheckResult, Remark, Severity, Verdict
 from unstuck.plans import Check, Task
 from unstuck.tell import one_line
 from unstuck.tools import programs, shows_tests
@@ -183,18 +183,19 @@ class _Question:
     def _refusal(self, check: Check, result: CheckResult, diagnosis: Diagnosis | None) -> Remark:
         """Say what fails, with the file that was bent, the test and the assertion."""
         data = [one for one in self.touched if is_data(one.path)]
-        # Whether data belongs to the product nobody can tell by running: a person can.
-        about_data = bool(data) and self._holds_with(check, data)
+        about_data, in_time = bool(data) and self._holds_with(check, data), result.ended.ending == "exited"
         doubted = {one.path: one.line for one in reversed(self.doubts)}
         causes = sorted(data if about_data else self.touched, key=lambda one: one.path not in doubted)
         named = ", ".join(one.path for one in causes[:3])
-        said = one_line(diagnosis.message, SAID_CHARS) if diagnosis and diagnosis.message else "it says nothing"
+        silent = "it says nothing" if in_time else "it does not end in time"
+        said = one_line(diagnosis.message, SAID_CHARS) if in_time and diagnosis and diagnosis.message else silent
         tests = f"{', '.join(result.tests[:3])}: " if result.tests else ""
         without = "in its old form it fails" if causes[0].old is not None else "without it this fails"
         whose = "Another task of this run changed" if self.earlier else "The task does not name"
         says = f"{whose} {named}; {without} on the new code: `{check.command}`: {tests}{said}"
-        place = doubted.get(causes[0].path, 1)
-        return found("old-test-fails", causes[0].path, place, says, severity="ask" if about_data else None)
+        # Whether data belongs to the product, and why a run has no end, a person can tell.
+        severity: Severity | None = "ask" if about_data or not in_time else None
+        return found("old-test-fails", causes[0].path, doubted.get(causes[0].path, 1), says, severity=severity)
 
     def _holds_with(self, check: Check, changes: Sequence[Change]) -> bool:
         """Whether a check holds once these changes are let in: then they are what it is about."""
