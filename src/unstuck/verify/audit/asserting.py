@@ -168,7 +168,8 @@ def _is_constant(grammar: Grammar, said: Sequence[Token]) -> bool:
         return not _is("never_holds", key)
     names = [token.text for token in said if token.sort == "id"]
     own = (_is("jargon", name) or _is("neutral", name) or grammar.fits("asserts", name) for name in names)
-    if len(said) >= LONGEST_SIDE or not any(token.sort in VALUES for token in said) or not all(own):
+    constants = any(token.sort in VALUES for token in said) or "[ ]" in key or "{ }" in key
+    if len(said) >= LONGEST_SIDE or not constants or not all(own):
         return False
     return all(word.lower() in words("pure") for name in names for word in pattern("claim", "words").findall(name))
 
