@@ -76,6 +76,12 @@ WEAKENED = [
     (PY, ("    assert total([], rate=2) == 0\n", ""), "assertion-removed"),
     (PY, ("assert total([], rate=2) == 0", "assert total([], rate=2) is not None"), "assertion-loosened"),
     (PY, ("assert total([], rate=2) == 0", "assert True"), "assertion-vacuous"),
+    (PY, ("assert total([], rate=2) == 0", "assert [] == []"), "assertion-vacuous"),
+    (
+        PY,
+        ("def test_coupon(code, rate):\n", "def test_coupon(code, rate):\n    if not rate:\n        return\n"),
+        "assertion-guarded",
+    ),
     (PY, ("== 18", "== 19"), "expected-changed"),
     (PY, ("def test_refuses", "def check_refuses"), "test-hidden"),
     (PY, ("def test_total():", "@pytest.mark.skip\ndef test_total():"), "test-skipped"),
@@ -86,6 +92,7 @@ WEAKENED = [
     (GO, ("got != 3", "got != 4"), "expected-changed"),
     (GO, ("\tif got", "\treturn\n\tif got"), "assertion-unreachable"),
     (JS, ("test(", "test.skip("), "test-skipped"),
+    (JS, ("'adds', ()", "'adds', { skip: 'later' }, ()"), "test-skipped"),
     (JS, ("test(", "test.only("), "test-focused"),
     (JS, ("  expect(add(0, 0)).toBe(0)\n", ""), "assertion-removed"),
     (JS, ("=> {\n", "=> {\n  if (process.env.CI) return\n"), "assertion-guarded"),
@@ -191,6 +198,7 @@ STEPS = "jobs:\n  all:\n    steps:\n      - name: Test\n        run: ./t\n"
 SETTINGS = [
     ("pyproject.toml", "[tool.coverage.report]\nfail_under = 80\n", "[tool.coverage.report]\nfail_under = 30\n", "threshold-lowered"),
     ("jest.config.js", "module.exports = {\n  coverageThreshold: {\n    lines: 90,\n  },\n}\n", "module.exports = {\n  coverageThreshold: {\n    lines: 9,\n  },\n}\n", "threshold-lowered"),
+    (".eslintrc", '{"rules": {"max-warnings": 0}}', '{"rules": {"max-warnings": 50}}', "threshold-lowered"),
     ("Cargo.toml", "[package]\nname = 'a'\n", "[package]\nname = 'a'\nautotests = false\n", "test-settings-narrowed"),
     ("pom.xml", "<configuration>\n</configuration>\n", "<configuration>\n<skipTests>true</skipTests>\n</configuration>\n", "test-settings-narrowed"),
     ("build.gradle", "test {\n}\n", "test {\n  ignoreFailures = true\n}\n", "always-green"),

@@ -168,7 +168,8 @@ def _is_constant(grammar: Grammar, said: Sequence[Token]) -> bool:
         return not _is("never_holds", key)
     names = [token.text for token in said if token.sort == "id"]
     own = (_is("jargon", name) or _is("neutral", name) or grammar.fits("asserts", name) for name in names)
-    if len(said) >= LONGEST_SIDE or not any(token.sort in VALUES for token in said) or not all(own):
+    constants = any(token.sort in VALUES for token in said) or "[ ]" in key or "{ }" in key
+    if len(said) >= LONGEST_SIDE or not constants or not all(own):
         return False
     return all(word.lower() in words("pure") for name in names for word in pattern("claim", "words").findall(name))
 
@@ -194,10 +195,10 @@ def _compares_with_itself(said: Sequence[Token], at: int) -> bool:
 
 def _side(tokens: Sequence[Token]) -> str:
     """Give what is compared, if something is computed in it: without the words of the framework around it."""
-    while tokens and (tokens[0].text == "." or _is("jargon", tokens[0].text)):
-        tokens = tokens[1:]
-        if tokens and (tokens[0].text, tokens[-1].text) == ("(", ")"):
-            tokens = tokens[1:-1]
+    if tokens and tokens[0].text == ".":
+        return ""  # the next call of a chain
+    while len(tokens) > 1 and tokens[1].text in {"(", "."} and _is("jargon", tokens[0].text):
+        tokens = tokens[2:-1] if (tokens[1].text, tokens[-1].text) == ("(", ")") else tokens[2:]
     computed = len(tokens) < LONGEST_SIDE and any(token.sort == "id" for token in tokens)
     return "".join(token.text for token in tokens) if computed else ""
 
@@ -276,7 +277,7 @@ def _is_guard(node: Node) -> bool:
         return False
     parts = [part for part in node.children if part.role in {"consequence", "body"} or is_kind("block", part.kind)]
     body = (parts or node.children or [node])[-1]
-    leaves = [token.text for token in body.tokens if not _is("empty_word", token.text)]
+    leaves = [token.text for token in body.tokens[:12] if not _is("empty_word", token.text)]
     leaving = (["return"], ["next"], ["return", "nil"], ["return", "Ok"], ["return", "None"])
     return leaves in leaving and all(token.text != "else" for token in node.tokens)
 
