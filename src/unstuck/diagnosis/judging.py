@@ -269,7 +269,9 @@ def _votes(hits: Sequence[Hit], noisy: set[int], for_what: Role, rules: Mapping[
 
 def _unloaded(rule: Rule, for_what: Role) -> bool:
     """Whether tests could not be loaded: their runner says so, or what they import is missing."""
-    return rule.proves == "not_loaded" or (for_what == "test" and rule.proves in NOT_LOADED and rule.strength >= OWN_WORDS)
+    return rule.proves == "not_loaded" or (
+        for_what == "test" and rule.proves in NOT_LOADED and rule.strength >= OWN_WORDS
+    )
 
 
 def _kind(rule: Rule, for_what: Role, *, about_code: bool) -> Kind | None:
