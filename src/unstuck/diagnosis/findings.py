@@ -57,17 +57,8 @@ _UNREADABLE = (
 )
 
 
-def findings(lines: Sequence[str]) -> Reading | None:
-    """Read all complaints; a note belongs to the complaint above it."""
-    return _all(lines, formatter=False)
-
-
-def unformatted(lines: Sequence[str]) -> Reading | None:
-    """Read the same of a formatter, which may just list the files that it would change."""
-    return _all(lines, formatter=True)
-
-
-def _all(lines: Sequence[str], *, formatter: bool) -> Reading | None:
+def findings(lines: Sequence[str], *, formatter: bool) -> Reading | None:
+    """Read all complaints; a note belongs to the complaint above it. A formatter may just list the files that it would change."""
     found: list[Finding] = []
     heading = ""
     for number, line in enumerate(lines):
@@ -89,18 +80,12 @@ def _all(lines: Sequence[str], *, formatter: bool) -> Reading | None:
 
 def _row(heading: str, row: re.Match[str]) -> Iterator[Finding]:
     """Read a row below a file's name: eslint puts the rule at its end, ruff at its beginning."""
-    if row[3] in ("error", "warning", "✖", "⚠"):
+    rule, message, severity = row[3], row[4].removeprefix("[*] "), "error"
+    if rule in ("error", "warning", "✖", "⚠"):
+        severity = "warning" if rule in ("warning", "⚠") else "error"
         message, _, rule = row[4].rpartition("  ")
-        severity = "warning" if row[3] in ("warning", "⚠") else "error"
-        yield Finding(
-            file=heading,
-            line=int(row[1]),
-            rule=rule.strip() if message else "",
-            severity=severity,
-            message=folded([message or rule]),
-        )
-    else:
-        yield Finding(file=heading, line=int(row[1]), rule=row[3], message=folded([row[4].removeprefix("[*] ")]))
+        message, rule = (message, rule.strip()) if message else (rule, "")
+    yield Finding(file=heading, line=int(row[1]), rule=rule, severity=severity, message=folded([message]))
 
 
 def _headed(lines: Sequence[str], number: int) -> Finding | None:

@@ -101,6 +101,7 @@ NOT_LOADED = frozenset({Kind.MODULE_MISSING, Kind.DEPENDENCY_MISSING, Kind.IMPOR
 ABOUT_CODE = frozenset({
     Kind.SYNTAX_ERROR, Kind.MODULE_MISSING, Kind.DEPENDENCY_MISSING, Kind.IMPORT_CYCLE, Kind.FILE_NOT_FOUND,
     Kind.BUILD_BROKEN, Kind.OUT_OF_MEMORY, Kind.DISK_FULL, Kind.LINT_FAILED, Kind.TYPES_FAILED, Kind.COMMAND_NOT_FOUND,
+    Kind.PLAN_INVALID, Kind.CIRCULAR_DEPENDENCY,
 })  # fmt: skip
 """What a complaint about a place in a file can be; other words in it are the file's own."""
 WISHED = r"(?i)\b(?:when|if|until|once|make|todo|must|should|not (?:yet )?done|so that|ensure|whether)\b"

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from unstuck.diagnosis.evidence import clean
 from unstuck.shipped import shipped_table
@@ -138,10 +138,10 @@ def read(text: str, *, formatter: bool = False) -> Reading:
     whole = len(text) <= HEAD + TAIL
     lines = clean(text if whole else f"{text[:HEAD]}\n{text[-TAIL:]}")
     joined = "\n".join([*lines, ""])
-    readings = [*_runs(lines, joined), _complaints(lines, joined, formatter=formatter), _figures(lines, joined)]
+    readings = [*_runs(lines, joined), *_complaints(lines, joined, formatter=formatter)]
     found = [reading for reading in readings if reading is not None]
     reading = merged(found) if found else Reading()
-    return reading if whole else _cut(reading)
+    return reading if whole else replace(reading, whole=False)
 
 
 def _runs(lines: Sequence[str], joined: str) -> Iterator[Reading | None]:
@@ -153,26 +153,14 @@ def _runs(lines: Sequence[str], joined: str) -> Iterator[Reading | None]:
             yield read_run(row, lines)
 
 
-def _complaints(lines: Sequence[str], joined: str, *, formatter: bool) -> Reading | None:
-    if not formatter and not FOUND.search(joined):
-        return None
-    from unstuck.diagnosis.findings import findings, unformatted  # noqa: PLC0415  # it knows many forms
+def _complaints(lines: Sequence[str], joined: str, *, formatter: bool) -> Iterator[Reading | None]:
+    """Yield what is complained of, and what is summed up, where anything looks like it."""
+    found, summed_up = formatter or FOUND.search(joined), any(word in joined for word in FIGURES)
+    if found or summed_up:
+        from unstuck.diagnosis.findings import figures, findings  # noqa: PLC0415  # they know many forms
 
-    return (unformatted if formatter else findings)(lines)
-
-
-def _figures(lines: Sequence[str], joined: str) -> Reading | None:
-    if not any(word in joined for word in FIGURES):
-        return None
-    from unstuck.diagnosis.findings import figures  # noqa: PLC0415  # as above
-
-    return figures(lines)
-
-
-def _cut(reading: Reading) -> Reading:
-    from dataclasses import replace  # noqa: PLC0415  # only for what is very long
-
-    return replace(reading, whole=False)
+        yield findings(lines, formatter=formatter) if found else None
+        yield figures(lines) if summed_up else None
 
 
 ERROR_CHARS = 300
