@@ -65,7 +65,8 @@ def stage(slot: Slot, base: str, prepared: Prepared) -> Staged:
     empty: tuple[str, ...] = ()
     unread: tuple[str, ...] = ()
     whole = slot.index.exists() and not slot.staging.exists()
-    slot.staging.parent.mkdir(parents=True, exist_ok=True)
+    if slot.repository.common_dir.is_dir():  # somebody may have removed what we keep of slots
+        slot.staging.parent.mkdir(parents=True, exist_ok=True)
     slot.staging.touch()  # while it is there, the index may hold what git must not see, or what nobody holds
     if not whole or git.attempt("add", "-A", "--sparse", "--", *_all_but(out)).returncode != 0:
         empty, unread = _stage_from_scratch(slot, base, out)
