@@ -75,7 +75,8 @@ class ByHand:
     def __init__(self, steps: Sequence[Step], task: str, tip: str) -> None:
         self.steps = steps
         self._base, self._landed = _commits(steps)
-        self._tip = tip
+        self._before = _looked_from(steps, self._base)
+        self._tip = self._last = tip
         self.spent = [0.0] * len(steps)
         """Seconds per command, over all tasks. What we do between the commands is not counted."""
         self.tasks = 0
@@ -91,13 +92,13 @@ class ByHand:
 
     def _run_task(self) -> None:
         self.tasks += 1
-        now = {self._task: f"{self._task}x{self.tasks}", self._base: self._tip}
+        now = {self._task: f"{self._task}x{self.tasks}", self._before: self._last, self._base: self._tip}
         for place, step in enumerate(self.steps):
             argv = [self._renamed(word, now) for word in step.argv]
             out, seconds = _run(step, argv, self._renamed(step.stdin, now))
             self.spent[place] += seconds
-            now |= zip(OBJECT_ID.findall(step.stdout), OBJECT_ID.findall(out), strict=False)
-        self._tip = now.get(self._landed, self._tip)
+            now = dict(zip(OBJECT_ID.findall(step.stdout), OBJECT_ID.findall(out), strict=False)) | now
+        self._last, self._tip = self._tip, now.get(self._landed, self._tip)
 
     def _renamed(self, text: str, now: Mapping[str, str]) -> str:
         return self._names.sub(lambda old: now.get(old[0], old[0]), text)
@@ -107,6 +108,12 @@ def _commits(steps: Iterable[Step]) -> tuple[str, str]:
     """Return the commit that the recorded task began with, and the one that it landed."""
     landing = (step for step in steps if "commit-tree" in step.argv)
     return next(((step.argv[step.argv.index("-p") + 1], step.stdout.strip()) for step in landing), ("", ""))
+
+
+def _looked_from(steps: Iterable[Step], base: str) -> str:
+    """Return the commit since which the recorded task looked at what landed before it: the tip of the task before."""
+    ranges = (re.search(rf"({OBJECT_ID.pattern})\.\.{base}", word) for step in steps for word in step.argv)
+    return next((found[1] for found in ranges if found is not None), base)
 
 
 def _run(step: Step, argv: Sequence[str], given: str) -> tuple[str, float]:
