@@ -108,7 +108,7 @@ class Linked:
         _git(self.folder, "add", "-A", "--", ":/", env=self._env)
         _git(self.folder, "diff-index", "--cached", "--raw", "-z", base, env=self._env)
         tree = _git(self.folder, "write-tree", env=self._env)
-        _git(self.root, "cat-file", "--batch-check", stdin=f"{base}\n")
+        _git(self.root, "update-ref", "refs/unstuck/held", tree)  # no index of the worktree's keeps it from `git gc`
         commit = _git(self.root, "commit-tree", tree, "-p", base, "-m", "Land it")
         _git(self.root, "update-ref", "refs/heads/linked", commit)
 
