@@ -255,6 +255,25 @@ def ran(project: "Project", *arguments: str) -> Any:
     return run.go(), clock.time - 1_800_000_000.0
 
 
+def test_an_agent_that_the_machine_cannot_start_just_now_is_started_again(project: "Project") -> None:
+    agent = project.root.parent / "agent"
+    agent.write_text("#!/bin/sh\necho hello > a.txt\n")
+    agent.chmod(0o755)
+    project.plan(("1.1", "Make a", "test -f a.txt"))
+    with agent.open("a") as busy:  # the kernel starts nothing that somebody still writes: "Text file busy"
+
+        class Patient(FakeClock):
+            def wait(self, seconds: float) -> None:
+                busy.close()
+                super().wait(seconds)
+
+        clock = Patient(1_800_000_000.0)
+        run = compose.open_run(project.root / "tasks.md", agents=[str(agent)], cwd=project.root, clock=clock)
+        result = run.go()
+    assert result.exit_code == 0, result
+    assert [len(task.attempts) for task in state_of(project).tasks.values()] == [1], "nobody pays for it"
+
+
 @pytest.mark.parametrize("says", [NETWORK, FULL], ids=["network", "disk"])
 def test_trouble_that_a_check_meets_is_waited_out_without_a_session_while_others_go_on(
     project: "Project", says: str

@@ -67,6 +67,8 @@ NOT_JUDGED = frozenset({"", "done_claimed", "failed_claimed"})
 CUT_OFF = frozenset({"killed", "tool_hang"})
 """Ends of which the output shows no more than that it breaks off; who did that, the process tells."""
 OURS: tuple[Ending, ...] = ("not_started", *ENDED_BY_US)
+SHORT = frozenset({Kind.RESOURCE_BUSY, Kind.OUT_OF_MEMORY, Kind.DISK_FULL})
+"""What keeps a machine from starting a program that it has: nobody has to install anything."""
 OF_CHECKS = frozenset({
     Kind.CHECK_FAILED, Kind.TEST_FAILED, Kind.TEST_TIMEOUT, Kind.LINT_FAILED, Kind.TYPES_FAILED, Kind.FORMAT_FAILED,
     Kind.BUILD_BROKEN, Kind.SYNTAX_ERROR, Kind.MODULE_MISSING, Kind.IMPORT_CYCLE, Kind.DEPENDENCY_MISSING,
@@ -83,7 +85,7 @@ AT_HOME = re.compile(r"(?i)\blocalhost\b|\b127\.\d+\.\d+\.\d+|\b0\.0\.0\.0\b|\[?
 def evidence_of(outcome: Outcome, verdict: Verdict) -> Evidence | None:
     """Return what is worth a closer look before `classify`, if anything: the agent's end, or the first red check."""
     ended = outcome.ended
-    if verdict.status == "pass" or ended.ending in OURS:
+    if verdict.status == "pass" or ended.ending in ENDED_BY_US:
         return None
     if not ended.ok and not outcome.end:
         return Evidence(stdout=ended.tail, exit_code=ended.exit_code or 1)
@@ -119,6 +121,8 @@ def classify(outcome: Outcome, verdict: Verdict, found: Diagnosis | None = None)
     rejected = _rejected(verdict)
     if rejected is not None and rejected.kind is Kind.TAMPERED:
         return rejected
+    if ended.ending == "not_started" and found is not None and found.kind in SHORT:
+        return _failure(found.kind, ended.tail, because=found.message, found=found)
     if ended.ending in BY_ENDING and not outcome.claimed:
         kind, how = _cut_off(ended)
         return _failure(kind, _printed(outcome), because=how, error=_last_words(outcome))

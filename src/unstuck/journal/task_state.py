@@ -113,7 +113,9 @@ class AttemptState:
             return False
         if any(self.failure.check):  # a gate could not begin on the base
             return True
-        return red and self.outcome is not None and self.outcome.end in ("", "done_claimed", "failed_claimed")
+        if not red or self.outcome is None or self.outcome.ended.ending == "not_started":
+            return False
+        return self.outcome.end in ("", "done_claimed", "failed_claimed")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
