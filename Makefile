@@ -24,7 +24,9 @@ lint: $(READY)
 types: $(READY)
 	$(BIN)/mypy
 
-# Where Python writes no bytecode itself, every command that the tests start would read the sources anew.
+# Where Python is told to write no bytecode, every command that the tests start would read the sources anew, and every
+# worker would rewrite all assertions.
+unit: export PYTHONDONTWRITEBYTECODE :=
 unit: $(READY)
 	$(BIN)/python -m compileall -q src/unstuck
 	$(BIN)/python -m pytest -n $(WORKERS)
