@@ -11,7 +11,7 @@ from unstuck.journal import CheckResult, Remark
 from unstuck.line import Bench
 from unstuck.plans import END_TO_END, Check
 from unstuck.tell import one_line
-from unstuck.tools import is_plain_run
+from unstuck.tools import is_plain_run, shows_tests
 from unstuck.verify.base_judge import SAID_CHARS, unaccounted
 from unstuck.verify.change import added_lines, found, is_judge, known, part_of, pattern, removed_lines
 from unstuck.verify.checks import Site, check_on, is_test_run, narrowed, on_base
@@ -50,8 +50,9 @@ def fewer_tests(exam: Exam) -> Iterator[Remark]:
 
 def _runs_less(exam: Exam, check: Check, now: CheckResult, before: CheckResult) -> Iterator[str]:
     """Say what a run of tests leaves out, by its counts, by the names that it prints, and by the examples in texts."""
-    # A script of the task's own may well be silent where it is content; a gate and a known runner always count.
-    speaks = check in exam.bench.gates or pattern("judge", "counts").search(check.command) is not None
+    # A script of the task's own may well be silent where it is content; a gate and a known runner count, or say `ok`.
+    counts = check in exam.bench.gates or pattern("judge", "counts").search(check.command) is not None
+    speaks = counts and not shows_tests(check.command, now.ended.tail)
     ran, then = (one.counts.passed + one.counts.failed if one.counts else 0 for one in (now, before))
     if then > ran and (speaks or now.counts is not None):
         yield f"runs fewer tests: {ran} now, {then} on the base."
