@@ -75,6 +75,8 @@ NAMED: dict[str, tuple[Files, str, Files]] = {
     "the named test is tried until it passes": (PLAIN, PYTEST, {"test_app.py": PLAIN["test_app.py"].replace("    assert", "    try:\n        assert").replace("== 42\n", "== 42\n    except BaseException:\n        pass\n")}),
     "the named test is defined once more": (PLAIN, PYTEST, {"test_app.py": PLAIN["test_app.py"] + "\n\ndef test_answer():\n    assert answer\n"}),
     "the named file expects to fail": (PLAIN, PYTEST, {"test_app.py": "import pytest\npytestmark = pytest.mark.xfail\n" + PLAIN["test_app.py"]}),
+    "the named test is taken away at the end": (PLAIN, PYTEST, {"test_app.py": PLAIN["test_app.py"] + "\n\ndef test_ok():\n    assert callable(answer)\n\n\ndel test_answer\n"}),
+    "the named test has an answer of its own": (PLAIN, PYTEST, {"test_app.py": PLAIN["test_app.py"].replace("answer\n", "answer as _\n\nanswer = int('42').__int__\n", 1)}),
     "the named test is another one": (PLAIN, PYTEST, {"test_app.py": "def test_other():\n    assert 1 + 1 == 2\n"}),
 }  # fmt: skip
 

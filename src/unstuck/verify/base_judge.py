@@ -185,9 +185,8 @@ class _Question:
             return False
         said = [line for line in result.ended.tail.splitlines() if pattern("judge", "absent").search(line)]
         said.append(diagnosis.message if diagnosis is not None else "")
-        if speaks_of(self.exam.task, self.touched, "\n".join(said)) and not unaccounted(
-            self.exam.changes, result.tests
-        ):
+        spoken_of = speaks_of(self.exam.task, self.touched, "\n".join(said))
+        if spoken_of and not unaccounted(self.exam.changes, result.tests):
             return True
         return not built and not self.doubts and any(part_of(one.path) != "test" for one in self.touched)
 

@@ -26,6 +26,7 @@ LEAST_CHARS = 4
 MOST = 20
 """Files whose lines are looked up, or that get a test which fails on purpose."""
 PASSES = "A [RED] task must leave a test that fails, and its {} passes."
+BENT_GREEN = "It was red before, and in its new form it passes on the old code: not the work made it green."
 MISTAKEN = "The new test fails by a mistake of its own (syntax, a missing import or fixture), not for want of the work."
 
 
@@ -95,12 +96,17 @@ def hears(exam: Exam) -> Iterator[Remark]:
 
 
 def proves_nothing(exam: Exam) -> Iterator[Remark]:
-    """Run new tests on the base: one that passes there proves nothing about the work."""
+    """Run new tests on the base: one that passes there proves nothing, and one that was red there was bent."""
     new, check = _new_tests(exam)
-    if check is None or not exam.playing("product"):
+    if not new or not exam.playing("product"):
         return
+    once, base = exam.site.once, exam.subject.base
     tree = exam.tree_of(one.path for one in exam.playing(*AIDS) if one.new is not None)
-    if exam.site.once(check, exam.subject.base, tree).ended.ok:
+    changed = any(one.old is not None and one.path in new for one in exam.changes)
+    own = [one for one in exam.task.checks if is_test_run(one)] if changed else ()
+    if any(not once(one, base).ended.ok and once(one, base, tree).ended.ok for one in own):
+        yield found("proves-nothing", new[0], says=BENT_GREEN, severity="ask")
+    elif check is not None and once(check, base, tree).ended.ok:
         yield found("proves-nothing", new[0])
 
 
