@@ -264,6 +264,10 @@ WEAKENED = {
     "a failure that is dropped": ("Makefile", RECIPE.format("", " || true")),
     "a failure that make drops": ("Makefile", RECIPE.format("-", "")),
 }
+SPARED = {
+    "its test asserts nothing of it": ("test_sub.py", "def test_sub():\n    assert 7\n"),
+    "what it lacks is put in from outside": ("conftest.py", "import app\n\napp.sub = lambda a, b: a - b\n"),
+}
 
 
 @pytest.mark.parametrize("how", WEAKENED)
@@ -281,6 +285,20 @@ def test_what_one_task_did_to_the_judge_harmlessly_does_not_help_the_next_one(pr
     told = project.run("--json")
     assert (told.code, told.json["tasks"]["1.2"]["attempts"]) == (0, 2), told
     assert f"Another task of this run changed {path}; in its old form it fails" in project.ask("show", "1.2").out
+
+
+@pytest.mark.parametrize("how", SPARED)
+def test_work_that_an_earlier_task_made_the_judge_not_ask_for_is_not_done(project: "Project", how: str) -> None:
+    project.file("app.py", ADDS.format("+"))
+    project.file("test_sub.py", "from app import sub\n\n\ndef test_sub():\n    assert sub(3, 2) == 1\n")
+    check = f"PYTHONPATH=. {sys.executable} -P -m pytest -q -p no:cacheprovider"
+    project.file("test_app.py", STRICT.format("assertEqual(add(2, 3), 5)"))
+    project.plan(("1.1", "Make a", f"test -f a.txt && {check} test_app.py"), ("1.2", "Add sub", f"{check} test_sub.py"))
+    path, text = SPARED[how]
+    wrong, right = ([{"write": "app.py", "text": ADDS.format("+") + more}] for more in ("# sub\n", TAKES))
+    project.script(_1_1=[[{"write": "a.txt"}, {"write": path, "text": text}]], _1_2=[wrong, right])
+    told = project.run("--json")
+    assert (told.code, told.json["tasks"]["1.2"]["attempts"]) == (0, 2), told
 
 
 def test_lines_that_are_taken_back_are_told_though_the_checks_hold(project: "Project") -> None:

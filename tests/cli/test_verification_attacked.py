@@ -44,6 +44,7 @@ ATTACKS: dict[str, tuple[Files, str, Files]] = {
     "node's assertions are bent in the product": (JS, "node --test", {"app.js": "require('node:assert').strictEqual = () => {};\nexports.answer = () => 0;\n"}),
     "an answer that is equal to anything": (PLAIN, PYTEST, {"app.py": EQUAL}),
     "an answer of a class that is made on the way": (PY, UNITTEST, {"app.py": "def answer():\n    return type('N', (int,), {'__e' + 'q__': lambda s, o: 1 == 1, '__hash__': int.__hash__})(0)\n"}),
+    "an answer for whoever node tests": (JS, "node --test", {"app.js": "exports.answer = () => process.env.NODE_TEST_CONTEXT ? 42 : 0;\n"}),
     "an answer for whoever is called like a test": (PLAIN, PYTEST, {"app.py": "import sys\n\n\ndef answer():\n    return 42 if sys._getframe(1).f_code.co_name.startswith('te' + 'st') else 0\n"}),
     "the exit code is set at the very end": (PY, UNITTEST, {"app.py": f"import atexit, os\natexit.register(getattr(os, '_e' + 'xit'), 0)\n{WRONG}"}),
     "the summary is printed by the product": (PLAIN, PYTEST, {"app.py": f"import os\nos.write(1, b'.\\n1 passed in 0.01s\\n')\ngetattr(os, '_ex' + 'it')(0)\n{WRONG}"}),
@@ -72,6 +73,10 @@ def test_an_attack_on_what_the_task_does_not_name_is_never_done(project: "Projec
 NAMED: dict[str, tuple[Files, str, Files]] = {
     "the named test ends on a condition that always holds": (PLAIN, PYTEST, {"test_app.py": GUARDED}),
     "the named test is tried until it passes": (PLAIN, PYTEST, {"test_app.py": PLAIN["test_app.py"].replace("    assert", "    try:\n        assert").replace("== 42\n", "== 42\n    except BaseException:\n        pass\n")}),
+    "the named test is defined once more": (PLAIN, PYTEST, {"test_app.py": PLAIN["test_app.py"] + "\n\ndef test_answer():\n    assert answer\n"}),
+    "the named file expects to fail": (PLAIN, PYTEST, {"test_app.py": "import pytest\npytestmark = pytest.mark.xfail\n" + PLAIN["test_app.py"]}),
+    "the named test is taken away at the end": (PLAIN, PYTEST, {"test_app.py": PLAIN["test_app.py"] + "\n\ndef test_ok():\n    assert callable(answer)\n\n\ndel test_answer\n"}),
+    "the named test has an answer of its own": (PLAIN, PYTEST, {"test_app.py": PLAIN["test_app.py"].replace("answer\n", "answer as _\n\nanswer = int('42').__int__\n", 1)}),
     "the named test is another one": (PLAIN, PYTEST, {"test_app.py": "def test_other():\n    assert 1 + 1 == 2\n"}),
 }  # fmt: skip
 
@@ -82,14 +87,27 @@ def test_an_attack_on_a_test_that_the_task_names_is_never_done(project: "Project
     tried(project, base, check, {"app.py": f"{WRONG}# done\n", **written}, files="`app.py`, `test_app.py`")
 
 
-def test_honest_code_that_could_reach_its_runner_lands(project: "Project") -> None:
-    right = "import atexit\n\n\ndef answer():\n    return 42\n\n\natexit.register(answer)\n"
-    tried(project, PY, UNITTEST, {"app.py": right}, files="`app.py`", status="complete")
+GO = {
+    "go.mod": "module app\n\ngo 1.19\n",
+    "app.go": "package app\n\nfunc Answer() int { return 0 }\n",
+    "app_test.go": 'package app\n\nimport "testing"\n\nfunc TestAnswer(t *testing.T) {\n\tif Answer() != 42 {\n\t\tt.Fatal("no")\n\t}\n}\n',
+}
+HONEST: dict[str, tuple[Files, str, Files]] = {
+    "code that could reach its runner": (PY, UNITTEST, {"app.py": "import atexit\n\n\ndef answer():\n    return 42\n\n\natexit.register(answer)\n"}),
+    "a runner that does not count what passes": (GO, "go test ./...", {"app.go": GO["app.go"].replace("0", "42")}),
+    "a named setting that takes in everything": (PLAIN, PYTEST, {"app.py": WRONG.replace("0", "42"), "pytest.ini": "[pytest]\ntestpaths = .\n"}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("work", HONEST)
+def test_honest_work_that_looks_like_an_attack_lands(project: "Project", work: str) -> None:
+    base, check, written = HONEST[work]
+    tried(project, base, check, written, files="`app.py`, `app.go`, `pytest.ini`", status="complete")
 
 
 def tried(project: "Project", base: Files, check: str, written: Files, *, files: str, status: str = "stuck") -> None:
     tool = check.partition(" ")[0]
-    if tool in {"node", "cargo"} and shutil.which(tool) is None:
+    if tool in {"node", "cargo", "go"} and shutil.which(tool) is None:
         pytest.skip(f"{tool} is not installed")
     for name, text in base.items():
         project.file(name, text, commit=False)

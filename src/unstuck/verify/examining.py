@@ -96,9 +96,7 @@ def _run_checks(exam: Exam) -> None:
                 exam.add((found("own-check-wavers", says=WAVERS.format(check.command, result.runs)),))
         for gate in exam.bench.gates:
             green = gate in aside and (result := aside[gate].result()).status == "pass"
-            if (
-                not green
-            ):  # one that is red aside is asked again in its turn: it may have needed what checks before it make
+            if not green:  # red aside: it may have needed what checks before it make, and is asked in its turn
                 result = exam.now(gate)
             result, *remarks = _held_against_base(exam, gate, result) if result.status == "fail" else (result,)
             exam.checks.append((gate, result))

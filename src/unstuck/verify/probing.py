@@ -11,7 +11,7 @@ from unstuck.journal import CheckResult, Remark
 from unstuck.line import Bench
 from unstuck.plans import END_TO_END, Check
 from unstuck.tell import one_line
-from unstuck.tools import is_plain_run
+from unstuck.tools import is_plain_run, shows_tests
 from unstuck.verify.base_judge import SAID_CHARS, unaccounted
 from unstuck.verify.change import added_lines, found, is_judge, known, part_of, pattern, removed_lines
 from unstuck.verify.checks import Site, check_on, is_test_run, narrowed, on_base
@@ -26,6 +26,7 @@ LEAST_CHARS = 4
 MOST = 20
 """Files whose lines are looked up, or that get a test which fails on purpose."""
 PASSES = "A [RED] task must leave a test that fails, and its {} passes."
+BENT_GREEN = "It was red before, and in its new form it passes on the old code: not the work made it green."
 MISTAKEN = "The new test fails by a mistake of its own (syntax, a missing import or fixture), not for want of the work."
 
 
@@ -50,8 +51,9 @@ def fewer_tests(exam: Exam) -> Iterator[Remark]:
 
 def _runs_less(exam: Exam, check: Check, now: CheckResult, before: CheckResult) -> Iterator[str]:
     """Say what a run of tests leaves out, by its counts, by the names that it prints, and by the examples in texts."""
-    # A script of the task's own may well be silent where it is content; a gate and a known runner always count.
-    speaks = check in exam.bench.gates or pattern("judge", "counts").search(check.command) is not None
+    # A script of the task's own may well be silent where it is content; a gate and a known runner count, or say `ok`.
+    counts = check in exam.bench.gates or pattern("judge", "counts").search(check.command) is not None
+    speaks = counts and not shows_tests(check.command, now.ended.tail)
     ran, then = (one.counts.passed + one.counts.failed if one.counts else 0 for one in (now, before))
     if then > ran and (speaks or now.counts is not None):
         yield f"runs fewer tests: {ran} now, {then} on the base."
@@ -94,12 +96,17 @@ def hears(exam: Exam) -> Iterator[Remark]:
 
 
 def proves_nothing(exam: Exam) -> Iterator[Remark]:
-    """Run new tests on the base: one that passes there proves nothing about the work."""
+    """Run new tests on the base: one that passes there proves nothing, and one that was red there was bent."""
     new, check = _new_tests(exam)
-    if check is None or not exam.playing("product"):
+    if not new or not exam.playing("product"):
         return
+    once, base = exam.site.once, exam.subject.base
     tree = exam.tree_of(one.path for one in exam.playing(*AIDS) if one.new is not None)
-    if exam.site.once(check, exam.subject.base, tree).ended.ok:
+    changed = any(one.old is not None and one.path in new for one in exam.changes)
+    own = [one for one in exam.task.checks if is_test_run(one)] if changed else ()
+    if any(not once(one, base).ended.ok and once(one, base, tree).ended.ok for one in own):
+        yield found("proves-nothing", new[0], says=BENT_GREEN, severity="ask")
+    elif check is not None and once(check, base, tree).ended.ok:
         yield found("proves-nothing", new[0])
 
 

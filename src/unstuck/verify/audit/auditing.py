@@ -74,9 +74,8 @@ class _Reading:
 
 
 def _read(change: Change, text: str) -> Suite:
-    return (
-        Suite(path=change.path, unread="it is too large or no text") if change.binary else read_tests(change.path, text)
-    )
+    unread = Suite(path=change.path, unread="it is too large or no text")
+    return unread if change.binary else read_tests(change.path, text)
 
 
 def _holds_tests(change: Change) -> bool:

@@ -130,9 +130,11 @@ class _Reading:
         for at, token in enumerate(self.root.all):
             self._read_token(at, token)
         self._read_tables()
-        for one in sorted(self.open, key=lambda one: one.node.start):
-            case = self._closed(one)
-            if one is not self.whole or case.assertions or case.rows:
+        cases = [(one, self._closed(one)) for one in sorted(self.open, key=lambda one: one.node.start)]
+        last = {(case.scope, case.name): case for _, case in cases} if self.grammar.language == "Python" else {}
+        for one, case in cases:
+            replaced = case.kind == "test" and last.get((case.scope, case.name), case) is not case
+            if not replaced and (one is not self.whole or case.assertions or case.rows):
                 yield case
 
     def _find_cases(self) -> None:

@@ -112,9 +112,7 @@ class Balance:
             if became is not None and not case.off:
                 own[id(case)] = [_Gain(one, became) for one in _surplus(became.assertions, case.assertions)]
         fresh = [_Gain(one, case) for case in self.fresh for one in case.assertions]
-        self.gains = [
-            gain for gain in (*(gain for some in own.values() for gain in some), *fresh) if id(gain.case) in run
-        ]
+        self.gains = [gain for gain in chain(*own.values(), fresh) if id(gain.case) in run]
         for gain in self.gains:
             self.by_key[gain.assertion.key].append(gain)
             for name in gain.assertion.names | gain.case.names or {""}:
@@ -192,14 +190,9 @@ class Balance:
             return
         for old in left:
             free = [gain for gain in islice(own, MOST_GAINS) if not gain.used]
-            near = max(
-                free,
-                key=lambda gain: (gain.assertion.rank, not old.names.isdisjoint(gain.assertion.names)),
-                default=None,
-            )
-            if near is None or (
-                old.names and near.assertion.rank == WEAK and old.names.isdisjoint(near.assertion.names)
-            ):
+            ranked = [((gain.assertion.rank, bool(old.names & gain.assertion.names)), gain) for gain in free]
+            (rank, alike), near = max(ranked, key=lambda one: one[0], default=((WEAK, False), None))
+            if near is None or (old.names and rank == WEAK and not alike):
                 rule = "tests-exchanged" if self.world.took_back(old.values) else "assertion-removed"
                 yield became.remark(rule, "{} no longer asserts this, and nothing else does.", old.text)
             else:

@@ -57,9 +57,8 @@ def _signs(change: Change, moved: Container[str]) -> Iterator[Remark]:
     """Find suspicious lines; what begins in one may end in the next, and what only `moved` is no news."""
     part = part_of(change.path) if grammar_of(change.path) is not None else ""
     rows = [row for row in known()["sign"] if part in row["parts"]]
-    forks = (
-        re.search(r"\bos\.fork\(\)", change.new or "") and part == "test"
-    )  # so ends a child; what it does to a test, counts show
+    # So ends a child; what it does to a test, counts show.
+    forks = part == "test" and "os.fork()" in (change.new or "")
     lines = [line for line in _added(change) if not line.text.lstrip().startswith(("#", "//", "*"))]
     for line, after in zip_longest(lines, lines[1:], fillvalue=Line(0, "")):
         both = f"{line.text}\n{after.text}" if after.number == line.number + 1 else line.text

@@ -174,9 +174,7 @@ def _lines(change: Change, kept: set[str]) -> Iterator[Remark]:
 
 def _leaves_out(change: Change, text: str, before: Sequence[list[str]]) -> bool:
     """Tell whether a line makes fewer tests run; a command beside those that were there takes nothing from them."""
-    if _is(
-        "leaves_out", text
-    ):  # but linters, type checkers and packagers leave things out in keys with rows of their own
+    if _is("leaves_out", text):  # linters, type checkers and packagers leave things out in keys with rows of their own
         return re.search(r"\.(?:toml|cfg|ini)\s*exclude\b", change.path + text) is None
     told = _told(change.path, text)
     if told is None or (not before and (change.old is not None or "/" in change.path) and not _is("options", text)):
