@@ -347,6 +347,7 @@ def test_a_task_or_run_that_does_not_exist_is_named(project: "Project") -> None:
 
 AGENTS = {
     "not on PATH": ("no-such-agent --go", 69, "'no-such-agent' is not on PATH"),
+    "no file at its path": ("./no-such-agent --go", 69, "'./no-such-agent' is no program that can be run"),
     "an empty command": ("", 64, "empty"),
     "an open quote": ("sh -c 'x", 64, "quotes"),
     "a script that is not there": ("scripted:nowhere.toml", 64, "nowhere.toml"),

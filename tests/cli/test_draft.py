@@ -26,8 +26,8 @@ TWO_MISTAKES = GOOD.replace("**Depends**: 1.1", "**Depends**: 9.9").replace(
 RAN = "ran.log"
 
 
-def writes(*plans: str) -> list[list[dict[str, str]]]:
-    return [[{"write": "tasks.md", "text": plan}] for plan in plans]
+def writes(*plans: str, to: str = "tasks.md") -> list[list[dict[str, str]]]:
+    return [[{"write": to, "text": plan}] for plan in plans]
 
 
 def test_a_plan_with_two_mistakes_is_repaired_in_the_second_round_and_runs(project: Project) -> None:
@@ -101,10 +101,11 @@ def test_an_invalid_plan_is_repaired_and_a_persons_own_commands_need_no_yes(proj
 
 def test_what_is_wrong_after_three_rounds_is_told_and_not_written(project: Project) -> None:
     (project.root / "prd.md").write_text("People want to be greeted.\n")
-    project.script(draft=writes("no plan at all\n", TWO_MISTAKES, TWO_MISTAKES))
+    project.script(draft=writes("no plan at all\n", TWO_MISTAKES, GOOD.replace("- [ ]", "- [x]"), to="plan.md"))
     told = project.ask("draft", "prd.md", "--agent", project.agent, "--yes", "-o", "plan.md")
     assert told.code == 64, told
-    assert "After 3 rounds" in told.err
+    assert "After 3 rounds the plan still has 3 problems" in told.err
+    assert "Task 1.1 is settled already, and nothing of a new plan is." in told.err
     assert "People want to be greeted." in (project.store / "briefs" / "draft-1-1.md").read_text()
     assert not (project.root / "plan.md").exists()
 

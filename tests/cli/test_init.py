@@ -58,12 +58,13 @@ def test_without_running_anything_nothing_is_claimed(stranger: Project) -> None:
 def test_a_fresh_clone_is_set_up_tried_and_then_worked_on(stranger: Project) -> None:
     package = {
         "name": "shop",
-        "scripts": {"test": "check-shop", "lint": "no-such-linter --fix"},
+        "scripts": {"test": "check-shop", "lint": "no-such-linter --fix", "postinstall": "node src/shelf.js"},
         "devDependencies": {"checker": "file:./checker"},
     }
     checker = {"name": "checker", "version": "1.0.0", "bin": {"check-shop": "check.js"}}
     stranger.file("package.json", json.dumps(package))
     stranger.file("checker/package.json", json.dumps(checker))
+    stranger.file("src/shelf.js", "require('fs').appendFileSync('readme.txt', 'set up')\n")
     stranger.file(
         "checker/check.js", "#!/usr/bin/env node\nconsole.log('ok 1 - sells\\n1..1\\n# tests 1\\n# pass 1')\n"
     )
@@ -92,7 +93,7 @@ def test_where_the_set_up_fails_what_is_there_is_copied_instead(stranger: Projec
     ours.chmod(0o755)
     told = stranger.unstuck("init")
     assert told.code == 0, told
-    assert "The set-up failed" in told.err
+    assert "The set-up `npm ci --no-audit --no-fund` failed: " in told.err
     written = tomllib.loads((stranger.root / "unstuck.toml").read_text())
     assert written["workspace"] == {"copy": ["node_modules"]}
     assert written["checks"] == {"test": "npm run test"}

@@ -80,6 +80,11 @@ def test_a_person_is_told_in_words(tmp_path: Path) -> None:
     assert told.returncode == 0
     assert "1. alternative_command (90%, safe)" in told.stdout
     assert "ask_user" in told.stdout
+    assert "timeout_ms: " in told.stdout, "one of several arguments is called by its name"
+    there = ask(
+        tmp_path, "bash: python3: command not found", "remedy", "--exit-code", "127", "--command", "python3 x.py"
+    )
+    assert "Use python3," not in there.stdout, "what is missing is not the way out of its own absence"
     only_asking = ask(tmp_path, NO_GIT, "remedy", *GIT, "--tools", "read_dir").stdout
     assert "nothing but to ask a person" in only_asking
     assert "--run" not in only_asking, "there is nothing to run"

@@ -156,6 +156,15 @@ def test_a_change_of_mind_is_told_by_name_and_takes_no_other_tasks_work_for_this
     assert "begins again with the work at refs/unstuck/snapshots/" in stuck.ask("undo").out
 
 
+def test_what_came_home_is_not_told_to_be_away_after_a_change_of_mind(stuck: "Project") -> None:
+    assert stuck.ask("skip", "1.2").code == 0
+    assert "Everything is on your branch main." in stuck.unstuck("resume").out
+    assert stuck.ask("undo").code == 0
+    told = stuck.unstuck("resume", "--quiet")
+    assert told.code == 3, told
+    assert "not on main yet" not in told.out
+
+
 def test_a_persons_word_is_not_taken_for_work_that_they_never_saw(project: "Project") -> None:
     project.plan(("1.1", "Make x", "grep -q right x.txt"), ("1.2", "Make x, too", "grep -q two x.txt"))
     seen, unseen = ({"write": "x.txt", "text": text} for text in ("seen\n", "two, unseen\n"))

@@ -119,6 +119,13 @@ def test_what_cannot_be_run_is_said(text: str, told: str) -> None:
     assert told in " ".join(one.message for one in check(reader.read(reader.FORMAT, text, "p")))
 
 
+def test_a_command_that_cannot_fail_checks_nothing() -> None:
+    subtask = '{"id": "1", "description": "Add it", "verification": {"type": "command", "command": "echo ok || true"}}'
+    assert (
+        reader.read(reader.FORMAT, f'{{"phases": [{{"id": 1, "subtasks": [{subtask}]}}]}}', "p").tasks[0].checks == ()
+    )
+
+
 def test_a_verification_that_is_a_bare_text_is_not_run_and_that_is_said() -> None:
     subtask = '{"id": "1", "description": "Add it", "verification": "make test"}'
     plan = reader.read(reader.FORMAT, f'{{"phases": [{{"id": 1, "subtasks": [{subtask}]}}]}}', "p")

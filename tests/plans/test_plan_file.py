@@ -100,6 +100,13 @@ def test_an_unreadable_plan_is_refused(spec: Path) -> None:
         open_tasks(spec)
 
 
+def test_a_broken_json_plan_is_told_as_what_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "prd.json"
+    path.write_text('{"userStories": [')
+    with pytest.raises(BadUsage, match=r"prd\.json is no valid JSON: .*line 1 column 18"):
+        open_tasks(path)
+
+
 # --- formats ----------------------------------------------------------------------------------------
 
 

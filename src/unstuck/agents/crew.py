@@ -283,7 +283,7 @@ def agent(name: str, config: Config, root: Path, *, here: bool = True) -> Comman
         return replace(found, named_from=place)
     if here and shutil.which(program) is None:
         raise Unavailable(
-            f"The agent {program!r} is not on PATH.",
+            f"The agent {program!r} is {'no program that can be run' if '/' in program else 'not on PATH'}.",
             hint="Install it, or name another; `unstuck agents` lists those that are known.",
         )
     return found

@@ -201,9 +201,10 @@ def _refused(made: "compose.Draft", kept: Path, *, as_json: bool) -> int:
         say(json.dumps(_draft_object(made, None)))
     lines = [f"  {concern(one)}" for one in made.problems]
     many = counted(len(made.problems), "problem")
+    draft = f"The last draft is in {kept}: correct it by hand, say" if made.text.strip() else "Say"
     raise InvalidPlan(
         "\n".join([f"After {made.rounds} rounds the plan still has {many}:", *lines]),
-        hint=f"The last draft is in {kept}. Say more in the goal, name another agent, or correct it by hand.",
+        hint=f"{draft} more in the goal, or name another agent.",
     )
 
 

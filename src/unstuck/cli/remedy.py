@@ -128,7 +128,7 @@ def _tools(text: str | None) -> Any:
     if text is None:
         return None
     if text.lstrip().startswith(("{", "[")) or text.endswith(".json"):
-        given = _schema(text)
+        given = _schema(text, "list of tools")
         given = given.get("tools", given) if isinstance(given, dict) else given
         if not isinstance(given, dict | list):
             raise BadUsage("The tools are no list and no object.", hint="Give names, name → schema, or definitions.")
@@ -136,14 +136,14 @@ def _tools(text: str | None) -> Any:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
-def _schema(text: str | None) -> Any:
+def _schema(text: str | None, what: str = "schema") -> Any:
     if text is None:
         return None
     try:
         content = text if text.lstrip().startswith(("{", "[", '"')) else Path(text).read_text(encoding="utf-8")
         return json.loads(content)
     except (OSError, ValueError, RecursionError) as error:
-        raise BadUsage(f"The schema cannot be read: {error}.", hint="Give a file, or the JSON itself.") from error
+        raise BadUsage(f"The {what} cannot be read: {error}.", hint="Give a file, or the JSON itself.") from error
 
 
 # --- running and telling --------------------------------------------------------------------------------------------
@@ -194,7 +194,7 @@ def _handed_over(walked: "Walked", plan: Plan) -> Iterator[str]:
         yield f"Files: {', '.join(one_line(name, 200) for name in done.files)}"
     if done.output.strip():
         yield "Output:"
-        yield from (f"  {one_line(line, 500)}" for line in done.output.strip().splitlines())
+        yield from (f"  {line.rstrip()[:500]}" for line in done.output.strip("\r\n").splitlines())
 
 
 def _whys(surgery: Surgery, found: Diagnosis, call: Call, *, as_object: bool) -> int:
@@ -221,8 +221,8 @@ def _told(answer: Mapping[str, Any]) -> Iterator[str]:
         yield f"\n{way['priority']}. {way['strategy']} ({way['confidence']:.0%}, {way['risk']})"
         for step in way["steps"]:
             yield f"   - {step['action']}"
-            for value in step["args"].values():
-                yield f"       {str(value)[:300]}"
+            several = len(step["args"]) > 1
+            yield from (f"       {f'{name}: ' * several}{str(value)[:300]}" for name, value in step["args"].items())
     yield from [""] * bool(answer["skipped"])
     for one in answer["skipped"]:
         yield f"Not {one['strategy']}: {one['because']}"

@@ -118,9 +118,9 @@ def prove(repository: Repository, stack: Stack, stopper: Stopper, seen: Callable
         try:
             return _in_slot(repository, stack, slot, stopper, seen)
         except NotSetUp as error:
-            why = f"The set-up failed: {one_line(error.failure.error or error.failure.summary, SAID_CHARS)}"
+            said = one_line(error.failure.error or error.failure.summary, SAID_CHARS)
+            why = f"The set-up `{'; '.join(stack.setup)}` failed: {said}"
             bare = with_ci(detect(repository.root, as_it_is=True), repository.root)
-            why = f"{why} Tried: {'; '.join(stack.setup)}"
             bare = replace(bare, copy=(*stack.copy, *stack.instead), notes=(why, *bare.notes))
             return _in_slot(repository, bare, slot, stopper, seen)
         except Interrupted as error:
@@ -166,7 +166,10 @@ def _is_blind(site: Site, check: Check, result: CheckResult, head: str, nothing:
     if not product:
         return False
     site.bench.seen(NAME, "the same without the code of the repository; it must fail now")
-    without = site.once(check, head, workspace.mixed(head, nothing, product))
+    try:
+        without = site.once(check, head, workspace.mixed(head, nothing, product))
+    except NotSetUp:  # what cannot even be set up without the product is made of it
+        return False
     return without.ended.ok or (not result.ended.ok and compare(without, result).verdict == "same")
 
 

@@ -100,6 +100,8 @@ class RunState:
     """A person has let the run go on, and it has not yet."""
     ended: RunEnded | None = None
     home: BroughtHome | None = None
+    brought: frozenset[str] = frozenset()
+    """The commits of tasks that reached the user's branch, whatever was asked for since."""
     inherited: Inherited | None = None
     """What a predecessor recorded."""
     seen_request: int = 0
@@ -149,6 +151,8 @@ class RunState:
                 self._note(event)
             case BroughtHome():
                 self.home = event
+                if event.commit is not None:
+                    self.brought = frozenset(task.commit for task in self.tasks.values() if task.commit is not None)
             case RunEnded():
                 self.ended = event
             case _:

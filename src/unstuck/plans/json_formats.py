@@ -15,7 +15,7 @@ from unstuck.plans.json_plans import Node, places, set_value, strings, told_chec
 from unstuck.plans.plan import Check, Plan, Problem, Task, conventional
 from unstuck.shipped import shipped_toml
 from unstuck.tell import one_line
-from unstuck.tools import Runnable, effect
+from unstuck.tools import Runnable, can_fail, effect
 
 
 class Words(NamedTuple):
@@ -195,7 +195,7 @@ def _checks(verification: Any) -> tuple[Check, ...]:
     if not isinstance(verification, dict):
         return ()
     command = word(verification.get("command"), verification.get("run"))
-    return (Check(command=command),) if command else ()
+    return (Check(command=command),) if can_fail(command) else ()
 
 
 def _odd_subtask(subtask: Item) -> Iterator[Problem]:

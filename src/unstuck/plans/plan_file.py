@@ -285,7 +285,7 @@ def _detect(content: bytes, file: Path) -> str:
         return superplan.FORMAT
     if file.name == json_formats.FORMAT:
         return json_formats.FORMAT
-    if text.lstrip().startswith(("{", "[")) and (seen := _detect_json(text)):
+    if text.lstrip().startswith(("{", "[")) and (seen := _detect_json(text, file)):
         return seen
     # A file that is no text is read all the same: the reader then says what is wrong with it.
     if dialects.is_kiro(text) or (".kiro" in file.resolve().parts and _CHECKBOX.search(text)):
@@ -302,10 +302,14 @@ def _detect(content: bytes, file: Path) -> str:
     return f"a text without a task line such as `- [ ] 1.1 Add a parser`{bare}"
 
 
-def _detect_json(text: str) -> str:
+def _detect_json(text: str, file: Path) -> str:
     try:
         value = json.loads(text)
-    except (ValueError, RecursionError):
+    except (ValueError, RecursionError) as error:
+        if file.suffix == ".json":
+            raise BadUsage(
+                f"{file} is no valid JSON: {error}.", hint="Correct it there. Nothing was started."
+            ) from error
         return ""
     return json_formats.format_of(value)
 

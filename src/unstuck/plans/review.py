@@ -171,7 +171,10 @@ def faults(plan: Plan, own: Sequence[str] = (), *, complete: bool = True) -> tup
 
 def _unproven(plan: Plan) -> Iterator[Problem]:
     for task in plan.tasks:
-        if not task.done and not task.skipped and not task.checks:
+        if task.done or task.skipped:
+            message = f"Task {task.shown} is settled already, and nothing of a new plan is."
+            yield task.problem(message, "Leave its box empty, or leave the task out.")
+        elif not task.checks:
             message = f"Task {task.shown} has no command that could fail: nothing would show that it is done."
             hint = "Give it one Verify with one command in back-ticks, red now and green when the task is done."
             yield task.problem(message, hint)

@@ -55,9 +55,8 @@ def alternative_command(s: Situation) -> Recipe:
             words = tuple(other.split())
             if s.around.has(words[0]):
                 return _replaced(s, missing, words, f"Use {other} instead of {called}", len(called.split()))
-    near = [
-        name for name in sorted(s.around.binaries or ()) if name not in listed("destroyers") and alike(missing, name)
-    ]
+    others = (s.around.binaries or frozenset()) - {missing, *listed("destroyers")}
+    near = [name for name in sorted(others) if alike(missing, name)]
     if near:
         guess = _replaced(s, missing, (near[0],), f"Use {near[0]}, which {missing} looks like")
         careful = (guess.steps[0]._replace(risk="caution"),)

@@ -125,7 +125,8 @@ MOST_SKIPPED = 3
 
 def _on_its_branch(state: RunState) -> dict[str, Any]:
     """Say where the work of an unfinished run is, how it is taken as it is, and how the rest of it comes home."""
-    started, landed = state.started, sum(task.commit is not None for task in state.tasks.values())
+    away = [task.commit for task in state.tasks.values() if task.commit and task.commit not in state.brought]
+    started, landed = state.started, len(away)
     if started is None or state.ended is None or state.home is not None or not landed:
         return {}
     branch, home = f"unstuck/{started.run}", (started.branch or "").removeprefix("refs/heads/")
