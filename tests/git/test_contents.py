@@ -9,6 +9,7 @@ import pytest
 
 from unstuck.git import contents
 from unstuck.git.command import Git
+from unstuck.verify import Change
 
 ODD = ("-dash", "new\nline", "a:b", "über.py", os.fsdecode(b"caf\xe9.txt"), "'quote\".py")
 
@@ -32,19 +33,21 @@ def commit(git: Git, files: Mapping[str, bytes | None]) -> str:
     return git("rev-parse", "HEAD")
 
 
+def changes(git: Git, base: str, tree: str) -> tuple[Change, ...]:
+    return contents.changes(git, tuple(contents.rows(contents.difference(git, base, tree))))
+
+
 def test_every_change_comes_with_both_texts_whatever_its_name(git: Git) -> None:
     base = commit(git, {**dict.fromkeys(ODD, b"old\n"), "same": b"1"})
     tree = commit(git, {**dict.fromkeys(ODD[1:], b"new\r\n"), ODD[0]: None, "added": b"x"})
-    found = {change.path: (change.old, change.new) for change in contents.changes(git, contents.rows(git, base, tree))}
+    found = {change.path: (change.old, change.new) for change in changes(git, base, tree)}
     assert found == {**dict.fromkeys(ODD[1:], ("old\n", "new\r\n")), ODD[0]: ("old\n", None), "added": (None, "x")}
 
 
 def test_binary_and_huge_files_are_named_and_not_read(git: Git) -> None:
     base = commit(git, {"a": b"text"})
     tree = commit(git, {"a": b"\0\1", "b": b"x" * (contents.LARGEST + 1), "c": b"latin \xe9"})
-    found = {
-        change.path: (change.binary, change.new) for change in contents.changes(git, contents.rows(git, base, tree))
-    }
+    found = {change.path: (change.binary, change.new) for change in changes(git, base, tree)}
     assert found == {"a": (True, ""), "b": (True, ""), "c": (False, "latin \N{REPLACEMENT CHARACTER}")}
 
 
@@ -53,10 +56,7 @@ def test_a_link_and_a_mode_are_changes(git: Git) -> None:
     (git.cwd / "a").unlink()
     (git.cwd / "a").symlink_to("run")
     (git.cwd / "run").chmod(0o755)
-    found = {
-        change.path: (change.new, change.new_mode)
-        for change in contents.changes(git, contents.rows(git, base, commit(git, {})))
-    }
+    found = {change.path: (change.new, change.new_mode) for change in changes(git, base, commit(git, {}))}
     assert found == {"a": ("run", 0o120000), "run": ("#!", 0o100755)}
 
 

@@ -1,7 +1,7 @@
 """Edge: Read what two trees hold and where they differ: files, texts and lines, in few git commands, however many files there are."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -37,20 +37,15 @@ class Row:
         return (self.old_mode, self.old), (self.new_mode, self.new)
 
 
-def rows(git: Git, base: str, tree: str) -> tuple[Row, ...]:
-    """Say where two trees differ."""
-    return tuple(
-        parsed(
-            git("diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", "--ignore-submodules=none", base, tree)
-        )
-    )
+def difference(git: Git, base: str, tree: str) -> tuple[str, ...]:
+    """Let git say where two trees differ: `rows` and `listed` read it."""
+    return git.names("diff-tree", *PLAIN, "-z", "--raw", "--numstat", "--no-abbrev", base, tree)
 
 
-def parsed(raw: str) -> Iterator[Row]:
-    """Read what git prints with `--raw -z`; numbers that follow are passed over."""
-    fields = raw.split("\0")
-    for facts, path in zip(fields[::2], fields[1::2], strict=False):
-        if not facts.startswith(":"):
+def rows(told: Sequence[str]) -> Iterator[Row]:
+    """Say which paths differ, and how."""
+    for facts, path in zip(told[::2], told[1::2], strict=False):
+        if not facts.startswith(":"):  # the numbers come last
             return
         old_mode, new_mode, old, new, _ = facts.removeprefix(":").split(" ")
         yield Row(path=path, old_mode=old_mode, new_mode=new_mode, old=old, new=new)
@@ -114,19 +109,14 @@ Line = tuple[str, str]
 PLAIN = ("-r", "--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=none")
 
 
-def listed(git: Git, base: str, tree: str) -> Changes:
-    """Sort the files in which the two differ by what happened to them."""
-    return sorted_out(git.names("diff-tree", *PLAIN, "-z", "--raw", "--numstat", base, tree))
-
-
-def sorted_out(entries: Iterable[str]) -> Changes:
-    """Read what git prints with `-z --raw --numstat`."""
-    told = iter(entries)
+def listed(told: Sequence[str]) -> Changes:
+    """Sort the files that differ by what happened to them."""
+    entries = iter(told)
     found: dict[str, list[str]] = {"A": [], "D": [], "M": []}
     counts = []
-    for entry in told:  # a line that begins with a colon is followed by its path; the numbers come last, with theirs
+    for entry in entries:  # a line that begins with a colon is followed by its path; the numbers come last, with theirs
         if entry.startswith(":"):
-            found.get(entry[-1], found["M"]).append(next(told))
+            found.get(entry[-1], found["M"]).append(next(entries))
         else:
             counts.append(entry.split("\t")[:2])
     return Changes(

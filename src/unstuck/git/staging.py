@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from unstuck.errors import GitFailed
 from unstuck.git.command import Git, shown
-from unstuck.git.contents import GITLINK, GONE, PLAIN, Row, parsed, sorted_out
+from unstuck.git.contents import GITLINK, GONE, Row, difference, listed, rows
 from unstuck.git.furnishing import Filled, Prepared, folders_of, head_of, local_clone, same_commit
 from unstuck.git.placing import is_within
 from unstuck.git.repository import OURS
@@ -41,8 +41,9 @@ class Edited(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Staged:
-    """The difference between the base and the files, and what git could not take in."""
+    """The files as a tree, its difference from the base, and what git could not take in."""
 
+    tree: str
     changes: tuple[Row, ...]
     listed: Changes | None = None
     """The same by what happened to the files, if that is all."""
@@ -53,7 +54,7 @@ class Staged:
     """Submodules whose files are not those of a commit that the user has."""
 
 
-def stage(slot: Slot, base: str, prepared: Prepared) -> Staged:
+def stage(slot: Slot, base: str, prepared: Prepared, base_tree: str | None = None) -> Staged:
     """Put every tracked and every new file that is not ignored into the private index.
 
     Git asks a submodule how it is, and thereby runs what the agent configured there: it never gets to see one.
@@ -70,20 +71,20 @@ def stage(slot: Slot, base: str, prepared: Prepared) -> Staged:
     slot.staging.touch()  # while it is there, the index may hold what git must not see, or what nobody holds
     if not whole or git.attempt("add", "-A", "--sparse", "--", *_all_but(out)).returncode != 0:
         empty, unread = _stage_from_scratch(slot, base, out)
-    raw = git("diff-index", "--cached", "--raw", "--numstat", "-z", "--no-abbrev", *PLAIN, base)
-    found = [*parsed(raw)]
+    tree = git("write-tree")
+    told = () if tree == base_tree else difference(git, base, tree)
+    found = [*rows(told)]
     nested = [change for change in found if change.new_mode == GITLINK != change.old_mode]
     moved = [*_moved(slot, base, inner)] if inner else []
     undone = [replace(change, new_mode=change.old_mode, new=change.old) for change in nested]
     if undone or moved:
-        listed = "".join(f"{change.new_mode} {change.new}\t{change.path}\0" for change in (*undone, *moved))
-        git("update-index", "-z", "--replace", "--index-info", stdin=listed)
+        tree = _amended(git, *(f"{change.new_mode} {change.new}\t{change.path}" for change in (*undone, *moved)))
     names = tuple(change.path for change in nested)
     changes = [change for change in found if change.path not in names]
-    whole_list = None if undone or moved else sorted_out(raw.split("\0")[:-1])
     return Staged(
+        tree=tree,
         changes=(*changes, *moved),
-        listed=whole_list,
+        listed=None if undone or moved else listed(told),
         nested=(*names, *empty),
         unread=unread,
         edited=tuple(_edited(slot, prepared)),
@@ -107,7 +108,7 @@ def _write(slot: Slot, base: str, left_out: Sequence[str], run: str) -> Tree:
     prepared = slot.prepared()
     if not prepared.ready or prepared.base is None:
         raise GitFailed(f"The slot {slot.path} was not prepared.", hint="Go on with `unstuck resume`.")
-    staged = stage(slot, base, prepared)
+    staged = stage(slot, base, prepared, slot.lender.trees.get(base))
     notes = [*prepared.notes]
     notes += [_kept(slot, one, run) for one in staged.edited]
     notes += [f"{shown(name)} is a git repository of its own, which {NEVER_LANDS}." for name in staged.nested]
@@ -124,11 +125,8 @@ def _write(slot: Slot, base: str, left_out: Sequence[str], run: str) -> Tree:
         elif note := _reason_to_drop(slot, change, left_out):
             drop.append(change)
             notes.append(note)
-    git = slot.git
-    if drop:
-        restored = "".join(f"{change.old_mode} {change.old}\t{change.path}\0" for change in drop)
-        git("update-index", "-z", "--replace", "--index-info", stdin=restored)
-    tree = git("write-tree")
+    restored = [f"{change.old_mode} {change.old}\t{change.path}" for change in drop]
+    tree = _amended(slot.git, *restored) if drop else staged.tree
     kept = [change for change in staged.changes if change not in drop]
     slot.lender.remember(base, tree, kept, None if drop else staged.listed)
     slot.hold(tree)
@@ -148,10 +146,14 @@ def mix(git: Git, folder: Path, base: str, tree: str, paths: Sequence[str]) -> s
             if path in wanted:
                 mode, _, blob = facts.split(" ")
                 there[path] = f"{mode} {blob}"
-        gone = [f"0 {'0' * len(tree)}\t{path}\0" for path in sorted(wanted - there.keys())]
-        put = [f"{facts}\t{path}\0" for path, facts in sorted(there.items())]
-        index("update-index", "-z", "--replace", "--index-info", stdin="".join((*gone, *put)))
-        return index("write-tree")
+        gone = [f"0 {'0' * len(tree)}\t{path}" for path in sorted(wanted - there.keys())]
+        return _amended(index, *gone, *(f"{facts}\t{path}" for path, facts in sorted(there.items())))
+
+
+def _amended(git: Git, *entries: str) -> str:
+    """Put these entries into the index; return its tree."""
+    git("update-index", "-z", "--replace", "--index-info", stdin="".join(f"{entry}\0" for entry in entries))
+    return git("write-tree")
 
 
 def _all_but(paths: Iterable[str]) -> tuple[str, ...]:
@@ -295,12 +297,12 @@ def take(slot: Slot, ref: str, identity: Mapping[str, str]) -> Snapshot | None:
         return Snapshot(ref=ref, commit=kept)
     if base_tree is None:
         return None
-    staged = stage(slot, base, prepared)
+    staged = stage(slot, base, prepared, base_tree)
     parents = _agents_own(slot, identity, ref, base, base_tree)
     if parents == (base,) and not staged.changes and not staged.nested:
         slot.staging.unlink()
         return None
-    tree = _with_nested(slot, git, staged.nested) if staged.nested else git("write-tree")
+    tree = _with_nested(slot, git, staged.nested) if staged.nested else staged.tree
     options = [part for parent in parents for part in ("-p", parent)]
     commit = git("commit-tree", tree, *options, "-m", f"snapshot {ref}")
     slot.staging.unlink()

@@ -136,7 +136,7 @@ class GitWorkspace:
 
     def listed(self, base: str, tree: str) -> Changes:
         _, known = self.lender.rows.get((base, tree), (None, None))
-        return known or contents.listed(self._git, base, tree)
+        return known or contents.listed(contents.difference(self._git, base, tree))
 
     def touches(self, base: str, tree: str, files: Sequence[str]) -> tuple[Touch, ...]:
         return contents.touches(self._git, base, tree, files)
@@ -236,7 +236,7 @@ class GitWorkspace:
 
     def _rows(self, base: str, tree: str) -> tuple[contents.Row, ...]:
         known, _ = self.lender.rows.get((base, tree), (None, None))
-        return contents.rows(self._git, base, tree) if known is None else known
+        return tuple(contents.rows(contents.difference(self._git, base, tree))) if known is None else known
 
     def _snapshot_ref(self, name: str) -> str:
         return f"refs/unstuck/snapshots/{self.run}/{name}"
