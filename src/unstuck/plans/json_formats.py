@@ -119,13 +119,13 @@ def _plan(root: Node, given: Given) -> Plan:
     phases, problems, concerns = _phases(root), list[Problem](), list[Problem]()
     facts, tasks = root.plain, list[Task]()
     kind = COMMIT_TYPES.get(word(facts.get("workflow_type")), "")
-    for phase in phases:
+    for place, phase in enumerate(phases, 1):
         before, earlier = _before(phase, phases, problems), list[str]()
         side_by_side = phase.raw.get("parallel_safe") is True
         for subtask in phase.parts:
-            beside = tuple(one.id for one in phase.parts if one is not subtask) if side_by_side else ()
+            group = f"P{place}" if side_by_side and len(phase.parts) > 1 else None
             depends_on = before if side_by_side else (*before, *earlier[-1:])
-            tasks.append(_subtask(given, subtask, kind, depends_on=depends_on, parallel_with=beside))
+            tasks.append(_subtask(given, subtask, kind, depends_on=depends_on, group=group))
             concerns += (replace(one, line=tasks[-1].line) for one in _odd_subtask(subtask))
             earlier.append(subtask.id)
     title = str(facts.get("feature") or facts.get("title") or "")
