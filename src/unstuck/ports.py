@@ -271,16 +271,6 @@ class Judge(Protocol):
         ...
 
 
-class NoJudge:
-    """Has no opinion: what the engine itself knows must do."""
-
-    def diagnose(self, evidence: Evidence) -> Diagnosis | None:  # noqa: ARG002  # the port's signature
-        return None
-
-    def resets_at(self, found: Diagnosis, now: float) -> float | None:  # noqa: ARG002  # nothing was found
-        return None
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
     """Work that was put away before something destructive: tracked, untracked and index."""

@@ -24,7 +24,6 @@ from unstuck.ports import (
     Fence,
     Judge,
     NoFence,
-    NoJudge,
     PlanFile,
     Processes,
     Purpose,
@@ -184,7 +183,7 @@ class Bench:
     redactor: Redactor
     stop: Stop
     clock: Clock
-    judge: Judge = field(default_factory=NoJudge)
+    judge: Judge
     remedies: Remedies = field(default_factory=NoRemedies)
     spare: int
     """The first slot beyond those of the running tasks: its worktrees serve for verifying."""
