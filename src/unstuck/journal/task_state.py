@@ -248,8 +248,6 @@ def _acted(state: TaskState, event: Acted) -> TaskState:
     match event.action:
         case decide.Accept():
             return replace(state, status="complete", commit=event.commit, changes=event.changes, question="", hint="")
-        case decide.Skip():
-            return replace(state, status="skipped")
         case decide.Escalate(question=question, asks=asks) | decide.Halt(question=question, asks=asks):
             return replace(state, status="stuck", question=question, asks=asks)
         case decide.Wait(until=until, what=what):

@@ -44,7 +44,6 @@ AFTER_ACTION: Mapping[type[decide.Action], Stage] = {
     decide.Amend: Stage.OPEN,
     decide.Append: Stage.DECIDE,
     decide.Wait: Stage.WAIT,
-    decide.Skip: Stage.REST,
     decide.Escalate: Stage.REST,
     decide.Halt: Stage.REST,
 }
