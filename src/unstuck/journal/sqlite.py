@@ -1,6 +1,7 @@
 """Edge: The journal in SQLite: append-only events with one writer, requests from anybody, and one claim."""
 
 import os
+import re
 import sqlite3
 import threading
 import time
@@ -16,8 +17,8 @@ from unstuck.journal.event import Entry, Event, Request, Verb, decode, encode
 from unstuck.process import Owner, birth, host, now, standing_by, unattended
 from unstuck.shipped import shipped
 
-SCHEMA, VERSION = "journal.sql", 3
-"""The tables in the catalogue, and the format that they are in."""
+VERSION = 3
+"""The format that this version writes."""
 BUSY_SECONDS = 10.0
 VERBS = frozenset(get_args(Verb)) - {"unreadable"}
 
@@ -176,10 +177,11 @@ class SqliteJournal:
         except (OSError, sqlite3.OperationalError) as error:
             raise _cannot_write(self.path, error) from error
         try:
+            version = _version(connection, self.path)
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = FULL")
-            if not _is_made(connection, self.path):
-                _make(connection, self.path)
+            if version < VERSION:
+                _bring_up(connection, self.path)
             if connection.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
                 raise sqlite3.DatabaseError("quick_check failed")  # noqa: TRY301  # told as any damage
         except sqlite3.DatabaseError as error:
@@ -249,23 +251,24 @@ def _request(number: int, at: object, *row: object) -> Request:
     return Request(id=number, at=at if isinstance(at, float) else 0.0, pid=pid if isinstance(pid, int) else 0, **values)
 
 
-def _is_made(connection: sqlite3.Connection, path: Path) -> bool:
-    """Whether the journal has its tables; one in another format is left alone."""
+def _version(connection: sqlite3.Connection, path: Path) -> int:
     version: int = connection.execute("PRAGMA user_version").fetchone()[0]
-    if version not in (0, VERSION):
+    if version > VERSION:
         raise UnstuckError(
-            f"{path} was written by another unstuck (format {version}; this one knows {VERSION}).",
-            hint="Use that version, or move the file away to begin anew.",
+            f"{path} was written by a newer unstuck (format {version}; this one knows {VERSION}).",
+            hint="Upgrade unstuck, or move the file away to begin anew.",
         )
-    return version == VERSION
+    return version
 
 
-def _make(connection: sqlite3.Connection, path: Path) -> None:
-    """Make the tables, once: another process may be at it."""
+def _bring_up(connection: sqlite3.Connection, path: Path) -> None:
+    """Make the tables, or change those of an older format, once: another process may be at it."""
+    _, *formats = re.split(r"^-- Format .*\n", shipped("journal.sql"), flags=re.MULTILINE)
     connection.execute("BEGIN IMMEDIATE")
     try:
-        for statement in () if _is_made(connection, path) else shipped(SCHEMA).split(";\n"):
-            connection.execute(statement)
+        for script in formats[_version(connection, path) :]:
+            for statement in script.split(";\n"):
+                connection.execute(statement)
         connection.execute("COMMIT")
     except BaseException:
         connection.execute("ROLLBACK")

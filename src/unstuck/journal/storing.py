@@ -1,4 +1,4 @@
-"""Edge: Where the journal and the logs lie: in the repository's git folder, shown in `.unstuck/`; how they are set aside to begin anew."""
+"""Edge: Where the journal and the logs lie: in the repository's git folder, shown in `.unstuck/`; old ones are taken over, or set aside to begin anew."""
 
 import os
 import shutil
@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
-from unstuck.errors import CannotWrite
+from unstuck.errors import CannotWrite, UnstuckError
 from unstuck.git import Git, Repository
 from unstuck.journal.event import Request
 from unstuck.journal.run_state import RunState, fold
@@ -22,6 +22,8 @@ JOURNAL = "journal.db"
 SHOWN = ("logs", "transcripts", "briefs", "old")
 """Folders of the store that people look for in `.unstuck/`: links lead there, so that removing those loses nothing."""
 
+MOVED = ("remedies.json", f"{JOURNAL}-wal", f"{JOURNAL}-shm", JOURNAL)
+"""The journal itself comes last: until then all of this is done again."""
 JOURNALS = (JOURNAL, f"{JOURNAL}-wal", f"{JOURNAL}-shm")
 STATE = ("phases", "attempt_history.json", "build_commits.json", "config.json", "reports")
 
@@ -59,8 +61,27 @@ def claimed(journal: Store, run: str) -> Iterator[Owner | None]:
 
 
 def journal_path(repository: Repository) -> Path:
-    """Return where the journal is or will be."""
-    return repository.store / JOURNAL
+    """Return where the journal is or will be; one that an older unstuck left in `.unstuck/` is moved there."""
+    path, old = repository.store / JOURNAL, repository.ours / JOURNAL
+    if not old.is_file() or path.exists():
+        return path
+    if _has_owner(old):
+        return old
+    try:
+        repository.store.mkdir(parents=True, exist_ok=True)
+        for name in SHOWN:
+            if (repository.ours / name).is_dir() and not (repository.ours / name).is_symlink():
+                shutil.copytree(repository.ours / name, repository.store / name, symlinks=True, dirs_exist_ok=True)
+                shutil.rmtree(repository.ours / name)
+        for name in MOVED:
+            if (repository.ours / name).exists():
+                shutil.move(repository.ours / name, repository.store / name)
+    except OSError as error:
+        raise CannotWrite(
+            f"The journal {old} cannot be moved to {repository.store}: {error.strerror}.",
+            hint="Make both folders writable, then try again.",
+        ) from error
+    return path
 
 
 def show_store(home: Path, store: Path) -> None:
@@ -75,6 +96,17 @@ def show_store(home: Path, store: Path) -> None:
         raise CannotWrite(
             f"{home} cannot be written: {error.strerror}.", hint="Make room or make it writable, then `unstuck resume`."
         ) from error
+
+
+def _has_owner(path: Path) -> bool:
+    """Whether an older unstuck is at work with this journal."""
+    try:
+        journal = SqliteJournal(path)
+    except UnstuckError:
+        return False
+    with closing(journal):
+        owner = journal.owner()
+        return owner is not None and owner.alive(time.time())
 
 
 def begin_anew(repository: Repository, plan_file: PlanFile, plan: Plan, name: str) -> Plan:
