@@ -96,8 +96,22 @@ class Projections:
             put(findings, tell.sarif_text(remarks))
 
     def edits(self, run: str, entries: Sequence[Entry]) -> Iterator[Edit]:
-        """Yield what to do about which task, and what a person did to our files to ask for that."""
-        return edits(self.home, run, entries, self.told)
+        """Yield what a person asked for by editing files, each task once.
+
+        A file says from which event it was made, so it is compared with the state at that event: a file that is merely
+        older than the journal is not an edit. Without the config nobody can tell which files were there at all.
+        """
+        now = fold(entries)
+        found = list(_phases(self.home, run, entries, now, self.told))
+        history = read_json(self.home / "attempt_history.json", self.told)
+        covered = _made_at(read_json(self.home / "config.json", self.told), run)
+        if covered is not None:
+            written = fold(entry for entry in entries if entry.seq <= covered)
+            found += [*_deleted(self.home, written, now), *_history(history, written, now)]
+        once: dict[str, Edit] = {}
+        for edit in found:
+            once.setdefault(edit[1], edit)
+        yield from once.values()
 
     def _phase(self, name: str) -> Path:
         return phase_file(self.home, name)
@@ -117,26 +131,6 @@ class ExecutionLog:
             tell.told(entry, state),
         ]
         DiskDesk().append(self.path, "".join(f"{line}\n" for line in lines if line))
-
-
-def edits(home: Path, run: str, entries: Sequence[Entry], told: Told) -> Iterator[Edit]:
-    """Yield what a person asked for by editing files, each task once.
-
-    A file says from which event it was made, so it is compared with the state at that event: a file that is merely
-    older than the journal is not an edit. Without the config nobody can tell which files were there at all.
-    """
-    now = fold(entries)
-    found = list(_phases(home, run, entries, now, told))
-    history = read_json(home / "attempt_history.json", told)
-    covered = _made_at(read_json(home / "config.json", told), run)
-    if covered is not None:
-        written = fold(entry for entry in entries if entry.seq <= covered)
-        found += [*_deleted(home, written, now), *_history(history, written, now)]
-    named: set[str] = set()
-    for edit in found:
-        if edit[1] not in named:
-            named.add(edit[1])
-            yield edit
 
 
 def phase_file(home: Path, name: str) -> Path:
