@@ -121,10 +121,7 @@ class Run:
                 situation = line.Situation(
                     entries=entries,
                     plan=plan,
-                    plan_files=self._clean_plan_files(),
-                    head=self._repository.head,
-                    branch=self._repository.branch,
-                    options=self._options,
+                    started=self._started(run, plan),
                     accept_plan_change=accept_plan_change,
                     start_from=first,
                     inherited=inherited(self._plan_file.path, *(() if journal.runs() else (self._repository.ours,)))
@@ -138,7 +135,6 @@ class Run:
                     ),
                     dead_owner=before.pid if before else None,
                     awaits_approval=asked_by(self._plan_file).awaits_approval,
-                    inside=session.run if (session := inside()) else "",
                 )
                 complaints = Complaints()
                 with listening(self._config, self._layout, complaints) as listeners:
@@ -185,6 +181,22 @@ class Run:
         return tuple(path for path in self._repository.uncommitted() if path not in used)
 
     # --- below ---------------------------------------------------------------------------------------
+
+    def _started(self, run: str, plan: Plan) -> RunStarted:
+        """Say how the run begins, if it is a new one."""
+        session = inside()
+        return RunStarted(
+            run=run,
+            plan=plan.path,
+            format=plan.format,
+            base=self._repository.head,
+            branch=self._repository.branch,
+            options=self._options,
+            tasks=tuple(plan.tasks),
+            title=plan.title,
+            plan_files=self._clean_plan_files(),
+            inside=session.run if session else "",
+        )
 
     def _refuse_below_own_session(self) -> None:
         """Refuse to begin or go on with anything in the repository whose run this process works for, and have it told."""
