@@ -1,4 +1,7 @@
-"""What a user can set, as frozen values; what each key means stands in `docs/reference/configuration.md`, which tests hold against this."""
+"""What a user can set, as frozen values.
+
+What each key means stands in `docs/reference/`, on the pages `configuration` and `agents`; tests hold them against this.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,40 +19,24 @@ class AgentConfig:
     """One agent: a command line or a script of the user's own, or a coding agent in the shape of the catalogue's manifests."""
 
     command: str = ""
-    """A command line, split as a shell would and run without one."""
     script: str = ""
-    """A script for the scripted agent."""
     program: str = ""
-    """What is looked for on PATH."""
     arguments: tuple[str, ...] = ()
-    """What makes it work without a terminal and print its output format."""
     permission: tuple[str, ...] | None = None
-    """What lets it edit and run commands without asking; an empty list means nothing does."""
     permission_as_root: tuple[str, ...] = ()
-    """The same where the usual way is refused to root."""
     prompt: tuple[str, ...] = ()
-    """How the brief goes in, with {brief} in place of it; without any it comes on stdin."""
     resume: tuple[str, ...] = ()
-    """What continues a session, with {session} in place of its id."""
     steer: tuple[str, ...] = ()
-    """What lets it take messages on stdin while it works, one JSON object per line."""
     environment: Mapping[str, str] = field(default_factory=dict)
-    """Set for it where the user has not set it: among others what turns its own retries down."""
     output: str = "plain"
-    """Its output format: the name of a reader."""
     exit_codes: Mapping[int, End] = field(default_factory=dict)
-    """What an exit code means where the output tells nothing."""
     quiet: bool = False
-    """It prints nothing until it is done, so its silence means nothing."""
     version: tuple[str, ...] = ("--version",)
     login_variables: tuple[str, ...] = ()
     login_files: tuple[str, ...] = ()
-    """Signs of a login: variables, and files below the home directory. They are only looked for, never read."""
     login: str = ""
-    """How a person logs it in."""
     capabilities: tuple[Capability, ...] = ()
     writes: tuple[str, ...] = ()
-    """What it writes outside of its slot: paths below the home directory, a folder with a slash at its end, or `$VARIABLE`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
