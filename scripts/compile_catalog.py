@@ -20,6 +20,8 @@ def compile_secrets() -> str:
         "alphabets": rules["alphabets"],
         "signs": {name: "|".join(patterns) for name, patterns in rules["signs"].items()},
         "common": rules["common"],
+        "needles": rules["needles"],
+        "hidden": rules["hidden"],
     }
     return json.dumps(table, separators=(",", ":"), ensure_ascii=False) + "\n"
 

@@ -15,7 +15,7 @@ from scripts.write_policies import page
 
 from unstuck.agents.player import PLAY
 from unstuck.cli import cli, commands
-from unstuck.config import Config
+from unstuck.config import AgentConfig, Config
 from unstuck.decide.profile_files import profiles
 from unstuck.journal.event import Event
 from unstuck.plans import Task
@@ -116,6 +116,14 @@ def test_every_setting_is_documented_with_its_default() -> None:
                 if isinstance(default, float)
                 else f"`{str(default).lower()}`" in row
             ), row
+
+
+def test_every_key_of_an_agent_is_documented() -> None:
+    rows = re.findall(
+        r"^\| (`.*?`) \|", (ROOT / "docs" / "reference" / "agents.md").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    known = {key.strip("`") for row in rows for key in row.split(", ")}
+    assert {field.name for field in fields(AgentConfig)} - known == set()
 
 
 def test_every_exit_code_is_documented() -> None:

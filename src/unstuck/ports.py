@@ -19,7 +19,6 @@ class Clock(Protocol):
 
     def now(self) -> float:
         """Return seconds since 1970, UTC."""
-        ...
 
     def wait(self, seconds: float) -> None: ...
 
@@ -29,7 +28,6 @@ class Stop(Protocol):
 
     def deadline(self) -> float | None:
         """Return the `time.monotonic()` at which running processes are ended; None while nobody asked."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +83,6 @@ class Fence(Protocol):
 
     def around(self, command: Command, purpose: Purpose) -> Command:
         """Return the command as it is to be run."""
-        ...
 
 
 class NoFence:
@@ -98,23 +95,18 @@ class Processes(Protocol):
 
     def run(self, command: Command, *, stop: Stop, seen: Callable[[str], None] | None = None) -> Ended:
         """Run to the end. `seen` is told the last line printed, a few times a second at most."""
-        ...
 
     def expect(self, env: Mapping[str, str]) -> None:
         """Get ready for a command with these of our variables, which will come soon."""
-        ...
 
     def end_lasting(self) -> None:
         """End what lasting commands left running."""
-        ...
 
     def end_leftovers(self, marker: str, but: str = "") -> int:
         """End every process whose environment holds `marker` (``NAME=value``) and not `but`; return how many there were."""
-        ...
 
     def strangers(self, folder: Path, since: float) -> tuple[str, ...]:
         """Say which processes work in the folder since then that are none of ours, as sentences."""
-        ...
 
 
 class PlanFile(Protocol):
@@ -123,7 +115,6 @@ class PlanFile(Protocol):
     @property
     def extensible(self) -> bool:
         """Whether the format can take new tasks."""
-        ...
 
     @property
     def path(self) -> Path: ...
@@ -131,22 +122,18 @@ class PlanFile(Protocol):
     @property
     def companions(self) -> tuple[str, ...]:
         """Names of files in the plan's folder that are kept up with it."""
-        ...
 
     @property
     def spec_folder(self) -> bool:
         """Whether everything in the plan's folder belongs to it."""
-        ...
 
     def read(self) -> Plan: ...
 
     def mark(self, statuses: Mapping[str, str]) -> bool:
         """Write where tasks stand in place, atomically; return whether anything changed."""
-        ...
 
     def insert(self, insertion: Insertion) -> tuple[Task, ...]:
         """Write tasks into the plan, atomically, and return them as they read there. Those it has are left alone."""
-        ...
 
 
 class Journal(Protocol):
@@ -160,7 +147,6 @@ class Journal(Protocol):
 
     def beat(self) -> None:
         """Renew the claim's heartbeat, durably with all facts before it; raise OwnershipLost if it is no longer ours."""
-        ...
 
 
 class Desk(Protocol):
@@ -168,13 +154,11 @@ class Desk(Protocol):
 
     def put(self, path: Path, text: str) -> None:
         """Replace a file atomically."""
-        ...
 
     def append(self, path: Path, text: str) -> None: ...
 
     def read(self, path: Path) -> str | None:
         """Return the text, or None if there is no such file."""
-        ...
 
 
 class Projections(Protocol):
@@ -182,11 +166,9 @@ class Projections(Protocol):
 
     def write(self, state: RunState, changed: Sequence[str]) -> None:
         """Bring the files of the changed tasks, and what follows from all of them, up to date."""
-        ...
 
     def edits(self, run: str, entries: Sequence[Entry]) -> Iterator[tuple[Verb, str, str]]:
         """Yield (what to do, task, what was done) for every task about which a person edited our files."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,20 +197,16 @@ class Agent(Protocol):
     @property
     def reports_cost(self) -> bool:
         """Whether its outcomes say what a session cost."""
-        ...
 
     @property
     def login(self) -> str:
         """How a person logs it in; empty where we do not know."""
-        ...
 
     def command(self, assignment: Assignment) -> Command:
         """Return the process that does the work."""
-        ...
 
     def outcome(self, ended: Ended, assignment: Assignment) -> Outcome:
         """Read what the agent says of its work and of its end. May be asked again after a crash."""
-        ...
 
 
 class Dispatcher(Protocol):
@@ -236,19 +214,15 @@ class Dispatcher(Protocol):
 
     def expect(self, name: str, slot: int) -> None:
         """Get ready for a session, while its slot is made."""
-        ...
 
     def ready(self, name: str, slot: int) -> Failure | None:
         """Set a slot up before a session in it counts; whoever sits elsewhere does that with the session."""
-        ...
 
     def run(self, order: "SessionOrder", stop: Stop) -> "SessionDone":
         """Run one session to its end. Its slot holds what it begins with, and then its work."""
-        ...
 
     def verify(self, subject: "Subject", slot: int, stop: Stop) -> Verdict:
         """Say what the checks make of one tree; raise NotSetUp where they cannot be run."""
-        ...
 
 
 class Scanner(Protocol):
@@ -256,7 +230,6 @@ class Scanner(Protocol):
 
     def scan(self, lines: Sequence[str]) -> tuple[Hit, ...]:
         """Return the hits in the order of the lines."""
-        ...
 
 
 class Judge(Protocol):
@@ -264,21 +237,9 @@ class Judge(Protocol):
 
     def diagnose(self, evidence: Evidence) -> Diagnosis | None:
         """Say what went wrong, or None if nothing did."""
-        ...
 
     def resets_at(self, found: Diagnosis, now: float) -> float | None:
         """Return when the limit ends that was found, in seconds since 1970, where the provider says so."""
-        ...
-
-
-class NoJudge:
-    """Has no opinion: what the engine itself knows must do."""
-
-    def diagnose(self, evidence: Evidence) -> Diagnosis | None:  # noqa: ARG002  # the port's signature
-        return None
-
-    def resets_at(self, found: Diagnosis, now: float) -> float | None:  # noqa: ARG002  # nothing was found
-        return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -319,11 +280,9 @@ class Workspace(Protocol):
 
     def open_branch(self, base: str) -> None:
         """Create the run's branch at `base` unless it exists."""
-        ...
 
     def tip(self) -> str:
         """Return the commit at the end of the run's branch."""
-        ...
 
     def prepare(self, slot: int, base: str, tree: str | None = None) -> Path:
         """Make the slot's folder hold `base`, with `tree`'s files on top when given; return its path.
@@ -331,68 +290,53 @@ class Workspace(Protocol):
         Repairs a slot that a crash left half made. What it held before is not asked for:
         whoever calls this has taken a snapshot.
         """
-        ...
 
     def path(self, slot: int) -> Path: ...
 
     def present(self, slot: int) -> bool:
         """Whether the slot's folder is still there: a person may have removed it."""
-        ...
 
     def tree(self, slot: int, base: str) -> Tree:
         """Write the slot's files as a git tree: what would land on `base`."""
-        ...
 
     def snapshot(self, slot: int, name: str) -> Snapshot | None:
         """Put the slot's work away under `refs/unstuck/snapshots/<run>/<name>`; None if there is nothing to save."""
-        ...
 
     def listed(self, base: str, tree: str) -> Changes:
         """Say in which files the two differ; of very many, the first few hundred."""
-        ...
 
     def touches(self, base: str, tree: str, files: Sequence[str]) -> tuple[Touch, ...]:
         """Say what was done to each of these files between the two, in the lines of `base`."""
-        ...
 
     def changed(self, base: str, tree: str) -> tuple[str, ...]:
         """List the paths in which the two differ."""
-        ...
 
     def merge(self, landing: Landing, tip: str) -> str | Conflict:
         """Merge the landing's tree onto `tip`; return the merged tree."""
-        ...
 
     def land(self, landing: Landing) -> str | None:
         """Put a commit on the run's branch by compare-and-swap and return it; None if the branch has moved.
 
         Landing the same thing twice returns the same commit and adds nothing.
         """
-        ...
 
     def history(self, commit: str, base: str) -> tuple[str, ...]:
         """List the commits from `base` up to this one, newest first; `base` itself is the last."""
-        ...
 
     def move_branch(self, commit: str, *, expected: str) -> None:
         """Set the run's branch by compare-and-swap."""
-        ...
 
     def bring_in(self, commit: str, *, message: str, at: float) -> str | Conflict:
         """Merge a commit of the user's into the run's branch; return the new tip."""
-        ...
 
     def keep(self, name: str, commit: str) -> Snapshot:
         """Keep a commit alive under a snapshot ref."""
-        ...
 
     def look(self) -> None:
         """Look at the user's repository before the first session, to tell later what changed there."""
-        ...
 
     def ended(self, slot: int, base: str) -> tuple[str, ...]:
         """Begin to write down what a session made; say what changed in the user's repository since the last look, as sentences."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -434,19 +378,15 @@ class Home(Protocol):
 
     def plan_merge(self, *, message: str, at: float) -> WayHome:
         """Say what would be done; change nothing of the user's."""
-        ...
 
     def apply_merge(self, commit: str) -> AlreadyHome | NotPossible:
         """Move the user's branch and files on to a descendant; refuse rather than overwrite."""
-        ...
 
     def commit_plan(self, paths: Sequence[str], message: str) -> str | NotPossible | None:
         """Commit the plan's own changes and nothing else; None if there are none."""
-        ...
 
     def write_script(self) -> Path:
         """Write the script that makes the landed commits when the user runs it."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -467,15 +407,12 @@ class Toolbox(Protocol):
 
     def obstacle(self, strategy: Strategy) -> str:
         """Say why a way cannot work on this machine right now; empty if it can."""
-        ...
 
     def use(self, step: Step) -> Done:
         """Do one step, and see whether what it promises holds."""
-        ...
 
     def settle(self, *, keep: bool) -> tuple[str, ...]:
         """Keep what the steps since the last call wrote and started, and name the files, or take it back."""
-        ...
 
 
 class Remedies(Protocol):
@@ -483,16 +420,12 @@ class Remedies(Protocol):
 
     def relieve(self, failure: Failure, command: str, cwd: Path) -> tuple[str, ...]:
         """Do what is safe about the failure, and say as sentences what was done."""
-        ...
 
     def advise(self, failure: Failure, command: str, cwd: Path) -> tuple[str, ...]:
         """Say what the agent itself may do about it."""
-        ...
 
     def question(self, failure: Failure, command: str, cwd: Path) -> str:
         """Return what to ask a person about it."""
-        ...
 
     def passed(self, cwd: Path) -> None:
         """Hear that what was attempted in this place did what it should."""
-        ...

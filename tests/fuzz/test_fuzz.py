@@ -16,8 +16,9 @@ from tests.project import Project
 
 from unstuck.hook.entry import respond
 from unstuck.hook.heard import MOMENTS, hear
-from unstuck.journal.projections import edits
+from unstuck.journal.projections import Projections
 from unstuck.journal.sqlite import SqliteJournal
+from unstuck.plans.plan_file import open_plan
 
 if TYPE_CHECKING:
     from tests.project import Told
@@ -86,6 +87,8 @@ def test_no_file_that_people_edit_ends_in_a_traceback(half_done: Project, tmp_pa
     run = journal.runs()[-1]
     entries = tuple(journal.read(run))
     journal.close()
+    plan = open_plan(half_done.root / "tasks.md", None)
+    projections = Projections(home=home, store=half_done.store, plan=plan, told=lambda _: None)
     files = [path for path in sorted(home.rglob("*.json")) if path.is_file()]
     seeds = {path: path.read_bytes() for path in files}
     chance, offenders = random.Random(SEED), []
@@ -93,7 +96,7 @@ def test_no_file_that_people_edit_ends_in_a_traceback(half_done: Project, tmp_pa
         path = chance.choice(files)
         path.write_bytes(bad := mutated(seeds[path], list(seeds.values()), chance))
         try:
-            list(edits(home, run, entries, lambda _: None))
+            list(projections.edits(run, entries))
         except Exception as error:  # noqa: BLE001  # what is looked for
             offenders.append(f"{path.name}: {bad[:2000]!r}\n{error!r}")
         path.write_bytes(seeds[path])

@@ -1,7 +1,10 @@
 """Finding the user's repository, and the sentences for where a run cannot work."""
 
+import re
 import shutil
+import sqlite3
 import subprocess
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -11,8 +14,10 @@ from unstuck.errors import BadUsage, Unavailable
 from unstuck.git import repository
 from unstuck.git.command import Git
 from unstuck.git.repository import Identity, find, slots_folder
-from unstuck.journal.storing import begin_anew
+from unstuck.journal.sqlite import SqliteJournal
+from unstuck.journal.storing import begin_anew, journal_path
 from unstuck.plans.plan_file import open_plan
+from unstuck.shipped import shipped
 
 
 def test_a_checkout_is_found_from_a_folder_inside_it(scratch: Path) -> None:
@@ -173,3 +178,21 @@ def test_state_set_aside_again_within_a_second_is_kept_apart(scratch: Path) -> N
 def written(path: Path, text: str) -> Path:
     path.write_text(text)
     return path
+
+
+@pytest.mark.parametrize("known", [1, 2, 3])
+def test_a_journal_that_an_older_unstuck_left_is_taken_over(scratch: Path, known: int) -> None:
+    ours = find(scratch).ours
+    (ours / "logs").mkdir(parents=True)
+    (ours / "logs" / "task-1.1.log").write_text("said\n")
+    scripts = re.split(r"^-- Format .*\n", shipped("journal.sql"), flags=re.MULTILINE)[1 : known + 1]
+    with closing(sqlite3.connect(ours / "journal.db")) as old:
+        old.executescript("".join(scripts))
+        old.execute("INSERT INTO events (run, at, body) VALUES ('r', 1.0, '{}')")
+        old.commit()
+    path = journal_path(find(scratch))
+    assert path == find(scratch).store / "journal.db"
+    assert (path.with_name("logs") / "task-1.1.log").read_text() == "said\n"
+    with closing(SqliteJournal(path)) as journal:
+        assert journal.runs() == ("r",)
+        assert list(journal.requests(0)) == []

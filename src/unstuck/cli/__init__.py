@@ -1,6 +1,5 @@
 """Edge: The command line: a table of commands, each loaded when it is called; our errors become messages and exit codes."""
 
-import codecs
 import errno
 import io
 import os
@@ -21,24 +20,9 @@ if TYPE_CHECKING:
 
 USAGE, INTERRUPTED, BROKEN_PIPE = 64, 130, 141
 COMPLETE = "_UNSTUCK_COMPLETE"
+"""Set by a shell that wants to complete a line."""
 NO_ROOM = (errno.EROFS, errno.ENOSPC, errno.EDQUOT)
 """What a machine has against a write: no fault of ours, wherever we meet it."""
-"""Set by a shell that wants to complete a line."""
-
-PLAIN = {
-    "✔": "+",
-    "✘": "x",
-    "↷": ">",
-    "⊘": "-",
-    "‖": "=",
-    "▶": ">",
-    "⚙": "*",
-    "⏳": "~",
-    "·": ".",
-    "…": "...",
-    "→": "->",
-}
-"""What stands for our signs on a terminal that does not know them."""
 
 EXAMPLES = """
 Examples:
@@ -188,17 +172,6 @@ def run_cli(arguments: Sequence[str]) -> int:
 
 def _print_anything() -> None:
     """Let file names that are no text, and terminals without UTF-8, cost a character and never the message."""
-    codecs.register_error("unstuck", _substitute)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="unstuck")
-
-
-def _substitute(error: UnicodeError) -> tuple[str, int]:
-    if not isinstance(error, UnicodeEncodeError):
-        raise error
-    return "".join(map(_plain, error.object[error.start : error.end])), error.end
-
-
-def _plain(char: str) -> str:
-    return PLAIN.get(char) or char.encode("ascii", "backslashreplace").decode()
+            stream.reconfigure(errors="backslashreplace")

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from unstuck import plans
 from unstuck.agents import first_found, no_agent
 from unstuck.compose.by_hand import bench_aside, free_slot, told_as_errors
 from unstuck.compose.runs import refuse_inside_an_agent
@@ -23,24 +24,6 @@ from unstuck.git import find
 from unstuck.journal import CheckResult, Outcome
 from unstuck.line import Bench, Here, Interrupted, Stopper, timed
 from unstuck.orders import SessionOrder
-from unstuck.plans import (
-    Plan,
-    Problem,
-    Proof,
-    Proposal,
-    Standing,
-    Task,
-    check,
-    faults,
-    is_guard,
-    marked,
-    open_plan,
-    proposed,
-    read_text,
-    reviewed,
-    unmarked,
-    wanting,
-)
 from unstuck.ports import TimeLimits
 from unstuck.process import LARGEST, load, put, rewrite
 from unstuck.tell import draft_brief, one_line, repair_brief, shapes, visible
@@ -54,7 +37,7 @@ CANNOT_WORK = frozenset({"auth_failed", "billing", "rate_limited", "overloaded",
 """Ends of a session after which another one would end the same."""
 MISSING = frozenset({Kind.COMMAND_NOT_FOUND, Kind.DEPENDENCY_MISSING, Kind.PACKAGE_NOT_FOUND})
 
-Consent = Callable[[Sequence[Proposal]], bool]
+Consent = Callable[[Sequence[plans.Proposal]], bool]
 """Asks a person whether these commands may be run."""
 
 
@@ -63,10 +46,10 @@ class Draft:
     """A plan as the last round left it, and what is known about it."""
 
     text: str
-    plan: Plan
-    problems: tuple[Problem, ...]
-    proofs: tuple[Proof, ...]
-    proposals: tuple[Proposal, ...]
+    plan: plans.Plan
+    problems: tuple[plans.Problem, ...]
+    proofs: tuple[plans.Proof, ...]
+    proposals: tuple[plans.Proposal, ...]
     """The commands that an agent proposed."""
     approved: bool
     """Whether a person said yes to all of them."""
@@ -113,7 +96,7 @@ class Drafting:
         """
         self._repairing = True
         with self._at_work() as bench:
-            draft = self._examined(bench, unmarked(text), own, rounds=0)
+            draft = self._examined(bench, plans.unmarked(text), own, rounds=0)
             if draft.sound:
                 return draft
             brief = repair_brief("", draft.text, draft.problems, file=self.file, shape=shapes().get(self.format, ""))
@@ -150,7 +133,7 @@ class Drafting:
                 run=NAME,
                 memory=open_memory(repository, config),
                 agents=self.agents,
-                task=Task(id=NAME, title="Write a plan"),
+                task=plans.Task(id=NAME, title="Write a plan"),
                 gates=gates_of(config, repository.root),
             )
 
@@ -189,12 +172,12 @@ class Drafting:
     def _examined(self, bench: Bench, text: str, own: Sequence[str], *, rounds: int) -> Draft:
         """Read the plan, then run what a person lets us run of it; what is wrong with it is in its problems."""
         plan = self._read(bench, text)
-        problems = list(faults(plan, own, complete=not self._repairing))
-        asked = proposed(plan, own)
-        proofs: tuple[Proof, ...] = ()
+        problems = list(plans.faults(plan, own, complete=not self._repairing))
+        asked = plans.proposed(plan, own)
+        proofs: tuple[plans.Proof, ...] = ()
         if approved := self._may_run(asked):
             proofs = tuple(self._proofs(bench, plan, {one.command for one in asked if not one.effect}))
-            problems += wanting(proofs)
+            problems += plans.wanting(proofs)
         return Draft(
             text=text,
             plan=plan,
@@ -206,13 +189,17 @@ class Drafting:
             agent=", ".join(self.agents),
         )
 
-    def _read(self, bench: Bench, text: str) -> Plan:
+    def _read(self, bench: Bench, text: str) -> plans.Plan:
         if not text.strip():
-            missing = Problem(message=f"No plan was written to {self.file}.", hint="Write it to exactly that file.")
-            return Plan(path=self.file, format=self.format, tasks=(), problems=(missing,))
-        return reviewed(read_text(text, self.format, self.file, find(self.cwd).root), gates=len(bench.gates))
+            missing = plans.Problem(
+                message=f"No plan was written to {self.file}.", hint="Write it to exactly that file."
+            )
+            return plans.Plan(path=self.file, format=self.format, tasks=(), problems=(missing,))
+        return plans.reviewed(
+            plans.read_text(text, self.format, self.file, find(self.cwd).root), gates=len(bench.gates)
+        )
 
-    def _may_run(self, asked: Sequence[Proposal]) -> bool:
+    def _may_run(self, asked: Sequence[plans.Proposal]) -> bool:
         """Ask for what was not asked for yet; a person who said no is not asked again."""
         harmless = [one for one in asked if not one.effect]
         new = [one for one in harmless if one.command not in self._allowed]
@@ -224,7 +211,7 @@ class Drafting:
                 self._refused = True
         return all(one.command in self._allowed for one in harmless)
 
-    def _proofs(self, bench: Bench, plan: Plan, commands: set[str]) -> Iterator[Proof]:
+    def _proofs(self, bench: Bench, plan: plans.Plan, commands: set[str]) -> Iterator[plans.Proof]:
         head = find(self.cwd).head
         site = Site(bench=bench, name=NAME, slot=bench.spare)
         bench.tasks.update((task.id, task) for task in plan.tasks)  # what they are to write is not missing yet
@@ -235,10 +222,10 @@ class Drafting:
                     result = check_on(site, own, head)
                     standing = _standing(bench, task, result, tree)
                     says = one_line(bench.redactor.text(result.ended.tail), WORDS_CHARS)
-                    yield Proof(task=task.shown, command=own.command, standing=standing, says=says)
+                    yield plans.Proof(task=task.shown, command=own.command, standing=standing, says=says)
 
 
-def _standing(bench: Bench, task: Task, result: CheckResult, tree: str) -> Standing:
+def _standing(bench: Bench, task: plans.Task, result: CheckResult, tree: str) -> plans.Standing:
     if result.repaired:
         return "changes"
     if result.flaky:
@@ -248,7 +235,7 @@ def _standing(bench: Bench, task: Task, result: CheckResult, tree: str) -> Stand
     found = None if ended.ok else diagnosed(bench, evidence, tree)
     if found is not None and found.kind in MISSING:  # a program or a package that no task is to write
         return "absent"
-    if is_guard(task):
+    if plans.is_guard(task):
         return "guard"
     return "green" if ended.ok else "red"
 
@@ -281,8 +268,8 @@ def _said(agent: str, outcome: Outcome) -> str:
 
 def marked_text(cwd: Path, draft: Draft) -> str:
     """Return the plan with every command marked that an agent proposed; refuse one in which anything could still be run."""
-    text = marked(draft.text, draft.agent)
-    left = proposed(read_text(text, draft.plan.format, draft.plan.path, find(cwd).root))
+    text = plans.marked(draft.text, draft.agent)
+    left = plans.proposed(plans.read_text(text, draft.plan.format, draft.plan.path, find(cwd).root))
     if left:
         raise CannotWrite(
             f"The check `{one_line(left[0].command, WORDS_CHARS)}` could not be marked as proposed; nothing was written.",
@@ -325,7 +312,7 @@ class Existing:
 
 def existing_plan(path: Path, plan_format: str | None) -> Existing:
     """Open a plan that is to be repaired; one in several files is refused."""
-    opened = open_plan(path, plan_format)
+    opened = plans.open_plan(path, plan_format)
     if opened.companions and not opened.spec_folder:
         raise BadUsage(f"{path} is a plan in several files, which are not repaired.", hint="Correct them by hand.")
     plan = opened.read()
@@ -335,7 +322,7 @@ def existing_plan(path: Path, plan_format: str | None) -> Existing:
         format=opened.format,
         text=load(opened.path).decode("utf-8", "surrogateescape"),
         own=tuple(dict.fromkeys(one.command for one in checks)),
-        sound=not check(plan),
+        sound=not plans.check(plan),
     )
 
 

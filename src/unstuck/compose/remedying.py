@@ -10,25 +10,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from unstuck import diagnosis, remedies
 from unstuck.diagnosis import Diagnosis, Evidence
 from unstuck.errors import BadUsage
-from unstuck.remedies import (
-    Call,
-    Catalog,
-    Lessons,
-    Plan,
-    Preferences,
-    Risk,
-    Situation,
-    Strategy,
-    TaskType,
-    Tools,
-    lessons_path,
-    look_around,
-    plan_json,
-    read_catalog,
-    read_tools,
-    recovery,
-    workspace_root,
-)
 
 if TYPE_CHECKING:
     from unstuck.remedies import Tool, Tried, Walked
@@ -52,10 +33,10 @@ NOTHING_FAILED: dict[str, Any] = {
 class Remedy(dict[str, Any]):
     """A recovery plan in its public form, forgekeeper's; the same as values in `plan`, `kind` and `plans`."""
 
-    def __init__(self, content: Mapping[str, Any], plan: Plan | None) -> None:
+    def __init__(self, content: Mapping[str, Any], plan: remedies.Plan | None) -> None:
         super().__init__(content)
         self.plan = plan
-        self.plans: tuple[Strategy, ...] = plan.strategies if plan else ()
+        self.plans: tuple[remedies.Strategy, ...] = plan.strategies if plan else ()
         self.kind: str | None = content.get("kind")
         self.category: str | None = content.get("category")
 
@@ -65,19 +46,19 @@ class Surgery(NamedTuple):
 
     cwd: Path
     root: Path
-    catalog: Catalog
-    preferences: Preferences
-    lessons: Lessons
-    task_type: TaskType = ""
+    catalog: remedies.Catalog
+    preferences: remedies.Preferences
+    lessons: remedies.Lessons
+    task_type: remedies.TaskType = ""
     env: Mapping[str, str] | None = None
     """What commands see on top of our own environment; None: nothing else."""
 
-    def situation(self, found: Diagnosis, call: Call, tools: Given) -> Situation:
+    def situation(self, found: Diagnosis, call: remedies.Call, tools: Given) -> remedies.Situation:
         """Gather what is known about a failed call, the machine around it included."""
         evidence = found.evidence
-        names, schemas = read_tools(tools)
-        known = Tools(names, self.catalog.tables["tools"], schemas)
-        bare = Situation(
+        names, schemas = remedies.read_tools(tools)
+        known = remedies.Tools(names, self.catalog.tables["tools"], schemas)
+        bare = remedies.Situation(
             kind=found.kind,
             message=found.message,
             text=f"{evidence.stdout}\n{evidence.stderr}",
@@ -92,11 +73,13 @@ class Surgery(NamedTuple):
         )
         topics = self.catalog.chain(found.kind).looks_at
         return bare._replace(
-            around=look_around(bare, topics, self.cwd, self.root, {**os.environ, **self.env} if self.env else None)
+            around=remedies.look_around(
+                bare, topics, self.cwd, self.root, {**os.environ, **self.env} if self.env else None
+            )
         )
 
-    def plan(self, found: Diagnosis, call: Call, tools: Given = None) -> Plan:
-        return recovery(self.situation(found, call, tools), self.lessons, self.context)
+    def plan(self, found: Diagnosis, call: remedies.Call, tools: Given = None) -> remedies.Plan:
+        return remedies.recovery(self.situation(found, call, tools), self.lessons, self.context)
 
     @property
     def context(self) -> str:
@@ -109,9 +92,9 @@ class Surgery(NamedTuple):
 
     def run(
         self,
-        plan: Plan,
+        plan: remedies.Plan,
         *,
-        allow: Risk | None = None,
+        allow: remedies.Risk | None = None,
         lent: "Mapping[str, Tool] | None" = None,
         record: "Callable[[Tried], None]" = lambda _: None,
     ) -> "Walked":
@@ -130,19 +113,19 @@ class Surgery(NamedTuple):
         return remedies.walk(plan, toolbox, diagnosis.open_rulebook(self.cwd), allow or self.preferences.allow, record)
 
 
-def open_surgery(cwd: Path | None = None, task_type: TaskType = "") -> Surgery:
+def open_surgery(cwd: Path | None = None, task_type: remedies.TaskType = "") -> Surgery:
     """Return all that remedies need here: chains, preferences and what was learned."""
     try:
         here = (cwd or Path.cwd()).absolute()
     except FileNotFoundError as error:
         raise BadUsage("The current folder no longer exists.", hint="Change to one that does.") from error
-    root, path = workspace_root(here), lessons_path(here)
+    root, path = remedies.workspace_root(here), remedies.lessons_path(here)
     return Surgery(
         cwd=here,
         root=root,
-        catalog=read_catalog(),
+        catalog=remedies.read_catalog(),
         preferences=read_preferences(root),
-        lessons=remedies.read_lessons(path) if path.exists() else Lessons(),
+        lessons=remedies.read_lessons(path) if path.exists() else remedies.Lessons(),
         task_type=task_type,
     )
 
@@ -153,7 +136,7 @@ def remedy(
     tools: Given = None,
     args: Mapping[str, Any] | None = None,
     schema: Mapping[str, Any] | None = None,
-    task_type: TaskType = "",
+    task_type: remedies.TaskType = "",
     cwd: Path | None = None,
 ) -> Remedy:
     """Return the ways out of a failure, forgekeeper's recovery plan; `tools` are the caller's, as names or with their schemas."""
@@ -162,7 +145,7 @@ def remedy(
     surgery = open_surgery(cwd, task_type)
     call = make_call(failure.evidence, tools=tools, args=args, schema=schema)
     made = surgery.plan(failure, call, tools)
-    return Remedy({**plan_json(made), "pattern": pattern_here(surgery.cwd)}, made)
+    return Remedy({**remedies.plan_json(made), "pattern": pattern_here(surgery.cwd)}, made)
 
 
 def make_call(
@@ -171,9 +154,9 @@ def make_call(
     tools: Given = None,
     args: Mapping[str, Any] | None = None,
     schema: Mapping[str, Any] | None = None,
-) -> Call:
+) -> remedies.Call:
     """Return the failed call; names and schemas that are none are refused before anything is looked at."""
-    names, schemas = read_tools(tools)
+    names, schemas = remedies.read_tools(tools)
     for name in (*(names or ()), *((evidence.tool,) if evidence.tool else ())):
         if not isinstance(name, str) or not TOOL_NAME.fullmatch(name):
             raise BadUsage(
@@ -187,22 +170,22 @@ def make_call(
                 f"The schema of {name or 'the tool'} is no JSON schema: {why}.",
                 hint="Give the schema of its arguments, an object with `properties`.",
             )
-    return Call(tool=evidence.tool, args=dict(args or {}), command=evidence.command, schema=own)
+    return remedies.Call(tool=evidence.tool, args=dict(args or {}), command=evidence.command, schema=own)
 
 
-def read_preferences(root: Path) -> Preferences:
+def read_preferences(root: Path) -> remedies.Preferences:
     """Return the user's `[remedies]`; most have none, and then nothing heavy is loaded."""
     if not any(_mentions(root / name) for name in CONFIG_FILES):
-        return Preferences()
+        return remedies.Preferences()
     from unstuck.config_file import read_config  # noqa: PLC0415  # only with a configuration
 
     config = read_config(root).remedies
-    return Preferences(**{name: getattr(config, name) for name in Preferences._fields})
+    return remedies.Preferences(**{name: getattr(config, name) for name in remedies.Preferences._fields})
 
 
 def pattern_here(cwd: Path) -> Mapping[str, str] | None:
     """Return what the failures of the last hour have in common, if they do."""
-    path = lessons_path(cwd)
+    path = remedies.lessons_path(cwd)
     found = remedies.pattern(remedies.read_recent(path), time.time()) if path.exists() else None
     return found._asdict() if found else None
 

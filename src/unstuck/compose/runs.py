@@ -9,7 +9,7 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 
-from unstuck import listeners
+from unstuck import line, listeners
 from unstuck.agents import Crew, first_found, gather
 from unstuck.compose.learned import known_experience, ordered, who_begins
 from unstuck.compose.remedy_runs import Relief
@@ -44,19 +44,6 @@ from unstuck.journal import (
     redactor,
     show_store,
     spec_folder,
-)
-from unstuck.line import (
-    Bench,
-    Here,
-    Layout,
-    Recorder,
-    Situation,
-    Stopper,
-    Supervisor,
-    nobodys_word,
-    redacted,
-    timed,
-    unfinished,
 )
 from unstuck.plans import Plan, Problem, named, reviewed
 from unstuck.ports import Agent, Clock, PlanFile
@@ -98,10 +85,10 @@ class Run:
     _open_journal: Callable[[Path], Store] | None = None
     _clock: Clock | None = None
     state: RunState = field(default_factory=RunState, init=False)
-    stopper: Stopper = field(init=False)
+    stopper: line.Stopper = field(init=False)
 
     def __post_init__(self) -> None:
-        self.stopper = Stopper(self._config.limits.drain)
+        self.stopper = line.Stopper(self._config.limits.drain)
 
     def go(self, *, fresh: bool = False, accept_plan_change: bool = False, start_from: str | None = None) -> Summary:
         """Run the plan, or what is left of it, to the end; return what it came to."""
@@ -131,13 +118,10 @@ class Run:
                 if before is not None:
                     sweep(self._repository.ours, self._repository.store)
                 entries = tuple(journal.read(run))
-                situation = Situation(
+                situation = line.Situation(
                     entries=entries,
                     plan=plan,
-                    plan_files=self._clean_plan_files(),
-                    head=self._repository.head,
-                    branch=self._repository.branch,
-                    options=self._options,
+                    started=self._started(run, plan),
                     accept_plan_change=accept_plan_change,
                     start_from=first,
                     inherited=inherited(self._plan_file.path, *(() if journal.runs() else (self._repository.ours,)))
@@ -151,7 +135,6 @@ class Run:
                     ),
                     dead_owner=before.pid if before else None,
                     awaits_approval=asked_by(self._plan_file).awaits_approval,
-                    inside=session.run if (session := inside()) else "",
                 )
                 complaints = Complaints()
                 with listening(self._config, self._layout, complaints) as listeners:
@@ -169,14 +152,18 @@ class Run:
         assert self._run is not None
         with self._journal() as journal:
             request = replace(
-                _request(verb, task, self._foreign(journal)), text=redacted(text, redactor(os.environ)), shown=shown
+                _request(verb, task, self._foreign(journal)),
+                text=line.redacted(text, redactor(os.environ)),
+                shown=shown,
             )
             with journal.attended() as token:
                 request = replace(request, pid=os.getpid(), token=token)
                 number = journal.leave(self._run, request)
                 owner = journal.owner(self._run)
                 if owner is not None and owner.alive(time.time()):
-                    return Operated(request=request, refused=refused) if (refused := nobodys_word(request)) else None
+                    return (
+                        Operated(request=request, refused=refused) if (refused := line.nobodys_word(request)) else None
+                    )
                 with claimed(journal, self._run):
                     state = fold(journal.read(self._run))
                     known = known_experience(self._repository, journal, without=self._run)
@@ -195,6 +182,22 @@ class Run:
 
     # --- below ---------------------------------------------------------------------------------------
 
+    def _started(self, run: str, plan: Plan) -> RunStarted:
+        """Say how the run begins, if it is a new one."""
+        session = inside()
+        return RunStarted(
+            run=run,
+            plan=plan.path,
+            format=plan.format,
+            base=self._repository.head,
+            branch=self._repository.branch,
+            options=self._options,
+            tasks=tuple(plan.tasks),
+            title=plan.title,
+            plan_files=self._clean_plan_files(),
+            inside=session.run if session else "",
+        )
+
     def _refuse_below_own_session(self) -> None:
         """Refuse to begin or go on with anything in the repository whose run this process works for, and have it told."""
         session, known = inside(), self._config.store.url or journal_path(self._repository).exists()
@@ -205,7 +208,7 @@ class Run:
                 return
             request = _request("run", None, str(session))
             journal.leave(session.run, request)
-        raise BadUsage(nobodys_word(request), hint="Nothing was changed.")
+        raise BadUsage(line.nobodys_word(request), hint="Nothing was changed.")
 
     def _crew(self, plan: Plan, known: Experience | None) -> Crew:
         """Say who works: as asked, as configured or as found; a new run begins with whom experience speaks for."""
@@ -237,7 +240,7 @@ class Run:
             started = entries[0].event if entries else None
             if not isinstance(started, RunStarted) or (not self._run and started.plan != self._plan_name):
                 continue
-            if not self._run and not again and not unfinished(entries):
+            if not self._run and not again and not line.unfinished(entries):
                 return None
             asked, stored = self._options, started.options
             budget = stored.budget_usd if asked.budget_usd is None else asked.budget_usd  # it may be raised on the way
@@ -254,7 +257,7 @@ class Run:
         agents: Mapping[str, Agent],
         known: Experience,
         listeners: tuple[Listener, ...] = (),
-    ) -> Supervisor:
+    ) -> line.Supervisor:
         repository, config, options = self._repository, self._config, self._options
         redact = redactor(os.environ)
         layout = self._layout
@@ -262,15 +265,15 @@ class Run:
         log = ExecutionLog(layout.store / "logs" / "execution.log")
         self.state = state
         fence = fence_of(config, repository)
-        bench = Bench(
+        bench = line.Bench(
             run=run,
-            record=Recorder(journal, state, redact, (log, *listeners, self._watcher.entry)),
+            record=line.Recorder(journal, state, redact, (log, *listeners, self._watcher.entry)),
             workspace=workspace_of(repository, config, run, self._untracked_plan(), self._plan_paths),
             processes=LocalProcesses(),
             agents=agents,
-            tasks={task.id: timed(task, config.verify.timeout) for task in plan.tasks},
+            tasks={task.id: line.timed(task, config.verify.timeout) for task in plan.tasks},
             plan=self._plan_file,
-            dispatch=Here,
+            dispatch=line.Here,
             config=config,
             policy=self._policy,
             recovery=self._recovery(),
@@ -302,13 +305,13 @@ class Run:
             limits=bench.policy.limits,
             told=bench.record.note,
         )
-        return Supervisor(
+        return line.Supervisor(
             bench=bench, journal=journal, projections=projections, home=self._home(run, state), stopper=self.stopper
         )
 
     @property
-    def _layout(self) -> Layout:
-        return Layout(self._repository.root, self._repository.store)
+    def _layout(self) -> line.Layout:
+        return line.Layout(self._repository.root, self._repository.store)
 
     @property
     def _policy(self) -> Policy:
@@ -445,7 +448,7 @@ class Complaints:
 
 
 @contextmanager
-def listening(config: Config, layout: Layout, complaints: Complaints) -> Iterator[tuple[Listener, ...]]:
+def listening(config: Config, layout: line.Layout, complaints: Complaints) -> Iterator[tuple[Listener, ...]]:
     """Return the listeners; at the end, what they still have to send is sent. What nobody asks for is not loaded."""
     found: list[Listener] = [listeners.MetricsFile(path=layout.home / "metrics.jsonl", told=complaints)]
     with ExitStack() as stack:

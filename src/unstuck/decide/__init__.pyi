@@ -9,7 +9,6 @@ from unstuck.decide.action import Fix as Fix
 from unstuck.decide.action import Halt as Halt
 from unstuck.decide.action import Retry as Retry
 from unstuck.decide.action import Rollback as Rollback
-from unstuck.decide.action import Skip as Skip
 from unstuck.decide.action import Switch as Switch
 from unstuck.decide.action import Wait as Wait
 from unstuck.decide.amendments import Amendment as Amendment

@@ -89,14 +89,6 @@ class Wait:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Skip:
-    """Give the task up for good; independent tasks go on."""
-
-    because: str
-    type: Literal["skip"] = "skip"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Escalate:
     """Mark the task stuck and ask a person; independent tasks go on."""
 
@@ -114,7 +106,7 @@ class Halt:
     type: Literal["halt"] = "halt"
 
 
-Action = Accept | Retry | Continue | Rollback | Switch | Fix | Amend | Append | Wait | Skip | Escalate | Halt
+Action = Accept | Retry | Continue | Rollback | Switch | Fix | Amend | Append | Wait | Escalate | Halt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

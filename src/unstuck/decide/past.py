@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from unstuck.agents import NO_FIX, NO_MARKER, failure_report
-from unstuck.decide.action import Action, Amend, Escalate, Halt, Rollback, Skip
+from unstuck.decide.action import Action, Amend, Escalate, Halt, Rollback
 from unstuck.decide.decision import APPROVAL, History, decide
 from unstuck.decide.experience import Weighed
 from unstuck.decide.loops import Footprint, Issue, looping, recurring
@@ -213,7 +213,7 @@ def seen_failures(state: RunState) -> tuple[Seen, ...]:
 
 # --- the run's decisions told again under another policy; no agent is needed --------------------------------------
 
-TO_A_PERSON = (Escalate, Halt, Skip)
+TO_A_PERSON = (Escalate, Halt)
 OF_NO_POLICY = frozenset({APPROVAL, "asked"})
 """Rungs of decisions that are the same under every policy: a person wants to approve, an agent asks to change the plan."""
 

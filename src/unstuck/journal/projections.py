@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from unstuck import tell
 from unstuck.decide import Limits
 from unstuck.journal.event import Entry, Verb
 from unstuck.journal.phase_file import PHASE_STATUS, config, iso, phase
@@ -16,17 +17,6 @@ from unstuck.journal.task_state import SETTLED
 from unstuck.line import blocked
 from unstuck.ports import PlanFile
 from unstuck.process import DiskDesk, put
-from unstuck.tell import (
-    attempt_history,
-    build_commits,
-    escalation,
-    junit,
-    lineage_text,
-    one_line,
-    sarif_text,
-    sentence,
-    told,
-)
 
 Told = Callable[[str], None]
 Edit = tuple[Verb, str, str]
@@ -73,12 +63,12 @@ class Projections:
                 put_json(self._phase(name), phase(state, name, waiting))
             if task.status == "stuck":
                 blocks = [other for other, causes in waiting.items() if name in causes]
-                put(self.home / "reports" / f"{name}.md", escalation(task, lineage_text(state, name), blocks))
+                put(self.home / "reports" / f"{name}.md", tell.escalation(task, tell.lineage_text(state, name), blocks))
         newly = any(state.tasks[name].status == "stuck" for name in changed)
         for name in (name for name in waiting if newly or name in changed or not self._phase(name).exists()):
             put_json(self._phase(name), phase(state, name, waiting))
-        put_json(self.home / "attempt_history.json", attempt_history(state))
-        put_json(self.home / "build_commits.json", build_commits(state))
+        put_json(self.home / "attempt_history.json", tell.attempt_history(state))
+        put_json(self.home / "build_commits.json", tell.build_commits(state))
         self._write_checks(state)
         if ticks:
             self.plan.mark(
@@ -99,15 +89,29 @@ class Projections:
         ]
         if not verdicts:
             return
-        put(self.home / "checks" / f"{run}.junit.xml", junit(run, verdicts))
+        put(self.home / "checks" / f"{run}.junit.xml", tell.junit(run, verdicts))
         remarks = [remark for _, verdict in verdicts for remark in verdict.remarks]
         findings = self.home / "checks" / f"{run}.sarif"
         if remarks or findings.exists():
-            put(findings, sarif_text(remarks))
+            put(findings, tell.sarif_text(remarks))
 
     def edits(self, run: str, entries: Sequence[Entry]) -> Iterator[Edit]:
-        """Yield what to do about which task, and what a person did to our files to ask for that."""
-        return edits(self.home, run, entries, self.told)
+        """Yield what a person asked for by editing files, each task once.
+
+        A file says from which event it was made, so it is compared with the state at that event: a file that is merely
+        older than the journal is not an edit. Without the config nobody can tell which files were there at all.
+        """
+        now = fold(entries)
+        found = list(_phases(self.home, run, entries, now, self.told))
+        history = read_json(self.home / "attempt_history.json", self.told)
+        covered = _made_at(read_json(self.home / "config.json", self.told), run)
+        if covered is not None:
+            written = fold(entry for entry in entries if entry.seq <= covered)
+            found += [*_deleted(self.home, written, now), *_history(history, written, now)]
+        once: dict[str, Edit] = {}
+        for edit in found:
+            once.setdefault(edit[1], edit)
+        yield from once.values()
 
     def _phase(self, name: str) -> Path:
         return phase_file(self.home, name)
@@ -122,28 +126,11 @@ class ExecutionLog:
     path: Path
 
     def __call__(self, entry: Entry, state: RunState) -> None:
-        lines = [f"[{iso(entry.at)}] {entry.seq} {entry.event.type} {sentence(entry.event)}", told(entry, state)]
+        lines = [
+            f"[{iso(entry.at)}] {entry.seq} {entry.event.type} {tell.sentence(entry.event)}",
+            tell.told(entry, state),
+        ]
         DiskDesk().append(self.path, "".join(f"{line}\n" for line in lines if line))
-
-
-def edits(home: Path, run: str, entries: Sequence[Entry], told: Told) -> Iterator[Edit]:
-    """Yield what a person asked for by editing files, each task once.
-
-    A file says from which event it was made, so it is compared with the state at that event: a file that is merely
-    older than the journal is not an edit. Without the config nobody can tell which files were there at all.
-    """
-    now = fold(entries)
-    found = list(_phases(home, run, entries, now, told))
-    history = read_json(home / "attempt_history.json", told)
-    covered = _made_at(read_json(home / "config.json", told), run)
-    if covered is not None:
-        written = fold(entry for entry in entries if entry.seq <= covered)
-        found += [*_deleted(home, written, now), *_history(history, written, now)]
-    named: set[str] = set()
-    for edit in found:
-        if edit[1] not in named:
-            named.add(edit[1])
-            yield edit
 
 
 def phase_file(home: Path, name: str) -> Path:
@@ -161,7 +148,7 @@ def _phases(home: Path, run: str, entries: Sequence[Entry], now: RunState, told:
             said[name] = status, at
     written_as = _statuses(entries, {name: at for name, (_, at) in said.items()})
     for name, (status, _) in said.items():
-        how = f"its status was set to {one_line(status, SAID_CHARS)} by hand"
+        how = f"its status was set to {tell.one_line(status, SAID_CHARS)} by hand"
         verb = _asked(status, now.tasks[name].status)
         if verb is not None and status != written_as[name]:
             yield verb, name, how

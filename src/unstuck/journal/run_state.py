@@ -8,21 +8,7 @@ a long run quadratic.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from unstuck.decide import (
-    AGENT,
-    LIMITED,
-    Amend,
-    Breaker,
-    Escalate,
-    Halt,
-    Lineage,
-    Switch,
-    Wait,
-    at_rest,
-    next_id,
-    out_of_order,
-    reach,
-)
+from unstuck import decide
 from unstuck.diagnosis import AGENT_DOWN, Failure
 from unstuck.journal.attempt import ENDED_BY_US
 from unstuck.journal.event import (
@@ -111,7 +97,7 @@ class RunState:
     meanwhile: list[str] = field(default_factory=list)
     green: set[str] = field(default_factory=set)
     """Commits at which our checks were green."""
-    breakers: dict[str, Breaker] = field(default_factory=dict)
+    breakers: dict[str, decide.Breaker] = field(default_factory=dict)
     """What is out of order for now: `run`, or `agent:NAME`."""
     trips: dict[str, int] = field(default_factory=dict)
     """How often each agent was set to rest since it last worked."""
@@ -200,7 +186,7 @@ class RunState:
             if above in self.tasks and self.tasks[above].status not in SETTLED
         )
 
-    def lineage(self, name: str) -> Lineage:
+    def lineage(self, name: str) -> decide.Lineage:
         """Return where a task stands among those that repair each other."""
         chain = [name]
         while (above := self.tasks[chain[-1]].task.fixes) in self.tasks and above not in chain:
@@ -211,11 +197,11 @@ class RunState:
             spent += len(task.fixes) - task.fixes_before
             family += [fix for fix in task.fixes if fix in self.tasks and fix not in family]
         task = self.tasks[name]
-        return Lineage(
+        return decide.Lineage(
             chain=tuple(reversed(chain)),
             fixes=task.fixes[task.fixes_before :],
             spent=spent,
-            next_id=next_id(name, len(task.fixes), self.tasks),
+            next_id=decide.next_id(name, len(task.fixes), self.tasks),
         )
 
     def _replan(self, tasks: Sequence[Task], again: Sequence[str] = ()) -> None:
@@ -245,7 +231,7 @@ class RunState:
         family = f"{event.task}."
         names = list(self.tasks)
         behind = max(at for at, name in enumerate(names) if name == event.task or name.startswith(family)) + 1
-        if isinstance(event.action, Amend) and event.action.request == "ADD_PREREQUISITE":
+        if isinstance(event.action, decide.Amend) and event.action.request == "ADD_PREREQUISITE":
             behind = names.index(event.task)
         new = {task.id: added(task, original, event) for task in event.added if task.id not in self.tasks}
         names[behind:behind] = new
@@ -284,7 +270,7 @@ class RunState:
         elif isinstance(event, Classified):
             self._judged(event, entry.at)
         elif isinstance(event, Acted):
-            if isinstance(event.action, Halt):
+            if isinstance(event.action, decide.Halt):
                 self.halted = event.action.question
             if event.added:
                 self._insert(event)
@@ -295,32 +281,36 @@ class RunState:
                 self.green.add(event.commit)
             if event.snapshot is not None:
                 self.undoable[entry.seq] = Undo(task=event.task, snapshot=event.snapshot)
-            if isinstance(event.action, Wait | Switch) and task.attempts and task.current.failure is not None:
+            if (
+                isinstance(event.action, decide.Wait | decide.Switch)
+                and task.attempts
+                and task.current.failure is not None
+            ):
                 self._break(event.action, task.current.failure, task, entry.at)
             elif task.stage is Stage.REST:
                 self._close(event.task)
-                if isinstance(event.action, Escalate | Halt):
+                if isinstance(event.action, decide.Escalate | decide.Halt):
                     self._give_up(task)
         elif isinstance(event, AttemptStarted):
-            breaker = self.breakers.get(f"{AGENT}{event.agent}")
+            breaker = self.breakers.get(f"{decide.AGENT}{event.agent}")
             if breaker is not None and not breaker.task:
-                self.breakers[f"{AGENT}{event.agent}"] = replace(breaker, task=event.task)
+                self.breakers[f"{decide.AGENT}{event.agent}"] = replace(breaker, task=event.task)
 
-    def _break(self, action: Wait | Switch, failure: Failure, task: TaskState, at: float) -> None:
+    def _break(self, action: decide.Wait | decide.Switch, failure: Failure, task: TaskState, at: float) -> None:
         """Take in how far a fault reaches: one task waits for its end, or the agent rests."""
-        scope = reach(failure.kind, task.current.agent, met_by_check=task.current.met_by_check)
-        if scope is not None and isinstance(action, Wait):
-            self.breakers[scope] = Breaker(kind=failure.kind, task=task.task.id, until=action.until)
-        elif scope is not None and scope.startswith(AGENT):
+        scope = decide.reach(failure.kind, task.current.agent, met_by_check=task.current.met_by_check)
+        if scope is not None and isinstance(action, decide.Wait):
+            self.breakers[scope] = decide.Breaker(kind=failure.kind, task=task.task.id, until=action.until)
+        elif scope is not None and scope.startswith(decide.AGENT):
             name = task.current.agent
             self.trips[name] = self.trips.get(name, 0) + 1
-            self.breakers[scope] = at_rest(failure, self.trips[name], at)
+            self.breakers[scope] = decide.at_rest(failure, self.trips[name], at)
 
     def _give_up(self, task: TaskState) -> None:
         """Hold the other tasks back from an agent that a person was asked about."""
         failure = task.current.failure if task.attempts else None
-        if failure is not None and failure.kind in AGENT_DOWN - LIMITED:
-            self.breakers[f"{AGENT}{task.current.agent}"] = out_of_order(failure.kind, task.task.id)
+        if failure is not None and failure.kind in AGENT_DOWN - decide.LIMITED:
+            self.breakers[f"{decide.AGENT}{task.current.agent}"] = decide.out_of_order(failure.kind, task.task.id)
 
     def _meter(self, event: SessionEnded, task: TaskState) -> float:
         """Read the meter of the agent's session; return where it stood before."""

@@ -33,12 +33,6 @@ PURE = ("upper", "hex", "alnum")
 """No words are joined in these alphabets, so a long run of them after a prefix is a token."""
 
 LEADS = b"\\%[;"
-LEAD = re.compile(rb"(?<=\\)(?:[nrt]|u00[0-9a-f]{2}|x[0-9a-f]{2})|(?<=%)[0-9A-F]{2}|(?<=[\[;])\d{0,3}m")
-"""What stands before a word and is none of it: an escaped line break, a quoted sign in an address, a colour."""
-WORD_BEGINS = re.compile(rb"(?:\A|[^A-Za-z0-9]|\\[nrt]|\\u00[0-9a-f]{2}|%[0-9A-F]{2}|[\[;]\d{0,3}m)\Z")
-DOTTED = re.compile(rb"(?:[\w-]{1,32}\.){1,3}\Z")
-BREAK = re.compile(rb"(?:\\\r?\n|\r?\n|\\r\\n|\\n)[ \t]{0,16}")
-ENDS = re.compile(rb"""\s|["'`\\]|\Z""")
 TURNS = re.compile(rb"(?<=[0-9])[A-Za-z]|(?<=[A-Za-z])[0-9]")
 CASES = re.compile(rb"(?<=[a-z])[A-Z]")
 Weight = Literal["strong", "weak", "key"]
@@ -49,31 +43,8 @@ FEWEST_CHARACTERS = 4
 """Fewer different ones stand in for a secret: xxxxxxxx, ********."""
 SURE_TURNS = 4
 LONGEST_NAME = 48
-NEEDLES = (
-    *(b"pass", b"pwd", b"secret", b"token", b"key", b"auth", b"cred", b"cookie", b"sig", b"dsn", b"webhook", b"jwt"),
-    *(b"connectionstring", b"_pat"),
-)
 NAME_CHARACTERS = b"abcdefghijklmnopqrstuvwxyz0123456789_.-"
-NAME_REST = re.compile(rb"[\w.-]{0,48}")
-VALUE = (
-    rb"""(?:(?P<mark>\\{0,3}["'`]|&quot;|%22)(?P<quoted>(?:(?!(?P=mark))[^\r\n]){4,512})|"""
-    rb"""(?P<bare>[^\s"'`][^\s"'`]{3,511}(?:[ \t]{1,4}[^\s"'`]{4,512})?))"""
-)
-FOLLOWS = (
-    rb"""[\w.-]{0,48}(?:(?:(?:\\{0,3}["'`\])]|\*{1,2}|&quot;|%22){0,3}[ \t]{0,8}"""
-    rb"""(?:=>|:=|\?=|={1,3}|::?|,(?=[ ]?["'])|>|%3[ad]|[ ](?:is|was)(?=[ ])|\((?=["']))"""
-    rb"""[ \t]{0,8}(?:\r?\n[ \t]{1,32})?(?:[bfru](?=["']))?(?=[^\s,;)]))|"""
-    rb"""(?P<gap>(?:[ \t]{1,3}|[ \t]{0,3}\r?\n[ \t]{0,8})(?=["'][^\s"']{6}|[a-z0-9_-]{20})))"""
-)
-"""The rest of a name and what parts it from its value. It is searched for with the name's beginning before it."""
-GIVEN = re.compile(VALUE)
-SCHEME = re.compile(rb"(?i:bearer|basic|token|digest|apikey|negotiate|ssws|key|bot|oauth|jwt)[ \t]{1,4}")
-ANY_SCHEME = re.compile(rb"[A-Za-z][\w-]{1,24}[ \t]{1,4}")
-BARE_END = re.compile(rb"""[\s"'`]|\\["nrt]|[&;,](?=[\w .%-]{0,40}[=:]|\s|\Z)|<[/\w]|%26""")
-COOKIE_END = re.compile(rb"""["'`\r\n]|\\["'nr]""")
 TRAILING = b",;)]}>.:"
-MADE_UP = re.compile(rb"[A-Za-z0-9_-]{20,128}(?![\w./-])")
-NUMBER = re.compile(rb"[\d.,:_%-]+\w?\Z")
 DIGIT = re.compile(rb"\d")
 LETTER = re.compile(rb"[A-Za-z]")
 SIGN = re.compile(rb"[^\w.:/-]")
@@ -93,7 +64,7 @@ def shape_spans(data: bytes) -> Iterator[Span]:
     for prefix in _broken():
         start = data.find(prefix)
         while start >= 0:
-            token = _token(data, start) if WORD_BEGINS.search(data, max(0, start - 6), start) else None
+            token = _token(data, start) if sign("word_begins").search(data, max(0, start - 6), start) else None
             if token:
                 yield token
             start = data.find(prefix, token[1] if token else start + len(prefix))
@@ -150,13 +121,13 @@ def _long_word(data: bytes, start: int, end: int) -> Span | None:
 def _from(data: bytes, start: int, end: int) -> Span | None:
     """Return the token that begins here, or behind what stands before a word and is none of it."""
     before = data[start - 1 : start]
-    lead = LEAD.match(data, start, end) if before and before in LEADS else None
+    lead = sign("lead").match(data, start, end) if before and before in LEADS else None
     return (_token(data, lead.end()) if lead else None) or _token(data, start)
 
 
 def _dotted(data: bytes, end: int) -> Iterator[bytes]:
     """Yield the words before a dot, the most of them first: some prefixes have dots."""
-    match = DOTTED.search(data, max(0, end - LONGEST_PREFIX), end)
+    match = sign("dotted").search(data, max(0, end - LONGEST_PREFIX), end)
     words = match.group() if match else b""
     while words:
         yield words
@@ -188,13 +159,13 @@ def _reach(data: bytes, start: int, alphabet: re.Pattern[bytes], need: int) -> i
     """Return where the token ends, which may be some lines further down where its line was too narrow for it."""
     end = _run(alphabet, data, start)
     for _ in range(WRAPPED_LINES):
-        gap = BREAK.match(data, end)
+        gap = sign("break").match(data, end)
         following = _run(alphabet, data, gap.end()) if gap else end
         if gap is None or following == gap.end():
             return end
         short = end - start < need
         wide = end - (data.rfind(b"\n", 0, end) + 1) >= WRAP_WIDTH
-        goes_on = wide and ENDS.match(data, following) and looks_random(data[gap.end() : following])
+        goes_on = wide and sign("ends").match(data, following) and looks_random(data[gap.end() : following])
         if not short and not goes_on:
             return end
         end = following
@@ -243,7 +214,7 @@ def _pattern(shape: str) -> re.Pattern[bytes]:
 def named_spans(data: bytes) -> Iterator[Span]:
     """Yield where the values of secret names stand."""
     low = data.lower()
-    for needle in NEEDLES:
+    for needle in map(str.encode, shipped_table("secrets")["needles"]):
         if needle not in low:
             continue
         past = 0
@@ -255,7 +226,7 @@ def named_spans(data: bytes) -> Iterator[Span]:
 
 @cache
 def _follows(needle: bytes) -> re.Pattern[bytes]:
-    return re.compile(needle + FOLLOWS)
+    return re.compile(needle + sign("follows").pattern)
 
 
 @lru_cache(maxsize=4096)
@@ -276,7 +247,7 @@ def credible(value: bytes, *, strong: bool, quoted: bool) -> bool:
         return False
     if sign("placeholder").match(value) or sign("path").match(value) or len(set(value)) < FEWEST_CHARACTERS:
         return False
-    if NUMBER.match(value):
+    if sign("number").match(value):
         return strong and quoted and value.isdigit()
     if not strong:
         return looks_random(value) and (quoted or not sign("code").match(value))
@@ -290,12 +261,12 @@ def _value(data: bytes, low: bytes, match: re.Match[bytes]) -> Span | None:
     start = match.start()
     before = low[max(0, start - LONGEST_NAME) : start]
     begins = start - len(before) + len(before.rstrip(NAME_CHARACTERS))
-    rest = NAME_REST.match(low, start)
+    rest = sign("name_rest").match(low, start)
     name = low[begins : rest.end() if rest else start]
     weight = weigh(name)
     if weight is None or (weight == "key" and not _is_key(low, begins)):
         return None
-    value = GIVEN.match(data, match.end())
+    value = sign("given").match(data, match.end())
     if value is None:
         return None
     if match["gap"] is not None:
@@ -316,7 +287,7 @@ def _told(match: re.Match[bytes], *, strong: bool) -> Span | None:
     if match["quoted"] is not None:
         sure = strong and match["mark"] != b"`" and credible(match["quoted"], strong=True, quoted=True)
         return match.span("quoted") if sure else None
-    made_up = MADE_UP.match(match["bare"])
+    made_up = sign("made_up").match(match["bare"])
     if made_up is None or len(TURNS.findall(made_up[0])) < SURE_TURNS:
         return None
     return match.start("bare"), match.start("bare") + made_up.end()
@@ -328,11 +299,11 @@ def _judged(data: bytes, match: re.Match[bytes], name: bytes, *, strong: bool) -
     start, end = match.span("quoted" if quoted else "bare")
     if sign("placeholder").match(data, start):
         return None
-    scheme = (ANY_SCHEME if header else SCHEME).match(data, start, end)
+    scheme = sign("any_scheme" if header else "scheme").match(data, start, end)
     if scheme:
         start = scheme.end()
     if not quoted or scheme:
-        cut = BARE_END.search(data, start, end)
+        cut = sign("bare_end").search(data, start, end)
         end = cut.start() if cut else end
         end = start + len(data[start:end].rstrip(TRAILING))
     value = data[start:end]
@@ -351,7 +322,7 @@ def _cookie(data: bytes, match: re.Match[bytes]) -> Span | None:
     equals = data.find(b"=", start, min(end, start + 64))
     if equals < 0:
         return (start, end) if credible(data[start:end], strong=False, quoted=True) else None
-    line = COOKIE_END.search(data, equals, equals + 4096)
+    line = sign("cookie_end").search(data, equals, equals + 4096)
     end = line.start() if line else min(len(data), equals + 4096)
     value = data[equals + 1 : end]
     first = re.split(rb"[;\s]", value, maxsplit=1)[0]

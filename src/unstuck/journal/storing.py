@@ -35,21 +35,17 @@ class Store(Journal, Protocol):
 
     def owner(self, run: str | None = None) -> Owner | None:
         """Return whoever holds the claim on a run, or on this repository, alive or dead."""
-        ...
 
     def claim(self, run: str) -> Owner | None:
         """Become the one writer; return the dead owner that was replaced, if any."""
-        ...
 
     def release(self) -> None: ...
 
     def attended(self) -> AbstractContextManager[str]:
         """Stand by a request that is left meanwhile, so that its supervisor can see whose it is; give its token."""
-        ...
 
     def leave(self, run: str, request: Request) -> int:
         """Leave a request for whoever owns the run; return its number."""
-        ...
 
     def close(self) -> None: ...
 

@@ -4,23 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from unstuck import decide
 from unstuck.agents import Usage
-from unstuck.decide import (
-    APPROVAL,
-    Accept,
-    Amend,
-    Append,
-    Continue,
-    Decision,
-    Escalate,
-    Fix,
-    Halt,
-    Retry,
-    Rollback,
-    Skip,
-    Switch,
-    Wait,
-)
 from unstuck.diagnosis import AGENT_DOWN, Failure, Kind
 from unstuck.journal.attempt import Changes, Outcome, Verdict
 from unstuck.journal.event import (
@@ -68,7 +53,7 @@ class AttemptState:
     outcome: Outcome | None = None
     verdict: Verdict | None = None
     failure: Failure | None = None
-    decision: Decision | None = None
+    decision: decide.Decision | None = None
     snapshot: str | None = None
     alone: Verdict | None = None
     """The verdict before the work was merged with what had landed meanwhile."""
@@ -82,7 +67,7 @@ class AttemptState:
     @property
     def goes_on(self) -> bool:
         """Whether it is to go on in a new session: it has not failed, it is in progress."""
-        return self.decision is not None and isinstance(self.decision.action, Continue | Wait)
+        return self.decision is not None and isinstance(self.decision.action, decide.Continue | decide.Wait)
 
     @property
     def work(self) -> str | None:
@@ -159,7 +144,7 @@ class TaskState:
     """What the last of them is to repair."""
     waits_for: tuple[str, ...] = ()
     """Tasks that were written into the plan to be done before this one is tried again."""
-    modifications: tuple[Amend | Append, ...] = ()
+    modifications: tuple[decide.Amend | decide.Append, ...] = ()
     """The changes of the plan that its agent asked for and got."""
     amends: str | None = None
     """The task whose agent asked for this one."""
@@ -261,19 +246,17 @@ def billed(outcome: Outcome, metered: float) -> float | None:
 
 def _acted(state: TaskState, event: Acted) -> TaskState:
     match event.action:
-        case Accept():
+        case decide.Accept():
             return replace(state, status="complete", commit=event.commit, changes=event.changes, question="", hint="")
-        case Skip():
-            return replace(state, status="skipped")
-        case Escalate(question=question, asks=asks) | Halt(question=question, asks=asks):
+        case decide.Escalate(question=question, asks=asks) | decide.Halt(question=question, asks=asks):
             return replace(state, status="stuck", question=question, asks=asks)
-        case Wait(until=until, what=what):
+        case decide.Wait(until=until, what=what):
             return replace(state, status="waiting", wait_until=until, waits_on=what)
-        case Retry(hint=hint):
+        case decide.Retry(hint=hint):
             verdict = state.current.verdict
             seed = verdict.tree if verdict else state.current.tree
             return replace(state, status="running", hint=hint, seed=seed, base=state.current.base)
-        case Fix():
+        case decide.Fix():
             new = event.action.id
             known = new in state.fixes
             return replace(
@@ -286,7 +269,7 @@ def _acted(state: TaskState, event: Acted) -> TaskState:
                 last_error=event.action.error,
                 waits_for=(*state.waits_for, new) if new not in state.waits_for else state.waits_for,
             )
-        case Amend(request=request, ids=ids):
+        case decide.Amend(request=request, ids=ids):
             kept = state.current.verdict.tree if request == "ADD_PREREQUISITE" and state.current.verdict else None
             return replace(
                 state,
@@ -297,11 +280,11 @@ def _acted(state: TaskState, event: Acted) -> TaskState:
                 waits_for=(*state.waits_for, *ids),
                 modifications=(*state.modifications, event.action),
             )
-        case Append():
+        case decide.Append():
             return replace(state, modifications=(*state.modifications, event.action))
-        case Rollback(hint=hint):
+        case decide.Rollback(hint=hint):
             return replace(state, status="running", hint=hint, seed=None, base=None)
-        case Switch(hint=hint, agent=agent):
+        case decide.Switch(hint=hint, agent=agent):
             return replace(state, status="running", hint=hint, seed=None, base=None, agent=agent)
         case _:
             return replace(state, status="running", hint=event.action.hint)
@@ -374,9 +357,11 @@ def reaches(tasks: Mapping[str, TaskState], name: str, other: str, way: Literal[
 
 def added(task: Task, original: TaskState, event: Acted) -> TaskState:
     """Return a new task's state. A fix, and the first part of a split task, go on from the work that there is."""
-    if isinstance(event.action, Fix):
+    if isinstance(event.action, decide.Fix):
         return _repairing(task, original)
-    first = isinstance(event.action, Amend) and event.action.request == "SPLIT_TASK" and task.id == event.added[0].id
+    first = (
+        isinstance(event.action, decide.Amend) and event.action.request == "SPLIT_TASK" and task.id == event.added[0].id
+    )
     state = _repairing(task, original) if first else TaskState(task=task, inserted=True)
     return replace(state, amends=original.task.id)
 
@@ -405,7 +390,7 @@ def unverified(state: TaskState) -> bool:
 
 def awaits_approval(state: TaskState) -> bool:
     """Whether the work is right, and only a person's word is missing."""
-    return state.status == "stuck" and bool(state.climbed) and state.climbed[-1] == APPROVAL
+    return state.status == "stuck" and bool(state.climbed) and state.climbed[-1] == decide.APPROVAL
 
 
 def _current(state: TaskState, **changes: object) -> TaskState:

@@ -15,7 +15,6 @@ from unstuck.decide import (
     Halt,
     Retry,
     Rollback,
-    Skip,
     Switch,
     Wait,
     circling,
@@ -143,7 +142,7 @@ def _move(decision: Decision) -> Move:
     match decision.action:
         case Accept() | Retry() | Continue() | Rollback() | Switch() | Fix() | Wait() | Escalate() | Halt():
             return decision.action.type
-        case Amend() | Append() | Skip():  # an agent's or a person's, who have no say in somebody's own loop
+        case Amend() | Append():  # an agent's, who has no say in somebody's own loop
             raise AssertionError(decision.action)
 
 

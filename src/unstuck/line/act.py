@@ -3,32 +3,12 @@
 from collections.abc import Callable
 from dataclasses import replace
 
+from unstuck import decide
 from unstuck.agents import statement
-from unstuck.decide import (
-    Accept,
-    Amend,
-    Amendment,
-    Append,
-    Continue,
-    Decision,
-    Escalate,
-    Fix,
-    Halt,
-    Refused,
-    Retry,
-    Rollback,
-    Switch,
-    Wait,
-    amended_block,
-    fix_block,
-    next_id,
-    over_limit,
-    read_request,
-)
 from unstuck.diagnosis import AGENT_DOWN, Failure, Kind, Touch, conflict, red, red_together
 from unstuck.journal import Acted, CheckResult, Classified, LineEvent, Rebased, TaskState, failed_command
 from unstuck.line.parts import Bench
-from unstuck.plans import Check, Insertion
+from unstuck.plans import Check, Insertion, Task
 from unstuck.ports import Conflict, Landing
 from unstuck.tell import one_line
 from unstuck.verify import ASKS_FOR_US, Site, check_on
@@ -46,30 +26,32 @@ def act(bench: Bench, task: TaskState, slot: int) -> LineEvent:
     """Perform the task's last decision."""
     decision = task.current.decision
     assert decision is not None
-    match decision.action:
-        case Accept():
+    action = decision.action
+    match action:
+        case decide.Accept():
             bench.remedies.passed(bench.workspace.path(slot))
             return land(bench, task)
-        case Fix():
-            return repair(bench, task, decision.action, slot)
-        case Amend() | Append():
-            return amend(bench, task, decision.action, slot)
-        case Switch(agent=other) if task.current.failure is not None and task.current.failure.kind in AGENT_DOWN:
-            why = task.current.failure.summary
-            bench.record.note(
-                f"{task.current.agent} is set to rest ({one_line(why, 120)}); {other} takes task {task.task.id} over.",
-                task.task.id,
-            )
-            snapshot = bench.workspace.snapshot(slot, str(task.last_seq))
-            return Acted(task=task.task.id, action=decision.action, snapshot=snapshot.ref if snapshot else None)
-        case Escalate() | Halt():
-            snapshot = bench.workspace.snapshot(slot, str(task.last_seq))
-            asking = replace(decision.action, asks=_asked(bench, task, slot))
-            return Acted(task=task.task.id, action=asking, snapshot=snapshot.ref if snapshot else None)
+        case decide.Fix():
+            return repair(bench, task, action, slot)
+        case decide.Amend() | decide.Append():
+            return amend(bench, task, action, slot)
+        case decide.Switch(agent=other) if task.current.failure is not None and task.current.failure.kind in AGENT_DOWN:
+            why = one_line(task.current.failure.summary, 120)
+            told = f"{task.current.agent} is set to rest ({why}); {other} takes task {task.task.id} over."
+            bench.record.note(told, task.task.id)
+        case decide.Escalate() | decide.Halt():
+            action = replace(action, asks=_asked(bench, task, slot))
         case _:
             relieve(bench, task, slot)
-            snapshot = bench.workspace.snapshot(slot, str(task.last_seq))
-            return Acted(task=task.task.id, action=decision.action, snapshot=snapshot.ref if snapshot else None)
+    return _put_away(bench, task, slot, action)
+
+
+def _put_away(
+    bench: Bench, task: TaskState, slot: int, action: decide.Action, added: tuple[Task, ...] = ()
+) -> LineEvent:
+    """Keep the attempt's work under a ref of its own, whatever becomes of its slot."""
+    snapshot = bench.workspace.snapshot(slot, str(task.last_seq))
+    return Acted(task=task.task.id, action=action, snapshot=snapshot.ref if snapshot else None, added=added)
 
 
 def _asked(bench: Bench, task: TaskState, slot: int) -> str:
@@ -89,21 +71,19 @@ def _asked(bench: Bench, task: TaskState, slot: int) -> str:
 
 def relieve(bench: Bench, task: TaskState, slot: int) -> None:
     """Do what is safe about the surroundings before the next attempt; doing it again finds nothing to do."""
-    failure, decision = task.current.failure, task.current.decision
-    goes_on = decision is not None and isinstance(decision.action, Retry | Continue | Rollback | Switch | Wait)
-    if failure is not None and goes_on and bench.workspace.present(slot):
+    failure = task.current.failure
+    if failure is not None and bench.workspace.present(slot):
         for sentence in bench.remedies.relieve(failure, failed_command(task), bench.workspace.path(slot)):
             bench.record.note(sentence, task.task.id)
 
 
-def repair(bench: Bench, task: TaskState, fix: Fix, slot: int) -> LineEvent:
-    """Keep the failed work and write the fix task into the plan; doing it again finds it there."""
+def repair(bench: Bench, task: TaskState, fix: decide.Fix, slot: int) -> LineEvent:
+    """Write the fix task into the plan, and keep the failed work; doing it again finds it there."""
     name = task.task.id
-    snapshot = bench.workspace.snapshot(slot, str(task.last_seq))
-    block = fix_block(bench.tasks[name], fix, scope=bench.config.fixes.scope)
+    block = decide.fix_block(bench.tasks[name], fix, scope=bench.config.fixes.scope)
     added = bench.plan.insert(Insertion(blocks={fix.id: block}, beside=name))
     bench.add(added)
-    return Acted(task=name, action=fix, snapshot=snapshot.ref if snapshot else None, added=added)
+    return _put_away(bench, task, slot, fix, added)
 
 
 def land(bench: Bench, task: TaskState) -> LineEvent:
@@ -130,66 +110,65 @@ def message(bench: Bench, task: TaskState) -> str:
     subject = one_line(bench.redactor.text(plan_task.commit or plan_task.title), SUBJECT_CHARS)
     trailers = [f"Unstuck-Run: {bench.run}", f"Unstuck-Task: {plan_task.id}", f"Unstuck-Attempt: {task.current.number}"]
     action = task.current.decision.action if task.current.decision else None
-    because = action.because if isinstance(action, Accept) else ""
+    because = action.because if isinstance(action, decide.Accept) else ""
     accepted = [f"Accepted: {one_line(because, 500)}", ""] if because else []
     return "\n".join([subject or f"Task {plan_task.id}", "", *accepted, *trailers]) + "\n"
 
 
-def asked_for(bench: Bench, task: TaskState) -> Decision | None:
+def asked_for(bench: Bench, task: TaskState) -> decide.Decision | None:
     """Return the change of the plan that this attempt's agent asks for, if it is to be made; once per attempt."""
     found = _request(task)
     number = task.current.number
     if found is None or any(one.attempt == number for one in task.modifications):
         return None
-    if isinstance(found, Amendment):
+    if isinstance(found, decide.Amendment):
         ids = _ids(bench, task, len(found.proposals))
         because = _against(bench, task, found, ids)
         if not because:
-            return Decision(
+            return decide.Decision(
                 action=_action(found, ids, number), reason=found.reason or "The agent asks for it.", rung="asked"
             )
-        found = Refused(because)
+        found = decide.Refused(because)
     told = f"Task {task.task.id}'s agent asks to change the plan: refused, {found.because}."
     if told not in task.notes:
         bench.record.note(told, task.task.id)
     return None
 
 
-def amend(bench: Bench, task: TaskState, action: Amend | Append, slot: int) -> LineEvent:
+def amend(bench: Bench, task: TaskState, action: decide.Amend | decide.Append, slot: int) -> LineEvent:
     """Write the tasks into the plan; doing it again finds them there."""
     name, found = task.task.id, _request(task)
-    assert isinstance(found, Amendment)
-    snapshot = bench.workspace.snapshot(slot, str(task.last_seq))
+    assert isinstance(found, decide.Amendment)
     known = {check.command for one in list(bench.tasks.values()) for check in one.checks}
     known.update(gate.command for gate in bench.gates)
     blocks: dict[str, str] = {}
     follows = action.request == "ADD_FOLLOWUP"
     for new, proposal in zip(action.ids, found.proposals, strict=True):
-        blocks[new], proposed = amended_block(new, proposal, known, bench.tasks[name] if follows else None)
+        blocks[new], proposed = decide.amended_block(new, proposal, known, bench.tasks[name] if follows else None)
         told = PROPOSED.format(new=new, name=name, check=proposed)
         if proposed and told not in task.notes:
             bench.record.note(told, name)
     before = action.request == "ADD_PREREQUISITE"
     added = bench.plan.insert(Insertion(blocks=blocks, beside=name, before=before))
     bench.add(added)
-    return Acted(task=name, action=action, snapshot=snapshot.ref if snapshot else None, added=added)
+    return _put_away(bench, task, slot, action, added)
 
 
-def _request(task: TaskState) -> Amendment | Refused | None:
+def _request(task: TaskState) -> decide.Amendment | decide.Refused | None:
     outcome = task.current.outcome
-    return read_request(outcome.words, task.task.id) if outcome is not None else None
+    return decide.read_request(outcome.words, task.task.id) if outcome is not None else None
 
 
 def _ids(bench: Bench, task: TaskState, count: int) -> tuple[str, ...]:
     taken = set(bench.record.state.tasks)
     ids: list[str] = []
     for _ in range(count):
-        ids.append(next_id(task.task.id, len(task.fixes), taken))
+        ids.append(decide.next_id(task.task.id, len(task.fixes), taken))
         taken.add(ids[-1])
     return tuple(ids)
 
 
-def _against(bench: Bench, task: TaskState, found: Amendment, ids: tuple[str, ...]) -> str:
+def _against(bench: Bench, task: TaskState, found: decide.Amendment, ids: tuple[str, ...]) -> str:
     """Say what speaks against the change; empty if nothing does."""
     if not bench.plan.extensible:
         return "this plan takes no new tasks"
@@ -199,7 +178,9 @@ def _against(bench: Bench, task: TaskState, found: Amendment, ids: tuple[str, ..
     while above is not None:
         depth, above = depth + 1, bench.record.task(above).amends
     limits = bench.policy_of(task.task.id).limits
-    return over_limit(len(task.modifications), depth, ids, most=limits.modifications, deepest=limits.modification_depth)
+    return decide.over_limit(
+        len(task.modifications), depth, ids, most=limits.modifications, deepest=limits.modification_depth
+    )
 
 
 def _says_done(task: TaskState) -> bool:
@@ -208,10 +189,10 @@ def _says_done(task: TaskState) -> bool:
     return outcome is not None and statement(outcome.words, task.task.id).claim == "done"
 
 
-def _action(found: Amendment, ids: tuple[str, ...], attempt: int) -> Amend | Append:
+def _action(found: decide.Amendment, ids: tuple[str, ...], attempt: int) -> decide.Amend | decide.Append:
     if found.sort == "ADD_FOLLOWUP":
-        return Append(ids=ids, attempt=attempt)
-    return Amend(ids=ids, request=found.sort, attempt=attempt)
+        return decide.Append(ids=ids, attempt=attempt)
+    return decide.Amend(ids=ids, request=found.sort, attempt=attempt)
 
 
 def both_sides(bench: Bench, task: TaskState, tip: str, files: tuple[str, ...]) -> tuple[Touch, ...]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 
+from unstuck import ports
 from unstuck.checkouts import Checkouts
 from unstuck.config import Config
 from unstuck.decide import Experience, Policy
@@ -15,23 +16,6 @@ from unstuck.diagnosis import Failure, set_up_failed
 from unstuck.journal import Redactor
 from unstuck.line.recorder import Recorder
 from unstuck.plans import Check, Task, recovers
-from unstuck.ports import (
-    Agent,
-    Clock,
-    Command,
-    Desk,
-    Dispatcher,
-    Fence,
-    Judge,
-    NoFence,
-    NoJudge,
-    PlanFile,
-    Processes,
-    Purpose,
-    Remedies,
-    Stop,
-    TimeLimits,
-)
 from unstuck.tell import counted
 from unstuck.tools import is_script
 from unstuck.verify import Memory, NoMemory, ShortMemory
@@ -164,12 +148,12 @@ class Bench:
     run: str
     record: Recorder
     workspace: Checkouts
-    processes: Processes
-    agents: Mapping[str, Agent]
+    processes: ports.Processes
+    agents: Mapping[str, ports.Agent]
     tasks: dict[str, Task]
     """The plan's tasks as written: commands with secrets in them run from here, never from the journal."""
-    plan: PlanFile
-    dispatch: "Callable[[Bench], Dispatcher]"
+    plan: ports.PlanFile
+    dispatch: "Callable[[Bench], ports.Dispatcher]"
     """Who runs sessions and verifies trees."""
     config: Config
     policy: Policy
@@ -180,12 +164,12 @@ class Bench:
     """Advice by kind of failure."""
     gates: tuple[Check, ...]
     layout: Layout
-    desk: Desk
+    desk: ports.Desk
     redactor: Redactor
-    stop: Stop
-    clock: Clock
-    judge: Judge = field(default_factory=NoJudge)
-    remedies: Remedies = field(default_factory=NoRemedies)
+    stop: ports.Stop
+    clock: ports.Clock
+    judge: ports.Judge
+    remedies: ports.Remedies = field(default_factory=NoRemedies)
     spare: int
     """The first slot beyond those of the running tasks: its worktrees serve for verifying."""
     probes: Probes = field(default_factory=Probes)
@@ -194,7 +178,7 @@ class Bench:
     """How far behind a verification's slot its second one is; None where the machine has no room for checks side by side."""
     turn: Turn = field(default_factory=Turn)
     """Whose turn it is to land."""
-    fence: Fence = field(default_factory=NoFence)
+    fence: ports.Fence = field(default_factory=ports.NoFence)
     memory: Memory = field(default_factory=NoMemory)
     """How checks went before, for trees that did not change since."""
     baselines: Memory = field(default_factory=ShortMemory)
@@ -206,7 +190,7 @@ class Bench:
     seen: Callable[[str, str], None] = field(default=lambda _task, _line: None)
 
     @property
-    def dispatcher(self) -> Dispatcher:
+    def dispatcher(self) -> ports.Dispatcher:
         return self.dispatch(self)
 
     def checks(self, name: str) -> tuple[Check, ...]:
@@ -224,14 +208,16 @@ class Bench:
         for task in tasks:
             self.tasks[task.id] = timed(task, timeout)
 
-    def command(self, name: str, line: str, slot: int, *, timeout: float | None, purpose: Purpose = "check") -> Command:
+    def command(
+        self, name: str, line: str, slot: int, *, timeout: float | None, purpose: ports.Purpose = "check"
+    ) -> ports.Command:
         """Return a line of the user's own code as a process: run as written, in the slot's root; of a script each line must hold."""
-        command = Command(
+        command = ports.Command(
             argv=("bash", *(("-e",) if is_script(line) else ()), "-c", line),
             cwd=self.workspace.path(slot),
             log=self.layout.log(name),
             env=self.environment(name, slot),
-            limits=TimeLimits(wall_clock=timeout or None),
+            limits=ports.TimeLimits(wall_clock=timeout or None),
         )
         return self.fence.around(command, purpose)
 
@@ -287,7 +273,7 @@ class Stopper:
 class OneTask:
     """What reaches one running task from outside: the run's stop, a stop of its own, and messages to its session."""
 
-    def __init__(self, run: Stop) -> None:
+    def __init__(self, run: ports.Stop) -> None:
         self._run = run
         self.ended = False
         self.listening = False

@@ -8,21 +8,9 @@ from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
+from unstuck import journal
 from unstuck.decide import Amend, Append, Fix
 from unstuck.errors import BadUsage, RunConflict
-from unstuck.journal import (
-    SETTLED,
-    Decided,
-    Entry,
-    PlanChanged,
-    Redactor,
-    Request,
-    RunResumed,
-    RunStarted,
-    RunState,
-    TaskState,
-    Verb,
-)
 from unstuck.line.operate import Operations
 from unstuck.line.recorder import Recorder, redacted
 from unstuck.plans import Plan, Task
@@ -48,7 +36,7 @@ class Change:
         return "; ".join(f"{verb}: {', '.join(names[:10])}" for verb, names in parts if names)
 
 
-def begin(record: Recorder, workspace: Workspace, started: RunStarted) -> None:
+def begin(record: Recorder, workspace: Workspace, started: journal.RunStarted) -> None:
     """Record the run and its plan, then give it a branch."""
     record(started)
     workspace.open_branch(started.base)
@@ -68,10 +56,10 @@ def take_up(record: Recorder, workspace: Workspace, operations: Operations, *, u
             hint=f"Merge them by hand in a checkout of unstuck/{started.run}, then `unstuck resume`.",
         )
     halted = state.ended is not None and state.ended.exit_code not in (0, 75, 129, 130, 143)
-    record(RunResumed(epoch=halted, tip=tip))
+    record(journal.RunResumed(epoch=halted, tip=tip))
 
 
-def compare(state: RunState, tasks: Sequence[Task], redactor: Redactor) -> Change:
+def compare(state: journal.RunState, tasks: Sequence[Task], redactor: journal.Redactor) -> Change:
     """Say how the plan's tasks differ from the journal's, which holds them redacted."""
     before = {name: _text(task.task) for name, task in state.tasks.items()}
     begun = {new for task in state.tasks.values() for new in _under_way(task)} - before.keys()
@@ -90,15 +78,15 @@ def _without(task: Task, names: Container[str]) -> Task:
     return replace(task, depends_on=kept) if kept != task.depends_on else task
 
 
-def _under_way(task: TaskState) -> tuple[str, ...]:
+def _under_way(task: journal.TaskState) -> tuple[str, ...]:
     """Return the tasks that were decided on and may stand in the plan already: their writer was killed."""
-    action = task.last.decision.action if isinstance(task.last, Decided) else None
+    action = task.last.decision.action if isinstance(task.last, journal.Decided) else None
     if isinstance(action, Amend | Append):
         return action.ids
     return (action.id,) if isinstance(action, Fix) else ()
 
 
-def take_plan(operations: Operations, plan: Plan, redactor: Redactor, *, accepted: bool) -> None:
+def take_plan(operations: Operations, plan: Plan, redactor: journal.Redactor, *, accepted: bool) -> None:
     """Take a changed plan in, if a person said so; tasks whose text is unchanged stay as they are."""
     record = operations.record
     change = compare(record.state, plan.tasks, redactor)
@@ -111,10 +99,10 @@ def take_plan(operations: Operations, plan: Plan, redactor: Redactor, *, accepte
         )
     for name in (*change.changed, *change.removed):
         operations.put_away(name)
-    record(PlanChanged(tasks=tuple(replace(task, done=False) for task in plan.tasks), reopened=change.changed))
+    record(journal.PlanChanged(tasks=tuple(replace(task, done=False) for task in plan.tasks), reopened=change.changed))
 
 
-def note_change(record: Recorder, plan: Plan, redactor: Redactor) -> None:
+def note_change(record: Recorder, plan: Plan, redactor: journal.Redactor) -> None:
     """Tell that the plan was changed while the run worked: what landed meanwhile was done by the old text."""
     state = record.state
     if plan.problems and not plan.tasks:
@@ -138,7 +126,9 @@ def note_ticks(record: Recorder, plan: Plan, ours: Container[str] = ()) -> None:
     `ours`: tasks that a person opened again in another file; their ticks are what we wrote.
     """
     tasks = {name: task for name, task in record.state.tasks.items() if name not in ours}
-    ticked = [one.id for one in plan.tasks if one.done and one.id in tasks and tasks[one.id].status not in SETTLED]
+    ticked = [
+        one.id for one in plan.tasks if one.done and one.id in tasks and tasks[one.id].status not in journal.SETTLED
+    ]
     if ticked:
         record.note(
             f"Ticked in the plan by hand: {', '.join(ticked[:10])}. The checks decide all the same. "
@@ -146,10 +136,10 @@ def note_ticks(record: Recorder, plan: Plan, ours: Container[str] = ()) -> None:
         )
 
 
-def take_edits(operations: Operations, edits: Sequence[tuple[Verb, str, str]]) -> frozenset[str]:
+def take_edits(operations: Operations, edits: Sequence[tuple[journal.Verb, str, str]]) -> frozenset[str]:
     """Turn what a person changed in our files into requests like any other; return which tasks they are about."""
     for verb, task, how in edits:
-        operations.carry_out(Request(id=BY_HAND, verb=verb, task=task, text=how), live=False)
+        operations.carry_out(journal.Request(id=BY_HAND, verb=verb, task=task, text=how), live=False)
     return frozenset(task for _, task, _ in edits)
 
 
@@ -161,20 +151,22 @@ def start_from(operations: Operations, name: str | None, *, new: bool) -> None:
     names = list(tasks)
     first = names.index(name)
     how = f"asked for with --from {tasks[name].task.shown}"
-    before = [earlier for earlier in names[:first] if new and tasks[earlier].status not in SETTLED]
+    before = [earlier for earlier in names[:first] if new and tasks[earlier].status not in journal.SETTLED]
     again = [later for later in names[first:] if _is_open_again(tasks[later], names[first:])]
     for verb, chosen in (("skip", before), ("reset", again)):
         for task in chosen:
-            operations.carry_out(Request(id=BY_HAND, verb=cast("Verb", verb), task=task, text=how), live=False)
+            operations.carry_out(
+                journal.Request(id=BY_HAND, verb=cast("journal.Verb", verb), task=task, text=how), live=False
+            )
 
 
-def _is_open_again(task: TaskState, names: Container[str]) -> bool:
+def _is_open_again(task: journal.TaskState, names: Container[str]) -> bool:
     """Whether a task is to be done again with these. What repaired one of them stays done: it has nothing to repair yet."""
     repaired = task.status == "complete" and task.task.fixes in names
     return not repaired and (task.status != "pending" or bool(task.attempts))
 
 
-def unfinished(entries: Sequence[Entry]) -> bool:
+def unfinished(entries: Sequence[journal.Entry]) -> bool:
     """Whether a run has anything left to do."""
     for entry in reversed(entries):
         if entry.event.type == "run_ended":

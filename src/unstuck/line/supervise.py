@@ -8,7 +8,6 @@ from unstuck.journal import (
     Entry,
     Inherited,
     Operated,
-    Options,
     RunEnded,
     RunStarted,
     RunState,
@@ -32,10 +31,8 @@ class Situation:
     entries: tuple[Entry, ...]
     """The run's events so far; none for a new run."""
     plan: Plan
-    plan_files: tuple[str, ...]
-    head: str
-    branch: str | None
-    options: Options
+    started: RunStarted
+    """How a run of the plan begins here and now."""
     accept_plan_change: bool = False
     start_from: str | None = None
     """Do this task and all that follow it in the plan, whatever was done before."""
@@ -47,8 +44,6 @@ class Situation:
     """The pid of the supervisor whose run this was."""
     awaits_approval: bool = False
     """The plan's own state file says that its loop yields to the user."""
-    inside: str = ""
-    """The run whose session this supervisor was started in."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +58,7 @@ class Supervisor:
 
     def work(self, situation: Situation) -> None:
         """Run the plan, or what is left of it, to the end."""
-        bench, options = self.bench, situation.options
+        bench = self.bench
         # Workers of a fleet may be on this machine, too: their sessions go on.
         leftovers = bench.processes.end_leftovers(f"UNSTUCK_RUN={bench.run}", but="UNSTUCK_WORKER=1")
         if situation.dead_owner is not None and situation.entries:
@@ -73,7 +68,7 @@ class Supervisor:
         if situation.entries:
             self._take_up(situation)
         else:
-            begin(bench.record, bench.workspace, _started(bench.run, situation))
+            begin(bench.record, bench.workspace, situation.started)
             if situation.inherited is not None:
                 bench.record(situation.inherited)
             for warning in situation.warnings:
@@ -90,7 +85,7 @@ class Supervisor:
             projections=self.projections,
             operations=self.operations,
             stopper=self.stopper,
-            parallel=options.parallel,
+            parallel=situation.started.options.parallel,
         )
         try:
             self._finish(pool, pool.run())
@@ -128,7 +123,8 @@ class Supervisor:
         if situation.dead_owner is None:  # a supervisor that died may not have come to the boxes
             note_ticks(record, situation.plan, edited)
         start_from(self.operations, situation.start_from, new=False)
-        take_up(record, self.bench.workspace, self.operations, user_head=situation.head, at=self.bench.clock.now())
+        head = situation.started.base
+        take_up(record, self.bench.workspace, self.operations, user_head=head, at=self.bench.clock.now())
 
     def _finish(self, pool: Pool, ending: RunEnded) -> None:
         record = self.bench.record
@@ -137,22 +133,6 @@ class Supervisor:
         if ending.exit_code == ALL_DONE:
             record(bring_home(self.bench, self.home))
         record(ending)
-
-
-def _started(run: str, situation: Situation) -> RunStarted:
-    plan = situation.plan
-    return RunStarted(
-        run=run,
-        plan=plan.path,
-        format=plan.format,
-        base=situation.head,
-        branch=situation.branch,
-        options=situation.options,
-        tasks=tuple(plan.tasks),
-        title=plan.title,
-        plan_files=situation.plan_files,
-        inside=situation.inside,
-    )
 
 
 MERGED_TREE = "merged"

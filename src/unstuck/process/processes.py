@@ -113,13 +113,8 @@ class LocalProcesses:
             if ahead is not None and (shim := ahead.shim()) is not None:
                 shim.dismiss()
 
-    def end_leftovers(self, marker: str, but: str = "") -> int:
-        """End every process of ours whose environment holds `marker` and not `but`; return how many there were."""
-        return end_leftovers(marker, but)
-
-    def strangers(self, folder: Path, since: float) -> tuple[str, ...]:
-        """Say which processes work in the folder since then that are none of ours."""
-        return strangers(folder, since)
+    end_leftovers = staticmethod(end_leftovers)
+    strangers = staticmethod(strangers)
 
 
 class _Shim:

@@ -11,33 +11,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from typing import Literal
 
 from unstuck.ports import Command, Purpose
+from unstuck.shipped import shipped_table
 
 PROGRAM = "bwrap"
 OWN = ("/tmp", "/var/tmp", "/run")  # noqa: S108  # empty ones of its own: sockets of daemons are in the real ones
 STILL_THERE = ("/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager", "/run/current-system", "/run/wrappers")
 """What of `/run` names are looked up with, and where some systems have their programs."""
-CREDENTIALS = (
-    ".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".netrc", ".pgpass", ".my.cnf", ".npmrc", ".yarnrc.yml", ".pypirc",
-    ".git-credentials", ".password-store", ".vault-token", ".terraform.d", ".terraformrc", ".boto", ".s3cfg", ".databrickscfg",
-    ".oci", ".fly", ".mozilla", ".thunderbird", ".cargo/credentials", ".cargo/credentials.toml", ".gem/credentials",
-    ".m2/settings.xml", ".gradle/gradle.properties", ".composer/auth.json", ".config/composer/auth.json", ".config/gcloud",
-    ".config/gh", ".config/glab-cli", ".config/hub", ".config/op", ".config/git/credentials", ".config/doctl", ".config/heroku",
-    ".config/rclone", ".config/containers/auth.json", ".config/google-chrome", ".config/chromium", ".config/BraveSoftware",
-    ".config/sops", ".config/age", ".local/share/keyrings", ".local/share/kwalletd", ".bash_history", ".zsh_history",
-    ".python_history", ".psql_history", ".mysql_history", ".node_repl_history",
-)  # fmt: skip
-SOCKETS = (
-    "SSH_AUTH_SOCK",
-    "SSH_AGENT_PID",
-    "GPG_AGENT_INFO",
-    "DBUS_SESSION_BUS_ADDRESS",
-    "XDG_RUNTIME_DIR",
-    "TMUX",
-    "DOCKER_HOST",
-)
-"""Variables that lead to daemons of the user's."""
 
 
 @cache
@@ -98,7 +80,7 @@ class Bubblewrap:
             *self._to_write(command, env, home),
             *(hide if at_home else ()),  # what is ours lies in what such a command may write
             *(part for place in hidden for part in ("--remount-ro", str(place))),  # what is written there would be lost
-            *(part for name in SOCKETS for part in ("--unsetenv", name)),
+            *(part for name in _hidden("variables") for part in ("--unsetenv", name)),
             *("--setenv", "TMPDIR", OWN[0], "--chdir", str(command.cwd)),
         ]
         return replace(command, argv=(shutil.which(PROGRAM) or PROGRAM, *flags, "--", *command.argv))
@@ -132,7 +114,7 @@ def _nothing_of_the_users(home: Path) -> Iterator[str]:
     if home != Path("/") and home.is_dir():
         yield from ("--tmpfs", str(home))
         for entry in sorted(home.iterdir()):
-            if entry.name not in CREDENTIALS:
+            if entry.name not in _hidden("files"):
                 yield from _as_it_is(entry)
 
 
@@ -159,10 +141,16 @@ def _as_it_is(entry: Path) -> tuple[str, ...]:
 
 
 def _without_credentials(home: Path) -> Iterator[str]:
-    for name in CREDENTIALS:
+    for name in _hidden("files"):
         path = home / name
         if "/" in name and path.exists():
             yield from ("--tmpfs", str(path)) if path.is_dir() else ("--ro-bind", "/dev/null", str(path))
+
+
+def _hidden(what: Literal["files", "variables"]) -> list[str]:
+    """Return what the catalogue says that nobody in a sandbox should see."""
+    found: list[str] = shipped_table("secrets")["hidden"][what]
+    return found
 
 
 def _is_below(path: Path, folders: Iterable[Path]) -> bool:

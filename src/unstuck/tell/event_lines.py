@@ -1,20 +1,7 @@
 """Tell an event in one line: what happened, and why."""
 
+from unstuck import journal
 from unstuck.decide import Accept, Action, Amend, Append, Escalate, Fix, Halt, Wait, Weighed
-from unstuck.journal import (
-    Acted,
-    Classified,
-    Decided,
-    Event,
-    Inherited,
-    Operated,
-    PlanChanged,
-    RunResumed,
-    RunStarted,
-    SessionEnded,
-    Verdict,
-    Verified,
-)
 from unstuck.shipped import shipped_toml
 from unstuck.tell.text import counted, one_line, waits
 
@@ -23,46 +10,46 @@ ABOUT_CHARS = 200
 LINE_CHARS = 300
 
 
-def sentence(event: Event) -> str:
+def sentence(event: journal.Event) -> str:
     """Return the event as one line of plain text, without its time."""
     text = _sentence(event)
     task = getattr(event, "task", None)
     return one_line(f"{task}: {text}" if task else text, LINE_CHARS)
 
 
-def _sentence(event: Event) -> str:
+def _sentence(event: journal.Event) -> str:
     match event:
-        case RunStarted():
+        case journal.RunStarted():
             return f"run {event.run} of {one_line(event.about, ABOUT_CHARS)} started at {event.base[:12]}, {counted(len(event.tasks), 'task')}"
-        case RunResumed():
+        case journal.RunResumed():
             return "run resumed with fresh budgets for what was stuck" if event.epoch else "run resumed"
-        case PlanChanged():
+        case journal.PlanChanged():
             return f"the plan changed; open again: {', '.join(event.reopened) or 'nothing'}"
-        case Operated():
+        case journal.Operated():
             asked = " ".join(filter(None, (event.request.verb, event.request.task, event.request.text)))
             return f"asked to {asked}: {f'refused, {event.refused}' if event.refused else 'done'}"
-        case Inherited():
+        case journal.Inherited():
             attempts = sum(len(task.attempts) for task in event.tasks)
             return f"{counted(attempts, 'earlier attempt')} of a predecessor found in {event.source}"
-        case SessionEnded():
+        case journal.SessionEnded():
             return _session_ended(event)
-        case Verified():
+        case journal.Verified():
             return _verdict(event.verdict)
-        case Classified():
+        case journal.Classified():
             return (
                 f"{event.failure.kind}: {event.failure.summary}"
                 if event.failure
                 else "nothing stands in the way of landing"
             )
-        case Decided():
+        case journal.Decided():
             return f"decided to {deed(event.decision.action)} [{event.decision.rung}]"
-        case Acted():
+        case journal.Acted():
             return _acted(event)
         case _:
             return str(shipped_toml("telling")["sentences"][event.type].format(event=event))
 
 
-def _session_ended(event: SessionEnded) -> str:
+def _session_ended(event: journal.SessionEnded) -> str:
     ended = event.outcome.ended
     words = shipped_toml("telling")
     end, cut = event.outcome.end, ended.ending not in ("exited", "signalled")
@@ -77,7 +64,7 @@ CUT_OFF = ("killed", "tool_hang")
 """Ends that say no more than that the output breaks off: where we ended the session, that is known."""
 
 
-def _verdict(verdict: Verdict) -> str:
+def _verdict(verdict: journal.Verdict) -> str:
     red = [result.command for result in verdict.results if result.status == "fail"]
     refused = [str(remark) for remark in verdict.remarks if remark.severity == "reject"]
     if verdict.status == "inconclusive":
@@ -107,7 +94,7 @@ def deed(action: Action) -> str:
     return str(shipped_toml("telling")["deeds"][action.type].format(action=action, ids=ids))
 
 
-def _acted(event: Acted) -> str:
+def _acted(event: journal.Acted) -> str:
     kept = f"; its work is kept at {event.snapshot}" if event.snapshot else ""
     match event.action:
         case Accept():

@@ -4,7 +4,6 @@ import re
 import shlex
 from collections.abc import Iterable, Mapping
 from itertools import chain
-from typing import NamedTuple
 
 from unstuck.diagnosis import KINDS, Kind, capture, headline, phase_type, said
 from unstuck.journal import GOAL, RunState, TaskState, subject
@@ -94,9 +93,10 @@ def _step(task: TaskState) -> str:
     files: list[str] = []
     if failure is not None and kind in IN_FILES:
         files = list(dict.fromkeys(touch.file for touch in failure.touches)) or capture(failure).get("files", [])
-    missing = find_missing(failure.detail) if failure is not None and kind == "dependency_missing" else None
-    if missing is not None and missing.package:
-        where = f": {missing.install or missing.package}"
+    missing = find_missing(failure.detail) if failure is not None and kind == "dependency_missing" else ("", "")
+    if any(missing):
+        package, install = missing
+        where = f": {install or package}"
     elif files:
         where = f" in {', '.join(files[:NAMED])}"
     else:
@@ -104,18 +104,11 @@ def _step(task: TaskState) -> str:
     return one_line(f"{deed}{where}", DETAIL_CHARS)
 
 
-class Missing(NamedTuple):
-    """A dependency that is not there, and how to install it."""
-
-    package: str
-    install: str
-
-
-def find_missing(text: str) -> Missing:
-    """Name the package that an output says is missing; both fields are empty if it names none."""
+def find_missing(text: str) -> tuple[str, str]:
+    """Name the package that an output says is missing, and how to install it; empty where it says neither."""
     for row in shipped_toml("telling")["missing"]:
         if found := re.search(row["pattern"], text):
             command = row.get("install", "")
             package = f"@types/{found[1]}" if "@types/{}" in command else found[1]
-            return Missing(one_line(package, MISSING_CHARS), one_line(command.format(found[1]), MISSING_CHARS))
-    return Missing("", "")
+            return one_line(package, MISSING_CHARS), one_line(command.format(found[1]), MISSING_CHARS)
+    return "", ""

@@ -54,17 +54,15 @@ def plan_invalid(problems: Sequence[Problem], path: str) -> str:
 
 def dependency_missing(failure: Failure, verdict: Verdict | None, resume: str) -> str:
     """Say what is not installed, what needs it, and how to go on."""
-    missing = find_missing(failure.detail)
+    package, install = find_missing(failure.detail)
     red = next((result for result in verdict.results if result.status == "fail"), None) if verdict else None
     kind, command = (red.kind, red.command) if red else failure.check
     return block(
         "dependency_missing",
-        package=missing.package or one_line(failure.summary, SAID_CHARS),
+        package=package or one_line(failure.summary, SAID_CHARS),
         by=shipped_toml("telling")["required_by"].get(kind, "The session")
         + (f" (`{one_line(command, SAID_CHARS)}`)" if command else ""),
-        install=f"Install missing dependency: {missing.install}"
-        if missing.install
-        else "Install it, or put it on PATH.",
+        install=f"Install missing dependency: {install}" if install else "Install it, or put it on PATH.",
         resume=resume,
     )
 

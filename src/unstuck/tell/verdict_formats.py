@@ -2,9 +2,7 @@
 
 import json
 import re
-import tomllib
 from collections.abc import Iterable, Iterator
-from functools import cache
 from typing import Any
 from urllib.parse import quote
 from xml.etree import ElementTree as ET
@@ -12,7 +10,7 @@ from xml.etree import ElementTree as ET
 from unstuck import __version__
 from unstuck.diagnosis import repairs
 from unstuck.journal import CheckResult, Remark, Verdict
-from unstuck.shipped import shipped
+from unstuck.shipped import shipped_toml
 
 NOT_COUNTED = "is red and does not count"
 TOLD = 5
@@ -112,15 +110,9 @@ def sarif_text(remarks: Iterable[Remark]) -> str:
 
 
 def _rule(name: str) -> dict[str, Any]:
-    row = _rules().get(name, {"means": name, "severity": "ask"})
+    row = shipped_toml("audit")["rule"].get(name, {"means": name, "severity": "ask"})
     level = {"level": LEVELS[row["severity"]]}
     return {"id": name, "shortDescription": {"text": row["means"]}, "defaultConfiguration": level}
-
-
-@cache
-def _rules() -> dict[str, Any]:
-    rules: dict[str, Any] = tomllib.loads(shipped("audit.toml"))["rule"]
-    return rules
 
 
 def _result(remark: Remark, place: int) -> dict[str, Any]:

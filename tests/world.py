@@ -1,4 +1,4 @@
-"""Edge: The engine's ports without a world: for tests of your own agents, policies and surfaces.
+"""The ports of the engine without a world, for tests of policies, stages and interruptions.
 
 A `World` holds a script: for each task, what its attempts leave behind. Nothing here touches a disk or a clock.
 
@@ -13,7 +13,7 @@ from pathlib import Path
 from unstuck.agents import claim
 from unstuck.config import Config
 from unstuck.decide import Experience, Policy, profile
-from unstuck.diagnosis import Touch
+from unstuck.diagnosis import Diagnosis, Evidence, Touch
 from unstuck.journal import (
     Changes,
     Ended,
@@ -92,6 +92,16 @@ class Paper:
         return None
 
     def read(self, path: Path) -> str | None:
+        return None
+
+
+class NoJudge:
+    """Has no opinion: what the engine itself knows must do."""
+
+    def diagnose(self, evidence: Evidence) -> Diagnosis | None:
+        return None
+
+    def resets_at(self, found: Diagnosis, now: float) -> float | None:
         return None
 
 
@@ -186,6 +196,7 @@ class World:
             redactor=redactor({}),
             stop=stopper,
             clock=FakeClock(),
+            judge=NoJudge(),
             spare=parallel,
         )
         operations = Operations(record=record, journal=journal, workspace=self, stopper=stopper)
