@@ -1,6 +1,6 @@
 """Find the tasks in the text of a Markdown plan, and tell lines that may begin something from those that only look like it.
 
-Literal lines (front matter, fenced code, here-documents, HTML comments) never begin a task, a heading or a field.
+Literal lines (fenced code, here-documents, HTML comments) never begin a task, a heading or a field.
 Lines end with LF, CRLF or a lone CR. Nothing is searched twice over, so scanning is linear.
 
 Where we differ from CommonMark, on purpose: a here-document in the text of a list item hides its lines; a comment
@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import Literal, NamedTuple
 
-from unstuck.plans.plan import CHECKPOINT, Check, Problem
+from unstuck.plans.plan import Check, Problem
 
-Kind = Literal["front", "code", "heredoc", "comment"]
+Kind = Literal["code", "heredoc", "comment"]
 
 TASK_LINE = re.compile(r"- \[([ xX])\](?=[ \t\r\n]|\Z)")
 
@@ -67,9 +67,6 @@ class Scanner:
         width = 0  # the indentation from which lines belong to the list item above; 0 outside lists
         listed = False  # whether the block above began as a list item, whatever stands in it at column 0
         at = int(flat.startswith("\ufeff"))
-        if front := self._front_matter(at):
-            yield front
-            at = front.end
         while at < len(flat):
             end = self._line_end(at)
             opens = _OPENER.search(flat, at, end) is not None
@@ -83,17 +80,6 @@ class Scanner:
             if literal:
                 yield literal
             at = literal.end if literal else end
-
-    def _front_matter(self, first: int) -> Stretch | None:
-        found = re.compile(r"---[ \t]*\r?\n").match(self.flat, first)
-        if found is None:
-            return None
-        end = re.compile(r"^(?:(?:---|\.\.\.)[ \t\r]*$|- \[[ xX]\][ \t\r\n])", re.MULTILINE).search(
-            self.flat, found.end()
-        )
-        if end is None or end[0].startswith("- ["):
-            return None
-        return Stretch(1, first, self._line_end(end.start()), "front")
 
     def _fence_or_comment(self, start: int, width: int) -> Stretch | None:
         fence = _FENCE.match(self.flat, start)
@@ -189,8 +175,6 @@ class Scanner:
         if hidden:
             tasks = "a line that looks like a task" if hidden == 1 else f"{hidden} lines that look like tasks"
             self.problems.append(Problem(message=f"{message} and hides {tasks}.", line=line, hint=hint))
-        else:
-            self._concern(f"{message}.", line, hint)
 
     def _concern(self, message: str, line: int, hint: str) -> None:
         self.concerns.append(Problem(message=message, line=line, hint=hint))
@@ -261,8 +245,6 @@ class Block:
     title: str = ""
     markers: tuple[str, ...] = ()
     fixes: str | None = None
-    is_checkpoint: bool = False
-    """Whether the task checks what was done before it: [VERIFY], or an id such as V4, VE1, VF."""
     literal: list[Stretch] = field(default_factory=list)
     """What in it is code, a here-document or a comment."""
     files: tuple[str, ...] = ()
@@ -410,4 +392,3 @@ def read_head(block: Block, rest: str) -> None:
         title = title[: last.start()]
     block.markers = tuple(markers)
     block.title = title
-    block.is_checkpoint = "VERIFY" in markers or (block.fixes is None and CHECKPOINT.fullmatch(block.id) is not None)

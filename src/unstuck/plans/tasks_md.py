@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from unstuck.plans.blocks import Block, Reading, Scanner, name_tasks
 from unstuck.plans.editor import Located
 from unstuck.plans.fields import is_field, named_tasks, read_fields
-from unstuck.plans.plan import Plan, Problem, Task, is_cleanup
+from unstuck.plans.plan import Plan, Problem, Task, cleans_up
 from unstuck.tools import Runnable
 
 FORMAT = "tasks.md"
@@ -108,9 +108,9 @@ def read_all(scanner: Scanner, blocks: Iterable[Block], runnable: Runnable | Non
 def _ordered(text: str, found: Boxes) -> Iterator[Task]:
     """Make the tasks, with what they depend on and what they may run beside."""
     made, blocks = tuple(read_tasks(text, found)), found.tasks
-    parallel = ["P" in block.markers and not block.is_checkpoint for block in blocks]
-    groups = grouped(made, [block.section for block in blocks], parallel)
-    for task, block, first, group in zip(made, blocks, _dependencies(blocks), groups, strict=True):
+    sections = [block.section for block in blocks]
+    groups = grouped(made, sections, ["P" in task.markers and not task.only_checks for task in made])
+    for task, block, first, group in zip(made, blocks, _dependencies(made, sections), groups, strict=True):
         yield replace(task, depends_on=tuple(dict.fromkeys((*first, *block.depends))), group=group)
 
 
@@ -172,26 +172,20 @@ def _damage(text: str) -> Iterator[Problem]:
         )
 
 
-def _dependencies(blocks: Sequence[Block]) -> list[tuple[str, ...]]:
+def _dependencies(tasks: Sequence[Task], sections: Sequence[int]) -> Iterator[tuple[str, ...]]:
     """Say what each task depends on: a checkpoint on every earlier task of its section, others on nothing.
 
     Only the tasks since the section's last checkpoint are named, and that checkpoint, which depends on those before
     it: it comes to the same, and a plan of many checkpoints stays linear.
     """
-    found: list[tuple[str, ...]] = [()] * len(blocks)
     waiting: dict[str, None] = {}
-    section = 0
-    for at, block in enumerate(blocks):
-        name = block.id
-        if block.section != section:
-            waiting, section = {}, block.section
-        if block.is_checkpoint:
-            found[at] = tuple(earlier for earlier in waiting if earlier != name)
-            # What cleans up runs even after a failure, so it does not stand for the steps before it.
-            waiting = {**waiting, name: None} if is_cleanup(name, block.title) else {name: None}
-        else:
-            waiting[name] = None
-    return found
+    before = 0
+    for task, section in zip(tasks, sections, strict=True):
+        waiting, before = waiting if section == before else {}, section
+        yield tuple(earlier for earlier in waiting if earlier != task.id) if task.only_checks else ()
+        if task.only_checks and not cleans_up(task):
+            waiting = {}  # it stands for all before it; what cleans up runs even after a failure, so it does not
+        waiting[task.id] = None
 
 
 def grouped(tasks: Sequence[Task], places: Sequence[object], parallel: Sequence[bool]) -> list[str | None]:
