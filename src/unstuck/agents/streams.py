@@ -6,7 +6,7 @@ Law: whatever the lines hold, reading never fails and always ends in one of the 
 import json
 import re
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cache
@@ -32,8 +32,6 @@ BY_SIGNAL = {124, 130, 137, 143}
 LONGEST_LINE = 4_000_000
 SIDE_LINES = 400
 """So many of the last lines beside the stream are looked at."""
-TORN = '{"type":'
-MOST_PIECES = 20
 LAST_SECOND = 10**11
 """In the year 5138: more are milliseconds, or no time at all."""
 TELLING = ("command", "cmd", "file_path", "filePath", "path", "pattern", "query", "url")
@@ -184,15 +182,14 @@ def read(
     if form.prose is not None:
         form.prose(reading, stdout)
     for line in stdout if form.prose is None else ():
-        found = False
-        for event in events(line):
-            found = True
+        event = event_of(line)
+        if event is not None:
             reading.at = moment(event.get("timestamp") or event.get("ts")) or reading.at
             try:
                 reading.events += form.take(reading, event)
             except (AttributeError, TypeError, ValueError, KeyError, IndexError, ArithmeticError, RecursionError):
                 continue  # an event of a shape that nobody has seen: the others still count
-        if not found and line.strip():
+        elif line.strip():
             form.noise(reading, line)
             noise.append(line)
     if (
@@ -209,34 +206,13 @@ def read(
     return conclude(reading, code, aside, meanings or {}, noise=bool(noise))
 
 
-def events(line: str) -> Iterator[Event]:
-    """Yield the JSON objects of a line: one, or none, or those that survived in a torn one."""
+def event_of(line: str) -> Event | None:
+    """Return the JSON object that a line is; None for any other line."""
     bare = line.strip()
-    if (not bare.startswith("{") and TORN not in bare) or len(bare) > LONGEST_LINE:
-        return
     try:
-        value = json.loads(bare)
+        return json.loads(bare) if bare.startswith("{") and len(bare) <= LONGEST_LINE else None
     except (ValueError, RecursionError):
-        yield from _pieces(bare)
-        return
-    if isinstance(value, dict):
-        yield value
-
-
-def _pieces(line: str) -> Iterator[Event]:
-    """Find whole events inside a torn line: a text inside of an event has its quotes escaped, so it is not taken for one."""
-    decoder, at = json.JSONDecoder(), 0
-    for _ in range(MOST_PIECES):
-        at = line.find(TORN, at)
-        if at < 0:
-            return
-        try:
-            value, at = decoder.raw_decode(line, at)
-        except (ValueError, RecursionError):
-            at += len(TORN)
-            continue
-        if isinstance(value, dict):
-            yield value
+        return None
 
 
 def side(pattern: re.Pattern[str], lines: Iterable[str], at: float | None = None) -> Fault | None:
@@ -255,7 +231,7 @@ def last_fault(lines: Sequence[str], at: float) -> Fault | None:
 
 
 def _told(pattern: re.Pattern[str], line: str, following: str, at: float | None) -> Fault | None:
-    event = next(events(line), None)
+    event = event_of(line)
     if event is not None:
         if event.get("status") == "error" or event.get("type") == "error" or "error" in event:
             return error_of(event, at)
