@@ -122,20 +122,13 @@ def _scripts(around: Surroundings, situation: Situation, cwd: Path, root: Path) 
 def _port(around: Surroundings, _situation: Situation, _cwd: Path, _root: Path) -> Surroundings:
     import socket  # noqa: PLC0415  # only for this category
 
-    try:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            return around._replace(free_port=probe.getsockname()[1])
-    except OSError:
-        return around
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return around._replace(free_port=probe.getsockname()[1])
 
 
 def _space(around: Surroundings, _situation: Situation, cwd: Path, root: Path) -> Surroundings:
-    try:
-        stat = os.statvfs(cwd)
-    except OSError:
-        return around
-    found = list(removable(root))
+    stat, found = os.statvfs(cwd), list(removable(root))
     listed = ["git", "ls-files", "-z", "--", *(f":(literal){path}" for path in found[:1000])]
     tracked = said(listed, root).split("\0") if found else []
     kept = {path for path in found for name in tracked if name and (root / name).is_relative_to(path)}
