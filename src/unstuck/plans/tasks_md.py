@@ -19,7 +19,6 @@ from unstuck.tools import Runnable
 FORMAT = "tasks.md"
 
 LARGEST_GROUP = 5
-_SHOWN = 5
 _LOOKS_LIKE_ONE = re.compile(
     r"\n[ \t]*[-*+][ \t]+[*_]{0,3}([A-Za-z][A-Za-z _-]{1,24}?)[*_]{0,3}[ \t]*:[*_]{0,3}[ \t]*([^\n]{1,200})"
 )
@@ -212,25 +211,13 @@ def _unapproved(blocks: Sequence[Block]) -> Iterator[Problem]:
 
 
 def unverified(blocks: Sequence[Block]) -> Iterator[Problem]:
-    """Tell which tasks have no check that could fail; those without a Verify field in one sentence."""
-    hint = "Put a command that fails while the task is not done after **Verify**:, in back-ticks."
-    silent: dict[str, Block] = {}
+    """Tell which tasks have a Verify and no command in it that could fail."""
     for block in blocks:
-        if block.ticked or block.proposed or block.checks:  # what is proposed is a problem of its own
-            continue
-        if block.reason:
+        if block.reason and not (
+            block.ticked or block.proposed or block.checks
+        ):  # what is proposed is a problem of its own
+            hint = "Put a command that fails while the task is not done after **Verify**:, in back-ticks."
             yield block.problem(f"Task {block.id} has nothing to verify it: {block.reason}.", hint)
-        else:
-            silent[block.id] = block
-    if not silent:
-        return
-    first = next(iter(silent.values()))
-    message = f"Task {first.id} has nothing to verify it: it has no **Verify**."
-    if len(silent) > 1:
-        shown = ", ".join(list(silent)[:_SHOWN])
-        more = f" and {len(silent) - _SHOWN} more" if len(silent) > _SHOWN else ""
-        message = f"{len(silent)} tasks have nothing to verify them, no **Verify**: {shown}{more}."
-    yield first.problem(message, hint)
 
 
 def _overlooked(flat: str, blocks: Sequence[Block]) -> Iterator[Problem]:
