@@ -246,7 +246,6 @@ def _common(folder: Path) -> Path:
 
 OUR_TEMPORARY = ("tmp", "sandbox")
 """Folders below `.unstuck/` that hold nothing anybody keeps."""
-SKIPPED = frozenset({".git", "node_modules", ".venv", "venv", ".unstuck", "__pycache__", ".tox", "target"})
 MOST_NAMES, MOST_WALKED, MOST_SOURCE = 20_000, 20_000, 65_536
 
 
@@ -319,14 +318,15 @@ def _respelled(path: Path, parent: Path, cwd: Path) -> Iterator[str]:
 def _twins(name: str, root: Path, cwd: Path) -> tuple[str, ...]:
     """List files of a like name in the workspace, the nearest to the top first."""
     stem = name.casefold().rpartition(".")[0] or name.casefold()
-    found = [path for path in _walk(root) if stem and stem in path.name.casefold()]
+    found = [path for path in files_below(root, ".unstuck") if stem and stem in path.name.casefold()]
     return tuple(shown(path, cwd) for path in sorted(found, key=lambda path: (len(path.parts), str(path))))[:200]
 
 
-def _walk(root: Path) -> Iterator[Path]:
+def files_below(root: Path, *skipped: str) -> Iterator[Path]:
+    """Yield the files of a workspace, within bounds; folders of what is installed or made anew are passed over."""
     seen = 0
     for folder, folders, files in os.walk(root):
-        folders[:] = [name for name in sorted(folders) if name not in SKIPPED]
+        folders[:] = [name for name in sorted(folders) if name not in (*listed("unwalked"), *skipped)]
         seen += len(files)
         yield from (Path(folder) / name for name in sorted(files))
         if seen > MOST_WALKED:
