@@ -34,8 +34,6 @@ SIDE_LINES = 400
 """So many of the last lines beside the stream are looked at."""
 LAST_SECOND = 10**11
 """In the year 5138: more are milliseconds, or no time at all."""
-TELLING = ("command", "cmd", "file_path", "filePath", "path", "pattern", "query", "url")
-"""Of a tool's arguments, the one to show."""
 
 
 @cache
@@ -281,7 +279,7 @@ def given(arguments: object) -> str:
         except (ValueError, RecursionError):
             return str(arguments)
     if isinstance(arguments, dict):
-        for key in TELLING:
+        for key in shipped_toml("ends")["telling"]:
             if isinstance(arguments.get(key), str):
                 return str(arguments[key])
         commands = arguments.get("commands")
@@ -301,14 +299,9 @@ def text_of(content: object) -> str:
     return ""
 
 
-EXIT_CODE = re.compile(
-    r"(?im)^(?:Exit code:? |Command failed with exit code: |.{0,2}Command exited with code |<?shellId: \d+ completed with exit code )(-?\d+)\b"
-)
-
-
 def exit_code(text: str) -> int | None:
     """Return the exit code that a tool's result states at its beginning or end."""
-    found = [match[1] for match in EXIT_CODE.finditer(f"{text[:200]}\n{text[-500:]}")]
+    found = re.findall(shipped_toml("ends")["exit_code"], f"{text[:200]}\n{text[-500:]}")
     return int(found[-1]) if found else None
 
 
@@ -317,14 +310,6 @@ GIST = re.compile(r'"(?:text|command|file_path|filePath|message|content|deltaCon
 
 FROM_US = re.compile(r'"(?:type|role)" ?: ?"user"')
 """What we said to the agent, which some repeat, and what its tools answered."""
-CALLED = (
-    ("name", "input"),
-    ("tool_name", "parameters"),
-    ("tool", "input"),
-    ("toolName", "arguments"),
-    ("name", "arguments"),
-)
-"""How agents write which tool they call, and with what."""
 DEEPEST = 6
 
 
@@ -350,7 +335,7 @@ def _called(event: object, depth: int) -> str:
         return next((found for one in event if (found := _called(one, depth - 1))), "") if depth else ""
     if not isinstance(event, dict) or not depth:
         return ""
-    for name, arguments in CALLED:
+    for name, arguments in shipped_toml("ends")["called"]:
         if isinstance(event.get(name), str) and isinstance(event.get(arguments), dict | str):
             return f"{event[name]} {given(event[arguments])}"
     return _called(list(event.values()), depth)
@@ -372,7 +357,7 @@ def conclude(
     elif end == "done_claimed" or (end == "permission_denied" and reading.finished == "ok"):
         claim = "none" if said.denied else "done"
     if end in ("done_claimed", "permission_denied") and (
-        asks(reading.message) or (reading.last and reading.last.name in ASKING)
+        asks(reading.message) or (reading.last and reading.last.name in shipped_toml("ends")["asking"])
     ):
         end = "asks"
     told = next((one for one in (reading.fault, aside) if one is not None and one.end == end), None)
@@ -424,5 +409,3 @@ def _well(reading: Reading) -> End:
 
 
 LOST = re.compile(r"(?is)no conversation found|no rollout found|session.*not found|not found.*session")
-ASKING = frozenset({"AskUserQuestion", "ask_user", "ask_followup_question", "ask_question", "request_user_input"})
-"""Tools by which an agent asks a person."""
